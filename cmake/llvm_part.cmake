@@ -1,0 +1,16 @@
+# src/codegen/llvm/: the only files that see the headers of LLVM and lld. LLVM is built without RTTI, and so are
+# they. A library of its own; it and the rest of the layer codegen may call each other.
+file(GLOB_RECURSE llvm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/llvm/*.cpp)
+if(PRUNER_LLVM AND llvm_sources)
+  add_library(pruner_codegen_llvm STATIC ${llvm_sources})
+  target_compile_options(pruner_codegen_llvm PRIVATE -fno-rtti)
+  target_link_libraries(pruner_codegen_llvm PRIVATE pruner_options pruner_lower pruner::llvm
+                                                    pruner::lld)
+  get_target_property(codegen_type pruner_codegen TYPE)
+  if(codegen_type STREQUAL "INTERFACE_LIBRARY")
+    target_link_libraries(pruner_codegen INTERFACE pruner_codegen_llvm)
+  else()
+    target_link_libraries(pruner_codegen PUBLIC pruner_codegen_llvm)
+    target_link_libraries(pruner_codegen_llvm PRIVATE pruner_codegen)
+  endif()
+endif()

@@ -1,0 +1,38 @@
+# src/runtime/module/*.c: what a deployed module needs while it runs, in plain C. Twice: as the
+# library that our own layers link, and as one relocatable object that the layer deploy holds as
+# bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module.
+add_library(pruner_module_runtime_interface INTERFACE)
+add_library(pruner::module_runtime ALIAS pruner_module_runtime_interface)
+add_library(pruner_module_runtime_bytes_interface INTERFACE)
+add_library(pruner::module_runtime_bytes ALIAS pruner_module_runtime_bytes_interface)
+
+file(GLOB runtime_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/module/*.c)
+if(runtime_sources)
+  add_library(pruner_module_runtime STATIC ${runtime_sources})
+  target_link_libraries(pruner_module_runtime PRIVATE pruner_options)
+  target_link_libraries(pruner_module_runtime_interface INTERFACE pruner_module_runtime
+                                                                  Threads::Threads)
+
+  add_library(pruner_module_runtime_parts OBJECT ${runtime_sources})
+  target_compile_options(pruner_module_runtime_parts PRIVATE -Wall -Wextra -O2 -g0)
+  set_target_properties(pruner_module_runtime_parts PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  foreach(target pruner_module_runtime pruner_module_runtime_parts)
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                                ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  endforeach()
+
+  set(object ${PROJECT_BINARY_DIR}/module_runtime.o)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${object}
+            $<TARGET_OBJECTS:pruner_module_runtime_parts>
+    DEPENDS $<TARGET_OBJECTS:pruner_module_runtime_parts>
+    COMMAND_EXPAND_LISTS VERBATIM)
+  set(embedding ${PROJECT_BINARY_DIR}/module_runtime_bytes.S)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/module_runtime_bytes.S.in ${embedding} @ONLY)
+  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS ${object})
+  add_library(pruner_module_runtime_bytes STATIC ${embedding})
+  target_link_libraries(pruner_module_runtime_bytes_interface
+                        INTERFACE pruner_module_runtime_bytes)
+endif()

@@ -1,0 +1,41 @@
+# Language, warnings, sanitizers, linker and compiler cache of everything we build.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+
+add_library(pruner_options INTERFACE)
+target_compile_options(pruner_options INTERFACE -Wall -Wextra -Werror=return-type)
+if("$ENV{CI}" STREQUAL "true")
+  target_compile_options(pruner_options INTERFACE -Werror)
+endif()
+if(PRUNER_SANITIZE)
+  target_compile_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE}
+                                                  -fno-omit-frame-pointer)
+  target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
+endif()
+
+find_program(PRUNER_MOLD ld.mold mold)
+find_program(PRUNER_LD_LLD ld.lld)
+if(PRUNER_MOLD AND NOT CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.1)
+  target_link_options(pruner_options INTERFACE -fuse-ld=mold)
+elseif(PRUNER_LD_LLD)
+  target_link_options(pruner_options INTERFACE -fuse-ld=lld)
+endif()
+
+# Precompiled headers are cached too once ccache may overlook macros that they do not read.
+find_program(PRUNER_CCACHE ccache)
+if(PRUNER_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${PRUNER_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${PRUNER_CCACHE})
+  set(PRUNER_PCH_OPTIONS -fpch-preprocess)
+endif()
