@@ -1,0 +1,113 @@
+// The operators as stages: each function adds what TVM's operator of that name adds (names, tags
+// and axis order as there) to a DagBuilder and gives the stage that holds the result. Used by
+// `--op` and by the lowering of graphs. Data are channels-last ([n, spatial..., c]); shapes must
+// fit (CHECK): whoever calls has inferred them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/dag_builder.h"
+
+namespace pruner {
+
+/// How a window moves over the spatial dimensions; an empty vector is all ones (pads: all zeros).
+struct Window {
+  std::vector<int64_t> stride, dilation, pad_before, pad_after;
+};
+
+struct ConvParams {
+  Window window;
+  int64_t groups = 1;
+};
+
+enum class PoolKind : uint8_t { kMax, kAverage };
+
+struct PoolParams {
+  PoolKind kind = PoolKind::kMax;
+  std::vector<int64_t> kernel;
+  Window window;
+  bool count_include_pad = false;  // average: divide by the whole window, not by what lies inside
+  bool ceil = false;               // a last window that starts inside counts though it ends outside
+};
+
+/// Extent of a window operator's output along one dimension.
+int64_t window_output(int64_t input,
+                      int64_t kernel,
+                      int64_t stride,
+                      int64_t dilation,
+                      int64_t pads,
+                      bool ceil = false);
+
+/// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co].
+/// A pad stage only where something is padded. The weight is marked layout free.
+StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
+/// Depthwise: weight [kernel..., c, multiplier]; output channel c * multiplier + m.
+StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window);
+/// Transposed convolution, weight [kernel..., ci / groups, co]; output extent
+/// (in - 1) * stride - pads + dilation * (kernel - 1) + 1 + output_padding. Gathers: the input is
+/// spread by stride with zeros between and convolved with the flipped kernel, so an output element
+/// is one reduction. Its FLOPs include the products with those zeros (stride^rank times the useful
+/// ones).
+StageId add_conv_transpose(DagBuilder& b,
+                           StageId data,
+                           StageId weight,
+                           const ConvParams& params,
+                           std::span<const int64_t> output_padding = {});
+
+/// T_dense: data [..., k] times weight [n, k], transposed as TVM has it.
+StageId add_dense(DagBuilder& b, StageId data, StageId weight);
+/// [batch..., m, k] times [batch..., k, n]; a transposed operand has its last two dims exchanged.
+/// Batch dims broadcast as in numpy.
+StageId add_matmul(DagBuilder& b,
+                   StageId lhs,
+                   StageId rhs,
+                   bool transpose_lhs = false,
+                   bool transpose_rhs = false);
+
+StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params);
+/// `value` around the data: output extent before + in + after per dim (negative: cuts).
+StageId add_pad(DagBuilder& b,
+                StageId data,
+                std::span<const int64_t> before,
+                std::span<const int64_t> after,
+                double value,
+                std::string name = "PaddedInput");
+
+enum class ReduceKind : uint8_t { kSum, kMean, kMax, kMin, kProd };
+StageId add_reduce(
+    DagBuilder& b, StageId data, std::span<const int64_t> axes, bool keep_dims, ReduceKind kind);
+/// Index (int64) of the largest or smallest element along `axis`; the first of equals, or the last.
+StageId add_arg_reduce(
+    DagBuilder& b, StageId data, int64_t axis, bool keep_dims, bool largest, bool last = false);
+/// T_softmax_maxelem, _exp, _expsum, _norm; with `log` the last stage is x - max - log(sum).
+StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log = false);
+/// (x - mean) / sqrt(variance + epsilon) over `axes`.
+StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes, double epsilon);
+/// add_normalize over the dims from `axis` on, times scale plus shift (an invalid StageId:
+/// without); both broadcast to the data.
+StageId add_layernorm(
+    DagBuilder& b, StageId data, int64_t axis, StageId scale, StageId shift, double epsilon);
+/// Local response normalisation over the last axis (ONNX LRN).
+StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double beta, double bias);
+
+/// One value a point from one value of each input; shapes broadcast as in numpy.
+StageId add_elementwise(DagBuilder& b,
+                        std::string name,
+                        std::span<const StageId> inputs,
+                        const std::function<Expr(std::span<const Expr>)>& fn);
+StageId add_add(DagBuilder& b, StageId lhs, StageId rhs);  // T_add
+
+/// An activation by name: "relu", "relu6", "gelu", "sigmoid", "tanh", "silu", "hardswish", ...
+struct Activation {
+  std::string_view name;
+  std::string_view stage;  // TVM's name of the stage: "T_relu"
+  Expr (*fn)(const Expr& x);
+};
+std::span<const Activation> activations();
+const Activation* find_activation(std::string_view name);
+StageId add_activation(DagBuilder& b, StageId data, const Activation& activation);
+
+}  // namespace pruner
