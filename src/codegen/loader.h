@@ -1,0 +1,29 @@
+// Objects in memory -> callable kernels, linked in this process without code generation (JITLink).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pruner/kernel.h"
+#include "support/result.h"
+
+namespace pruner {
+
+/// Owns the memory of linked code; kernels are valid as long as it lives.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  virtual PrunerKernel entry() const = 0;
+};
+
+Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object, const std::string& symbol);
+
+/// Links relocatable objects into a shared library at `path`: in this process when built with lld,
+/// otherwise by `ld.lld`, `ld` or `cc` found on PATH; the error says that none of them is there.
+Result<Unit> link_shared_library(const std::vector<std::string>& object_files, const std::string& path,
+                                 const std::vector<std::string>& exported_symbols);
+
+/// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes.
+Result<std::string> assemble(const std::string& text);
+
+}  // namespace pruner

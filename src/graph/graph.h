@@ -1,0 +1,50 @@
+// A network as a list of nodes over named values, in an order in which producers come first. Made
+// from an ONNX file (graph/onnx/) or a built-in network (graph/networks/); shapes are static.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/id.h"
+#include "support/result.h"
+#include "tensor/tensor.h"
+
+namespace pruner {
+
+struct ValueTag {};
+using ValueId = Id<ValueTag>;
+
+/// A tensor that flows through the graph. A constant has its data; others get it when run.
+struct Value {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::optional<Tensor> constant;
+};
+
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
+
+/// One operator call, in ONNX's vocabulary ("Conv", "Relu", ...), with the attributes of its newest
+/// supported version; an input that is left out is an invalid ValueId.
+struct Node {
+  std::string op;
+  std::string name;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::map<std::string, Attribute> attributes;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;   // without the constants
+  std::vector<ValueId> outputs;
+
+  Value& operator[](ValueId id) { return values[static_cast<size_t>(id.value)]; }
+  const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
+};
+
+}  // namespace pruner

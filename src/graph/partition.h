@@ -1,0 +1,75 @@
+// The end of the graph layer: a network cut into fused groups, each one compute DAG, in an order in
+// which they can run. Groups with equal keys are one task, whose weight is their number.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tensor/task.h"
+
+namespace pruner {
+
+/// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
+struct Group {
+  std::string name;             // e.g. "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
+  ComputeDag dag;               // one output stage
+  std::string key;              // workload_key(dag)
+  bool complex = false;         // has a reduction (Ansor: only these are tuned)
+  std::vector<ValueId> inputs;
+  ValueId output;
+};
+
+/// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes.
+struct PlannedValue {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::optional<Tensor> constant;
+  ValueId alias_of;             // invalid: has bytes of its own
+};
+
+struct Partition {
+  std::string network;
+  std::vector<PlannedValue> values;
+  std::vector<Group> groups;       // in execution order
+  std::vector<ValueId> inputs;     // in the model's own layout (NCHW as imported)
+  std::vector<ValueId> outputs;
+
+  const PlannedValue& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
+};
+
+/// Runs the graph passes (kGraphPasses: fold constants, batch norm into convolution, dead code,
+/// layout, fuse) for a target's backend and cuts the graph.
+Result<Partition> partition(Graph graph, const Target& target);
+
+struct WeightedTask {
+  Task task;
+  int weight = 0;                // number of groups
+};
+
+/// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer.
+std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target);
+
+/// Options of an import or a built-in network.
+struct NetworkOptions {
+  int64_t batch_size = 1;
+  int64_t image_size = 224;
+  int64_t sequence_length = 128;
+  std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
+};
+
+/// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported
+/// operator at once.
+Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options);
+Result<Unit> export_onnx(const Graph& graph, const std::string& path);
+
+/// A built-in network (kNetworks) with seeded weights; the error lists the names.
+Result<Graph> build_network(std::string_view name, const NetworkOptions& options);
+std::vector<std::string> network_names();
+
+/// Runs the graph node by node through the reference interpreter (small
+/// networks and constant folding; tests compare modules with it).
+Result<std::vector<Tensor>> interpret_graph(const Graph& graph, std::span<const Tensor> inputs);
+
+}  // namespace pruner

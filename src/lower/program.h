@@ -1,0 +1,96 @@
+// Loop IR: what a candidate becomes when it is to be measured. Statements over buffers; every tile
+// is a full one (ragged ends are handled by overlapping tiles, by a vector loop's active lanes, or
+// by a dynamic trip count), so the only control flow is loops and guards.
+//
+// Meaning, the same for the interpreter and every backend:
+//  - For runs var from 0 to extent-1. kUnroll has a constant extent and is unrolled completely.
+//    kVectorize runs as one vector of `lanes` lanes, of which the first `extent` are active;
+//    inactive lanes load and store nothing of arguments, workspace and local buffers. It holds no
+//    other loop but kUnroll ones. kParallel is outermost, has a constant extent, and iterations may
+//    run at the same time.
+//  - A kRegister buffer is a set of SSA values: all its indices are constants once unrolled loops
+//    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
+//    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector loops
+//    of that width starting at multiples of it.
+//  - A Store in a vector loop whose place does not depend on the lane must have the form
+//    x = combine(x, value): the lanes are folded (a horizontal reduction).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "space/loop_kind.h"
+#include "tensor/compute_dag.h"
+#include "tensor/pack.h"
+#include "tensor/task.h"
+
+namespace pruner {
+
+struct Buffer {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;  // row-major; of a packed argument: the packed shape
+  Scope scope = Scope::kArgument;
+  int lanes = 1;               // kRegister only
+  bool output = false;         // kArgument only
+  PackSpec pack;               // kArgument only; identity when not packed
+  int64_t workspace_offset = 0;  // kWorkspace only, bytes, 64-byte aligned
+
+  int64_t num_elements() const;
+  int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
+};
+
+struct StmtNode;
+using Stmt = std::shared_ptr<const StmtNode>;
+
+struct For {
+  VarId var;
+  Expr extent;
+  LoopKind kind = LoopKind::kSerial;
+  int lanes = 1;  // kVectorize: width of the vector
+  Stmt body;
+};
+struct Let { VarId var; Expr value; Stmt body; };  // an index value computed once
+struct Store { TensorId buffer; std::vector<Expr> indices; Expr value; };
+struct If { Expr condition; Stmt then; };
+struct Allocate { TensorId buffer; Stmt body; };   // kLocal or kRegister; contents undefined
+struct Block { std::vector<Stmt> statements; };
+
+struct StmtNode {
+  std::variant<For, Let, Store, If, Allocate, Block> op;
+};
+
+template <typename Op>
+Stmt make_stmt(Op op) {
+  return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
+}
+
+/// A kernel: args are the DAG's inputs in order, then its outputs.
+struct Program {
+  std::string name;
+  std::vector<Buffer> buffers;         // a Load's or Store's TensorId names one
+  std::vector<std::string> var_names;  // a VarId names one
+  std::vector<TensorId> args;
+  Stmt body;
+  int64_t workspace_bytes = 0;
+  bool rewrites = false;  // some outputs are written more than once (overlapping tiles): an output
+                          // must not share memory with an input
+
+  const Buffer& operator[](TensorId id) const { return buffers[static_cast<size_t>(id.value)]; }
+  VarId add_var(std::string var_name);
+  TensorId add_buffer(Buffer buffer);
+};
+
+/// C-like text, one statement a line; what --print=program shows.
+std::string print(const Program& program);
+
+/// Every rule of this file's head, index ranks, dtypes, use of variables in scope; the first broken
+/// one as an error.
+Result<Unit> verify(const Program& program);
+
+/// Runs a program on tensors (packed arguments already packed; outputs in place), one iteration at a
+/// time, with bounds checks: for tests.
+Result<Unit> interpret(const Program& program, std::span<Tensor> args);
+
+}  // namespace pruner

@@ -1,0 +1,42 @@
+#include "support/file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace pruner {
+
+Result<std::string> read_file(const std::string& path) {
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return Error(path, ": no such file");
+  if (std::filesystem::is_directory(path, code)) return Error(path, ": is a folder, not a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error(path, ": cannot be read: ", std::strerror(errno));
+  std::ostringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+Result<Unit> write_file(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    if (out) out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    if (!out || !out.flush()) {
+      const Error error(path, ": cannot be written: ", std::strerror(errno));
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return error;
+    }
+  }
+  std::error_code code;
+  std::filesystem::rename(temporary, path, code);
+  if (code) return Error(path, ": cannot be written: ", code.message());
+  return Unit{};
+}
+
+}  // namespace pruner

@@ -1,0 +1,16 @@
+// Whole files in and out, with errors that name the path.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "support/result.h"
+
+namespace pruner {
+
+Result<std::string> read_file(const std::string& path);
+/// Writes to a sibling temporary file and renames it over `path`: a reader sees the old or the new
+/// content, never half of it, and a failure leaves the old file as it was.
+Result<Unit> write_file(const std::string& path, std::string_view content);
+
+}  // namespace pruner

@@ -1,0 +1,50 @@
+// What code is made for: a backend, its instruction set and the numbers the analysis needs. Made
+// from this host, from a target text ("llvm -mcpu=haswell", "cuda --model=a100") or a device file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "support/json.h"
+#include "support/result.h"
+
+namespace pruner {
+
+enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
+
+struct Target {
+  Backend backend = Backend::kLlvm;
+  std::string device;    // name of the description: "host", "a100_40", ...
+  std::string mcpu;      // LLVM's CPU name, e.g. "znver4", "haswell"
+  std::string features;  // LLVM feature string of the host ("+avx512f,..."); empty: those of mcpu
+  int threads = 1;
+
+  int64_t vector_bytes = 32;    // widest vector: 64 AVX-512, 32 AVX2, 16 SSE/NEON
+  int vector_registers = 16;    // 32 with AVX-512 and NEON
+  bool masked_vectors = false;  // cheap masked loads and stores (AVX-512)
+  int64_t cache_line_bytes = 64;
+  int64_t l1_bytes = 32 << 10;  // per core
+  int64_t l2_bytes = 512 << 10;
+  int64_t l3_bytes = 8 << 20;   // shared by the threads
+  double peak_flops = 0;        // of one core, fp32, FMA counted as 2
+  double l1_bandwidth = 0;      // bytes/s of one core
+  double l2_bandwidth = 0;
+  double l3_bandwidth = 0;
+  double dram_bandwidth = 0;    // bytes/s of the machine
+
+  int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
+};
+
+/// This machine's CPU: instruction set and caches as the operating system and CPUID give them, rates
+/// as typical for the ISA (`device probe` measures them). `threads` 0: all cores.
+Target host_target(int threads);
+
+/// "llvm", "llvm -mcpu=haswell", "llvm --threads=2"; the error lists what is known.
+Result<Target> parse_target(std::string_view text, int threads);
+/// Text that parse_target reads back, and that records carry.
+std::string print(const Target& target);
+/// What two machines must share for a measured time to mean the same: CPU model, ISA, threads.
+std::string device_fingerprint(const Target& target);
+
+}  // namespace pruner

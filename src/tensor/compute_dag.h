@@ -1,0 +1,78 @@
+// The compute DAG of a task: stages in an order in which producers come before consumers. A stage is
+// a placeholder (an input) or a compute stage: for every point of its spatial axes, the body, folded
+// over the reduce axes by the combiner when there are any (Ansor, spec of the compute DAG).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/json.h"
+#include "support/result.h"
+#include "tensor/expr.h"
+
+namespace pruner {
+
+using StageId = TensorId;  // a stage is named by the tensor it makes
+
+struct Iterator {
+  std::string name;
+  int64_t extent;
+};
+
+enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin };
+
+struct Stage {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<Iterator> axes;         // spatial; the stage's shape
+  std::vector<Iterator> reduce_axes;  // empty when combiner is kNone
+  Combiner combiner = Combiner::kNone;
+  Expr body;         // empty for a placeholder; variables: axes, then reduce axes
+  std::string tag;   // "conv2d_nhwc", "elemwise", ... : what made it, for printing and keys
+  bool output = false;
+  bool constant = false;          // placeholder whose value is known when the code is built
+  std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
+  int64_t index_bound = 0;        // integer placeholder used as an index: values in [0, bound)
+
+  bool is_placeholder() const { return !body; }
+  bool is_reduction() const { return combiner != Combiner::kNone; }
+  std::vector<int64_t> shape() const;
+  int64_t num_elements() const;
+  int64_t reduce_size() const;
+};
+
+struct ComputeDag {
+  std::vector<Stage> stages;
+
+  const Stage& operator[](StageId id) const { return stages[static_cast<size_t>(id.value)]; }
+  Stage& operator[](StageId id) { return stages[static_cast<size_t>(id.value)]; }
+  int size() const { return static_cast<int>(stages.size()); }
+  std::vector<StageId> inputs() const;   // placeholders, in order
+  std::vector<StageId> outputs() const;
+  /// Stages that read `id`, ascending.
+  std::vector<StageId> consumers(StageId id) const;
+  /// Distinct stages that `id` reads, ascending.
+  std::vector<StageId> producers(StageId id) const;
+};
+
+/// The neutral element that a reduction starts from.
+Expr combiner_identity(Combiner combiner, DType dtype);
+/// combine(a, b), e.g. a + b.
+Expr combine(Combiner combiner, Expr a, Expr b);
+
+/// FLOPs of the DAG as the reference counts them (Ansor's FLOP estimator); -1 when unknown.
+double flop_count(const ComputeDag& dag);
+
+/// One line a stage, as TVM prints a DAG: the text that the workload key hashes.
+std::string print(const ComputeDag& dag);
+/// The key: `["<32 hex digits>", dims of all inputs and outputs...]` (Ansor's flat form). Dtypes,
+/// which inputs are constant, and layouts are part of the hash.
+std::string workload_key(const ComputeDag& dag);
+
+/// The form of a DAG file (list of {"op","kind","axis","reduce_axis","body",...}); bodies are parsed.
+Result<ComputeDag> dag_from_json(const Json& dag);
+Json dag_to_json(const ComputeDag& dag);
+
+}  // namespace pruner

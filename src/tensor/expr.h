@@ -1,0 +1,119 @@
+// Scalar expressions over iterators and tensor elements: the bodies of compute stages and the index
+// arithmetic of loop IR. Immutable handles; copying shares; rewriting is bottom-up and keeps what
+// does not change. Index expressions are int64. Equality of meaning is structural_equal().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/id.h"
+#include "support/match.h"
+#include "tensor/dtype.h"
+
+namespace pruner {
+
+struct ExprNode;
+
+/// An immutable expression.
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
+  /// An index constant (int64).
+  Expr(int64_t value);
+  Expr(int value) : Expr(static_cast<int64_t>(value)) {}
+
+  const ExprNode* operator->() const { return node_.get(); }
+  const ExprNode& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  bool same_as(const Expr& other) const { return node_ == other.node_; }
+
+ private:
+  std::shared_ptr<const ExprNode> node_;
+};
+
+/// A variable of the owner that gives it meaning: in a stage's body, iterator number `value` of the
+/// stage (spatial axes first, then reduce axes); in a Program, loop variable number `value`.
+struct VarTag {};
+using VarId = Id<VarTag>;
+
+/// A tensor of the owner: stage number `value` in a ComputeDag, buffer number in a Program.
+struct TensorTag {};
+using TensorId = Id<TensorTag>;
+
+enum class BinaryOp : uint8_t {
+  kAdd, kSub, kMul, kDiv,      // kDiv: true division of floats
+  kFloorDiv, kFloorMod,        // integers, rounding down
+  kMin, kMax,
+  kLt, kLe, kGt, kGe, kEq, kNe,  // result kBool
+  kAnd, kOr,                     // of kBool
+};
+
+enum class Intrinsic : uint8_t {
+  kExp, kLog, kSqrt, kRsqrt, kTanh, kSigmoid, kErf, kPow, kAbs, kFloor, kCeil, kRound,
+  kSin, kCos, kNot,
+};
+
+struct IntImm { int64_t value; };            // dtype in the node: kInt64, kInt32, kInt8 or kBool
+struct FloatImm { double value; };
+struct Var { VarId id; std::string name; };  // int64; the name is for printing only
+struct Binary { BinaryOp op; Expr a, b; };
+struct Select { Expr condition, a, b; };     // evaluates (and loads) only the branch it takes
+struct Cast { Expr value; };                 // to the node's dtype; float to int truncates
+struct Call { Intrinsic function; std::vector<Expr> args; };
+struct Load { TensorId tensor; std::vector<Expr> indices; };
+
+struct ExprNode {
+  std::variant<IntImm, FloatImm, Var, Binary, Select, Cast, Call, Load> op;
+  DType dtype;
+};
+
+// Builders. They fold constants and the identities x+0, x*1, x*0 (integers), x//1, x%1, min/max of
+// constants, select of a constant condition; nothing else.
+Expr int_imm(int64_t value, DType dtype = DType::kInt64);
+Expr float_imm(double value, DType dtype = DType::kFloat32);
+Expr make_var(VarId id, std::string name);
+Expr binary(BinaryOp op, Expr a, Expr b);
+Expr select(Expr condition, Expr a, Expr b);
+Expr cast(DType to, Expr value);
+Expr call(Intrinsic function, std::vector<Expr> args);
+Expr load(TensorId tensor, std::vector<Expr> indices, DType dtype);
+
+inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::kAdd, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::kSub, std::move(a), std::move(b)); }
+inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::kMul, std::move(a), std::move(b)); }
+inline Expr operator/(Expr a, Expr b) { return binary(BinaryOp::kDiv, std::move(a), std::move(b)); }
+inline Expr floor_div(Expr a, Expr b) { return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b)); }
+inline Expr floor_mod(Expr a, Expr b) { return binary(BinaryOp::kFloorMod, std::move(a), std::move(b)); }
+inline Expr min(Expr a, Expr b) { return binary(BinaryOp::kMin, std::move(a), std::move(b)); }
+inline Expr max(Expr a, Expr b) { return binary(BinaryOp::kMax, std::move(a), std::move(b)); }
+inline Expr operator<(Expr a, Expr b) { return binary(BinaryOp::kLt, std::move(a), std::move(b)); }
+inline Expr operator>=(Expr a, Expr b) { return binary(BinaryOp::kGe, std::move(a), std::move(b)); }
+inline Expr operator&&(Expr a, Expr b) { return binary(BinaryOp::kAnd, std::move(a), std::move(b)); }
+
+template <typename Op>
+const Op* as(const Expr& e) {
+  return e ? std::get_if<Op>(&e->op) : nullptr;
+}
+/// The value of an integer constant, if it is one.
+const int64_t* as_int(const Expr& e);
+
+bool structural_equal(const Expr& a, const Expr& b);
+
+/// Rebuilds `e` bottom-up: children first, then rewrite(node) may return a replacement (an empty
+/// Expr keeps the node). Unchanged parts stay shared.
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn);
+/// Replaces variable i by values[i]; an empty Expr keeps it.
+Expr substitute(const Expr& e, const std::vector<Expr>& values);
+/// Calls fn on every node, parents first.
+void visit(const Expr& e, const std::function<void(const Expr&)>& fn);
+
+/// TVM's spelling, as in the `body` of a DAG file: "max(T_add[ax0, ax1], 0.0)". `tensor_name` gives
+/// the name of a loaded tensor.
+std::string print(const Expr& e, const std::function<std::string(TensorId)>& tensor_name);
+
+}  // namespace pruner

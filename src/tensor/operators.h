@@ -1,0 +1,19 @@
+// The operators that `--op` names, one row each: "matmul 512 512 512 +bias +relu" -> ComputeDag.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tensor/compute_dag.h"
+
+namespace pruner {
+
+/// Parses one operator text. The error names the operator's arguments when one is missing, zero or
+/// unknown, and lists the operators when the name is not one.
+Result<ComputeDag> parse_operator(std::string_view text);
+
+/// The grammar and a row for each operator: what `pruner ops` prints.
+std::string operator_help();
+
+}  // namespace pruner

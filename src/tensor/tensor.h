@@ -1,0 +1,49 @@
+// A dense tensor in memory: row-major, 64-byte aligned. What the interpreter reads, weights are kept
+// in and modules are run on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "support/check.h"
+#include "tensor/dtype.h"
+
+namespace pruner {
+
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zero-filled.
+  Tensor(DType dtype, std::vector<int64_t> shape);
+
+  DType dtype() const { return dtype_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  int64_t num_elements() const;
+  int64_t bytes() const { return num_elements() * dtype_bytes(dtype_); }
+  void* data() { return data_.get(); }
+  const void* data() const { return data_.get(); }
+  template <typename T>
+  std::span<T> values() { return {static_cast<T*>(data()), static_cast<size_t>(num_elements())}; }
+  template <typename T>
+  std::span<const T> values() const { return {static_cast<const T*>(data()), static_cast<size_t>(num_elements())}; }
+
+  /// Element i (row-major) as a double / an integer, whatever the dtype.
+  double get(int64_t i) const;
+  int64_t get_int(int64_t i) const;
+  void set(int64_t i, double value);
+  void set_int(int64_t i, int64_t value);
+  /// The same elements under another shape (shares the data).
+  Tensor reshaped(std::vector<int64_t> shape) const;
+  Tensor clone() const;
+
+ private:
+  DType dtype_ = DType::kFloat32;
+  std::vector<int64_t> shape_;
+  std::shared_ptr<std::byte> data_;  // shared: copying a Tensor shares; clone() copies
+};
+
+}  // namespace pruner
