@@ -1,0 +1,50 @@
+/* A deployed network: a shared library made by `pruner compile`, loaded with dlopen or linked.
+   Every function but pruner_module_error is thread-safe for different instances. */
+#ifndef PRUNER_MODULE_H_
+#define PRUNER_MODULE_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PRUNER_MODULE_ABI 1
+
+typedef enum { PRUNER_FLOAT32, PRUNER_FLOAT16, PRUNER_INT64, PRUNER_INT32, PRUNER_INT8, PRUNER_BOOL } PrunerDType;
+
+typedef struct {
+  const char* name;
+  PrunerDType dtype;
+  int32_t rank;
+  const int64_t* shape;
+} PrunerTensorSpec;
+
+typedef struct PrunerModule PrunerModule;
+
+int32_t pruner_module_abi(void);
+/* An instance with its own activations and thread pool; weights are shared. threads 0: the number
+   the module was tuned for. NULL: see pruner_module_error (e.g. a CPU feature that is missing). */
+PrunerModule* pruner_module_create(int32_t threads);
+void pruner_module_destroy(PrunerModule* module);
+/* Why the last pruner_module_create of this thread failed. */
+const char* pruner_module_error(void);
+
+int32_t pruner_module_num_inputs(void);
+int32_t pruner_module_num_outputs(void);
+const PrunerTensorSpec* pruner_module_input(int32_t index);
+const PrunerTensorSpec* pruner_module_output(int32_t index);
+
+/* Runs the network: dense row-major tensors in the order of the specs. 0: done. */
+int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
+
+/* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */
+int32_t pruner_module_num_kernels(void);
+const char* pruner_module_kernel_name(int32_t index);
+int32_t pruner_module_run_profiled(PrunerModule* module, const void* const* inputs, void* const* outputs, double* seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PRUNER_MODULE_H_ */

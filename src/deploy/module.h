@@ -1,0 +1,33 @@
+// Partition + best records -> one shared library that runs the network without us: kernels, packed
+// weights, memory plan and a small executor with its thread pool (include/pruner/module.h).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "graph/partition.h"
+#include "space/space.h"
+
+namespace pruner {
+
+/// The candidate to build a task key with; nullopt: the schedule that needs no search.
+using ScheduleChoice = std::function<std::optional<Candidate>(const Task& task, const Space& space)>;
+
+struct ModuleOptions {
+  int jobs = 2;
+  std::string work_dir;  // temporary files; empty: a fresh temporary folder
+};
+
+struct ModuleSummary {
+  int kernels = 0;
+  int64_t weight_bytes = 0;
+  int64_t activation_bytes = 0;  // after buffer reuse
+  double seconds = 0;
+};
+
+/// Compiles every group (distinct ones once), plans memory, packs weights and links `path`.
+Result<ModuleSummary> build_module(const Partition& partition, const Target& target, const ScheduleChoice& choice,
+                                   const ModuleOptions& options, const std::string& path);
+
+}  // namespace pruner

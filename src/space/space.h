@@ -1,0 +1,82 @@
+// A task's schedule space: its sketches (the loop structures worth trying, made by kSketchRules) and
+// what may be chosen in each. A sketch's structure is made once a task; candidates are flat vectors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "space/candidate.h"
+#include "space/loop_nest.h"
+#include "support/result.h"
+#include "support/rng.h"
+#include "tensor/task.h"
+
+namespace pruner {
+
+/// What one entry of a decision vector means.
+enum class DecisionKind : uint8_t {
+  kTile,      // a factor: elements, vectors or inner tiles of an axis at one level
+  kOrder,     // which of a few loop orders
+  kLocation,  // at which of a few places a stage is computed
+  kChunk,     // elements of a reduce axis worked on at a time
+  kUnroll,    // statements in the unrolled reduction body
+};
+
+/// One decision: its value is one of `choices` (ascending for kTile, kChunk and kUnroll).
+struct Decision {
+  DecisionKind kind;
+  std::string name;                // "h.tile0": for prints and records
+  std::vector<int32_t> choices;
+  int group = -1;                  // kTile: decisions of one axis share a group, outermost level first
+};
+
+struct StagePlan;  // space/plan.h: how decisions become loops
+
+/// One loop structure of a task.
+struct Sketch {
+  std::string name;                // rule names: "tile+epilogue", "cache-tile", "rfactor", ...
+  std::string hash;                // of name, DAG and decision names: records name a sketch by both
+  ComputeDag dag;                  // with cache-write, cache-read and rfactor stages; inlined stages gone
+  std::vector<StageId> args;       // sketch stages of the task's inputs and outputs, in the task's order
+  std::vector<Decision> decisions;
+  std::vector<StagePlan> plans;    // one a compute stage
+
+  Sketch();
+  Sketch(Sketch&&) noexcept;
+  Sketch& operator=(Sketch&&) noexcept;
+  ~Sketch();
+};
+
+/// All of a task's sketches. Holds no reference to the task's DAG; the target's numbers are copied.
+struct Space {
+  Target target;
+  std::vector<Sketch> sketches;
+
+  const Sketch& operator[](SketchId id) const { return sketches[static_cast<size_t>(id.value)]; }
+};
+
+Space make_space(const Task& task);
+
+/// A uniformly drawn candidate: a sketch, then each decision; tiles of an axis are drawn so that
+/// they fit it. Legal by construction but for what is_legal() checks.
+Candidate sample(const Space& space, Rng& rng);
+
+/// The loop nest of a candidate (a few microseconds).
+LoopNest make_loop_nest(const Space& space, const Candidate& candidate);
+
+/// Whether the candidate's decisions are in range and fit, and its nest keeps the target's limits
+/// (registers, stack, unrolled body); checked first, before anything else. `why`, when given, gets
+/// the reason.
+bool is_legal(const Space& space, const Candidate& candidate, std::string* why = nullptr);
+
+/// One small legal change (kMutations); nullopt when the drawn mutation has no place.
+std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, Rng& rng);
+/// A legal mix of two parents of one sketch (an axis' tiles come from one of them).
+std::optional<Candidate> cross_over(const Space& space, const Candidate& a, const Candidate& b, Rng& rng);
+
+/// "tile+epilogue: h.tile0=7 w.tile0=14 ...", and back; the error names the decision.
+std::string print(const Space& space, const Candidate& candidate);
+Result<Candidate> parse_candidate(const Space& space, std::string_view text);
+
+}  // namespace pruner
