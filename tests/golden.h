@@ -45,8 +45,8 @@ testing::AssertionResult fails_with(const Result<T>& result, std::string_view wo
   if (result.error().message().find(words) != std::string::npos) {
     return testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "error:    " << result.error().message()
-                                     << "\nexpected: " << words;
+  return testing::AssertionFailure()
+         << "error:    " << result.error().message() << "\nexpected: " << words;
 }
 
 }  // namespace pruner

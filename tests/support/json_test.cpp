@@ -1,0 +1,46 @@
+#include "support/json.h"
+
+#include <gtest/gtest.h>
+
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+TEST(ParseJson, SaysWhereTheTextStopsBeingJson) {
+  EXPECT_ERROR(parse_json("{\"a\": 1,}"), "not JSON at byte 9");
+  EXPECT_ERROR(parse_json(""), "not JSON at byte 1");
+}
+
+TEST(ParseJson, ReadsNumbersExactly) {
+  const Result<Json> json = parse_json("[0.1, 1e-7, 9007199254740993]");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->at(0).get<double>(), 0.1);
+  EXPECT_EQ(json->at(1).get<double>(), 1e-7);
+  EXPECT_EQ(json->at(2).get<int64_t>(), 9007199254740993);
+}
+
+TEST(PrintJson, WritesPythonsSeparatorsAndKeepsTheOrderOfKeys) {
+  const std::string text =
+      R"({"r": [[0.0012], 0, 1.5], "i": [["k\n", "t"], [[], {}]], "v": "v0.6"})";
+  EXPECT_EQ(print_json(*parse_json(text)), text);
+}
+
+TEST(PrintJson, IsStableOverParseAndPrint) {
+  for (const char* text : {"null", "true", "-3", "1e+100", "\"\\u0001\"", "[1, [2, [3]]]"}) {
+    const std::string once = print_json(*parse_json(text));
+    EXPECT_EQ(print_json(*parse_json(once)), once);
+  }
+}
+
+TEST(JsonGet, NamesTheKeyThatIsMissingOrOfAnotherType) {
+  const Json object = {{"threads", 2}};
+  EXPECT_EQ(*json_get<int>(object, "threads"), 2);
+  EXPECT_ERROR(json_get<int>(object, "device"), "missing key \"device\"");
+  EXPECT_ERROR(json_get<std::string>(object, "threads"),
+               "key \"threads\" has a value of the wrong");
+  EXPECT_ERROR(json_get<int>(Json(3), "threads"), "missing key");
+}
+
+}  // namespace
+}  // namespace pruner
