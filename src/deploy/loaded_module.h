@@ -1,0 +1,66 @@
+// A module (build_module()) loaded into this process: run on tensors, timed, profiled.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deploy/tensor_file.h"
+#include "support/result.h"
+
+namespace pruner {
+
+struct BenchOptions {
+  int warm_up = 3;    // runs that are not timed
+  int min_runs = 10;  // both are reached
+  double min_s = 1;
+};
+
+struct BenchResult {
+  double median_ms = 0;
+  double mean_ms = 0;
+  double std_ms = 0;  // of the runs, with n - 1
+  int runs = 0;
+  int threads = 0;
+};
+
+/// A kernel of the module, in execution order.
+struct KernelTime {
+  std::string name;
+  double median_ms = 0;
+};
+
+class LoadedModule {
+ public:
+  LoadedModule(LoadedModule&&) noexcept;
+  LoadedModule& operator=(LoadedModule&&) noexcept;
+  ~LoadedModule();
+
+  const std::vector<TensorSpec>& inputs() const;
+  const std::vector<TensorSpec>& outputs() const;
+  int threads() const;
+
+  /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  Result<BenchResult> bench(std::span<const Tensor> inputs, const BenchOptions& options);
+  /// One entry a kernel.
+  Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,
+                                          const BenchOptions& options);
+
+ private:
+  struct State;
+  explicit LoadedModule(std::unique_ptr<State> state);
+  friend Result<LoadedModule> load_module(const std::string& path, int threads);
+  std::unique_ptr<State> state_;
+};
+
+/// Loads a module with an instance of `threads` threads (0: the number it was tuned for). Errors:
+/// no such file, no shared library, no pruner module (names the symbol that it lacks), another
+/// version of the interface, a CPU feature that is missing here.
+Result<LoadedModule> load_module(const std::string& path, int threads = 0);
+
+/// Seeded inputs to time a module with: floats in [-1, 1), integers and booleans 0 or 1.
+std::vector<Tensor> seeded_inputs(std::span<const TensorSpec> specs, uint64_t seed);
+
+}  // namespace pruner
