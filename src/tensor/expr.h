@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -55,7 +56,7 @@ enum class BinaryOp : uint8_t {
 
 enum class Intrinsic : uint8_t {
   kExp, kLog, kSqrt, kRsqrt, kTanh, kSigmoid, kErf, kPow, kAbs, kFloor, kCeil, kRound,
-  kSin, kCos, kNot,
+  kSin, kCos, kNot,              // kRound: halves to even; kNot: of kBool
 };
 
 struct IntImm { int64_t value; };            // dtype in the node: kInt64, kInt32, kInt8 or kBool
@@ -72,8 +73,12 @@ struct ExprNode {
   DType dtype;
 };
 
-// Builders. They fold constants and the identities x+0, x*1, x*0 (integers), x//1, x%1, min/max of
-// constants, select of a constant condition; nothing else.
+// Builders. They fold constants and the identities x+0, x-0, x*1, x*0 (integers), x//1, x%1, min/max of
+// constants, && and || with a constant, select of a constant condition; nothing else. Operands of two
+// types meet in common_dtype(), which must exist (CHECK).
+/// The type in which a and b combine: an immediate takes the other's type, a narrower integer widens.
+/// None when a float meets an integer that is not an immediate, or float16 meets float32.
+std::optional<DType> common_dtype(const Expr& a, const Expr& b);
 Expr int_imm(int64_t value, DType dtype = DType::kInt64);
 Expr float_imm(double value, DType dtype = DType::kFloat32);
 Expr make_var(VarId id, std::string name);
@@ -101,6 +106,12 @@ const Op* as(const Expr& e) {
 }
 /// The value of an integer constant, if it is one.
 const int64_t* as_int(const Expr& e);
+
+/// kLt ... kNe: the result is kBool.
+bool is_compare(BinaryOp op);
+/// Integer division that rounds down, and its remainder; b is not 0.
+int64_t floor_div(int64_t a, int64_t b);
+int64_t floor_mod(int64_t a, int64_t b);
 
 bool structural_equal(const Expr& a, const Expr& b);
 

@@ -1,0 +1,185 @@
+#include "tensor/compute_dag.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/check.h"
+#include "support/hash.h"
+#include "tensor/spelling.h"
+
+namespace pruner {
+
+static int64_t product(const std::vector<Iterator>& iterators) {
+  int64_t n = 1;
+  for (const Iterator& i : iterators) n *= i.extent;
+  return n;
+}
+
+std::vector<int64_t> Stage::shape() const {
+  std::vector<int64_t> shape;
+  for (const Iterator& axis : axes) shape.push_back(axis.extent);
+  return shape;
+}
+int64_t Stage::num_elements() const { return product(axes); }
+int64_t Stage::reduce_size() const { return product(reduce_axes); }
+
+template <typename Keep>
+static std::vector<StageId> stages_that(const ComputeDag& dag, Keep keep) {
+  std::vector<StageId> ids;
+  for (int i = 0; i < dag.size(); ++i) {
+    if (keep(dag[StageId{i}])) ids.push_back(StageId{i});
+  }
+  return ids;
+}
+
+std::vector<StageId> ComputeDag::inputs() const {
+  return stages_that(*this, [](const Stage& s) { return s.is_placeholder(); });
+}
+std::vector<StageId> ComputeDag::outputs() const {
+  return stages_that(*this, [](const Stage& s) { return s.output; });
+}
+
+static bool reads(const Stage& stage, StageId id) {
+  bool found = false;
+  if (stage.is_placeholder()) return false;
+  visit(stage.body, [&](const Expr& e) {
+    const Load* load = as<Load>(e);
+    found |= load && load->tensor == id;
+  });
+  return found;
+}
+
+std::vector<StageId> ComputeDag::consumers(StageId id) const {
+  return stages_that(*this, [&](const Stage& s) { return reads(s, id); });
+}
+
+std::vector<StageId> ComputeDag::producers(StageId id) const {
+  std::vector<StageId> ids;
+  const Stage& stage = (*this)[id];
+  if (stage.is_placeholder()) return ids;
+  visit(stage.body, [&](const Expr& e) {
+    if (const Load* load = as<Load>(e)) ids.push_back(load->tensor);
+  });
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+static double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return std::numeric_limits<float>::max();
+    case DType::kFloat16: return 65504;
+    case DType::kInt64: return static_cast<double>(std::numeric_limits<int64_t>::max());
+    case DType::kInt32: return std::numeric_limits<int32_t>::max();
+    case DType::kInt8: return std::numeric_limits<int8_t>::max();
+    case DType::kBool: return 1;
+  }
+  return 0;
+}
+
+// As TVM: the largest finite value and its negative, not infinity; 64-bit integers exactly.
+static Expr extreme(DType dtype, bool low) {
+  if (is_float(dtype)) return float_imm(low ? -largest(dtype) : largest(dtype), dtype);
+  if (dtype == DType::kBool) return int_imm(!low, dtype);
+  const int64_t top = dtype == DType::kInt64 ? std::numeric_limits<int64_t>::max()
+                                             : static_cast<int64_t>(largest(dtype));
+  return int_imm(low ? -top - 1 : top, dtype);
+}
+
+Expr combiner_identity(Combiner combiner, DType dtype) {
+  switch (combiner) {
+    case Combiner::kNone:
+    case Combiner::kSum: return cast(dtype, 0);
+    case Combiner::kProd: return cast(dtype, 1);
+    case Combiner::kMax: return extreme(dtype, true);
+    case Combiner::kMin: return extreme(dtype, false);
+  }
+  return {};
+}
+
+Expr combine(Combiner combiner, Expr a, Expr b) {
+  switch (combiner) {
+    case Combiner::kNone: return b;
+    case Combiner::kSum: return std::move(a) + std::move(b);
+    case Combiner::kProd: return std::move(a) * std::move(b);
+    case Combiner::kMax: return max(std::move(a), std::move(b));
+    case Combiner::kMin: return min(std::move(a), std::move(b));
+  }
+  return {};
+}
+
+// Types count as equal by class: float32 with float16, int64 with int8.
+static int type_class(DType t) { return is_float(t) ? 0 : t == DType::kBool ? 1 : 2; }
+
+static double flops_of(const Expr& e, int counted) {
+  const auto sub = [&](const Expr& part) { return flops_of(part, counted); };
+  return match(
+      e->op, [](const IntImm&) { return 0.0; }, [](const FloatImm&) { return 0.0; },
+      [](const Var&) { return 0.0; }, [](const Load&) { return 0.0; },
+      [&](const Binary& n) { return (type_class(e->dtype) == counted) + sub(n.a) + sub(n.b); },
+      [&](const Select& n) { return sub(n.condition) + std::max(sub(n.a), sub(n.b)); },
+      [&](const Cast& n) { return sub(n.value); },
+      [&](const Call& n) {
+        double sum = 0;  // the function itself counts nothing
+        for (const Expr& arg : n.args) sum += sub(arg);
+        return sum;
+      });
+}
+
+double flop_count(const ComputeDag& dag) {
+  double flops = 0;
+  for (const Stage& stage : dag.stages) {
+    if (stage.is_placeholder()) continue;
+    const double once = flops_of(stage.body, type_class(stage.dtype)) + stage.is_reduction();
+    flops += once * static_cast<double>(stage.num_elements() * stage.reduce_size());
+  }
+  return flops;
+}
+
+static std::string print_axes(const std::vector<Iterator>& axes) {
+  std::string out;
+  for (const Iterator& i : axes) {
+    out += (out.empty() ? "" : ", ") + i.name + "=" + std::to_string(i.extent);
+  }
+  return out;
+}
+
+static std::string print(const Stage& stage, const ComputeDag& dag) {
+  const auto name_of = [&](StageId id) { return dag[id].name; };
+  std::string out = stage.name;
+  if (stage.is_placeholder()) {
+    out += " = PLACEHOLDER " + print_json(Json(stage.shape()));
+  } else {
+    out += "(" + print_axes(stage.axes);
+    if (stage.is_reduction()) out += "; " + print_axes(stage.reduce_axes);
+    out += ") ";
+    out += stage.is_reduction() ? spelling_of(stage.combiner).dag : "=";
+    out += " " + print(stage.body, name_of);
+  }
+  if (stage.dtype != DType::kFloat32) out += " " + std::string(dtype_name(stage.dtype));
+  if (stage.constant) out += " constant";
+  if (stage.index_bound > 0) out += " below " + std::to_string(stage.index_bound);
+  for (StageId id : stage.layout_free) out += " layout_free=" + name_of(id);
+  if (stage.output) out += " output";
+  return out;
+}
+
+std::string print(const ComputeDag& dag) {
+  std::string out;
+  for (const Stage& stage : dag.stages) out += print(stage, dag) + "\n";
+  return out;
+}
+
+std::string workload_key(const ComputeDag& dag) {
+  Json key = {hash_hex(print(dag))};
+  const auto add_shapes = [&](const std::vector<StageId>& ids) {
+    for (StageId id : ids) {
+      for (int64_t extent : dag[id].shape()) key.push_back(extent);
+    }
+  };
+  add_shapes(dag.inputs());
+  add_shapes(dag.outputs());
+  return print_json(key);
+}
+
+}  // namespace pruner

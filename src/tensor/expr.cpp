@@ -1,0 +1,288 @@
+#include "tensor/expr.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "support/check.h"
+
+namespace pruner {
+
+static Expr make(decltype(ExprNode::op) op, DType dtype) {
+  return Expr(std::make_shared<const ExprNode>(ExprNode{std::move(op), dtype}));
+}
+
+Expr::Expr(int64_t value) : Expr(int_imm(value)) {}
+
+Expr int_imm(int64_t value, DType dtype) { return make(IntImm{value}, dtype); }
+Expr float_imm(double value, DType dtype) { return make(FloatImm{value}, dtype); }
+Expr make_var(VarId id, std::string name) { return make(Var{id, std::move(name)}, DType::kInt64); }
+
+Expr load(TensorId tensor, std::vector<Expr> indices, DType dtype) {
+  return make(Load{tensor, std::move(indices)}, dtype);
+}
+
+const int64_t* as_int(const Expr& e) {
+  const IntImm* imm = as<IntImm>(e);
+  return imm ? &imm->value : nullptr;
+}
+
+static bool is_int(const Expr& e, int64_t value) {
+  const int64_t* imm = as_int(e);
+  return imm && *imm == value;
+}
+
+static bool is_imm(const Expr& e) { return as<IntImm>(e) || as<FloatImm>(e); }
+
+static bool fits(int64_t value, DType dtype) {
+  switch (dtype) {
+    case DType::kInt64: return true;
+    case DType::kInt32: return value == static_cast<int32_t>(value);
+    case DType::kInt8: return value == static_cast<int8_t>(value);
+    case DType::kBool: return value == 0 || value == 1;
+    case DType::kFloat32:
+    case DType::kFloat16: return false;
+  }
+  return false;
+}
+
+// Of two dtypes the one that holds more: bool < int8 < int32 < int64 < float16 < float32.
+static DType wider(DType a, DType b) {
+  const auto rank = [](DType t) {
+    return (is_float(t) ? 100 : 0) + (t == DType::kBool ? 0 : static_cast<int>(dtype_bytes(t)));
+  };
+  return rank(a) < rank(b) ? b : a;
+}
+
+std::optional<DType> common_dtype(const Expr& a, const Expr& b) {
+  if (a->dtype == b->dtype) return a->dtype;
+  const bool same_kind = is_float(a->dtype) == is_float(b->dtype);
+  if (is_imm(a) && is_imm(b)) return wider(a->dtype, b->dtype);
+  if (is_imm(a) && (same_kind || is_float(b->dtype))) return b->dtype;
+  if (is_imm(b) && (same_kind || is_float(a->dtype))) return a->dtype;
+  if (same_kind && !is_float(a->dtype)) return wider(a->dtype, b->dtype);
+  return std::nullopt;
+}
+
+static void unify(Expr& a, Expr& b) {
+  const std::optional<DType> common = common_dtype(a, b);
+  CHECK(common) << "operands of types " << dtype_name(a->dtype) << " and " << dtype_name(b->dtype);
+  a = cast(*common, std::move(a));
+  b = cast(*common, std::move(b));
+}
+
+bool is_compare(BinaryOp op) { return op >= BinaryOp::kLt && op <= BinaryOp::kNe; }
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b != 0 && (a < 0) != (b < 0)) * b; }
+
+template <typename T>
+static bool compare(BinaryOp op, T a, T b) {
+  switch (op) {
+    case BinaryOp::kLt: return a < b;
+    case BinaryOp::kLe: return a <= b;
+    case BinaryOp::kGt: return a > b;
+    case BinaryOp::kGe: return a >= b;
+    case BinaryOp::kEq: return a == b;
+    default: return a != b;
+  }
+}
+
+static std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
+  int64_t out = 0;
+  switch (op) {
+    case BinaryOp::kAdd: return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kSub: return __builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kMul: return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kFloorDiv: return b > 0 ? std::optional(floor_div(a, b)) : std::nullopt;
+    case BinaryOp::kFloorMod: return b > 0 ? std::optional(floor_mod(a, b)) : std::nullopt;
+    case BinaryOp::kMin: return std::min(a, b);
+    case BinaryOp::kMax: return std::max(a, b);
+    case BinaryOp::kAnd: return a && b;
+    case BinaryOp::kOr: return a || b;
+    case BinaryOp::kDiv: return std::nullopt;
+    default: return compare(op, a, b);
+  }
+}
+
+static std::optional<double> fold(BinaryOp op, double a, double b) {
+  switch (op) {
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSub: return a - b;
+    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kDiv: return a / b;
+    case BinaryOp::kMin: return std::min(a, b);
+    case BinaryOp::kMax: return std::max(a, b);
+    default: return std::nullopt;
+  }
+}
+
+// x + 0 and the like. Integers and truth values only: 0.0 * x and x + 0.0 are not x for every float.
+static Expr identity(BinaryOp op, const Expr& a, const Expr& b) {
+  switch (op) {
+    case BinaryOp::kAdd: return is_int(b, 0) ? a : is_int(a, 0) ? b : Expr();
+    case BinaryOp::kSub: return is_int(b, 0) ? a : Expr();
+    case BinaryOp::kMul:
+      if (is_int(a, 0) || is_int(b, 1)) return a;
+      return is_int(b, 0) || is_int(a, 1) ? b : Expr();
+    case BinaryOp::kFloorDiv: return is_int(b, 1) ? a : Expr();
+    case BinaryOp::kFloorMod: return is_int(b, 1) ? int_imm(0, a->dtype) : Expr();
+    case BinaryOp::kAnd:
+      if (is_int(a, 0) || is_int(b, 1)) return a;
+      return is_int(b, 0) || is_int(a, 1) ? b : Expr();
+    case BinaryOp::kOr:
+      if (is_int(a, 1) || is_int(b, 0)) return a;
+      return is_int(b, 1) || is_int(a, 0) ? b : Expr();
+    default: return Expr();
+  }
+}
+
+Expr binary(BinaryOp op, Expr a, Expr b) {
+  unify(a, b);
+  const bool logical = op == BinaryOp::kAnd || op == BinaryOp::kOr;
+  CHECK(!logical || a->dtype == DType::kBool) << "a logical operand is not bool";
+  const DType dtype = is_compare(op) ? DType::kBool : a->dtype;
+  if (const int64_t *x = as_int(a), *y = as_int(b); x && y) {
+    const std::optional<int64_t> folded = fold(op, *x, *y);
+    if (folded && fits(*folded, dtype)) return int_imm(*folded, dtype);
+  }
+  if (const FloatImm *x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
+    if (is_compare(op)) return int_imm(compare(op, x->value, y->value), dtype);
+    if (const auto folded = fold(op, x->value, y->value)) return float_imm(*folded, dtype);
+  }
+  if (Expr same = identity(op, a, b)) return same;
+  return make(Binary{op, std::move(a), std::move(b)}, dtype);
+}
+
+Expr select(Expr condition, Expr a, Expr b) {
+  unify(a, b);
+  CHECK(condition->dtype == DType::kBool) << "the condition of a select is not bool";
+  if (const int64_t* taken = as_int(condition)) return *taken ? a : b;
+  const DType dtype = a->dtype;
+  return make(Select{std::move(condition), std::move(a), std::move(b)}, dtype);
+}
+
+Expr cast(DType to, Expr value) {
+  if (value->dtype == to) return value;
+  if (const IntImm* imm = as<IntImm>(value)) {
+    if (is_float(to)) return float_imm(static_cast<double>(imm->value), to);
+    if (to == DType::kBool) return int_imm(imm->value != 0, to);
+    if (fits(imm->value, to)) return int_imm(imm->value, to);
+  }
+  if (const FloatImm* imm = as<FloatImm>(value)) {
+    if (is_float(to)) return float_imm(imm->value, to);
+    if (to == DType::kBool) return int_imm(imm->value != 0, to);
+    const double whole = std::trunc(imm->value);
+    if (std::abs(whole) < 9e18 && fits(static_cast<int64_t>(whole), to)) {
+      return int_imm(static_cast<int64_t>(whole), to);
+    }
+  }
+  return make(Cast{std::move(value)}, to);
+}
+
+Expr call(Intrinsic function, std::vector<Expr> args) {
+  CHECK(args.size() == (function == Intrinsic::kPow ? 2u : 1u)) << "arguments of an intrinsic";
+  if (function == Intrinsic::kPow) unify(args[0], args[1]);
+  if (function == Intrinsic::kNot) {
+    CHECK(args[0]->dtype == DType::kBool) << "the operand of ! is not bool";
+    if (const int64_t* imm = as_int(args[0])) return int_imm(!*imm, DType::kBool);
+  }
+  const DType dtype = args[0]->dtype;
+  return make(Call{function, std::move(args)}, dtype);
+}
+
+static bool all_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), structural_equal);
+}
+
+bool structural_equal(const Expr& a, const Expr& b) {
+  if (a.same_as(b)) return true;
+  if (!a || !b || a->dtype != b->dtype || a->op.index() != b->op.index()) return false;
+  return match(
+      a->op, [&](const IntImm& x) { return x.value == as<IntImm>(b)->value; },
+      [&](const FloatImm& x) { return x.value == as<FloatImm>(b)->value; },
+      [&](const Var& x) { return x.id == as<Var>(b)->id; },
+      [&](const Binary& x) {
+        const Binary& y = *as<Binary>(b);
+        return x.op == y.op && structural_equal(x.a, y.a) && structural_equal(x.b, y.b);
+      },
+      [&](const Select& x) {
+        const Select& y = *as<Select>(b);
+        return structural_equal(x.condition, y.condition) && structural_equal(x.a, y.a) &&
+               structural_equal(x.b, y.b);
+      },
+      [&](const Cast& x) { return structural_equal(x.value, as<Cast>(b)->value); },
+      [&](const Call& x) {
+        return x.function == as<Call>(b)->function && all_equal(x.args, as<Call>(b)->args);
+      },
+      [&](const Load& x) {
+        return x.tensor == as<Load>(b)->tensor && all_equal(x.indices, as<Load>(b)->indices);
+      });
+}
+
+// The list rewritten, or nothing when no element changed.
+static std::optional<std::vector<Expr>> rewrite_all(const std::vector<Expr>& list,
+                                                    const std::function<Expr(const Expr&)>& fn) {
+  std::vector<Expr> out;
+  bool changed = false;
+  for (const Expr& e : list) {
+    out.push_back(rewrite(e, fn));
+    changed |= !out.back().same_as(e);
+  }
+  return changed ? std::optional(std::move(out)) : std::nullopt;
+}
+
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
+  const Expr rebuilt = match(
+      e->op, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; },
+      [&](const Var&) { return e; },
+      [&](const Binary& n) {
+        Expr a = rewrite(n.a, fn), b = rewrite(n.b, fn);
+        return a.same_as(n.a) && b.same_as(n.b) ? e : binary(n.op, std::move(a), std::move(b));
+      },
+      [&](const Select& n) {
+        Expr c = rewrite(n.condition, fn), a = rewrite(n.a, fn), b = rewrite(n.b, fn);
+        if (c.same_as(n.condition) && a.same_as(n.a) && b.same_as(n.b)) return e;
+        return select(std::move(c), std::move(a), std::move(b));
+      },
+      [&](const Cast& n) {
+        Expr value = rewrite(n.value, fn);
+        return value.same_as(n.value) ? e : cast(e->dtype, std::move(value));
+      },
+      [&](const Call& n) {
+        auto args = rewrite_all(n.args, fn);
+        return args ? call(n.function, *std::move(args)) : e;
+      },
+      [&](const Load& n) {
+        auto indices = rewrite_all(n.indices, fn);
+        return indices ? load(n.tensor, *std::move(indices), e->dtype) : e;
+      });
+  Expr replaced = fn(rebuilt);
+  return replaced ? replaced : rebuilt;
+}
+
+Expr substitute(const Expr& e, const std::vector<Expr>& values) {
+  return rewrite(e, [&](const Expr& node) {
+    const Var* var = as<Var>(node);
+    const bool given = var && var->id.value < static_cast<int>(values.size());
+    return given ? values[static_cast<size_t>(var->id.value)] : Expr();
+  });
+}
+
+void visit(const Expr& e, const std::function<void(const Expr&)>& fn) {
+  fn(e);
+  match(
+      e->op, [](const IntImm&) {}, [](const FloatImm&) {}, [](const Var&) {},
+      [&](const Binary& n) { visit(n.a, fn), visit(n.b, fn); },
+      [&](const Select& n) { visit(n.condition, fn), visit(n.a, fn), visit(n.b, fn); },
+      [&](const Cast& n) { visit(n.value, fn); },
+      [&](const Call& n) {
+        for (const Expr& arg : n.args) visit(arg, fn);
+      },
+      [&](const Load& n) {
+        for (const Expr& index : n.indices) visit(index, fn);
+      });
+}
+
+}  // namespace pruner

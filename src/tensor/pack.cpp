@@ -1,0 +1,94 @@
+#include "tensor/pack.h"
+
+#include <cstring>
+
+#include "support/check.h"
+
+namespace pruner {
+
+std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) const {
+  if (identity()) return {shape.begin(), shape.end()};
+  std::vector<int64_t> packed;
+  for (int dim : order) {
+    int64_t block = 1;
+    for (const auto& [blocked, size] : blocks) block *= blocked == dim ? size : 1;
+    packed.push_back((shape[static_cast<size_t>(dim)] + block - 1) / block);
+  }
+  for (const auto& [dim, size] : blocks) packed.push_back(size);
+  return packed;
+}
+
+// Where one packed dim moves in the original: `step` along original dim `dim`.
+struct PackedDim {
+  size_t dim;
+  int64_t extent, step;
+};
+
+// A dim's first part has the product of its blocks as step; of its blocks, the last is innermost.
+static std::vector<PackedDim> packed_dims(const PackSpec& spec, std::span<const int64_t> packed) {
+  std::vector<PackedDim> dims(packed.size());
+  std::vector<int64_t> step(spec.order.size(), 1);
+  for (size_t p = packed.size(); p-- > 0;) {
+    const bool is_block = p >= spec.order.size();
+    const int dim = is_block ? spec.blocks[p - spec.order.size()].first : spec.order[p];
+    const auto d = static_cast<size_t>(dim);
+    dims[p] = {d, packed[p], step[d]};
+    if (is_block) step[d] *= packed[p];
+  }
+  return dims;
+}
+
+Tensor pack(const Tensor& tensor, const PackSpec& spec) {
+  if (spec.identity()) return tensor;
+  const std::vector<int64_t>& shape = tensor.shape();
+  CHECK(spec.order.size() == shape.size()) << "a pack order names every dim once";
+  Tensor out(tensor.dtype(), spec.packed_shape(shape));
+  const std::vector<PackedDim> dims = packed_dims(spec, out.shape());
+  std::vector<int64_t> stride(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) stride[d - 1] = stride[d] * shape[d];
+
+  const auto bytes = static_cast<size_t>(dtype_bytes(tensor.dtype()));
+  const auto* from = static_cast<const std::byte*>(tensor.data());
+  auto* to = static_cast<std::byte*>(out.data());
+  std::vector<int64_t> counter(dims.size(), 0), index(shape.size(), 0);
+  for (int64_t i = 0; i < out.num_elements(); ++i, to += bytes) {
+    int64_t offset = 0;
+    bool inside = true;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      offset += index[d] * stride[d];
+      inside &= index[d] < shape[d];
+    }
+    if (inside) std::memcpy(to, from + static_cast<size_t>(offset) * bytes, bytes);
+    for (size_t p = dims.size(); p-- > 0;) {  // count up, the last packed dim fastest
+      index[dims[p].dim] += dims[p].step;
+      if (++counter[p] < dims[p].extent) break;
+      index[dims[p].dim] -= dims[p].extent * dims[p].step;
+      counter[p] = 0;
+    }
+  }
+  return out;
+}
+
+Json to_json(const PackSpec& spec) { return {{"order", spec.order}, {"blocks", spec.blocks}}; }
+
+Result<PackSpec> pack_spec_from_json(const Json& json) {
+  PackSpec spec;
+  TRY_ASSIGN(spec.order, json_get<std::vector<int>>(json, "order"));
+  using Blocks = std::vector<std::pair<int, int64_t>>;
+  TRY_ASSIGN(spec.blocks, json_get<Blocks>(json, "blocks"));
+  const auto rank = static_cast<int>(spec.order.size());
+  std::vector<int> seen(spec.order.size(), 0);
+  for (int dim : spec.order) {
+    if (dim < 0 || dim >= rank || seen[static_cast<size_t>(dim)]++) {
+      return Error("pack order: dim ", dim, " is not one of 0 to ", rank - 1, ", each once");
+    }
+  }
+  for (const auto& [dim, size] : spec.blocks) {
+    if (dim < 0 || dim >= rank || size < 1) {
+      return Error("pack blocks: [", dim, ", ", size, "] is not a dim below ", rank, " and a size");
+    }
+  }
+  return spec;
+}
+
+}  // namespace pruner
