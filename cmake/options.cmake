@@ -19,7 +19,7 @@ if("$ENV{CI}" STREQUAL "true")
 endif()
 if(PRUNER_SANITIZE)
   target_compile_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE}
-                                                  -fno-omit-frame-pointer)
+                                                  -fno-omit-frame-pointer -fno-sanitize=vptr)
   target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
 endif()
 

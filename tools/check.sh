@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Format, lint and layers: what a change must keep. Then the map and the size of the tree, to read.
+# --fix formats the files in place first.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- \
+  'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'tests/*.cpp' 'tests/*.h' 'bench/*.cpp' |
+  while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
+
+[ "${1:-}" != --fix ] || clang-format-14 -i "${sources[@]}"
+
+failed=0
+clang-format-14 --dry-run -Werror "${sources[@]}" || failed=1
+python3 tools/lint.py "${sources[@]}" || failed=1
+python3 tools/check_layers.py || failed=1
+python3 tools/map.py
+python3 tools/size.py
+if [ "$failed" != 0 ]; then
+  echo "tools/check.sh: failed (tools/check.sh --fix formats)" >&2
+  exit 1
+fi

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Names lines that break a rule of the project that neither compiler nor formatter knows."""
+import re
+import sys
+
+# what is matched, in which files, what to do instead
+RULES = [
+    (r"\bthrow\b", r"^(src|include)/", "return a Result (support/result.h)"),
+    (r"\busing namespace std\b", r"", "spell std:: out"),
+    (r"\bTODO\b(?!\(#\d+\))", r"", "write TODO(#number), or do it"),
+    (r"[\"'](/work|/root|/home|/Users)/", r"", "a path of one machine"),
+    (r"[\"']/tmp/\w", r"^(src|include)/", "ask std::filesystem::temp_directory_path()"),
+    (r"\bassert\(", r"^src/(?!runtime/module/)", "CHECK or DCHECK (support/check.h)"),
+    (r"\bstd::(mt19937|random_device|default_random_engine)\b|\brand\(\)", r"^src/",
+     "chance enters as an Rng& (support/rng.h)"),
+    (r"\bsystem\(", r"^src/", "start a process with its arguments, without a shell"),
+]
+FILE_NAME = re.compile(r"(^|_)(utils?|manager|helpers?|info)\b")
+
+
+def code_of(line):
+    """The line without its strings and comment, but with a string's opening path kept."""
+    line = re.sub(r'"(?![/])(?:[^"\\]|\\.)*"', '""', line)
+    return re.sub(r"(?<!:)//.*", lambda m: m.group(0) if "TODO" in m.group(0) else "", line)
+
+
+def slips(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        code = code_of(line)
+        for pattern, where, instead in RULES:
+            if re.search(where, path) and re.search(pattern, code):
+                yield f"{path}:{number}: {line.strip()}  <- {instead}"
+    name = path.rsplit("/", 1)[-1]
+    if FILE_NAME.search(name.split(".")[0]):
+        yield f"{path}: a name that says nothing; call it after its one main thing"
+    if path.startswith("src/") and name.endswith(".h"):
+        if not text.startswith("//"):
+            yield f"{path}:1: the first line says what goes in and what comes out"
+        if "#pragma once" not in text:
+            yield f"{path}:1: #pragma once is missing"
+
+
+def main():
+    found = []
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            found += slips(path, file.read())
+    print("\n".join(found) if found else f"lint: {len(sys.argv) - 1} files, nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

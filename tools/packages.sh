@@ -1,0 +1,34 @@
+# The Debian 12 packages of this project, in one place; read by quickstart.sh and test.sh.
+build_packages="g++ cmake ninja-build lld ccache nlohmann-json3-dev libfmt-dev libspdlog-dev
+  libcli11-dev libexpected-dev libxxhash-dev libprotobuf-dev protobuf-compiler libonnx-dev
+  llvm-19-dev liblld-19-dev"
+test_packages="libgtest-dev libbenchmark-dev clang-format-14 python3 python3-venv"
+
+# install_packages names...: installs those that are missing, as root or through sudo. Asks nothing;
+# does nothing when all are there.
+install_packages() {
+  local missing="" package root=""
+  for package in "$@"; do
+    if ! dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed'; then
+      missing="$missing $package"
+    fi
+  done
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      echo "missing packages, to be installed as root: apt-get install$missing" >&2
+      return 1
+    fi
+    root="sudo -n env"
+  fi
+  echo "installing:$missing"
+  # shellcheck disable=SC2086
+  install_once() {
+    DEBIAN_FRONTEND=noninteractive $root ${root:+DEBIAN_FRONTEND=noninteractive} \
+      apt-get install -y -q --no-install-recommends -o Acquire::Retries=3 $missing
+  }
+  # Package lists may be absent, or older than what the archive still holds.
+  if ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || ! install_once; then
+    $root apt-get update -q -o Acquire::Retries=3 && install_once
+  fi
+}
