@@ -1,0 +1,216 @@
+#include "deploy/memory_plan.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace pruner {
+namespace {
+
+/// Bytes of the arena that are taken from group `first` to group `last`, both included.
+struct Block {
+  int64_t bytes = 0;
+  int first = 0, last = 0;
+  int64_t offset = -1;
+
+  bool meets(const Block& other) const { return first <= other.last && other.first <= last; }
+};
+
+/// The lowest offset of the tightest gap between the placed blocks that live at the same time.
+int64_t best_fit(const Block& block, const std::vector<Block*>& placed) {
+  int64_t end = 0;  // of what lies below
+  int64_t best = -1;
+  int64_t best_gap = 0;
+  for (const Block* other : placed) {
+    if (!block.meets(*other)) continue;
+    const int64_t gap = other->offset - end;
+    if (gap >= block.bytes && (best < 0 || gap < best_gap)) {
+      best = end;
+      best_gap = gap;
+    }
+    end = std::max(end, other->offset + other->bytes);
+  }
+  return best >= 0 ? best : end;
+}
+
+/// Gives every block its offset, the largest first; returns the bytes of the arena.
+int64_t place(std::vector<Block>& blocks) {
+  std::vector<Block*> order;
+  for (Block& block : blocks) order.push_back(&block);
+  std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) {
+    return a->bytes > b->bytes;
+  });
+  std::vector<Block*> placed;  // ascending offsets
+  int64_t arena_bytes = 0;
+  for (Block* block : order) {
+    block->offset = best_fit(*block, placed);
+    arena_bytes = std::max(arena_bytes, block->offset + block->bytes);
+    placed.insert(
+        std::upper_bound(placed.begin(),
+                         placed.end(),
+                         block,
+                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+        block);
+  }
+  return arena_bytes;
+}
+
+int64_t value_bytes(const PlannedValue& value) {
+  int64_t bytes = dtype_bytes(value.dtype);
+  for (const int64_t extent : value.shape) bytes *= extent;
+  return bytes;
+}
+
+int64_t round_up(int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+class Planner {
+ public:
+  Planner(const Partition& partition, std::span<const KernelMemory> kernels)
+      : partition_(partition),
+        kernels_(kernels),
+        places_(partition.values.size()),
+        last_use_(partition.values.size(), -1),
+        block_of_(partition.values.size(), -1) {}
+
+  MemoryPlan plan() {
+    place_outside();
+    for (size_t g = 0; g < partition_.groups.size(); ++g) {
+      for (const ValueId input : partition_.groups[g].inputs)
+        last_use_[index(base(input))] = static_cast<int>(g);
+    }
+    MemoryPlan result;
+    std::vector<int> workspaces;
+    for (size_t g = 0; g < partition_.groups.size(); ++g) {
+      workspaces.push_back(
+          add_block(static_cast<int>(g), static_cast<int>(g), kernels_[g].workspace_bytes));
+      add_output(static_cast<int>(g));
+    }
+    result.arena_bytes = place(blocks_);
+    for (const int block : workspaces)
+      result.workspaces.push_back(blocks_[static_cast<size_t>(block)].offset);
+    for (size_t v = 0; v < places_.size(); ++v) {
+      const size_t owner = index(base(ValueId{static_cast<int32_t>(v)}));
+      ValuePlace place = places_[owner];
+      if (block_of_[owner] >= 0)
+        place = {Place::kArena, blocks_[static_cast<size_t>(block_of_[owner])].offset};
+      result.values.push_back(place);
+    }
+    for (size_t i = 0; i < partition_.outputs.size(); ++i) {
+      const ValueId output = partition_.outputs[i];
+      const ValuePlace from = result.values[index(output)];
+      if (from == ValuePlace{Place::kOutput, static_cast<int64_t>(i)}) continue;
+      result.copies.push_back({from, static_cast<int>(i), value_bytes(partition_[output])});
+    }
+    return result;
+  }
+
+ private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id.value); }
+
+  ValueId base(ValueId id) const {
+    while (partition_[id].alias_of.valid()) id = partition_[id].alias_of;
+    return id;
+  }
+
+  /// Constants, and what lies in the caller's tensors.
+  void place_outside() {
+    for (size_t v = 0; v < places_.size(); ++v) {
+      if (partition_.values[v].constant) places_[v] = {Place::kConstant, static_cast<int64_t>(v)};
+    }
+    for (size_t i = 0; i < partition_.inputs.size(); ++i) {
+      places_[index(partition_.inputs[i])] = {Place::kInput, static_cast<int64_t>(i)};
+    }
+    for (size_t i = 0; i < partition_.outputs.size(); ++i) {
+      ValuePlace& place = places_[index(base(partition_.outputs[i]))];
+      if (place.place == Place::kNone) place = {Place::kOutput, static_cast<int64_t>(i)};
+    }
+  }
+
+  int add_block(int first, int last, int64_t bytes) {
+    blocks_.push_back({round_up(bytes), first, last});
+    return static_cast<int>(blocks_.size()) - 1;
+  }
+
+  /// A block for group g's output: that of an input which dies here, or a new one.
+  void add_output(int g) {
+    const Group& group = partition_.groups[static_cast<size_t>(g)];
+    const size_t output = index(base(group.output));
+    if (places_[output].place != Place::kNone) return;
+    const int last = std::max(g, last_use_[output]);
+    for (const ValueId input : group.inputs) {
+      if (!may_overwrite(g, input)) continue;
+      block_of_[output] = block_of_[index(base(input))];
+      blocks_[static_cast<size_t>(block_of_[output])].last = last;
+      return;
+    }
+    block_of_[output] = add_block(g, last, value_bytes(partition_[group.output]));
+  }
+
+  bool may_overwrite(int g, ValueId input) const {
+    const Group& group = partition_.groups[static_cast<size_t>(g)];
+    const size_t owner = index(base(input));
+    if (kernels_[static_cast<size_t>(g)].rewrites || block_of_[owner] < 0 ||
+        last_use_[owner] != g ||
+        value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
+      return false;
+    }
+    const std::vector<StageId> stages = group.dag.inputs();
+    for (size_t i = 0; i < group.inputs.size(); ++i) {  // the same bytes may come in more than once
+      if (index(base(group.inputs[i])) == owner && !reads_in_place(group.dag, stages[i]))
+        return false;
+    }
+    return true;
+  }
+
+  const Partition& partition_;
+  std::span<const KernelMemory> kernels_;
+  std::vector<ValuePlace> places_;  // of values outside of the arena
+  std::vector<int> last_use_;       // the last group that reads it
+  std::vector<int> block_of_;
+  std::vector<Block> blocks_;
+};
+
+/// Whether `indices` are exactly the stage's own axes.
+bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
+  if (indices.size() != stage.axes.size()) return false;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const Var* var = as<Var>(indices[d]);
+    const int64_t* constant = as_int(indices[d]);
+    const bool own = var != nullptr && var->id.value == static_cast<int32_t>(d);
+    if (!own && !(stage.axes[d].extent == 1 && constant != nullptr && *constant == 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Partition& partition, std::span<const KernelMemory> kernels) {
+  CHECK(kernels.size() == partition.groups.size());
+  return Planner(partition, kernels).plan();
+}
+
+bool reads_in_place(const ComputeDag& dag, StageId input) {
+  const std::vector<StageId> outputs = dag.outputs();
+  const Stage& output = dag[outputs.front()];
+  if (outputs.size() != 1 || dag[input].dtype != output.dtype) return false;
+  std::vector<bool> depends(dag.stages.size(), false);  // on `input`
+  depends[static_cast<size_t>(input.value)] = true;
+  for (int s = 0; s < dag.size(); ++s) {
+    const Stage& stage = dag[StageId{s}];
+    bool in_place = true;
+    if (stage.is_placeholder()) continue;
+    visit(stage.body, [&](const Expr& e) {
+      const Load* load = as<Load>(e);
+      if (load == nullptr || !depends[static_cast<size_t>(load->tensor.value)]) return;
+      depends[static_cast<size_t>(s)] = true;
+      in_place &= is_own_position(stage, load->indices);
+    });
+    if (!depends[static_cast<size_t>(s)]) continue;
+    if (!in_place || stage.is_reduction() || stage.shape() != output.shape()) return false;
+  }
+  return dag[input].shape() == output.shape();
+}
+
+}  // namespace pruner

@@ -1,0 +1,56 @@
+// Where every value lives while a module runs: constants among the weights, the model's inputs and
+// outputs in the caller's tensors, everything else in one arena. Values that are alive at the same
+// time share no byte, but for an output that takes the bytes of an input read at the same position.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/partition.h"
+
+namespace pruner {
+
+inline constexpr int64_t kArenaAlignment = 64;
+
+/// What the plan has to know of a group's kernel.
+struct KernelMemory {
+  int64_t workspace_bytes = 0;
+  bool rewrites = false;  // its output must not share memory with an input (Artifact::rewrites)
+};
+
+enum class Place : uint8_t {
+  kNone,      // nobody writes it, or nobody reads it
+  kArena,     // index: byte offset
+  kConstant,  // index: the value that has the data
+  kInput,     // index: of the model's inputs
+  kOutput,    // index: of the model's outputs
+};
+
+struct ValuePlace {
+  Place place = Place::kNone;
+  int64_t index = 0;
+  friend bool operator==(const ValuePlace&, const ValuePlace&) = default;
+};
+
+/// A model output that no kernel writes in the caller's tensor: copied after the last kernel.
+struct OutputCopy {
+  ValuePlace from;
+  int output = 0;
+  int64_t bytes = 0;
+};
+
+struct MemoryPlan {
+  std::vector<ValuePlace> values;   // one a value; an alias is where its bytes are
+  std::vector<int64_t> workspaces;  // arena offset, one a group
+  std::vector<OutputCopy> copies;
+  int64_t arena_bytes = 0;
+};
+
+/// Plans the memory of a partition; `kernels`: one a group.
+MemoryPlan plan_memory(const Partition& partition, std::span<const KernelMemory> kernels);
+
+/// Whether the DAG's output may overwrite `input`: every element of it that output element i
+/// depends on is element i.
+bool reads_in_place(const ComputeDag& dag, StageId input);
+
+}  // namespace pruner
