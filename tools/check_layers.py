@@ -17,6 +17,7 @@ DOORS = {
     "spdlog/": "src/support/log.h",
     "tl/": "src/support/result.h",
     "xxhash.h": "src/support/hash.cpp",
+    "zip.h": "src/support/npz.cpp",
 }
 
 
