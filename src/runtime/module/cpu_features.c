@@ -1,0 +1,87 @@
+/* Asks this CPU for the features that a module's code was made for, by LLVM's names. Words that are
+ * not in the table (tuning flags, what no kernel uses) count as there. */
+#include <string.h>
+
+#include "runtime/module/plan.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+enum { kEax, kEbx, kEcx, kEdx };
+enum { kYmm = 0x06, kZmm = 0xe6 }; /* registers that the operating system must save (XCR0) */
+
+typedef struct {
+  const char* name;
+  uint32_t leaf, subleaf;
+  uint8_t word, bit, state;
+} Feature;
+
+static const Feature kFeatures[] = {
+    {"sse3", 1, 0, kEcx, 0, 0},
+    {"ssse3", 1, 0, kEcx, 9, 0},
+    {"fma", 1, 0, kEcx, 12, kYmm},
+    {"sse4.1", 1, 0, kEcx, 19, 0},
+    {"sse4.2", 1, 0, kEcx, 20, 0},
+    {"movbe", 1, 0, kEcx, 22, 0},
+    {"popcnt", 1, 0, kEcx, 23, 0},
+    {"avx", 1, 0, kEcx, 28, kYmm},
+    {"f16c", 1, 0, kEcx, 29, kYmm},
+    {"bmi", 7, 0, kEbx, 3, 0},
+    {"avx2", 7, 0, kEbx, 5, kYmm},
+    {"bmi2", 7, 0, kEbx, 8, 0},
+    {"avx512f", 7, 0, kEbx, 16, kZmm},
+    {"avx512dq", 7, 0, kEbx, 17, kZmm},
+    {"adx", 7, 0, kEbx, 19, 0},
+    {"avx512ifma", 7, 0, kEbx, 21, kZmm},
+    {"avx512cd", 7, 0, kEbx, 28, kZmm},
+    {"avx512bw", 7, 0, kEbx, 30, kZmm},
+    {"avx512vl", 7, 0, kEbx, 31, kZmm},
+    {"avx512vbmi", 7, 0, kEcx, 1, kZmm},
+    {"avx512vbmi2", 7, 0, kEcx, 6, kZmm},
+    {"gfni", 7, 0, kEcx, 8, 0},
+    {"avx512vnni", 7, 0, kEcx, 11, kZmm},
+    {"avx512bitalg", 7, 0, kEcx, 12, kZmm},
+    {"avx512vpopcntdq", 7, 0, kEcx, 14, kZmm},
+    {"avx512fp16", 7, 0, kEdx, 23, kZmm},
+    {"avxvnni", 7, 1, kEax, 4, kYmm},
+    {"avx512bf16", 7, 1, kEax, 5, kZmm},
+    {"lzcnt", 0x80000001, 0, kEcx, 5, 0},
+};
+
+static uint32_t saved_state(void) {
+  uint32_t r[4];
+  if (!__get_cpuid(1, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx]) || !(r[kEcx] >> 27 & 1)) return 0;
+  uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+static int has(const Feature* f) {
+  uint32_t r[4];
+  if (!__get_cpuid_count(f->leaf, f->subleaf, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx])) return 0;
+  return (r[f->word] >> f->bit & 1) && (saved_state() & f->state) == f->state;
+}
+
+static int has_word(const char* word, size_t length) {
+  for (size_t i = 0; i < sizeof kFeatures / sizeof kFeatures[0]; i++) {
+    const char* name = kFeatures[i].name;
+    if (strlen(name) == length && memcmp(name, word, length) == 0) return has(&kFeatures[i]);
+  }
+  return 1;
+}
+#else
+static int has_word(const char* word, size_t length) {
+  (void)word, (void)length;
+  return 1;
+}
+#endif
+
+const char* pruner_missing_cpu_feature(const char* features, int* length) {
+  while (*features != '\0') {
+    const size_t n = strcspn(features, " ");
+    *length = (int)n;
+    if (n > 0 && !has_word(features, n)) return features;
+    features += n + (features[n] != '\0');
+  }
+  return NULL;
+}

@@ -1,0 +1,219 @@
+/* The pool behind pruner/kernel.h, for our own process and for deployed modules: C11, pthreads and
+ * futexes only. [0, n) is cut into one contiguous part a thread, always the same part for the same
+ * thread, so that data stays in the caches of its core. A thread claims its part; parts whose
+ * thread has not woken up by the time the caller is done with its own are taken over by the caller.
+ * So the caller only ever waits for threads that are running. */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pruner/kernel.h"
+
+enum {
+  kWorkerSpins = 20000,   /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
+  kJoinSpins = 2000,      /* the ragged end of a job; what is awaited runs on another core */
+  kStackBytes = 16 << 20, /* generated code keeps local buffers on the stack */
+};
+static const uint32_t kCallerSleeps = 1u << 31;
+
+typedef struct Pool Pool;
+
+typedef struct {
+  _Alignas(64) _Atomic uint32_t claimed; /* number of the last job whose part i was claimed */
+  Pool* pool;
+  pthread_t thread;
+} Part;
+
+struct Pool {
+  PrunerPool base; /* first: a PrunerPool* is a Pool* */
+  PrunerBody body; /* the job; it stands still while one of its parts is claimed and not done */
+  void* closure;
+  int64_t n;
+  int64_t parts; /* of the job: min(n, threads) */
+  int32_t spins;
+  int32_t started; /* threads that are there, the caller included */
+  int32_t pinned;
+  cpu_set_t caller_cpus;             /* to give back when a pinned caller destroys the pool */
+  _Alignas(64) _Atomic uint32_t job; /* number of the job; sleeping workers wait for it to change */
+  _Atomic int32_t caller_cpu;
+  _Atomic uint32_t sleepers;
+  _Atomic uint32_t stop;
+  _Alignas(64) _Atomic uint32_t left; /* parts not done, | kCallerSleeps; a sleeping caller waits */
+  Part part[];
+};
+
+static void futex(_Atomic uint32_t* word, int op, uint32_t value) {
+  syscall(SYS_futex, word, op, value, NULL, NULL, 0);
+}
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int claim(Pool* pool, int64_t i, uint32_t job) {
+  uint32_t previous = job - 1;
+  return atomic_compare_exchange_strong_explicit(
+      &pool->part[i].claimed, &previous, job, memory_order_acq_rel, memory_order_acquire);
+}
+
+static void run_part(Pool* pool, int64_t i) {
+  const int64_t n = pool->n, parts = pool->parts;
+  pool->body(pool->closure, n * i / parts, n * (i + 1) / parts);
+}
+
+static uint32_t wait_for_job(Pool* pool, uint32_t last) {
+  for (int32_t spin = 0;; spin++) {
+    const uint32_t job = atomic_load_explicit(&pool->job, memory_order_acquire);
+    if (job != last) return job;
+    /* On the caller's core, spinning would keep the caller itself from running. */
+    if (spin < pool->spins &&
+        sched_getcpu() != atomic_load_explicit(&pool->caller_cpu, memory_order_relaxed)) {
+      pause_briefly();
+      continue;
+    }
+    /* Sequentially consistent with the caller's "change job, look at sleepers": one sees the other.
+     */
+    atomic_fetch_add(&pool->sleepers, 1);
+    if (atomic_load(&pool->job) == last) futex(&pool->job, FUTEX_WAIT_PRIVATE, last);
+    atomic_fetch_sub(&pool->sleepers, 1);
+  }
+}
+
+static void* work(void* argument) {
+  Part* part = argument;
+  Pool* pool = part->pool;
+  const int64_t i = part - pool->part;
+  uint32_t job = 0;
+  for (;;) {
+    job = wait_for_job(pool, job);
+    if (atomic_load_explicit(&pool->stop, memory_order_acquire)) return NULL;
+    if (!claim(pool, i, job)) continue; /* too late, or the job has fewer parts */
+    run_part(pool, i);
+    if (atomic_fetch_sub_explicit(&pool->left, 1, memory_order_acq_rel) == (kCallerSleeps | 1)) {
+      futex(&pool->left, FUTEX_WAKE_PRIVATE, 1);
+    }
+  }
+}
+
+static void join(Pool* pool) {
+  for (int32_t spin = 0; spin < kJoinSpins; spin++) {
+    if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0) return;
+    pause_briefly();
+  }
+  uint32_t left = atomic_fetch_or(&pool->left, kCallerSleeps) | kCallerSleeps;
+  while (left != kCallerSleeps) {
+    futex(&pool->left, FUTEX_WAIT_PRIVATE, left);
+    left = atomic_load_explicit(&pool->left, memory_order_acquire);
+  }
+}
+
+static void announce(Pool* pool, uint32_t job) {
+  atomic_store_explicit(&pool->caller_cpu, sched_getcpu(), memory_order_relaxed);
+  atomic_store(&pool->job, job);
+  if (atomic_load(&pool->sleepers) != 0) futex(&pool->job, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64_t n) {
+  Pool* pool = (Pool*)base;
+  if (n <= 0) return;
+  if (n == 1 || base->threads == 1) {
+    body(closure, 0, n);
+    return;
+  }
+  const uint32_t job = atomic_load_explicit(&pool->job, memory_order_relaxed) + 1;
+  pool->body = body;
+  pool->closure = closure;
+  pool->n = n;
+  pool->parts = n < base->threads ? n : base->threads;
+  for (int64_t i = pool->parts; i < base->threads; i++) {
+    atomic_store_explicit(&pool->part[i].claimed, job, memory_order_relaxed);
+  }
+  atomic_store_explicit(&pool->left, (uint32_t)pool->parts, memory_order_relaxed);
+  announce(pool, job);
+  uint32_t done = 0;
+  for (int64_t i = 0; i < pool->parts; i++) {
+    if (!claim(pool, i, job)) continue;
+    run_part(pool, i);
+    done++;
+  }
+  if (atomic_fetch_sub_explicit(&pool->left, done, memory_order_acq_rel) != done) join(pool);
+}
+
+/* The CPU that thread i is pinned to: the i-th that this process may use, around again at the end.
+ */
+static cpu_set_t cpu_of(const cpu_set_t* allowed, int32_t i) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  int skip = i % CPU_COUNT(allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(cpu, allowed) || skip-- > 0) continue;
+    CPU_SET(cpu, &one);
+    break;
+  }
+  return one;
+}
+
+static int start_worker(Pool* pool, int32_t i) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  if (pool->pinned) {
+    const cpu_set_t cpu = cpu_of(&pool->caller_cpus, i);
+    pthread_attr_setaffinity_np(&attributes, sizeof cpu, &cpu);
+  }
+  const int error = pthread_create(&pool->part[i].thread, &attributes, work, &pool->part[i]);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+PrunerPool* pruner_pool_create(int32_t threads, int32_t pin) {
+  if (threads < 1) return NULL;
+  const size_t bytes = sizeof(Pool) + (size_t)threads * sizeof(Part);
+  Pool* pool = aligned_alloc(64, bytes);
+  if (pool == NULL) return NULL;
+  memset(pool, 0, bytes);
+  pool->base.parallel_for = parallel_for;
+  pool->base.threads = threads;
+  pool->started = 1;
+  const int known = sched_getaffinity(0, sizeof pool->caller_cpus, &pool->caller_cpus) == 0;
+  /* Spinning threads that outnumber the cores would only keep each other from running. */
+  pool->spins = known && threads > CPU_COUNT(&pool->caller_cpus) ? 0 : kWorkerSpins;
+  pool->pinned = pin && known;
+  if (pool->pinned) {
+    const cpu_set_t first = cpu_of(&pool->caller_cpus, 0);
+    sched_setaffinity(0, sizeof first, &first);
+  }
+  sigset_t all, before; /* signals are the business of the program's own threads */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = 0;
+  for (int32_t i = 1; i < threads && !error; i++) {
+    pool->part[i].pool = pool;
+    error = start_worker(pool, i);
+    pool->started += !error;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!error) return &pool->base;
+  pruner_pool_destroy(&pool->base);
+  return NULL;
+}
+
+void pruner_pool_destroy(PrunerPool* base) {
+  if (base == NULL) return;
+  Pool* pool = (Pool*)base;
+  atomic_store(&pool->stop, 1);
+  announce(pool, atomic_load(&pool->job) + 1);
+  for (int32_t i = 1; i < pool->started; i++) pthread_join(pool->part[i].thread, NULL);
+  if (pool->pinned) sched_setaffinity(0, sizeof pool->caller_cpus, &pool->caller_cpus);
+  free(pool);
+}
