@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct Sample {
   const Task* task;
   const Space* space;
   Candidate candidate;
-  double cost_s;
+  double cost_s;  // 1e10 when the trial failed
 };
 
 /// Scores candidates; higher is faster.
@@ -28,12 +29,22 @@ class CostModel {
   virtual Result<Unit> update(std::span<const Sample> samples) = 0;
 };
 
+/// What every model is made with.
+struct CostModelOptions {
+  uint64_t seed = 0;
+  int jobs = 1;  // threads that score a batch
+};
+
 /// The closed-form analyzer as a model: score = 1 / predicted seconds.
-std::unique_ptr<CostModel> make_draft_model();
+std::unique_ptr<CostModel> make_draft_model(int jobs = 1);
+/// The draft score, corrected by how the task's measured candidates compared with theirs.
+std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1);
 /// Uniformly random scores: the base line.
 std::unique_ptr<CostModel> make_random_model(uint64_t seed);
 
-/// One row a `--cost-model` name; the error lists them.
-Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name, uint64_t seed);
+/// The model of a `--cost-model` name (kCostModels); the error lists the names.
+Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name, const CostModelOptions& options);
+/// "draft or random": the names of this build.
+std::string cost_model_names();
 
 }  // namespace pruner

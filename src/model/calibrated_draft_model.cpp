@@ -1,0 +1,106 @@
+// The draft score, corrected by what was measured: the logarithm of measured over drafted time is
+// averaged over the task's trials, nearer ones counting more. Nothing is trained; with no trials it
+// is the draft score itself.
+#include <cmath>
+#include <unordered_map>
+
+#include "model/cost_model.h"
+
+namespace pruner {
+
+namespace {
+
+// What is assumed of a failed trial: that it ran this many times slower than drafted.
+constexpr double kFailurePenalty = 8;
+// How many trials' worth of trust the wider average has against the nearer one.
+constexpr double kTaskPrior = 2;      // all of the task, against the sketch
+constexpr double kSketchPrior = 0.5;  // all of the sketch, against the neighbours
+
+struct Mean {
+  double sum = 0, weight = 0;
+
+  void add(double value, double w = 1) {
+    sum += value * w;
+    weight += w;
+  }
+  double value(double prior, double prior_weight) const {
+    return (sum + prior * prior_weight) / (weight + prior_weight);
+  }
+};
+
+/// A measured candidate's decisions, and log(measured / drafted).
+struct Residual {
+  std::vector<int32_t> decisions;
+  double log_ratio;
+};
+
+struct SketchTrials {
+  Mean mean;
+  std::vector<Residual> residuals;
+};
+
+struct TaskTrials {
+  Mean mean;
+  std::vector<SketchTrials> sketches;
+};
+
+/// A neighbour counts exp(-differing decisions).
+double neighbour_weight(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  int differing = 0;
+  for (size_t i = 0; i < a.size(); ++i) differing += a[i] != b[i];
+  return std::exp(-differing);
+}
+
+double correction(const TaskTrials& trials, const Candidate& candidate) {
+  const SketchTrials& sketch = trials.sketches[static_cast<size_t>(candidate.sketch.value)];
+  const double of_task = trials.mean.value(0, 1e-9);
+  const double of_sketch = sketch.mean.value(of_task, kTaskPrior);
+  Mean near;
+  for (const Residual& r : sketch.residuals) {
+    near.add(r.log_ratio, neighbour_weight(r.decisions, candidate.decisions));
+  }
+  return near.value(of_sketch, kSketchPrior);
+}
+
+class CalibratedDraftModel : public CostModel {
+ public:
+  explicit CalibratedDraftModel(int jobs) : draft_(make_draft_model(jobs)) {}
+
+  std::vector<float> predict(const Task& task, const Space& space, std::span<const Candidate> batch) override {
+    std::vector<float> scores = draft_->predict(task, space, batch);
+    const auto found = tasks_.find(task.key);
+    if (found == tasks_.end()) return scores;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      scores[i] *= static_cast<float>(std::exp(-correction(found->second, batch[i])));
+    }
+    return scores;
+  }
+
+  Result<Unit> update(std::span<const Sample> samples) override {
+    for (const Sample& sample : samples) add(sample);
+    return Unit{};
+  }
+
+ private:
+  void add(const Sample& sample) {
+    TaskTrials& trials = tasks_[sample.task->key];
+    trials.sketches.resize(sample.space->sketches.size());
+    const double drafted_s = 1 / draft_->predict(*sample.task, *sample.space, {&sample.candidate, 1})[0];
+    const double ratio = sample.cost_s < 1e9 ? sample.cost_s / drafted_s : kFailurePenalty;
+    SketchTrials& sketch = trials.sketches[static_cast<size_t>(sample.candidate.sketch.value)];
+    trials.mean.add(std::log(ratio));
+    sketch.mean.add(std::log(ratio));
+    sketch.residuals.push_back({sample.candidate.decisions, std::log(ratio)});
+  }
+
+  std::unique_ptr<CostModel> draft_;
+  std::unordered_map<std::string, TaskTrials> tasks_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs) {
+  return std::make_unique<CalibratedDraftModel>(jobs);
+}
+
+}  // namespace pruner

@@ -1,0 +1,40 @@
+// What is known of one task while it is searched: every candidate that was tried, with its time.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "space/candidate.h"
+
+namespace pruner {
+
+/// The cost of a trial that failed, and of a task without a valid trial (Ansor's number).
+inline constexpr double kFailedCost = 1e10;
+
+using CandidateSet = std::unordered_set<Candidate, CandidateHash>;
+
+struct Trial {
+  Candidate candidate;
+  double cost_s = kFailedCost;
+};
+
+/// The trials of a task, fastest first; of equal ones the earlier.
+class History {
+ public:
+  /// Adds a trial; a candidate tried again takes its new time.
+  void add(const Candidate& candidate, double cost_s);
+
+  bool empty() const { return trials_.empty(); }
+  const std::vector<Trial>& trials() const { return trials_; }
+  const CandidateSet& tried() const { return tried_; }
+  /// The up to `count` fastest trials that did not fail.
+  std::vector<Trial> best(size_t count) const;
+  /// Seconds of the fastest trial; kFailedCost when there is none.
+  double best_cost_s() const { return trials_.empty() ? kFailedCost : trials_.front().cost_s; }
+
+ private:
+  std::vector<Trial> trials_;
+  CandidateSet tried_;
+};
+
+}  // namespace pruner

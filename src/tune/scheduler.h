@@ -1,0 +1,55 @@
+// Which task is tuned next: Ansor's gradient task scheduler (its task_scheduler.py; spec/ansor.md,
+// section 9). The objective is the sum of weight x best time over the tasks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "search/history.h"
+#include "support/rng.h"
+
+namespace pruner {
+
+/// A task as the scheduler sees it.
+struct ScheduledTask {
+  double weight = 1;
+  double flops = 0;
+  std::string tag;              // what its similarity group has in common; empty: it has none
+  double best_s = kFailedCost;
+  std::vector<double> history = {};  // best_s after each round
+  int rounds = 0;
+  bool dead = false;            // nothing more to gain
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(std::vector<ScheduledTask> tasks) : tasks_(std::move(tasks)) {}
+
+  const ScheduledTask& operator[](size_t task) const { return tasks_[task]; }
+  size_t size() const { return tasks_.size(); }
+  /// The task that promises most: argmin of gradient(); -1 when all are dead.
+  int next(Rng& rng) const;
+  /// Records a round of `task` that left its best time at best_s.
+  void finish_round(size_t task, double best_s);
+  /// Takes a better knowledge of a task's best time, outside of its rounds.
+  void correct(size_t task, double best_s) { tasks_[task].best_s = best_s; }
+  void mark_dead(size_t task) { tasks_[task].dead = true; }
+  /// Expected change of the objective (<= 0) for one more round of the task.
+  double gradient(size_t task) const;
+  /// Sum of weight x best time.
+  double objective_s() const;
+  bool all_valid() const;
+
+ private:
+  void leave_slow_group(size_t task);
+  double group_best_flops_per_s(size_t task) const;
+  std::vector<ScheduledTask> tasks_;
+};
+
+/// What similar tasks share: the operators' tags, and the order of magnitude (base 1.618) of the work.
+std::string similarity_tag(const std::vector<std::string>& operator_tags, double flops);
+
+/// Trials a round: what was asked for, but such that every task can have one.
+int64_t round_size(int64_t requested, int64_t trials, int64_t tasks);
+
+}  // namespace pruner

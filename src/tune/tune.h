@@ -1,0 +1,118 @@
+// Tasks -> records: the tuning loop. Pick a task (Scheduler), propose a batch (search), measure it,
+// append the records, learn; at the end the best of each task is measured again, against its
+// runner-up, before it is believed.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "graph/partition.h"
+#include "measure/measure.h"
+#include "model/cost_model.h"
+#include "record/record.h"
+#include "search/search.h"
+#include "tune/scheduler.h"
+
+namespace pruner {
+
+inline constexpr int64_t kNoTrialLimit = std::numeric_limits<int64_t>::max();
+
+struct TuneOptions {
+  int64_t trials = kNoTrialLimit;  // both limits are totals over resumed runs
+  double budget_s = std::numeric_limits<double>::infinity();
+  int64_t round_size = 10;
+  int64_t early_stopping = 0;       // trials without gain that end the run; 0: none
+  int64_t task_early_stopping = 0;  // ... that end a task
+  int64_t measured_at_once = 2;     // recorded before the next ones are measured
+  uint64_t seed = 0;
+  double earlier_s = 0;             // time that earlier runs took
+  bool remeasure = true;
+  SearchOptions search;
+};
+
+/// A task while it is tuned.
+struct TunedTask {
+  const WeightedTask* task;
+  Space space;
+  History history = {};
+  int64_t trials = 0;  // of the search, failed ones included
+  int64_t failed = 0;
+  int64_t last_gain = 0;        // `trials` when its best time last improved
+  int64_t believed_trials = 0;  // `trials` when its best was last measured again
+};
+
+/// What a round did.
+struct RoundSummary {
+  size_t task = 0;
+  int round = 0;  // over all tasks, from 1
+  bool final = false;  // re-measuring
+  int ok = 0, failed = 0;
+  double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
+};
+
+/// How a record file's lines were taken up.
+struct RestoreSummary {
+  int64_t used = 0, other_device = 0, other_task = 0, unknown_sketch = 0;
+};
+
+enum class TuneEnd : uint8_t { kTrials, kBudget, kEarlyStopping, kNothingLeft, kInterrupted };
+
+/// What a tuner works with; all of it outlives the tuner.
+struct TuneTools {
+  Measurer& measurer;
+  CostModel& model;
+  RecordWriter& writer;
+  const std::atomic<bool>& stop;  // set by Ctrl-C: ends the run after the measurement in flight
+  std::function<void(const RoundSummary&)> on_round;
+};
+
+class Tuner {
+ public:
+  Tuner(std::span<const WeightedTask> tasks, const TuneOptions& options, const TuneTools& tools);
+
+  /// Takes up the records of these tasks on this device: measured candidates, counts, best times.
+  Result<RestoreSummary> restore(std::span<const Record> records);
+
+  /// Tunes until a limit is reached or it is stopped. Each record is appended before anything
+  /// depends on it.
+  Result<TuneEnd> run();
+
+  const std::vector<TunedTask>& tasks() const { return tasks_; }
+  int64_t trials() const;
+  /// Seconds of this run and the earlier ones.
+  double elapsed_s() const;
+  /// Seconds until the limit that comes first; nullopt while nothing can be told.
+  std::optional<double> eta_s() const;
+  /// Sum of weight x best time; nullopt until every task has one.
+  std::optional<double> total_latency_s() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::optional<TuneEnd> limit_reached() const;
+  int64_t warm_up_size(size_t tasks_left) const;
+  double seconds_per_trial() const;
+  Result<Unit> warm_up();
+  Result<Unit> search_round(size_t index, int64_t count);
+  Result<Unit> remeasure_best();
+  Result<Unit> remeasure(size_t index);
+  Result<std::vector<Sample>> measure(size_t index, std::span<const Candidate> batch, const char* origin,
+                                      RoundSummary& summary);
+
+  TuneOptions options_;
+  TuneTools tools_;
+  Rng rng_;
+  std::vector<TunedTask> tasks_;
+  Scheduler scheduler_;
+  Clock::time_point start_ = Clock::now();
+  int64_t restored_trials_ = 0;
+  int64_t last_gain_ = 0;  // trials() when the objective last improved
+  int rounds_ = 0;
+};
+
+}  // namespace pruner

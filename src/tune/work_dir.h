@@ -1,0 +1,37 @@
+// The folder of a tuning run: records.json (one line a trial), total_latency.tsv (the curve),
+// run.json (what was run), and the module. The same folder again resumes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "record/record.h"
+
+namespace pruner {
+
+class WorkDir {
+ public:
+  /// Makes the folder, and checks that it can be written. `fresh` sets what is there aside first
+  /// (records.json becomes records.json.1, or the next free number).
+  static Result<WorkDir> open(const std::string& path, bool fresh);
+
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string records() const { return file("records.json"); }
+
+  /// The records of earlier runs; none when there is no file. A line in the middle that is no record
+  /// is an error: it names the line.
+  Result<std::vector<Record>> read_records() const;
+
+  /// Seconds that the runs until now took, by the curve's last line.
+  double earlier_s() const;
+
+  /// Adds a point to the curve: `ElapsedTime(s)\t%.0f\tEstimatedLatency(ms)\t%.3f\tTrials\t%d`, the
+  /// latency N/A until it is known.
+  Result<Unit> append_latency(double elapsed_s, std::optional<double> latency_s, int64_t trials) const;
+
+ private:
+  explicit WorkDir(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace pruner
