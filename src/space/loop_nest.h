@@ -45,7 +45,8 @@ struct PackedOperand {
 };
 
 struct LoopNest {
-  const ComputeDag* dag = nullptr;  // of the sketch
+  const ComputeDag* dag = nullptr;           // of the sketch
+  const struct SketchTables* tables = nullptr;  // of the sketch
   std::vector<NestStage> stages;    // compute stages, producers first
   std::vector<PackedOperand> packed;
 

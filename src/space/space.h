@@ -2,12 +2,14 @@
 // what may be chosen in each. A sketch's structure is made once a task; candidates are flat vectors.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "space/candidate.h"
 #include "space/loop_nest.h"
+#include "space/plan.h"
 #include "support/result.h"
 #include "support/rng.h"
 #include "tensor/task.h"
@@ -31,8 +33,6 @@ struct Decision {
   int group = -1;                  // kTile: decisions of one axis share a group, outermost level first
 };
 
-struct StagePlan;  // space/plan.h: how decisions become loops
-
 /// One loop structure of a task.
 struct Sketch {
   std::string name;                // rule names: "tile+epilogue", "cache-tile", "rfactor", ...
@@ -40,12 +40,8 @@ struct Sketch {
   ComputeDag dag;                  // with cache-write, cache-read and rfactor stages; inlined stages gone
   std::vector<StageId> args;       // sketch stages of the task's inputs and outputs, in the task's order
   std::vector<Decision> decisions;
-  std::vector<StagePlan> plans;    // one a compute stage
-
-  Sketch();
-  Sketch(Sketch&&) noexcept;
-  Sketch& operator=(Sketch&&) noexcept;
-  ~Sketch();
+  std::vector<StagePlan> plans;    // one a compute stage, producers first
+  std::shared_ptr<const SketchTables> tables;
 };
 
 /// All of a task's sketches. Holds no reference to the task's DAG; the target's numbers are copied.

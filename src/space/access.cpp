@@ -1,0 +1,144 @@
+#include "space/access.h"
+
+#include <algorithm>
+
+namespace pruner {
+
+std::vector<Range> iterator_ranges(const Stage& stage) {
+  std::vector<Range> ranges;
+  for (const Iterator& axis : stage.axes) ranges.push_back({0, axis.extent - 1});
+  for (const Iterator& axis : stage.reduce_axes) ranges.push_back({0, axis.extent - 1});
+  return ranges;
+}
+
+static bool same_access(const Access& a, const Access& b) {
+  return a.producer == b.producer && a.indices == b.indices;
+}
+
+std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
+  std::vector<Access> accesses;
+  const Stage& stage = dag[id];
+  if (stage.is_placeholder()) return accesses;
+  const std::vector<Range> ranges = iterator_ranges(stage);
+  visit(stage.body, [&](const Expr& e) {
+    const Load* read = as<Load>(e);
+    if (read == nullptr) return;
+    Access access{read->tensor, {}};
+    const Stage& producer = dag[read->tensor];
+    for (size_t d = 0; d < read->indices.size(); ++d) {
+      const Expr index = simplify(read->indices[d], ranges);
+      std::optional<Affine> affine = to_affine(index);
+      const Range range = bounds(index, ranges);
+      if (range.first < 0 || range.second >= producer.axes[d].extent) affine.reset();
+      // The start of a box is where its iterators start; a descending index has no such place.
+      const auto descends = [](const std::pair<VarId, int64_t>& term) { return term.second < 0; };
+      if (affine && !producer.is_placeholder() && std::any_of(affine->terms.begin(), affine->terms.end(), descends)) {
+        affine.reset();
+      }
+      access.indices.push_back(std::move(affine));
+    }
+    const bool seen = std::any_of(accesses.begin(), accesses.end(),
+                                  [&](const Access& other) { return same_access(other, access); });
+    if (!seen) accesses.push_back(std::move(access));
+  });
+  return accesses;
+}
+
+AccessTable access_table(const ComputeDag& dag) {
+  AccessTable table;
+  for (int s = 0; s < dag.size(); ++s) table.push_back(accesses_of(dag, StageId{s}));
+  return table;
+}
+
+bool needs_multi_level_tiling(const ComputeDag& dag, StageId id) {
+  const Stage& stage = dag[id];
+  if (stage.is_placeholder()) return false;
+  int missing = 0;
+  for (const StageId producer : dag.producers(id)) {
+    std::vector<bool> used(stage.axes.size(), false);
+    visit(stage.body, [&](const Expr& e) {
+      const Load* read = as<Load>(e);
+      if (read == nullptr || read->tensor != producer) return;
+      for (const Expr& index : read->indices) {
+        visit(index, [&](const Expr& part) {
+          const Var* var = as<Var>(part);
+          if (var != nullptr && var->id.value < static_cast<int>(used.size())) used[var->id.value] = true;
+        });
+      }
+    });
+    for (size_t a = 0; a < used.size(); ++a) {
+      if (!used[a] && stage.axes[a].extent > 1) {
+        ++missing;
+        break;
+      }
+    }
+  }
+  return missing >= 2 || (missing >= 1 && stage.is_reduction());
+}
+
+bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer) {
+  const Stage& reader = dag[consumer];
+  if (reader.shape() != dag[producer].shape() || reader.is_reduction()) return false;
+  for (const Access& access : accesses_of(dag, consumer)) {
+    if (access.producer != producer) continue;
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      const std::optional<Affine>& index = access.indices[d];
+      if (!index) return false;
+      const bool constant_zero = index->terms.empty() && index->constant == 0 && reader.axes[d].extent == 1;
+      const bool own_axis = index->constant == 0 && index->terms.size() == 1 &&
+                            index->terms[0] == std::pair{VarId{static_cast<int32_t>(d)}, int64_t{1}};
+      if (!constant_zero && !own_axis) return false;
+    }
+  }
+  return true;
+}
+
+// Instructions that a call becomes; 1 is a plain one.
+static double call_operations(Intrinsic function) {
+  switch (function) {
+    case Intrinsic::kExp: return 12;
+    case Intrinsic::kLog: return 16;
+    case Intrinsic::kTanh: case Intrinsic::kSigmoid: case Intrinsic::kErf: return 20;
+    case Intrinsic::kPow: return 32;
+    case Intrinsic::kSin: case Intrinsic::kCos: return 24;
+    case Intrinsic::kSqrt: case Intrinsic::kRsqrt: return 4;
+    case Intrinsic::kAbs: case Intrinsic::kFloor: case Intrinsic::kCeil: case Intrinsic::kRound: case Intrinsic::kNot:
+      return 1;
+  }
+  return 1;
+}
+
+double body_operations(const Expr& body) {
+  return match(
+      body->op, [](const IntImm&) { return 0.0; }, [](const FloatImm&) { return 0.0; },
+      [](const Var&) { return 0.0; },
+      [&](const Binary& n) {
+        const double own = is_float(body->dtype) ? (n.op == BinaryOp::kDiv ? 4.0 : 1.0) : 0.0;
+        return own + body_operations(n.a) + body_operations(n.b);
+      },
+      [](const Select& n) { return 1.0 + body_operations(n.a) + body_operations(n.b); },
+      [](const Cast& n) { return 1.0 + body_operations(n.value); },
+      [](const Call& n) {
+        double sum = call_operations(n.function);
+        for (const Expr& arg : n.args) sum += body_operations(arg);
+        return sum;
+      },
+      [](const Load&) { return 0.0; });
+}
+
+bool has_expensive_call(const Expr& body) {
+  bool found = false;
+  visit(body, [&](const Expr& e) {
+    const Call* c = as<Call>(e);
+    found = found || (c != nullptr && call_operations(c->function) > 8);
+  });
+  return found;
+}
+
+bool has_select(const Expr& body) {
+  bool found = false;
+  visit(body, [&](const Expr& e) { found = found || as<Select>(e) != nullptr; });
+  return found;
+}
+
+}  // namespace pruner

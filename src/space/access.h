@@ -1,0 +1,46 @@
+// How stages read each other: every load of a body with its indices as affine forms of the stage's
+// iterators, and the predicates on them that sketch rules ask for (Ansor's access analysis).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tensor/affine.h"
+#include "tensor/compute_dag.h"
+
+namespace pruner {
+
+/// One load: producer[indices].
+struct Access {
+  StageId producer;
+  /// One a dimension; nullopt: not affine, or it may leave the producer's domain (a guarded read),
+  /// so that the whole dimension must be there.
+  std::vector<std::optional<Affine>> indices;
+};
+
+/// The distinct loads of a stage's body.
+std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
+
+/// accesses_of() for every stage, indexed by stage.
+using AccessTable = std::vector<std::vector<Access>>;
+AccessTable access_table(const ComputeDag& dag);
+
+/// Inclusive ranges of a stage's iterators, spatial then reduce.
+std::vector<Range> iterator_ranges(const Stage& stage);
+
+/// A contraction: some data is read again at other points, so tiling pays (Ansor's
+/// needs_multi_level_tiling).
+bool needs_multi_level_tiling(const ComputeDag& dag, StageId stage);
+
+/// `consumer` reads `producer` only at its own axes, in order, over the same shape.
+bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer);
+
+/// Instructions of one evaluation of a body, but for its loads and index arithmetic: a call counts as
+/// the polynomial that it becomes.
+double body_operations(const Expr& body);
+
+/// Holds a call that costs many instructions (exp, tanh, ...).
+bool has_expensive_call(const Expr& body);
+bool has_select(const Expr& body);
+
+}  // namespace pruner

@@ -1,0 +1,23 @@
+// Edits of a compute DAG that sketch rules are made of. Stage ids after the edited place shift by one.
+#pragma once
+
+#include "tensor/compute_dag.h"
+
+namespace pruner {
+
+/// Inserts `stage` at position `at`: ids >= at shift. The stage's own loads use the new ids.
+void insert_stage(ComputeDag& dag, int at, Stage stage);
+
+/// Makes every consumer of `old` but `replacement` itself load `replacement` instead.
+void redirect(ComputeDag& dag, StageId old, StageId replacement);
+
+/// Substitutes `stage` into every consumer and removes it: ids > stage shift back.
+void inline_stage(ComputeDag& dag, StageId stage);
+
+/// Variables for all iterators of a stage, spatial then reduce.
+std::vector<Expr> iterator_vars(const Stage& stage);
+
+/// A stage of `source`'s shape that copies it element by element.
+Stage copy_stage(const ComputeDag& dag, StageId source, std::string name);
+
+}  // namespace pruner

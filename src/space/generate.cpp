@@ -1,0 +1,216 @@
+// make_space: runs the sketch rules on a task and turns every structure into a sketch with its
+// decisions and plans.
+#include <algorithm>
+#include <set>
+
+#include "space/sketch_rule.h"
+#include "support/hash.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kMaxRegisterRows = 16;
+constexpr int64_t kMaxRegisterVectors = 8;
+// Tiles that overlap recompute elements; more than this share of waste is never worth it.
+constexpr double kMaxWaste = 1.25;
+
+double waste(int64_t extent, int64_t tile) {
+  return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
+}
+
+/// Tile sizes of an axis up to `limit` that waste little.
+std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
+  std::set<int32_t> choices;
+  for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
+    const bool small = t <= 8 || extent % t == 0 || (t & (t - 1)) == 0;
+    const bool splits_evenly = (extent + t - 1) / t <= 8;
+    if ((small || splits_evenly) && waste(extent, t) <= kMaxWaste) choices.insert(static_cast<int32_t>(t));
+  }
+  if (choices.size() > 24) {  // keep divisors and the small ones
+    for (auto it = choices.begin(); it != choices.end();) {
+      it = extent % *it != 0 && *it > 8 ? choices.erase(it) : std::next(it);
+    }
+  }
+  return {choices.begin(), choices.end()};
+}
+
+class SketchMaker {
+ public:
+  SketchMaker(const ComputeDag& dag, const Target& target, const StructureRule& rule)
+      : target_(target), rule_(rule), clusters_(find_clusters(dag)) {
+    sketch_.name = rule.name;
+    sketch_.dag = dag;
+  }
+
+  Sketch make(const ComputeDag& task_dag) {
+    const ComputeDag& dag = sketch_.dag;
+    auto tables = std::make_shared<SketchTables>();
+    tables->accesses = access_table(dag);
+    tables->plan_of.assign(dag.stages.size(), -1);
+    for (int s = 0; s < dag.size(); ++s) {
+      tables->consumers.push_back(dag.consumers(StageId{s}));
+      tables->body_operations.push_back(dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
+      if (dag[StageId{s}].is_placeholder()) continue;
+      tables->plan_of[s] = static_cast<int>(sketch_.plans.size());
+      sketch_.plans.push_back(plan(StageId{s}));
+    }
+    for (const StageId input : task_dag.inputs()) sketch_.args.push_back(find(task_dag[input].name));
+    for (const StageId output : task_dag.outputs()) sketch_.args.push_back(find(task_dag[output].name));
+    std::string text = sketch_.name + "\n" + print(dag);
+    for (const Decision& decision : sketch_.decisions) text += decision.name + " ";
+    sketch_.hash = hash_hex(text).substr(0, 16);
+    sketch_.tables = std::move(tables);
+    return std::move(sketch_);
+  }
+
+ private:
+  StageId find(const std::string& name) const {
+    for (int s = 0; s < sketch_.dag.size(); ++s) {
+      if (sketch_.dag[StageId{s}].name == name) return StageId{s};
+    }
+    CHECK(false) << "stage " << name << " lost by a DAG rule";
+    return StageId{};
+  }
+
+  DecisionRef add(DecisionKind kind, std::string name, std::vector<int32_t> choices, int group = -1) {
+    if (choices.size() < 2) return kFixed;
+    sketch_.decisions.push_back({kind, std::move(name), std::move(choices), group});
+    return static_cast<DecisionRef>(sketch_.decisions.size()) - 1;
+  }
+
+  StagePlan plan(StageId id) {
+    const Stage& stage = sketch_.dag[id];
+    const StageId root = clusters_.root_of[id.value];
+    StagePlan plan;
+    plan.stage = id;
+    plan.root = root;
+    const int vector = vector_axis(stage);
+    if (vector >= 0) plan.lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
+    if (root == id) {
+      plan_root(plan);
+    } else if (clusters_.anchor_of[root.value] == id) {
+      plan_anchor(plan);
+    } else if (is_row_part(id)) {
+      plan.role = StageRole::kRowPart;
+      plan.root = sketch_.dag.consumers(id)[0];
+    } else {
+      plan.role = StageRole::kAttached;
+      if (stage.is_reduction() && is_fold(id)) {
+        plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
+      }
+      const bool choice = !clusters_.root_only[id.value];
+      if (choice) plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
+    }
+    return plan;
+  }
+
+  bool is_row_part(StageId id) const { return sketch_.dag[id].tag == kRowPartTag; }
+  // The stage that folds the lanes of a row part.
+  bool is_fold(StageId id) const {
+    const std::vector<StageId> producers = sketch_.dag.producers(id);
+    return producers.size() == 1 && is_row_part(producers[0]);
+  }
+
+  void plan_root(StagePlan& plan) {
+    const Stage& stage = sketch_.dag[plan.stage];
+    const StageId anchor = clusters_.anchor_of[plan.stage.value];
+    const int vector = vector_axis(stage);
+    int tiled = 0;
+    for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+      const int64_t extent = stage.axes[a].extent;
+      if (extent <= 1) continue;
+      ++tiled;
+      AxisPlan axis{a, a == vector, kFixed, kFixed, kFixed};
+      const std::string name = stage.name + "." + stage.axes[a].name;
+      const int group = next_group_++;
+      const int64_t units = axis.vector ? (extent + plan.lanes - 1) / plan.lanes : extent;
+      axis.middle = add(DecisionKind::kTile, name + ".middle", tile_choices(units, units), group);
+      if (anchor.valid()) axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(units, units), group);
+      if (axis.vector) {
+        axis.registers = add(DecisionKind::kTile, name + ".vectors",
+                             tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4), group);
+      } else if (anchor.valid()) {
+        axis.registers = add(DecisionKind::kTile, name + ".rows", tile_choices(units, kMaxRegisterRows), group);
+      }
+      plan.axes.push_back(axis);
+    }
+    if (tiled >= 2 && anchor.valid()) {
+      plan.parallel_order = add(DecisionKind::kOrder, stage.name + ".parallel_order", {0, 1});
+      plan.order = add(DecisionKind::kOrder, stage.name + ".order", {0, 1});
+    }
+  }
+
+  void plan_anchor(StagePlan& plan) {
+    const Stage& stage = sketch_.dag[plan.stage];
+    plan.role = StageRole::kAnchor;
+    plan.cache_tile = rule_.cache_tile && needs_multi_level_tiling(sketch_.dag, plan.stage);
+    const int spatial = static_cast<int>(stage.axes.size());
+    if (plan.cache_tile) {
+      int longest = 0;
+      for (int r = 1; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
+        if (stage.reduce_axes[r].extent > stage.reduce_axes[longest].extent) longest = r;
+      }
+      plan.chunk_axis = spatial + longest;
+      std::vector<int32_t> chunks;
+      for (int32_t chunk = 16; chunk < stage.reduce_axes[longest].extent; chunk *= 2) chunks.push_back(chunk);
+      chunks.push_back(static_cast<int32_t>(stage.reduce_axes[longest].extent));
+      plan.chunk = add(DecisionKind::kChunk, stage.name + ".chunk", chunks);
+    }
+    plan.unroll = add(DecisionKind::kUnroll, stage.name + ".unroll", {16, 32, 64, 128});
+    const int vector = vector_axis(stage);
+    if (vector < 0) return;
+    for (const StageId operand : stage.layout_free) {
+      if (sketch_.dag[operand].constant) add_packed(plan, operand, vector);
+    }
+  }
+
+  // Packs an operand when each of its dimensions is indexed by at most one iterator as it stands.
+  void add_packed(StagePlan& plan, StageId operand, int vector) {
+    int uses = 0;
+    for (const Access& access : accesses_of(sketch_.dag, plan.stage)) uses += access.producer == operand;
+    if (uses != 1 || sketch_.dag.consumers(operand).size() != 1) return;
+    for (const Access& access : accesses_of(sketch_.dag, plan.stage)) {
+      if (access.producer != operand) continue;
+      int vector_dim = -1;
+      std::vector<std::pair<int, int>> dims;  // (iterator, dim)
+      for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
+        const std::optional<Affine>& index = access.indices[d];
+        if (!index || index->constant != 0 || index->terms.size() > 1) return;
+        const int iterator = index->terms.empty() ? -1 : index->terms[0].first.value;
+        if (iterator >= 0 && index->terms[0].second != 1) return;
+        if (iterator == vector) {
+          vector_dim = d;
+        } else {
+          dims.push_back({iterator, d});
+        }
+      }
+      if (vector_dim < 0) return;
+      std::sort(dims.begin(), dims.end());
+      StagePlan::Packed packed{operand, vector_dim, {vector_dim}};
+      for (const auto& [iterator, d] : dims) packed.order.push_back(d);
+      plan.packed.push_back(std::move(packed));
+    }
+  }
+
+  const Target& target_;
+  const StructureRule& rule_;
+  const Clusters clusters_;
+  Sketch sketch_;
+  int next_group_ = 0;
+};
+
+}  // namespace
+
+Space make_space(const Task& task) {
+  ComputeDag dag = task.dag;
+  for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
+  Space space{task.target, {}};
+  for (const StructureRule* rule : kStructureRules) {
+    if (rule->applies(dag, task.target)) {
+      space.sketches.push_back(SketchMaker(dag, task.target, *rule).make(task.dag));
+    }
+  }
+  return space;
+}
+
+}  // namespace pruner

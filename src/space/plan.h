@@ -1,0 +1,68 @@
+// How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root stage,
+// tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "space/access.h"
+
+namespace pruner {
+
+/// A decision of the sketch by its place; kFixed means that there is none and the value is 1 (a
+/// factor) or 0 (an order, a location).
+using DecisionRef = int;
+inline constexpr DecisionRef kFixed = -1;
+
+/// The tiles of one axis of a cluster's root: outer (the rest) | middle | inner | registers. For the
+/// vector axis the register tile counts vectors.
+struct AxisPlan {
+  int axis = 0;
+  bool vector = false;
+  DecisionRef middle = kFixed, inner = kFixed, registers = kFixed;
+};
+
+enum class StageRole : uint8_t {
+  kTileRoot,  // the root of a cluster: writes what the others computed for a tile
+  kAnchor,    // its contraction or windowed reduction, accumulated in registers
+  kAttached,  // computed where a location decision says
+  kRowPart,   // an rfactor stage: lanes of partial results of the stage that consumes it
+};
+
+/// Where an attached stage or a cache tile may hang in the root's loops.
+enum class Location : int32_t { kRoot = 0, kAfterParallel = 1, kAfterMiddle = 2 };
+
+struct StagePlan {
+  StageId stage;
+  StageRole role = StageRole::kTileRoot;
+  StageId root;     // of the cluster (kRowPart: the stage it is attached to)
+  int lanes = 1;    // of the vectorised innermost loop; 1: none
+
+  // kTileRoot
+  std::vector<AxisPlan> axes;
+  DecisionRef parallel_order = kFixed, order = kFixed;
+
+  // kAnchor
+  bool cache_tile = false;          // SSRSRS: accumulates a tile in cache over chunks of the reduction
+  int chunk_axis = -1;              // reduce axis (iterator number) that is chunked
+  DecisionRef chunk = kFixed, unroll = kFixed;
+  struct Packed {
+    StageId operand;
+    int dim;                        // the dimension that the vector axis indexes
+    std::vector<int> order;         // packed order of the dims, `dim` first
+  };
+  std::vector<Packed> packed;
+
+  // kAttached
+  DecisionRef location = kFixed;
+};
+
+/// What make_loop_nest needs of a sketch beyond the plans, computed once.
+struct SketchTables {
+  AccessTable accesses;
+  std::vector<std::vector<StageId>> consumers;  // by stage
+  std::vector<int> plan_of;                     // by stage; -1: placeholder
+  std::vector<double> body_operations;          // by stage: vector instructions of one evaluation
+};
+
+}  // namespace pruner

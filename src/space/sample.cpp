@@ -1,0 +1,165 @@
+// Drawing candidates, and what makes one legal. Legality is closed-form and checked before anything
+// else is done with a candidate.
+#include <algorithm>
+
+#include "space/space.h"
+#include "support/check.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kMaxLocalBytes = 512 << 10;  // of a thread's stack
+constexpr double kMaxWaste = 1.25;             // of work that overlapping tiles repeat
+
+int64_t value(const Candidate& candidate, DecisionRef ref) {
+  return ref == kFixed ? 1 : candidate.decisions[static_cast<size_t>(ref)];
+}
+
+// The tiles of one axis fit it, and overlap little more than they must.
+bool tiles_fit(const AxisPlan& axis, const StagePlan& plan, int64_t extent, const Candidate& candidate) {
+  const int64_t lanes = axis.vector ? plan.lanes : 1;
+  const int64_t unit = value(candidate, axis.registers) * lanes;
+  const int64_t units = (extent + unit - 1) / unit;
+  const int64_t tile = value(candidate, axis.middle) * value(candidate, axis.inner);
+  if (tile > units || (!axis.vector && tile * unit > extent)) return false;
+  const int64_t covered = (units + tile - 1) / tile * tile * unit;
+  const int64_t least = (extent + lanes - 1) / lanes * lanes;
+  return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
+}
+
+// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers.
+bool registers_fit(const StagePlan& root, const Candidate& candidate, const Target& target) {
+  int64_t rows = 1, vectors = 1;
+  for (const AxisPlan& axis : root.axes) (axis.vector ? vectors : rows) *= value(candidate, axis.registers);
+  return rows * vectors + vectors + 1 <= target.vector_registers;
+}
+
+class LegalityCheck {
+ public:
+  LegalityCheck(const Space& space, const Candidate& candidate)
+      : space_(space), sketch_(space[candidate.sketch]), candidate_(candidate) {}
+
+  /// Empty when legal.
+  std::string reason() const {
+    if (candidate_.decisions.size() != sketch_.decisions.size()) return "a decision is missing";
+    for (size_t i = 0; i < sketch_.decisions.size(); ++i) {
+      const std::vector<int32_t>& choices = sketch_.decisions[i].choices;
+      if (!std::binary_search(choices.begin(), choices.end(), candidate_.decisions[i])) {
+        return sketch_.decisions[i].name + " is " + std::to_string(candidate_.decisions[i]) + ", not one of its choices";
+      }
+    }
+    for (const StagePlan& plan : sketch_.plans) {
+      const std::string problem = check(plan);
+      if (!problem.empty()) return problem;
+    }
+    return local_bytes() <= kMaxLocalBytes ? "" : "local buffers exceed the stack";
+  }
+
+ private:
+  std::string check(const StagePlan& plan) const {
+    const Stage& stage = sketch_.dag[plan.stage];
+    for (const AxisPlan& axis : plan.axes) {
+      if (!tiles_fit(axis, plan, stage.axes[axis.axis].extent, candidate_)) {
+        return "the tiles of " + stage.name + "." + stage.axes[axis.axis].name + " do not fit it";
+      }
+    }
+    if (plan.role == StageRole::kAnchor) {
+      const StagePlan& root = sketch_.plans[sketch_.tables->plan_of[plan.root.value]];
+      if (!registers_fit(root, candidate_, space_.target)) return "the register tile exceeds the registers";
+    }
+    if (plan.role == StageRole::kAttached) {
+      // What it feeds must be computed at the same place or further inside.
+      for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
+        const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
+        if (other.role == StageRole::kAttached && location(plan) > location(other)) {
+          return stage.name + " is computed inside its reader";
+        }
+        if (other.role == StageRole::kRowPart &&
+            location(plan) > location(sketch_.plans[sketch_.tables->plan_of[other.root.value]])) {
+          return stage.name + " is computed inside its reader";
+        }
+      }
+    }
+    return "";
+  }
+
+  int64_t location(const StagePlan& plan) const {
+    return plan.location == kFixed ? 0 : candidate_.decisions[static_cast<size_t>(plan.location)];
+  }
+
+  int64_t local_bytes() const {
+    bool any_local = false;
+    for (const StagePlan& plan : sketch_.plans) {
+      any_local = any_local || plan.cache_tile || (plan.role == StageRole::kAttached && location(plan) > 0);
+    }
+    if (!any_local) return 0;
+    const LoopNest nest = make_loop_nest(space_, candidate_);
+    int64_t bytes = 0;
+    for (const NestStage& stage : nest.stages) {
+      if (stage.scope != Scope::kLocal) continue;
+      int64_t elements = 1;
+      for (const int64_t extent : stage.extents) elements *= extent;
+      bytes += elements * dtype_bytes(sketch_.dag[stage.stage].dtype);
+    }
+    return bytes;
+  }
+
+  const Space& space_;
+  const Sketch& sketch_;
+  const Candidate& candidate_;
+};
+
+template <typename T>
+const T& pick(const std::vector<T>& from, Rng& rng) {
+  return from[static_cast<size_t>(rng.below(static_cast<int64_t>(from.size())))];
+}
+
+}  // namespace
+
+bool is_legal(const Space& space, const Candidate& candidate, std::string* why) {
+  const std::string reason = LegalityCheck(space, candidate).reason();
+  if (why != nullptr) *why = reason;
+  return reason.empty();
+}
+
+void draw_axis(const Sketch& sketch, const StagePlan& plan, const AxisPlan& axis, Candidate& candidate, Rng& rng) {
+  const int64_t extent = sketch.dag[plan.stage].axes[axis.axis].extent;
+  const auto draw = [&](DecisionRef ref) {
+    if (ref != kFixed) candidate.decisions[static_cast<size_t>(ref)] = pick(sketch.decisions[ref].choices, rng);
+  };
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    draw(axis.registers);
+    draw(axis.inner);
+    draw(axis.middle);
+    if (tiles_fit(axis, plan, extent, candidate)) return;
+  }
+  for (const DecisionRef ref : {axis.registers, axis.inner, axis.middle}) {
+    if (ref != kFixed) candidate.decisions[static_cast<size_t>(ref)] = sketch.decisions[ref].choices.front();
+  }
+}
+
+Candidate sample(const Space& space, Rng& rng) {
+  Candidate candidate;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    candidate.sketch = SketchId{static_cast<int32_t>(rng.below(static_cast<int64_t>(space.sketches.size())))};
+    const Sketch& sketch = space[candidate.sketch];
+    candidate.decisions.clear();
+    for (const Decision& decision : sketch.decisions) candidate.decisions.push_back(pick(decision.choices, rng));
+    for (const StagePlan& plan : sketch.plans) {
+      const bool anchored = std::any_of(sketch.plans.begin(), sketch.plans.end(), [&](const StagePlan& other) {
+        return other.role == StageRole::kAnchor && other.root == plan.stage;
+      });
+      for (int tries = 0; tries < 32; ++tries) {
+        for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
+        if (!anchored || registers_fit(plan, candidate, space.target)) break;
+      }
+    }
+    if (is_legal(space, candidate)) return candidate;
+  }
+  // The smallest tiles, everything at root: always legal.
+  const Sketch& sketch = space[candidate.sketch];
+  for (size_t i = 0; i < sketch.decisions.size(); ++i) candidate.decisions[i] = sketch.decisions[i].choices.front();
+  return candidate;
+}
+
+}  // namespace pruner

@@ -1,0 +1,52 @@
+// The rules that make a task's sketches, in the order in which they run. DAG rules change stages
+// (inline, cache read, cache write, rfactor); structure rules then each make one sketch of the
+// result, where they apply (Ansor, section 4.1, with the CPU forms of the design).
+#pragma once
+
+#include "space/plan.h"
+#include "space/space.h"
+
+namespace pruner {
+
+struct DagRule {
+  const char* name;
+  /// Applies the rule wherever it fits.
+  void (*apply)(ComputeDag& dag, const Target& target);
+};
+
+struct StructureRule {
+  const char* name;
+  /// Whether a DAG has such a sketch.
+  bool (*applies)(const ComputeDag& dag, const Target& target);
+  bool cache_tile;  // anchors accumulate tiles in cache (SSRSRS) instead of registers alone (SSSRS)
+};
+
+extern const DagRule kInline, kCacheRead, kCacheWrite, kRfactor;
+inline constexpr const DagRule* kDagRules[] = {&kInline, &kCacheRead, &kCacheWrite, &kRfactor};
+
+extern const StructureRule kRegisterTile, kCacheTile;
+inline constexpr const StructureRule* kStructureRules[] = {&kRegisterTile, &kCacheTile};
+
+/// Width of the vector loop over an axis of `extent` elements: the target's lanes, or the power of
+/// two that covers a shorter axis; 1 for an axis of one element.
+int lanes_for(int64_t extent, DType dtype, const Target& target);
+
+/// The axis that a stage is vectorised along: the last one longer than 1; -1: none.
+int vector_axis(const Stage& stage);
+
+/// A reduction whose data run along its last reduce axis, not along its vector axis: rows are
+/// folded, so lanes must hold partial results (rfactor).
+bool reduces_rows(const ComputeDag& dag, StageId stage);
+
+/// Tag of the stage that rfactor makes: partial results, one a lane.
+inline constexpr const char* kRowPartTag = "rfactor";
+
+/// How a DAG (after the DAG rules) is divided into stages that are computed together.
+struct Clusters {
+  std::vector<StageId> root_of;    // by stage; invalid for placeholders
+  std::vector<StageId> anchor_of;  // by root stage; invalid: none
+  std::vector<bool> root_only;     // by stage: read by several clusters, so computed at root
+};
+Clusters find_clusters(const ComputeDag& dag);
+
+}  // namespace pruner
