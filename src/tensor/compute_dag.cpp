@@ -131,7 +131,8 @@ double flop_count(const ComputeDag& dag) {
   for (const Stage& stage : dag.stages) {
     if (stage.is_placeholder()) continue;
     const double once = flops_of(stage.body, type_class(stage.dtype)) + stage.is_reduction();
-    flops += once * static_cast<double>(stage.num_elements() * stage.reduce_size());
+    const auto points = static_cast<double>(stage.num_elements());
+    flops += once * points * static_cast<double>(stage.reduce_size());
   }
   return flops;
 }

@@ -97,6 +97,10 @@ Expr DagBuilder::at(StageId tensor, std::vector<Expr> indices) const {
   return load(tensor, std::move(indices), stage.dtype);
 }
 
+void DagBuilder::allow_repacking(StageId stage, StageId weight) {
+  if (dag_[weight].constant) dag_[stage].layout_free.push_back(weight);
+}
+
 ComputeDag DagBuilder::finish(std::span<const StageId> outputs) {
   for (StageId id : outputs) dag_[id].output = true;
   return std::move(dag_);

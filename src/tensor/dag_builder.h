@@ -34,6 +34,9 @@ class DagBuilder {
   const Stage& stage(StageId tensor) const { return dag_[tensor]; }
   Stage& stage(StageId tensor) { return dag_[tensor]; }
 
+  /// Marks `weight`, if it is constant, as an operand of `stage` whose layout is free.
+  void allow_repacking(StageId stage, StageId weight);
+
   /// Marks `outputs` and gives the DAG.
   ComputeDag finish(std::span<const StageId> outputs);
   ComputeDag finish(std::initializer_list<StageId> outputs) {

@@ -29,16 +29,18 @@ struct PoolParams {
   PoolKind kind = PoolKind::kMax;
   std::vector<int64_t> kernel;
   Window window;
-  bool count_include_pad = false;  // average: divide by the whole window, not by what lies inside
-  bool ceil = false;               // a last window that starts inside counts though it ends outside
+  bool count_include_pad = false;  // average: count the padding, not only what lies inside
+  bool ceil = false;               // as in window_output
 };
 
-/// Extent of a window operator's output along one dimension.
+/// Extent of a window operator's output along one dimension; with `ceil`, a last window that starts
+/// inside the input or the padding before it counts though it ends outside.
 int64_t window_output(int64_t input,
                       int64_t kernel,
                       int64_t stride,
                       int64_t dilation,
-                      int64_t pads,
+                      int64_t pad_before,
+                      int64_t pad_after,
                       bool ceil = false);
 
 /// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co].

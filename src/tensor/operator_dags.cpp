@@ -1,0 +1,120 @@
+#include "tensor/operator_dags.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace pruner {
+
+// The index of `extents` that meets `vars` when shapes are aligned at their last dim, as in numpy.
+static std::vector<Expr> broadcast_index(std::span<const int64_t> shape,
+                                         std::span<const int64_t> out_shape,
+                                         std::span<const Expr> vars) {
+  const size_t lead = out_shape.size() - shape.size();
+  std::vector<Expr> index;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    index.push_back(shape[d] == out_shape[lead + d] ? vars[lead + d] : Expr(0));
+  }
+  return index;
+}
+
+static std::vector<int64_t> broadcast_shapes(std::vector<int64_t> a, std::vector<int64_t> b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  const size_t lead = a.size() - b.size();
+  for (size_t d = 0; d < b.size(); ++d) {
+    int64_t& extent = a[lead + d];
+    CHECK(extent == b[d] || extent == 1 || b[d] == 1) << extent << " against " << b[d];
+    extent = std::max(extent, b[d]);
+  }
+  return a;
+}
+
+StageId add_elementwise(DagBuilder& b,
+                        std::string name,
+                        std::span<const StageId> inputs,
+                        const std::function<Expr(std::span<const Expr>)>& fn) {
+  std::vector<int64_t> shape;
+  for (StageId input : inputs) shape = broadcast_shapes(shape, b.shape(input));
+  const auto body = [&](std::span<const Expr> vars) {
+    std::vector<Expr> values;
+    for (StageId input : inputs) {
+      values.push_back(b.at(input, broadcast_index(b.shape(input), shape, vars)));
+    }
+    return fn(values);
+  };
+  return b.compute(std::move(name), shape, body, inputs.size() > 1 ? "broadcast" : "elemwise");
+}
+
+StageId add_add(DagBuilder& b, StageId lhs, StageId rhs) {
+  const StageId inputs[] = {lhs, rhs};
+  return add_elementwise(b, "T_add", inputs, [](auto x) { return x[0] + x[1]; });
+}
+
+StageId add_activation(DagBuilder& b, StageId data, const Activation& activation) {
+  return add_elementwise(
+      b, std::string(activation.stage), std::span(&data, 1), [&](std::span<const Expr> x) {
+        return activation.fn(x[0]);
+      });
+}
+
+StageId add_dense(DagBuilder& b, StageId data, StageId weight) {
+  std::vector<int64_t> shape = b.shape(data);
+  const std::vector<int64_t> weights = b.shape(weight);
+  CHECK(!shape.empty() && weights.size() == 2 && shape.back() == weights[1])
+      << "a dense weight is [n, k] with the data's k";
+  shape.back() = weights[0];
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> k) {
+    std::vector<Expr> index(i.begin(), i.end());
+    index.back() = k[0];
+    return b.at(data, index) * b.at(weight, {i.back(), k[0]});
+  };
+  std::vector<std::string> names;
+  if (shape.size() == 2) names = {"i", "j", "k"};
+  const StageId out =
+      b.reduce("T_dense", shape, {weights[1]}, Combiner::kSum, body, "dense", std::move(names));
+  b.allow_repacking(out, weight);
+  return out;
+}
+
+StageId add_matmul(
+    DagBuilder& b, StageId lhs, StageId rhs, bool transpose_lhs, bool transpose_rhs) {
+  std::vector<int64_t> a = b.shape(lhs), w = b.shape(rhs);
+  CHECK(a.size() >= 2 && w.size() >= 2) << "matmul of tensors with less than two dims";
+  const int64_t m = a[a.size() - (transpose_lhs ? 1 : 2)];
+  const int64_t k = a[a.size() - (transpose_lhs ? 2 : 1)];
+  const int64_t n = w[w.size() - (transpose_rhs ? 2 : 1)];
+  CHECK(k == w[w.size() - (transpose_rhs ? 1 : 2)]) << "matmul: the operands' k differ";
+  a.resize(a.size() - 2);
+  w.resize(w.size() - 2);
+  std::vector<int64_t> shape = broadcast_shapes(a, w);
+  const std::vector<int64_t> batch = shape;
+  shape.insert(shape.end(), {m, n});
+
+  const auto operand = [&](StageId id,
+                           std::span<const int64_t> own_batch,
+                           auto vars,
+                           Expr row,
+                           Expr column,
+                           bool transpose) {
+    std::vector<Expr> index = broadcast_index(own_batch, batch, vars.first(batch.size()));
+    if (transpose) std::swap(row, column);
+    index.push_back(row);
+    index.push_back(column);
+    return b.at(id, index);
+  };
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    return operand(lhs, a, i, i[i.size() - 2], r[0], transpose_lhs) *
+           operand(rhs, w, i, r[0], i.back(), transpose_rhs);
+  };
+  const std::string tag = batch.empty() ? "matmul" : "batch_matmul";
+  const std::string order = std::string("_") + "NT"[transpose_lhs] + "NT"[transpose_rhs];
+  std::vector<std::string> names;
+  if (batch.size() == 1) names = {"b", "i", "j", "k"};
+  if (batch.empty()) names = {"i", "j", "k"};
+  const StageId out =
+      b.reduce("T_" + tag + order, shape, {k}, Combiner::kSum, body, tag, std::move(names));
+  b.allow_repacking(out, rhs);
+  return out;
+}
+
+}  // namespace pruner

@@ -1,0 +1,352 @@
+#include "tensor/operators.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+// The arguments of one operator text, checked against its row.
+struct OperatorCall {
+  std::map<std::string, std::vector<int64_t>, std::less<>> values;
+
+  int64_t operator[](std::string_view name) const { return values.find(name)->second[0]; }
+  const std::vector<int64_t>& list(std::string_view name) const {
+    return values.find(name)->second;
+  }
+  /// Value d of an option with one value for all dims, or one a dim.
+  int64_t dim(std::string_view name, size_t d) const { return list(name)[d % list(name).size()]; }
+};
+
+using BuildOperator = Result<StageId> (*)(DagBuilder& b, const OperatorCall& call);
+
+struct OperatorRow {
+  std::string_view name;
+  std::string_view extents;  // positional, in this order; "DIMS..." takes all that come
+  std::string_view options;  // name=default
+  std::string_view help;
+  BuildOperator build;
+};
+
+static std::vector<int64_t> two(const OperatorCall& call, std::string_view option) {
+  return {call.dim(option, 0), call.dim(option, 1)};
+}
+
+// padding=1, padding=H,W or padding=TOP,LEFT,BOTTOM,RIGHT
+static Window window_of(const OperatorCall& call) {
+  const auto pad = [&](size_t d) { return call.dim("padding", d); };
+  Window window{two(call, "stride"), {}, {pad(0), pad(1)}, {pad(2), pad(3)}};
+  if (call.values.contains("dilation")) window.dilation = two(call, "dilation");
+  return window;
+}
+
+// The data that a window operator with HO x WO outputs reads.
+static Result<StageId> windowed_data(DagBuilder& b, const OperatorCall& call, int64_t channels) {
+  static constexpr std::string_view kOut[] = {"HO", "WO"}, kKernel[] = {"KH", "KW"};
+  const Window w = window_of(call);
+  std::vector<int64_t> shape = {call["N"], 0, 0, channels};
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t dilation = w.dilation.empty() ? 1 : w.dilation[d];
+    int64_t& in = shape[d + 1];
+    in = (call[kOut[d]] - 1) * w.stride[d] + dilation * (call[kKernel[d]] - 1) + 1 -
+         w.pad_before[d] - w.pad_after[d];
+    if (in < 1) {
+      return Error(kOut[d], " ", call[kOut[d]], " with this padding leaves an input of ", in);
+    }
+  }
+  return b.placeholder("data", std::move(shape));
+}
+
+static StageId weight_of(DagBuilder& b, std::vector<int64_t> shape) {
+  return b.placeholder("weight", std::move(shape), DType::kFloat32, true);
+}
+
+static Result<Unit> check_groups(const OperatorCall& call) {
+  for (std::string_view channels : {"CI", "CO"}) {
+    if (call[channels] % call["groups"] != 0) {
+      return Error("groups ", call["groups"], " does not divide ", channels, " ", call[channels]);
+    }
+  }
+  return Unit{};
+}
+
+static Result<StageId> matmul(DagBuilder& b, const OperatorCall& c) {
+  const StageId lhs = b.placeholder("A", {c["M"], c["K"]});
+  return add_matmul(b, lhs, b.placeholder("B", {c["K"], c["N"]}));
+}
+
+static Result<StageId> batch_matmul(DagBuilder& b, const OperatorCall& c) {
+  const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]});
+  return add_matmul(b, lhs, b.placeholder("B", {c["B"], c["K"], c["N"]}));
+}
+
+static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
+  const StageId data = b.placeholder("data", {c["M"], c["K"]});
+  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}));
+}
+
+static Result<StageId> conv2d(DagBuilder& b, const OperatorCall& c) {
+  TRY(check_groups(c));
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"]));
+  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
+  return add_conv(b, data, weight, {window_of(c), c["groups"]});
+}
+
+static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
+  static constexpr std::string_view kOut[] = {"HO", "WO"}, kKernel[] = {"KH", "KW"};
+  TRY(check_groups(c));
+  const Window w = window_of(c);
+  std::vector<int64_t> shape = {c["N"], 0, 0, c["CI"]}, output_padding;
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t steps =
+        c[kOut[d]] + w.pad_before[d] + w.pad_after[d] - w.dilation[d] * (c[kKernel[d]] - 1) - 1;
+    if (steps < 0) return Error(kOut[d], " ", c[kOut[d]], " is less than one kernel makes");
+    shape[d + 1] = steps / w.stride[d] + 1;
+    output_padding.push_back(steps % w.stride[d]);
+  }
+  const StageId data = b.placeholder("data", shape);
+  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
+  return add_conv_transpose(b, data, weight, {w, c["groups"]}, output_padding);
+}
+
+static Result<StageId> depthwise_conv2d(DagBuilder& b, const OperatorCall& c) {
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["C"]));
+  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["C"], c["multiplier"]});
+  return add_depthwise_conv(b, data, weight, window_of(c));
+}
+
+static Result<StageId> pool2d(DagBuilder& b, const OperatorCall& c, PoolKind kind) {
+  for (size_t d = 0; d < 4; ++d) {  // else a window could hold nothing but padding
+    const std::string_view kernel = d % 2 == 0 ? "KH" : "KW";
+    if (c.dim("padding", d) >= c[kernel]) {
+      return Error("padding ", c.dim("padding", d), " is not below ", kernel, " ", c[kernel]);
+    }
+  }
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["C"]));
+  return add_pool(b, data, {kind, {c["KH"], c["KW"]}, window_of(c)});
+}
+
+static Result<StageId> sum(DagBuilder& b, const OperatorCall& c) {
+  const int64_t axes[] = {1};
+  const StageId data = b.placeholder("A", {c["ROWS"], c["COLUMNS"]});
+  return add_reduce(b, data, axes, false, ReduceKind::kSum);
+}
+
+static int64_t last_axis(const OperatorCall& c) {
+  return static_cast<int64_t>(c.list("DIMS").size()) - 1;
+}
+
+static Result<StageId> softmax(DagBuilder& b, const OperatorCall& c) {
+  return add_softmax(b, b.placeholder("A", c.list("DIMS")), last_axis(c));
+}
+
+static Result<StageId> layernorm(DagBuilder& b, const OperatorCall& c) {
+  const int64_t columns = c.list("DIMS").back();
+  const StageId data = b.placeholder("data", c.list("DIMS"));
+  const StageId scale = b.placeholder("gamma", {columns}, DType::kFloat32, true);
+  const StageId shift = b.placeholder("beta", {columns}, DType::kFloat32, true);
+  return add_layernorm(b, data, last_axis(c), scale, shift, 1e-5);
+}
+
+static Result<StageId> add(DagBuilder& b, const OperatorCall& c) {
+  const StageId lhs = b.placeholder("A", c.list("DIMS"));
+  return add_add(b, lhs, b.placeholder("B", c.list("DIMS")));
+}
+
+static Result<StageId> relu(DagBuilder& b, const OperatorCall& c) {
+  return add_activation(b, b.placeholder("A", c.list("DIMS")), *find_activation("relu"));
+}
+
+static constexpr OperatorRow kOperators[] = {
+    {"matmul", "M N K", "", "[M,K] x [K,N]", matmul},
+    {"dense", "M N K", "", "[M,K] x constant [N,K] transposed", dense},
+    {"batch_matmul", "B M N K", "", "B times [M,K] x [K,N]", batch_matmul},
+    {"conv2d",
+     "N CO HO WO CI KH KW",
+     "stride=1 padding=0 dilation=1 groups=1",
+     "NHWC, HO and WO are the output's",
+     conv2d},
+    {"conv2d_transpose",
+     "N CO HO WO CI KH KW",
+     "stride=2 padding=0 dilation=1 groups=1",
+     "NHWC, HO and WO are the output's",
+     conv2d_transpose},
+    {"depthwise_conv2d",
+     "N C HO WO KH KW",
+     "stride=1 padding=0 dilation=1 multiplier=1",
+     "NHWC",
+     depthwise_conv2d},
+    {"max_pool2d",
+     "N C HO WO KH KW",
+     "stride=1 padding=0",
+     "NHWC",
+     [](DagBuilder& b, const OperatorCall& c) { return pool2d(b, c, PoolKind::kMax); }},
+    {"avg_pool2d",
+     "N C HO WO KH KW",
+     "stride=1 padding=0",
+     "NHWC, without the padding",
+     [](DagBuilder& b, const OperatorCall& c) { return pool2d(b, c, PoolKind::kAverage); }},
+    {"sum", "ROWS COLUMNS", "", "of each row", sum},
+    {"softmax", "DIMS...", "", "over the last axis", softmax},
+    {"layernorm", "DIMS...", "", "over the last axis, with scale and shift", layernorm},
+    {"add", "DIMS...", "", "of two tensors", add},
+    {"relu", "DIMS...", "", "", relu},
+};
+
+static std::vector<std::string> words(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::vector<std::string> out;
+  for (std::string word; in >> word;) out.push_back(word);
+  return out;
+}
+
+static std::string usage(const OperatorRow& row) {
+  std::string out = std::string(row.name) + " " + std::string(row.extents);
+  return row.options.empty() ? out : out + " [" + std::string(row.options) + "]";
+}
+
+template <typename Rows>
+static std::string names_of(const Rows& rows) {
+  std::string out;
+  for (const auto& row : rows) out += (out.empty() ? "" : ", ") + std::string(row.name);
+  return out;
+}
+
+// "3" or "1,2,1,2"; extents, strides and the like are at least 1, padding at least 0.
+static Result<std::vector<int64_t>> parse_values(const std::string& name, std::string_view text) {
+  constexpr int64_t kMost = 1'000'000'000;
+  const int64_t least = name == "padding" ? 0 : 1;
+  std::vector<int64_t> values;
+  while (values.empty() || !text.empty()) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+    const bool more = end != text.end() && *end == ',';
+    if (error != std::errc() || (end != text.end() && !more)) {
+      return Error(name, " is \"", text, "\", expected a whole number");
+    }
+    if (value < least || value > kMost) {
+      return Error(name, " is ", value, ", expected ", least, " to ", kMost);
+    }
+    values.push_back(value);
+    text = text.substr(static_cast<size_t>(end - text.begin()) + more);
+  }
+  const bool is_window = name == "stride" || name == "padding" || name == "dilation";
+  const size_t most = name == "padding" ? 4 : is_window ? 2 : 1;
+  if (values.size() > most || values.size() == 3) {
+    return Error(name,
+                 " has ",
+                 values.size(),
+                 " values, expected 1",
+                 most > 1 ? " or 2" : "",
+                 most > 2 ? " or 4" : "");
+  }
+  return values;
+}
+
+// Collects the arguments up to the first epilogue; the names in the row say what is known.
+static Result<OperatorCall> parse_arguments(const OperatorRow& row,
+                                            std::span<const std::string> arguments) {
+  OperatorCall call;
+  const std::vector<std::string> extents = words(row.extents);
+  const bool any_rank = row.extents == "DIMS...";
+  std::map<std::string, std::string> defaults;
+  for (const std::string& option : words(row.options)) {
+    const size_t equals = option.find('=');
+    defaults[option.substr(0, equals)] = option.substr(equals + 1);
+  }
+  size_t position = 0;
+  for (const std::string& argument : arguments) {
+    const size_t equals = argument.find('=');
+    std::string name = argument.substr(0, equals);
+    if (equals == std::string::npos) {
+      if (!any_rank && position >= extents.size())
+        return Error("\"", argument, "\" is one too many");
+      name = any_rank ? "DIMS" : extents[position++];
+    } else if (!defaults.contains(name) &&
+               (any_rank || std::ranges::find(extents, name) == extents.end())) {
+      return Error("unknown argument \"", name, "\"");
+    }
+    const size_t start = equals == std::string::npos ? 0 : equals + 1;
+    TRY_ASSIGN(const auto values, parse_values(name, std::string_view(argument).substr(start)));
+    if (any_rank) {
+      call.values["DIMS"].push_back(values[0]);
+    } else if (!call.values.emplace(name, values).second) {
+      return Error(name, " is given twice");
+    }
+  }
+  for (const auto& [name, value] : defaults) {
+    if (call.values.contains(name)) continue;
+    TRY_ASSIGN(call.values[name], parse_values(name, value));
+  }
+  for (const std::string& extent : extents) {
+    if (!call.values.contains(any_rank ? "DIMS" : extent)) return Error(extent, " is missing");
+  }
+  return call;
+}
+
+static Result<StageId> add_epilogue(DagBuilder& b, StageId out, std::string_view name) {
+  const std::vector<int64_t> shape = b.shape(out);
+  if (name == "bias") {  // as TVM: [1, 1, 1, c] for images
+    std::vector<int64_t> bias = {shape.empty() ? 1 : shape.back()};
+    if (shape.size() == 4) bias.insert(bias.begin(), {1, 1, 1});
+    return add_add(b, out, b.placeholder("bias", bias, DType::kFloat32, true));
+  }
+  if (name == "residual") return add_add(b, out, b.placeholder("residual", shape));
+  if (const Activation* activation = find_activation(name)) {
+    return add_activation(b, out, *activation);
+  }
+  return Error("unknown epilogue \"+",
+               name,
+               "\", expected +bias, +residual or an activation: ",
+               names_of(activations()));
+}
+
+static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::string> arguments) {
+  const auto first = std::ranges::find_if(arguments, [](auto& a) { return a.starts_with('+'); });
+  const auto count = static_cast<size_t>(first - arguments.begin());
+  TRY_ASSIGN(const OperatorCall call, parse_arguments(row, arguments.first(count)));
+  DagBuilder b;
+  TRY_ASSIGN(StageId out, row.build(b, call));
+  for (const std::string& epilogue : arguments.subspan(count)) {
+    if (!epilogue.starts_with('+')) return Error("\"", epilogue, "\" comes after an epilogue");
+    TRY_ASSIGN(out, add_epilogue(b, out, std::string_view(epilogue).substr(1)));
+  }
+  const ComputeDag dag = b.finish({out});
+  for (const Stage& stage : dag.stages) {
+    double elements = 1;
+    for (const Iterator& axis : stage.axes) elements *= static_cast<double>(axis.extent);
+    if (elements > 1e11) return Error(stage.name, " has ", elements, " elements, at most 1e11");
+  }
+  return dag;
+}
+
+Result<ComputeDag> parse_operator(std::string_view text) {
+  const std::vector<std::string> parts = words(text);
+  if (parts.empty()) return Error("empty operator, expected one of: ", names_of(kOperators));
+  const auto row = std::ranges::find(kOperators, parts[0], &OperatorRow::name);
+  if (row == std::end(kOperators)) {
+    return Error("unknown operator \"", parts[0], "\", expected one of: ", names_of(kOperators));
+  }
+  Result<ComputeDag> dag = build(*row, std::span(parts).subspan(1));
+  if (!dag.ok()) return Error(row->name, ": ", dag.error().message(), " (", usage(*row), ")");
+  return dag;
+}
+
+std::string operator_help() {
+  std::string out;
+  for (const OperatorRow& row : kOperators) {
+    std::string line = usage(row);
+    line.resize(std::max<size_t>(line.size() + 2, 66), ' ');
+    out += line + std::string(row.help);
+    out.erase(out.find_last_not_of(' ') + 1) += '\n';
+  }
+  out += "then any of: +bias, +residual";
+  for (const Activation& row : activations()) out += ", +" + std::string(row.name);
+  return out + "\n";
+}
+
+}  // namespace pruner

@@ -1,0 +1,320 @@
+// Operators whose window moves over spatial dimensions: convolutions, pooling, padding.
+#include <algorithm>
+
+#include "support/check.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+int64_t window_output(int64_t input,
+                      int64_t kernel,
+                      int64_t stride,
+                      int64_t dilation,
+                      int64_t pad_before,
+                      int64_t pad_after,
+                      bool ceil) {
+  const int64_t room = input + pad_before + pad_after - (dilation * (kernel - 1) + 1);
+  int64_t output = floor_div(room + (ceil ? stride - 1 : 0), stride) + 1;
+  if (ceil && (output - 1) * stride >= input + pad_before) --output;
+  return output;
+}
+
+// One spatial dimension of a window.
+struct WindowDim {
+  int64_t in, kernel, stride, dilation, before, after, out;
+
+  int64_t reach() const { return dilation * (kernel - 1) + 1; }
+  Expr at(const Expr& o, const Expr& r) const { return o * stride + r * dilation; }
+};
+
+static int64_t value_or(const std::vector<int64_t>& list, size_t d, int64_t otherwise) {
+  return d < list.size() ? list[d] : otherwise;
+}
+
+static std::vector<WindowDim> window_dims(const std::vector<int64_t>& data_shape,
+                                          std::span<const int64_t> kernel,
+                                          const Window& w,
+                                          bool ceil = false) {
+  CHECK(data_shape.size() == kernel.size() + 2) << "data are [n, spatial..., c]";
+  std::vector<WindowDim> dims;
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    WindowDim dim{data_shape[d + 1],
+                  kernel[d],
+                  value_or(w.stride, d, 1),
+                  value_or(w.dilation, d, 1),
+                  value_or(w.pad_before, d, 0),
+                  value_or(w.pad_after, d, 0),
+                  0};
+    dim.out =
+        window_output(dim.in, dim.kernel, dim.stride, dim.dilation, dim.before, dim.after, ceil);
+    dims.push_back(dim);
+  }
+  return dims;
+}
+
+// "nn", "yy", "xx", "ff" and then "ry", "rx", "rc", as TVM's conv2d_nhwc; "zz" before for 3-D.
+static std::vector<std::string> conv_names(size_t rank, bool channel_reduced) {
+  static constexpr const char* kDims[] = {"z", "y", "x"};
+  std::vector<std::string> names(2 * rank + 2);
+  for (size_t d = 0; d < rank; ++d) {
+    const std::string dim = rank <= 3 ? kDims[3 - rank + d] : "d" + std::to_string(d);
+    names[1 + d] = dim + dim;
+    names[2 + rank + d] = "r" + dim;
+  }
+  names[0] = "nn";
+  names[1 + rank] = "ff";
+  if (channel_reduced) names.push_back("rc");
+  return names;
+}
+
+static std::string rank_text(size_t rank) { return std::to_string(rank) + "d"; }
+
+static std::string layout_text(size_t rank) {
+  return rank == 1 ? "nwc" : rank == 2 ? "nhwc" : rank == 3 ? "ndhwc" : "channels_last";
+}
+
+static StageId pad_with(DagBuilder& b,
+                        StageId data,
+                        std::span<const int64_t> before,
+                        std::span<const int64_t> after,
+                        const Expr& value,
+                        std::string name) {
+  const std::vector<int64_t> in = b.shape(data);
+  std::vector<int64_t> out = in;
+  std::vector<std::string> names;
+  for (size_t d = 0; d < in.size(); ++d) {
+    out[d] += before[d] + after[d];
+    names.push_back("i" + std::to_string(d));
+  }
+  const auto body = [&](std::span<const Expr> i) {
+    Expr inside = int_imm(1, DType::kBool);
+    std::vector<Expr> index;
+    for (size_t d = 0; d < in.size(); ++d) {
+      index.push_back(i[d] - before[d]);
+      if (before[d] > 0 || after[d] > 0) {
+        inside = inside && i[d] >= before[d] && i[d] < before[d] + in[d];
+      }
+    }
+    return select(inside, b.at(data, index), value);
+  };
+  return b.compute(std::move(name), out, body, "injective,pad", std::move(names));
+}
+
+StageId add_pad(DagBuilder& b,
+                StageId data,
+                std::span<const int64_t> before,
+                std::span<const int64_t> after,
+                double value,
+                std::string name) {
+  return pad_with(
+      b, data, before, after, cast(b.stage(data).dtype, float_imm(value)), std::move(name));
+}
+
+// The data with what the windows read around them; the data themselves where that is nothing.
+static StageId pad_windows(DagBuilder& b,
+                           StageId data,
+                           std::span<const WindowDim> dims,
+                           const Expr& value,
+                           std::string name) {
+  std::vector<int64_t> before(dims.size() + 2, 0), after(dims.size() + 2, 0);
+  bool padded = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const WindowDim& dim = dims[d];
+    before[d + 1] = dim.before;
+    const int64_t read = (dim.out - 1) * dim.stride + dim.reach();
+    after[d + 1] = std::max(dim.after, read - dim.in - dim.before);
+    padded |= before[d + 1] != 0 || after[d + 1] != 0;
+  }
+  return padded ? pad_with(b, data, before, after, value, std::move(name)) : data;
+}
+
+static std::vector<int64_t> output_shape(int64_t n, std::span<const WindowDim> dims, int64_t c) {
+  std::vector<int64_t> shape = {n};
+  for (const WindowDim& dim : dims) shape.push_back(dim.out);
+  shape.push_back(c);
+  return shape;
+}
+
+// data[n, y*stride + ry*dilation, ..., channel]
+static Expr window_load(const DagBuilder& b,
+                        StageId data,
+                        std::span<const WindowDim> dims,
+                        std::span<const Expr> i,
+                        std::span<const Expr> r,
+                        Expr channel) {
+  std::vector<Expr> index = {i[0]};
+  for (size_t d = 0; d < dims.size(); ++d) index.push_back(dims[d].at(i[d + 1], r[d]));
+  index.push_back(std::move(channel));
+  return b.at(data, std::move(index));
+}
+
+// The input channel that number rc of a group's channels is, for output channel `out`.
+static Expr group_channel(const Expr& out, const Expr& rc, int64_t groups, int64_t co, int64_t ci) {
+  if (groups == 1) return rc;
+  return floor_div(out, co / groups) * (ci / groups) + rc;
+}
+
+StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
+  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
+  const size_t rank = in.size() - 2;
+  const int64_t ci = in.back(), co = kernel.back();
+  CHECK(kernel.size() == rank + 2 && kernel[rank] * params.groups == ci && co % params.groups == 0)
+      << "a conv weight is [kernel..., ci / groups, co]";
+  const auto dims = window_dims(in, std::span(kernel).first(rank), params.window);
+  const StageId padded = pad_windows(b, data, dims, cast(b.stage(data).dtype, 0), "PaddedInput");
+
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    std::vector<Expr> tap(r.begin(), r.end());
+    tap.push_back(i.back());
+    const Expr channel = group_channel(i.back(), r.back(), params.groups, co, ci);
+    return window_load(b, padded, dims, i, r, channel) * b.at(weight, tap);
+  };
+  const std::vector<int64_t> reduced(kernel.begin(), kernel.end() - 1);
+  const std::string conv = "conv" + rank_text(rank) + "_" + layout_text(rank);
+  const StageId out = b.reduce("Conv" + rank_text(rank) + "Output",
+                               output_shape(in[0], dims, co),
+                               reduced,
+                               Combiner::kSum,
+                               body,
+                               params.groups == 1 ? conv : "group_" + conv,
+                               conv_names(rank, true));
+  b.allow_repacking(out, weight);
+  return out;
+}
+
+StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window) {
+  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
+  const size_t rank = in.size() - 2;
+  const int64_t multiplier = kernel.back();
+  CHECK(kernel.size() == rank + 2 && kernel[rank] == in.back())
+      << "a depthwise weight is [kernel..., c, multiplier]";
+  const auto dims = window_dims(in, std::span(kernel).first(rank), window);
+  const StageId padded = pad_windows(b, data, dims, cast(b.stage(data).dtype, 0), "PaddedInput");
+
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    const Expr channel = floor_div(i.back(), multiplier);
+    std::vector<Expr> tap(r.begin(), r.end());
+    tap.push_back(channel);
+    tap.push_back(floor_mod(i.back(), multiplier));
+    return window_load(b, padded, dims, i, r, channel) * b.at(weight, tap);
+  };
+  const std::string conv = "conv" + rank_text(rank);
+  return b.reduce("DepthwiseC" + conv.substr(1),
+                  output_shape(in[0], dims, in.back() * multiplier),
+                  {kernel.begin(), kernel.end() - 2},
+                  Combiner::kSum,
+                  body,
+                  "depthwise_" + conv + "_" + layout_text(rank),
+                  conv_names(rank, false));
+}
+
+// The data spread by the stride, zeros between and around: what a flipped kernel slides over.
+static StageId spread(DagBuilder& b, StageId data, std::span<const WindowDim> dims) {
+  const std::vector<int64_t> in = b.shape(data);
+  std::vector<int64_t> shape = in;
+  for (size_t d = 0; d < dims.size(); ++d) shape[d + 1] = dims[d].out + dims[d].reach() - 1;
+  const auto body = [&](std::span<const Expr> i) {
+    Expr on_data = int_imm(1, DType::kBool);
+    std::vector<Expr> index(i.begin(), i.end());
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const WindowDim& dim = dims[d];
+      const Expr at = i[d + 1] - (dim.reach() - 1 - dim.before);
+      index[d + 1] = floor_div(at, dim.stride);
+      on_data = on_data && at >= 0 && at < (dim.in - 1) * dim.stride + 1;
+      if (dim.stride > 1) {
+        on_data = on_data && binary(BinaryOp::kEq, floor_mod(at, dim.stride), 0);
+      }
+    }
+    return select(on_data, b.at(data, index), 0);
+  };
+  return b.compute("DilatedInput", shape, body, "injective,dilate");
+}
+
+StageId add_conv_transpose(DagBuilder& b,
+                           StageId data,
+                           StageId weight,
+                           const ConvParams& params,
+                           std::span<const int64_t> output_padding) {
+  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
+  const size_t rank = in.size() - 2;
+  const int64_t ci = in.back(), co = kernel.back();
+  CHECK(kernel.size() == rank + 2 && kernel[rank] * params.groups == ci && co % params.groups == 0)
+      << "a transposed conv weight is [kernel..., ci / groups, co]";
+  auto dims = window_dims(in, std::span(kernel).first(rank), params.window);
+  for (size_t d = 0; d < rank; ++d) {
+    dims[d].out = (dims[d].in - 1) * dims[d].stride - dims[d].before - dims[d].after +
+                  dims[d].reach() + (d < output_padding.size() ? output_padding[d] : 0);
+  }
+  const StageId spread_data = spread(b, data, dims);
+
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    std::vector<Expr> index = {i[0]}, tap;
+    for (size_t d = 0; d < rank; ++d) {
+      index.push_back(i[d + 1] + r[d] * dims[d].dilation);
+      tap.push_back(dims[d].kernel - 1 - r[d]);
+    }
+    index.push_back(group_channel(i.back(), r.back(), params.groups, co, ci));
+    tap.push_back(r.back());
+    tap.push_back(i.back());
+    return b.at(spread_data, index) * b.at(weight, tap);
+  };
+  const std::string conv = "conv" + rank_text(rank) + "_transpose_" + layout_text(rank);
+  const StageId out = b.reduce(conv,
+                               output_shape(in[0], dims, co),
+                               {kernel.begin(), kernel.end() - 1},
+                               Combiner::kSum,
+                               body,
+                               conv,
+                               conv_names(rank, true));
+  b.allow_repacking(out, weight);
+  return out;
+}
+
+// How many taps of the window at `o` lie in [low, high); a constant where that is all of them.
+static Expr taps_inside(const WindowDim& dim, const Expr& o, int64_t low, int64_t high) {
+  const int64_t last = (dim.out - 1) * dim.stride - dim.before + dim.reach();
+  if (-dim.before >= low && last <= high) return dim.kernel;
+  const Expr start = o * dim.stride - dim.before;
+  const Expr first = max(floor_div(low + dim.dilation - 1 - start, dim.dilation), 0);
+  const Expr end = min(floor_div(high + dim.dilation - 1 - start, dim.dilation), dim.kernel);
+  return end - first;
+}
+
+StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
+  const std::vector<int64_t> in = b.shape(data);
+  const auto dims = window_dims(in, params.kernel, params.window, params.ceil);
+  const bool is_max = params.kind == PoolKind::kMax;
+  const DType dtype = b.stage(data).dtype;
+  const Combiner combiner = is_max ? Combiner::kMax : Combiner::kSum;
+  const StageId padded = pad_windows(b, data, dims, combiner_identity(combiner, dtype), "pad_temp");
+
+  std::vector<std::string> names = {"ax0"};
+  for (size_t d = 0; d <= dims.size(); ++d) names.push_back("ax" + std::to_string(d + 1));
+  for (size_t d = 0; d < dims.size(); ++d) {
+    names.push_back(dims.size() == 2 ? (d == 0 ? "dh" : "dw") : "d" + std::to_string(d));
+  }
+  const std::vector<int64_t> shape = output_shape(in[0], dims, in.back());
+  const StageId pooled = b.reduce(
+      "tensor",
+      shape,
+      params.kernel,
+      combiner,
+      [&](auto i, auto r) { return window_load(b, padded, dims, i, r, i.back()); },
+      is_max ? "pool_max" : "pool_sum",
+      names);
+  if (is_max) return pooled;
+
+  const auto average = [&](std::span<const Expr> i) {
+    Expr taps = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const WindowDim& dim = dims[d];
+      const bool all = params.count_include_pad;
+      taps =
+          taps * taps_inside(dim, i[d + 1], all ? -dim.before : 0, dim.in + (all ? dim.after : 0));
+    }
+    return b.at(pooled, {i.begin(), i.end()}) / cast(dtype, taps);
+  };
+  return b.compute("tensor", shape, average, "elemwise");
+}
+
+}  // namespace pruner
