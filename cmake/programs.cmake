@@ -13,3 +13,14 @@ if(micro_sources AND benchmark_FOUND)
   target_link_libraries(micro_bench PRIVATE pruner_options ${layer_targets}
                                             benchmark::benchmark_main)
 endif()
+
+# Modules against ONNX Runtime, where a Python with the packages of bench/requirements.txt is given.
+set(PRUNER_PEERS_PYTHON "" CACHE STRING "Python that has the packages of bench/requirements.txt")
+if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
+  foreach(what networks light)
+    add_test(NAME accuracy_${what}
+             COMMAND ${PRUNER_PEERS_PYTHON} ${PROJECT_SOURCE_DIR}/bench/accuracy.py ${what}
+                     --program $<TARGET_FILE:pruner>)
+    set_tests_properties(accuracy_${what} PROPERTIES LABELS slow TIMEOUT 1800)
+  endforeach()
+endif()

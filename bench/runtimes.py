@@ -1,0 +1,141 @@
+"""The two sides of every comparison: this project's program, and ONNX Runtime."""
+import json
+import pathlib
+import platform
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+import onnxruntime
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+
+
+class Pruner:
+    """The program `pruner`; its commands as methods."""
+
+    def __init__(self, program=None):
+        self.program = str(program or ROOT / "build" / "release" / "pruner")
+        if not pathlib.Path(self.program).is_file():
+            raise SystemExit(f"{self.program}: no such program; build the preset release")
+
+    def run(self, *arguments):
+        """Standard output of a command; its error ends the comparison with the command line."""
+        command = [self.program, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            words = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {' '.join(words)}")
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.run(*arguments, "--json"))
+
+    def compile(self, source, module, records=None):
+        """`source`: how a command names a network or operator, e.g. ["--network", "resnet_50"]."""
+        self.run("compile", *source, *(["--records", records] if records else []), "-o", module)
+
+    def infer(self, module, feeds):
+        """The module's outputs by name, for inputs by name."""
+        with tempfile.TemporaryDirectory() as folder:
+            inputs, outputs = f"{folder}/inputs.npz", f"{folder}/outputs.npz"
+            np.savez(inputs, **feeds)
+            self.run("run", "--module", module, "--inputs", inputs, "--outputs", outputs)
+            with np.load(outputs) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+
+    def median_ms(self, module, threads):
+        return self.json("bench", "--module", module, "--threads", threads)["median_ms"]
+
+    def peak_gflops(self, threads):
+        return self.json("device", "probe", "--threads", threads)["peak_gflops"]
+
+
+class OnnxRuntime:
+    """A session of ONNX Runtime on the CPU with all its graph optimizations."""
+
+    def __init__(self, model, threads):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"])
+        self.names = [output.name for output in self.session.get_outputs()]
+
+    def infer(self, feeds):
+        return dict(zip(self.names, self.session.run(self.names, feeds)))
+
+    def median_ms(self, feeds, seconds=1.0, runs=10):
+        """As `pruner bench` does: three runs to warm up, then both limits are reached."""
+        for _ in range(3):
+            self.session.run(self.names, feeds)
+        times, start = [], time.perf_counter()
+        while len(times) < runs or time.perf_counter() - start < seconds:
+            before = time.perf_counter()
+            self.session.run(self.names, feeds)
+            times.append(1e3 * (time.perf_counter() - before))
+        return float(np.median(times))
+
+    def seeded_feeds(self, seed=0):
+        """Floats from a normal distribution; integers and booleans are 0 or 1."""
+        rng = np.random.default_rng(seed)
+        feeds = {}
+        for tensor in self.session.get_inputs():
+            shape = [size if isinstance(size, int) else 1 for size in tensor.shape]
+            if tensor.type == "tensor(float)":
+                feeds[tensor.name] = rng.standard_normal(shape).astype(np.float32)
+            else:
+                kind = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
+                feeds[tensor.name] = rng.integers(0, 2, shape).astype(kind[tensor.type])
+        return feeds
+
+
+def relative_difference(found, expected):
+    """max |found - expected| / max |expected| over all outputs; the largest."""
+    worst = 0.0
+    for name, value in expected.items():
+        if name not in found or found[name].shape != value.shape:
+            return float("inf")
+        difference = np.abs(found[name].astype(np.float64) - value.astype(np.float64))
+        scale = max(float(np.abs(value).max(initial=0)), 1e-30)
+        worst = max(worst, float(difference.max(initial=0)) / scale)
+        if not np.isfinite(difference).all():
+            return float("inf")
+    return worst
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def git_version():
+    done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+                          capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def report(name, command, rows):
+    """Prints rows (equal dicts) as a table and writes them to bench/results/<name>.tsv, headed by
+    what they were measured with."""
+    keys = list(rows[0])
+    cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    widths = [max(len(c) for c in column) for column in zip(keys, *cells)]
+    for line in [keys, *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    head = [
+        f"# command: {command}",
+        f"# date: {time.strftime('%Y-%m-%d')}",
+        f"# version: {git_version()}",
+        f"# device: {cpu_name()}",
+        f"# peers: onnxruntime {onnxruntime.__version__}, numpy {np.__version__}",
+    ]
+    lines = head + ["\t".join(line) for line in [keys, *cells]]
+    (RESULTS / f"{name}.tsv").write_text("\n".join(lines) + "\n")
