@@ -63,7 +63,7 @@ def row(what, usual, look, value, where=""):
 
 
 def main():
-    code = tree.files("src", ".cpp", ".h", ".c")
+    code = tree.files("src", ".cpp", ".h", ".c") + tree.files("include", ".h", ".hpp")
     tests = tree.files("tests", ".cpp", ".h")
     lines = count_lines(code)
     test_lines = count_lines(tests)
