@@ -22,7 +22,7 @@ import runtimes
 # Operators as `pruner ops` spells them, and their floating-point operations.
 OPERATORS = {
     "matmul 512 512 512": 2 * 512**3,
-    "conv2d 1 64 56 56 64 3 3 stride=1 pad=1 +bias +relu": 2 * 56 * 56 * 64 * 64 * 9,
+    "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu": 2 * 56 * 56 * 64 * 64 * 9,
 }
 
 
