@@ -34,6 +34,7 @@ struct Stage {
   bool output = false;
   bool constant = false;          // placeholder whose value is known when the code is built
   std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
+  std::vector<std::string> const_index_axes;  // they index small constant matrices (Winograd)
   int64_t index_bound = 0;        // integer placeholder used as an index: values in [0, bound)
 
   bool is_placeholder() const { return !body; }

@@ -1,0 +1,32 @@
+// Reads expressions in TVM's spelling (what print() writes, and files carry). Errors say at which
+// character what was expected; nesting and length are bounded, so hostile text cannot exhaust the
+// stack.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/result.h"
+#include "tensor/compute_dag.h"
+
+namespace pruner {
+
+/// What the names in a text stand for.
+struct ExprScope {
+  const ComputeDag* dag;  // gives a tensor's rank and type
+  std::map<std::string, StageId, std::less<>> tensors;
+  std::map<std::string, Expr, std::less<>> variables;
+};
+
+Result<Expr> parse_expr(std::string_view text, const ExprScope& scope);
+
+/// A stage's body: an expression, or "reduce[(x + y)](source; axis=[k]; value_index=0)".
+struct ParsedBody {
+  Combiner combiner = Combiner::kNone;
+  Expr source;
+};
+Result<ParsedBody> parse_body(std::string_view text, const ExprScope& scope);
+
+}  // namespace pruner
