@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,27 +25,35 @@ struct Value {
   std::optional<Tensor> constant;
 };
 
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
 
-/// One operator call, in ONNX's vocabulary ("Conv", "Relu", ...), with the attributes of its newest
-/// supported version; an input that is left out is an invalid ValueId.
+/// One operator call, in ONNX's vocabulary ("Conv", "Relu", ...), with the inputs and attributes of
+/// its newest supported version; an input that is left out is an invalid ValueId.
 struct Node {
   std::string op;
   std::string name;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;
+  int group = -1;  // nodes with an equal number are one kernel; set by the fuse pass
 };
 
 struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;
-  std::vector<ValueId> inputs;   // without the constants
+  std::vector<ValueId> inputs;  // without the constants
   std::vector<ValueId> outputs;
 
   Value& operator[](ValueId id) { return values[static_cast<size_t>(id.value)]; }
   const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
 };
+
+/// Inputs, then one line a node: `[group] out: float32 1x64x56x56 = Relu(in) {attributes}`.
+std::string print(const Graph& graph);
+
+/// "1x3x224x224"; a scalar is "scalar".
+std::string print_shape(std::span<const int64_t> shape);
 
 }  // namespace pruner

@@ -12,10 +12,10 @@ namespace pruner {
 
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
 struct Group {
-  std::string name;             // e.g. "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
-  ComputeDag dag;               // one output stage
-  std::string key;              // workload_key(dag)
-  bool complex = false;         // has a reduction (Ansor: only these are tuned)
+  std::string name;      // e.g. "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
+  ComputeDag dag;        // one output stage
+  std::string key;       // workload_key(dag)
+  bool complex = false;  // has a reduction (Ansor: only these are tuned)
   std::vector<ValueId> inputs;
   ValueId output;
 };
@@ -26,14 +26,14 @@ struct PlannedValue {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
-  ValueId alias_of;             // invalid: has bytes of its own
+  ValueId alias_of;  // invalid: has bytes of its own
 };
 
 struct Partition {
   std::string network;
   std::vector<PlannedValue> values;
-  std::vector<Group> groups;       // in execution order
-  std::vector<ValueId> inputs;     // in the model's own layout (NCHW as imported)
+  std::vector<Group> groups;    // in execution order
+  std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
 
   const PlannedValue& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
@@ -45,7 +45,7 @@ Result<Partition> partition(Graph graph, const Target& target);
 
 struct WeightedTask {
   Task task;
-  int weight = 0;                // number of groups
+  int weight = 0;  // number of groups
 };
 
 /// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer.

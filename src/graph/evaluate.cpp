@@ -1,0 +1,228 @@
+#include "graph/evaluate.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/rows.h"
+#include "graph/partition.h"
+#include "support/check.h"
+#include "tensor/interpreter.h"
+
+namespace pruner {
+
+static constexpr int64_t kSmall = 4096;                // elements evaluated while inferring
+static constexpr int64_t kLargest = int64_t{1} << 36;  // elements of one tensor
+
+std::string node_label(const Graph& graph, const Node& node) {
+  if (!node.name.empty()) return "node \"" + node.name + "\"";
+  const std::string made = node.outputs.empty() ? "" : graph[node.outputs[0]].name;
+  return "node " + node.op + " that makes \"" + made + "\"";
+}
+
+// Shape and Size need no values, the others of kConstant need all.
+bool is_constant_call(const Graph& graph, const Node& node) {
+  if (node.op == "Shape" || node.op == "Size") return true;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return !id.valid() || graph[id].constant.has_value();
+  });
+}
+
+static Result<Unit> check_extents(const TensorType& type) {
+  int64_t elements = 1;
+  for (const int64_t extent : type.shape) {
+    if (extent < 0 || (extent > 0 && elements > kLargest / extent)) {
+      return Error("the output would have the shape ", print_shape(type.shape));
+    }
+    elements *= std::max<int64_t>(extent, 1);
+  }
+  return Unit{};
+}
+
+static Result<Unit> infer(Graph& graph, Node& node) {
+  const GraphOp* op = find_graph_op(node.op);
+  if (op == nullptr) return Error("operator ", node.op, " is not supported");
+  TRY(check_call(node, *op));
+  const OpCall call{graph, node};
+  TRY_ASSIGN(const std::vector<TensorType> types, op->infer(call));
+  if (node.outputs.size() > types.size()) {
+    return Error("output ", types.size(), " of ", node.op, " is not supported");
+  }
+  const bool constant = is_constant_call(graph, node);
+  bool small = true;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    TRY(check_extents(types[i]));
+    Value& value = graph[node.outputs[i]];
+    value.dtype = types[i].dtype;
+    value.shape = types[i].shape;
+    const int64_t elements = element_count(value.shape);
+    small &= elements <= kSmall;
+    if (elements == 0 && !constant) {
+      return Error("the output has no elements: ", print_shape(value.shape));
+    }
+  }
+  const bool cheap = op->fusion == Fusion::kAlias || node.op == "Constant";
+  if (!constant || !(small || cheap)) return Unit{};
+  std::vector<Tensor> tensors = evaluate_constant_node(graph, node);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    graph[node.outputs[i]].constant = std::move(tensors[i]);
+  return Unit{};
+}
+
+Result<Unit> infer_node(Graph& graph, Node& node) {
+  const Result<Unit> result = infer(graph, node);
+  if (result.ok()) return result;
+  return Error(node_label(graph, node), ": ", result.error().message());
+}
+
+LoweredCall lower_call(const OpCall& call) {
+  LoweredCall lowered;
+  DagBuilder dag;
+  std::map<ValueId, StageId> stages;
+  Lowering to{dag, [&](ValueId id) {
+                auto [it, fresh] = stages.try_emplace(id);
+                if (fresh) {
+                  const Value& value = call.graph[id];
+                  it->second = dag.placeholder(
+                      "placeholder", value.shape, value.dtype, value.constant.has_value());
+                  lowered.inputs.push_back(id);
+                }
+                return it->second;
+              }};
+  const GraphOp* op = find_graph_op(call.node.op);
+  CHECK(op != nullptr && op->lower != nullptr) << call.node.op;
+  const StageId out = op->lower(call, to);
+  lowered.dag = dag.finish({out});
+  return lowered;
+}
+
+std::vector<Tensor> evaluate_node(const Graph& graph,
+                                  const Node& node,
+                                  std::span<const Tensor> inputs) {
+  const GraphOp* op = find_graph_op(node.op);
+  CHECK(op != nullptr) << node.op;
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const OpCall call{graph, node, i};
+    const Value& value = call.output();
+    if (op->fusion == Fusion::kAlias) {
+      outputs.push_back(inputs[0].reshaped(value.shape));
+    } else if (op->fusion == Fusion::kConstant) {
+      outputs.push_back(evaluate_constant(call));
+    } else if (element_count(value.shape) == 0) {
+      outputs.emplace_back(value.dtype, value.shape);
+    } else if (node.op == "Transpose" && call.has_attribute("perm")) {
+      outputs.push_back(permuted(inputs[0], call.integers("perm")));
+    } else {
+      const LoweredCall lowered = lower_call(call);
+      std::vector<Tensor> tensors;
+      for (const ValueId id : lowered.inputs) {
+        const auto at = std::find(node.inputs.begin(), node.inputs.end(), id);
+        tensors.push_back(inputs[static_cast<size_t>(at - node.inputs.begin())]);
+      }
+      outputs.push_back(interpret(lowered.dag, tensors)[0]);
+    }
+  }
+  return outputs;
+}
+
+std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node) {
+  std::vector<Tensor> inputs(node.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (node.inputs[i].valid() && graph[node.inputs[i]].constant) {
+      inputs[i] = *graph[node.inputs[i]].constant;
+    }
+  }
+  return evaluate_node(graph, node, inputs);
+}
+
+template <typename T>
+static void permute(const T* in,
+                    T* out,
+                    std::span<const int64_t> extents,
+                    std::span<const int64_t> strides) {
+  const auto last = extents.size() - 1;
+  std::vector<int64_t> index(extents.size(), 0);
+  const int64_t rows = element_count(extents.first(last));
+  int64_t offset = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < extents[last]; ++i) *out++ = in[offset + i * strides[last]];
+    for (size_t d = last; d-- > 0;) {
+      offset += strides[d];
+      if (++index[d] < extents[d]) break;
+      offset -= strides[d] * extents[d];
+      index[d] = 0;
+    }
+  }
+}
+
+Tensor permuted(const Tensor& tensor, std::span<const int64_t> order) {
+  if (std::is_sorted(order.begin(), order.end())) return tensor;
+  const std::vector<int64_t>& in = tensor.shape();
+  std::vector<int64_t> in_strides(in.size(), 1), extents, strides;
+  for (size_t d = in.size() - 1; d-- > 0;) in_strides[d] = in_strides[d + 1] * in[d + 1];
+  for (const int64_t d : order) {
+    extents.push_back(in[static_cast<size_t>(d)]);
+    strides.push_back(in_strides[static_cast<size_t>(d)]);
+  }
+  Tensor out(tensor.dtype(), extents);
+  if (out.num_elements() == 0) return out;
+  const auto copy = [&]<typename T>(T) {
+    permute(static_cast<const T*>(tensor.data()), static_cast<T*>(out.data()), extents, strides);
+  };
+  switch (dtype_bytes(tensor.dtype())) {
+    case 8: copy(uint64_t{}); break;
+    case 4: copy(uint32_t{}); break;
+    case 2: copy(uint16_t{}); break;
+    default: copy(uint8_t{});
+  }
+  return out;
+}
+
+Result<std::vector<Tensor>> interpret_graph(const Graph& graph, std::span<const Tensor> inputs) {
+  if (inputs.size() != graph.inputs.size()) {
+    return Error("the network takes ", graph.inputs.size(), " inputs, found ", inputs.size());
+  }
+  std::vector<Tensor> tensors(graph.values.size());
+  std::vector<int> uses(graph.values.size(), 0);
+  const auto slot = [](ValueId id) { return static_cast<size_t>(id.value); };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value& value = graph[graph.inputs[i]];
+    if (inputs[i].shape() != value.shape || inputs[i].dtype() != value.dtype) {
+      return Error("input \"",
+                   value.name,
+                   "\" is ",
+                   dtype_name(inputs[i].dtype()),
+                   " ",
+                   print_shape(inputs[i].shape()),
+                   ", expected ",
+                   dtype_name(value.dtype),
+                   " ",
+                   print_shape(value.shape));
+    }
+    tensors[slot(graph.inputs[i])] = inputs[i];
+  }
+  const auto tensor_of = [&](ValueId id) {
+    if (!id.valid()) return Tensor();
+    return graph[id].constant ? *graph[id].constant : tensors[slot(id)];
+  };
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.inputs) {
+      if (id.valid()) ++uses[slot(id)];
+    }
+  }
+  for (const ValueId id : graph.outputs) ++uses[slot(id)];
+  for (const Node& node : graph.nodes) {
+    std::vector<Tensor> operands;
+    for (const ValueId id : node.inputs) operands.push_back(tensor_of(id));
+    std::vector<Tensor> made = evaluate_node(graph, node, operands);
+    for (size_t i = 0; i < made.size(); ++i) tensors[slot(node.outputs[i])] = std::move(made[i]);
+    for (const ValueId id : node.inputs) {
+      if (id.valid() && --uses[slot(id)] == 0) tensors[slot(id)] = Tensor();
+    }
+  }
+  std::vector<Tensor> outputs;
+  for (const ValueId id : graph.outputs) outputs.push_back(tensor_of(id));
+  return outputs;
+}
+
+}  // namespace pruner

@@ -1,0 +1,36 @@
+// The types of a node's outputs, and their values when its inputs are known: shape inference,
+// constant folding and the interpretation of whole graphs rest on these.
+#pragma once
+
+#include "graph/ops/op.h"
+
+namespace pruner {
+
+/// `node "conv1"`, or what it makes when it has no name.
+std::string node_label(const Graph& graph, const Node& node);
+
+/// Checks the node and sets the types of its outputs; what follows from shapes and small constants
+/// (the arithmetic behind a Reshape) also gets its value.
+Result<Unit> infer_node(Graph& graph, Node& node);
+
+/// Whether all inputs are constants (or the operator needs only their shapes).
+bool is_constant_call(const Graph& graph, const Node& node);
+
+/// The outputs of a node that was inferred, for inputs in its order (an absent one is empty).
+std::vector<Tensor> evaluate_node(const Graph& graph,
+                                  const Node& node,
+                                  std::span<const Tensor> inputs);
+/// The same for a node whose inputs are constants.
+std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node);
+
+/// The compute DAG of one output and the values that its placeholders stand for.
+struct LoweredCall {
+  ComputeDag dag;
+  std::vector<ValueId> inputs;
+};
+LoweredCall lower_call(const OpCall& call);
+
+/// A copy with dimension d of the result being dimension order[d] of `tensor`.
+Tensor permuted(const Tensor& tensor, std::span<const int64_t> order);
+
+}  // namespace pruner

@@ -1,0 +1,96 @@
+#include "graph/group_name.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/ops/window.h"
+
+namespace pruner {
+
+static std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return text;
+}
+
+static std::string window_text(const OpCall& call, std::span<const int64_t> kernel) {
+  const Result<Window> window = window_of(call, kernel);
+  std::string text = " " + print_shape(kernel) + " s" + std::to_string(window->stride[0]);
+  if (window->dilation[0] > 1) text += " d" + std::to_string(window->dilation[0]);
+  return text;
+}
+
+static std::string conv_name(const OpCall& call) {
+  const std::vector<int64_t>& weight = call.shape(1);
+  const std::vector<int64_t> kernel(weight.begin(), weight.end() - 2);
+  const int64_t groups = call.integer("group", 1);
+  const bool transposed = call.node.op == "ConvTranspose";
+  const bool depthwise = !transposed && groups > 1 && groups == channels(call);
+  std::string text = depthwise ? "depthwise_conv" : "conv";
+  text += std::to_string(kernel.size()) + "d" + (transposed ? "_transpose " : " ");
+  text += print_shape(call.shape(0)) + window_text(call, kernel);
+  if (groups > 1 && !depthwise) text += " g" + std::to_string(groups);
+  return text + " -> " + std::to_string(call.output().shape.back());
+}
+
+static std::string anchor_name(const OpCall& call) {
+  const std::string& op = call.node.op;
+  const std::string data = print_shape(call.shape(0));
+  if (op == "Conv" || op == "ConvTranspose") return conv_name(call);
+  if (op == "MaxPool" || op == "AveragePool") {
+    const std::vector<int64_t> kernel = call.integers("kernel_shape");
+    const std::string kind = op == "MaxPool" ? "max_pool" : "avg_pool";
+    return kind + std::to_string(kernel.size()) + "d " + data + window_text(call, kernel);
+  }
+  if (op == "Gemm") return "dense " + data + " -> " + std::to_string(call.output().shape.back());
+  if (op == "MatMul") {
+    const std::string flags = call.integer("transB", 0) != 0 ? "T" : "";
+    return "matmul " + data + (call.integer("transA", 0) != 0 ? "T" : "") + " " +
+           print_shape(call.shape(1)) + flags;
+  }
+  static const std::map<std::string, std::string> kNames = {
+      {"GlobalAveragePool", "global_avg_pool"},
+      {"GlobalMaxPool", "global_max_pool"},
+      {"LayerNormalization", "layernorm"},
+      {"LogSoftmax", "log_softmax"},
+      {"ReduceMean", "mean"},
+      {"ReduceSum", "sum"},
+      {"InstanceNormalization", "instance_norm"}};
+  const auto it = kNames.find(op);
+  return (it == kNames.end() ? lower_case(op) : it->second) + " " + data;
+}
+
+// What an element-wise node adds to an anchor's name.
+static std::string suffix(const Graph& graph, const Node& node, const std::string& so_far) {
+  if (node.op != "Add") return lower_case(node.op);
+  const OpCall call{graph, node};
+  const bool whole = call.shape(0) == call.shape(1);
+  const bool constant = call.input(0).constant || call.input(1).constant;
+  if (constant && so_far.find("+bias") == std::string::npos) return "bias";
+  return whole && !constant ? "residual" : "add";
+}
+
+std::string group_name(const Graph& graph, std::span<const Node* const> nodes, int anchor) {
+  if (anchor < 0) {
+    std::string text;
+    for (const Node* node : nodes) text += (text.empty() ? "" : "+") + lower_case(node->op);
+    if (nodes.size() > 4) {
+      text = lower_case(nodes.front()->op) + "+...+" + lower_case(nodes.back()->op);
+    }
+    return text + " " + print_shape(graph[nodes.back()->outputs[0]].shape);
+  }
+  const Node& node = *nodes[static_cast<size_t>(anchor)];
+  const OpCall call{graph, node};
+  std::string text, before;
+  for (int i = 0; i < anchor; ++i) before += lower_case(nodes[static_cast<size_t>(i)]->op) + "+";
+  text = before + anchor_name(call);
+  const bool takes_bias = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
+  if (takes_bias && call.has(2)) text += " +bias";
+  for (size_t i = static_cast<size_t>(anchor) + 1; i < nodes.size(); ++i) {
+    text += " +" + suffix(graph, *nodes[i], text);
+  }
+  return text;
+}
+
+}  // namespace pruner

@@ -1,0 +1,14 @@
+// What people call a group: "conv2d 1x56x56x64 3x3 s1 -> 64 +bias +relu".
+#pragma once
+
+#include <string>
+
+#include "graph/graph.h"
+
+namespace pruner {
+
+/// The name of the kernel of `nodes` (in order), whose anchor is nodes[anchor], or -1 when nothing
+/// in it reduces.
+std::string group_name(const Graph& graph, std::span<const Node* const> nodes, int anchor);
+
+}  // namespace pruner

@@ -1,0 +1,186 @@
+// Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
+// [n, spatial..., c] and the weight is [kernel..., ci / groups, co]; without it both are in ONNX's
+// order and the lowering transposes, which is right but slow.
+#include "graph/ops/rows.h"
+#include "graph/ops/window.h"
+
+namespace pruner {
+
+// One weight, however it lies: Conv [co, ci/g, kernel...], ConvTranspose [ci, co/g, kernel...];
+// channels-last, both [kernel..., ci/g, co], and a depthwise one [kernel..., c, multiplier].
+struct WeightShape {
+  std::vector<int64_t> kernel;
+  int64_t ci, co;  // input channels of one group, output channels of all
+};
+
+static bool is_depthwise(const OpCall& call) {
+  const int64_t groups = call.integer("group", 1);
+  return call.node.op == "Conv" && groups > 1 && groups == channels(call);
+}
+
+static WeightShape weight_shape(const OpCall& call) {
+  const std::vector<int64_t>& w = call.shape(1);
+  const int64_t groups = call.integer("group", 1);
+  if (channels_last(call)) {
+    const std::vector<int64_t> kernel(w.begin(), w.end() - 2);
+    if (is_depthwise(call)) return {kernel, w[w.size() - 2] / groups, w[w.size() - 2] * w.back()};
+    return {kernel, w[w.size() - 2], w.back()};
+  }
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  if (call.node.op == "Conv") return {kernel, w[1], w[0]};
+  return {kernel, w[0] / groups, w[1] * groups};
+}
+
+static Result<Unit> check_operands(const OpCall& call) {
+  if (call.rank(0) < 3)
+    return Error("data of shape ", print_shape(call.shape(0)), " need 3 dimensions or more");
+  if (call.rank(1) != call.rank(0)) {
+    return Error(
+        "weight ", print_shape(call.shape(1)), " does not fit data ", print_shape(call.shape(0)));
+  }
+  if (call.input(0).dtype != call.input(1).dtype || !is_float(call.input(0).dtype)) {
+    return Error("data and weight have to be of one floating-point type");
+  }
+  const int64_t groups = call.integer("group", 1);
+  if (groups < 1 || channels(call) % groups != 0) {
+    return Error("group ", groups, " does not divide ", channels(call), " channels");
+  }
+  const WeightShape w = weight_shape(call);
+  if (w.ci * groups != channels(call)) {
+    return Error("weight ",
+                 print_shape(call.shape(1)),
+                 " with group ",
+                 groups,
+                 " expects ",
+                 w.ci * groups,
+                 " channels, the input has ",
+                 channels(call));
+  }
+  if (w.co % groups != 0)
+    return Error("group ", groups, " does not divide ", w.co, " output channels");
+  if (call.has(2) && (call.rank(2) != 1 || call.shape(2)[0] != w.co)) {
+    return Error("bias ", print_shape(call.shape(2)), " does not fit ", w.co, " output channels");
+  }
+  const std::vector<int64_t> declared = call.integers("kernel_shape");
+  if (!declared.empty() && declared != w.kernel) {
+    return Error("kernel_shape ",
+                 print_shape(declared),
+                 " is not that of weight ",
+                 print_shape(call.shape(1)));
+  }
+  return Unit{};
+}
+
+Types infer_conv(const OpCall& call) {
+  TRY(check_operands(call));
+  const WeightShape w = weight_shape(call);
+  TRY_ASSIGN(const Window window, window_of(call, w.kernel));
+  TRY_ASSIGN(const std::vector<int64_t> out, window_outputs(call, w.kernel, window, false));
+  return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
+}
+
+static StageId weight_channels_last(const OpCall& call, Lowering& to) {
+  const StageId weight = to.input(call, 1);
+  if (channels_last(call)) return weight;
+  const WeightShape w = weight_shape(call);
+  const int64_t groups = call.integer("group", 1), rank = call.rank(1);
+  const bool conv = call.node.op == "Conv", depthwise = is_depthwise(call);
+  const int64_t inner = depthwise ? w.co / groups : w.co / (conv ? w.co : groups);
+  std::vector<int64_t> shape = w.kernel;
+  shape.insert(shape.end(), {depthwise ? groups : w.ci, depthwise ? inner : w.co});
+  const auto body = [&](std::span<const Expr> axes) {
+    const Expr i = axes[static_cast<size_t>(rank - 2)], o = axes[static_cast<size_t>(rank - 1)];
+    std::vector<Expr> indices;
+    if (depthwise) {
+      indices = {i * inner + o, 0};
+    } else if (conv) {
+      indices = {o, i};
+    } else {
+      indices = {floor_div(o, inner) * w.ci + i, floor_mod(o, inner)};
+    }
+    indices.insert(indices.end(), axes.begin(), axes.end() - 2);
+    return to.dag.at(weight, indices);
+  };
+  return to.dag.compute("weight", shape, body, "injective");
+}
+
+static StageId add_bias(const OpCall& call, Lowering& to, StageId result) {
+  if (call.has(2)) result = add_add(to.dag, result, to.input(call, 2));
+  return result_in_layout(call, to, result);
+}
+
+StageId lower_conv(const OpCall& call, Lowering& to) {
+  ConvParams params;
+  params.window = *window_of(call, weight_shape(call).kernel);
+  params.groups = call.integer("group", 1);
+  const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
+  const StageId result = is_depthwise(call)
+                             ? add_depthwise_conv(to.dag, data, weight, params.window)
+                             : add_conv(to.dag, data, weight, params);
+  return add_bias(call, to, result);
+}
+
+// What output_shape or output_padding add at the end, and the pads they imply.
+struct TransposedWindow {
+  Window window;
+  std::vector<int64_t> output, output_padding;
+};
+
+static Result<TransposedWindow> transposed_window(const OpCall& call,
+                                                  std::span<const int64_t> kernel) {
+  const std::vector<int64_t> in = spatial_shape(call);
+  const size_t dims = in.size();
+  const std::string automatic = call.text("auto_pad", "NOTSET");
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  TransposedWindow t;
+  // auto_pad is resolved below: here it means the output, not the input, is in * stride.
+  TRY_ASSIGN(t.window, window_of(call, kernel));
+  t.output_padding = call.integers("output_padding");
+  t.output = call.integers("output_shape");
+  if (t.output_padding.empty()) t.output_padding.assign(dims, 0);
+  if (t.output_padding.size() != dims) return Error("output_padding needs ", dims, " elements");
+  if (t.output.size() == dims + 2) t.output.erase(t.output.begin(), t.output.begin() + 2);
+  if (!t.output.empty() && t.output.size() != dims) {
+    return Error("output_shape needs ", dims, " elements");
+  }
+  if (t.output.empty() && same) {
+    for (size_t d = 0; d < dims; ++d) t.output.push_back(in[d] * t.window.stride[d]);
+  }
+  const bool given = !t.output.empty();
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t padding = t.output_padding[d], stride = t.window.stride[d];
+    if (padding < 0 || (padding >= stride && padding >= t.window.dilation[d])) {
+      return Error("output_padding ", padding, " is not below the stride ", stride);
+    }
+    const int64_t full =
+        (in[d] - 1) * stride + (kernel[d] - 1) * t.window.dilation[d] + 1 + padding;
+    int64_t &before = t.window.pad_before[d], &after = t.window.pad_after[d];
+    if (given) {
+      const int64_t total = std::max<int64_t>(full - t.output[d], 0);
+      before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      after = total - before;
+      t.output_padding[d] += std::max<int64_t>(t.output[d] - full, 0);
+    } else {
+      t.output.push_back(full - before - after);
+    }
+    if (t.output[d] < 1) return Error("the output would have an extent of ", t.output[d]);
+  }
+  return t;
+}
+
+Types infer_conv_transpose(const OpCall& call) {
+  TRY(check_operands(call));
+  const WeightShape w = weight_shape(call);
+  TRY_ASSIGN(const TransposedWindow t, transposed_window(call, w.kernel));
+  return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, t.output)}}};
+}
+
+StageId lower_conv_transpose(const OpCall& call, Lowering& to) {
+  const TransposedWindow t = *transposed_window(call, weight_shape(call).kernel);
+  const ConvParams params{t.window, call.integer("group", 1)};
+  const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
+  const StageId result = add_conv_transpose(to.dag, data, weight, params, t.output_padding);
+  return add_bias(call, to, result);
+}
+
+}  // namespace pruner

@@ -1,0 +1,299 @@
+// Operators that make one element from the elements at the same place of their inputs, which
+// broadcast as in numpy. A constant with one element becomes an immediate in the expression.
+#include <algorithm>
+#include <cmath>
+
+#include "graph/ops/rows.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+namespace {
+
+using Operands = std::span<const Expr>;
+
+Expr imm(double value, const Expr& like) {
+  return is_float(like->dtype) ? float_imm(value, like->dtype)
+                               : int_imm(static_cast<int64_t>(value), like->dtype);
+}
+
+Expr fn(Intrinsic f, const Expr& x) { return call(f, {x}); }
+Expr negate(const Expr& x) { return imm(0, x) - x; }
+Expr logistic(const Expr& x) { return fn(Intrinsic::kSigmoid, x); }
+Expr compare(BinaryOp op, const Expr& a, const Expr& b) { return binary(op, a, b); }
+Expr clamp(const Expr& x, double low, double high) {
+  return min(max(x, imm(low, x)), imm(high, x));
+}
+
+Expr elu(const Expr& x, double alpha, double gamma = 1) {
+  const Expr below = imm(gamma * alpha, x) * (fn(Intrinsic::kExp, x) - imm(1, x));
+  const Expr above = gamma == 1 ? x : imm(gamma, x) * x;
+  return select(compare(BinaryOp::kGt, x, imm(0, x)), above, below);
+}
+
+Expr gelu(const OpCall& c, const Expr& x) {
+  const double pi = 3.14159265358979323846;
+  if (c.text("approximate", "none") == "tanh") {
+    const Expr inner = imm(std::sqrt(2 / pi), x) * (x + imm(0.044715, x) * x * x * x);
+    return imm(0.5, x) * x * (imm(1, x) + fn(Intrinsic::kTanh, inner));
+  }
+  const Expr erf = fn(Intrinsic::kErf, x * imm(std::sqrt(0.5), x));
+  return x * (imm(0.5, x) + erf * imm(0.5, x));
+}
+
+Expr sign(const Expr& x) {
+  const Expr negative = select(x < imm(0, x), imm(-1, x), imm(0, x));
+  return select(compare(BinaryOp::kGt, x, imm(0, x)), imm(1, x), negative);
+}
+
+// Integers divide towards zero.
+Expr divide(const Expr& a, const Expr& b) {
+  if (is_float(a->dtype)) return a / b;
+  const Expr quotient = floor_div(a, b);
+  const Expr inexact = compare(BinaryOp::kNe, floor_mod(a, b), imm(0, a));
+  const Expr below = compare(BinaryOp::kNe, a < imm(0, a), b < imm(0, b));
+  return select(inexact && below, quotient + imm(1, a), quotient);
+}
+
+// The remainder with the sign of the divisor, or with fmod of the dividend.
+Expr modulo(const OpCall& c, const Expr& a, const Expr& b) {
+  if (!is_float(a->dtype)) return c.integer("fmod", 0) ? a - divide(a, b) * b : floor_mod(a, b);
+  const Expr quotient = a / b;
+  const Expr down = fn(Intrinsic::kFloor, quotient), up = fn(Intrinsic::kCeil, quotient);
+  return a - select(quotient < imm(0, a), up, down) * b;
+}
+
+Expr power(const OpCall& c, const Expr& x, const Expr& y) {
+  const std::optional<double> exponent = c.scalar(1);
+  if (exponent == 2.0) return x * x;
+  if (exponent == 0.5 && is_float(x->dtype)) return fn(Intrinsic::kSqrt, x);
+  if (is_float(x->dtype)) return call(Intrinsic::kPow, {x, cast(x->dtype, y)});
+  const Expr real = call(Intrinsic::kPow, {cast(DType::kFloat32, x), cast(DType::kFloat32, y)});
+  return cast(x->dtype, real);
+}
+
+Expr convert(const OpCall& c, const Expr& x) {
+  const DType to = c.output().dtype;
+  if (to == x->dtype) return x;
+  if (to == DType::kBool) return compare(BinaryOp::kNe, x, imm(0, x));
+  return cast(to, x);
+}
+
+Expr clip(const OpCall& c, Operands x) {
+  Expr result = x[0];
+  if (c.has(1)) result = max(result, x[1]);
+  if (c.has(2)) result = min(result, x.back());
+  return result;
+}
+
+struct Row {
+  std::string_view op, stage;
+  Expr (*fn)(const OpCall&, Operands);
+};
+
+// Sorted as they are found in ONNX's list; stage names are TVM's.
+constexpr Row kRows[] = {
+    {"Abs", "T_abs", [](const OpCall&, Operands x) { return fn(Intrinsic::kAbs, x[0]); }},
+    {"Add", "T_add", [](const OpCall&, Operands x) { return x[0] + x[1]; }},
+    {"And", "T_logical_and", [](const OpCall&, Operands x) { return x[0] && x[1]; }},
+    {"Cast", "T_cast", [](const OpCall& c, Operands x) { return convert(c, x[0]); }},
+    {"Ceil", "T_ceil", [](const OpCall&, Operands x) { return fn(Intrinsic::kCeil, x[0]); }},
+    {"Clip", "T_clip", clip},
+    {"Cos", "T_cos", [](const OpCall&, Operands x) { return fn(Intrinsic::kCos, x[0]); }},
+    {"Div", "T_divide", [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
+    {"Elu", "T_elu", [](const OpCall& c, Operands x) { return elu(x[0], c.number("alpha", 1)); }},
+    {"Equal",
+     "T_equal",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kEq, x[0], x[1]); }},
+    {"Erf", "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
+    {"Exp", "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
+    {"Floor", "T_floor", [](const OpCall&, Operands x) { return fn(Intrinsic::kFloor, x[0]); }},
+    {"Gelu", "T_gelu", [](const OpCall& c, Operands x) { return gelu(c, x[0]); }},
+    {"Greater",
+     "T_greater",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kGt, x[0], x[1]); }},
+    {"GreaterOrEqual", "T_greater_equal", [](const OpCall&, Operands x) { return x[0] >= x[1]; }},
+    {"HardSigmoid",
+     "T_hard_sigmoid",
+     [](const OpCall& c, Operands x) {
+       const Expr line =
+           imm(c.number("alpha", 0.2), x[0]) * x[0] + imm(c.number("beta", 0.5), x[0]);
+       return clamp(line, 0, 1);
+     }},
+    {"HardSwish",
+     "T_hard_swish",
+     [](const OpCall&, Operands x) {
+       return x[0] * clamp(x[0] * imm(1.0 / 6, x[0]) + imm(0.5, x[0]), 0, 1);
+     }},
+    {"LeakyRelu",
+     "T_leaky_relu",
+     [](const OpCall& c, Operands x) {
+       return select(x[0] < imm(0, x[0]), imm(c.number("alpha", 0.01), x[0]) * x[0], x[0]);
+     }},
+    {"Less", "T_less", [](const OpCall&, Operands x) { return x[0] < x[1]; }},
+    {"LessOrEqual",
+     "T_less_equal",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kLe, x[0], x[1]); }},
+    {"Log", "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
+    {"Max", "T_maximum", [](const OpCall&, Operands x) { return max(x[0], x[1]); }},
+    {"Min", "T_minimum", [](const OpCall&, Operands x) { return min(x[0], x[1]); }},
+    {"Mod", "T_mod", [](const OpCall& c, Operands x) { return modulo(c, x[0], x[1]); }},
+    {"Mul", "T_multiply", [](const OpCall&, Operands x) { return x[0] * x[1]; }},
+    {"Neg", "T_negative", [](const OpCall&, Operands x) { return negate(x[0]); }},
+    {"Not", "T_logical_not", [](const OpCall&, Operands x) { return fn(Intrinsic::kNot, x[0]); }},
+    {"Or",
+     "T_logical_or",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kOr, x[0], x[1]); }},
+    {"PRelu",
+     "T_prelu",
+     [](const OpCall&, Operands x) { return select(x[0] < imm(0, x[0]), x[0] * x[1], x[0]); }},
+    {"Pow", "T_power", [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
+    {"Reciprocal", "T_reciprocal", [](const OpCall&, Operands x) { return imm(1, x[0]) / x[0]; }},
+    {"Relu", "T_relu", [](const OpCall&, Operands x) { return max(x[0], imm(0, x[0])); }},
+    {"Round", "T_round", [](const OpCall&, Operands x) { return fn(Intrinsic::kRound, x[0]); }},
+    {"Selu",
+     "T_selu",
+     [](const OpCall& c, Operands x) {
+       return elu(x[0],
+                  c.number("alpha", 1.67326319217681884765625),
+                  c.number("gamma", 1.05070102214813232421875));
+     }},
+    {"Sigmoid", "T_sigmoid", [](const OpCall&, Operands x) { return logistic(x[0]); }},
+    {"Sign", "T_sign", [](const OpCall&, Operands x) { return sign(x[0]); }},
+    {"Sin", "T_sin", [](const OpCall&, Operands x) { return fn(Intrinsic::kSin, x[0]); }},
+    {"Softplus",
+     "T_softplus",
+     [](const OpCall&, Operands x) {
+       // log(1 + exp(x)) without overflow for large x.
+       const Expr tail = fn(Intrinsic::kExp, negate(fn(Intrinsic::kAbs, x[0])));
+       return max(x[0], imm(0, x[0])) + fn(Intrinsic::kLog, imm(1, x[0]) + tail);
+     }},
+    {"Softsign",
+     "T_softsign",
+     [](const OpCall&, Operands x) { return x[0] / (imm(1, x[0]) + fn(Intrinsic::kAbs, x[0])); }},
+    {"Sqrt", "T_sqrt", [](const OpCall&, Operands x) { return fn(Intrinsic::kSqrt, x[0]); }},
+    {"Sub", "T_subtract", [](const OpCall&, Operands x) { return x[0] - x[1]; }},
+    {"Sum", "T_add", [](const OpCall&, Operands x) { return x[0] + x[1]; }},
+    {"Tanh", "T_tanh", [](const OpCall&, Operands x) { return fn(Intrinsic::kTanh, x[0]); }},
+    {"Where", "T_where", [](const OpCall&, Operands x) { return select(x[0], x[1], x[2]); }},
+    {"Xor",
+     "T_logical_xor",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kNe, x[0], x[1]); }},
+};
+
+using Operand = std::variant<StageId, Expr>;
+
+// A stage that maps the row's function over operands, each a stage or an immediate.
+StageId add_mapped(Lowering& to,
+                   const Row& row,
+                   const OpCall& call,
+                   std::span<const Operand> operands) {
+  std::vector<StageId> stages;
+  for (const Operand& operand : operands) {
+    if (const StageId* stage = std::get_if<StageId>(&operand)) stages.push_back(*stage);
+  }
+  return add_elementwise(to.dag, std::string(row.stage), stages, [&](Operands loads) {
+    std::vector<Expr> all;
+    size_t next = 0;
+    for (const Operand& operand : operands) {
+      const Expr* immediate = std::get_if<Expr>(&operand);
+      all.push_back(immediate ? *immediate : loads[next++]);
+    }
+    return row.fn(call, all);
+  });
+}
+
+// Whether one-element constants can be immediates: the other operands alone have the output's
+// shape.
+bool scalars_fold(const OpCall& call) {
+  std::vector<int64_t> shape;
+  bool any = false;
+  for (size_t i = 0; i < call.num_inputs(); ++i) {
+    if (!call.has(i) || call.scalar(i)) continue;
+    shape = *broadcast_shapes(shape, call.shape(i));
+    any = true;
+  }
+  return any && shape == call.output().shape;
+}
+
+bool is_comparison(std::string_view op) {
+  static constexpr std::string_view kOps[] = {
+      "And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Xor"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+bool is_commutative(std::string_view op) {
+  return op == "Add" || op == "Mul" || op == "Max" || op == "Min" || op == "Sum";
+}
+
+}  // namespace
+
+Types infer_elementwise(const OpCall& call) {
+  TensorType out = call.type(0);
+  const std::string& op = call.node.op;
+  const size_t first = op == "Where" ? 1 : 0;  // the condition is bool whatever the others are
+  if (first == 1) out.dtype = call.input(1).dtype;
+  for (size_t i = 1; i < call.num_inputs(); ++i) {
+    if (!call.has(i)) continue;
+    TRY_ASSIGN(out.shape, broadcast_shapes(out.shape, call.shape(i)));
+    if (op != "Pow" && call.input(i).dtype != out.dtype) {
+      return Error("inputs are ",
+                   dtype_name(out.dtype),
+                   " and ",
+                   dtype_name(call.input(i).dtype),
+                   ", expected one type");
+    }
+  }
+  if (is_comparison(op)) out.dtype = DType::kBool;
+  return {{out}};
+}
+
+// Functions of the reals only: "Exp" of integers has no meaning in ONNX.
+Types infer_float_elementwise(const OpCall& call) {
+  if (!is_float(call.input(0).dtype)) {
+    return Error(
+        call.node.op, " of ", dtype_name(call.input(0).dtype), ", expected a floating-point type");
+  }
+  return infer_elementwise(call);
+}
+
+Types infer_cast(const OpCall& call) {
+  const std::optional<DType> to = parse_dtype(call.text("to", ""));
+  if (!to) return Error("attribute \"to\" is ", call.text("to", "missing"));
+  return {{{*to, call.shape(0)}}};
+}
+
+StageId lower_elementwise(const OpCall& call, Lowering& to) {
+  const auto row = std::find_if(
+      std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == call.node.op; });
+  CHECK(row != std::end(kRows)) << call.node.op;
+  const bool fold = scalars_fold(call);
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < call.num_inputs(); ++i) {
+    if (!call.has(i)) continue;
+    const Value& value = call.input(i);
+    if (fold && call.scalar(i)) {
+      operands.emplace_back(is_float(value.dtype)
+                                ? float_imm(value.constant->get(0), value.dtype)
+                                : int_imm(value.constant->get_int(0), value.dtype));
+    } else {
+      operands.emplace_back(to.input(call, i));
+    }
+  }
+  if (!is_commutative(call.node.op)) return add_mapped(to, *row, call, operands);
+  // What the group computes stands first, so that conv(x) + r and r + conv(x) are one task.
+  std::stable_partition(operands.begin(), operands.end(), [&](const Operand& operand) {
+    const StageId* stage = std::get_if<StageId>(&operand);
+    return stage && !to.dag.stage(*stage).is_placeholder();
+  });
+  std::stable_partition(operands.begin(), operands.end(), [](const Operand& operand) {
+    return std::holds_alternative<StageId>(operand);
+  });
+  Operand result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const Operand pair[] = {result, operands[i]};
+    result = add_mapped(to, *row, call, pair);
+  }
+  return std::get<StageId>(result);
+}
+
+}  // namespace pruner

@@ -1,0 +1,137 @@
+#include "graph/ops/op.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace pruner {
+
+int64_t OpCall::integer(const char* name, int64_t fallback) const {
+  const auto it = node.attributes.find(name);
+  return it == node.attributes.end() ? fallback : std::get<int64_t>(it->second);
+}
+
+double OpCall::number(const char* name, double fallback) const {
+  const auto it = node.attributes.find(name);
+  return it == node.attributes.end() ? fallback : std::get<double>(it->second);
+}
+
+std::string OpCall::text(const char* name, const char* fallback) const {
+  const auto it = node.attributes.find(name);
+  return it == node.attributes.end() ? fallback : std::get<std::string>(it->second);
+}
+
+std::vector<int64_t> OpCall::integers(const char* name) const {
+  const auto it = node.attributes.find(name);
+  return it == node.attributes.end() ? std::vector<int64_t>{}
+                                     : std::get<std::vector<int64_t>>(it->second);
+}
+
+Result<int64_t> OpCall::axis(const char* name, int64_t fallback, int64_t rank) const {
+  return normal_axis(integer(name, fallback), rank);
+}
+
+Result<std::vector<int64_t>> OpCall::constant_integers(size_t i, const char* what) const {
+  const std::optional<Tensor>& tensor = input(i).constant;
+  if (!tensor) return Error(what, " is computed at run time; it has to be a constant");
+  if (is_float(tensor->dtype())) return Error(what, " has to hold integers");
+  std::vector<int64_t> values(static_cast<size_t>(tensor->num_elements()));
+  for (size_t e = 0; e < values.size(); ++e) values[e] = tensor->get_int(static_cast<int64_t>(e));
+  return values;
+}
+
+std::optional<double> OpCall::scalar(size_t i) const {
+  const std::optional<Tensor>& tensor = input(i).constant;
+  if (!tensor || tensor->num_elements() != 1) return std::nullopt;
+  return tensor->get(0);
+}
+
+const GraphOp* find_graph_op(std::string_view name) {
+  const std::span<const GraphOp> ops = graph_ops();
+  const auto it = std::lower_bound(
+      ops.begin(), ops.end(), name, [](const GraphOp& op, auto key) { return op.name < key; });
+  return it != ops.end() && it->name == name ? &*it : nullptr;
+}
+
+// The kind of attribute `name` in a row's list, or 0.
+static char attribute_kind(std::string_view list, std::string_view name) {
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(' ', at), list.size());
+    const size_t colon = list.find(':', at);
+    if (list.substr(at, colon - at) == name) return list[colon + 1];
+    at = end + 1;
+  }
+  return 0;
+}
+
+Result<Unit> check_call(Node& node, const GraphOp& op) {
+  static constexpr std::string_view kKinds = "ifsIFt";  // in the order of Attribute's alternatives
+  for (auto it = node.attributes.begin(); it != node.attributes.end();) {
+    const char kind = attribute_kind(op.attributes, it->first);
+    if (kind != 0 && kKinds[it->second.index()] != kind) {
+      return Error("attribute \"", it->first, "\" has a value of the wrong type");
+    }
+    it = kind == 0 ? node.attributes.erase(it) : std::next(it);
+  }
+  while (!node.inputs.empty() && !node.inputs.back().valid()) node.inputs.pop_back();
+  const size_t n = node.inputs.size();
+  if (n < op.min_inputs || n > op.max_inputs) {
+    return Error(node.op, " takes ", op.min_inputs, " to ", op.max_inputs, " inputs, found ", n);
+  }
+  for (size_t i = 0; i < op.min_inputs; ++i) {
+    if (!node.inputs[i].valid()) return Error(node.op, " needs its input ", i);
+  }
+  return Unit{};
+}
+
+Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) {
+    return Error("axis ", axis, " is not one of the input's ", rank, " dimensions");
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+Result<std::vector<int64_t>> normal_axes(std::vector<int64_t> axes, int64_t rank) {
+  for (int64_t& axis : axes) {
+    TRY_ASSIGN(axis, normal_axis(axis, rank));
+  }
+  std::sort(axes.begin(), axes.end());
+  const auto twice = std::adjacent_find(axes.begin(), axes.end());
+  if (twice != axes.end()) return Error("axis ", *twice, " is given twice");
+  return axes;
+}
+
+Result<std::vector<int64_t>> broadcast_shapes(std::span<const int64_t> a,
+                                              std::span<const int64_t> b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  std::vector<int64_t> shape(a.begin(), a.end());
+  const size_t offset = a.size() - b.size();
+  for (size_t d = 0; d < b.size(); ++d) {
+    int64_t& extent = shape[offset + d];
+    if (extent == 1) {
+      extent = b[d];
+    } else if (b[d] != 1 && b[d] != extent) {
+      return Error("shapes ", print_shape(a), " and ", print_shape(b), " do not broadcast");
+    }
+  }
+  return shape;
+}
+
+int64_t element_count(std::span<const int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<int64_t> channels_last_order(int64_t rank) {
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return order;
+}
+
+std::vector<int64_t> channels_first_order(int64_t rank) {
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return order;
+}
+
+}  // namespace pruner

@@ -1,0 +1,107 @@
+// What the graph layer knows about an operator: how many inputs, which attributes, the shape of
+// what it makes, the compute stages that mean it, and how it fuses. One row of kGraphOps each
+// (graph/ops/graph_ops.cpp); the functions stand in the other files of this folder.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tensor/dag_builder.h"
+
+namespace pruner {
+
+struct TensorType {
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+
+/// How an operator fuses, as relay's patterns. kAlias: its output is another view of its input's
+/// bytes. kConstant: known when the network is compiled, never a kernel.
+enum class Fusion : uint8_t {
+  kElemWise,
+  kBroadcast,
+  kInjective,
+  kReduce,
+  kOutEWiseFusable,
+  kOpaque,
+  kAlias,
+  kConstant
+};
+
+/// A node with its graph and one of its outputs: typed access to what a row needs. The attributes'
+/// types were checked against the row when the node came in (check_attributes).
+struct OpCall {
+  const Graph& graph;
+  const Node& node;
+  size_t output_index = 0;
+
+  size_t num_inputs() const { return node.inputs.size(); }
+  bool has(size_t i) const { return i < num_inputs() && node.inputs[i].valid(); }
+  const Value& input(size_t i) const { return graph[node.inputs[i]]; }
+  const std::vector<int64_t>& shape(size_t i) const { return input(i).shape; }
+  int64_t rank(size_t i = 0) const { return static_cast<int64_t>(shape(i).size()); }
+  const Value& output() const { return graph[node.outputs[output_index]]; }
+  TensorType type(size_t i) const { return {input(i).dtype, input(i).shape}; }
+
+  bool has_attribute(const char* name) const { return node.attributes.contains(name); }
+  int64_t integer(const char* name, int64_t fallback) const;
+  double number(const char* name, double fallback) const;
+  std::string text(const char* name, const char* fallback) const;
+  /// Empty when absent.
+  std::vector<int64_t> integers(const char* name) const;
+
+  /// Attribute `name`, made to count from the front; an error when it is not in [-rank, rank).
+  Result<int64_t> axis(const char* name, int64_t fallback, int64_t rank) const;
+  /// The elements of input i, an integer tensor that has to be constant; `what` names it.
+  Result<std::vector<int64_t>> constant_integers(size_t i, const char* what) const;
+  /// The value of input i if it is a constant with one element.
+  std::optional<double> scalar(size_t i) const;
+};
+
+/// Where the stages of nodes go. `stage` gives the stage of a value: what another node of the group
+/// made, or a placeholder made when first asked for, so that parameters read at compile time
+/// (a shape, a permutation) never become one.
+struct Lowering {
+  DagBuilder& dag;
+  std::function<StageId(ValueId)> stage;
+
+  StageId input(const OpCall& call, size_t i) { return stage(call.node.inputs[i]); }
+};
+
+struct GraphOp {
+  std::string_view name;
+  Fusion fusion;
+  size_t min_inputs, max_inputs;
+  std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t": name and kind
+  Result<std::vector<TensorType>> (*infer)(const OpCall&);
+  StageId (*lower)(const OpCall&, Lowering&);  // null where fusion is kAlias or kConstant
+  int64_t since = 13;                          // first opset that knows the form we keep
+};
+
+/// Every operator, sorted by name.
+std::span<const GraphOp> graph_ops();
+/// Null when there is none of that name.
+const GraphOp* find_graph_op(std::string_view name);
+
+/// Drops attributes that the row doesn't name and checks the kind and the number of inputs.
+Result<Unit> check_call(Node& node, const GraphOp& op);
+
+/// `axis` counted from the front.
+Result<int64_t> normal_axis(int64_t axis, int64_t rank);
+/// As normal_axis for each, ascending; an error when one occurs twice.
+Result<std::vector<int64_t>> normal_axes(std::vector<int64_t> axes, int64_t rank);
+/// Numpy's rule; an error when extents don't fit.
+Result<std::vector<int64_t>> broadcast_shapes(std::span<const int64_t> a,
+                                              std::span<const int64_t> b);
+int64_t element_count(std::span<const int64_t> shape);
+
+/// [n, c, spatial...] to [n, spatial..., c]: the permutation for Transpose, and back.
+std::vector<int64_t> channels_last_order(int64_t rank);
+std::vector<int64_t> channels_first_order(int64_t rank);
+
+}  // namespace pruner

@@ -1,0 +1,175 @@
+// Reductions over axes, softmax and the normalisations.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/rows.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+// ONNX: no axes means all, or none with noop_with_empty_axes.
+static Result<std::vector<int64_t>> reduced_axes(const OpCall& call) {
+  std::vector<int64_t> axes;
+  if (call.has(1)) {
+    TRY_ASSIGN(axes, call.constant_integers(1, "axes"));
+  }
+  if (axes.empty() && call.integer("noop_with_empty_axes", 0) == 0) {
+    axes.resize(call.shape(0).size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  return normal_axes(axes, call.rank());
+}
+
+static std::vector<int64_t> reduced_shape(const std::vector<int64_t>& in,
+                                          std::span<const int64_t> axes,
+                                          bool keep) {
+  std::vector<int64_t> out;
+  for (size_t d = 0; d < in.size(); ++d) {
+    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (!reduced) out.push_back(in[d]);
+    if (reduced && keep) out.push_back(1);
+  }
+  return out;
+}
+
+Types infer_reduce(const OpCall& call) {
+  TRY_ASSIGN(const std::vector<int64_t> axes, reduced_axes(call));
+  const bool keep = call.integer("keepdims", 1) != 0;
+  return {{{call.input(0).dtype, reduced_shape(call.shape(0), axes, keep)}}};
+}
+
+StageId lower_reduce(const OpCall& call, Lowering& to) {
+  const std::vector<int64_t> axes = *reduced_axes(call);
+  const std::string& op = call.node.op;
+  const auto map = [&](StageId stage, const char* name, Expr (*fn)(const Expr&)) {
+    return add_elementwise(
+        to.dag, name, {{stage}}, [&](std::span<const Expr> x) { return fn(x[0]); });
+  };
+  StageId data = to.input(call, 0);
+  if (op == "ReduceL2" || op == "ReduceSumSquare") {
+    data = map(data, "T_multiply", [](const Expr& x) { return x * x; });
+  } else if (op == "ReduceL1") {
+    data = map(data, "T_abs", [](const Expr& x) { return pruner::call(Intrinsic::kAbs, {x}); });
+  }
+  const ReduceKind kind = op == "ReduceMean"   ? ReduceKind::kMean
+                          : op == "ReduceMax"  ? ReduceKind::kMax
+                          : op == "ReduceMin"  ? ReduceKind::kMin
+                          : op == "ReduceProd" ? ReduceKind::kProd
+                                               : ReduceKind::kSum;
+  const bool keep = call.integer("keepdims", 1) != 0;
+  if (!axes.empty()) data = add_reduce(to.dag, data, axes, keep, kind);
+  if (op == "ReduceL2") {
+    return map(data, "T_sqrt", [](const Expr& x) { return pruner::call(Intrinsic::kSqrt, {x}); });
+  }
+  if (op == "ReduceLogSum") {
+    return map(data, "T_log", [](const Expr& x) { return pruner::call(Intrinsic::kLog, {x}); });
+  }
+  if (!axes.empty()) return data;
+  return map(data, "T_identity", [](const Expr& x) { return x; });
+}
+
+Types infer_arg_reduce(const OpCall& call) {
+  TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
+  const bool keep = call.integer("keepdims", 1) != 0;
+  return {{{DType::kInt64, reduced_shape(call.shape(0), {{axis}}, keep)}}};
+}
+
+StageId lower_arg_reduce(const OpCall& call, Lowering& to) {
+  return add_arg_reduce(to.dag,
+                        to.input(call, 0),
+                        *call.axis("axis", 0, call.rank()),
+                        call.integer("keepdims", 1) != 0,
+                        call.node.op == "ArgMax",
+                        call.integer("select_last_index", 0) != 0);
+}
+
+Types infer_softmax(const OpCall& call) {
+  if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
+  TRY(call.axis("axis", -1, call.rank()));
+  return {{call.type(0)}};
+}
+
+StageId lower_softmax(const OpCall& call, Lowering& to) {
+  const int64_t axis = *call.axis("axis", -1, call.rank());
+  return add_softmax(to.dag, to.input(call, 0), axis, call.node.op == "LogSoftmax");
+}
+
+// Scale and shift have to broadcast to the data and not beyond.
+static Result<Unit> check_operand(const OpCall& call, size_t i, const char* what) {
+  if (!call.has(i)) return Unit{};
+  TRY_ASSIGN(const std::vector<int64_t> both, broadcast_shapes(call.shape(0), call.shape(i)));
+  if (both == call.shape(0)) return Unit{};
+  return Error(
+      what, " ", print_shape(call.shape(i)), " does not fit data ", print_shape(call.shape(0)));
+}
+
+Types infer_layernorm(const OpCall& call) {
+  if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
+  TRY(call.axis("axis", -1, call.rank()));
+  TRY(check_operand(call, 1, "scale"));
+  TRY(check_operand(call, 2, "bias"));
+  return {{call.type(0)}};
+}
+
+StageId lower_layernorm(const OpCall& call, Lowering& to) {
+  const StageId data = to.input(call, 0), scale = to.input(call, 1);
+  const StageId shift = call.has(2) ? to.input(call, 2) : StageId{};
+  const int64_t axis = *call.axis("axis", -1, call.rank());
+  return add_layernorm(to.dag, data, axis, scale, shift, call.number("epsilon", 1e-5));
+}
+
+// The per-channel operands of BatchNormalization and InstanceNormalization.
+static Result<Unit> check_channel_operands(const OpCall& call) {
+  if (call.rank() < 2)
+    return Error("data of shape ", print_shape(call.shape(0)), " have no channels");
+  for (size_t i = 1; i < call.num_inputs(); ++i) {
+    if (call.rank(i) == 1 && call.shape(i)[0] == call.shape(0)[1]) continue;
+    return Error("input ",
+                 i,
+                 " of shape ",
+                 print_shape(call.shape(i)),
+                 " does not fit ",
+                 call.shape(0)[1],
+                 " channels");
+  }
+  return Unit{};
+}
+
+Types infer_channel_norm(const OpCall& call) {
+  TRY(check_channel_operands(call));
+  if (call.integer("training_mode", 0) != 0) return Error("training_mode is not supported");
+  return {{call.type(0)}};
+}
+
+// operand[channel] for a point of data [n, c, spatial...].
+static Expr channel_value(Lowering& to, StageId operand, std::span<const Expr> axes) {
+  return to.dag.at(operand, {axes[1]});
+}
+
+StageId lower_batch_norm(const OpCall& call, Lowering& to) {
+  const StageId x = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
+  const StageId mean = to.input(call, 3), variance = to.input(call, 4);
+  const double epsilon = call.number("epsilon", 1e-5);
+  const auto body = [&](std::span<const Expr> axes) {
+    const Expr value = to.dag.at(x, {axes.begin(), axes.end()});
+    const Expr deviation = pruner::call(
+        Intrinsic::kSqrt, {channel_value(to, variance, axes) + float_imm(epsilon, value->dtype)});
+    return (value - channel_value(to, mean, axes)) / deviation * channel_value(to, scale, axes) +
+           channel_value(to, bias, axes);
+  };
+  return to.dag.compute("T_batch_norm", call.shape(0), body, "broadcast");
+}
+
+StageId lower_instance_norm(const OpCall& call, Lowering& to) {
+  std::vector<int64_t> axes(call.shape(0).size() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  const StageId data = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
+  const StageId unit = add_normalize(to.dag, data, axes, call.number("epsilon", 1e-5));
+  const auto body = [&](std::span<const Expr> at) {
+    return to.dag.at(unit, {at.begin(), at.end()}) * channel_value(to, scale, at) +
+           channel_value(to, bias, at);
+  };
+  return to.dag.compute("T_instance_norm", call.shape(0), body, "broadcast");
+}
+
+}  // namespace pruner

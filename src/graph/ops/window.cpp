@@ -1,0 +1,109 @@
+#include "graph/ops/window.h"
+
+#include <algorithm>
+
+namespace pruner {
+
+bool channels_last(const OpCall& call) { return call.integer("channels_last", 0) != 0; }
+
+std::vector<int64_t> spatial_shape(const OpCall& call) {
+  const std::vector<int64_t>& shape = call.shape(0);
+  const auto first = shape.begin() + (channels_last(call) ? 1 : 2);
+  return {first, first + (call.rank() - 2)};
+}
+
+int64_t channels(const OpCall& call) {
+  return channels_last(call) ? call.shape(0).back() : call.shape(0)[1];
+}
+
+std::vector<int64_t> data_shape(const OpCall& call,
+                                int64_t n,
+                                int64_t c,
+                                std::span<const int64_t> spatial) {
+  std::vector<int64_t> shape = {n};
+  if (!channels_last(call)) shape.push_back(c);
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  if (channels_last(call)) shape.push_back(c);
+  return shape;
+}
+
+// An attribute with `count` elements, each at least `least`; all `fallback` when absent.
+static Result<std::vector<int64_t>> per_dimension(
+    const OpCall& call, const char* name, size_t count, int64_t fallback, int64_t least) {
+  std::vector<int64_t> values = call.integers(name);
+  if (values.empty()) values.assign(count, fallback);
+  if (values.size() != count) {
+    return Error(name, " has ", values.size(), " elements, expected ", count);
+  }
+  for (const int64_t value : values) {
+    if (value < least || value > (1 << 20)) return Error(name, " has the element ", value);
+  }
+  return values;
+}
+
+Result<Window> window_of(const OpCall& call, std::span<const int64_t> kernel) {
+  const std::vector<int64_t> in = spatial_shape(call);
+  const size_t dims = in.size();
+  Window w;
+  TRY_ASSIGN(w.stride, per_dimension(call, "strides", dims, 1, 1));
+  TRY_ASSIGN(w.dilation, per_dimension(call, "dilations", dims, 1, 1));
+  TRY_ASSIGN(const std::vector<int64_t> pads, per_dimension(call, "pads", 2 * dims, 0, 0));
+  w.pad_before.assign(pads.begin(), pads.begin() + static_cast<long>(dims));
+  w.pad_after.assign(pads.begin() + static_cast<long>(dims), pads.end());
+  const std::string automatic = call.text("auto_pad", "NOTSET");
+  if (automatic == "NOTSET") return w;
+  if (automatic != "VALID" && automatic != "SAME_UPPER" && automatic != "SAME_LOWER") {
+    return Error("auto_pad is \"", automatic, "\"");
+  }
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t outputs = (in[d] + w.stride[d] - 1) / w.stride[d];
+    const int64_t reach = (outputs - 1) * w.stride[d] + (kernel[d] - 1) * w.dilation[d] + 1;
+    const int64_t total = automatic == "VALID" ? 0 : std::max<int64_t>(reach - in[d], 0);
+    const int64_t small = total / 2;
+    w.pad_before[d] = automatic == "SAME_LOWER" ? total - small : small;
+    w.pad_after[d] = total - w.pad_before[d];
+  }
+  return w;
+}
+
+Result<std::vector<int64_t>> window_outputs(const OpCall& call,
+                                            std::span<const int64_t> kernel,
+                                            const Window& window,
+                                            bool ceil) {
+  std::vector<int64_t> out = spatial_shape(call);
+  for (size_t d = 0; d < out.size(); ++d) {
+    const int64_t pads = window.pad_before[d] + window.pad_after[d];
+    const int64_t reach = (kernel[d] - 1) * window.dilation[d] + 1;
+    if (kernel[d] < 1 || reach > out[d] + pads) {
+      return Error("a kernel of ", reach, " does not fit the padded extent ", out[d] + pads);
+    }
+    out[d] = window_output(out[d], kernel[d], window.stride[d], window.dilation[d], pads, ceil);
+  }
+  return out;
+}
+
+StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> order) {
+  if (std::is_sorted(order.begin(), order.end())) return data;
+  const std::vector<int64_t> in = dag.shape(data);
+  std::vector<int64_t> shape;
+  for (const int64_t d : order) shape.push_back(in[static_cast<size_t>(d)]);
+  const auto body = [&](std::span<const Expr> axes) {
+    std::vector<Expr> indices(axes.size());
+    for (size_t d = 0; d < axes.size(); ++d) indices[static_cast<size_t>(order[d])] = axes[d];
+    return dag.at(data, indices);
+  };
+  return dag.compute("T_transpose", shape, body, "injective");
+}
+
+StageId data_channels_last(const OpCall& call, Lowering& to) {
+  const StageId data = to.input(call, 0);
+  if (channels_last(call)) return data;
+  return add_transpose(to.dag, data, channels_last_order(call.rank()));
+}
+
+StageId result_in_layout(const OpCall& call, Lowering& to, StageId result) {
+  if (channels_last(call)) return result;
+  return add_transpose(to.dag, result, channels_first_order(call.rank()));
+}
+
+}  // namespace pruner

@@ -1,0 +1,41 @@
+// The graph passes, in the order they run. Each takes a graph and gives one that computes the same
+// (passes_test interprets both); the last says which nodes become one kernel.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace pruner {
+
+struct GraphPass {
+  std::string_view name;
+  Graph (*run)(Graph);
+};
+
+Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
+Graph fold_constants(Graph graph);   // nodes of constants become constants
+Graph fuse_layernorm(Graph graph);   // its eight nodes become one
+Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one multiply and add
+Graph channels_last(Graph graph);    // convolutions and pools between two transposes
+Graph sink_transposes(Graph graph);  // transposes move down and cancel
+Graph remove_dead(Graph graph);      // what no output needs
+Graph fuse(Graph graph);             // numbers the groups
+
+inline constexpr GraphPass kGraphPasses[] = {
+    {"simplify", simplify},
+    {"fold_constants", fold_constants},
+    {"fuse_layernorm", fuse_layernorm},
+    {"fold_batch_norm", fold_batch_norm},
+    {"channels_last", channels_last},
+    {"sink_transposes", sink_transposes},
+    {"remove_dead", remove_dead},
+    {"fuse", fuse},
+};
+
+/// Runs them all; `after` sees the graph after each (--print=graph --after=<pass>).
+Graph run_graph_passes(Graph graph,
+                       const std::function<void(std::string_view, const Graph&)>& after = {});
+
+}  // namespace pruner

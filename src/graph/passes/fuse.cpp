@@ -1,0 +1,216 @@
+// Numbers the groups of nodes that become one kernel, in relay's manner (Roesch et al. 2019, and
+// relay's fuse_ops.cc): over the post-dominator tree an anchor (convolution, product, pool,
+// reduction) takes the element-wise nodes that follow it, then chains of element-wise and injective
+// nodes join. All paths out of a group leave from its last node, so a group has one output and the
+// groups have no cycle. Where two convolutions meet in an Add, the deeper one takes it.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/ops/op.h"
+#include "graph/passes.h"
+
+namespace pruner {
+namespace {
+
+constexpr int kExit = -1;  // the post-dominator of outputs
+
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph);
+  /// Group of each node, or -1 for an alias.
+  std::vector<int> run();
+
+ private:
+  Fusion fusion(int n) const { return fusion_[static_cast<size_t>(n)]; }
+  const std::vector<int64_t>& shape(int n) const {
+    return graph_[graph_.nodes[static_cast<size_t>(n)].outputs[0]].shape;
+  }
+  bool is_anchor(int n) const {
+    return fusion(n) >= Fusion::kReduce && fusion(n) <= Fusion::kOpaque;
+  }
+  int post_dominator(int n) const { return post_dominator_[static_cast<size_t>(n)]; }
+  int meet(int a, int b) const;
+  int root(int n) const;
+  int anchor(int n) const { return anchor_[static_cast<size_t>(root(n))]; }
+  Fusion widest(int n) const { return widest_[static_cast<size_t>(root(n))]; }
+  void join(int n, int sink);
+  std::vector<int> between(int n, int sink) const;
+  bool repeats_work(int n, int sink) const;
+  bool take_epilogue(int anchor);
+  bool join_consumer(int n);
+
+  const Graph& graph_;
+  std::vector<Fusion> fusion_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<int> post_dominator_, tree_depth_, depth_;
+  std::vector<int> parent_;     // union-find
+  std::vector<int> anchor_;     // of a root: its group's anchor, or -1
+  std::vector<Fusion> widest_;  // of a root: the widest pattern in its group
+};
+
+Fuser::Fuser(const Graph& graph) : graph_(graph) {
+  const size_t n = graph.nodes.size();
+  std::vector<int> producer(graph.values.size(), -1);
+  readers_.resize(n);
+  depth_.assign(n, 0);
+  std::vector<bool> leaves(n, false);  // read from outside
+  for (size_t i = 0; i < n; ++i) {
+    const Node& node = graph.nodes[i];
+    fusion_.push_back(find_graph_op(node.op)->fusion);
+    for (const ValueId id : node.inputs) {
+      const int p = id.valid() ? producer[static_cast<size_t>(id.value)] : -1;
+      if (p < 0) continue;
+      std::vector<int>& readers = readers_[static_cast<size_t>(p)];
+      if (readers.empty() || readers.back() != static_cast<int>(i)) {
+        readers.push_back(static_cast<int>(i));
+      }
+      depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(p)] + 1);
+    }
+    for (const ValueId id : node.outputs) {
+      producer[static_cast<size_t>(id.value)] = static_cast<int>(i);
+    }
+  }
+  for (const ValueId id : graph.outputs) {
+    const int p = producer[static_cast<size_t>(id.value)];
+    if (p >= 0) leaves[static_cast<size_t>(p)] = true;
+  }
+  post_dominator_.assign(n, kExit);
+  tree_depth_.assign(n, 1);
+  for (size_t i = n; i-- > 0;) {
+    if (leaves[i] || readers_[i].empty()) continue;
+    int common = readers_[i][0];
+    for (const int reader : readers_[i]) common = meet(common, reader);
+    post_dominator_[i] = common;
+    tree_depth_[i] = common == kExit ? 1 : tree_depth_[static_cast<size_t>(common)] + 1;
+  }
+  parent_.resize(n);
+  std::iota(parent_.begin(), parent_.end(), 0);
+  anchor_.assign(n, -1);
+  for (size_t i = 0; i < n; ++i) {
+    if (is_anchor(static_cast<int>(i))) anchor_[i] = static_cast<int>(i);
+  }
+  widest_ = fusion_;
+}
+
+// The nearest node that post-dominates both.
+int Fuser::meet(int a, int b) const {
+  const auto depth = [&](int n) { return n == kExit ? 0 : tree_depth_[static_cast<size_t>(n)]; };
+  while (a != b) {
+    int& lower = depth(a) >= depth(b) ? a : b;
+    lower = post_dominator(lower);
+  }
+  return a;
+}
+
+int Fuser::root(int n) const {
+  while (parent_[static_cast<size_t>(n)] != n) n = parent_[static_cast<size_t>(n)];
+  return n;
+}
+
+void Fuser::join(int n, int sink) {
+  const int a = root(n), b = root(sink);
+  if (a == b) return;
+  const auto from = static_cast<size_t>(a), to = static_cast<size_t>(b);
+  parent_[from] = b;
+  if (anchor_[to] < 0) anchor_[to] = anchor_[from];
+  widest_[to] = std::max(widest_[to], widest_[from]);
+}
+
+// The nodes on paths from n to its post-dominator, without these two.
+std::vector<int> Fuser::between(int n, int sink) const {
+  std::vector<int> found, open = {n};
+  while (!open.empty()) {
+    const int at = open.back();
+    open.pop_back();
+    for (const int reader : readers_[static_cast<size_t>(at)]) {
+      if (reader == sink || std::find(found.begin(), found.end(), reader) != found.end()) continue;
+      found.push_back(reader);
+      open.push_back(reader);
+    }
+  }
+  return found;
+}
+
+// Whether the sink reads an element of n more than once.
+bool Fuser::repeats_work(int n, int sink) const {
+  const std::string& op = graph_.nodes[static_cast<size_t>(sink)].op;
+  if (op == "Concat" || op == "Pad") return false;
+  return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
+}
+
+// Joins the nodes up to the next post-dominator of the anchor's group; false at its end.
+bool Fuser::take_epilogue(int anchor) {
+  int last = anchor;
+  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor)) {
+    last = post_dominator(last);
+  }
+  const int sink = post_dominator(last);
+  if (sink == kExit) return false;
+  std::vector<int> nodes = between(last, sink);
+  nodes.push_back(sink);
+  for (const int n : nodes) {
+    if (root(n) != n || fusion(n) > Fusion::kBroadcast || shape(n) != shape(anchor)) return false;
+  }
+  for (const int n : nodes) join(n, anchor);
+  return true;
+}
+
+// Joins an element-wise or injective node to what reads it.
+bool Fuser::join_consumer(int n) {
+  const int sink = post_dominator(n);
+  if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
+  if (root(sink) == root(n) || repeats_work(n, sink)) return false;
+  for (const int at : between(n, sink)) {
+    if (anchor(at) >= 0 || fusion(at) > Fusion::kInjective) return false;
+  }
+  const bool elementwise = widest(n) <= Fusion::kBroadcast;
+  if (fusion(sink) == Fusion::kReduce) {
+    if (!elementwise) return false;
+  } else if (fusion(sink) > Fusion::kInjective) {
+    return false;
+  } else if (anchor(sink) >= 0) {  // a side branch of an epilogue
+    if (!elementwise || shape(n) != shape(sink) || fusion(anchor(sink)) == Fusion::kOpaque)
+      return false;
+  }
+  for (const int at : between(n, sink)) join(at, sink);
+  join(n, sink);
+  return true;
+}
+
+std::vector<int> Fuser::run() {
+  const int n = static_cast<int>(graph_.nodes.size());
+  std::vector<int> anchors;
+  for (int i = 0; i < n; ++i) {
+    if (fusion(i) == Fusion::kReduce || fusion(i) == Fusion::kOutEWiseFusable) anchors.push_back(i);
+  }
+  std::stable_sort(anchors.begin(), anchors.end(), [&](int a, int b) {
+    return depth_[static_cast<size_t>(a)] > depth_[static_cast<size_t>(b)];
+  });
+  for (const int anchor : anchors) {
+    while (take_epilogue(anchor)) continue;
+  }
+  for (int i = n; i-- > 0;) join_consumer(i);
+  // A group's number: the place of its last node, which makes its output.
+  std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);
+  for (int i = 0; i < n; ++i) last[static_cast<size_t>(root(i))] = i;
+  std::vector<int> ordered;
+  for (int i = 0; i < n; ++i) {
+    if (fusion(i) < Fusion::kAlias && last[static_cast<size_t>(root(i))] == i)
+      ordered.push_back(root(i));
+  }
+  for (int i = 0; i < n; ++i) {
+    const auto at = std::find(ordered.begin(), ordered.end(), root(i));
+    if (at != ordered.end()) group[static_cast<size_t>(i)] = static_cast<int>(at - ordered.begin());
+  }
+  return group;
+}
+
+}  // namespace
+
+Graph fuse(Graph graph) {
+  const std::vector<int> groups = Fuser(graph).run();
+  for (size_t i = 0; i < groups.size(); ++i) graph.nodes[i].group = groups[i];
+  return graph;
+}
+
+}  // namespace pruner

@@ -1,0 +1,134 @@
+// Many spellings of one thing become one, so that later passes know few operators.
+#include <algorithm>
+
+#include "graph/passes.h"
+#include "graph/rewriter.h"
+
+namespace pruner {
+
+// Whether the output is its first input again, whatever the values.
+static bool is_identity(const Rewriter& r, const Node& node) {
+  static constexpr std::string_view kNames[] = {"Identity", "Dropout"};
+  static constexpr std::string_view kIfSameType[] = {
+      "Cast", "Expand", "Pad", "Slice", "Tile", "Reshape", "Sum", "Max", "Min", "Concat"};
+  const auto among = [&](auto& names) {
+    return std::find(std::begin(names), std::end(names), node.op) != std::end(names);
+  };
+  if (among(kNames)) return true;
+  const Value &in = r[r.current(node.inputs[0])], &out = r[node.outputs[0]];
+  if (in.shape != out.shape || in.dtype != out.dtype) return false;
+  if (node.op == "Slice") {  // a reversal keeps the shape
+    if (node.inputs.size() < 5) return true;
+    const std::optional<Tensor>& steps = r[r.current(node.inputs[4])].constant;
+    for (int64_t i = 0; i < steps->num_elements(); ++i) {
+      if (steps->get_int(i) != 1) return false;
+    }
+    return true;
+  }
+  if (node.op == "Pad") {  // cuts as much as it adds
+    const std::optional<Tensor>& pads = r[r.current(node.inputs[1])].constant;
+    for (int64_t i = 0; i < pads->num_elements(); ++i) {
+      if (pads->get_int(i) != 0) return false;
+    }
+    return true;
+  }
+  if (node.op == "Transpose") {
+    const std::vector<int64_t> order = OpCall{r.graph(), node}.integers("perm");
+    return !order.empty() && std::is_sorted(order.begin(), order.end());
+  }
+  const bool one_input = node.inputs.size() == 1;
+  return among(kIfSameType) &&
+         (one_input || node.op == "Expand" || node.op == "Tile" || node.op == "Reshape");
+}
+
+// Split as one Slice for each part.
+static void emit_slices(Rewriter& r, const Node& node) {
+  const ValueId data = r.current(node.inputs[0]);
+  const OpCall call{r.graph(), node};
+  const auto rank = static_cast<int64_t>(r[data].shape.size());
+  const int64_t axis = *call.axis("axis", 0, rank);
+  int64_t start = 0;
+  for (const ValueId part : node.outputs) {
+    const int64_t end = start + r[part].shape[static_cast<size_t>(axis)];
+    const std::string name = r[part].name;
+    const auto integer = [&](int64_t value) { return r.add_integers(name + "/slice", {{value}}); };
+    r.replace(part, r.add("Slice", {data, integer(start), integer(end), integer(axis)}, {}, name));
+    start = end;
+  }
+}
+
+// A chain of binary nodes.
+static void emit_chain(Rewriter& r, const Node& node) {
+  ValueId result = r.current(node.inputs[0]);
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const std::string op = node.op == "Sum" ? "Add" : node.op;
+    result = r.add(op, {result, r.current(node.inputs[i])}, {}, node.name);
+  }
+  r.replace(node.outputs[0], result);
+}
+
+// A Pad of zeros before a convolution becomes the convolution's own padding.
+static void absorb_pad(Rewriter& r, Node& conv) {
+  const Node* pad = r.producer(r.current(conv.inputs[0]));
+  if (pad == nullptr || pad->op != "Pad" || pad->inputs.size() > 3) return;
+  const OpCall call{r.graph(), *pad}, window{r.graph(), conv};
+  if (call.text("mode", "constant") != "constant" ||
+      window.text("auto_pad", "NOTSET") != "NOTSET") {
+    return;
+  }
+  if (call.has(2) && call.scalar(2) != 0.0) return;
+  const std::vector<int64_t> more = *call.constant_integers(1, "pads");
+  const size_t rank = more.size() / 2, dims = rank - 2;
+  for (size_t i = 0; i < more.size(); ++i) {
+    if (more[i] < 0 || (i % rank < 2 && more[i] != 0)) return;
+  }
+  std::vector<int64_t> pads = window.integers("pads");
+  if (pads.empty()) pads.assign(2 * dims, 0);
+  for (size_t d = 0; d < dims; ++d) {
+    pads[d] += more[d + 2];
+    pads[dims + d] += more[rank + d + 2];
+  }
+  conv.attributes["pads"] = pads;
+  conv.inputs[0] = pad->inputs[0];
+}
+
+// Gemm's beta goes into a constant bias.
+static void fold_beta(Rewriter& r, Node& gemm) {
+  const OpCall call{r.graph(), gemm};
+  const double beta = call.number("beta", 1);
+  if (beta == 1 || !call.has(2) || !r[r.current(gemm.inputs[2])].constant) return;
+  Tensor scaled = r[r.current(gemm.inputs[2])].constant->clone();
+  for (int64_t i = 0; i < scaled.num_elements(); ++i) scaled.set(i, beta * scaled.get(i));
+  gemm.inputs[2] = r.add_constant(gemm.name + "/bias", std::move(scaled));
+  gemm.attributes.erase("beta");
+}
+
+Graph simplify(Graph graph) {
+  Rewriter r(std::move(graph));
+  for (Node& node : r.take_nodes()) {
+    const bool only_known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      return r[id].constant.has_value();
+    });
+    if (only_known) continue;
+    for (ValueId& id : node.inputs) id = r.current(id);
+    if (!node.inputs.empty() && is_identity(r, node)) {
+      r.replace(node.outputs[0], node.inputs[0]);
+    } else if (node.op == "Flatten" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
+               node.op == "Reshape") {
+      const std::vector<int64_t> shape = r[node.outputs[0]].shape;
+      r.replace(node.outputs[0], r.add_reshape(node.inputs[0], shape));
+    } else if (node.op == "Split") {
+      emit_slices(r, node);
+    } else if (node.op == "Sum" ||
+               ((node.op == "Max" || node.op == "Min") && node.inputs.size() > 2)) {
+      emit_chain(r, node);
+    } else {
+      if (node.op == "Conv") absorb_pad(r, node);
+      if (node.op == "Gemm") fold_beta(r, node);
+      r.emit(std::move(node));
+    }
+  }
+  return r.finish();
+}
+
+}  // namespace pruner

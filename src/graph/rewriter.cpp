@@ -1,0 +1,167 @@
+#include "graph/rewriter.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/check.h"
+
+namespace pruner {
+
+static size_t slot(ValueId id) { return static_cast<size_t>(id.value); }
+
+Rewriter::Rewriter(Graph graph) : graph_(std::move(graph)) {
+  const size_t n = graph_.values.size();
+  current_.resize(n);
+  for (size_t i = 0; i < n; ++i) current_[i] = ValueId{static_cast<int32_t>(i)};
+  producer_.assign(n, -1);
+  uses_.assign(n, 0);
+  for (const Node& node : graph_.nodes) {
+    for (const ValueId id : node.inputs) {
+      if (id.valid()) ++uses_[slot(id)];
+    }
+  }
+  for (const ValueId id : graph_.outputs) ++uses_[slot(id)];
+}
+
+ValueId Rewriter::current(ValueId id) const {
+  if (!id.valid() || slot(id) >= current_.size()) return id;
+  const ValueId now = current_[slot(id)];
+  return now == id ? id : current(now);
+}
+
+const Node* Rewriter::producer(ValueId id) const {
+  if (!id.valid() || slot(id) >= producer_.size() || producer_[slot(id)] < 0) return nullptr;
+  return &graph_.nodes[static_cast<size_t>(producer_[slot(id)])];
+}
+
+void Rewriter::emit(Node node) {
+  for (ValueId& id : node.inputs) id = current(id);
+  const Result<Unit> inferred = infer_node(graph_, node);
+  CHECK(inferred.ok()) << inferred.error().message();
+  if (is_constant_call(graph_, node)) {
+    const bool known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      return graph_[id].constant.has_value();
+    });
+    if (known) return;
+    std::vector<Tensor> tensors = evaluate_constant_node(graph_, node);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      graph_[node.outputs[i]].constant = std::move(tensors[i]);
+    }
+    return;
+  }
+  producer_.resize(graph_.values.size(), -1);
+  for (const ValueId id : node.outputs) producer_[slot(id)] = static_cast<int>(graph_.nodes.size());
+  graph_.nodes.push_back(std::move(node));
+}
+
+ValueId Rewriter::add(std::string op,
+                      std::vector<ValueId> inputs,
+                      std::map<std::string, Attribute> attributes,
+                      std::string like) {
+  const ValueId out{static_cast<int32_t>(graph_.values.size())};
+  graph_.values.push_back({like + "/" + op, DType::kFloat32, {}, std::nullopt});
+  Node node{std::move(op), like, std::move(inputs), {out}, std::move(attributes)};
+  emit(std::move(node));
+  return out;
+}
+
+ValueId Rewriter::add_constant(const std::string& name, Tensor tensor) {
+  graph_.values.push_back({name, tensor.dtype(), tensor.shape(), tensor});
+  return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
+}
+
+ValueId Rewriter::add_integers(const std::string& name, std::span<const int64_t> values) {
+  Tensor tensor(DType::kInt64, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.values<int64_t>().begin());
+  return add_constant(name, std::move(tensor));
+}
+
+ValueId Rewriter::add_reshape(ValueId input, std::span<const int64_t> shape) {
+  const Node* before = producer(input);
+  if (before != nullptr && before->op == "Reshape") input = before->inputs[0];
+  const std::string name = graph_[input].name;
+  if (std::ranges::equal(shape, graph_[input].shape)) return input;
+  const ValueId target = add_integers(name + "/shape", shape);
+  return add("Reshape", {input, target}, {}, name);
+}
+
+ValueId Rewriter::add_transpose(ValueId input, std::span<const int64_t> order) {
+  if (std::is_sorted(order.begin(), order.end())) return input;
+  return add("Transpose",
+             {input},
+             {{"perm", std::vector<int64_t>(order.begin(), order.end())}},
+             graph_[input].name);
+}
+
+void Rewriter::replace(ValueId old, ValueId now) {
+  CHECK(graph_[old].shape == graph_[now].shape && graph_[old].dtype == graph_[now].dtype)
+      << graph_[old].name << " by " << graph_[now].name;
+  if (old != now) current_[slot(old)] = now;
+}
+
+Graph Rewriter::finish() {
+  std::vector<ValueId> named = graph_.inputs;
+  for (ValueId& output : graph_.outputs) {
+    const ValueId now = current(output);
+    if (now == output) continue;
+    const std::string name = graph_[output].name;
+    const bool taken =
+        graph_[now].constant || std::find(named.begin(), named.end(), now) != named.end() ||
+        std::find(graph_.outputs.begin(), graph_.outputs.end(), now) != graph_.outputs.end();
+    if (!taken) {
+      output = now;
+      graph_[now].name = name;
+    } else if (graph_[now].constant) {
+      graph_[output].constant = graph_[now].constant;
+    } else {
+      graph_.nodes.push_back({"Identity", name, {now}, {output}, {}});
+    }
+    named.push_back(output);
+  }
+  return remove_dead(std::move(graph_));
+}
+
+Result<Unit> sort_nodes(Graph& graph) {
+  const size_t n = graph.nodes.size();
+  std::vector<int> producer(graph.values.size(), -1), waiting(n, 0);
+  std::vector<std::vector<size_t>> readers(n);
+  for (size_t i = 0; i < n; ++i) {
+    for (const ValueId id : graph.nodes[i].outputs) producer[slot(id)] = static_cast<int>(i);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (const ValueId id : graph.nodes[i].inputs) {
+      if (!id.valid() || producer[slot(id)] < 0) continue;
+      readers[static_cast<size_t>(producer[slot(id)])].push_back(i);
+      ++waiting[i];
+    }
+  }
+  // The order of the file where it is right already: the least ready index first.
+  std::vector<size_t> order, heap;
+  for (size_t i = 0; i < n; ++i) {
+    if (waiting[i] == 0) heap.push_back(i);
+  }
+  const auto later = std::greater<size_t>();
+  std::make_heap(heap.begin(), heap.end(), later);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    const size_t i = heap.back();
+    heap.pop_back();
+    order.push_back(i);
+    for (const size_t reader : readers[i]) {
+      if (--waiting[reader] > 0) continue;
+      heap.push_back(reader);
+      std::push_heap(heap.begin(), heap.end(), later);
+    }
+  }
+  if (order.size() < n) {
+    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int w) { return w > 0; });
+    const Node& node = graph.nodes[static_cast<size_t>(stuck - waiting.begin())];
+    return Error(node_label(graph, node), " needs its own output: the graph has a cycle");
+  }
+  std::vector<Node> sorted;
+  for (const size_t i : order) sorted.push_back(std::move(graph.nodes[i]));
+  graph.nodes = std::move(sorted);
+  return Unit{};
+}
+
+}  // namespace pruner

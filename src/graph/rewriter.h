@@ -1,0 +1,57 @@
+// How a pass makes a new graph from an old one: it walks the old nodes in order, emits the ones
+// that stay, adds others, and says which value replaces which. Producers stay before consumers,
+// names of inputs and outputs stay, types are inferred, and what nobody uses is gone at the end.
+#pragma once
+
+#include "graph/evaluate.h"
+#include "graph/passes.h"
+
+namespace pruner {
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph graph);
+
+  const Graph& graph() const { return graph_; }
+  const Value& operator[](ValueId id) const { return graph_[id]; }
+
+  /// The old nodes, in order, as they came in; their inputs are old values (see current()).
+  std::vector<Node> take_nodes() { return std::exchange(graph_.nodes, {}); }
+  /// The value that now stands for an old one.
+  ValueId current(ValueId id) const;
+  /// The node that makes a (current) value; null for inputs and constants.
+  const Node* producer(ValueId id) const;
+  /// How many nodes read an old value, plus one if it is an output of the graph.
+  int uses(ValueId old) const { return uses_[static_cast<size_t>(old.value)]; }
+
+  /// Appends `node` with its inputs brought up to date. A node of constants becomes constants.
+  void emit(Node node);
+  /// Emits a new node with one output, named after `like`; gives the output.
+  ValueId add(std::string op,
+              std::vector<ValueId> inputs,
+              std::map<std::string, Attribute> attributes,
+              std::string like);
+  ValueId add_constant(const std::string& name, Tensor tensor);
+  /// A rank-one int64 constant.
+  ValueId add_integers(const std::string& name, std::span<const int64_t> values);
+  /// `input` under another shape; looks through a reshape that made it.
+  ValueId add_reshape(ValueId input, std::span<const int64_t> shape);
+  ValueId add_transpose(ValueId input, std::span<const int64_t> order);
+
+  /// From now on `now` stands for `old`.
+  void replace(ValueId old, ValueId now);
+
+  /// The new graph.
+  Graph finish();
+
+ private:
+  Graph graph_;
+  std::vector<ValueId> current_;  // by old value
+  std::vector<int> producer_;     // by value: index into graph_.nodes, or -1
+  std::vector<int> uses_;         // by old value
+};
+
+/// Puts producers before consumers; the error names nodes on a cycle.
+Result<Unit> sort_nodes(Graph& graph);
+
+}  // namespace pruner
