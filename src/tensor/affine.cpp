@@ -23,8 +23,10 @@ Range operator+(Range a, Range b) {
 }
 
 Range operator*(Range a, Range b) {
-  const __int128 corners[] = {__int128{a.first} * b.first, __int128{a.first} * b.second,
-                              __int128{a.second} * b.first, __int128{a.second} * b.second};
+  const __int128 corners[] = {__int128{a.first} * b.first,
+                              __int128{a.first} * b.second,
+                              __int128{a.second} * b.first,
+                              __int128{a.second} * b.second};
   const auto [low, high] = std::minmax_element(std::begin(corners), std::end(corners));
   return {clamp(*low), clamp(*high)};
 }
@@ -87,8 +89,8 @@ Expr to_expr(const Sum& sum) {
     }
   };
   // A positive term comes first; without one the constant does: 5 - i.
-  const auto positive = std::find_if(sum.terms.begin(), sum.terms.end(),
-                                     [](const Sum::Term& t) { return t.coefficient > 0; });
+  const auto positive = std::find_if(
+      sum.terms.begin(), sum.terms.end(), [](const Sum::Term& t) { return t.coefficient > 0; });
   if (positive != sum.terms.end()) append(positive->atom, positive->coefficient);
   for (auto it = sum.terms.begin(); it != sum.terms.end(); ++it) {
     if (it != positive) append(it->atom, it->coefficient);
@@ -144,7 +146,9 @@ class Simplifier {
   // A node that is no sum: its children simplified, and itself decided if the bounds do.
   Expr structure(const Expr& e) {
     return match(
-        e->op, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; },
+        e->op,
+        [&](const IntImm&) { return e; },
+        [&](const FloatImm&) { return e; },
         [&](const Var&) { return e; },
         [&](const Binary& n) { return comparison(e, n); },
         [&](const Select& n) {
@@ -315,7 +319,10 @@ class Simplifier {
 
   Range atom_bounds(const Expr& atom) {
     return match(
-        atom->op, [](const IntImm& n) { return Range{n.value, n.value}; },
+        atom->op,
+        [](const IntImm& n) {
+          return Range{n.value, n.value};
+        },
         [](const FloatImm&) { return kUnbounded; },
         [&](const Var& n) {
           return static_cast<size_t>(n.id.value) < ranges_.size()
@@ -330,7 +337,8 @@ class Simplifier {
         [&](const Cast& n) {
           return n.value->dtype == DType::kBool ? Range{0, 1} : kUnbounded;
         },
-        [](const Call&) { return kUnbounded; }, [](const Load&) { return kUnbounded; });
+        [](const Call&) { return kUnbounded; },
+        [](const Load&) { return kUnbounded; });
   }
 
   Range binary_bounds(const Binary& n) {
@@ -376,8 +384,8 @@ std::optional<Affine> to_affine(const Expr& e) {
   if (n->op == BinaryOp::kMul && !a->terms.empty() && !b->terms.empty()) return std::nullopt;
   const bool scaled = n->op == BinaryOp::kMul;
   const int64_t factor_a = scaled && a->terms.empty() ? 0 : scaled ? b->constant : 1;
-  const int64_t factor_b = scaled ? (a->terms.empty() ? a->constant : 0)
-                                  : (n->op == BinaryOp::kSub ? -1 : 1);
+  const int64_t factor_b =
+      scaled ? (a->terms.empty() ? a->constant : 0) : (n->op == BinaryOp::kSub ? -1 : 1);
   Affine result{{}, a->constant * factor_a + b->constant * factor_b};
   const auto append = [&](std::pair<VarId, int64_t> term) {
     if (term.second != 0) result.terms.push_back(term);

@@ -1,6 +1,6 @@
 // Index arithmetic: integer expressions as affine forms, their bounds over boxes of variables, and
-// the simplification that both rest on. A Range is inclusive; ranges[i] is that of variable i, and a
-// variable without one is taken as unbounded.
+// the simplification that both rest on. A Range is inclusive; ranges[i] is that of variable i, and
+// a variable without one is taken as unbounded.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,21 @@
+// The backends that compile() chooses from.
+#pragma once
+
+#include "codegen/codegen.h"
+
+namespace pruner {
+
+struct BackendRow {
+  Backend backend;
+  const char* name;
+  Result<std::string> (*object)(const Program&, const Target&, const std::string& symbol);
+  Result<std::string> (*text)(const Program&, const Target&, CodeText form);
+};
+
+// llvm/object.cpp.
+Result<std::string> llvm_object(const Program& program,
+                                const Target& target,
+                                const std::string& symbol);
+Result<std::string> llvm_text(const Program& program, const Target& target, CodeText form);
+
+}  // namespace pruner

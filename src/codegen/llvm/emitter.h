@@ -1,0 +1,181 @@
+// Loop IR -> LLVM IR, one function at a time. Expressions become uniform scalars or, inside a
+// vector loop, vectors with a value a lane; what is the same in all lanes stays scalar until a
+// vector needs it. Register buffers are SSA values, carried by phis through loops and guards. Index
+// expressions are kept as Linear forms until an address is needed, so that unrolled bodies share
+// one pointer for each distinct variable part and differ in constant offsets only.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lower/program.h"
+#include "tensor/affine.h"
+
+namespace pruner {
+
+/// constant + lane * (number of the lane) + sum(coefficient * atom). An atom is an index value that
+/// is known only when the code runs; terms ascend by atom, and so by the depth of its definition.
+struct Linear {
+  using Terms = llvm::SmallVector<std::pair<int, int64_t>, 4>;
+  int64_t constant = 0;
+  int64_t lane = 0;
+  Terms terms;
+
+  bool is_constant() const { return lane == 0 && terms.empty(); }
+  void add(const Linear& other, int64_t factor);
+  friend bool operator==(const Linear&, const Linear&) = default;
+  friend bool operator<(const Linear& a, const Linear& b) {
+    return std::tie(a.constant, a.lane, a.terms) < std::tie(b.constant, b.lane, b.terms);
+  }
+};
+
+/// What the functions of one kernel share.
+struct Kernel {
+  Kernel(const Program& program, llvm::Module& module);
+
+  /// The register buffers that are stored to inside `body`.
+  const std::vector<TensorId>& stored_registers(const Stmt& body);
+  /// `lanes` times `value` in constant memory.
+  llvm::Constant* splat_in_memory(llvm::Constant* value, int lanes);
+
+  const Program& program;
+  llvm::Module& module;
+  llvm::LLVMContext& context;
+  std::vector<int> argument;                  // of a buffer: its place in the kernel's args
+  std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
+  std::vector<bool> read_only;                // no statement stores to this buffer
+  std::vector<llvm::MDNode*> alias_scope;  // of a buffer's accesses: it, and what it never overlaps
+  std::vector<llvm::MDNode*> no_alias;
+
+ private:
+  void mark_aliases();
+  std::map<const StmtNode*, std::vector<TensorId>> stored_registers_;
+  std::map<std::pair<llvm::Constant*, int>, llvm::Constant*> in_memory_;
+};
+
+/// Adds the kernel of `program` to `module` as the function `symbol`.
+void emit_kernel(const Program& program, llvm::Module& module, const std::string& symbol);
+
+class Emitter {
+ public:
+  Emitter(Kernel& kernel, llvm::Function* function);
+
+  /// The body of the kernel itself.
+  void emit_entry();
+
+ private:
+  using Value = llvm::Value;
+
+  struct Atom {
+    Value* value;
+    int depth;  // of the scope that defines it
+  };
+  // What is known in a straight-line region: what is cached here is also valid in inner scopes.
+  struct Scope {
+    llvm::Instruction* entry;  // the branch that leads into it
+    size_t first_atom;
+    std::map<std::pair<int, Linear::Terms>, Value*> pointers;        // by buffer
+    std::map<std::tuple<int, int, Value*, Linear>, Value*> loads;    // buffer, width, mask
+    std::map<std::tuple<BinaryOp, Linear, Linear>, Linear> indices;  // no sums
+  };
+  // Conditions under which the code at hand counts: what is computed elsewhere is not used.
+  struct Predicate {
+    Value* uniform = nullptr;
+    Value* lanes = nullptr;
+  };
+
+  // emitter.cpp: statements.
+  void stmt(const Stmt& s);
+  void for_loop(const For& n);
+  void loop(VarId var, Value* begin, Value* end, bool may_be_empty, const Stmt& body);
+  void rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body);
+  void unrolled(const For& n);
+  void vectorized(const For& n);
+  void parallel(const For& n);
+  void become_body_of(const Emitter& parent, const For& n);
+  void guard(const If& n);
+  void branch(Value* condition, const Stmt& parts, const std::function<void()>& then);
+  void allocate(const Allocate& n);
+  void push_scope(llvm::Instruction* entry);
+  void pop_scope();
+  int depth() const { return static_cast<int>(scopes_.size()) - 1; }
+  int64_t extent_if_constant(const Expr& extent);
+  void bind(VarId var, Linear value, Range range);
+
+  // indices.cpp: index arithmetic.
+  Linear linear(const Expr& e);
+  Range bounds_of(const Expr& e) {
+    return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
+  }
+  Linear as_linear(Value* value);
+  Value* value(const Linear& form);
+  Linear flatten(TensorId buffer, const std::vector<Expr>& indices);
+  Value* floor_division(BinaryOp op, Value* a, Value* b, Range range_a, Range range_b);
+  Value* lanes_below(Value* end);
+  Value* compare_indices(BinaryOp op, const Expr& a, const Expr& b);
+
+  // memory.cpp: buffers.
+  Value* base(TensorId buffer);
+  Value* pointer(TensorId buffer, const Linear::Terms& terms);
+  Value* address(TensorId buffer, const Linear& place);
+  Value* load(const Load& n, llvm::Constant* otherwise);
+  Value* load_place(TensorId buffer, const Linear& place, llvm::Constant* otherwise);
+  Value* load_scattered(TensorId buffer, const Linear& place);
+  void store(const Store& n);
+  void store_place(TensorId buffer, const Linear& place, Value* value);
+  void store_register(const Store& n, const Linear& place);
+  void fold_lanes(const Store& n, const Linear& place);
+  Value*& register_slot(TensorId buffer, const Linear& place);
+  bool varies_by_lane(const Linear& place) const;
+  Value* scattered_pointers(TensorId buffer, const Linear& place);
+  Value* mask();
+  Value* any_active();
+  template <typename Access>
+  Access* annotate(Access* access, TensorId buffer);
+
+  // expressions.cpp: values.
+  Value* expr(const Expr& e);
+  Value* binary(const Binary& n);
+  Value* arithmetic(BinaryOp op, Value* a, Value* b);
+  Value* compare(BinaryOp op, Value* a, Value* b);
+  Value* multiply_add(const Expr& product, const Expr& addend);
+  Value* select_value(const Select& n);
+  Value* under(Value* condition, bool negated, const Expr& e);
+  Value* cast_value(Value* value, DType from, DType to);
+  Value* intrinsic(const Call& n);
+  Value* fold(BinaryOp op, Value* vector);
+  Value* widened(Value* value);
+  void unify(Value*& a, Value*& b);
+  llvm::Type* value_type(DType dtype);
+  llvm::Type* memory_type(DType dtype);
+  llvm::Type* at_width(llvm::Type* scalar, int lanes);
+  Value* from_memory(Value* value, DType dtype);
+  Value* to_memory(Value* value, DType dtype);
+  Value* logical_and(Value* a, Value* b);
+  Value* int64(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+
+  Kernel& kernel_;
+  const Program& program_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  Value* args_ = nullptr;
+  Value* workspace_ = nullptr;
+  Value* pool_ = nullptr;
+  std::vector<Scope> scopes_;
+  std::vector<Atom> atoms_;
+  std::vector<Linear> vars_;                    // the value of each variable in scope
+  std::vector<Range> ranges_;                   // and its bounds
+  std::vector<std::vector<Value*>> registers_;  // of a register buffer: the value of each slot
+  std::vector<Value*> locals_;                  // of a local buffer: its place on the stack
+  int lanes_ = 1;                               // of the vector loop at hand
+  Value* active_ = nullptr;                     // its active lanes; null: all
+  Predicate predicate_;
+};
+
+}  // namespace pruner

@@ -1,0 +1,253 @@
+// Expressions: scalars, and vectors of them inside a vector loop.
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/math.h"
+#include "support/check.h"
+
+namespace pruner {
+
+using llvm::CmpInst;
+
+llvm::Type* Emitter::value_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+    case DType::kFloat16: return b_.getFloatTy();  // arithmetic on half precision is single
+    case DType::kInt64: return b_.getInt64Ty();
+    case DType::kInt32: return b_.getInt32Ty();
+    case DType::kInt8: return b_.getInt8Ty();
+    case DType::kBool: return b_.getInt1Ty();
+  }
+  return nullptr;
+}
+
+llvm::Type* Emitter::memory_type(DType dtype) {
+  if (dtype == DType::kFloat16) return b_.getHalfTy();
+  if (dtype == DType::kBool) return b_.getInt8Ty();
+  return value_type(dtype);
+}
+
+llvm::Type* Emitter::at_width(llvm::Type* scalar, int lanes) {
+  return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes));
+}
+
+llvm::Value* Emitter::from_memory(Value* value, DType dtype) {
+  if (dtype == DType::kFloat16) {
+    return b_.CreateFPExt(value, value->getType()->getWithNewType(b_.getFloatTy()));
+  }
+  if (dtype == DType::kBool) return b_.CreateIsNotNull(value);
+  return value;
+}
+
+llvm::Value* Emitter::to_memory(Value* value, DType dtype) {
+  if (dtype == DType::kFloat16) {
+    return b_.CreateFPTrunc(value, value->getType()->getWithNewType(b_.getHalfTy()));
+  }
+  if (dtype == DType::kBool) return b_.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
+  return value;
+}
+
+llvm::Value* Emitter::widened(Value* value) {
+  if (lanes_ == 1 || value->getType()->isVectorTy()) return value;
+  return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), value);
+}
+
+void Emitter::unify(Value*& a, Value*& b) {
+  if (a->getType()->isVectorTy()) b = widened(b);
+  if (b->getType()->isVectorTy()) a = widened(a);
+}
+
+llvm::Value* Emitter::logical_and(Value* a, Value* b) {
+  if (!a || !b) return a ? a : b;
+  unify(a, b);
+  return b_.CreateAnd(a, b);
+}
+
+llvm::Value* Emitter::expr(const Expr& e) {
+  return match(
+      e->op,
+      [&](const IntImm& n) -> Value* {
+        return llvm::ConstantInt::getSigned(value_type(e->dtype), n.value);
+      },
+      [&](const FloatImm& n) -> Value* {
+        return llvm::ConstantFP::get(value_type(e->dtype), n.value);
+      },
+      [&](const Var&) { return value(linear(e)); },
+      [&](const Binary& n) { return e->dtype == DType::kInt64 ? value(linear(e)) : binary(n); },
+      [&](const Select& n) { return select_value(n); },
+      [&](const Cast& n) { return cast_value(expr(n.value), n.value->dtype, e->dtype); },
+      [&](const Call& n) { return intrinsic(n); },
+      [&](const Load& n) { return load(n, nullptr); });
+}
+
+llvm::Value* Emitter::binary(const Binary& n) {
+  const DType dtype = n.a->dtype;
+  const bool comparison = n.op >= BinaryOp::kLt && n.op <= BinaryOp::kNe;
+  if (comparison && dtype == DType::kInt64) return compare_indices(n.op, n.a, n.b);
+  if (n.op == BinaryOp::kAdd && is_float(dtype)) {
+    const auto is_product = [](const Expr& e) {
+      const Binary* product = as<Binary>(e);
+      return product && product->op == BinaryOp::kMul;
+    };
+    if (is_product(n.b)) return multiply_add(n.b, n.a);
+    if (is_product(n.a)) return multiply_add(n.a, n.b);
+  }
+  Value* a = expr(n.a);
+  if (n.op == BinaryOp::kAnd || n.op == BinaryOp::kOr) {
+    // A known operand decides before the other is made.
+    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(a);
+    if (known) return known->isOne() == (n.op == BinaryOp::kOr) ? a : expr(n.b);
+  }
+  Value* b = expr(n.b);
+  unify(a, b);
+  if (comparison) return compare(n.op, a, b);
+  if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
+    return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
+  }
+  return arithmetic(n.op, a, b);
+}
+
+// fmuladd is one instruction where the CPU has it, and never a call.
+llvm::Value* Emitter::multiply_add(const Expr& product, const Expr& addend) {
+  const Binary& factors = *as<Binary>(product);
+  Value *c = expr(addend), *a = expr(factors.a), *b = expr(factors.b);
+  unify(a, b);
+  unify(a, c);
+  unify(b, c);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+}
+
+llvm::Value* Emitter::arithmetic(BinaryOp op, Value* a, Value* b) {
+  const bool fp = a->getType()->isFPOrFPVectorTy();
+  switch (op) {
+    case BinaryOp::kAdd: return fp ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case BinaryOp::kSub: return fp ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
+    case BinaryOp::kMul: return fp ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case BinaryOp::kDiv: return b_.CreateFDiv(a, b);
+    // One instruction each; of an unordered pair the first: max(x, 0) of NaN is NaN.
+    case BinaryOp::kMin: return b_.CreateSelect(compare(BinaryOp::kLt, b, a), b, a);
+    case BinaryOp::kMax: return b_.CreateSelect(compare(BinaryOp::kLt, a, b), b, a);
+    case BinaryOp::kAnd: return b_.CreateAnd(a, b);
+    case BinaryOp::kOr: return b_.CreateOr(a, b);
+    default: break;
+  }
+  CHECK(false) << "no arithmetic operator";
+  return nullptr;
+}
+
+llvm::Value* Emitter::compare(BinaryOp op, Value* a, Value* b) {
+  const bool fp = a->getType()->isFPOrFPVectorTy();
+  const bool bits = a->getType()->getScalarSizeInBits() == 1;
+  switch (op) {
+    case BinaryOp::kLt:
+      return b_.CreateCmp(fp     ? CmpInst::FCMP_OLT
+                          : bits ? CmpInst::ICMP_ULT
+                                 : CmpInst::ICMP_SLT,
+                          a,
+                          b);
+    case BinaryOp::kLe:
+      return fp ? b_.CreateFCmpOLE(a, b) : b_.CreateNot(compare(BinaryOp::kLt, b, a));
+    case BinaryOp::kGt: return compare(BinaryOp::kLt, b, a);
+    case BinaryOp::kGe: return compare(BinaryOp::kLe, b, a);
+    case BinaryOp::kEq: return fp ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
+    case BinaryOp::kNe: return fp ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
+    default: break;
+  }
+  CHECK(false) << "no comparison";
+  return nullptr;
+}
+
+// Loads of a branch happen only where the condition takes it. select(c, x[i], constant) with a
+// uniform c chooses between two addresses and needs nothing else.
+llvm::Value* Emitter::select_value(const Select& n) {
+  Value* condition = expr(n.condition);
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    return expr(known->isOne() ? n.a : n.b);
+  }
+  if (!condition->getType()->isVectorTy()) {
+    const auto or_constant = [&](Value* taken, const Load* load, const Expr& other) -> Value* {
+      if (!load || (!as<FloatImm>(other) && !as<IntImm>(other))) return nullptr;
+      const Buffer& buffer = program_[load->tensor];
+      if (buffer.scope == pruner::Scope::kRegister || mask()) return nullptr;
+      const Linear place = flatten(load->tensor, load->indices);
+      Linear uniform = place;
+      uniform.lane = 0;
+      if (varies_by_lane(uniform) || (place.lane != 0 && place.lane != 1)) return nullptr;
+      const Predicate outer = predicate_;
+      predicate_.uniform = logical_and(predicate_.uniform, taken);
+      auto* constant = llvm::cast<llvm::Constant>(to_memory(expr(other), buffer.dtype));
+      Value* result = load_place(load->tensor, place, constant);
+      predicate_ = outer;
+      return result;
+    };
+    if (Value* v = or_constant(condition, as<Load>(n.a), n.b)) return v;
+    if (as<Load>(n.b)) {
+      if (Value* v = or_constant(b_.CreateNot(condition), as<Load>(n.b), n.a)) return v;
+    }
+  }
+  Value* a = under(condition, false, n.a);
+  Value* b = under(condition, true, n.b);
+  unify(a, b);
+  // A scalar condition on vectors would become a branch.
+  if (a->getType()->isVectorTy()) condition = widened(condition);
+  unify(a, condition);
+  unify(b, condition);
+  return b_.CreateSelect(condition, a, b);
+}
+
+llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
+  bool loads = false;
+  visit(e, [&](const Expr& part) { loads |= as<Load>(part) != nullptr; });
+  if (!loads) return expr(e);
+  const Predicate outer = predicate_;
+  if (negated) condition = b_.CreateNot(condition);
+  Value*& all = condition->getType()->isVectorTy() ? predicate_.lanes : predicate_.uniform;
+  all = logical_and(all, condition);
+  Value* result = expr(e);
+  predicate_ = outer;
+  return result;
+}
+
+llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
+  llvm::Type* type = value->getType()->getWithNewType(value_type(to));
+  if (to == DType::kBool) {
+    return is_float(from) ? b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType()))
+                          : b_.CreateIsNotNull(value);
+  }
+  if (to == DType::kFloat16 && from != DType::kFloat16) {
+    return from_memory(to_memory(cast_value(value, from, DType::kFloat32), to), to);
+  }
+  if (is_float(from)) return is_float(to) ? value : b_.CreateFPToSI(value, type);
+  if (from == DType::kBool)
+    return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExt(value, type);
+  return is_float(to) ? b_.CreateSIToFP(value, type) : b_.CreateSExtOrTrunc(value, type);
+}
+
+llvm::Value* Emitter::intrinsic(const Call& n) {
+  llvm::SmallVector<Value*, 2> args;
+  for (const Expr& arg : n.args) args.push_back(expr(arg));
+  if (args.size() == 2) unify(args[0], args[1]);
+  if (n.function == Intrinsic::kNot) return b_.CreateNot(args[0]);
+  if (n.function == Intrinsic::kAbs && !args[0]->getType()->isFPOrFPVectorTy()) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
+  }
+  // What is the same in all lanes is computed once.
+  return emit_math(b_, n.function, args);
+}
+
+// All lanes of a vector combined, by halves.
+llvm::Value* Emitter::fold(BinaryOp op, Value* vector) {
+  auto n = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  while (n > 1) {
+    CHECK(n % 2 == 0) << "vector width is no power of two";
+    n /= 2;
+    llvm::SmallVector<int, 16> low, high;
+    for (unsigned i = 0; i < n; ++i) {
+      low.push_back(static_cast<int>(i));
+      high.push_back(static_cast<int>(i + n));
+    }
+    vector =
+        arithmetic(op, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+  }
+  return b_.CreateExtractElement(vector, uint64_t{0});
+}
+
+}  // namespace pruner

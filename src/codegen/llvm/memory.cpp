@@ -1,0 +1,276 @@
+// Buffers: addresses, loads, stores, registers and horizontal reductions.
+#include "codegen/llvm/emitter.h"
+#include "support/check.h"
+
+namespace pruner {
+
+using llvm::Align;
+
+template <typename Access>
+Access* Emitter::annotate(Access* access, TensorId buffer) {
+  const auto i = static_cast<size_t>(buffer.value);
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.alias_scope[i]);
+  access->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.no_alias[i]);
+  return access;
+}
+
+llvm::Value* Emitter::base(TensorId id) {
+  const Buffer& buffer = program_[id];
+  switch (buffer.scope) {
+    case pruner::Scope::kArgument: {
+      const auto place = static_cast<unsigned>(kernel_.argument[static_cast<size_t>(id.value)]);
+      return b_.CreateLoad(b_.getPtrTy(),
+                           b_.CreateConstInBoundsGEP1_32(b_.getPtrTy(), args_, place));
+    }
+    case pruner::Scope::kWorkspace:
+      return b_.CreateConstInBoundsGEP1_64(
+          b_.getInt8Ty(), workspace_, static_cast<uint64_t>(buffer.workspace_offset));
+    default: return locals_[static_cast<size_t>(id.value)];
+  }
+}
+
+// Each prefix of the terms is added where its last atom is defined, just before the loops in it.
+llvm::Value* Emitter::pointer(TensorId buffer, const Linear::Terms& terms) {
+  const size_t level =
+      terms.empty() ? 0
+                    : static_cast<size_t>(atoms_[static_cast<size_t>(terms.back().first)].depth);
+  const auto key = std::pair(static_cast<int>(buffer.value), terms);
+  if (const auto it = scopes_[level].pointers.find(key); it != scopes_[level].pointers.end()) {
+    return it->second;
+  }
+  Value* result;
+  if (terms.empty()) {
+    llvm::IRBuilder<>::InsertPointGuard restore(b_);
+    if (level + 1 < scopes_.size()) b_.SetInsertPoint(scopes_[level + 1].entry);
+    result = base(buffer);
+  } else {
+    const auto [atom, coefficient] = terms.back();
+    Value* prefix = pointer(buffer, Linear::Terms(terms.begin(), terms.end() - 1));
+    llvm::IRBuilder<>::InsertPointGuard restore(b_);
+    if (level + 1 < scopes_.size()) b_.SetInsertPoint(scopes_[level + 1].entry);
+    const int64_t bytes = coefficient * dtype_bytes(program_[buffer].dtype);
+    Value* offset =
+        b_.CreateMul(atoms_[static_cast<size_t>(atom)].value, int64(bytes), "", false, true);
+    result = b_.CreateGEP(b_.getInt8Ty(), prefix, offset);
+  }
+  return scopes_[level].pointers[key] = result;
+}
+
+// The uniform part of a place; lanes start here.
+llvm::Value* Emitter::address(TensorId buffer, const Linear& place) {
+  Value* start = pointer(buffer, place.terms);
+  const int64_t bytes = place.constant * dtype_bytes(program_[buffer].dtype);
+  return bytes == 0 ? start
+                    : b_.CreateConstGEP1_64(b_.getInt8Ty(), start, static_cast<uint64_t>(bytes));
+}
+
+bool Emitter::varies_by_lane(const Linear& place) const {
+  for (const auto& [atom, coefficient] : place.terms) {
+    if (atoms_[static_cast<size_t>(atom)].value->getType()->isVectorTy()) return true;
+  }
+  return place.lane != 0;
+}
+
+llvm::Value* Emitter::mask() { return logical_and(active_, predicate_.lanes); }
+
+// Whether any lane is under the predicate: then a uniform place is a valid one.
+llvm::Value* Emitter::any_active() {
+  if (!predicate_.lanes) return predicate_.uniform;
+  return logical_and(predicate_.uniform, b_.CreateOrReduce(mask()));
+}
+
+llvm::Value*& Emitter::register_slot(TensorId id, const Linear& place) {
+  const Buffer& buffer = program_[id];
+  const bool vector = buffer.lanes > 1;
+  CHECK(place.terms.empty() && place.lane == (vector ? 1 : 0) && place.constant % buffer.lanes == 0)
+      << "register buffer " << buffer.name << " is not accessed by constants";
+  CHECK(!vector || buffer.lanes == lanes_) << buffer.name << " is accessed by another vector width";
+  auto& slots = registers_[static_cast<size_t>(id.value)];
+  const auto slot = static_cast<size_t>(place.constant / buffer.lanes);
+  CHECK(slot < slots.size()) << "register buffer " << buffer.name << " is too small";
+  return slots[slot];
+}
+
+// `otherwise`: the value to give where the predicate does not hold, if that is wanted.
+llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
+  const Buffer& buffer = program_[n.tensor];
+  const Linear place = flatten(n.tensor, n.indices);
+  if (buffer.scope == pruner::Scope::kRegister) return register_slot(n.tensor, place);
+  const bool keep = kernel_.read_only[static_cast<size_t>(n.tensor.value)] && !predicate_.uniform &&
+                    !predicate_.lanes;
+  if (!keep) return load_place(n.tensor, place, otherwise);
+  const auto key = std::tuple(n.tensor.value, lanes_, active_, place);
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (const auto it = scope->loads.find(key); it != scope->loads.end()) return it->second;
+  }
+  return scopes_.back().loads[key] = load_place(n.tensor, place, otherwise);
+}
+
+// Under a uniform predicate the address, not the value, is chosen: constants in memory stand in for
+// what must not be read.
+llvm::Value* Emitter::load_place(TensorId id, const Linear& place, llvm::Constant* otherwise) {
+  const DType dtype = program_[id].dtype;
+  llvm::Type* scalar = memory_type(dtype);
+  const bool varies = varies_by_lane(place);
+  Linear uniform = place;
+  uniform.lane = 0;
+  if (varies && (place.lane != 1 || varies_by_lane(uniform))) return load_scattered(id, place);
+
+  const int width = varies ? lanes_ : 1;
+  Value* from = address(id, place);
+  if (Value* condition = varies ? predicate_.uniform : any_active()) {
+    if (!otherwise) otherwise = llvm::Constant::getNullValue(scalar);
+    from = b_.CreateSelect(condition, from, kernel_.splat_in_memory(otherwise, width));
+  }
+  llvm::Type* type = at_width(scalar, width);
+  const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
+  Value* active = varies ? mask() : nullptr;
+  if (active) {
+    llvm::Value* value =
+        b_.CreateMaskedLoad(type, from, align, active, llvm::Constant::getNullValue(type));
+    return from_memory(annotate(llvm::cast<llvm::CallInst>(value), id), dtype);
+  }
+  return from_memory(annotate(b_.CreateAlignedLoad(type, from, align), id), dtype);
+}
+
+llvm::Value* Emitter::scattered_pointers(TensorId id, const Linear& place) {
+  const int64_t bytes = dtype_bytes(program_[id].dtype);
+  Linear uniform = place, varying;
+  uniform.terms.clear();
+  uniform.lane = 0;
+  varying.lane = place.lane * bytes;
+  for (const auto& [atom, coefficient] : place.terms) {
+    if (atoms_[static_cast<size_t>(atom)].value->getType()->isVectorTy()) {
+      varying.terms.push_back({atom, coefficient * bytes});
+    } else {
+      uniform.terms.push_back({atom, coefficient});
+    }
+  }
+  return b_.CreateGEP(b_.getInt8Ty(), address(id, uniform), value(varying));
+}
+
+// A strided place is read lane by lane, anything else (or under a mask) by a gather.
+llvm::Value* Emitter::load_scattered(TensorId id, const Linear& place) {
+  const DType dtype = program_[id].dtype;
+  const int64_t bytes = dtype_bytes(dtype);
+  llvm::Type* scalar = memory_type(dtype);
+  llvm::Type* type = at_width(scalar, lanes_);
+  const Align align(static_cast<uint64_t>(bytes));
+  Linear uniform = place;
+  uniform.lane = 0;
+  Value* active = mask();
+  if (predicate_.uniform) active = logical_and(active, widened(predicate_.uniform));
+  if (active || varies_by_lane(uniform)) {
+    Value* pointers = scattered_pointers(id, place);
+    if (!active) active = llvm::Constant::getAllOnesValue(at_width(b_.getInt1Ty(), lanes_));
+    Value* value =
+        b_.CreateMaskedGather(type, pointers, align, active, llvm::Constant::getNullValue(type));
+    return from_memory(annotate(llvm::cast<llvm::CallInst>(value), id), dtype);
+  }
+  const auto from = [&](int64_t lane, int64_t offset) {
+    Linear at = uniform;
+    at.constant += place.lane * lane + offset;
+    return address(id, at);
+  };
+  if (place.lane == -1 || place.lane == 2) {
+    // Vectors that overlap in one element and reach from the first to the last.
+    const auto vector = [&](Value* at) {
+      return annotate(b_.CreateAlignedLoad(type, at, align), id);
+    };
+    llvm::SmallVector<int, 16> order;
+    for (int i = 0; i < lanes_; ++i) {
+      order.push_back(place.lane == -1 ? lanes_ - 1 - i : 2 * i < lanes_ ? 2 * i : 2 * i + 1);
+    }
+    if (place.lane == -1) {
+      return from_memory(b_.CreateShuffleVector(vector(from(lanes_ - 1, 0)), order), dtype);
+    }
+    return from_memory(
+        b_.CreateShuffleVector(vector(from(0, 0)), vector(from(0, lanes_ - 1)), order), dtype);
+  }
+  Value* result = llvm::PoisonValue::get(type);
+  for (int i = 0; i < lanes_; ++i) {
+    Value* element = annotate(b_.CreateAlignedLoad(scalar, from(i, 0), align), id);
+    result = b_.CreateInsertElement(result, element, static_cast<uint64_t>(i));
+  }
+  return from_memory(result, dtype);
+}
+
+void Emitter::store(const Store& n) {
+  const Linear place = flatten(n.buffer, n.indices);
+  const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
+  if (lanes_ > 1 && !varies_by_lane(place)) return fold_lanes(n, place);
+  if (in_register) return store_register(n, place);
+  store_place(n.buffer, place, expr(n.value));
+}
+
+void Emitter::store_register(const Store& n, const Linear& place) {
+  Value* value = expr(n.value);
+  Value*& slot = register_slot(n.buffer, place);
+  if (slot->getType()->isVectorTy()) value = widened(value);
+  slot = predicate_.lanes ? b_.CreateSelect(predicate_.lanes, value, slot) : value;
+}
+
+void Emitter::store_place(TensorId id, const Linear& place, Value* value) {
+  const DType dtype = program_[id].dtype;
+  const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
+  value = to_memory(value, dtype);
+  if (!varies_by_lane(place)) {
+    annotate(b_.CreateAlignedStore(value, address(id, place), align), id);
+    return;
+  }
+  value = widened(value);
+  Linear uniform = place;
+  uniform.lane = 0;
+  Value* active = mask();
+  if (place.lane == 1 && !varies_by_lane(uniform)) {
+    Value* to = address(id, uniform);
+    if (active) {
+      annotate(b_.CreateMaskedStore(value, to, align, active), id);
+    } else {
+      annotate(b_.CreateAlignedStore(value, to, align), id);
+    }
+  } else if (active || varies_by_lane(uniform)) {
+    annotate(b_.CreateMaskedScatter(value, scattered_pointers(id, place), align, active), id);
+  } else {
+    for (int i = 0; i < lanes_; ++i) {
+      Linear at = uniform;
+      at.constant += place.lane * i;
+      Value* element = b_.CreateExtractElement(value, static_cast<uint64_t>(i));
+      annotate(b_.CreateAlignedStore(element, address(id, at), align), id);
+    }
+  }
+}
+
+// x = combine(x, value) of a place that is the same for all lanes: the active ones are folded.
+void Emitter::fold_lanes(const Store& n, const Linear& place) {
+  const Binary* update = as<Binary>(n.value);
+  const auto is_place = [&](const Expr& e) {
+    const Load* load = as<Load>(e);
+    return load && load->tensor == n.buffer &&
+           std::equal(
+               load->indices.begin(), load->indices.end(), n.indices.begin(), structural_equal);
+  };
+  CHECK(update && (is_place(update->a) || is_place(update->b)))
+      << "a store to one place of " << program_[n.buffer].name << " by all lanes is no reduction";
+  const Expr& part = is_place(update->a) ? update->b : update->a;
+  Value* lanes = widened(expr(part));
+  if (Value* active = mask()) {
+    const Combiner combiner = update->op == BinaryOp::kAdd   ? Combiner::kSum
+                              : update->op == BinaryOp::kMul ? Combiner::kProd
+                              : update->op == BinaryOp::kMax ? Combiner::kMax
+                                                             : Combiner::kMin;
+    lanes = b_.CreateSelect(active, lanes, widened(expr(combiner_identity(combiner, part->dtype))));
+  }
+  const Predicate outer = std::exchange(predicate_, {});
+  const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
+  Value* old = in_register ? register_slot(n.buffer, place) : load_place(n.buffer, place, nullptr);
+  Value* sum = arithmetic(update->op, old, fold(update->op, lanes));
+  if (in_register) {
+    register_slot(n.buffer, place) = sum;
+  } else {
+    store_place(n.buffer, place, sum);
+  }
+  predicate_ = outer;
+}
+
+}  // namespace pruner

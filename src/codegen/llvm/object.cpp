@@ -1,0 +1,146 @@
+#include "codegen/llvm/object.h"
+
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <mutex>
+
+#include "codegen/backend.h"
+#include "codegen/llvm/emitter.h"
+#include "support/check.h"
+
+namespace pruner {
+namespace {
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+}
+
+// The module of one kernel, ready for code generation.
+struct Compilation {
+  llvm::LLVMContext context;
+  llvm::Module module{"kernel", context};
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+Result<std::unique_ptr<Compilation>> compile_module(const Program& program,
+                                                    const Target& target,
+                                                    const std::string& symbol) {
+  auto c = std::make_unique<Compilation>();
+  TRY_ASSIGN(c->machine, make_machine(target));
+  c->module.setDataLayout(c->machine->createDataLayout());
+  c->module.setTargetTriple(c->machine->getTargetTriple().str());
+  emit_kernel(program, c->module, symbol);
+#ifndef NDEBUG
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  CHECK(!llvm::verifyModule(c->module, &out)) << problem;
+#endif
+  optimize(c->module, *c->machine);
+  return c;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) {
+  initialize_llvm();
+  const std::string triple = llvm::sys::getProcessTriple();
+  std::string error;
+  const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!llvm_target) return Error("LLVM: ", error);
+  const std::unique_ptr<llvm::MCSubtargetInfo> known(
+      llvm_target->createMCSubtargetInfo(triple, "", ""));
+  if (!target.mcpu.empty() && !known->isCPUStringValid(target.mcpu)) {
+    return Error("LLVM knows no CPU \"", target.mcpu, "\" of ", triple);
+  }
+  std::string cpu = target.mcpu, features = target.features;
+  if (cpu.empty()) {
+    cpu = llvm::sys::getHostCPUName();
+    for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+      if (feature.second) features += (features.empty() ? "+" : ",+") + feature.first().str();
+    }
+  }
+  std::unique_ptr<llvm::TargetMachine> machine(
+      llvm_target->createTargetMachine(triple,
+                                       cpu,
+                                       features,
+                                       llvm::TargetOptions(),
+                                       llvm::Reloc::PIC_,
+                                       llvm::CodeModel::Small,
+                                       llvm::CodeGenOptLevel::Default));
+  if (!machine) return Error("LLVM makes no code for ", triple);
+  return machine;
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+}
+
+Result<std::string> emit(llvm::Module& module,
+                         llvm::TargetMachine& machine,
+                         llvm::CodeGenFileType form) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, form)) {
+    return Error("LLVM emits no object files for this target");
+  }
+  passes.run(module);
+  return std::string(bytes);
+}
+
+Result<std::string> llvm_object(const Program& program,
+                                const Target& target,
+                                const std::string& symbol) {
+  TRY_ASSIGN(const auto c, compile_module(program, target, symbol));
+  return emit(c->module, *c->machine, llvm::CodeGenFileType::ObjectFile);
+}
+
+Result<std::string> llvm_text(const Program& program, const Target& target, CodeText form) {
+  TRY_ASSIGN(const auto c, compile_module(program, target, "kernel"));
+  if (form == CodeText::kAssembly) {
+    return emit(c->module, *c->machine, llvm::CodeGenFileType::AssemblyFile);
+  }
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  c->module.print(out, nullptr);
+  return text;
+}
+
+}  // namespace pruner

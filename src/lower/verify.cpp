@@ -1,0 +1,307 @@
+// The rules of loop IR (program.h), checked one statement at a time.
+#include "lower/program.h"
+#include "tensor/affine.h"
+
+namespace pruner {
+namespace {
+
+bool is_power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program),
+        vars_(program.var_names.size(), VarKind::kUnbound),
+        live_(program.buffers.size(), false) {}
+
+  Result<Unit> run() {
+    TRY(buffers());
+    if (!program_.body) return Error("the program has no body");
+    return stmt(program_.body);
+  }
+
+ private:
+  // What is known of a variable in scope: the same for all lanes or not, a constant once unrolled.
+  enum class VarKind : uint8_t { kUnbound, kUniform, kUnrolled, kLane, kVarying };
+
+  Result<Unit> buffers() {
+    for (const TensorId id : program_.args) {
+      if (!known(id)) return Error("argument ", id.value, " is no buffer");
+      if (program_[id].scope != Scope::kArgument)
+        return Error(program_[id].name, " is no argument");
+      if (live(id)) return Error(program_[id].name, " is an argument twice");
+      live(id) = true;
+    }
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& b = program_.buffers[i];
+      if (b.scope == Scope::kArgument && !live_[i])
+        return Error(b.name, " is missing in the arguments");
+      if (b.num_elements() <= 0) return Error(b.name, " is empty");
+      if (b.scope == Scope::kWorkspace) {
+        live_[i] = true;
+        if (b.workspace_offset < 0 || b.workspace_offset % 64 != 0 ||
+            b.workspace_offset + b.bytes() > program_.workspace_bytes) {
+          return Error(b.name,
+                       " does not fit the workspace: offset ",
+                       b.workspace_offset,
+                       ", ",
+                       b.bytes(),
+                       " bytes of ",
+                       program_.workspace_bytes);
+        }
+      }
+      if (b.lanes != 1 && (b.scope != Scope::kRegister || !is_power_of_two(b.lanes) ||
+                           b.shape.empty() || b.shape.back() % b.lanes != 0)) {
+        return Error(b.name, " cannot be held by ", b.lanes, " lanes");
+      }
+    }
+    return Unit{};
+  }
+
+  Result<Unit> stmt(const Stmt& s) {
+    if (!s) return Error("an empty statement");
+    return match(
+        s->op,
+        [&](const For& n) { return loop(n); },
+        [&](const Let& n) -> Result<Unit> {
+          TRY(index(n.value, "a let"));
+          return bound(n.var, varies(n.value) ? VarKind::kVarying : VarKind::kUniform, n.body);
+        },
+        [&](const Store& n) { return store(n); },
+        [&](const If& n) -> Result<Unit> {
+          TRY(expr(n.condition));
+          if (n.condition->dtype != DType::kBool) return Error("a guard's condition is no bool");
+          return stmt(n.then);
+        },
+        [&](const Allocate& n) { return allocate(n); },
+        [&](const Block& n) -> Result<Unit> {
+          for (const Stmt& part : n.statements) TRY(stmt(part));
+          return Unit{};
+        });
+  }
+
+  Result<Unit> bound(VarId var, VarKind kind, const Stmt& body) {
+    if (!known(var)) return Error("variable ", var.value, " has no name");
+    if (kind_of(var) != VarKind::kUnbound) return Error("variable ", name(var), " is bound twice");
+    kind_of(var) = kind;
+    TRY(stmt(body));
+    kind_of(var) = VarKind::kUnbound;
+    return Unit{};
+  }
+
+  Result<Unit> loop(const For& n) {
+    TRY(index(n.extent, "an extent"));
+    const int64_t* extent = as_int(n.extent);
+    if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
+    const std::string& loop_name = name(n.var);
+    if (varies(n.extent)) return Error("the extent of ", loop_name, " differs between lanes");
+    if (!extent && (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kParallel)) {
+      return Error("loop ", loop_name, " needs a constant extent");
+    }
+    if (lanes_ > 0 && n.kind != LoopKind::kUnroll) {
+      return Error("loop ", loop_name, " is inside a vector loop and not unrolled");
+    }
+    if (n.kind == LoopKind::kUnroll) return bound(n.var, VarKind::kUnrolled, n.body);
+    if (n.kind == LoopKind::kVectorize) {
+      if (!is_power_of_two(n.lanes))
+        return Error("vector loop ", loop_name, " has ", n.lanes, " lanes");
+      if (extent && (*extent > n.lanes || *extent < 1)) {
+        return Error(
+            "vector loop ", loop_name, " has extent ", *extent, " and ", n.lanes, " lanes");
+      }
+      lanes_ = n.lanes;
+      TRY(bound(n.var, VarKind::kLane, n.body));
+      lanes_ = 0;
+      return Unit{};
+    }
+    if (n.kind == LoopKind::kParallel && loops_ > 0) {
+      return Error("parallel loop ", loop_name, " is not outermost");
+    }
+    ++loops_;
+    // What is in registers or on the stack belongs to one thread.
+    std::vector<bool> outside = live_;
+    if (n.kind == LoopKind::kParallel) {
+      for (size_t i = 0; i < live_.size(); ++i) live_[i] = live_[i] && shared(program_.buffers[i]);
+    }
+    TRY(bound(n.var, VarKind::kUniform, n.body));
+    live_ = std::move(outside);
+    --loops_;
+    return Unit{};
+  }
+
+  static bool shared(const Buffer& b) {
+    return b.scope == Scope::kArgument || b.scope == Scope::kWorkspace;
+  }
+
+  Result<Unit> allocate(const Allocate& n) {
+    if (!known(n.buffer)) return Error("allocation of buffer ", n.buffer.value);
+    if (shared(program_[n.buffer])) return Error(program_[n.buffer].name, " needs no allocation");
+    if (live(n.buffer)) return Error(program_[n.buffer].name, " is allocated twice");
+    live(n.buffer) = true;
+    TRY(stmt(n.body));
+    live(n.buffer) = false;
+    return Unit{};
+  }
+
+  Result<Unit> store(const Store& n) {
+    TRY(place(n.buffer, n.indices));
+    TRY(expr(n.value));
+    const Buffer& buffer = program_[n.buffer];
+    if (buffer.dtype != n.value->dtype) {
+      return Error("a ",
+                   dtype_name(n.value->dtype),
+                   " is stored to ",
+                   buffer.name,
+                   " of ",
+                   dtype_name(buffer.dtype));
+    }
+    if (buffer.scope == Scope::kArgument && !buffer.output)
+      return Error(buffer.name, " is no output");
+    bool varying = false;
+    for (const Expr& i : n.indices) varying |= varies(i);
+    if (lanes_ <= 1 || varying) return Unit{};
+    const Binary* update = as<Binary>(n.value);
+    const auto is_place = [&](const Expr& e) {
+      const Load* load = as<Load>(e);
+      return load && load->tensor == n.buffer &&
+             std::equal(
+                 load->indices.begin(), load->indices.end(), n.indices.begin(), structural_equal);
+    };
+    const bool reduces = update && (update->op == BinaryOp::kAdd || update->op == BinaryOp::kMul ||
+                                    update->op == BinaryOp::kMin || update->op == BinaryOp::kMax);
+    if (!reduces || (!is_place(update->a) && !is_place(update->b))) {
+      return Error("a store to one place of ", buffer.name, " by all lanes is no reduction");
+    }
+    return Unit{};
+  }
+
+  Result<Unit> place(TensorId id, const std::vector<Expr>& indices) {
+    if (!known(id)) return Error("access to buffer ", id.value);
+    const Buffer& buffer = program_[id];
+    if (!live(id)) return Error(buffer.name, " is not allocated here");
+    if (indices.size() != buffer.shape.size()) {
+      return Error(
+          buffer.name, " has ", buffer.shape.size(), " dims and is accessed by ", indices.size());
+    }
+    for (const Expr& i : indices) TRY(index(i, buffer.name));
+    return buffer.scope == Scope::kRegister ? register_place(buffer, indices) : Unit{};
+  }
+
+  // Constants once unrolled loops are; the lane counts from a multiple of the width.
+  Result<Unit> register_place(const Buffer& buffer, const std::vector<Expr>& indices) {
+    for (const Expr& i : indices) {
+      const bool last = &i == &indices.back();
+      bool constant = true, starts_vector = true;
+      int64_t lane = 0;
+      const std::optional<Affine> form = to_affine(i);
+      if (form) {
+        starts_vector = form->constant % buffer.lanes == 0;
+        for (const auto& [var, coefficient] : form->terms) {
+          if (kind_of(var) == VarKind::kLane) {
+            lane = coefficient;
+          } else {
+            constant &= kind_of(var) == VarKind::kUnrolled;
+            starts_vector &= coefficient % buffer.lanes == 0;
+          }
+        }
+      } else {
+        visit(i, [&](const Expr& part) {
+          const Var* var = as<Var>(part);
+          constant &= !as<Load>(part) && (!var || kind_of(var->id) == VarKind::kUnrolled);
+        });
+        starts_vector = buffer.lanes == 1;
+      }
+      if (!constant)
+        return Error("register buffer ", buffer.name, " is accessed by what is no constant");
+      if (lane != (last && buffer.lanes > 1 ? 1 : 0)) {
+        return Error("register buffer ", buffer.name, " is accessed by ", lane, " * lane");
+      }
+      if (last && buffer.lanes > 1 && (!starts_vector || lanes_ != buffer.lanes)) {
+        return Error(
+            "register buffer ", buffer.name, " is not accessed by its vectors of ", buffer.lanes);
+      }
+    }
+    return Unit{};
+  }
+
+  Result<Unit> index(const Expr& e, std::string_view what) {
+    TRY(expr(e));
+    if (e->dtype != DType::kInt64)
+      return Error("an index of ", what, " is of ", dtype_name(e->dtype));
+    return Unit{};
+  }
+
+  bool varies(const Expr& e) {
+    bool result = false;
+    visit(e, [&](const Expr& part) {
+      if (const Var* var = as<Var>(part)) {
+        result |= kind_of(var->id) == VarKind::kLane || kind_of(var->id) == VarKind::kVarying;
+      }
+    });
+    return result;
+  }
+
+  Result<Unit> expr(const Expr& e) {
+    if (!e) return Error("an empty expression");
+    return match(
+        e->op,
+        [](const IntImm&) -> Result<Unit> { return Unit{}; },
+        [](const FloatImm&) -> Result<Unit> { return Unit{}; },
+        [&](const Var& n) -> Result<Unit> {
+          if (!known(n.id) || kind_of(n.id) == VarKind::kUnbound) {
+            return Error("variable ", n.name, " is used out of its scope");
+          }
+          return Unit{};
+        },
+        [&](const Binary& n) -> Result<Unit> {
+          TRY(expr(n.a));
+          TRY(expr(n.b));
+          if (n.a->dtype != n.b->dtype) {
+            return Error("operands of ", dtype_name(n.a->dtype), " and ", dtype_name(n.b->dtype));
+          }
+          return Unit{};
+        },
+        [&](const Select& n) -> Result<Unit> {
+          for (const Expr& part : {n.condition, n.a, n.b}) TRY(expr(part));
+          if (n.condition->dtype != DType::kBool) return Error("a select's condition is no bool");
+          if (n.a->dtype != n.b->dtype) return Error("a select between two dtypes");
+          return Unit{};
+        },
+        [&](const Cast& n) { return expr(n.value); },
+        [&](const Call& n) -> Result<Unit> {
+          for (const Expr& arg : n.args) TRY(expr(arg));
+          return Unit{};
+        },
+        [&](const Load& n) -> Result<Unit> {
+          TRY(place(n.tensor, n.indices));
+          if (program_[n.tensor].dtype != e->dtype) {
+            return Error(program_[n.tensor].name, " is loaded as ", dtype_name(e->dtype));
+          }
+          return Unit{};
+        });
+  }
+
+  bool known(TensorId id) const {
+    return id.valid() && static_cast<size_t>(id.value) < program_.buffers.size();
+  }
+  bool known(VarId var) const {
+    return var.valid() && static_cast<size_t>(var.value) < vars_.size();
+  }
+  VarKind& kind_of(VarId var) { return vars_[static_cast<size_t>(var.value)]; }
+  const std::string& name(VarId var) const {
+    return program_.var_names[static_cast<size_t>(var.value)];
+  }
+  std::vector<bool>::reference live(TensorId id) { return live_[static_cast<size_t>(id.value)]; }
+
+  const Program& program_;
+  std::vector<VarKind> vars_;
+  std::vector<bool> live_;  // buffers that may be accessed here
+  int lanes_ = 0;           // of the vector loop at hand; 0: none
+  int loops_ = 0;           // around the place at hand
+};
+
+}  // namespace
+
+Result<Unit> verify(const Program& program) { return Verifier(program).run(); }
+
+}  // namespace pruner
