@@ -1,0 +1,192 @@
+#include "tensor/interpreter.h"
+
+#include <array>
+#include <bit>
+#include <bitset>
+#include <memory>
+
+#include "support/check.h"
+#include "tensor/tape_run.h"
+
+namespace pruner {
+namespace {
+
+// Elements of one stage that have been computed, in pages made when first written.
+class StoredStage {
+ public:
+  explicit StoredStage(int64_t elements)
+      : pages_(static_cast<size_t>((elements + kPage - 1) / kPage)) {}
+
+  const Word* find(int64_t position) const {
+    const auto& page = pages_[static_cast<size_t>(position / kPage)];
+    const auto i = static_cast<size_t>(position % kPage);
+    return page && page->known[i] ? &page->words[i] : nullptr;
+  }
+  void store(int64_t position, Word word) {
+    auto& page = pages_[static_cast<size_t>(position / kPage)];
+    if (!page) page = std::make_unique<Page>();
+    const auto i = static_cast<size_t>(position % kPage);
+    page->known[i] = true;
+    page->words[i] = word;
+  }
+
+ private:
+  static constexpr int64_t kPage = 1024;
+  struct Page {
+    std::bitset<kPage> known;
+    std::array<Word, kPage> words;
+  };
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
+class Interpreter : public TapeMemory {
+ public:
+  Interpreter(const ComputeDag& dag, std::span<const Tensor> inputs)
+      : dag_(dag), tensors_(dag.stages.size(), nullptr), stored_(dag.stages.size(), false) {
+    const std::vector<StageId> placeholders = dag.inputs();
+    CHECK(placeholders.size() == inputs.size())
+        << inputs.size() << " inputs for " << placeholders.size() << " placeholders";
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Stage& stage = dag[placeholders[i]];
+      CHECK(inputs[i].shape() == stage.shape() && inputs[i].dtype() == stage.dtype)
+          << "input " << i << " does not fit " << stage.name;
+      tensors_[index(placeholders[i])] = &inputs[i];
+    }
+    runs_.resize(dag.stages.size());
+    for (const Stage& stage : dag.stages) {
+      values_.emplace_back(stage.is_placeholder() ? 0 : stage.num_elements());
+      stored_[values_.size() - 1] = keep(stage);
+    }
+  }
+
+  void evaluate(StageId stage, std::span<const int64_t> positions, Word* words) {
+    if (stored_[index(stage)]) return fetch(stage, positions, words);
+    compute(stage, positions, words);
+  }
+
+ private:
+  static size_t index(StageId stage) { return static_cast<size_t>(stage.value); }
+
+  // A reduction is computed once an element, and so is a table of constants (Winograd's matrices).
+  static bool keep(const Stage& stage) {
+    if (stage.is_placeholder() || stage.is_reduction()) return true;
+    bool reads = false;
+    visit(stage.body, [&](const Expr& e) { reads |= as<Load>(e) != nullptr; });
+    return !reads;
+  }
+
+  const Tensor* tensor(StageId stage) const override { return tensors_[index(stage)]; }
+
+  void fetch(StageId stage, std::span<const int64_t> positions, Word* words) override {
+    std::vector<int64_t> missing;
+    StoredStage& values = values_[index(stage)];
+    for (int64_t position : positions) {
+      const bool repeats = !missing.empty() && missing.back() == position;
+      if (!repeats && !values.find(position)) missing.push_back(position);
+    }
+    if (!missing.empty()) {
+      std::vector<Word> computed(missing.size());
+      compute(stage, missing, computed.data());
+      for (size_t i = 0; i < missing.size(); ++i) values.store(missing[i], computed[i]);
+    }
+    for (size_t i = 0; i < positions.size(); ++i) words[i] = *values.find(positions[i]);
+  }
+
+  // Splits the positions into runs along the last axis.
+  void compute(StageId id, std::span<const int64_t> positions, Word* words) {
+    const Stage& stage = dag_[id];
+    if (const Tensor* tensor = tensors_[index(id)]) {
+      for (size_t i = 0; i < positions.size(); ++i) {
+        words[i] = is_float(stage.dtype) ? std::bit_cast<Word>(tensor->get(positions[i]))
+                                         : std::bit_cast<Word>(tensor->get_int(positions[i]));
+      }
+      return;
+    }
+    const int64_t row = stage.axes.empty() ? 1 : stage.axes.back().extent;
+    size_t run = 0;
+    for (size_t i = 0; i < positions.size(); i += run) {
+      const auto follows = [&](size_t n) {
+        return n < kLanes && i + n < positions.size() &&
+               positions[i + n] == positions[i] + static_cast<int64_t>(n) &&
+               positions[i + n] % row != 0;
+      };
+      for (run = 1; follows(run);) ++run;
+      run_for(id, static_cast<int>(run)).run(positions[i], static_cast<int>(run), words + i);
+    }
+  }
+
+  // The cheapest tape of a stage for runs of `count`.
+  TapeRun& run_for(StageId id, int count) {
+    auto& runs = runs_[index(id)];
+    if (runs.empty()) compile(id, runs);
+    size_t best = 0;
+    for (size_t i = 1; i < runs.size(); ++i) {
+      if (runs[i]->cost(count) < runs[best]->cost(count)) best = i;
+    }
+    return *runs[best];
+  }
+
+  // Lanes along the last axis, or along any of the reduce axes.
+  void compile(StageId id, std::vector<std::unique_ptr<TapeRun>>& runs) {
+    const Stage& stage = dag_[id];
+    const auto add = [&](int lane_var) {
+      Tape tape = compile_tape(dag_, id, lane_var, stored_);
+      runs.push_back(std::make_unique<TapeRun>(dag_, id, std::move(tape), *this));
+    };
+    const int rank = static_cast<int>(stage.axes.size());
+    add(rank - 1);
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+      if (stage.reduce_axes[r].extent > 1) add(rank + static_cast<int>(r));
+    }
+  }
+
+  const ComputeDag& dag_;
+  std::vector<const Tensor*> tensors_;
+  std::vector<bool> stored_;
+  std::vector<StoredStage> values_;
+  std::vector<std::vector<std::unique_ptr<TapeRun>>> runs_;
+};
+
+}  // namespace
+
+std::vector<double> interpret_elements(const ComputeDag& dag,
+                                       std::span<const Tensor> inputs,
+                                       StageId stage,
+                                       std::span<const int64_t> elements) {
+  std::vector<Word> words(elements.size());
+  Interpreter(dag, inputs).evaluate(stage, elements, words.data());
+  std::vector<double> values;
+  for (Word word : words) {
+    values.push_back(is_float(dag[stage].dtype)
+                         ? std::bit_cast<double>(word)
+                         : static_cast<double>(std::bit_cast<int64_t>(word)));
+  }
+  return values;
+}
+
+std::vector<Tensor> interpret(const ComputeDag& dag, std::span<const Tensor> inputs) {
+  constexpr int64_t kPart = 1 << 14;  // positions at a time
+  Interpreter interpreter(dag, inputs);
+  std::vector<Tensor> outputs;
+  for (StageId id : dag.outputs()) {
+    const Stage& stage = dag[id];
+    Tensor out(stage.dtype, stage.shape());
+    std::vector<int64_t> positions;
+    std::vector<Word> words(kPart);
+    for (int64_t first = 0; first < stage.num_elements(); first += kPart) {
+      const int64_t end = std::min(first + kPart, stage.num_elements());
+      positions.clear();
+      for (int64_t i = first; i < end; ++i) positions.push_back(i);
+      interpreter.evaluate(id, positions, words.data());
+      for (int64_t i = first; i < end; ++i) {
+        const Word word = words[static_cast<size_t>(i - first)];
+        if (is_float(stage.dtype)) out.set(i, std::bit_cast<double>(word));
+        if (!is_float(stage.dtype)) out.set_int(i, std::bit_cast<int64_t>(word));
+      }
+    }
+    outputs.push_back(std::move(out));
+  }
+  return outputs;
+}
+
+}  // namespace pruner
