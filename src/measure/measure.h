@@ -9,25 +9,36 @@
 #include <vector>
 
 #include "space/candidate.h"
+#include "support/result.h"
 #include "tensor/task.h"
 
 namespace pruner {
 
 /// Ansor's error numbers (record files carry them).
 enum class MeasureError : int {
-  kNone = 0, kInstantiation = 1, kCompileHost = 2, kCompileDevice = 3, kRuntimeDevice = 4,
-  kWrongAnswer = 5, kBuildTimeout = 6, kRunTimeout = 7, kUnknown = 8,
+  kNone = 0,
+  kInstantiation = 1,
+  kCompileHost = 2,
+  kCompileDevice = 3,
+  kRuntimeDevice = 4,
+  kWrongAnswer = 5,
+  kBuildTimeout = 6,
+  kRunTimeout = 7,
+  kUnknown = 8,
 };
+
+/// The cost that stands for a failure, as in Ansor's records.
+inline constexpr double kFailedCost = 1e10;
 
 /// What became of one trial.
 struct MeasureResult {
-  std::vector<double> costs_s;    // seconds of each repeat; empty when it failed
+  std::vector<double> costs_s;  // seconds of each repeat; empty when it failed
   MeasureError error = MeasureError::kNone;
   std::string error_text;
   double build_s = 0;
-  double run_s = 0;               // wall time in the runner
-  int64_t timestamp = 0;          // Unix seconds
-  bool cut_off = false;           // stopped after its first timing: much slower than the best
+  double run_s = 0;       // wall time in the runner
+  int64_t timestamp = 0;  // Unix seconds
+  bool cut_off = false;   // stopped after its first timing: much slower than the best
 
   bool ok() const { return error == MeasureError::kNone; }
   /// The time that stands for the trial: the median of the repeats; 1e10 when it failed.
@@ -38,12 +49,14 @@ struct MeasureOptions {
   int build_jobs = 2;
   double build_timeout_s = 15;
   double run_timeout_s = 10;
-  double min_repeat_s = 0.002;    // a repeat calls the kernel until this long has passed
+  double min_repeat_s = 0.002;  // a repeat calls the kernel until this long has passed
   int max_repeats = 20;
-  bool cold_weights = true;       // constants leave the inner caches before each call, as in a network
-  double cut_off_ratio = 2;       // slower than this x best: one timing is enough
+  double time_budget_s = 0.15;  // no further repeat of a candidate is begun after this long
+  bool cold_weights = true;     // constants leave the caches before each call, as in a network
+  double cut_off_ratio = 2;     // slower than this x best: one timing is enough
   int check_elements = 1000;
   uint64_t seed = 0;
+  std::function<bool()> stop;  // asked between candidates; true: measure() returns what it has
 };
 
 /// Seconds spent since the measurer was made.
@@ -55,19 +68,22 @@ struct MeasureTimes {
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  /// Measures a batch; results in the same order. `best_s`: the task's best so far (1e10: none), for
-  /// cut-off and for repeating near the best. `check_all` false: only the first candidate of a
-  /// task and those that beat the best are compared with the interpreter.
-  virtual std::vector<MeasureResult> measure(const Task& task, std::span<const Candidate> batch, double best_s) = 0;
+  /// Measures a batch; results in the same order (of the first few, if asked to stop). `best_s`:
+  /// the task's best so far (1e10: none), for cut-off and for repeating near the best. Every
+  /// candidate's outputs are compared with the interpreter's.
+  virtual std::vector<MeasureResult> measure(const Task& task,
+                                             std::span<const Candidate> batch,
+                                             double best_s) = 0;
   virtual MeasureTimes times() const = 0;
 };
 
 /// The measurer of this machine; starts its workers (this program's own executable, `program`, with
 /// the hidden worker commands).
-Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options, const std::string& program);
+Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,
+                                                      const std::string& program);
 
-/// Entry points of the hidden commands `pruner worker build` and `pruner worker run`; they speak over
-/// standard input and output and return the exit code.
+/// Entry points of the hidden commands `pruner worker build` and `pruner worker run`; they speak
+/// over standard input and output and return the exit code.
 int run_build_worker();
 int run_runner();
 

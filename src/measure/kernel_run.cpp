@@ -1,0 +1,188 @@
+#include "measure/kernel_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "measure/cache_state.h"
+#include "measure/fma_probe.h"
+#include "measure/kernel_arguments.h"
+#include "measure/timing.h"
+#include "runtime/thread_pool.h"
+
+namespace pruner {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kAttempts = 3;     // at a quiet moment
+constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
+constexpr double kProbeS = 0.0005;
+constexpr double kNear = 1.05;     // of the best: worth all repeats
+constexpr double kBatchS = 50e-6;  // shorter calls are timed together when they can be
+
+void fail(RunReport& report, MeasureError error, const std::string& text) {
+  report.error = error;
+  fmt::format_to_n(report.error_text, sizeof report.error_text - 1, "{}", text);
+}
+
+// A crash leaves the address that it was at; the parent names the signal. The handler takes no
+// argument, so what it needs lies here, in a child that runs one kernel.
+struct {
+  RunReport* report = nullptr;
+  const KernelArguments* arguments = nullptr;
+} crash_site;
+
+void note_fault(int, siginfo_t* signal, void*) {
+  const auto& arguments = crash_site.arguments->arguments;
+  const auto note = [&](const GuardedBuffer& buffer, int i) {
+    if (!buffer.holds(signal->si_addr)) return;
+    crash_site.report->fault_argument = i;
+    crash_site.report->fault_offset = static_cast<std::byte*>(signal->si_addr) - buffer.data();
+  };
+  int i = 0;
+  for (const GuardedBuffer* buffer : arguments) note(*buffer, i++);
+  note(crash_site.arguments->workspace(), i);
+  // Returning runs the instruction again, which now kills the process: the handler is gone.
+}
+
+void watch_for_faults(RunReport& report, const KernelArguments& arguments) {
+  crash_site.report = &report;
+  crash_site.arguments = &arguments;
+  struct sigaction action = {};
+  action.sa_sigaction = note_fault;
+  action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+// The first thing that is wrong with what the kernel left in memory.
+std::optional<std::string> find_wrong(const Workload& workload,
+                                      const Artifact& artifact,
+                                      const KernelArguments& arguments) {
+  const size_t inputs = workload.inputs.size();
+  for (size_t i = 0; i < workload.outputs.size(); ++i) {
+    const GuardedBuffer& buffer = *arguments.arguments[inputs + i];
+    const std::string name = argument_name(artifact, static_cast<int>(inputs + i));
+    if (!buffer.intact()) return "wrote past the end of " + name;
+    if (const auto wrong = find_wrong_element(workload.outputs[i], buffer.data())) {
+      return name + " " + *wrong;
+    }
+  }
+  if (!arguments.workspace().intact()) return "wrote past the end of the workspace";
+  return std::nullopt;
+}
+
+// A loaded kernel with its arguments, called and timed.
+class KernelCall {
+ public:
+  KernelCall(PrunerKernel kernel,
+             const KernelArguments& arguments,
+             CacheState& cache,
+             PrunerPool& pool)
+      : kernel_(kernel), arguments_(arguments), cache_(cache), pool_(pool) {}
+
+  void run() { kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_); }
+
+  // With weights to evict before it, each call is timed alone; otherwise they follow each other.
+  double average_s(int64_t calls) {
+    const int64_t together = cache_.changes() || last_s_ > kBatchS ? 1 : calls;
+    double sum_s = 0;
+    for (int64_t i = 0; i < calls; i += together) sum_s += time_s(together);
+    last_s_ = sum_s / static_cast<double>(calls);
+    return last_s_;
+  }
+
+ private:
+  double time_s(int64_t calls) {
+    cache_.restore(pool_);
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < calls; ++i) run();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  PrunerKernel kernel_;
+  const KernelArguments& arguments_;
+  CacheState& cache_;
+  PrunerPool& pool_;
+  double last_s_ = 0;
+};
+
+// Times at a moment when the machine gives what it can, as far as one comes in a few attempts;
+// keeps the fastest attempt.
+Timing time_when_quiet(KernelCall& call, const TimingRules& rules, PrunerPool& pool, double& peak) {
+  const auto probe = [&] {
+    const double gflops = fma_gflops(pool, kProbeS);
+    peak = std::max(peak, gflops);
+    return gflops;
+  };
+  if (peak == 0) {
+    for (int i = 0; i < 10; ++i) probe();
+  }
+  Timing best;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
+    const double before = probe();
+    Timing timing = time_repeats([&](int64_t calls) { return call.average_s(calls); }, rules);
+    const bool quiet = std::min(before, probe()) >= kQuiet * peak;
+    if (attempt == 0 || typical(timing.costs_s) < typical(best.costs_s)) best = std::move(timing);
+    // What is far off the best needs no better moment.
+    if (quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+void run_kernel(const Workload& workload,
+                const Artifact& artifact,
+                const KernelLoader& loader,
+                const MeasureOptions& options,
+                double best_s,
+                double peak_gflops,
+                RunReport& report) {
+  const auto kernel = loader(artifact);
+  if (!kernel.ok()) return fail(report, MeasureError::kCompileDevice, kernel.error().message());
+  const auto arguments = make_arguments(workload, artifact);
+  if (!arguments.ok()) {
+    return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
+  }
+  watch_for_faults(report, *arguments);
+  const int threads = workload.task.target.threads;
+  const ThreadPool pool = make_thread_pool(threads, true);
+  if (pool == nullptr) {
+    return fail(report, MeasureError::kRuntimeDevice, fmt::format("no {} threads", threads));
+  }
+
+  report.stage = RunStage::kFirstRun;
+  CacheState cache(workload, *arguments, options.cold_weights);
+  KernelCall call((*kernel)->entry(), *arguments, cache, *pool);
+  call.run();
+  if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
+    return fail(report, MeasureError::kWrongAnswer, *wrong);
+  }
+
+  report.stage = RunStage::kTiming;
+  TimingRules rules;
+  rules.min_repeat_s = options.min_repeat_s;
+  rules.max_repeats = std::min(options.max_repeats, RunReport::kMaxRepeats);
+  rules.budget_s = options.time_budget_s;
+  rules.cut_off_s = options.cut_off_ratio * best_s;
+  rules.near_s = kNear * best_s;
+  const Timing timing = time_when_quiet(call, rules, *pool, peak_gflops);
+  if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
+    return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");
+  }
+  std::copy(timing.costs_s.begin(), timing.costs_s.end(), report.costs_s);
+  report.repeats = static_cast<int>(timing.costs_s.size());
+  report.cut_off = timing.cut_off;
+  report.peak_gflops = peak_gflops;
+  report.stage = RunStage::kDone;
+}
+
+}  // namespace pruner

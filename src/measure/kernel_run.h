@@ -1,0 +1,45 @@
+// The inside of the child process that runs one candidate: load, run once, check, time. All that
+// it finds out goes into a page shared with the runner, which reads it even if the child dies.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "codegen/codegen.h"
+#include "codegen/loader.h"
+#include "measure/workload.h"
+
+namespace pruner {
+
+/// Makes an artifact callable; load_kernel() but in tests.
+using KernelLoader = std::function<Result<std::unique_ptr<LoadedKernel>>(const Artifact& artifact)>;
+
+/// How far the child got.
+enum class RunStage : int { kLoad, kFirstRun, kTiming, kDone };
+
+/// What the child leaves behind. Plain memory: it outlives a crash at any moment.
+struct RunReport {
+  static constexpr int kMaxRepeats = 256;
+  RunStage stage = RunStage::kLoad;
+  MeasureError error = MeasureError::kNone;
+  char error_text[512] = "";
+  int repeats = 0;
+  double costs_s[kMaxRepeats] = {};
+  bool cut_off = false;
+  double peak_gflops = 0;   // the best probe
+  int fault_argument = -1;  // argument that a crash's address belongs to; the workspace is the last
+  int64_t fault_offset = 0;  // bytes from its beginning
+};
+
+/// Runs `artifact` and fills `report`. `best_s` as in Measurer::measure; `peak_gflops` is the best
+/// probe before this (0: none yet).
+void run_kernel(const Workload& workload,
+                const Artifact& artifact,
+                const KernelLoader& loader,
+                const MeasureOptions& options,
+                double best_s,
+                double peak_gflops,
+                RunReport& report);
+
+}  // namespace pruner

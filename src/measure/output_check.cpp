@@ -1,0 +1,104 @@
+#include "measure/output_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tensor/interpreter.h"
+
+namespace pruner {
+
+namespace {
+
+std::string print_position(int64_t element, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    position[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return fmt::format("[{}]", fmt::join(position, ", "));
+}
+
+// Position of the first element that still has the bytes it was filled with, or -1.
+int64_t first_unwritten(const ExpectedOutput& expected, const void* output) {
+  const auto* bytes = static_cast<const unsigned char*>(output);
+  const int64_t width = dtype_bytes(expected.dtype);
+  const int64_t count = expected.num_elements();
+  const auto find = [&]<typename Word>(Word unwritten) {
+    const auto* words = reinterpret_cast<const Word*>(bytes);
+    const auto* found = std::find(words, words + count, unwritten);
+    return found == words + count ? -1 : found - words;
+  };
+  return width == 4 ? find(uint32_t{0xffffffff}) : find(uint16_t{0xffff});
+}
+
+// The elements' values as a tensor of the output's dtype, which knows how to read them.
+Tensor gather(const ExpectedOutput& expected, const void* output) {
+  Tensor values(expected.dtype, {static_cast<int64_t>(expected.elements.size())});
+  const int64_t width = dtype_bytes(expected.dtype);
+  auto* to = static_cast<std::byte*>(values.data());
+  for (const int64_t element : expected.elements) {
+    std::memcpy(to, static_cast<const std::byte*>(output) + element * width, width);
+    to += width;
+  }
+  return values;
+}
+
+}  // namespace
+
+int64_t ExpectedOutput::num_elements() const {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
+                                           std::span<const Tensor> inputs,
+                                           int64_t count,
+                                           Rng& rng) {
+  std::vector<ExpectedOutput> outputs;
+  for (const StageId stage : dag.outputs()) {
+    ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0};
+    output.elements = sample_elements(output.shape, count, rng);
+    output.values = interpret_elements(dag, inputs, stage, output.elements);
+    for (const double value : output.values) {
+      output.largest = std::max(output.largest, std::abs(value));
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+double tolerance(const ExpectedOutput& output, double expected) {
+  if (!is_float(output.dtype)) return 0;
+  const bool half = output.dtype == DType::kFloat16;
+  return std::max((half ? 2e-2 : 1e-4) * std::abs(expected), (half ? 5e-3 : 2e-5) * output.largest);
+}
+
+std::optional<std::string> find_wrong_element(const ExpectedOutput& expected, const void* output) {
+  if (is_float(expected.dtype)) {
+    const int64_t element = first_unwritten(expected, output);
+    if (element >= 0) return print_position(element, expected.shape) + " was not written";
+  }
+  const Tensor got = gather(expected, output);
+  for (size_t i = 0; i < expected.elements.size(); ++i) {
+    const double value = got.get(static_cast<int64_t>(i));
+    const double wanted = expected.values[i];
+    // Both are false for any NaN; the first is for infinities.
+    if (value == wanted || std::abs(value - wanted) <= tolerance(expected, wanted)) continue;
+    return fmt::format("{} is {}, expected {}",
+                       print_position(expected.elements[i], expected.shape),
+                       value,
+                       wanted);
+  }
+  return std::nullopt;
+}
+
+std::string print_type(DType dtype, std::span<const int64_t> shape) {
+  return fmt::format("{} {}", dtype_name(dtype), fmt::join(shape, "x"));
+}
+
+}  // namespace pruner

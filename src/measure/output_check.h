@@ -1,0 +1,49 @@
+// Whether a kernel computed the right numbers: a sample of each output's elements, with every
+// corner, against the reference interpreter's values. The one place of the tolerances.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/rng.h"
+#include "tensor/compute_dag.h"
+#include "tensor/tensor.h"
+
+namespace pruner {
+
+/// Outputs are filled with this before a kernel runs; it makes a NaN in every float format.
+inline constexpr std::byte kUnwritten{0xff};
+
+/// Expected values of one output at some elements.
+struct ExpectedOutput {
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> elements;  // row-major positions
+  std::vector<double> values;
+  double largest = 0;  // of the absolute values
+
+  int64_t num_elements() const;
+  int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
+};
+
+/// What each output of `dag` has to be at `count` elements or more.
+std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
+                                           std::span<const Tensor> inputs,
+                                           int64_t count,
+                                           Rng& rng);
+
+/// By how much a value may differ. Float32: 1e-4 of the value or 2e-5 of the output's largest,
+/// whichever is more: sums of n products in another order, and Winograd's transforms, stay well
+/// within, and a forgotten term does not. Float16: 2e-2 and 5e-3. Integers: nothing.
+double tolerance(const ExpectedOutput& output, double expected);
+
+/// Nothing if the output in memory is right; otherwise the first element that is not, in words.
+std::optional<std::string> find_wrong_element(const ExpectedOutput& expected, const void* output);
+
+/// "float32 1x56x56x64".
+std::string print_type(DType dtype, std::span<const int64_t> shape);
+
+}  // namespace pruner

@@ -1,0 +1,196 @@
+#include "measure/runner.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <new>
+
+#include "measure/frame.h"
+#include "measure/kernel_arguments.h"
+#include "measure/process_limits.h"
+#include "measure/wire.h"
+#include "measure/worker_loop.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr int64_t kMemoryBytes = int64_t{4}
+                                 << 30;  // of a child, for what is not known to need more
+
+// A probe seen long ago should not call every later moment noisy.
+constexpr double kForget = 0.998;
+
+// A T in memory that a child process shares.
+template <typename T>
+class Shared {
+ public:
+  Shared()
+      : memory_(
+            mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    CHECK(memory_ != MAP_FAILED) << "no shared memory";
+    new (memory_) T;
+  }
+  Shared(const Shared&) = delete;
+  ~Shared() { munmap(memory_, sizeof(T)); }
+  T& operator*() const { return *static_cast<T*>(memory_); }
+  T* operator->() const { return static_cast<T*>(memory_); }
+
+ private:
+  void* memory_;
+};
+
+struct End {
+  bool timed_out;
+  int wait_status;
+};
+
+// Waits for a child, for at most `seconds`; then kills it.
+End wait_for_child(pid_t child, double seconds) {
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  const Deadline deadline = after(seconds);
+  pollfd entry{handle, POLLIN, 0};
+  int ready = -1;
+  do {
+    ready = poll(&entry, 1, milliseconds_until(deadline));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) kill(child, SIGKILL);
+  End end{ready == 0, 0};
+  while (waitpid(child, &end.wait_status, 0) < 0 && errno == EINTR) {
+  }
+  close(handle);
+  return end;
+}
+
+std::string_view stage_words(RunStage stage) {
+  switch (stage) {
+    case RunStage::kLoad: return "while it was loaded";
+    case RunStage::kFirstRun: return "in its first run";
+    case RunStage::kTiming: return "while it was timed";
+    case RunStage::kDone: return "after it was timed";
+  }
+  return "";
+}
+
+// "128 bytes past the end of output 0 (float32 8x8)"
+std::string describe_fault(const RunReport& report, const Artifact& artifact) {
+  const std::string name = argument_name(artifact, report.fault_argument);
+  const int64_t bytes = argument_bytes(artifact, report.fault_argument);
+  if (report.fault_offset < 0) {
+    return fmt::format("{} bytes before {}", -report.fault_offset, name);
+  }
+  if (report.fault_offset >= bytes) {
+    return fmt::format("{} bytes past the end of {}", report.fault_offset - bytes, name);
+  }
+  return "writing to " + name;
+}
+
+MeasureResult failed(MeasureError error, std::string text) {
+  MeasureResult result;
+  result.error = error;
+  result.error_text = std::move(text);
+  return result;
+}
+
+MeasureResult judge(const RunReport& report,
+                    const End& end,
+                    const Artifact& artifact,
+                    double timeout_s) {
+  const std::string_view when = stage_words(report.stage);
+  if (end.timed_out) {
+    return failed(MeasureError::kRunTimeout,
+                  fmt::format("still running after {} s, {}", timeout_s, when));
+  }
+  if (report.error != MeasureError::kNone) return failed(report.error, report.error_text);
+  if (report.stage != RunStage::kDone) {
+    std::string text = fmt::format("{} {}", describe_end(end.wait_status), when);
+    if (report.fault_argument >= 0) text += ", " + describe_fault(report, artifact);
+    return failed(MeasureError::kRuntimeDevice, text);
+  }
+  MeasureResult result;
+  result.costs_s.assign(report.costs_s, report.costs_s + report.repeats);
+  result.cut_off = report.cut_off;
+  return result;
+}
+
+}  // namespace
+
+Runner::Runner(KernelLoader loader) : loader_(std::move(loader)) {}
+
+Result<Unit> Runner::set_task(Task task) {
+  workload_.reset();
+  TRY_ASSIGN(workload_, make_workload(std::move(task), options_));
+  return Unit{};
+}
+
+MeasureResult Runner::run(const Artifact& artifact, double best_s) {
+  CHECK(workload_.has_value()) << "no task to run a kernel of";
+  const auto start = std::chrono::steady_clock::now();
+  int64_t memory_bytes = kMemoryBytes;
+  for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+    memory_bytes += 4 * argument_bytes(artifact, static_cast<int>(i));
+  }
+  const double cpu_s = (options_.run_timeout_s + 2) * workload_->task.target.threads;
+  const Shared<RunReport> report;
+  const pid_t child = fork();
+  if (child < 0) return failed(MeasureError::kUnknown, "no process for the candidate");
+  if (child == 0) {
+    die_with_parent();
+    limit_this_process(memory_bytes, cpu_s);
+    try {
+      run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
+    } catch (const std::bad_alloc&) {
+      _exit(ENOMEM);
+    }
+    _exit(0);
+  }
+  const End end = wait_for_child(child, options_.run_timeout_s);
+  if (report->peak_gflops > 0) {
+    peak_gflops_ = std::max(report->peak_gflops, peak_gflops_ * kForget);
+  }
+  MeasureResult result = judge(*report, end, artifact, options_.run_timeout_s);
+  result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.timestamp = std::time(nullptr);
+  return result;
+}
+
+static Result<MeasureResult> answer_run(Runner& runner, const Frame& request) {
+  const Json& header = request.header;
+  if (header.contains("options")) {
+    TRY_ASSIGN(MeasureOptions options, options_from_json(header["options"]));
+    runner.set_options(std::move(options));
+  }
+  if (header.contains("task")) {
+    TRY_ASSIGN(Task task, task_from_json(header["task"]));
+    TRY(runner.set_task(std::move(task)));
+  }
+  if (!runner.has_task()) return Error("an artifact came before its task");
+  TRY_ASSIGN(const Json artifact_json, json_get<Json>(header, "artifact"));
+  TRY_ASSIGN(const Artifact artifact, artifact_from_json(artifact_json, request.body));
+  TRY_ASSIGN(const double best_s, json_get<double>(header, "best_s"));
+  return runner.run(artifact, best_s);
+}
+
+int serve_runs(KernelLoader loader) {
+  Runner runner(std::move(loader));
+  return serve([&](const Frame& request) -> Frame {
+    Result<MeasureResult> result = answer_run(runner, request);
+    if (!result.ok()) result = failed(MeasureError::kUnknown, result.error().message());
+    return {{{"result", to_json(*result)}}, ""};
+  });
+}
+
+int run_runner() {
+  return serve_runs(
+      [](const Artifact& artifact) { return load_kernel(artifact.object, artifact.symbol); });
+}
+
+}  // namespace pruner

@@ -1,0 +1,34 @@
+// Runs candidates of one task, each in a child process of its own: whatever the code does, the next
+// candidate runs normally. The runner itself has one thread and never makes code.
+#pragma once
+
+#include <optional>
+
+#include "measure/kernel_run.h"
+
+namespace pruner {
+
+class Runner {
+ public:
+  /// `loader` is called in the child.
+  explicit Runner(KernelLoader loader);
+
+  void set_options(MeasureOptions options) { options_ = std::move(options); }
+  /// Prepares the inputs and expected outputs of what run() measures from now on.
+  Result<Unit> set_task(Task task);
+  bool has_task() const { return workload_.has_value(); }
+  /// Checks and times one candidate; `best_s` as in Measurer::measure.
+  MeasureResult run(const Artifact& artifact, double best_s);
+
+ private:
+  KernelLoader loader_;
+  MeasureOptions options_;
+  std::optional<Workload> workload_;
+  double peak_gflops_ = 0;  // best probe lately
+};
+
+/// Serves frames on standard input and output: {"task"?, "options"?, "artifact", "best_s"} with the
+/// object as body is answered by {"result"}.
+int serve_runs(KernelLoader loader);
+
+}  // namespace pruner

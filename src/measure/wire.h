@@ -1,0 +1,24 @@
+// What the measurer and its workers tell each other, as JSON. Both are the same program, so a
+// candidate goes by the number of its sketch; workers make the task's space themselves.
+#pragma once
+
+#include "measure/measure.h"
+#include "support/json.h"
+
+namespace pruner {
+
+Json to_json(const Task& task);
+/// The task, if its DAG still has the key that it was sent with.
+Result<Task> task_from_json(const Json& json);
+
+Json to_json(const Candidate& candidate);
+Result<Candidate> candidate_from_json(const Json& json);
+
+/// What the runner needs of the options.
+Json to_json(const MeasureOptions& options);
+Result<MeasureOptions> options_from_json(const Json& json);
+
+Json to_json(const MeasureResult& result);
+Result<MeasureResult> result_from_json(const Json& json);
+
+}  // namespace pruner

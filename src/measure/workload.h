@@ -1,0 +1,24 @@
+// What all candidates of a task are run on: its inputs, made once from the seed, and what the
+// outputs have to be.
+#pragma once
+
+#include <vector>
+
+#include "measure/measure.h"
+#include "measure/output_check.h"
+#include "runtime/guarded_buffer.h"
+
+namespace pruner {
+
+struct Workload {
+  Task task;
+  std::vector<Tensor> inputs;           // of dag.inputs(), for packing
+  std::vector<GuardedBuffer> buffers;   // the same, read-only, as unpacked arguments
+  std::vector<bool> constant;           // which of them are
+  std::vector<ExpectedOutput> outputs;  // of dag.outputs()
+};
+
+/// Draws the inputs and interprets a sample of the outputs.
+Result<Workload> make_workload(Task task, const MeasureOptions& options);
+
+}  // namespace pruner

@@ -1,0 +1,83 @@
+#include "runtime/guarded_buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace pruner {
+
+namespace {
+constexpr int64_t kPage = 4096;
+constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kAlignment = 64;
+constexpr std::byte kWatched{0x5c};
+
+constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+std::byte* round_up(std::byte* address, int64_t unit) {
+  const auto n = reinterpret_cast<intptr_t>(address);
+  return address + (round_up(n, unit) - n);
+}
+}  // namespace
+
+Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
+  const int64_t content = std::max(round_up(bytes, kPage), kPage);
+  const int64_t unit = content >= kHugePage ? kHugePage : kPage;
+  GuardedBuffer buffer;
+  // Room to begin the content at a multiple of `unit`, and a page before and after it.
+  buffer.mapped_bytes_ = unit + content + kPage;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* mapping = mmap(nullptr, buffer.mapped_bytes_, PROT_NONE, flags, -1, 0);
+  if (mapping == MAP_FAILED) return Error("no memory for a buffer of ", bytes, " bytes");
+  buffer.mapping_ = static_cast<std::byte*>(mapping);
+  std::byte* begin = round_up(buffer.mapping_ + kPage, unit);
+  if (mprotect(begin, content, PROT_READ | PROT_WRITE) != 0) {
+    return Error("no memory for a buffer of ", bytes, " bytes");
+  }
+  if (unit == kHugePage) madvise(begin, content, MADV_HUGEPAGE);
+  buffer.bytes_ = bytes;
+  buffer.data_ = begin + content - std::max(round_up(bytes, kAlignment), kAlignment);
+  std::fill(buffer.data_ + bytes, buffer.end(), kWatched);
+  return buffer;
+}
+
+GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
+
+GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
+}
+
+std::byte* GuardedBuffer::end() const {
+  return data_ + std::max(round_up(bytes_, kAlignment), kAlignment);
+}
+
+void GuardedBuffer::fill(std::byte value) { std::memset(data_, static_cast<int>(value), bytes_); }
+
+void GuardedBuffer::copy_from(const void* source) { std::memcpy(data_, source, bytes_); }
+
+void GuardedBuffer::make_read_only() {
+  // The page that data_ begins in holds nothing else.
+  std::byte* begin = data_ - reinterpret_cast<intptr_t>(data_) % kPage;
+  mprotect(begin, end() - begin, PROT_READ);
+}
+
+bool GuardedBuffer::intact() const {
+  return std::all_of(data_ + bytes_, end(), [](std::byte b) { return b == kWatched; });
+}
+
+bool GuardedBuffer::holds(const void* address) const {
+  const auto* byte = static_cast<const std::byte*>(address);
+  return mapping_ != nullptr && byte >= mapping_ && byte < mapping_ + mapped_bytes_;
+}
+
+}  // namespace pruner

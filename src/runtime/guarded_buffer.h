@@ -1,0 +1,47 @@
+// Memory between two pages that may not be touched, so that a kernel which reads or writes past
+// either end of an argument dies at once instead of damaging its neighbour. Big ones lie on huge
+// pages, as a deployed module's do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "support/result.h"
+
+namespace pruner {
+
+class GuardedBuffer {
+ public:
+  /// `bytes` of memory, 64-byte aligned, not yet backed by pages. The upper guard page begins less
+  /// than 64 bytes after the end; the bytes between are watched by intact().
+  static Result<GuardedBuffer> make(int64_t bytes);
+  GuardedBuffer(GuardedBuffer&& other) noexcept;
+  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
+  ~GuardedBuffer();
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  std::span<std::byte> span() const { return {data_, static_cast<size_t>(bytes_)}; }
+
+  /// Sets every byte; from now on all pages are there.
+  void fill(std::byte value);
+  void copy_from(const void* source);
+  /// Writing is an access violation from now on.
+  void make_read_only();
+  /// Whether the bytes between the end and the guard page are as they were.
+  bool intact() const;
+  /// Whether `address` lies in this buffer or its guard pages.
+  bool holds(const void* address) const;
+
+ private:
+  GuardedBuffer() = default;
+  std::byte* end() const;  // of the memory: where the upper guard page begins
+
+  std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page
+  int64_t mapped_bytes_ = 0;
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace pruner
