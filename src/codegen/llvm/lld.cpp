@@ -1,0 +1,30 @@
+// The door to lld. Its state is global: one link at a time, and none after one that crashed.
+#if PRUNER_LLD
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <mutex>
+
+#include "codegen/linker.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace pruner {
+
+Result<Unit> run_lld(const std::vector<std::string>& command) {
+  static std::mutex mutex;
+  static bool usable = true;
+  const std::lock_guard lock(mutex);
+  if (!usable) return Error("lld cannot be used again after it crashed");
+  std::vector<const char*> argv;
+  for (const std::string& arg : command) argv.push_back(arg.c_str());
+  std::string output;
+  llvm::raw_string_ostream out(output);
+  const lld::Result result = lld::lldMain(argv, out, out, {{lld::Gnu, &lld::elf::link}});
+  usable = result.canRunAgain;
+  if (result.retCode != 0) return Error(output);
+  return Unit{};
+}
+
+}  // namespace pruner
+#endif
