@@ -197,6 +197,7 @@ class Analyzer {
     const double t_l3 = l2 / target_.l3_bandwidth;
     // Serial work is divided by the speed-up later; the memory's bandwidth is not.
     const double t_dram = constants / target_.dram_bandwidth * threads;
+    if (getenv("DRAFT_DEBUG")) fprintf(stderr, "%s compute %g l2 %g l3 %g dram %g threads %g\n", dag_[stage.stage].name.c_str(), compute_s, t_l2, t_l3, t_dram, threads);
     const double longest = std::max({compute_s, t_l2, t_l3, t_dram});
     return longest + kUnhidden * (compute_s + t_l2 + t_l3 + t_dram - longest);
   }
@@ -208,9 +209,9 @@ class Analyzer {
     operands_.clear();
     constant_bytes_ = 0;
     const size_t n = loops_.size();
-    // Loops of the attach chain move this stage's axes too, where the axes correspond (anchors and
-    // row parts); regions of other attached stages are local and are charged where they are read.
-    const bool corresponds = s.axes.size() <= dag_[root_of(stage).stage].axes.size() && stage.scope == Scope::kRegister;
+    // An anchor's axes are its root's, so the loops it hangs in move its operands too; what another
+    // attached stage reads is taken as moving on with every visit.
+    const bool corresponds = stage.unroll_steps > 0 || !stage.at.valid();
     const size_t own = n - stage.loops.size();
     for (const Access& access : accesses) {
       const Stage& producer = dag_[access.producer];
@@ -222,11 +223,13 @@ class Analyzer {
       operand.bytes[n] = touched(access, producer, spans);
       for (size_t i = n; i-- > 0;) {
         const NestLoop& loop = *loops_[i].loop;
-        const bool own_axis = i >= own || corresponds || stage.scope == Scope::kLocal;
-        if (own_axis && static_cast<size_t>(loop.axis) < spans.size()) {
+        if (i >= own || corresponds) {
           spans[static_cast<size_t>(loop.axis)] += (loop.extent - 1) * loop.step;
+          operand.bytes[i] = touched(access, producer, spans);
+        } else {
+          const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+          operand.bytes[i] = std::min(whole, operand.bytes[i + 1] * static_cast<double>(loop.extent));
         }
-        operand.bytes[i] = touched(access, producer, spans);
         operand.moves[i] = operand.bytes[i] > operand.bytes[i + 1] * 1.001;
       }
       if (producer.constant) constant_bytes_ += static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));

@@ -274,7 +274,7 @@ class Lowering {
         if (access.producer != id) continue;
         for (size_t d = 0; d < rank; ++d) {
           const std::optional<Affine>& index = access.indices[d];
-          if (!index || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
+          if (access.whole[d] || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
           if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
           lowest[d] = index;
           start[d] = Expr(index->constant);

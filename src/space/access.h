@@ -13,9 +13,10 @@ namespace pruner {
 /// One load: producer[indices].
 struct Access {
   StageId producer;
-  /// One a dimension; nullopt: not affine, or it may leave the producer's domain (a guarded read),
-  /// so that the whole dimension must be there.
-  std::vector<std::optional<Affine>> indices;
+  std::vector<std::optional<Affine>> indices;  // one a dimension; nullopt: not affine
+  /// By dimension: no box can be derived (not affine, descending, or a guarded read that may leave
+  /// the producer's domain), so the whole dimension must be there.
+  std::vector<bool> whole;
 };
 
 /// The distinct loads of a stage's body.

@@ -164,7 +164,7 @@ class NestMaker {
         if (access.producer != id) continue;
         for (size_t d = 0; d < rank; ++d) {
           const std::optional<Affine>& index = access.indices[d];
-          if (!index) {
+          if (access.whole[d]) {
             whole[d] = true;
             continue;
           }

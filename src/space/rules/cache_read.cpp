@@ -10,17 +10,18 @@ namespace pruner {
 
 // The dimension of `access` that the vector axis moves through; -1 when it is the last one, or the
 // access does not have the plain form in which dimensions can be exchanged.
-static int strided_dim(const Stage& reader, const Access& access, int vector) {
+static int strided_dim(const Stage& operand, const Access& access, int vector) {
   const int last = static_cast<int>(access.indices.size()) - 1;
   int dim = -1;
+  int64_t stride = 1;  // of `dim`
   for (int d = 0; d <= last; ++d) {
     if (!access.indices[d]) return -1;
     if (access.indices[d]->coefficient(VarId{vector}) == 0) continue;
     if (dim >= 0) return -1;
     dim = d;
   }
-  (void)reader;
-  return dim == last ? -1 : dim;
+  for (int d = last; dim >= 0 && d > dim; --d) stride *= operand.axes[d].extent;
+  return stride == 1 ? -1 : dim;
 }
 
 static void apply(ComputeDag& dag, const Target&) {
@@ -32,7 +33,7 @@ static void apply(ComputeDag& dag, const Target&) {
       const Stage& reader = dag[StageId{s}];
       const auto& free = reader.layout_free;
       if (std::find(free.begin(), free.end(), access.producer) != free.end()) continue;
-      const int dim = strided_dim(reader, access, vector);
+      const int dim = strided_dim(dag[access.producer], access, vector);
       if (dim < 0) continue;
       // copy[..., last, dim] = operand[..., dim, last]: the strided dimension goes last.
       const int last = static_cast<int>(access.indices.size()) - 1;

@@ -1,0 +1,46 @@
+// Tasks of operators for tests: a fixed target, so that spaces do not depend on the machine.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tensor/operators.h"
+#include "tensor/task.h"
+
+namespace pruner {
+
+inline Target test_target(int64_t vector_bytes = 64) {
+  Target target;
+  target.mcpu = vector_bytes == 64 ? "x86-64-v4" : "x86-64-v3";
+  target.threads = 2;
+  target.vector_bytes = vector_bytes;
+  target.vector_registers = vector_bytes == 64 ? 32 : 16;
+  target.masked_vectors = vector_bytes == 64;
+  target.l2_bytes = 1 << 20;
+  target.l3_bytes = 32 << 20;
+  target.peak_flops = 100e9;
+  target.l1_bandwidth = 200e9;
+  target.l2_bandwidth = 100e9;
+  target.l3_bandwidth = 50e9;
+  target.dram_bandwidth = 20e9;
+  return target;
+}
+
+inline Task operator_task(const std::string& op, const Target& target = test_target()) {
+  Result<ComputeDag> dag = parse_operator(op);
+  EXPECT_TRUE(dag.ok()) << op;
+  return make_task(dag.ok() ? *dag : ComputeDag{}, target, op);
+}
+
+/// One of each kind of operator, with extents that are odd, prime or shorter than a vector.
+inline const char* const kSmallOperators[] = {
+    "matmul 7 13 11", "matmul 64 64 64", "matmul 33 49 100 +bias +relu", "dense 1 37 64 +bias", "dense 5 19 24",
+    "batch_matmul 3 9 20 17", "conv2d 1 16 7 7 8 3 3 padding=1 +bias +relu",
+    "conv2d 2 20 9 5 3 3 3 stride=2 padding=1 +bias", "conv2d 1 64 14 14 64 1 1 +bias +residual +relu",
+    "conv2d 1 53 6 6 37 3 3 padding=1", "conv2d 1 8 5 5 8 3 3 padding=1 groups=2",
+    "conv2d_transpose 1 8 6 6 4 4 4 stride=2 padding=1", "depthwise_conv2d 1 24 9 9 3 3 padding=1 +bias +relu",
+    "depthwise_conv2d 1 16 7 7 5 5 stride=2 padding=2", "max_pool2d 1 19 7 7 3 3 stride=2 padding=1",
+    "avg_pool2d 1 32 4 4 2 2 stride=2", "sum 5 37", "sum 3 512", "softmax 4 19", "softmax 6 64", "layernorm 5 48",
+    "layernorm 3 771", "add 6 35", "relu 1000",
+};
+
+}  // namespace pruner
