@@ -15,7 +15,7 @@ enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
 
 struct Target {
   Backend backend = Backend::kLlvm;
-  std::string device;    // name of the description: "host", "a100_40", ...
+  std::string device;    // "host", an mcpu, the model of a GPU, or the path of a device file
   std::string mcpu;      // LLVM's CPU name, e.g. "znver4", "haswell"
   std::string features;  // LLVM feature string of the host ("+avx512f,..."); empty: those of mcpu
   int threads = 1;
@@ -40,8 +40,14 @@ struct Target {
 /// as typical for the ISA (`device probe` measures them). `threads` 0: all cores.
 Target host_target(int threads);
 
-/// "llvm", "llvm -mcpu=haswell", "llvm --threads=2"; the error lists what is known.
+/// "llvm", "llvm -mcpu=haswell", "llvm --threads=2", "llvm --device=FILE.json"; "cuda" and "opencl"
+/// with any options (whether the build has them is the caller's question). TVM's other options are
+/// passed over. `threads`, if not 0, goes before the text's; the error lists what is known.
 Result<Target> parse_target(std::string_view text, int threads);
+/// A device file: {"name", "mcpu", "threads"} and any number of the target by its field's name; what
+/// it leaves out is that of the mcpu.
+Result<Target> target_from_json(const Json& json);
+Json target_to_json(const Target& target);
 /// Text that parse_target reads back, and that records carry.
 std::string print(const Target& target);
 /// What two machines must share for a measured time to mean the same: CPU model, ISA, threads.

@@ -1,0 +1,48 @@
+// CPUs by LLVM's name, with typical numbers of one core; a device file or `device probe` has better
+// ones.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace pruner {
+
+struct CpuRow {
+  std::string_view name;
+  int64_t vector_bytes;
+  int vector_registers;
+  double gflops;  // fp32, of one core at the clock it holds under vector load
+  int64_t l1_kib, l2_kib, l3_mib;
+};
+
+inline constexpr CpuRow kCpus[] = {
+    {"generic", 16, 16, 16, 32, 256, 4},           {"x86-64", 16, 16, 24, 32, 256, 8},
+    {"x86-64-v2", 16, 16, 24, 32, 256, 8},         {"x86-64-v3", 32, 16, 96, 32, 512, 16},
+    {"x86-64-v4", 64, 32, 112, 32, 1024, 32},      {"nehalem", 16, 16, 24, 32, 256, 8},
+    {"sandybridge", 32, 16, 48, 32, 256, 16},      {"ivybridge", 32, 16, 48, 32, 256, 16},
+    {"haswell", 32, 16, 96, 32, 256, 24},          {"core-avx2", 32, 16, 96, 32, 256, 24},
+    {"broadwell", 32, 16, 96, 32, 256, 24},        {"skylake", 32, 16, 112, 32, 256, 8},
+    {"skylake-avx512", 64, 32, 160, 32, 1024, 24}, {"cascadelake", 64, 32, 160, 32, 1024, 32},
+    {"cooperlake", 64, 32, 160, 32, 1024, 32},     {"icelake-client", 64, 32, 112, 48, 512, 8},
+    {"icelake-server", 64, 32, 186, 48, 1280, 48}, {"tigerlake", 64, 32, 128, 48, 1280, 12},
+    {"sapphirerapids", 64, 32, 192, 48, 2048, 96}, {"emeraldrapids", 64, 32, 192, 48, 2048, 256},
+    {"graniterapids", 64, 32, 205, 48, 2048, 256}, {"alderlake", 32, 16, 144, 48, 1280, 30},
+    {"raptorlake", 32, 16, 160, 48, 2048, 36},     {"znver1", 32, 16, 51, 32, 512, 8},
+    {"znver2", 32, 16, 106, 32, 512, 16},          {"znver3", 32, 16, 112, 32, 512, 32},
+    {"znver4", 64, 32, 112, 32, 1024, 32},         {"znver5", 64, 32, 240, 48, 1024, 32},
+    {"cortex-a53", 16, 32, 11, 32, 512, 1},        {"cortex-a72", 16, 32, 16, 32, 1024, 1},
+    {"cortex-a76", 16, 32, 38, 64, 512, 2},        {"cortex-a78", 16, 32, 42, 64, 512, 4},
+    {"neoverse-n1", 16, 32, 42, 64, 1024, 32},     {"neoverse-n2", 16, 32, 45, 64, 1024, 32},
+    {"neoverse-v1", 16, 32, 83, 64, 1024, 32},     {"neoverse-v2", 16, 32, 96, 64, 2048, 36},
+    {"apple-m1", 16, 32, 102, 128, 12288, 16},
+};
+
+constexpr const CpuRow* find_cpu(std::string_view name) {
+  for (const CpuRow& row : kCpus) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace pruner
