@@ -1,0 +1,198 @@
+#include "graph/onnx/tensor_proto.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace pruner {
+
+using onnx::TensorProto;
+
+static constexpr int64_t kMostElements = int64_t{1} << 36;
+
+std::optional<DType> dtype_from_onnx(int type) {
+  switch (type) {
+    case TensorProto::FLOAT:
+    case TensorProto::DOUBLE:
+    case TensorProto::BFLOAT16: return DType::kFloat32;
+    case TensorProto::FLOAT16: return DType::kFloat16;
+    case TensorProto::INT64:
+    case TensorProto::UINT32:
+    case TensorProto::UINT64: return DType::kInt64;
+    case TensorProto::INT32:
+    case TensorProto::UINT8:
+    case TensorProto::INT16:
+    case TensorProto::UINT16: return DType::kInt32;
+    case TensorProto::INT8: return DType::kInt8;
+    case TensorProto::BOOL: return DType::kBool;
+    default: return std::nullopt;
+  }
+}
+
+int dtype_to_onnx(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return TensorProto::FLOAT;
+    case DType::kFloat16: return TensorProto::FLOAT16;
+    case DType::kInt64: return TensorProto::INT64;
+    case DType::kInt32: return TensorProto::INT32;
+    case DType::kInt8: return TensorProto::INT8;
+    case DType::kBool: return TensorProto::BOOL;
+  }
+  return TensorProto::UNDEFINED;
+}
+
+bool is_native_onnx_type(int type) {
+  const std::optional<DType> dtype = dtype_from_onnx(type);
+  return dtype && dtype_to_onnx(*dtype) == type;
+}
+
+std::string onnx_type_name(int type) {
+  if (!onnx::TensorProto_DataType_IsValid(type)) return std::to_string(type);
+  return onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(type));
+}
+
+// Copies `n` elements of type From, which may lie unaligned, into the tensor.
+template <typename From>
+static void widen(const char* bytes, int64_t n, Tensor& tensor) {
+  for (int64_t i = 0; i < n; ++i) {
+    From value;
+    std::memcpy(&value, bytes + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
+    if constexpr (std::is_floating_point_v<From>) {
+      tensor.set(i, value);
+    } else {
+      tensor.set_int(i, static_cast<int64_t>(value));
+    }
+  }
+}
+
+static int64_t element_bytes(int type) {
+  switch (type) {
+    case TensorProto::DOUBLE:
+    case TensorProto::INT64:
+    case TensorProto::UINT64: return 8;
+    case TensorProto::FLOAT:
+    case TensorProto::INT32:
+    case TensorProto::UINT32: return 4;
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
+    case TensorProto::INT16:
+    case TensorProto::UINT16: return 2;
+    default: return 1;
+  }
+}
+
+static void copy_raw(int type, const char* bytes, int64_t n, Tensor& tensor) {
+  if (is_native_onnx_type(type)) {
+    std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
+    if (type == TensorProto::BOOL) {
+      for (int64_t i = 0; i < n; ++i) tensor.set_int(i, bytes[i] != 0 ? 1 : 0);
+    }
+    return;
+  }
+  switch (type) {
+    case TensorProto::DOUBLE: return widen<double>(bytes, n, tensor);
+    case TensorProto::UINT64: return widen<uint64_t>(bytes, n, tensor);
+    case TensorProto::UINT32: return widen<uint32_t>(bytes, n, tensor);
+    case TensorProto::UINT16: return widen<uint16_t>(bytes, n, tensor);
+    case TensorProto::INT16: return widen<int16_t>(bytes, n, tensor);
+    case TensorProto::UINT8: return widen<uint8_t>(bytes, n, tensor);
+    default: break;
+  }
+  for (int64_t i = 0; i < n; ++i) {  // bfloat16 is the upper half of a float
+    uint16_t half;
+    std::memcpy(&half, bytes + 2 * i, 2);
+    tensor.set(i, std::bit_cast<float>(uint32_t{half} << 16));
+  }
+}
+
+// The typed fields: which one holds a type is ONNX's rule. Sixteen-bit floats are stored as bits.
+static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tensor) {
+  const int type = proto.data_type();
+  const auto short_of = [&](int found) {
+    return Error("tensor \"", proto.name(), "\" has ", found, " elements, its shape ", n);
+  };
+  const auto all = [&](const auto& field, auto set) -> Result<Unit> {
+    if (field.size() != n) return short_of(field.size());
+    for (int64_t i = 0; i < n; ++i) set(i, field.Get(static_cast<int>(i)));
+    return Unit{};
+  };
+  const auto real = [&](int64_t i, auto v) { tensor.set(i, v); };
+  const auto integer = [&](int64_t i, auto v) { tensor.set_int(i, static_cast<int64_t>(v)); };
+  switch (type) {
+    case TensorProto::FLOAT: return all(proto.float_data(), real);
+    case TensorProto::DOUBLE: return all(proto.double_data(), real);
+    case TensorProto::INT64: return all(proto.int64_data(), integer);
+    case TensorProto::UINT32:
+    case TensorProto::UINT64: return all(proto.uint64_data(), integer);
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
+      return all(proto.int32_data(), [&](int64_t i, int32_t v) {
+        const auto bits = static_cast<uint16_t>(v);
+        if (type == TensorProto::FLOAT16) {
+          std::memcpy(static_cast<char*>(tensor.data()) + 2 * i, &bits, 2);
+        } else {
+          tensor.set(i, std::bit_cast<float>(uint32_t{bits} << 16));
+        }
+      });
+    case TensorProto::BOOL:
+      return all(proto.int32_data(), [&](int64_t i, int32_t v) { tensor.set_int(i, v != 0); });
+    default: return all(proto.int32_data(), integer);
+  }
+}
+
+Result<Tensor> tensor_from_proto(const TensorProto& proto) {
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    return Error("tensor \"",
+                 proto.name(),
+                 "\" lies in another file (external data), which is not "
+                 "supported: save the model as one file");
+  }
+  const std::optional<DType> dtype = dtype_from_onnx(proto.data_type());
+  if (!dtype || proto.has_segment()) {
+    return Error("tensor \"",
+                 proto.name(),
+                 "\" has the element type ",
+                 onnx_type_name(proto.data_type()),
+                 ", which is not supported");
+  }
+  std::vector<int64_t> shape;
+  int64_t n = 1;
+  for (const int64_t extent : proto.dims()) {
+    if (extent < 0 || (extent > 0 && n > kMostElements / extent)) {
+      return Error("tensor \"", proto.name(), "\" has the extent ", extent);
+    }
+    n *= extent;
+    shape.push_back(extent);
+  }
+  if (proto.has_raw_data()) {
+    const int64_t expected = n * element_bytes(proto.data_type());
+    const auto found = static_cast<int64_t>(proto.raw_data().size());
+    if (found != expected) {
+      return Error("tensor \"", proto.name(), "\" has ", found, " bytes, its shape ", expected);
+    }
+    Tensor tensor(*dtype, shape);
+    if (n > 0) copy_raw(proto.data_type(), proto.raw_data().data(), n, tensor);
+    return tensor;
+  }
+  // Memory only for what the file holds: a damaged shape must not ask for terabytes.
+  const int64_t stored = int64_t{proto.float_data_size()} + proto.double_data_size() +
+                         proto.int32_data_size() + proto.int64_data_size() +
+                         proto.uint64_data_size();
+  if (stored != n) {
+    return Error("tensor \"", proto.name(), "\" has ", stored, " elements, its shape ", n);
+  }
+  Tensor tensor(*dtype, shape);
+  TRY(copy_typed(proto, n, tensor));
+  return tensor;
+}
+
+TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor) {
+  TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(dtype_to_onnx(tensor.dtype()));
+  for (const int64_t extent : tensor.shape()) proto.add_dims(extent);
+  proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  return proto;
+}
+
+}  // namespace pruner

@@ -1,0 +1,23 @@
+// Tensors to and from ONNX's TensorProto. Only files of graph/onnx/ include ONNX's headers.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include "support/result.h"
+#include "tensor/tensor.h"
+
+namespace pruner {
+
+/// The element type that holds ONNX's `type`: itself, or the next wider of ours for constants
+/// (double becomes float32, uint8 int32); empty for strings and complex numbers.
+std::optional<DType> dtype_from_onnx(int type);
+/// Whether the two have the same bytes.
+bool is_native_onnx_type(int type);
+int dtype_to_onnx(DType dtype);
+/// ONNX's own name: "FLOAT", "UINT8".
+std::string onnx_type_name(int type);
+
+Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto);
+onnx::TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor);
+
+}  // namespace pruner
