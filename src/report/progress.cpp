@@ -32,7 +32,7 @@ RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t tr
                  .trial_limit = trial_limit,
                  .total_s = tuner.total_latency_s(),
                  .eta_s = tuner.eta_s()};
-  if (tuned.history.best_cost_s() < kFailedCost) line.best_s = tuned.history.best_cost_s();
+  if (tuned.history.best_cost_s() < kWorstCost) line.best_s = tuned.history.best_cost_s();
   return line;
 }
 

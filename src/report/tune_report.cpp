@@ -6,7 +6,7 @@ std::vector<TaskRow> task_rows(const Tuner& tuner) {
   std::vector<TaskRow> rows;
   for (const TunedTask& tuned : tuner.tasks()) {
     TaskRow& row = rows.emplace_back(TaskRow{.flops = tuned.task->task.flops, .trials = tuned.trials});
-    if (tuned.history.best_cost_s() < kFailedCost) row.latency_s = tuned.history.best_cost_s();
+    if (tuned.history.best_cost_s() < kWorstCost) row.latency_s = tuned.history.best_cost_s();
   }
   return rows;
 }

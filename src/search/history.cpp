@@ -15,7 +15,7 @@ void History::add(const Candidate& candidate, double cost_s) {
 std::vector<Trial> History::best(size_t count) const {
   std::vector<Trial> best;
   for (const Trial& trial : trials_) {
-    if (best.size() == count || trial.cost_s >= kFailedCost) break;
+    if (best.size() == count || trial.cost_s >= kWorstCost) break;
     best.push_back(trial);
   }
   return best;

@@ -8,14 +8,14 @@
 
 namespace pruner {
 
-/// The cost of a trial that failed, and of a task without a valid trial (Ansor's number).
-inline constexpr double kFailedCost = 1e10;
+/// What stands for the time of a failed trial, and of a task without a valid one (Ansor's number).
+inline constexpr double kWorstCost = 1e10;
 
 using CandidateSet = std::unordered_set<Candidate, CandidateHash>;
 
 struct Trial {
   Candidate candidate;
-  double cost_s = kFailedCost;
+  double cost_s = kWorstCost;
 };
 
 /// The trials of a task, fastest first; of equal ones the earlier.
@@ -29,8 +29,8 @@ class History {
   const CandidateSet& tried() const { return tried_; }
   /// The up to `count` fastest trials that did not fail.
   std::vector<Trial> best(size_t count) const;
-  /// Seconds of the fastest trial; kFailedCost when there is none.
-  double best_cost_s() const { return trials_.empty() ? kFailedCost : trials_.front().cost_s; }
+  /// Seconds of the fastest trial; kWorstCost when there is none.
+  double best_cost_s() const { return trials_.empty() ? kWorstCost : trials_.front().cost_s; }
 
  private:
   std::vector<Trial> trials_;

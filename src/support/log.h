@@ -6,6 +6,9 @@
 
 namespace pruner {
 
+/// Starts the log: warnings as "pruner: warning: ...", and details when `verbose`.
+void init_log(bool verbose);
+
 template <typename... Args>
 void log_warning(fmt::format_string<Args...> format, Args&&... args) {
   spdlog::warn(format, std::forward<Args>(args)...);

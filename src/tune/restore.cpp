@@ -3,34 +3,33 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tune/recorded.h"
 #include "tune/tune.h"
 
 namespace pruner {
 
 namespace {
 
-/// What one task's records say, in their order.
+/// One task's records while they are taken up.
 struct Restored {
+  RecordedTrials trials;
   std::vector<Sample> samples;
   std::vector<double> best_s;  // after each trial of the search
-  std::unordered_map<Candidate, double, CandidateHash> final_s;
 };
 
 void take_up(const Record& record, const Candidate& candidate, TunedTask& tuned, Restored& restored) {
-  const double cost_s = record.result.ok() ? record.result.cost_s() : kFailedCost;
+  const double before_s = restored.trials.history().best_cost_s();
+  restored.trials.add(record, candidate);
   if (record.origin == "final") {
-    double& final_s = restored.final_s.try_emplace(candidate, cost_s).first->second;
-    final_s = std::min(final_s, cost_s);
-    tuned.history.add(candidate, final_s);
     tuned.believed_trials = tuned.trials;
     return;
   }
+  const double cost_s = recorded_cost_s(record);
   ++tuned.trials;
   tuned.failed += !record.result.ok();
-  if (cost_s < tuned.history.best_cost_s()) tuned.last_gain = tuned.trials;
-  tuned.history.add(candidate, cost_s);
+  if (cost_s < before_s) tuned.last_gain = tuned.trials;
   restored.samples.push_back({&tuned.task->task, &tuned.space, candidate, cost_s});
-  restored.best_s.push_back(tuned.history.best_cost_s());
+  restored.best_s.push_back(restored.trials.history().best_cost_s());
 }
 
 }  // namespace
@@ -47,24 +46,26 @@ Result<RestoreSummary> Tuner::restore(std::span<const Record> records) {
       continue;
     }
     TunedTask& tuned = tasks_[found->second];
-    const std::optional<Candidate> candidate = resolve(tuned.space, record);
     if (record.device != device_fingerprint(tuned.task->task.target)) {
       ++summary.other_device;
-    } else if (!candidate) {
-      ++summary.unknown_sketch;
-    } else {
+    } else if (const std::optional<Candidate> candidate = resolve(tuned.space, record)) {
       ++summary.used;
       take_up(record, *candidate, tuned, restored[found->second]);
+    } else {
+      ++summary.unknown_sketch;
     }
   }
 
-  const size_t round =
-      static_cast<size_t>(round_size(options_.round_size, options_.trials, static_cast<int64_t>(tasks_.size())));
+  const size_t round = static_cast<size_t>(
+      round_size(options_.round_size, options_.trials, static_cast<int64_t>(tasks_.size())));
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const std::vector<double>& best_s = restored[i].best_s;
+    tasks_[i].history = restored[i].trials.history();
     if (best_s.empty()) continue;
     const size_t rounds = std::max<size_t>(1, (best_s.size() + round / 2) / round);
-    for (size_t r = 1; r <= rounds; ++r) scheduler_.finish_round(i, best_s[std::min(r * round, best_s.size()) - 1]);
+    for (size_t r = 1; r <= rounds; ++r) {
+      scheduler_.finish_round(i, best_s[std::min(r * round, best_s.size()) - 1]);
+    }
     scheduler_.correct(i, tasks_[i].history.best_cost_s());
     TRY(tools_.model.update(restored[i].samples));
   }

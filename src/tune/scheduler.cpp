@@ -84,7 +84,7 @@ double Scheduler::objective_s() const {
 }
 
 bool Scheduler::all_valid() const {
-  return std::ranges::all_of(tasks_, [](const ScheduledTask& t) { return t.best_s < kFailedCost; });
+  return std::ranges::all_of(tasks_, [](const ScheduledTask& t) { return t.best_s < kWorstCost; });
 }
 
 std::string similarity_tag(const std::vector<std::string>& operator_tags, double flops) {

@@ -15,7 +15,7 @@ struct ScheduledTask {
   double weight = 1;
   double flops = 0;
   std::string tag;              // what its similarity group has in common; empty: it has none
-  double best_s = kFailedCost;
+  double best_s = kWorstCost;
   std::vector<double> history = {};  // best_s after each round
   int rounds = 0;
   bool dead = false;            // nothing more to gain

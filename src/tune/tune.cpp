@@ -33,7 +33,7 @@ ScheduledTask scheduled(const WeightedTask& weighted) {
 std::optional<double> fastest(std::span<const Sample> samples, const Candidate& candidate) {
   std::optional<double> cost_s;
   for (const Sample& sample : samples) {
-    if (sample.candidate == candidate) cost_s = std::min(cost_s.value_or(kFailedCost), sample.cost_s);
+    if (sample.candidate == candidate) cost_s = std::min(cost_s.value_or(kWorstCost), sample.cost_s);
   }
   return cost_s;
 }
@@ -172,14 +172,14 @@ Result<std::vector<Sample>> Tuner::measure(size_t index, std::span<const Candida
     batch = batch.subspan(part.size());
     const double best_s = tuned.history.best_cost_s();
     const std::vector<MeasureResult> results = tools_.measurer.measure(task, part, best_s);
-    for (size_t i = 0; i < part.size(); ++i) {
+    for (size_t i = 0; i < results.size(); ++i) {  // fewer when stopped
       // Ctrl-C reaches the workers too: that is no fault of the candidate.
       if (tools_.stop && !results[i].ok()) continue;
       Record record = make_record(task, tuned.space, part[i], results[i]);
       record.origin = origin;
       TRY(tools_.writer.append(record));
       ++(results[i].ok() ? summary.ok : summary.failed);
-      samples.push_back({&task, &tuned.space, part[i], results[i].ok() ? results[i].cost_s() : kFailedCost});
+      samples.push_back({&task, &tuned.space, part[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
       if (summary.final) continue;
       ++tuned.trials;
       tuned.failed += !results[i].ok();

@@ -32,7 +32,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   double earlier_s = 0;             // time that earlier runs took
   bool remeasure = true;
-  SearchOptions search;
+  SearchOptions search = {};
 };
 
 /// A task while it is tuned.
@@ -58,6 +58,8 @@ struct RoundSummary {
 /// How a record file's lines were taken up.
 struct RestoreSummary {
   int64_t used = 0, other_device = 0, other_task = 0, unknown_sketch = 0;
+
+  int64_t skipped() const { return other_device + other_task + unknown_sketch; }
 };
 
 enum class TuneEnd : uint8_t { kTrials, kBudget, kEarlyStopping, kNothingLeft, kInterrupted };

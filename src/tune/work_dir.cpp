@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "support/file.h"
+#include "tune/recorded.h"
 
 namespace pruner {
 
@@ -16,29 +16,27 @@ namespace {
 
 constexpr const char* kFiles[] = {"records.json", "total_latency.tsv", "run.json"};
 
-/// records.json -> records.json.1, or the first number that is free for all of the files.
-Result<Unit> set_aside(const std::string& folder) {
+}  // namespace
+
+Result<Unit> WorkDir::set_aside() const {
   std::error_code code;
   const auto taken = [&](int number) {
-    for (const char* file : kFiles) {
-      if (fs::exists(fmt::format("{}/{}.{}", folder, file, number), code)) return true;
+    for (const char* name : kFiles) {
+      if (fs::exists(fmt::format("{}.{}", file(name), number), code)) return true;
     }
     return false;
   };
   int number = 1;
   while (taken(number)) ++number;
-  for (const char* file : kFiles) {
-    const std::string path = folder + "/" + file;
-    if (!fs::exists(path, code)) continue;
-    fs::rename(path, fmt::format("{}.{}", path, number), code);
-    if (code) return Error(path, ": cannot be set aside: ", code.message());
+  for (const char* name : kFiles) {
+    if (!fs::exists(file(name), code)) continue;
+    fs::rename(file(name), fmt::format("{}.{}", file(name), number), code);
+    if (code) return Error(file(name), ": cannot be set aside: ", code.message());
   }
   return Unit{};
 }
 
-}  // namespace
-
-Result<WorkDir> WorkDir::open(const std::string& path, bool fresh) {
+Result<WorkDir> WorkDir::open(const std::string& path) {
   std::error_code code;
   fs::create_directories(path, code);
   if (!fs::is_directory(path)) {
@@ -50,25 +48,13 @@ Result<WorkDir> WorkDir::open(const std::string& path, bool fresh) {
     return Error(path, ": cannot be written; choose another folder with --work-dir");
   }
   fs::remove(probe, code);
-  if (fresh) TRY(set_aside(path));
   return WorkDir(path);
 }
 
 Result<std::vector<Record>> WorkDir::read_records() const {
   std::error_code code;
   if (!fs::exists(records(), code)) return std::vector<Record>{};
-  TRY_ASSIGN(RecordFile file, pruner::read_records(records()));
-  return std::move(file.records);
-}
-
-double WorkDir::earlier_s() const {
-  std::ifstream in(file("total_latency.tsv"));
-  double elapsed_s = 0;
-  for (std::string line; std::getline(in, line);) {
-    const size_t tab = line.find('\t');
-    if (tab != std::string::npos) elapsed_s = std::max(elapsed_s, std::atof(line.c_str() + tab + 1));
-  }
-  return elapsed_s;
+  return read_intact_records(records());
 }
 
 Result<Unit> WorkDir::append_latency(double elapsed_s, std::optional<double> latency_s, int64_t trials) const {

@@ -11,19 +11,18 @@ namespace pruner {
 
 class WorkDir {
  public:
-  /// Makes the folder, and checks that it can be written. `fresh` sets what is there aside first
-  /// (records.json becomes records.json.1, or the next free number).
-  static Result<WorkDir> open(const std::string& path, bool fresh);
+  /// Makes the folder, and checks that it can be written.
+  static Result<WorkDir> open(const std::string& path);
+  /// Makes room for new records: records.json becomes records.json.1, or the next free number.
+  Result<Unit> set_aside() const;
 
+  const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string records() const { return file("records.json"); }
 
   /// The records of earlier runs; none when there is no file. A line in the middle that is no record
   /// is an error: it names the line.
   Result<std::vector<Record>> read_records() const;
-
-  /// Seconds that the runs until now took, by the curve's last line.
-  double earlier_s() const;
 
   /// Adds a point to the curve: `ElapsedTime(s)\t%.0f\tEstimatedLatency(ms)\t%.3f\tTrials\t%d`, the
   /// latency N/A until it is known.

@@ -9,9 +9,9 @@ Candidate candidate(int32_t decision) { return {SketchId{0}, {decision, 1}}; }
 
 TEST(History, KeepsTheFastestFirst) {
   History history;
-  EXPECT_EQ(history.best_cost_s(), kFailedCost);
+  EXPECT_EQ(history.best_cost_s(), kWorstCost);
   history.add(candidate(1), 0.3);
-  history.add(candidate(2), kFailedCost);
+  history.add(candidate(2), kWorstCost);
   history.add(candidate(3), 0.1);
   EXPECT_EQ(history.best_cost_s(), 0.1);
   const std::vector<Trial> best = history.best(5);

@@ -9,7 +9,7 @@ ScheduledTask task(double weight, double flops, std::vector<double> history, std
   return {.weight = weight,
           .flops = flops,
           .tag = std::move(tag),
-          .best_s = history.empty() ? kFailedCost : history.back(),
+          .best_s = history.empty() ? kWorstCost : history.back(),
           .history = history,
           .rounds = static_cast<int>(history.size())};
 }

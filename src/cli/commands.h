@@ -1,0 +1,51 @@
+// The subcommands of the program: one file in commands/ and one row here each.
+#pragma once
+
+#include "cli/command.h"
+
+namespace pruner {
+
+Result<int> run_tune(const Options& options);
+Result<int> run_tasks(const Options& options);
+Result<int> run_ops(const Options& options);
+Result<int> run_networks_list(const Options& options);
+Result<int> run_networks_export(const Options& options);
+Result<int> run_compile(const Options& options);
+Result<int> run_run(const Options& options);
+Result<int> run_bench(const Options& options);
+Result<int> run_devices_list(const Options& options);
+Result<int> run_devices_host(const Options& options);
+Result<int> run_device_probe(const Options& options);
+Result<int> run_records_stat(const Options& options);
+Result<int> run_records_best(const Options& options);
+Result<int> run_worker_build(const Options& options);
+Result<int> run_worker_run(const Options& options);
+
+inline constexpr uint32_t kNetworkOptions = kInputOptions | kTargetOptions;
+
+inline constexpr Command kCommands[] = {
+    {"tune", "Search the schedules of a network or operator, measured on this machine.",
+     kNetworkOptions | kSearchOptions | kTuneOptions | kOutOption, run_tune},
+    {"compile", "Make a module of a network or operator, with the best records or without any.",
+     kNetworkOptions | kSearchOptions | kRecordsOption | kOutOption | kPrintOptions, run_compile},
+    {"run", "Run a module on the arrays of an .npz file.",
+     kModuleOption | kThreadsOption | kArraysOptions, run_run},
+    {"bench", "Time a module.", kModuleOption | kThreadsOption | kBenchOptions, run_bench},
+    {"tasks", "List what would be tuned.", kNetworkOptions, run_tasks},
+    {"ops", "List the operators that --op takes.", 0, run_ops},
+    {"networks", "List the built-in networks.", 0, run_networks_list},
+    {"networks list", "List the built-in networks.", 0, run_networks_list},
+    {"networks export", "Write a built-in network as an ONNX file.", kNameArgument | kOutOption,
+     run_networks_export},
+    {"devices", "Show what code can be made for.", 0, run_devices_list},
+    {"devices list", "Show what code can be made for.", 0, run_devices_list},
+    {"devices host", "Describe this machine.", kThreadsOption, run_devices_host},
+    {"device probe", "Measure this machine's peak rate.", kThreadsOption | kBenchOptions,
+     run_device_probe},
+    {"records stat", "Count what record files hold.", kFilesArgument, run_records_stat},
+    {"records best", "Show the fastest record of each task.", kFilesArgument, run_records_best},
+    {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
+    {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
+};
+
+}  // namespace pruner

@@ -1,0 +1,152 @@
+// pruner tune: the main job. Source and work dir -> Tuner -> table, records, module.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <regex>
+
+#include "cli/commands.h"
+#include "cli/duration.h"
+#include "cli/interrupt.h"
+#include "cli/source.h"
+#include "cli/version.h"
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
+#include "report/progress.h"
+#include "report/task_list.h"
+#include "report/tune_report.h"
+#include "support/log.h"
+#include "tune/session.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr int64_t kDefaultTrials = 1000;
+
+Result<TuneOptions> tune_options(const Options& options) {
+  TuneOptions tune{.round_size = options.round_size,
+                   .early_stopping = options.early_stopping,
+                   .task_early_stopping = options.task_early_stopping,
+                   .measured_at_once = job_count(options),
+                   .seed = static_cast<uint64_t>(options.seed)};
+  if (!options.budget.empty()) {
+    const Result<double> budget_s = parse_duration_s(options.budget);
+    if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
+    tune.budget_s = *budget_s;
+  }
+  if (options.trials > 0 || options.budget.empty()) {
+    tune.trials = options.trials > 0 ? options.trials : kDefaultTrials;
+  }
+  return tune;
+}
+
+Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks) {
+  if (pattern.empty()) return Unit{};
+  try {
+    const std::regex regex(pattern);
+    std::erase_if(tasks, [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
+  } catch (const std::regex_error& e) {
+    return Error("--tasks: \"", pattern, "\" is no regular expression: ", e.what());
+  }
+  if (tasks.empty()) return Error("--tasks: no task's name matches \"", pattern, "\"; see pruner tasks");
+  return Unit{};
+}
+
+/// Its workers are this program's own file, with the hidden commands.
+Result<std::unique_ptr<Measurer>> make_measurer(const Options& options, const std::atomic<bool>& interrupted) {
+  std::error_code code;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
+  if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
+  MeasureOptions measure{.build_jobs = job_count(options), .seed = static_cast<uint64_t>(options.seed), .stop = {}};
+  measure.stop = [&interrupted] { return interrupted.load(); };
+  return make_local_measurer(measure, program.string());
+}
+
+Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
+  return {{"work_dir", work_dir},
+          {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
+          {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
+          {"round_size", round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
+          {"tasks", task_list_json(source.tasks)}};
+}
+
+void print_dry_run(const Json& plan, const Source& source) {
+  const auto limit = [&](const char* key, const char* unit) {
+    return plan[key].is_null() ? std::string() : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
+  };
+  fmt::print("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n", print_task_list(source.tasks),
+             limit("trials", "trials"), limit("budget_s", "s"), plan["round_size"].get<int64_t>(),
+             plan["work_dir"].get<std::string>());
+}
+
+/// The module of the best schedules, and its time.
+Result<Json> make_module(const Source& source, const Target& target, const Tuner& tuner, const std::string& path,
+                         int jobs) {
+  const ScheduleChoice best = [&](const Task& task, const Space&) -> std::optional<Candidate> {
+    for (const TunedTask& tuned : tuner.tasks()) {
+      const std::vector<Trial> trials = tuned.history.best(1);
+      if (tuned.task->task.key == task.key && !trials.empty()) return trials.front().candidate;
+    }
+    return std::nullopt;
+  };
+  TRY(build_module(source.partition, target, best, {.jobs = jobs, .work_dir = ""}, path));
+  TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
+  TRY_ASSIGN(const BenchResult result, module.bench(seeded_inputs(module.inputs(), 0), {}));
+  return Json{{"module", path}, {"mean_ms", result.mean_ms}, {"std_ms", result.std_ms}, {"median_ms", result.median_ms}};
+}
+
+}  // namespace
+
+Result<int> run_tune(const Options& options) {
+  TRY_ASSIGN(TuneOptions tune, tune_options(options));
+  TRY_ASSIGN(const Target target, read_target(options));
+  TRY_ASSIGN(const std::unique_ptr<CostModel> model,
+             make_cost_model(options.cost_model, {.seed = tune.seed, .jobs = job_count(options)}));
+  TRY_ASSIGN(Source source, read_source(options, target));
+  TRY(keep_matching(options.tasks_regex, source.tasks));
+  const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
+  if (options.dry_run) {
+    const Json plan = dry_run(source, tune, work_dir);
+    options.json ? fmt::print("{}\n", print_json(plan)) : print_dry_run(plan, source);
+    return kDone;
+  }
+
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
+  LiveLine live(options.json ? stderr : stdout);
+  const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
+    live.show(print(round_line(tuner, summary, tune.trials)));
+  };
+  const SessionOptions session_options{.tune = tune,
+                                       .work_dir = work_dir,
+                                       .fresh = options.fresh,
+                                       .accept_foreign = options.continue_tuning,
+                                       .command = options.command_line,
+                                       .version = kVersion,
+                                       .input = source.name};
+  TRY_ASSIGN(const std::unique_ptr<Session> session,
+             Session::open(source.tasks, session_options, {*measurer, *model, interrupted, on_round}));
+  TRY_ASSIGN(const TuneEnd end, session->run());
+  live.finish();
+
+  const Tuner& tuner = session->tuner();
+  Json summary = tune_summary(tuner, end);
+  if (!options.json) {
+    fmt::print("{}{}", print_task_table(task_rows(tuner)),
+               print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
+  }
+  if (source.network && end != TuneEnd::kInterrupted) {
+    const std::string path = options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
+    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, job_count(options)));
+    summary.update(made);
+    if (!options.json) {
+      fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", made["mean_ms"].get<double>(),
+                 made["std_ms"].get<double>());
+    }
+  }
+  if (options.json) fmt::print("{}\n", print_json(summary));
+  return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+}
+
+}  // namespace pruner

@@ -1,0 +1,34 @@
+#include "cli/duration.h"
+
+#include <charconv>
+
+namespace pruner {
+
+static double unit_s(char unit) {
+  switch (unit) {
+    case 's': return 1;
+    case 'm': return 60;
+    case 'h': return 3600;
+    default: return 0;
+  }
+}
+
+Result<double> parse_duration_s(std::string_view text) {
+  const Error error("\"", text, "\" is no time; write 30s, 10m or 1h30m");
+  double seconds = 0;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    double number = 0;
+    const auto [next, code] = std::from_chars(at, end, number, std::chars_format::fixed);
+    if (code != std::errc()) return error;
+    const double unit = next == end ? 1 : unit_s(*next);
+    if (unit == 0) return error;
+    seconds += number * unit;
+    at = next == end ? next : next + 1;
+  }
+  if (!(seconds > 0)) return error;
+  return seconds;
+}
+
+}  // namespace pruner

@@ -1,0 +1,26 @@
+#include "cli/interrupt.h"
+
+#include <csignal>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+namespace pruner {
+
+// A signal handler reaches nothing but what is global.
+static std::atomic<bool> interrupted{false};
+
+static void on_signal(int) {
+  if (interrupted.exchange(true)) _exit(kInterrupted);
+}
+
+const std::atomic<bool>& catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return interrupted;
+}
+
+}  // namespace pruner

@@ -1,0 +1,37 @@
+// The program: reads the command line, runs a command, turns errors into one line and an exit code.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "support/log.h"
+
+namespace pruner {
+
+static int fail(const Error& error, int code) {
+  fmt::print(stderr, "pruner: {}\n", error.message());
+  return code;
+}
+
+static int run(int argc, const char* const* argv) {
+  const Result<CommandLine> line = parse_command_line(argc, argv);
+  if (!line.ok()) return fail(line.error(), kUserError);
+  if (!line->command) {
+    fmt::print("{}", line->text);
+    return kDone;
+  }
+  init_log(line->options.verbose);
+  const Result<int> code = line->command->run(line->options);
+  return code.ok() ? *code : fail(code.error(), kUserError);
+}
+
+}  // namespace pruner
+
+int main(int argc, char** argv) {
+  try {
+    return pruner::run(argc, argv);
+  } catch (const std::exception& e) {
+    return pruner::fail(pruner::Error("internal error: ", e.what()), pruner::kInternalError);
+  }
+}

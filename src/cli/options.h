@@ -1,0 +1,52 @@
+// Every command-line option, in one table for all commands, and what a command line says.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/command.h"
+#include "support/result.h"
+
+namespace pruner {
+
+/// What a command line says: a field an option, its default where it is not given.
+struct Options {
+  // What is compiled or tuned.
+  std::string model_file, network, op;
+  std::string task;  // a DAG file; with --print: the number of a task
+  int64_t batch_size = 1, image_size = 224, sequence_length = 128;
+  std::string input_shapes;
+  // What for.
+  std::string target = "llvm";
+  int64_t threads = 0, jobs = 0;  // 0: all cores
+  int64_t seed = 0;
+  // Tuning.
+  int64_t trials = 0;  // 0: 1000, or what the budget allows
+  std::string budget;
+  int64_t early_stopping = 0, task_early_stopping = 0, round_size = 10;
+  std::string cost_model = "draft", load_model, device_abstraction;
+  std::string tasks_regex, work_dir;
+  bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
+  // Files.
+  std::vector<std::string> records, files;
+  std::string out_file, name, module, inputs, outputs;
+  // Timing and showing.
+  double min_time_s = 1;
+  bool profile = false, json = false, verbose = false;
+  std::string print;
+  std::string command_line;  // as given, for reports
+};
+
+/// A command line that was understood: a command to run, or a text that it asked for.
+struct CommandLine {
+  const Command* command = nullptr;
+  Options options;
+  std::string text;  // --help, --version
+};
+
+/// Reads a command line. Errors name the command or flag that is not known, or the value that does
+/// not fit, and say where help is.
+Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace pruner

@@ -1,0 +1,45 @@
+#include "cli/schedules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/log.h"
+
+namespace pruner {
+
+Result<std::vector<Record>> read_record_files(const std::vector<std::string>& paths) {
+  std::vector<Record> records;
+  for (const std::string& path : paths) {
+    TRY_ASSIGN(std::vector<Record> read, read_intact_records(path));
+    std::ranges::move(read, std::back_inserter(records));
+  }
+  return records;
+}
+
+Result<RecordedSchedules> read_schedules(const Options& options, const Source& source, const Target& target) {
+  TRY_ASSIGN(std::vector<Record> records, read_record_files(options.records));
+  const int64_t all = static_cast<int64_t>(records.size());
+  RecordedSchedules schedules(std::move(records), target);
+  if (options.records.empty()) return schedules;
+
+  const std::string files = fmt::format("{}", fmt::join(options.records, ", "));
+  const std::string instead = "tune it here, or leave --records out";
+  int64_t of_tasks = 0;
+  for (const WeightedTask& task : source.tasks) of_tasks += schedules.of_task(task.task);
+  if (all == 0) return Error(files, ": no records; ", instead);
+  if (schedules.of_device() == 0) {
+    return Error(files, ": ", all, " records, none of this device (", device_fingerprint(target), "); ", instead);
+  }
+  if (of_tasks == 0) return Error(files, ": ", all, " records, none of ", source.name, "; ", instead);
+  if (of_tasks < all) {
+    log_warning("{}: {} records are of another device, {} of another model; they are left out", files,
+                all - schedules.of_device(), schedules.of_device() - of_tasks);
+  }
+  return schedules;
+}
+
+ScheduleChoice schedule_choice(const RecordedSchedules& schedules) {
+  return [&schedules](const Task& task, const Space& space) { return schedules.best(task, space); };
+}
+
+}  // namespace pruner

@@ -1,0 +1,155 @@
+#include "cli/source.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <thread>
+
+#include "support/file.h"
+#include "tensor/interpreter.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+
+namespace {
+
+/// "name:1x3x224x224" -> its two parts.
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(std::string_view text) {
+  const Error error("--input-shapes: \"", text, "\" is not NAME:1x3x224x224");
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return error;
+  std::vector<int64_t> shape;
+  const char* at = text.data() + colon + 1;
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int64_t extent = 0;
+    const auto [next, code] = std::from_chars(at, end, extent);
+    if (code != std::errc() || extent < 1) return error;
+    shape.push_back(extent);
+    if (next == end) break;
+    if (*next != 'x') return error;
+    at = next + 1;
+  }
+  return std::pair(std::string(text.substr(0, colon)), shape);
+}
+
+/// The text with what does not belong into file names turned to single underscores.
+std::string file_name(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.';
+    if (plain || (!name.empty() && name.back() != '_')) name += plain ? c : '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name.empty() ? "task" : name;
+}
+
+Result<ComputeDag> read_dag(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  const Result<Json> json = parse_json(text);
+  if (!json.ok()) return Error(path, ": ", json.error().message(), "; --task takes a compute DAG as JSON");
+  const bool wrapped = json->is_object() && json->contains("dag");
+  Result<ComputeDag> dag = dag_from_json(wrapped ? json->at("dag") : *json);
+  if (!dag.ok()) return Error(path, ": ", dag.error().message());
+  return dag;
+}
+
+Result<Source> network_source(Graph graph, std::string name, const Target& target) {
+  TRY_ASSIGN(Partition cut, partition(std::move(graph), target));
+  Source source{.name = std::move(name), .network = true, .partition = std::move(cut), .tasks = {}};
+  source.tasks = extract_tasks(source.partition, target);
+  return source;
+}
+
+Source single_source(ComputeDag dag, std::string text, const Options& options, const Target& target) {
+  Source source{.name = file_name(text), .partition = {}, .tasks = {}};
+  source.partition = single_group(dag, text, static_cast<uint64_t>(options.seed));
+  source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
+  return source;
+}
+
+}  // namespace
+
+Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
+  Rng rng(seed);
+  const std::vector<Tensor> values = random_inputs(dag, rng);
+  Partition partition{.network = name, .values = {}, .groups = {}, .inputs = {}, .outputs = {}};
+  Group group{.name = name, .dag = {}, .key = workload_key(dag), .complex = true, .inputs = {}, .output = {}};
+  const auto add = [&](StageId id) {
+    const Stage& stage = dag[id];
+    partition.values.push_back({stage.name, stage.dtype, stage.shape(), std::nullopt, {}});
+    return ValueId{static_cast<int32_t>(partition.values.size()) - 1};
+  };
+  for (const StageId id : dag.inputs()) {
+    const ValueId value = add(id);
+    group.inputs.push_back(value);
+    if (dag[id].constant) {
+      partition.values.back().constant = values[group.inputs.size() - 1];
+    } else {
+      partition.inputs.push_back(value);
+    }
+  }
+  group.output = add(dag.outputs().front());
+  partition.outputs = {group.output};
+  group.dag = std::move(dag);
+  partition.groups.push_back(std::move(group));
+  return partition;
+}
+
+int job_count(const Options& options) {
+  if (options.jobs > 0) return static_cast<int>(options.jobs);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Result<Target> read_target(const Options& options) {
+  const Result<Target> target = parse_target(options.target, static_cast<int>(options.threads));
+  if (!target.ok()) return Error("--target: ", target.error().message());
+  if (target->backend != Backend::kLlvm) {
+    return Error("--target: \"", options.target, "\" is not in this build; use llvm");
+  }
+  return target;
+}
+
+Result<NetworkOptions> network_options(const Options& options) {
+  NetworkOptions network{.batch_size = options.batch_size,
+                         .image_size = options.image_size,
+                         .sequence_length = options.sequence_length,
+                         .input_shapes = {}};
+  std::string_view rest = options.input_shapes;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    TRY_ASSIGN(auto shape, parse_shape(rest.substr(0, comma)));
+    network.input_shapes.insert(std::move(shape));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return network;
+}
+
+Result<Source> read_source(const Options& options, const Target& target) {
+  // With --print, --task is the number of a task of one of the others.
+  const bool task_file = !options.task.empty() && options.print.empty();
+  const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() + task_file;
+  if (given != 1) {
+    return Error(given == 0 ? "nothing to work on" : "several things to work on",
+                 "; give one of MODEL.onnx, --network, --op and --task");
+  }
+  TRY_ASSIGN(const NetworkOptions network, network_options(options));
+  if (!options.network.empty()) {
+    TRY_ASSIGN(Graph graph, build_network(options.network, network));
+    return network_source(std::move(graph), options.network, target);
+  }
+  if (!options.model_file.empty()) {
+    TRY_ASSIGN(Graph graph, import_onnx(options.model_file, network));
+    return network_source(std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
+  }
+  if (task_file) {
+    TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
+    return single_source(std::move(dag), std::filesystem::path(options.task).stem().string(), options, target);
+  }
+  Result<ComputeDag> dag = parse_operator(options.op);
+  if (!dag.ok()) return Error("--op: ", dag.error().message());
+  return single_source(*std::move(dag), options.op, options, target);
+}
+
+}  // namespace pruner

@@ -1,0 +1,74 @@
+#include "cli/stages.h"
+
+#include <fmt/format.h>
+
+#include "codegen/codegen.h"
+#include "lower/lower.h"
+#include "search/search.h"
+
+namespace pruner {
+
+namespace {
+
+/// A task half way to code.
+struct Staged {
+  const Task& task;
+  Space space;
+  Candidate candidate;
+
+  Result<Program> program() const { return lower(space, candidate, "kernel"); }
+};
+
+std::string print_sketches(const Space& space) {
+  std::string text;
+  for (const Sketch& sketch : space.sketches) {
+    text += fmt::format("{} {}\n", sketch.name, sketch.hash);
+    for (const Decision& decision : sketch.decisions) {
+      text += fmt::format("  {}:", decision.name);
+      for (const int32_t choice : decision.choices) text += fmt::format(" {}", choice);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+Result<std::string> print_code(const Staged& s, CodeText form) {
+  TRY_ASSIGN(const Program program, s.program());
+  return compile_to_text(program, s.task.target, form);
+}
+
+struct StageRow {
+  std::string_view name;
+  Result<std::string> (*print)(const Staged& staged);
+};
+
+constexpr StageRow kStages[] = {
+    {"dag", [](const Staged& s) -> Result<std::string> { return print(s.task.dag); }},
+    {"sketches", [](const Staged& s) -> Result<std::string> { return print_sketches(s.space); }},
+    {"candidate", [](const Staged& s) -> Result<std::string> { return print(s.space, s.candidate) + "\n"; }},
+    {"nest", [](const Staged& s) -> Result<std::string> { return print(make_loop_nest(s.space, s.candidate)); }},
+    {"program",
+     [](const Staged& s) -> Result<std::string> {
+       TRY_ASSIGN(const Program program, s.program());
+       return print(program);
+     }},
+    {"llvm", [](const Staged& s) { return print_code(s, CodeText::kLlvm); }},
+    {"asm", [](const Staged& s) { return print_code(s, CodeText::kAssembly); }},
+};
+
+}  // namespace
+
+Result<std::string> print_stage(std::string_view name, const Task& task, const ScheduleChoice& choice) {
+  std::string names;
+  for (const StageRow& stage : kStages) {
+    names.append(names.empty() ? "" : ", ").append(stage.name);
+    if (stage.name != name) continue;
+    Staged staged{task, make_space(task), {}};
+    const std::optional<Candidate> chosen = choice(task, staged.space);
+    staged.candidate = chosen ? *chosen : default_schedule(task, staged.space);
+    return stage.print(staged);
+  }
+  return Error("--print: \"", name, "\" is no stage; use one of ", names);
+}
+
+}  // namespace pruner
