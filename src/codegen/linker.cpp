@@ -79,7 +79,8 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
     for (const std::string& setting : settings) all.push_back(prefix + setting);
     return all;
   };
-  Result<Unit> linked = Error("no linker: this build has no lld, and ld.lld, ld and cc are not on PATH");
+  Result<Unit> linked =
+      Error("no linker: this build has no lld, and ld.lld, ld and cc are not on PATH");
   if constexpr (PRUNER_LLD) {
     linked = run_lld(command("ld.lld", ""));
   } else {

@@ -6,8 +6,11 @@ TensorId ProgramBuilder::argument(std::string name,
                                   std::vector<int64_t> shape,
                                   DType dtype,
                                   bool output) {
-  Buffer buffer{
-      .name = std::move(name), .dtype = dtype, .shape = std::move(shape), .output = output};
+  Buffer buffer{.name = std::move(name),
+                .dtype = dtype,
+                .shape = std::move(shape),
+                .output = output,
+                .pack = {}};
   program.args.push_back(program.add_buffer(std::move(buffer)));
   return program.args.back();
 }
@@ -28,12 +31,16 @@ TensorId ProgramBuilder::registers(std::string name,
                              .dtype = dtype,
                              .shape = std::move(shape),
                              .scope = Scope::kRegister,
-                             .lanes = lanes});
+                             .lanes = lanes,
+                             .pack = {}});
 }
 
 TensorId ProgramBuilder::local(std::string name, std::vector<int64_t> shape, DType dtype) {
-  return program.add_buffer(
-      {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .scope = Scope::kLocal});
+  return program.add_buffer({.name = std::move(name),
+                             .dtype = dtype,
+                             .shape = std::move(shape),
+                             .scope = Scope::kLocal,
+                             .pack = {}});
 }
 
 TensorId ProgramBuilder::workspace(std::string name, std::vector<int64_t> shape, DType dtype) {
@@ -41,6 +48,7 @@ TensorId ProgramBuilder::workspace(std::string name, std::vector<int64_t> shape,
                 .dtype = dtype,
                 .shape = std::move(shape),
                 .scope = Scope::kWorkspace,
+                .pack = {},
                 .workspace_offset = program.workspace_bytes};
   program.workspace_bytes += (buffer.bytes() + 63) / 64 * 64;
   return program.add_buffer(std::move(buffer));

@@ -1,8 +1,347 @@
+// Polynomials and reductions after N. Juffa's, fdlibm's and Cephes' single-precision functions. The
+// same code serves a float and a vector of floats; selects stand in for branches.
 #include "codegen/llvm/math.h"
+
+#include <cmath>
+
+#include "support/check.h"
+
 namespace pruner {
-llvm::Value* emit_math(llvm::IRBuilder<>& b,
-                       Intrinsic function,
-                       llvm::ArrayRef<llvm::Value*> args) {
-  return args[0];
+namespace {
+
+using llvm::Value;
+
+class MathEmitter {
+ public:
+  MathEmitter(llvm::IRBuilder<>& b, llvm::Type* type)
+      : b_(b), type_(type), bits_(type->getWithNewType(b.getInt32Ty())) {}
+
+  Value* emit(Intrinsic function, Value* x, Value* y) {
+    switch (function) {
+      case Intrinsic::kExp: return exp(x);
+      case Intrinsic::kLog: return log(x);
+      case Intrinsic::kSqrt: return unary(llvm::Intrinsic::sqrt, x);
+      case Intrinsic::kRsqrt: return b_.CreateFDiv(f(1), unary(llvm::Intrinsic::sqrt, x));
+      case Intrinsic::kTanh: return tanh(x);
+      case Intrinsic::kSigmoid: return sigmoid(x);
+      case Intrinsic::kErf: return erf(x);
+      case Intrinsic::kPow: return pow(x, y);
+      case Intrinsic::kAbs: return abs(x);
+      case Intrinsic::kFloor: return unary(llvm::Intrinsic::floor, x);
+      case Intrinsic::kCeil: return unary(llvm::Intrinsic::ceil, x);
+      case Intrinsic::kRound: return unary(llvm::Intrinsic::roundeven, x);
+      case Intrinsic::kSin: return sin_or_cos(x, 0);
+      case Intrinsic::kCos: return sin_or_cos(x, 1);
+      case Intrinsic::kNot: break;
+    }
+    CHECK(false) << "no function of floats";
+    return nullptr;
+  }
+
+ private:
+  Value* f(double v) { return llvm::ConstantFP::get(type_, v); }
+  Value* i(int64_t v) { return llvm::ConstantInt::getSigned(bits_, v); }
+  Value* as_bits(Value* x) { return b_.CreateBitCast(x, bits_); }
+  Value* as_float(Value* x) { return b_.CreateBitCast(x, type_); }
+  Value* unary(llvm::Intrinsic::ID id, Value* x) { return b_.CreateUnaryIntrinsic(id, x); }
+  Value* abs(Value* x) { return unary(llvm::Intrinsic::fabs, x); }
+  Value* with_sign_of(Value* magnitude, Value* sign) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
+  }
+  Value* fma(Value* x, Value* y, Value* z) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {x->getType()}, {x, y, z});
+  }
+  /// c[0] * x^(n-1) + ... + c[n-1].
+  Value* polynomial(Value* x, std::initializer_list<double> c) {
+    Value* sum = llvm::ConstantFP::get(x->getType(), *c.begin());
+    for (const double* next = c.begin() + 1; next != c.end(); ++next) {
+      sum = fma(sum, x, llvm::ConstantFP::get(x->getType(), *next));
+    }
+    return sum;
+  }
+  // NaN stays NaN.
+  Value* clamp(Value* x, double low, double high) {
+    Value *l = llvm::ConstantFP::get(x->getType(), low),
+          *h = llvm::ConstantFP::get(x->getType(), high);
+    x = b_.CreateSelect(b_.CreateFCmpOLT(x, l), l, x);
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, h), h, x);
+  }
+
+  // 1.5 * 2^23: a float added to it has its nearest integer in the lowest bits of the sum.
+  static constexpr double kRounder = 12582912.0;
+
+  // exp(x) = 2^n * exp(r), |r| <= ln(2)/2. The power is multiplied in two halves, so that results
+  // beyond the normal range round once.
+  Value* exp(Value* x) {
+    x = clamp(x, -104.5, 89.5);
+    Value* rounded = fma(x, f(0x1.715476p+0), f(kRounder));
+    Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
+    Value* whole = b_.CreateFSub(rounded, f(kRounder));
+    Value* r = fma(whole, f(-0x1.62e400p-1), x);
+    r = fma(whole, f(-0x1.7f7d1cp-20), r);
+    Value* power = polynomial(
+        r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
+    Value* half = b_.CreateAShr(n, i(1));
+    return b_.CreateFMul(b_.CreateFMul(power, power_of_two(half)),
+                         power_of_two(b_.CreateSub(n, half)));
+  }
+  Value* power_of_two(Value* n) { return as_float(b_.CreateShl(b_.CreateAdd(n, i(127)), i(23))); }
+
+  // log(x) = k*ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) (fdlibm's logf).
+  Value* log(Value* x) {
+    Value* subnormal = b_.CreateFCmpOLT(x, f(0x1p-126));
+    Value* normal = b_.CreateSelect(subnormal, b_.CreateFMul(x, f(0x1p25)), x);
+    Value* shifted = b_.CreateSub(as_bits(normal), i(0x3f3504f3));
+    Value* exponent = b_.CreateAShr(shifted, i(23));
+    Value* mantissa = as_float(b_.CreateSub(as_bits(normal), b_.CreateShl(exponent, i(23))));
+    Value* k = b_.CreateSIToFP(exponent, type_);
+    k = b_.CreateSelect(subnormal, b_.CreateFSub(k, f(25)), k);
+    Value* t = b_.CreateFSub(mantissa, f(1));
+    Value* s = b_.CreateFDiv(t, b_.CreateFAdd(t, f(2)));
+    Value* z = b_.CreateFMul(s, s);
+    Value* series =
+        b_.CreateFMul(z, polynomial(z, {0xf89e26p-26, 0x91e9eep-25, 0xccce13p-25, 0xaaaaaap-24}));
+    Value* half_square = b_.CreateFMul(b_.CreateFMul(f(0.5), t), t);
+    Value* low = fma(s, b_.CreateFAdd(half_square, series), b_.CreateFMul(k, f(9.0580006145e-06)));
+    Value* result = fma(k, f(6.9313812256e-01), b_.CreateFSub(t, b_.CreateFSub(half_square, low)));
+    // log(0) = -inf, log(inf) = inf, log of NaN or a negative number is NaN.
+    result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(INFINITY)), result, x);
+    result = b_.CreateSelect(b_.CreateFCmpUGT(x, f(0)), result, f(-INFINITY));
+    return b_.CreateSelect(b_.CreateFCmpOLT(x, f(0)), f(NAN), result);
+  }
+
+  Value* tanh(Value* x) {
+    Value* size = abs(x);
+    Value* square = b_.CreateFMul(x, x);
+    Value* near = polynomial(square,
+                             {-5.70498872745e-3,
+                              2.06390887954e-2,
+                              -5.37397155531e-2,
+                              1.33314422036e-1,
+                              -3.33332819422e-1});
+    near = fma(b_.CreateFMul(near, square), x, x);
+    Value* power = exp(b_.CreateFAdd(size, size));
+    Value* far = b_.CreateFSub(f(1), b_.CreateFDiv(f(2), b_.CreateFAdd(power, f(1))));
+    return b_.CreateSelect(b_.CreateFCmpOLT(size, f(0.625)), near, with_sign_of(far, x));
+  }
+
+  // With e = exp(-|x|), 1 / (1 + e) or e / (1 + e): nothing overflows, small results keep their
+  // bits.
+  Value* sigmoid(Value* x) {
+    Value* e = exp(b_.CreateFNeg(abs(x)));
+    Value* numerator = b_.CreateSelect(b_.CreateFCmpOLT(x, f(0)), e, f(1));
+    return b_.CreateFDiv(numerator, b_.CreateFAdd(f(1), e));
+  }
+
+  Value* erf(Value* x) {
+    Value* t = abs(x);
+    Value* s = b_.CreateFMul(x, x);
+    Value* far = fma(f(-1.72853470e-5), t, f(3.83197126e-4));
+    Value* part = fma(f(-3.88396438e-3), t, f(2.42546219e-2));
+    far = fma(far, s, part);
+    far = fma(far, t, f(-1.06777877e-1));
+    far = fma(far, t, f(-6.34846687e-1));
+    far = fma(far, t, f(-1.28717512e-1));
+    far = fma(far, t, b_.CreateFNeg(t));
+    far = with_sign_of(b_.CreateFSub(f(1), exp(far)), x);
+    Value* near = polynomial(s,
+                             {-5.96761703e-4,
+                              4.99119423e-3,
+                              -2.67681349e-2,
+                              1.12819925e-1,
+                              -3.76125336e-1,
+                              1.28379166e-1});
+    near = fma(near, x, x);
+    return b_.CreateSelect(b_.CreateFCmpOGT(t, f(0.927734375)), far, near);
+  }
+
+  // The quadrant q and the rest r of x = q * pi/2 + r, |r| <= pi/4.
+  Value* sin_or_cos(Value* x, int64_t quarter_turns) {
+    Value* rounded = fma(x, f(0.636619747), f(kRounder));
+    Value* q = as_bits(rounded);
+    Value* whole = b_.CreateFSub(rounded, f(kRounder));
+    Value* r = fma(whole, f(-0x1.921fb0p+0), x);
+    r = fma(whole, f(-0x1.5110b4p-22), r);
+    r = fma(whole, f(-0x1.846988p-48), r);
+    reduce_large(x, q, r);
+    q = b_.CreateAdd(q, i(quarter_turns));
+    Value* s = b_.CreateFMul(r, r);
+    Value* cosine = polynomial(s, {0x1.9a8000p-16, -0x1.6c0efap-10, 0x1.555550p-5, -0.5, 1});
+    Value* sine = polynomial(s, {0x1.80a000p-19, -0x1.a0690cp-13, 0x1.111182p-7, -0x1.555556p-3});
+    sine = fma(sine, b_.CreateFMul(r, s), r);
+    Value* odd = b_.CreateICmpNE(b_.CreateAnd(q, i(1)), i(0));
+    Value* result = b_.CreateSelect(odd, cosine, sine);
+    Value* flip = b_.CreateShl(b_.CreateAnd(q, i(2)), i(30));
+    return as_float(b_.CreateXor(as_bits(result), flip));
+  }
+
+  // Beyond 2^16 the product with 2/pi is made of integers, with as many of its bits as matter
+  // (Payne and Hanek). A branch: it is long and rarely needed.
+  void reduce_large(Value* x, Value*& q, Value*& r) {
+    Value* size = abs(x);
+    Value* large = b_.CreateFCmpOGE(size, f(65536));
+    Value* any = large->getType()->isVectorTy() ? b_.CreateOrReduce(large) : large;
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::Function* function = before->getParent();
+    auto* slow = llvm::BasicBlock::Create(b_.getContext(), "", function);
+    auto* after = llvm::BasicBlock::Create(b_.getContext(), "", function);
+    b_.CreateCondBr(any, slow, after);
+    b_.SetInsertPoint(slow);
+    auto [slow_q, slow_r] = payne_hanek(x, size);
+    slow_q = b_.CreateSelect(large, slow_q, q);
+    slow_r = b_.CreateSelect(large, slow_r, r);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    for (const auto& [fast, exact] : {std::pair{&q, slow_q}, std::pair{&r, slow_r}}) {
+      auto* phi = b_.CreatePHI(exact->getType(), 2);
+      phi->addIncoming(*fast, before);
+      phi->addIncoming(exact, slow);
+      *fast = phi;
+    }
+  }
+
+  // |x| = m * 2^e with an integer m < 2^24. Of the product with 2/pi = 0.w0 w1 w2 ... (words of 32
+  // bits), what is above 4 quarter turns is dropped: the 96 bits of 2/pi from bit e - 2 on remain.
+  std::pair<Value*, Value*> payne_hanek(Value* x, Value* size) {
+    llvm::Type* wide = type_->getWithNewType(b_.getInt64Ty());
+    llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
+    const auto w = [&](uint64_t v) { return llvm::ConstantInt::get(wide, v); };
+    Value* bits = as_bits(size);
+    Value* m = b_.CreateZExt(b_.CreateOr(b_.CreateAnd(bits, i(0x7fffff)), i(0x800000)), wide);
+    // e = exponent - 150 lies in [-7, 104]; from here on, counted from -8.
+    Value* e = b_.CreateSub(b_.CreateLShr(bits, i(23)), i(142));
+    Value* first_word = b_.CreateLShr(e, i(5));
+    Value* shift = b_.CreateZExt(b_.CreateAnd(e, i(31)), wide);
+    // 2/pi after ten zero bits: bit (e + 8) of this is bit e - 2 of 2/pi.
+    static constexpr uint32_t kTwoOverPi[] = {0xa2f9836e,
+                                              0x4e441529,
+                                              0xfc2757d1,
+                                              0xf534ddc0,
+                                              0xdb629599,
+                                              0x3c439041,
+                                              0xfe5163ab,
+                                              0xdebbc561};
+    uint32_t words[8];
+    for (int k = 0; k < 8; ++k) {
+      words[k] = (kTwoOverPi[k] >> 10) | (k ? kTwoOverPi[k - 1] << 22 : 0);
+    }
+    // Word first_word + k, by selects: first_word is 0 to 3.
+    const auto word = [&](int k) {
+      Value* result = w(words[k + 3]);
+      for (int choice = 2; choice >= 0; --choice) {
+        Value* here = b_.CreateICmpEQ(first_word, i(choice));
+        result = b_.CreateSelect(here, w(words[k + choice]), result);
+      }
+      return result;
+    };
+    // 32 bits from `shift` on, of two words.
+    const auto window = [&](Value* high, Value* low) {
+      Value* both = b_.CreateOr(b_.CreateShl(high, w(32)), low);
+      return b_.CreateAnd(b_.CreateLShr(b_.CreateShl(both, shift), w(32)), w(0xffffffff));
+    };
+    Value *w0 = word(0), *w1 = word(1), *w2 = word(2), *w3 = word(3);
+    Value *p0 = window(w0, w1), *p1 = window(w1, w2), *p2 = window(w2, w3);
+    // The 64 bits below 2^2 quarter turns of m * 0.p0p1p2: 2 bits of quadrant, 62 of fraction.
+    Value* product = b_.CreateAdd(b_.CreateMul(m, p1), b_.CreateLShr(b_.CreateMul(m, p2), w(32)));
+    product = b_.CreateAdd(b_.CreateShl(b_.CreateMul(m, p0), w(32)), product);
+    Value* fraction = b_.CreateAnd(product, w(~uint64_t{0} >> 2));
+    Value* quadrant = b_.CreateLShr(product, w(62));
+    Value* above =
+        b_.CreateLShr(fraction, w(61));  // more than half a quarter turn: to the next one
+    quadrant = b_.CreateAdd(quadrant, above);
+    fraction = b_.CreateSub(fraction, b_.CreateShl(above, w(62)));
+    Value* radians = b_.CreateFMul(b_.CreateSIToFP(fraction, real),
+                                   llvm::ConstantFP::get(real, 0x1.921fb54442d18p-62));
+    Value* r = b_.CreateFPTrunc(radians, type_);
+    Value* q = b_.CreateTrunc(quadrant, bits_);
+    Value* negative = b_.CreateFCmpOLT(x, f(0));
+    r = b_.CreateSelect(negative, b_.CreateFNeg(r), r);
+    q = b_.CreateSelect(negative, b_.CreateNeg(q), q);
+    r = b_.CreateSelect(b_.CreateFCmpOLT(size, f(INFINITY)), r, f(NAN));
+    return {q, r};
+  }
+
+  // |x|^y = 2^(y * log2|x|) in double precision; then the cases of IEEE 754.
+  Value* pow(Value* x, Value* y) {
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(y)) {
+      auto* exponent = llvm::dyn_cast_or_null<llvm::ConstantFP>(
+          constant->getType()->isVectorTy() ? constant->getSplatValue() : constant);
+      if (exponent && exponent->isExactlyValue(2)) return b_.CreateFMul(x, x);
+      if (exponent && exponent->isExactlyValue(1)) return x;
+      if (exponent && exponent->isExactlyValue(-1)) return b_.CreateFDiv(f(1), x);
+      if (exponent && exponent->isExactlyValue(3)) return b_.CreateFMul(b_.CreateFMul(x, x), x);
+    }
+    llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
+    llvm::Type* wide = type_->getWithNewType(b_.getInt64Ty());
+    const auto d = [&](double v) { return llvm::ConstantFP::get(real, v); };
+    const auto w = [&](int64_t v) { return llvm::ConstantInt::getSigned(wide, v); };
+    Value* size = abs(x);
+    Value* power = b_.CreateFPExt(y, real);
+
+    // log2: every subnormal float is a normal double.
+    Value* bits = b_.CreateBitCast(b_.CreateFPExt(size, real), wide);
+    Value* exponent = b_.CreateAShr(b_.CreateSub(bits, w(0x3fe6a09e667f3bcd)), w(52));
+    Value* mantissa = b_.CreateBitCast(b_.CreateSub(bits, b_.CreateShl(exponent, w(52))), real);
+    Value* s = b_.CreateFDiv(b_.CreateFSub(mantissa, d(1)), b_.CreateFAdd(mantissa, d(1)));
+    Value* series =
+        polynomial(b_.CreateFMul(s, s),
+                   {1 / 17., 1 / 15., 1 / 13., 1 / 11., 1 / 9., 1 / 7., 1 / 5., 1 / 3., 1});
+    Value* log2 = fma(b_.CreateFMul(s, series), d(2 / M_LN2), b_.CreateSIToFP(exponent, real));
+    const auto where = [&](Value* condition, Value* a, Value* b) {
+      return b_.CreateSelect(condition, a, b);
+    };
+    log2 = where(b_.CreateFCmpOEQ(size, f(0)), d(-INFINITY), log2);
+    log2 = where(b_.CreateFCmpOEQ(size, f(INFINITY)), d(INFINITY), log2);
+
+    // exp2, by the same rounding as exp's.
+    constexpr double kDoubleRounder = 6755399441055744.0;  // 1.5 * 2^52
+    Value* t = clamp(b_.CreateFMul(power, log2), -160, 140);
+    Value* rounded = b_.CreateFAdd(t, d(kDoubleRounder));
+    Value* n =
+        b_.CreateSub(b_.CreateBitCast(rounded, wide), b_.CreateBitCast(d(kDoubleRounder), wide));
+    Value* r = b_.CreateFMul(b_.CreateFSub(t, b_.CreateFSub(rounded, d(kDoubleRounder))), d(M_LN2));
+    Value* result = polynomial(r,
+                               {1 / 3628800.,
+                                1 / 362880.,
+                                1 / 40320.,
+                                1 / 5040.,
+                                1 / 720.,
+                                1 / 120.,
+                                1 / 24.,
+                                1 / 6.,
+                                1 / 2.,
+                                1,
+                                1});
+    Value* scale = b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(n, w(1023)), w(52)), real);
+    Value* magnitude = b_.CreateFPTrunc(b_.CreateFMul(result, scale), type_);
+
+    Value* half = b_.CreateFMul(y, f(0.5));
+    Value* whole = b_.CreateFCmpOEQ(unary(llvm::Intrinsic::trunc, y), y);
+    Value* odd = b_.CreateAnd(whole, b_.CreateFCmpUNE(unary(llvm::Intrinsic::trunc, half), half));
+    Value* negative = b_.CreateICmpSLT(as_bits(x), i(0));
+    Value* signed_result = where(b_.CreateAnd(negative, odd), b_.CreateFNeg(magnitude), magnitude);
+    // A negative finite base needs a whole exponent.
+    Value* undefined = b_.CreateAnd(b_.CreateAnd(b_.CreateFCmpOLT(x, f(0)), b_.CreateNot(whole)),
+                                    b_.CreateFCmpONE(size, f(INFINITY)));
+    signed_result = where(undefined, f(NAN), signed_result);
+    signed_result = where(b_.CreateFCmpUNO(x, y), f(NAN), signed_result);
+    // 1^y and x^0 are 1, whatever the other is; (-1)^inf too.
+    Value* one = b_.CreateOr(b_.CreateFCmpOEQ(x, f(1)), b_.CreateFCmpOEQ(y, f(0)));
+    one = b_.CreateOr(
+        one, b_.CreateAnd(b_.CreateFCmpOEQ(x, f(-1)), b_.CreateFCmpOEQ(abs(y), f(INFINITY))));
+    return where(one, f(1), signed_result);
+  }
+
+  llvm::IRBuilder<>& b_;
+  llvm::Type* type_;
+  llvm::Type* bits_;  // the integers of type_'s width
+};
+
+}  // namespace
+
+Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<Value*> args) {
+  return MathEmitter(b, args[0]->getType())
+      .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
 }
+
 }  // namespace pruner
