@@ -11,7 +11,14 @@ extern "C" {
 
 #define PRUNER_MODULE_ABI 1
 
-typedef enum { PRUNER_FLOAT32, PRUNER_FLOAT16, PRUNER_INT64, PRUNER_INT32, PRUNER_INT8, PRUNER_BOOL } PrunerDType;
+typedef enum {
+  PRUNER_FLOAT32,
+  PRUNER_FLOAT16,
+  PRUNER_INT64,
+  PRUNER_INT32,
+  PRUNER_INT8,
+  PRUNER_BOOL
+} PrunerDType;
 
 typedef struct {
   const char* name;
@@ -22,6 +29,7 @@ typedef struct {
 
 typedef struct PrunerModule PrunerModule;
 
+/* The PRUNER_MODULE_ABI that the module was built with. */
 int32_t pruner_module_abi(void);
 /* An instance with its own activations and thread pool; weights are shared. threads 0: the number
    the module was tuned for. NULL: see pruner_module_error (e.g. a CPU feature that is missing). */
@@ -35,13 +43,21 @@ int32_t pruner_module_num_outputs(void);
 const PrunerTensorSpec* pruner_module_input(int32_t index);
 const PrunerTensorSpec* pruner_module_output(int32_t index);
 
-/* Runs the network: dense row-major tensors in the order of the specs. 0: done. */
+/* The number of threads of an instance, the caller's included. */
+int32_t pruner_module_threads(const PrunerModule* module);
+
+/* Runs the network: dense row-major tensors in the order of the specs; an output overlaps no other
+   tensor. Kernels work on them in place: addresses that are multiples of 64 are the fastest. One
+   run at a time for an instance. 0: done. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
 
 /* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */
 int32_t pruner_module_num_kernels(void);
 const char* pruner_module_kernel_name(int32_t index);
-int32_t pruner_module_run_profiled(PrunerModule* module, const void* const* inputs, void* const* outputs, double* seconds);
+int32_t pruner_module_run_profiled(PrunerModule* module,
+                                   const void* const* inputs,
+                                   void* const* outputs,
+                                   double* seconds);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,8 @@
 namespace pruner {
 
 /// The candidate to build a task key with; nullopt: the schedule that needs no search.
-using ScheduleChoice = std::function<std::optional<Candidate>(const Task& task, const Space& space)>;
+using ScheduleChoice =
+    std::function<std::optional<Candidate>(const Task& task, const Space& space)>;
 
 struct ModuleOptions {
   int jobs = 2;
@@ -27,7 +28,10 @@ struct ModuleSummary {
 };
 
 /// Compiles every group (distinct ones once), plans memory, packs weights and links `path`.
-Result<ModuleSummary> build_module(const Partition& partition, const Target& target, const ScheduleChoice& choice,
-                                   const ModuleOptions& options, const std::string& path);
+Result<ModuleSummary> build_module(const Partition& partition,
+                                   const Target& target,
+                                   const ScheduleChoice& choice,
+                                   const ModuleOptions& options,
+                                   const std::string& path);
 
 }  // namespace pruner

@@ -1,0 +1,127 @@
+// A deployed network from C++17: a library made by `pruner compile`, loaded with dlopen. Header
+// only; link with -ldl where the C library still wants it. Throws nothing.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pruner/module.h"
+
+namespace pruner {
+
+/// One instance of a module: its code, weights, activations and threads. Moves, does not copy.
+class Module {
+ public:
+  /// Loads `path` with an instance of `threads` threads (0: the number it was tuned for). When it
+  /// cannot, `error` says why: no such file, no shared library, no module, a CPU feature missing.
+  static std::optional<Module> load(const std::string& path, int threads, std::string* error) {
+    Module module;
+    const std::string problem = module.open(path, threads);
+    if (problem.empty()) return std::optional<Module>(std::move(module));
+    if (error != nullptr) *error = path + ": " + problem;
+    return std::nullopt;
+  }
+
+  Module(Module&& other) noexcept { swap(other); }
+  Module& operator=(Module&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Module() {
+    if (instance_ != nullptr) api_.destroy(instance_);
+    if (library_ != nullptr) dlclose(library_);
+  }
+
+  int num_inputs() const { return api_.num_inputs(); }
+  int num_outputs() const { return api_.num_outputs(); }
+  const PrunerTensorSpec& input(int i) const { return *api_.input(i); }
+  const PrunerTensorSpec& output(int i) const { return *api_.output(i); }
+  int threads() const { return api_.threads(instance_); }
+  int num_kernels() const { return api_.num_kernels(); }
+  const char* kernel_name(int i) const { return api_.kernel_name(i); }
+
+  /// Runs the network on dense row-major tensors in the order of the specs; false: not done.
+  bool run(const void* const* inputs, void* const* outputs) {
+    return api_.run(instance_, inputs, outputs) == 0;
+  }
+  /// Also writes the seconds that each kernel took.
+  bool run_profiled(const void* const* inputs, void* const* outputs, double* seconds) {
+    return api_.run_profiled(instance_, inputs, outputs, seconds) == 0;
+  }
+
+ private:
+  struct Api {
+    decltype(&pruner_module_abi) abi;
+    decltype(&pruner_module_create) create;
+    decltype(&pruner_module_destroy) destroy;
+    decltype(&pruner_module_error) error;
+    decltype(&pruner_module_threads) threads;
+    decltype(&pruner_module_num_inputs) num_inputs;
+    decltype(&pruner_module_num_outputs) num_outputs;
+    decltype(&pruner_module_input) input;
+    decltype(&pruner_module_output) output;
+    decltype(&pruner_module_run) run;
+    decltype(&pruner_module_num_kernels) num_kernels;
+    decltype(&pruner_module_kernel_name) kernel_name;
+    decltype(&pruner_module_run_profiled) run_profiled;
+  };
+
+  Module() = default;
+
+  void swap(Module& other) {
+    std::swap(library_, other.library_);
+    std::swap(instance_, other.instance_);
+    std::swap(api_, other.api_);
+  }
+
+  /// The symbol `name` as a T; the first one that is missing stays in missing_.
+  template <typename T>
+  void find(T& function, const char* name) {
+    function = reinterpret_cast<T>(dlsym(library_, name));
+    if (function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+
+  /// "" or what is wrong.
+  std::string open(const std::string& path, int threads) {
+    // A bare file name would be searched on the library path.
+    const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+    library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) {
+      std::string reason = dlerror();
+      if (reason.rfind(file + ": ", 0) == 0) reason.erase(0, file.size() + 2);
+      return "cannot load: " + reason;
+    }
+    find(api_.abi, "pruner_module_abi");
+    if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
+    if (api_.abi() != PRUNER_MODULE_ABI) {
+      return "made for version " + std::to_string(api_.abi()) +
+             " of the module interface, this program has " + std::to_string(PRUNER_MODULE_ABI) +
+             "; compile it again";
+    }
+    find(api_.create, "pruner_module_create");
+    find(api_.destroy, "pruner_module_destroy");
+    find(api_.error, "pruner_module_error");
+    find(api_.threads, "pruner_module_threads");
+    find(api_.num_inputs, "pruner_module_num_inputs");
+    find(api_.num_outputs, "pruner_module_num_outputs");
+    find(api_.input, "pruner_module_input");
+    find(api_.output, "pruner_module_output");
+    find(api_.run, "pruner_module_run");
+    find(api_.num_kernels, "pruner_module_num_kernels");
+    find(api_.kernel_name, "pruner_module_kernel_name");
+    find(api_.run_profiled, "pruner_module_run_profiled");
+    if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
+    instance_ = api_.create(threads);
+    return instance_ != nullptr ? "" : api_.error();
+  }
+
+  void* library_ = nullptr;
+  PrunerModule* instance_ = nullptr;
+  Api api_ = {};
+  const char* missing_ = nullptr;
+};
+
+}  // namespace pruner

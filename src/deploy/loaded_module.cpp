@@ -1,0 +1,185 @@
+#include "deploy/loaded_module.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "pruner/module.hpp"
+#include "support/rng.h"
+
+namespace pruner {
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+TensorSpec to_spec(const PrunerTensorSpec& spec) {
+  return {spec.name, static_cast<DType>(spec.dtype), {spec.shape, spec.shape + spec.rank}};
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t n = values.size();
+  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+BenchResult summarize(const std::vector<double>& seconds, int threads) {
+  BenchResult result;
+  result.runs = static_cast<int>(seconds.size());
+  result.threads = threads;
+  result.median_ms = median(seconds) * 1e3;
+  for (const double s : seconds) result.mean_ms += s * 1e3 / result.runs;
+  for (const double s : seconds) result.std_ms += std::pow(s * 1e3 - result.mean_ms, 2);
+  result.std_ms = result.runs > 1 ? std::sqrt(result.std_ms / (result.runs - 1)) : 0;
+  return result;
+}
+
+/// dlopen touches bytes that a truncated file does not have; its section table stands at the end.
+Result<Unit> check_shared_library(const std::string& path) {
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) return Error(path, ": cannot load: ", error.message());
+  Elf64_Ehdr head = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&head), sizeof head);
+  if (bytes < sizeof head || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+      head.e_type != ET_DYN) {
+    return Error(path, ": not a shared library; expected a module made by `pruner compile`");
+  }
+  if (head.e_shoff + uint64_t{head.e_shnum} * head.e_shentsize > bytes) {
+    return Error(path, ": truncated; compile it again");
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+struct LoadedModule::State {
+  Module module;
+  std::vector<TensorSpec> inputs, outputs;
+
+  Result<std::vector<const void*>> check_inputs(std::span<const Tensor> tensors) const {
+    if (tensors.size() != inputs.size()) {
+      return Error("expected ", inputs.size(), " inputs, found ", tensors.size());
+    }
+    std::vector<const void*> pointers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const TensorSpec is{inputs[i].name, tensors[i].dtype(), tensors[i].shape()};
+      if (is.dtype != inputs[i].dtype || is.shape != inputs[i].shape) {
+        return Error("expected ", print(inputs[i]), ", found ", print(is));
+      }
+      pointers.push_back(tensors[i].data());
+    }
+    return pointers;
+  }
+
+  /// Seconds of each run until `options` are satisfied; `kernels` gets those of each run's kernels.
+  Result<std::vector<double>> repeat(std::span<const Tensor> tensors,
+                                     const BenchOptions& options,
+                                     std::vector<std::vector<double>>* kernels) {
+    TRY_ASSIGN(const std::vector<const void*> in, check_inputs(tensors));
+    std::vector<Tensor> results = make_outputs();
+    std::vector<void*> out = pointers_of(results);
+    std::vector<double> kernel_s(static_cast<size_t>(module.num_kernels()));
+    std::vector<double> runs;
+    double begin = now_s();
+    for (int i = -options.warm_up; i < options.min_runs || now_s() - begin < options.min_s; ++i) {
+      const double start = now_s();
+      if (!module.run_profiled(in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
+        return Error("out of memory");
+      }
+      if (i < 0) {
+        begin = now_s();
+        continue;
+      }
+      runs.push_back(now_s() - start);
+      if (kernels) kernels->push_back(kernel_s);
+    }
+    return runs;
+  }
+
+  std::vector<Tensor> make_outputs() const {
+    std::vector<Tensor> tensors;
+    for (const TensorSpec& spec : outputs) tensors.emplace_back(spec.dtype, spec.shape);
+    return tensors;
+  }
+
+  static std::vector<void*> pointers_of(std::vector<Tensor>& tensors) {
+    std::vector<void*> pointers;
+    for (Tensor& tensor : tensors) pointers.push_back(tensor.data());
+    return pointers;
+  }
+};
+
+LoadedModule::LoadedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LoadedModule::LoadedModule(LoadedModule&&) noexcept = default;
+LoadedModule& LoadedModule::operator=(LoadedModule&&) noexcept = default;
+LoadedModule::~LoadedModule() = default;
+
+const std::vector<TensorSpec>& LoadedModule::inputs() const { return state_->inputs; }
+const std::vector<TensorSpec>& LoadedModule::outputs() const { return state_->outputs; }
+int LoadedModule::threads() const { return state_->module.threads(); }
+
+Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs) {
+  TRY_ASSIGN(const std::vector<const void*> in, state_->check_inputs(inputs));
+  std::vector<Tensor> results = state_->make_outputs();
+  const std::vector<void*> out = State::pointers_of(results);
+  if (!state_->module.run(in.data(), out.data())) return Error("out of memory");
+  return results;
+}
+
+Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
+                                        const BenchOptions& options) {
+  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, nullptr));
+  return summarize(runs, threads());
+}
+
+Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> inputs,
+                                                      const BenchOptions& options) {
+  std::vector<std::vector<double>> runs;
+  TRY(state_->repeat(inputs, options, &runs));
+  std::vector<KernelTime> kernels;
+  for (int k = 0; k < state_->module.num_kernels(); ++k) {
+    std::vector<double> times;
+    for (const std::vector<double>& run : runs) times.push_back(run[static_cast<size_t>(k)]);
+    kernels.push_back({state_->module.kernel_name(k), median(std::move(times)) * 1e3});
+  }
+  return kernels;
+}
+
+Result<LoadedModule> load_module(const std::string& path, int threads) {
+  TRY(check_shared_library(path));
+  std::string error;
+  std::optional<Module> module = Module::load(path, threads, &error);
+  if (!module) return Error(error);
+  auto state =
+      std::make_unique<LoadedModule::State>(LoadedModule::State{std::move(*module), {}, {}});
+  for (int i = 0; i < state->module.num_inputs(); ++i)
+    state->inputs.push_back(to_spec(state->module.input(i)));
+  for (int i = 0; i < state->module.num_outputs(); ++i)
+    state->outputs.push_back(to_spec(state->module.output(i)));
+  return LoadedModule(std::move(state));
+}
+
+std::vector<Tensor> seeded_inputs(std::span<const TensorSpec> specs, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Tensor> tensors;
+  for (const TensorSpec& spec : specs) {
+    Tensor& tensor = tensors.emplace_back(spec.dtype, spec.shape);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      if (is_float(spec.dtype)) {
+        tensor.set(i, 2 * rng.uniform() - 1);
+      } else {
+        tensor.set_int(i, rng.below(2));
+      }
+    }
+  }
+  return tensors;
+}
+
+}  // namespace pruner

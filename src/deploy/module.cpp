@@ -1,0 +1,190 @@
+#include "deploy/module.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "codegen/codegen.h"
+#include "codegen/cpu_features.h"
+#include "codegen/loader.h"
+#include "deploy/memory_plan.h"
+#include "deploy/plan_text.h"
+#include "deploy/temporary_folder.h"
+#include "deploy/weights.h"
+#include "lower/lower.h"
+#include "search/search.h"
+#include "support/file.h"
+#include "support/parallel_for.h"
+
+// The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake).
+extern "C" const char pruner_module_runtime_start[], pruner_module_runtime_end[];
+
+namespace pruner {
+namespace {
+
+const std::vector<std::string> kExported = {
+    "pruner_module_abi",
+    "pruner_module_create",
+    "pruner_module_destroy",
+    "pruner_module_error",
+    "pruner_module_threads",
+    "pruner_module_num_inputs",
+    "pruner_module_num_outputs",
+    "pruner_module_input",
+    "pruner_module_output",
+    "pruner_module_run",
+    "pruner_module_num_kernels",
+    "pruner_module_kernel_name",
+    "pruner_module_run_profiled",
+};
+
+/// The kernels of a partition: groups of one key share one.
+struct Kernels {
+  std::vector<size_t> first_group;  // of each kernel
+  std::vector<size_t> of_group;
+  std::vector<Artifact> artifacts;
+};
+
+Kernels distinct_kernels(const Partition& partition) {
+  Kernels kernels;
+  std::map<std::string, size_t> known;
+  for (size_t g = 0; g < partition.groups.size(); ++g) {
+    const auto [at, is_new] = known.emplace(partition.groups[g].key, kernels.first_group.size());
+    if (is_new) kernels.first_group.push_back(g);
+    kernels.of_group.push_back(at->second);
+  }
+  return kernels;
+}
+
+Result<Artifact> compile_group(const Group& group,
+                               const Target& target,
+                               const ScheduleChoice& choice,
+                               std::mutex& choice_mutex,
+                               const std::string& symbol) {
+  const Task task = make_task(group.dag, target, group.name);
+  const Space space = make_space(task);
+  std::optional<Candidate> candidate;
+  if (choice) {
+    const std::lock_guard<std::mutex> lock(choice_mutex);
+    candidate = choice(task, space);
+  }
+  if (!candidate) candidate = default_schedule(task, space);
+  TRY_ASSIGN(const Program program, lower(space, *candidate, symbol));
+  return compile(program, target, symbol);
+}
+
+Result<Kernels> compile_kernels(const Partition& partition,
+                                const Target& target,
+                                const ScheduleChoice& choice,
+                                int jobs) {
+  Kernels kernels = distinct_kernels(partition);
+  const size_t n = kernels.first_group.size();
+  std::vector<std::optional<Result<Artifact>>> compiled(n);
+  std::mutex choice_mutex;
+  parallel_for(static_cast<int64_t>(n), jobs, [&](int64_t i) {
+    const auto k = static_cast<size_t>(i);
+    const Group& group = partition.groups[kernels.first_group[k]];
+    compiled[k] =
+        compile_group(group, target, choice, choice_mutex, fmt::format("pruner_kernel_{}", k));
+  });
+  for (size_t k = 0; k < n; ++k) {
+    if (!compiled[k]->ok()) {
+      return Error(
+          partition.groups[kernels.first_group[k]].name, ": ", compiled[k]->error().message());
+    }
+    kernels.artifacts.push_back(**std::move(compiled[k]));
+  }
+  return kernels;
+}
+
+std::vector<TensorSpec> specs_of(const Partition& partition, const std::vector<ValueId>& values) {
+  std::vector<TensorSpec> specs;
+  for (const ValueId id : values)
+    specs.push_back({partition[id].name, partition[id].dtype, partition[id].shape});
+  return specs;
+}
+
+/// What the module carries beside its code; constants are entered into `weights`.
+ModulePlan make_plan(const Partition& partition,
+                     const Target& target,
+                     const Kernels& kernels,
+                     Weights& weights) {
+  std::vector<KernelMemory> needs;
+  for (const size_t k : kernels.of_group) {
+    needs.push_back({kernels.artifacts[k].workspace_bytes, kernels.artifacts[k].rewrites});
+  }
+  MemoryPlan memory = plan_memory(partition, needs);
+  ModulePlan plan;
+  plan.threads = target.threads;
+  plan.cpu_features = cpu_features(target);
+  plan.arena_bytes = memory.arena_bytes;
+  plan.inputs = specs_of(partition, partition.inputs);
+  plan.outputs = specs_of(partition, partition.outputs);
+  for (size_t g = 0; g < partition.groups.size(); ++g) {
+    const Group& group = partition.groups[g];
+    const Artifact& artifact = kernels.artifacts[kernels.of_group[g]];
+    CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
+    ModulePlan::Step& step = plan.steps.emplace_back();
+    step = {group.name, artifact.symbol, {}, memory.workspaces[g]};
+    for (size_t i = 0; i < group.inputs.size(); ++i) {
+      const ValueId input = group.inputs[i];
+      ValuePlace place = memory.values[static_cast<size_t>(input.value)];
+      const PackSpec& pack = artifact.arguments[i].pack;
+      CHECK(pack.identity() || place.place == Place::kConstant)
+          << group.name << " packs an activation";
+      if (place.place == Place::kConstant) place.index = weights.offset_of(input, pack);
+      step.args.push_back(place);
+    }
+    step.args.push_back(memory.values[static_cast<size_t>(group.output.value)]);
+  }
+  for (OutputCopy& copy : memory.copies) {
+    if (copy.from.place == Place::kConstant) {
+      copy.from.index = weights.offset_of(partition.outputs[static_cast<size_t>(copy.output)], {});
+    }
+  }
+  plan.copies = std::move(memory.copies);
+  return plan;
+}
+
+}  // namespace
+
+Result<ModuleSummary> build_module(const Partition& partition,
+                                   const Target& target,
+                                   const ScheduleChoice& choice,
+                                   const ModuleOptions& options,
+                                   const std::string& path) {
+  const auto start = std::chrono::steady_clock::now();
+  TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
+  TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
+  TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options.jobs));
+
+  Weights weights(partition);
+  ModulePlan plan = make_plan(partition, target, kernels, weights);
+  plan.weights_file = folder.path("weights.bin");
+  TRY(weights.write(plan.weights_file, options.jobs));
+  TRY_ASSIGN(std::string plan_object, assemble(plan_text(plan)));
+
+  std::vector<std::string> files;
+  const auto add_object = [&](const std::string& name, std::string_view bytes) {
+    files.push_back(folder.path(name));
+    return write_file(files.back(), bytes);
+  };
+  TRY(add_object("plan.o", plan_object));
+  plan_object.clear();
+  TRY(add_object("runtime.o", {pruner_module_runtime_start, pruner_module_runtime_end}));
+  for (const Artifact& artifact : kernels.artifacts) {
+    TRY(add_object(artifact.symbol + ".o", artifact.object));
+  }
+  TRY(link_shared_library(files, output.path(), kExported));
+  TRY(output.commit());
+
+  ModuleSummary summary;
+  summary.kernels = static_cast<int>(kernels.artifacts.size());
+  summary.weight_bytes = weights.bytes();
+  summary.activation_bytes = plan.arena_bytes;
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
+}
+
+}  // namespace pruner

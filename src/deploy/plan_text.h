@@ -1,0 +1,33 @@
+// The plan that a module carries (runtime/module/plan.h) as assembly text, so that its pointers to
+// kernels and weights become ordinary relocations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "deploy/memory_plan.h"
+#include "deploy/tensor_file.h"
+
+namespace pruner {
+
+struct ModulePlan {
+  struct Step {
+    std::string name;              // for profiles
+    std::string symbol;            // of the kernel
+    std::vector<ValuePlace> args;  // kConstant: index is a byte offset among the weights
+    int64_t workspace = 0;
+  };
+
+  int threads = 1;
+  std::string cpu_features;  // "avx512f fma ..."
+  std::string weights_file;  // whose bytes the module holds
+  int64_t arena_bytes = 0;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<Step> steps;
+  std::vector<OutputCopy> copies;
+};
+
+/// GNU syntax, for assemble(); defines pruner_plan, refers to the kernels' symbols.
+std::string plan_text(const ModulePlan& plan);
+
+}  // namespace pruner

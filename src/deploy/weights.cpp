@@ -1,0 +1,63 @@
+#include "deploy/weights.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "support/check.h"
+#include "support/parallel_for.h"
+
+namespace pruner {
+
+static constexpr int64_t kAlignment = 64;
+
+int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
+  ValueId owner = id;
+  while (partition_[owner].alias_of.valid()) owner = partition_[owner].alias_of;
+  const std::optional<Tensor>& constant = partition_[owner].constant;
+  CHECK(constant) << partition_[id].name << " is no constant";
+  // The shape matters only to a constant that is packed.
+  const std::vector<int64_t> shape =
+      pack.identity() ? std::vector<int64_t>() : partition_[id].shape;
+  const auto [at, is_new] = offsets_.emplace(Key{owner, shape, pack.order, pack.blocks}, bytes_);
+  if (is_new) {
+    entries_.push_back({constant->reshaped(partition_[id].shape), pack, bytes_});
+    int64_t bytes = dtype_bytes(constant->dtype());
+    for (const int64_t extent : pack.packed_shape(partition_[id].shape)) bytes *= extent;
+    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return at->second;
+}
+
+static bool write_at(int file, const Tensor& tensor, int64_t offset) {
+  const auto* from = static_cast<const char*>(tensor.data());
+  for (int64_t done = 0; done < tensor.bytes();) {
+    const ssize_t n =
+        pwrite(file, from + done, static_cast<size_t>(tensor.bytes() - done), offset + done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += n;
+  }
+  return true;
+}
+
+Result<Unit> Weights::write(const std::string& path, int jobs) const {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return Error(path, ": cannot write: ", std::strerror(errno));
+  std::vector<int> errors(entries_.size(), 0);
+  parallel_for(static_cast<int64_t>(entries_.size()), jobs, [&](int64_t i) {
+    const Entry& entry = entries_[static_cast<size_t>(i)];
+    if (!write_at(file, pack(entry.tensor, entry.pack), entry.offset))
+      errors[static_cast<size_t>(i)] = errno;
+  });
+  if (ftruncate(file, bytes_) != 0) errors.push_back(errno);  // the last one's padding
+  close(file);
+  for (const int error : errors) {
+    if (error != 0) return Error(path, ": cannot write: ", std::strerror(error));
+  }
+  return Unit{};
+}
+
+}  // namespace pruner
