@@ -9,7 +9,7 @@
 #include "codegen/loader.h"
 #include "lower/lower.h"
 #include "tensor/interpreter.h"
-#include "tests/space/operator_task.h"
+#include "space/operator_task.h"
 
 namespace pruner {
 namespace {

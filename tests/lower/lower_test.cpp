@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/interpreter.h"
-#include "tests/space/operator_task.h"
+#include "space/operator_task.h"
 
 namespace pruner {
 namespace {

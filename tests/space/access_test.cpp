@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/space/operator_task.h"
+#include "space/operator_task.h"
 
 namespace pruner {
 namespace {

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "space/space.h"
-#include "tests/golden.h"
-#include "tests/space/operator_task.h"
+#include "golden.h"
+#include "space/operator_task.h"
 
 namespace pruner {
 namespace {

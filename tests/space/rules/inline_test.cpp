@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "space/sketch_rule.h"
-#include "tests/space/operator_task.h"
+#include "space/operator_task.h"
 
 namespace pruner {
 namespace {
