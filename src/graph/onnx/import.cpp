@@ -205,7 +205,9 @@ Result<Unit> name_cast_target(Node& node) {
     if (onnx::TensorProto_DataType_Parse(*name, &parsed)) type = parsed;
   }
   const std::optional<DType> dtype = dtype_from_onnx(type);
-  if (!dtype) return Error("a cast to ", onnx_type_name(type), " is not supported");
+  if (!is_native_onnx_type(type) && type != onnx::TensorProto::DOUBLE) {
+    return Error("a cast to ", onnx_type_name(type), " is not supported");
+  }
   it->second = std::string(dtype_name(*dtype));
   return Unit{};
 }

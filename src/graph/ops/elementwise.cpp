@@ -288,6 +288,10 @@ StageId lower_elementwise(const OpCall& call, Lowering& to) {
   std::stable_partition(operands.begin(), operands.end(), [](const Operand& operand) {
     return std::holds_alternative<StageId>(operand);
   });
+  if (operands.size() == 1) {
+    return add_elementwise(
+        to.dag, "T_identity", {{to.input(call, 0)}}, [](Operands x) { return x[0]; });
+  }
   Operand result = operands[0];
   for (size_t i = 1; i < operands.size(); ++i) {
     const Operand pair[] = {result, operands[i]};

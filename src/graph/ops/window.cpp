@@ -72,12 +72,13 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
                                             bool ceil) {
   std::vector<int64_t> out = spatial_shape(call);
   for (size_t d = 0; d < out.size(); ++d) {
-    const int64_t pads = window.pad_before[d] + window.pad_after[d];
-    const int64_t reach = (kernel[d] - 1) * window.dilation[d] + 1;
-    if (kernel[d] < 1 || reach > out[d] + pads) {
-      return Error("a kernel of ", reach, " does not fit the padded extent ", out[d] + pads);
+    const int64_t before = window.pad_before[d], after = window.pad_after[d];
+    const int64_t reach = (kernel[d] - 1) * window.dilation[d] + 1, room = out[d] + before + after;
+    if (kernel[d] < 1 || reach > room) {
+      return Error("a kernel of ", reach, " does not fit the padded extent ", room);
     }
-    out[d] = window_output(out[d], kernel[d], window.stride[d], window.dilation[d], pads, ceil);
+    out[d] = window_output(
+        out[d], kernel[d], window.stride[d], window.dilation[d], before, after, ceil);
   }
   return out;
 }
