@@ -1,0 +1,137 @@
+// label: codegen
+#include "codegen/codegen.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "codegen/kernels.h"
+#include "codegen/loader.h"
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+Program every_function() {
+  ProgramBuilder b("functions");
+  const TensorId x = b.input("x", {64}), h = b.input("h", {64}, DType::kFloat16),
+                 y = b.output("y", {64});
+  b.program.body = b.serial(4, [&](Expr o) {
+    return b.vectorize(16, 16, [&](Expr l) {
+      const Expr i = o * Expr(16) + l;
+      Expr sum = call(Intrinsic::kPow, {b.read(x, {i}), cast(DType::kFloat32, b.read(h, {i}))});
+      for (int f = 0; f < static_cast<int>(Intrinsic::kNot); ++f) {
+        if (f != static_cast<int>(Intrinsic::kPow))
+          sum = sum + call(static_cast<Intrinsic>(f), {b.read(x, {i})});
+      }
+      return b.store(y, {i}, sum);
+    });
+  });
+  return b.program;
+}
+
+// Names that an object expects from elsewhere, and those that it offers.
+struct Symbols {
+  std::vector<std::string> undefined, global;
+};
+
+Symbols symbols_of(const std::string& object) {
+  Symbols symbols;
+  const char* data = object.data();
+  Elf64_Ehdr header;
+  std::memcpy(&header, data, sizeof(header));
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), data + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_SYMTAB) continue;
+    const char* names = data + sections[section.sh_link].sh_offset;
+    for (size_t i = 1; i < section.sh_size / sizeof(Elf64_Sym); ++i) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, data + section.sh_offset + i * sizeof(symbol), sizeof(symbol));
+      if (symbol.st_shndx == SHN_UNDEF) {
+        symbols.undefined.push_back(names + symbol.st_name);
+      } else if (ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL) {
+        symbols.global.push_back(names + symbol.st_name);
+      }
+    }
+  }
+  return symbols;
+}
+
+TEST(Compile, MakesObjectsThatNeedNothingFromOutside) {
+  for (const char* mcpu : {"", "haswell", "skylake-avx512", "znver4"}) {
+    for (const Program& program : {every_function(), matmul_program({12, 32, 16, 8, 3, 2, 8, 4})}) {
+      const Result<Artifact> artifact = compile(program, cpu_target(mcpu), "the_kernel");
+      ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+      const Symbols symbols = symbols_of(artifact->object);
+      EXPECT_EQ(symbols.undefined, std::vector<std::string>{}) << mcpu;
+      EXPECT_EQ(symbols.global, std::vector<std::string>{"the_kernel"});
+    }
+  }
+}
+
+TEST(Compile, GivesTheSameBytesEachTime) {
+  const Program program = conv_program({8, 6, 12, 16, 4, 2, 8, 2});
+  const Result<Artifact> a = compile(program, cpu_target("haswell"), "k"),
+                         b = compile(program, cpu_target("haswell"), "k");
+  EXPECT_TRUE(a.ok() && b.ok() && a->object == b->object);
+}
+
+TEST(Compile, DescribesTheArguments) {
+  const Result<Artifact> artifact = compile(every_function(), cpu_target("haswell"), "k");
+  ASSERT_TRUE(artifact.ok());
+  const Result<Artifact> again = artifact_from_json(to_json(*artifact), artifact->object);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->symbol, "k");
+  ASSERT_EQ(again->arguments.size(), 3u);
+  EXPECT_EQ(again->arguments[1].dtype, DType::kFloat16);
+  EXPECT_EQ(again->arguments[2].shape, std::vector<int64_t>{64});
+  EXPECT_TRUE(again->arguments[2].output);
+}
+
+TEST(Compile, NamesAnUnknownCpu) {
+  EXPECT_ERROR(compile(every_function(), cpu_target("pentium9"), "k"),
+               "LLVM knows no CPU \"pentium9\"");
+}
+
+TEST(Compile, SaysWhichBackendsThereAre) {
+  Target target;
+  target.backend = Backend::kCuda;
+  EXPECT_ERROR(compile(every_function(), target, "k"),
+               "no code can be made for \"cuda\" yet; there is: llvm");
+}
+
+TEST(Compile, RefusesAProgramThatBreaksTheRules) {
+  Program program = every_function();
+  program.args.pop_back();
+  EXPECT_ERROR(compile(program, cpu_target(""), "k"),
+               "program functions: y is missing in the arguments");
+}
+
+// The tile of 14 x 2 vectors has all of its 28 sums in registers and one load a broadcast.
+TEST(CompileToText, KeepsTheAccumulatorsInRegisters) {
+  for (const char* mcpu : {"znver4", "skylake-avx512"}) {
+    const Result<std::string> text = compile_to_text(
+        conv_program({64, 56, 56, 64, 14, 2, 16, 4}), cpu_target(mcpu), CodeText::kAssembly);
+    ASSERT_TRUE(text.ok()) << text.error().message();
+    size_t fmas = 0, spills = 0;
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      fmas += line.find("vfmadd") != std::string::npos;
+      spills += line.find("(%rsp)") != std::string::npos && line.find("zmm") != std::string::npos;
+    }
+    EXPECT_EQ(fmas, 14u * 2 * 4);
+    EXPECT_EQ(spills, 0u);
+  }
+}
+
+TEST(LoadKernel, SaysWhatIsWrongWithAnObject) {
+  EXPECT_ERROR(load_kernel("no object", "k"), "cannot link \"k\"");
+  const Result<Artifact> artifact = compile(every_function(), cpu_target(""), "k");
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_ERROR(load_kernel(artifact->object, "other"), "cannot link \"other\"");
+}
+
+}  // namespace
+}  // namespace pruner
