@@ -7,37 +7,16 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu_features.h"
-#include "codegen/loader.h"
+#include "deploy/link_module.h"
 #include "deploy/memory_plan.h"
-#include "deploy/plan_text.h"
 #include "deploy/temporary_folder.h"
 #include "deploy/weights.h"
 #include "lower/lower.h"
 #include "search/search.h"
-#include "support/file.h"
 #include "support/parallel_for.h"
-
-// The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake).
-extern "C" const char pruner_module_runtime_start[], pruner_module_runtime_end[];
 
 namespace pruner {
 namespace {
-
-const std::vector<std::string> kExported = {
-    "pruner_module_abi",
-    "pruner_module_create",
-    "pruner_module_destroy",
-    "pruner_module_error",
-    "pruner_module_threads",
-    "pruner_module_num_inputs",
-    "pruner_module_num_outputs",
-    "pruner_module_input",
-    "pruner_module_output",
-    "pruner_module_run",
-    "pruner_module_num_kernels",
-    "pruner_module_kernel_name",
-    "pruner_module_run_profiled",
-};
 
 /// The kernels of a partition: groups of one key share one.
 struct Kernels {
@@ -163,20 +142,9 @@ Result<ModuleSummary> build_module(const Partition& partition,
   ModulePlan plan = make_plan(partition, target, kernels, weights);
   plan.weights_file = folder.path("weights.bin");
   TRY(weights.write(plan.weights_file, options.jobs));
-  TRY_ASSIGN(std::string plan_object, assemble(plan_text(plan)));
-
-  std::vector<std::string> files;
-  const auto add_object = [&](const std::string& name, std::string_view bytes) {
-    files.push_back(folder.path(name));
-    return write_file(files.back(), bytes);
-  };
-  TRY(add_object("plan.o", plan_object));
-  plan_object.clear();
-  TRY(add_object("runtime.o", {pruner_module_runtime_start, pruner_module_runtime_end}));
-  for (const Artifact& artifact : kernels.artifacts) {
-    TRY(add_object(artifact.symbol + ".o", artifact.object));
-  }
-  TRY(link_shared_library(files, output.path(), kExported));
+  std::vector<std::string_view> objects;
+  for (const Artifact& artifact : kernels.artifacts) objects.push_back(artifact.object);
+  TRY(link_module(plan, objects, folder, output.path()));
   TRY(output.commit());
 
   ModuleSummary summary;

@@ -1,0 +1,45 @@
+#include "deploy/link_module.h"
+
+#include "codegen/loader.h"
+#include "support/file.h"
+
+// The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake).
+extern "C" const char pruner_module_runtime_start[], pruner_module_runtime_end[];
+
+namespace pruner {
+
+static const std::vector<std::string> kExported = {
+    "pruner_module_abi",
+    "pruner_module_create",
+    "pruner_module_destroy",
+    "pruner_module_error",
+    "pruner_module_threads",
+    "pruner_module_num_inputs",
+    "pruner_module_num_outputs",
+    "pruner_module_input",
+    "pruner_module_output",
+    "pruner_module_run",
+    "pruner_module_num_kernels",
+    "pruner_module_kernel_name",
+    "pruner_module_run_profiled",
+};
+
+Result<Unit> link_module(const ModulePlan& plan,
+                         const std::vector<std::string_view>& kernels,
+                         const TemporaryFolder& folder,
+                         const std::string& path) {
+  std::vector<std::string> files;
+  const auto add_object = [&](std::string_view bytes) {
+    files.push_back(folder.path(std::to_string(files.size()) + ".o"));
+    return write_file(files.back(), bytes);
+  };
+  {
+    TRY_ASSIGN(const std::string object, assemble(plan_text(plan)));  // as large as the weights
+    TRY(add_object(object));
+  }
+  TRY(add_object({pruner_module_runtime_start, pruner_module_runtime_end}));
+  for (const std::string_view kernel : kernels) TRY(add_object(kernel));
+  return link_shared_library(files, path, kExported);
+}
+
+}  // namespace pruner

@@ -1,0 +1,20 @@
+// Plan, kernels and the executor -> one shared library with the interface of pruner/module.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deploy/plan_text.h"
+#include "deploy/temporary_folder.h"
+
+namespace pruner {
+
+/// Links a module at `path`; `kernels` are the objects that define the plan's symbols. Between the
+/// steps the objects lie in `folder`.
+Result<Unit> link_module(const ModulePlan& plan,
+                         const std::vector<std::string_view>& kernels,
+                         const TemporaryFolder& folder,
+                         const std::string& path);
+
+}  // namespace pruner

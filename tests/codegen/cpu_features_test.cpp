@@ -1,0 +1,25 @@
+// label: codegen
+#include "codegen/cpu_features.h"
+
+#include <gtest/gtest.h>
+
+namespace pruner {
+namespace {
+
+bool has(const std::string& features, const std::string& word) {
+  return (" " + features + " ").find(" " + word + " ") != std::string::npos;
+}
+
+TEST(CpuFeatures, AreThoseOfTheCpuAndOfTheTarget) {
+  Target target;
+  target.mcpu = "haswell";
+  EXPECT_TRUE(has(cpu_features(target), "avx2"));
+  EXPECT_TRUE(has(cpu_features(target), "f16c"));
+  EXPECT_FALSE(has(cpu_features(target), "avx512f"));
+  target.features = "-fma,+avx512f";
+  EXPECT_FALSE(has(cpu_features(target), "fma"));
+  EXPECT_TRUE(has(cpu_features(target), "avx512f"));
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,77 @@
+#include "deploy/tensor_file.h"
+
+#include <filesystem>
+
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+Tensor filled(DType dtype, std::vector<int64_t> shape) {
+  Tensor tensor(dtype, std::move(shape));
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set_int(i, i % 2);
+  return tensor;
+}
+
+TEST(WriteTensors, AreReadBackInEveryDtype) {
+  const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_all.npz";
+  std::vector<NamedTensor> tensors;
+  for (const DType dtype : {DType::kFloat32,
+                            DType::kFloat16,
+                            DType::kInt64,
+                            DType::kInt32,
+                            DType::kInt8,
+                            DType::kBool}) {
+    tensors.push_back({std::string(dtype_name(dtype)), filled(dtype, {2, 3})});
+  }
+  ASSERT_TRUE(write_tensors(path, tensors).ok());
+  const Result<std::vector<NamedTensor>> read = read_tensors(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  ASSERT_EQ(read->size(), tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, tensor] = (*read)[i];
+    EXPECT_EQ(name, tensors[i].name);
+    ASSERT_EQ(tensor.dtype(), tensors[i].tensor.dtype());
+    ASSERT_EQ(tensor.shape(), tensors[i].tensor.shape());
+    for (int64_t e = 0; e < tensor.num_elements(); ++e) EXPECT_EQ(tensor.get_int(e), e % 2);
+  }
+}
+
+TEST(ReadTensors, MakesDoublesFloats) {
+  const Result<std::vector<NamedTensor>> read = read_tensors(test_path("support/data/plain.npz"));
+  EXPECT_ERROR(read,
+               "plain.npz: array \"f\" has numpy's type <i2; known are float32, float16, float64");
+  const Result<std::vector<NamedTensor>> doubles =
+      read_tensors(test_path("deploy/data/float64.npz"));
+  ASSERT_TRUE(doubles.ok()) << doubles.error().message();
+  EXPECT_EQ((*doubles)[0].tensor.dtype(), DType::kFloat32);
+  EXPECT_EQ((*doubles)[0].tensor.get(1), 2.5);
+}
+
+TEST(MatchTensors, GoesByNameOrByPosition) {
+  const std::vector<TensorSpec> specs = {{"a", DType::kFloat32, {2}}, {"b", DType::kInt64, {}}};
+  const Tensor a = filled(DType::kFloat32, {2}), b = filled(DType::kInt64, {});
+  const Result<std::vector<Tensor>> named = match_tensors(specs, {{"b", b}, {"more", b}, {"a", a}});
+  ASSERT_TRUE(named.ok()) << named.error().message();
+  EXPECT_EQ((*named)[0].data(), a.data());
+  EXPECT_EQ((*named)[1].data(), b.data());
+  const Result<std::vector<Tensor>> counted = match_tensors(specs, {{"arr_0", a}, {"arr_1", b}});
+  ASSERT_TRUE(counted.ok()) << counted.error().message();
+  EXPECT_EQ((*counted)[1].data(), b.data());
+}
+
+TEST(MatchTensors, SaysWhatDoesNotFit) {
+  const std::vector<TensorSpec> specs = {{"x", DType::kFloat32, {1, 3}}};
+  EXPECT_ERROR(
+      match_tensors(specs,
+                    {{"y", filled(DType::kFloat32, {1, 3})}, {"z", filled(DType::kBool, {})}}),
+      "input x float32 1x3 is missing; there are: y, z");
+  EXPECT_ERROR(match_tensors(specs, {{"x", filled(DType::kFloat32, {3, 1})}}),
+               "expected x float32 1x3, found x float32 3x1");
+  EXPECT_ERROR(match_tensors(specs, {{"x", filled(DType::kInt32, {1, 3})}}),
+               "expected x float32 1x3, found x int32 1x3");
+}
+
+}  // namespace
+}  // namespace pruner

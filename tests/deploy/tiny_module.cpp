@@ -1,0 +1,55 @@
+#include "tiny_module.h"
+
+#include "codegen/loader.h"
+#include "support/file.h"
+
+namespace pruner {
+
+// args[2][i] = args[0][i] + args[1][i] for 16 floats.
+static constexpr const char* kAdd = R"(
+  .text
+  .global tiny_add
+tiny_add:
+  mov (%rdi), %rax
+  mov 8(%rdi), %rcx
+  mov 16(%rdi), %rdx
+  xor %esi, %esi
+1:
+  movups (%rax,%rsi), %xmm0
+  movups (%rcx,%rsi), %xmm1
+  addps %xmm1, %xmm0
+  movups %xmm0, (%rdx,%rsi)
+  add $16, %rsi
+  cmp $64, %rsi
+  jne 1b
+  ret
+  .section .note.GNU-stack, "", @progbits
+)";
+
+Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan&)) {
+  TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+  ModulePlan plan;
+  plan.threads = 2;
+  plan.weights_file = folder.path("\"weights\"");
+  plan.arena_bytes = 256;
+  plan.inputs = {{"x", DType::kFloat32, {16}}, {"s \"é\\", DType::kInt64, {}}};
+  plan.outputs = {{"y", DType::kFloat32, {4, 4}}, {"c", DType::kFloat32, {3}}};
+  plan.steps = {
+      {"first", "tiny_add", {{Place::kInput, 0}, {Place::kConstant, 64}, {Place::kArena, 128}}, 0},
+      {"second",
+       "tiny_add",
+       {{Place::kArena, 128}, {Place::kConstant, 64}, {Place::kOutput, 0}},
+       0}};
+  plan.copies = {{{Place::kConstant, 64}, 1, 12}};
+  if (change != nullptr) change(plan);
+  std::string weights(64, '\xff');
+  for (int i = 0; i < 16; ++i) {
+    const auto w = static_cast<float>(i);
+    weights.append(reinterpret_cast<const char*>(&w), sizeof w);
+  }
+  TRY(write_file(plan.weights_file, weights));
+  TRY_ASSIGN(const std::string kernel, assemble(kAdd));
+  return link_module(plan, {kernel}, folder, path);
+}
+
+}  // namespace pruner

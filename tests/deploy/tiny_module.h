@@ -1,0 +1,15 @@
+// Modules whose kernels are written by hand, for tests of what a module carries and how it is
+// loaded; x86-64 only.
+#pragma once
+
+#include <string>
+
+#include "deploy/link_module.h"
+
+namespace pruner {
+
+/// A module of x[16], s -> y[4, 4] = x + w + w, c[3] = the first of w, where w is 0, 1, ... 15,
+/// made from its plan as `change` leaves it.
+Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan&) = nullptr);
+
+}  // namespace pruner

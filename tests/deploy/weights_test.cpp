@@ -1,0 +1,50 @@
+#include "deploy/weights.h"
+
+#include "deploy/temporary_folder.h"
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+Tensor counted(std::vector<int64_t> shape) {
+  Tensor tensor(DType::kFloat32, std::move(shape));
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set(i, static_cast<double>(i));
+  return tensor;
+}
+
+TEST(Weights, StoresEachPackedFormOnce) {
+  Partition partition;
+  const auto add = [&](PlannedValue value) {
+    partition.values.push_back(std::move(value));
+    return ValueId{static_cast<int32_t>(partition.values.size()) - 1};
+  };
+  const ValueId a = add({"a", DType::kFloat32, {3, 5}, counted({3, 5}), {}});
+  const ValueId b = add({"b", DType::kFloat32, {20}, counted({20}), {}});
+  const ValueId view = add({"view", DType::kFloat32, {15}, {}, a});
+  const PackSpec blocks = {{0, 1}, {{1, 4}}};  // 3 x 2 x 4
+
+  Weights weights(partition);
+  EXPECT_EQ(weights.offset_of(a, blocks), 0);
+  EXPECT_EQ(weights.offset_of(b, {}), 128);
+  EXPECT_EQ(weights.offset_of(a, {}), 256);
+  EXPECT_EQ(weights.offset_of(view, {}), 256);
+  EXPECT_EQ(weights.offset_of(a, blocks), 0);
+  EXPECT_EQ(weights.bytes(), 320);
+
+  const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
+  ASSERT_TRUE(folder.ok());
+  const Result<Unit> written = weights.write(folder->path("w"), 2);
+  ASSERT_TRUE(written.ok()) << written.error().message();
+  const Result<std::string> bytes = read_file(folder->path("w"));
+  ASSERT_TRUE(bytes.ok());
+  ASSERT_EQ(bytes->size(), 320u);
+  const auto* at = reinterpret_cast<const float*>(bytes->data());
+  const Tensor packed = pack(counted({3, 5}), blocks);
+  for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(at[i], packed.get(i));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(at[32 + i], i);
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(at[64 + i], i);
+  EXPECT_ERROR(weights.write("/nowhere/w", 1), "/nowhere/w: cannot write: No such file");
+}
+
+}  // namespace
+}  // namespace pruner
