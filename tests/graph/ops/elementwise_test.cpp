@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+
+#include "graph/ops/op.h"
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_function(const std::string& op, double (*fn)(double), Attributes attributes = {}) {
+  const Tensor x = floats({2, 5}, {-4, -2.5, -1, -0.25, 0, 0.125, 1, 1.5, 3, 7});
+  const Tensor y = run_op(op, {x}, std::move(attributes));
+  for (int64_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(y.get(i), fn(x.get(i)), 1e-5 * (1 + std::abs(fn(x.get(i)))))
+        << op << " of " << x.get(i);
+  }
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+TEST(Elementwise, UnaryFunctionsAreOnnxs) {
+  expect_function("Abs", [](double x) { return std::abs(x); });
+  expect_function("Ceil", [](double x) { return std::ceil(x); });
+  expect_function("Cos", [](double x) { return std::cos(x); });
+  expect_function(
+      "Elu", [](double x) { return x > 0 ? x : 2 * (std::exp(x) - 1); }, {{"alpha", 2.0}});
+  expect_function("Erf", [](double x) { return std::erf(x); });
+  expect_function("Exp", [](double x) { return std::exp(x); });
+  expect_function("Floor", [](double x) { return std::floor(x); });
+  expect_function("Gelu", [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); });
+  expect_function("Gelu",
+                  [](double x) {
+                    return x / 2 *
+                           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+                  },
+                  {{"approximate", std::string("tanh")}});
+  expect_function("HardSigmoid", [](double x) { return std::clamp(0.2 * x + 0.5, 0.0, 1.0); });
+  expect_function("HardSwish", [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); });
+  expect_function("LeakyRelu", [](double x) { return x < 0 ? 0.1 * x : x; }, {{"alpha", 0.1}});
+  expect_function("Neg", [](double x) { return -x; });
+  expect_function("Relu", [](double x) { return std::max(x, 0.0); });
+  expect_function("Round", [](double x) { return std::nearbyint(x); });
+  expect_function("Selu", [](double x) {
+    return 1.05070102214813 * (x > 0 ? x : 1.67326319217681 * (std::exp(x) - 1));
+  });
+  expect_function("Sigmoid", sigmoid);
+  expect_function("Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; });
+  expect_function("Sin", [](double x) { return std::sin(x); });
+  expect_function("Softplus", [](double x) { return std::log1p(std::exp(x)); });
+  expect_function("Softsign", [](double x) { return x / (1 + std::abs(x)); });
+  expect_function("Tanh", [](double x) { return std::tanh(x); });
+}
+
+TEST(Elementwise, RootsAndLogarithmsOfPositives) {
+  const Tensor x = floats({4}, {0.25, 1, 4, 9});
+  expect_near(run_op("Sqrt", {x}), floats({4}, {0.5, 1, 2, 3}));
+  expect_near(run_op("Reciprocal", {x}), floats({4}, {4, 1, 0.25, 1.0 / 9}));
+  expect_near(run_op("Log", {x}), floats({4}, {std::log(0.25), 0, std::log(4), std::log(9)}));
+  expect_near(run_op("Pow", {x, Operand::weight(floats({}, {0.5}))}), floats({4}, {0.5, 1, 2, 3}));
+  expect_near(run_op("Pow", {x, floats({4}, {2, 3, 1, 0})}), floats({4}, {0.0625, 1, 4, 1}));
+}
+
+TEST(Elementwise, BinaryOperatorsBroadcast) {
+  const Tensor a = floats({2, 1, 2}, {1, 2, 3, 4}), b = floats({2, 1}, {10, 20});
+  const Tensor sum = run_op("Add", {a, b});
+  EXPECT_EQ(sum.shape(), (Ints{2, 2, 2}));
+  EXPECT_EQ(values_of(sum), (std::vector<double>{11, 12, 21, 22, 13, 14, 23, 24}));
+  EXPECT_EQ(values_of(run_op("Sub", {b, b})), (std::vector<double>{0, 0}));
+  EXPECT_EQ(values_of(run_op("Mul", {a, b})),
+            (std::vector<double>{10, 20, 20, 40, 30, 40, 60, 80}));
+  EXPECT_EQ(values_of(run_op("Div", {b, floats({}, {4})})), (std::vector<double>{2.5, 5}));
+  EXPECT_EQ(values_of(run_op("Max", {b, floats({1}, {15})})), (std::vector<double>{15, 20}));
+}
+
+TEST(Elementwise, ConstantsOfHigherRankKeepTheOutputsShape) {
+  const Tensor y = run_op("Add", {floats({2}, {1, 2}), Operand::weight(floats({1, 1}, {5}))});
+  EXPECT_EQ(y.shape(), (Ints{1, 2}));
+  EXPECT_EQ(values_of(y), (std::vector<double>{6, 7}));
+}
+
+TEST(Elementwise, SumMinAndMaxTakeAnyNumber) {
+  const Tensor a = floats({3}, {1, 5, 3}), b = floats({3}, {4, 2, 6}), c = floats({1}, {3});
+  EXPECT_EQ(values_of(run_op("Sum", {a, b, c})), (std::vector<double>{8, 10, 12}));
+  EXPECT_EQ(values_of(run_op("Min", {a, b, c})), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(values_of(run_op("Max", {a, b, c})), (std::vector<double>{4, 5, 6}));
+  EXPECT_EQ(values_of(run_op("Max", {a})), values_of(a));
+}
+
+TEST(Elementwise, IntegersDivideTowardsZero) {
+  const Tensor a = integers({4}, {7, -7, 7, -7}), b = integers({4}, {2, 2, -2, -2});
+  EXPECT_EQ(values_of(run_op("Div", {a, b})), (std::vector<double>{3, -3, -3, 3}));
+  EXPECT_EQ(values_of(run_op("Mod", {a, b})), (std::vector<double>{1, 1, -1, -1}));
+  EXPECT_EQ(values_of(run_op("Mod", {a, b}, {{"fmod", int64_t{1}}})),
+            (std::vector<double>{1, -1, 1, -1}));
+}
+
+TEST(Elementwise, ComparisonsGiveTruthValues) {
+  const Tensor a = floats({3}, {1, 2, 3}), b = floats({3}, {2, 2, 2});
+  EXPECT_EQ(run_op("Less", {a, b}).dtype(), DType::kBool);
+  EXPECT_EQ(values_of(run_op("Less", {a, b})), (std::vector<double>{1, 0, 0}));
+  EXPECT_EQ(values_of(run_op("LessOrEqual", {a, b})), (std::vector<double>{1, 1, 0}));
+  EXPECT_EQ(values_of(run_op("Greater", {a, b})), (std::vector<double>{0, 0, 1}));
+  EXPECT_EQ(values_of(run_op("GreaterOrEqual", {a, b})), (std::vector<double>{0, 1, 1}));
+  EXPECT_EQ(values_of(run_op("Equal", {a, b})), (std::vector<double>{0, 1, 0}));
+  const Tensor p = integers({4}, {0, 0, 1, 1}, DType::kBool),
+               q = integers({4}, {0, 1, 0, 1}, DType::kBool);
+  EXPECT_EQ(values_of(run_op("And", {p, q})), (std::vector<double>{0, 0, 0, 1}));
+  EXPECT_EQ(values_of(run_op("Or", {p, q})), (std::vector<double>{0, 1, 1, 1}));
+  EXPECT_EQ(values_of(run_op("Xor", {p, q})), (std::vector<double>{0, 1, 1, 0}));
+  EXPECT_EQ(values_of(run_op("Not", {p})), (std::vector<double>{1, 1, 0, 0}));
+  const Tensor c = integers({3}, {1, 0, 1}, DType::kBool);
+  EXPECT_EQ(values_of(run_op("Where", {c, a, b})), (std::vector<double>{1, 2, 3}));
+}
+
+TEST(Elementwise, ClipsBetweenWhatIsGiven) {
+  const Tensor x = floats({3}, {-5, 0.5, 5}), low = floats({}, {0}), high = floats({}, {1});
+  EXPECT_EQ(values_of(run_op("Clip", {x, Operand::weight(low), Operand::weight(high)})),
+            (std::vector<double>{0, 0.5, 1}));
+  EXPECT_EQ(values_of(run_op("Clip", {x, low})), (std::vector<double>{0, 0.5, 5}));
+  EXPECT_EQ(values_of(run_op("Clip", {x})), values_of(x));
+}
+
+TEST(Elementwise, PReluScalesNegatives) {
+  const Tensor x = floats({1, 2, 1, 2}, {-1, 2, -3, 4});
+  EXPECT_EQ(values_of(run_op("PRelu", {x, floats({2, 1, 1}, {0.5, 2})})),
+            (std::vector<double>{-0.5, 2, -6, 4}));
+}
+
+TEST(Elementwise, CastTruncates) {
+  const Tensor x = floats({4}, {-1.5, 0, 0.9, 2.5});
+  const auto to = [&](const char* type) {
+    return run_op("Cast", {x}, {{"to", std::string(type)}});
+  };
+  EXPECT_EQ(values_of(to("int32")), (std::vector<double>{-1, 0, 0, 2}));
+  EXPECT_EQ(values_of(to("bool")), (std::vector<double>{1, 0, 1, 1}));
+  EXPECT_EQ(to("float16").dtype(), DType::kFloat16);
+}
+
+TEST(Elementwise, NamesWhatDoesNotFit) {
+  EXPECT_THAT(refusal("Add", {waves({2, 3}), waves({4})}),
+              HasSubstr("shapes 2x3 and 4 do not broadcast"));
+  EXPECT_THAT(refusal("Add", {waves({2}), integers({2}, {1, 2})}),
+              HasSubstr("inputs are float32 and int64, expected one type"));
+  EXPECT_THAT(refusal("Exp", {integers({2}, {1, 2})}), HasSubstr("Exp of int64"));
+  EXPECT_THAT(refusal("Relu", {}), HasSubstr("Relu takes 1 to 1 inputs, found 0"));
+  EXPECT_THAT(refusal("LeakyRelu", {waves({2})}, {{"alpha", int64_t{1}}}),
+              HasSubstr("attribute \"alpha\" has a value of the wrong type"));
+}
+
+TEST(GraphOps, AreSortedByName) {
+  const auto less = [](const GraphOp& a, const GraphOp& b) { return a.name < b.name; };
+  EXPECT_TRUE(std::is_sorted(graph_ops().begin(), graph_ops().end(), less));
+  for (const GraphOp& op : graph_ops()) {
+    EXPECT_EQ(find_graph_op(op.name), &op);
+    const bool runs = op.fusion != Fusion::kAlias && op.fusion != Fusion::kConstant;
+    EXPECT_EQ(op.lower != nullptr, runs) << op.name;
+  }
+  EXPECT_EQ(find_graph_op("NoSuchOp"), nullptr);
+}
+
+}  // namespace
+}  // namespace pruner
