@@ -340,7 +340,7 @@ std::string operator_help() {
   std::string out;
   for (const OperatorRow& row : kOperators) {
     std::string line = usage(row);
-    line.resize(std::max<size_t>(line.size() + 2, 66), ' ');
+    line.resize(std::max<size_t>(line.size() + 2, 80), ' ');
     out += line + std::string(row.help);
     out.erase(out.find_last_not_of(' ') + 1) += '\n';
   }

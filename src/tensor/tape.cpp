@@ -24,9 +24,9 @@ class TapeBuilder {
     return add(node);
   }
 
-  int build_stage(StageId id, const std::vector<int>& vars, int guard) {
-    const Stage& stage = dag_[id];
-    return cast_to(stage.dtype, build(stage.body, {id, vars, guard}));
+  /// The stage's body in full precision: a reduction rounds what it has folded, not what it folds.
+  int build_body(StageId id, const std::vector<int>& vars) {
+    return build(dag_[id].body, {id, vars, -1});
   }
 
   int spread(int id) {
@@ -192,7 +192,8 @@ class TapeBuilder {
       // One copy for equal reads, or a chain of stages that read twice would grow exponentially.
       const auto key = std::make_tuple(load.tensor, index, place.guard);
       if (const auto found = inlined_.find(key); found != inlined_.end()) return found->second;
-      return inlined_[key] = build_stage(load.tensor, index, place.guard);
+      return inlined_[key] =
+                 cast_to(source.dtype, build(source.body, {load.tensor, index, place.guard}));
     }
     int position = index.empty() ? constant(0) : index[0];
     for (size_t d = 1; d < index.size(); ++d) {
@@ -299,7 +300,7 @@ Tape compile_tape(const ComputeDag& dag,
     vars.push_back(builder.add_var(var, levels[static_cast<size_t>(var)], var == lane_var));
   }
   tape.var_nodes.assign(iterators.size(), -1);
-  const int result = builder.spread(builder.build_stage(id, vars, -1));
+  const int result = builder.spread(builder.build_body(id, vars));
   builder.finish(result, static_cast<int>(tape.loops.size()), tape);
   return tape;
 }

@@ -1,0 +1,88 @@
+#include "tensor/operators.h"
+
+#include "golden.h"
+#include "naive.h"
+
+namespace pruner {
+namespace {
+
+std::vector<int64_t> input_shape(const ComputeDag& dag, size_t i) {
+  return dag[dag.inputs()[i]].shape();
+}
+std::vector<int64_t> output_shape(const ComputeDag& dag) { return dag[dag.outputs()[0]].shape(); }
+using Shape = std::vector<int64_t>;
+
+TEST(ParseOperator, MakesTheInputFitTheOutput) {
+  const ComputeDag conv = operator_dag("conv2d 2 64 28 14 32 3 5 stride=2,1 padding=1,2,0,2");
+  EXPECT_EQ(input_shape(conv, 0), (Shape{2, 56, 14, 32}));
+  EXPECT_EQ(input_shape(conv, 1), (Shape{3, 5, 32, 64}));
+  EXPECT_EQ(output_shape(conv), (Shape{2, 28, 14, 64}));
+  const ComputeDag transpose = operator_dag("conv2d_transpose 1 8 9 8 4 4 4 padding=1");
+  EXPECT_EQ(input_shape(transpose, 0), (Shape{1, 4, 4, 4}));
+  EXPECT_EQ(output_shape(transpose), (Shape{1, 9, 8, 8}));
+  EXPECT_EQ(output_shape(operator_dag("max_pool2d 1 64 56 56 3 3 stride=2 padding=1")),
+            (Shape{1, 56, 56, 64}));
+}
+
+TEST(ParseOperator, TakesNamesForPositions) {
+  EXPECT_EQ(print(operator_dag("matmul K=8 4 6")), print(operator_dag("matmul 4 6 8")));
+}
+
+TEST(ParseOperator, MarksWeightsConstant) {
+  const ComputeDag dag = operator_dag("dense 4 6 8 +bias +residual");
+  EXPECT_FALSE(dag[dag.inputs()[0]].constant);
+  EXPECT_TRUE(dag[dag.inputs()[1]].constant);
+  EXPECT_TRUE(dag[dag.inputs()[2]].constant);   // bias
+  EXPECT_FALSE(dag[dag.inputs()[3]].constant);  // residual
+  const ComputeDag matmul = operator_dag("matmul 4 6 8");
+  EXPECT_FALSE(matmul[matmul.inputs()[1]].constant);
+}
+
+TEST(ParseOperator, AddsEpiloguesInOrder) {
+  const ComputeDag dag = operator_dag("conv2d 1 8 5 5 4 1 1 +bias +residual +relu");
+  EXPECT_EQ(input_shape(dag, 2), (Shape{1, 1, 1, 8}));
+  EXPECT_EQ(input_shape(dag, 3), (Shape{1, 5, 5, 8}));
+  EXPECT_EQ(dag.stages.back().name, "T_relu");
+}
+
+TEST(ParseOperator, NamesWhatIsWrong) {
+  EXPECT_ERROR(parse_operator(""), "empty operator, expected one of: matmul, dense");
+  EXPECT_ERROR(parse_operator("gemm 1 2 3"),
+               "unknown operator \"gemm\", expected one of: matmul, dense");
+  EXPECT_ERROR(parse_operator("matmul 1 2"), "matmul: K is missing (matmul M N K)");
+  EXPECT_ERROR(parse_operator("matmul 1 2 0"), "matmul: K is 0, expected 1 to 1000000000");
+  EXPECT_ERROR(parse_operator("matmul 1 2 -3"), "K is -3");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3x"), "K is \"3x\", expected a whole number");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3.5"), "K is \"3.5\", expected a whole number");
+  EXPECT_ERROR(parse_operator("matmul 1 2 99999999999999999999"), "expected a whole number");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 4"), "\"4\" is one too many");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 K=4"), "K is given twice");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 stride=1"), "unknown argument \"stride\"");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3,4"), "K has 2 values, expected 1");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 +swoosh"),
+               "unknown epilogue \"+swoosh\", expected +bias");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 +relu 4"), "\"4\" comes after an epilogue");
+  EXPECT_ERROR(parse_operator("softmax"), "DIMS... is missing");
+  EXPECT_ERROR(parse_operator("add 1000000 1000000"), "A has 1e+12 elements, at most 1e11");
+}
+
+TEST(ParseOperator, RefusesWindowsThatDoNotFit) {
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 6 3 3 groups=4"), "groups 4 does not divide CI 6");
+  EXPECT_ERROR(parse_operator("conv2d 1 6 5 5 8 3 3 groups=4"), "groups 4 does not divide CO 6");
+  EXPECT_ERROR(parse_operator("conv2d 1 8 1 1 4 3 3 padding=2"),
+               "HO 1 with this padding leaves an input of -1");
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 stride=0"), "stride is 0, expected 1");
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 stride=1,2,3"),
+               "stride has 3 values, expected 1 or 2");
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 padding=1,2,3"), "expected 1 or 2 or 4");
+  EXPECT_ERROR(parse_operator("conv2d_transpose 1 8 2 2 4 3 3"),
+               "HO 2 is less than one kernel makes");
+  EXPECT_ERROR(parse_operator("avg_pool2d 1 8 5 5 2 2 padding=2"), "padding 2 is not below KH 2");
+}
+
+TEST(OperatorHelp, HasARowForEachOperator) {
+  EXPECT_GOLDEN("tensor/operator_help.txt", operator_help());
+}
+
+}  // namespace
+}  // namespace pruner
