@@ -1,0 +1,162 @@
+"""include/pruner/module.h through ctypes."""
+
+import ctypes
+import os
+import time
+from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
+
+import numpy as np
+
+_ABI = 1
+_DTYPES = [np.dtype(name) for name in ("float32", "float16", "int64", "int32", "int8", "bool")]
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int),
+        ("rank", ctypes.c_int32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+    ]
+
+
+_POINTERS = ctypes.POINTER(ctypes.c_void_p)
+# name: (result, arguments); abi comes first, so that another version is noticed before the rest.
+_FUNCTIONS = {
+    "abi": (ctypes.c_int32, []),
+    "create": (ctypes.c_void_p, [ctypes.c_int32]),
+    "destroy": (None, [ctypes.c_void_p]),
+    "error": (ctypes.c_char_p, []),
+    "threads": (ctypes.c_int32, [ctypes.c_void_p]),
+    "num_inputs": (ctypes.c_int32, []),
+    "num_outputs": (ctypes.c_int32, []),
+    "input": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
+    "output": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
+    "run": (ctypes.c_int32, [ctypes.c_void_p, _POINTERS, _POINTERS]),
+    "num_kernels": (ctypes.c_int32, []),
+    "kernel_name": (ctypes.c_char_p, [ctypes.c_int32]),
+    "run_profiled": (
+        ctypes.c_int32,
+        [ctypes.c_void_p, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
+    ),
+}
+
+
+class TensorSpec(NamedTuple):
+    name: str
+    dtype: np.dtype
+    shape: Tuple[int, ...]
+
+    def __str__(self):
+        return f"{self.name} {self.dtype} {'x'.join(map(str, self.shape))}"
+
+
+class KernelTime(NamedTuple):
+    name: str
+    ms: float
+
+
+class Module:
+    """One instance of a module: its weights, activations and threads.
+
+    threads: 0 for the number that it was tuned for. One call at a time; for more, make more
+    instances (they share the weights).
+    """
+
+    def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
+        self._instance = None
+        self._path = os.fspath(path)
+        library = ctypes.CDLL(os.path.abspath(self._path))
+        for name, (result, arguments) in _FUNCTIONS.items():
+            try:
+                function = getattr(library, "pruner_module_" + name)
+            except AttributeError:
+                raise OSError(f"{path}: not a pruner module: it has no pruner_module_{name}") from None
+            function.restype, function.argtypes = result, arguments
+            setattr(self, "_" + name, function)
+            if name == "abi" and function() != _ABI:
+                raise OSError(
+                    f"{path}: made for version {function()} of the module interface, this package"
+                    f" has {_ABI}; compile it again"
+                )
+        self._instance = self._create(threads)
+        if not self._instance:
+            raise OSError(f"{path}: {self._error().decode()}")
+        self.inputs = [_spec(self._input(i)) for i in range(self._num_inputs())]
+        self.outputs = [_spec(self._output(i)) for i in range(self._num_outputs())]
+
+    def __del__(self):
+        if getattr(self, "_instance", None):
+            self._destroy(self._instance)
+            self._instance = None
+
+    def __repr__(self):
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<pruner module {self._path}: {inputs} -> {outputs}>"
+
+    @property
+    def threads(self) -> int:
+        return self._threads(self._instance)
+
+    def __call__(self, *inputs, **named) -> List[np.ndarray]:
+        """The outputs, in order, for inputs given by position or by name."""
+        return self._execute(self._arrays(inputs, named), None)
+
+    def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
+        """The same by name, both ways."""
+        names = [spec.name for spec in self.outputs]
+        return dict(zip(names, self._execute(self._arrays((), inputs), None)))
+
+    def profile(self, *inputs, **named) -> List[KernelTime]:
+        """What each kernel took in one run."""
+        seconds = (ctypes.c_double * self._num_kernels())()
+        self._execute(self._arrays(inputs, named), seconds)
+        names = [self._kernel_name(i).decode() for i in range(len(seconds))]
+        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
+
+    def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
+        """The median time of a run, in milliseconds."""
+        arrays = self._arrays(inputs, named)
+        times = []
+        for _ in range(warm_up + runs):
+            start = time.perf_counter()
+            self._execute(arrays, None)
+            times.append(time.perf_counter() - start)
+        return float(np.median(times[warm_up:])) * 1e3
+
+    def _arrays(self, inputs: Sequence, named: Dict[str, object]) -> List[np.ndarray]:
+        names = [spec.name for spec in self.inputs]
+        unknown = [name for name in named if name not in names[len(inputs):]]
+        if unknown or len(inputs) + len(named) != len(names):
+            expected = ", ".join(map(str, self.inputs))
+            given = ", ".join([f"{len(inputs)} by position"] + list(named))
+            raise TypeError(f"expected inputs {expected}; found {given}")
+        values = list(inputs) + [named[name] for name in names[len(inputs):]]
+        return [_array(spec, value) for spec, value in zip(self.inputs, values)]
+
+    def _execute(self, arrays: List[np.ndarray], seconds) -> List[np.ndarray]:
+        results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
+        if self._run_profiled(self._instance, _pointers(arrays), _pointers(results), seconds) != 0:
+            raise RuntimeError(f"{self._path}: the run failed")
+        return results
+
+
+def _spec(pointer) -> TensorSpec:
+    spec = pointer.contents
+    return TensorSpec(spec.name.decode(), _DTYPES[spec.dtype], tuple(spec.shape[: spec.rank]))
+
+
+def _array(spec: TensorSpec, value) -> np.ndarray:
+    """`value` as the dense array that `spec` asks for: of its shape, and of its dtype or one that
+    numpy casts to it without changing the kind of number."""
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    array = np.asarray(value)
+    found = TensorSpec(spec.name, array.dtype, array.shape)
+    if array.shape != spec.shape or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+        raise ValueError(f"expected {spec}, found {found}")
+    return np.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
+
+
+def _pointers(arrays: List[np.ndarray]):
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])

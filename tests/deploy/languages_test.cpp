@@ -1,0 +1,86 @@
+// label: codegen
+// A module from other programs than ours: plain C, C++ and Python.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "golden.h"
+#include "tiny_module.h"
+
+namespace pruner {
+namespace {
+
+/// What a shell command prints, errors too, and then its exit status.
+std::string output_of(const std::string& command) {
+  FILE* pipe = popen(("exec 2>&1; " + command).c_str(), "r");
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  return text + "status " + std::to_string(pclose(pipe));
+}
+
+class Languages : public testing::Test {
+ protected:
+  void SetUp() override {
+#if !defined(__x86_64__)
+    GTEST_SKIP() << "the kernels are x86-64 assembly";
+#endif
+    module_ = folder_->path("tiny.so");
+    const Result<Unit> made = make_tiny_module(module_);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+  }
+  std::string build_and_run(const std::string& compiler, const std::string& source) {
+    const std::string root = test_path("..");
+    const std::string program = folder_->path("program");
+    return output_of(compiler + " -Wall -Wextra -I" + root + "/include " + root + "/examples/" +
+                     source + " -ldl -o " + program + " && " + program + " " + module_);
+  }
+
+  const Result<TemporaryFolder> folder_ = TemporaryFolder::make("");
+  std::string module_;
+};
+
+TEST_F(Languages, RunFromC) {
+  if (output_of("cc --version >/dev/null") != "status 0") GTEST_SKIP() << "no cc here";
+  EXPECT_EQ(build_and_run("cc", "run_module.c"),
+            "input x: 16\ninput s \"é\\:\noutput y: 4 4\n  starts with 1\noutput c: 3\n  starts "
+            "with 0\nstatus 0");
+}
+
+TEST_F(Languages, RunFromCpp) {
+  if (output_of("c++ --version >/dev/null") != "status 0") GTEST_SKIP() << "no c++ here";
+  // Its second input is of integers, which the example does not fill.
+  EXPECT_EQ(build_and_run("c++ -std=c++17", "run_module.cpp"),
+            "input s \"é\\ is not of floats\nstatus 256");
+}
+
+TEST_F(Languages, RunFromPython) {
+  std::string python;
+  for (const char* each : {"python3", "/usr/bin/python3"}) {
+    if (output_of(std::string(each) + " -c 'import numpy' >/dev/null 2>&1") == "status 0")
+      python = each;
+  }
+  if (python.empty()) GTEST_SKIP() << "no numpy here";
+  const std::string program = R"(
+import sys, numpy as np, pruner
+m = pruner.Module(sys.argv[1], threads=1)
+x = np.arange(16.0)
+y, c = m(x, 0)
+assert m.threads == 1 and (y.ravel() == 3 * x).all() and c.tolist() == [0, 1, 2]
+assert (m.run({m.inputs[0].name: x, m.inputs[1].name: 0})["y"] == y).all()
+assert [k.name for k in m.profile(x, 0)] == ["first", "second"] and m.bench(x, 0, runs=2) > 0
+for call in (lambda: m(x[:3], 0), lambda: m(x), lambda: pruner.Module(sys.argv[1] + "x")):
+    try: call()
+    except (ValueError, TypeError, OSError) as error: print(error)
+)";
+  const std::string text =
+      output_of("PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" + test_path("../python") + " " + python +
+                " -c '" + program + "' " + module_);
+  EXPECT_EQ(text,
+            "expected x float32 16, found x float64 3\n"
+            "expected inputs x float32 16, s \"é\\ int64 ; found 1 by position\n" +
+                module_ + "x: cannot open shared object file: No such file or directory\nstatus 0");
+}
+
+}  // namespace
+}  // namespace pruner
