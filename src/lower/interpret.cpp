@@ -138,7 +138,7 @@ class Interpreter {
       case BinaryOp::kMul: return static_cast<int64_t>(unsigned_a * unsigned_b);
       case BinaryOp::kFloorDiv:
       case BinaryOp::kFloorMod: {
-        if (b == 0) return 0;
+        if (b == 0) return n.op == BinaryOp::kFloorDiv ? a : 0;
         const int64_t quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
         return n.op == BinaryOp::kFloorDiv ? quotient : a - quotient * b;
       }

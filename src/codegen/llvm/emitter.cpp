@@ -219,12 +219,17 @@ void Emitter::unrolled(const For& n) {
 
 void Emitter::vectorized(const For& n) {
   const Linear extent = linear(n.extent);
-  lanes_ = n.lanes;
-  active_ = extent == Linear{n.lanes, 0, {}} ? nullptr : lanes_below(value(extent));
-  bind(n.var, Linear{0, 1, {}}, {0, n.lanes - 1});
-  stmt(n.body);
-  active_ = nullptr;
-  lanes_ = 1;
+  const auto lanes = [&] {
+    lanes_ = n.lanes;
+    const bool full = n.lanes == 1 || extent == Linear{n.lanes, 0, {}};
+    active_ = full ? nullptr : lanes_below(value(extent));
+    bind(n.var, Linear{0, n.lanes > 1 ? 1 : 0, {}}, {0, n.lanes - 1});
+    stmt(n.body);
+    active_ = nullptr;
+    lanes_ = 1;
+  };
+  if (bounds(n.extent, ranges_).first >= 1) return lanes();
+  branch(b_.CreateICmpSGT(value(extent), int64(0)), n.body, lanes);
 }
 
 void Emitter::loop(VarId var, Value* begin, Value* end, bool may_be_empty, const Stmt& body) {

@@ -129,6 +129,9 @@ llvm::Value* Emitter::floor_division(
     if (!div) return b_.CreateAnd(a, constant(range_b.first - 1));
     return b_.CreateAShr(a, constant(__builtin_ctzll(static_cast<uint64_t>(range_b.first))));
   }
+  if (!llvm::isa<llvm::Constant>(b)) {  // of a lane that does not count
+    b = b_.CreateSelect(b_.CreateIsNull(b), llvm::ConstantInt::get(b->getType(), 1), b);
+  }
   if (range_a.first >= 0 && range_b.first > 0) {
     llvm::Type* wide = a->getType();
     if (std::max(range_a.second, range_b.second) <= INT32_MAX) {
