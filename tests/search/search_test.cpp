@@ -1,0 +1,151 @@
+#include "search/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tensor/operators.h"
+
+namespace pruner {
+namespace {
+
+Task operator_task(const char* text) { return make_task(*parse_operator(text), *parse_target("llvm -mcpu=haswell", 2), text); }
+
+constexpr const char* kOperators[] = {"matmul 512 512 512", "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
+                                      "softmax 64 1000", "relu 7 13", "depthwise_conv2d 1 32 28 28 3 3 padding=1"};
+
+TEST(DefaultSchedule, IsLegalAndTheSameEveryTime) {
+  for (const char* text : kOperators) {
+    const Task task = operator_task(text);
+    const Space space = make_space(task);
+    const Candidate chosen = default_schedule(task, space);
+    EXPECT_TRUE(is_legal(space, chosen)) << text;
+    EXPECT_EQ(chosen, default_schedule(task, space)) << text;
+  }
+}
+
+TEST(DefaultSchedule, DraftsNoSlowerThanRandomOnes) {
+  for (const char* text : kOperators) {
+    const Task task = operator_task(text);
+    const Space space = make_space(task);
+    Rng rng(7);
+    const std::vector<Candidate> random = sample_legal(space, 200, rng);
+    const auto draft = make_draft_model();
+    const Candidate chosen = default_schedule(task, space);
+    const float score = draft->predict(task, space, {&chosen, 1})[0];
+    for (const float other : draft->predict(task, space, random)) EXPECT_GE(score, other) << text;
+  }
+}
+
+TEST(SampleLegal, GivesDistinctLegalCandidatesAndEndsInSmallSpaces) {
+  for (const char* text : kOperators) {
+    const Task task = operator_task(text);
+    const Space space = make_space(task);
+    Rng rng(0);
+    const std::vector<Candidate> drawn = sample_legal(space, 300, rng);
+    const CandidateSet distinct(drawn.begin(), drawn.end());
+    EXPECT_EQ(distinct.size(), drawn.size());
+    EXPECT_FALSE(drawn.empty()) << text;
+    for (const Candidate& candidate : drawn) EXPECT_TRUE(is_legal(space, candidate)) << text;
+  }
+}
+
+TEST(Evolve, GivesDistinctLegalCandidatesBestFirstWithoutTheExcluded) {
+  const Task task = operator_task("matmul 512 512 512");
+  const Space space = make_space(task);
+  Rng rng(0);
+  const std::vector<Candidate> start = sample_legal(space, 100, rng);
+  const CandidateSet excluded(start.begin(), start.end());
+  const auto draft = make_draft_model();
+  const std::vector<Scored> found =
+      evolve(task, space, start, *draft, {.population = 100, .generations = 3, .elites = 10, .exclude = &excluded}, rng);
+  ASSERT_FALSE(found.empty());
+  CandidateSet seen;
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_TRUE(is_legal(space, found[i].candidate));
+    EXPECT_TRUE(seen.insert(found[i].candidate).second);
+    EXPECT_FALSE(excluded.contains(found[i].candidate));
+    EXPECT_GE(found[i == 0 ? 0 : i - 1].score, found[i].score);
+  }
+}
+
+TEST(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
+  const Task task = operator_task("conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu");
+  const Space space = make_space(task);
+  const auto draft = make_draft_model();
+  Rng rng(1);
+  const EvolveOptions options{.population = 256, .generations = 4, .elites = 32};
+  const float evolved = evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng)[0].score;
+  float best = 0;
+  for (const float score : draft->predict(task, space, sample_legal(space, 256 * 5, rng))) best = std::max(best, score);
+  EXPECT_GT(evolved, best);
+}
+
+// A machine that is a function of the candidate: sketches run at fixed shares of their draft.
+double fake_cost_s(const Task& task, const Space& space, const Candidate& candidate) {
+  const float score = make_draft_model()->predict(task, space, {&candidate, 1})[0];
+  return 1 / score * (1 + 0.3 * static_cast<double>(CandidateHash{}(candidate) % 100) / 100) *
+         (1 + candidate.sketch.value);
+}
+
+std::vector<Candidate> run_rounds(const Task& task, int rounds, uint64_t seed, int jobs) {
+  const Space space = make_space(task);
+  const auto model = make_calibrated_draft_model(jobs);
+  History history;
+  Rng rng(seed);
+  std::vector<Candidate> tried;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Sample> samples;
+    for (const Candidate& c : next_batch(task, space, history, 10, *model, {}, rng)) {
+      samples.push_back({&task, &space, c, fake_cost_s(task, space, c)});
+      tried.push_back(c);
+    }
+    for (const Sample& s : samples) history.add(s.candidate, s.cost_s);
+    EXPECT_TRUE(model->update(samples).ok());
+  }
+  return tried;
+}
+
+TEST(NextBatch, BeginsWithTheDefaultScheduleAndTriesEverySketch) {
+  const Task task = operator_task("matmul 512 512 512");
+  const Space space = make_space(task);
+  const std::vector<Candidate> tried = run_rounds(task, 1, 0, 1);
+  ASSERT_EQ(tried.size(), 10u);
+  EXPECT_EQ(tried[0], default_schedule(task, space));
+  std::vector<bool> seen(space.sketches.size());
+  for (const Candidate& c : tried) seen[static_cast<size_t>(c.sketch.value)] = true;
+  EXPECT_EQ(std::ranges::count(seen, false), 0);
+}
+
+TEST(NextBatch, NeverTriesACandidateTwice) {
+  for (const char* text : kOperators) {
+    const std::vector<Candidate> tried = run_rounds(operator_task(text), 4, 0, 1);
+    const CandidateSet distinct(tried.begin(), tried.end());
+    EXPECT_EQ(distinct.size(), tried.size()) << text;
+  }
+}
+
+TEST(NextBatch, IsOneSequenceForOneSeedWhateverTheJobs) {
+  const Task task = operator_task("matmul 512 512 512");
+  const std::vector<Candidate> tried = run_rounds(task, 4, 3, 1);
+  EXPECT_EQ(tried, run_rounds(task, 4, 3, 2));
+  EXPECT_NE(tried, run_rounds(task, 4, 4, 1));
+}
+
+TEST(NextBatch, IsEmptyWhenTheSpaceIsUsedUp) {
+  const Task task = operator_task("relu 1");
+  const Space space = make_space(task);
+  const auto model = make_draft_model();
+  History history;
+  Rng rng(0);
+  size_t rounds = 0;
+  for (; rounds < 1000; ++rounds) {
+    const std::vector<Candidate> batch = next_batch(task, space, history, 10, *model, {}, rng);
+    if (batch.empty()) break;
+    for (const Candidate& c : batch) history.add(c, 1);
+  }
+  EXPECT_LT(rounds, 1000u);
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,106 @@
+#include "tune/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tensor/operators.h"
+#include "tune/fake_measurer.h"
+
+namespace pruner {
+namespace {
+
+WeightedTask operator_task(const std::string& text, int weight = 1) {
+  return {make_task(*parse_operator(text), *parse_target("llvm -mcpu=haswell", 2), text), weight};
+}
+
+/// A tuner with a machine that is a function, its records in a file of its own.
+struct TunerTest : testing::Test {
+  TunerTest() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    path = (std::filesystem::temp_directory_path() / (std::string("pruner_tuner_") + test->name())).string();
+    std::filesystem::remove(path);
+    options.search.random_samples = 32;
+    options.search.evolve = {.population = 32, .generations = 1, .elites = 8};
+  }
+  ~TunerTest() override { std::filesystem::remove(path); }
+
+  TuneEnd run(FakeMeasurer::Cost cost = FakeMeasurer::by_hash) {
+    machine = std::make_unique<FakeMeasurer>(std::move(cost));
+    writer = std::make_unique<RecordWriter>(*RecordWriter::open(path));
+    tuner.emplace(tasks, options,
+                  TuneTools{*machine, *model, *writer, machine->stop,
+                            [this](const RoundSummary& summary) { rounds.push_back(summary); }});
+    return *tuner->run();
+  }
+
+  std::string path;
+  std::vector<WeightedTask> tasks = {operator_task("matmul 64 64 64")};
+  TuneOptions options;
+  std::unique_ptr<CostModel> model = make_calibrated_draft_model();
+  std::unique_ptr<FakeMeasurer> machine;
+  std::unique_ptr<RecordWriter> writer;
+  std::optional<Tuner> tuner;
+  std::vector<RoundSummary> rounds;
+};
+
+TEST_F(TunerTest, WarmUpLeavesHalfOfASmallBudget) {
+  tasks.clear();
+  for (int n = 1; n <= 5; ++n) tasks.push_back(operator_task("matmul 64 64 " + std::to_string(16 * n)));
+  options.trials = 30;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  int64_t warm_up = 0;
+  for (size_t i = 0; i < 5; ++i) warm_up += rounds[i].ok;
+  EXPECT_LE(warm_up, 15);
+  for (const TunedTask& task : tuner->tasks()) EXPECT_GE(task.trials, 1);
+}
+
+TEST_F(TunerTest, FewerTrialsThanTasksGoToTheCostliest) {
+  tasks = {operator_task("matmul 16 16 16"), operator_task("matmul 256 256 256"), operator_task("matmul 64 64 64")};
+  options.trials = 2;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  EXPECT_EQ(tuner->tasks()[0].trials, 0);
+  EXPECT_EQ(tuner->tasks()[1].trials, 1);
+  EXPECT_EQ(tuner->tasks()[2].trials, 1);
+  EXPECT_FALSE(tuner->total_latency_s().has_value());
+}
+
+TEST_F(TunerTest, EndsWhenTheBudgetIsSpent) {
+  options.budget_s = 100;
+  options.earlier_s = 100;
+  EXPECT_EQ(run(), TuneEnd::kBudget);
+  EXPECT_EQ(tuner->trials(), 0);
+}
+
+TEST_F(TunerTest, EndsAfterTrialsWithoutGain) {
+  options.early_stopping = 30;
+  EXPECT_EQ(run([](const Candidate&, int) { return 1e-3; }), TuneEnd::kEarlyStopping);
+  EXPECT_LE(tuner->trials(), 50);
+}
+
+TEST_F(TunerTest, GivesATaskUpThatNeverWorks) {
+  EXPECT_EQ(run([](const Candidate&, int) { return kFailedCost; }), TuneEnd::kNothingLeft);
+  EXPECT_EQ(tuner->trials(), tuner->tasks()[0].failed);
+  EXPECT_LE(tuner->trials(), 40);
+}
+
+TEST_F(TunerTest, EndsWhenASmallSpaceIsUsedUp) {
+  tasks = {operator_task("relu 1")};
+  EXPECT_EQ(run(), TuneEnd::kNothingLeft);
+}
+
+TEST_F(TunerTest, BelievesTheBestOnlyWhenItsTimeIsFoundAgain) {
+  // Every fifth candidate looks twice as fast the first time as it is.
+  const auto lucky = [](const Candidate& candidate, int nth) {
+    const double true_s = FakeMeasurer::by_hash(candidate, nth);
+    return nth == 1 && CandidateHash{}(candidate) % 5 == 0 ? true_s / 2 : true_s;
+  };
+  options.trials = 100;
+  run(lucky);
+  const Trial best = tuner->tasks()[0].history.best(1)[0];
+  EXPECT_EQ(best.cost_s, FakeMeasurer::by_hash(best.candidate, 2));
+  EXPECT_EQ(tuner->trials(), 100) << "looking again is no trial";
+}
+
+}  // namespace
+}  // namespace pruner
