@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRunAttempts = 2;     // a runner that dies is not the candidate's fault, once
-constexpr double kTaskSetupS = 60;  // on top of a time limit, when the task comes with it
+constexpr double kTaskSetupS = 10;  // on top of a time limit, when the task comes with it
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
 
@@ -209,15 +209,15 @@ class LocalMeasurer : public Measurer {
       finish(station,
              late ? failed(MeasureError::kBuildTimeout,
                            fmt::format("still compiling after {} s", options_.build_timeout_s))
-                  : failed(MeasureError::kCompileHost, "the compiler ended with " + end));
+                  : failed(MeasureError::kCompileHost, "the compiler ended: " + end));
     } else if (late) {
       finish(station, failed(MeasureError::kRunTimeout, "the runner did not answer"));
     } else if (jobs_[station.job].run_attempts < kRunAttempts) {
-      log_detail("the runner ended with {}; started again", end);
+      log_detail("the runner ended ({}) and is started again", end);
       jobs_[station.job].step = Step::kToRun;
       station.job = -1;
     } else {
-      finish(station, failed(MeasureError::kUnknown, "the runner ended with " + end));
+      finish(station, failed(MeasureError::kUnknown, "the runner ended: " + end));
     }
   }
 

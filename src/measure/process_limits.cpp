@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <new>
 
 namespace pruner {
 
@@ -33,6 +34,7 @@ void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 void limit_this_process(int64_t memory_bytes, double cpu_s) {
   set_limit(RLIMIT_CORE, 0);
   if (cpu_s > 0) set_limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(cpu_s)));
+  std::set_new_handler([] { _exit(ENOMEM); });
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
   set_limit(RLIMIT_AS, static_cast<rlim_t>(address_space_bytes() + memory_bytes));
 #endif

@@ -9,8 +9,8 @@ namespace pruner {
 /// This process is killed when the thread that made it is gone.
 void die_with_parent();
 
-/// No core files; `memory_bytes` of address space more than now; `cpu_s` of processor time (0: as
-/// before).
+/// No core files; `memory_bytes` of address space more than now, without which operator new ends
+/// the process with exit code ENOMEM; `cpu_s` of processor time (0: as before).
 void limit_this_process(int64_t memory_bytes, double cpu_s);
 
 /// Of a status as waitpid() gives it: "SIGSEGV", "exit code 3"; ENOMEM as exit code is

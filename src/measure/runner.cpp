@@ -145,11 +145,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   if (child == 0) {
     die_with_parent();
     limit_this_process(memory_bytes, cpu_s);
-    try {
-      run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
-    } catch (const std::bad_alloc&) {
-      _exit(ENOMEM);
-    }
+    run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
     _exit(0);
   }
   const End end = wait_for_child(child, options_.run_timeout_s);

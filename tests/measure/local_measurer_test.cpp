@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "golden.h"
+#include "measure/measure.h"
+#include "test_kernels.h"
+
+namespace pruner {
+namespace {
+
+// The workers are this program itself (main.cpp).
+std::unique_ptr<Measurer> make_measurer(const std::function<bool()>& stop = {}) {
+  MeasureOptions options;
+  options.build_timeout_s = 2;
+  options.time_budget_s = 0.01;
+  options.stop = stop;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  Result<std::unique_ptr<Measurer>> measurer = make_local_measurer(options, program);
+  EXPECT_TRUE(measurer.ok()) << measurer.error().message();
+  return *std::move(measurer);
+}
+
+Candidate candidate(TestBuild build) { return {SketchId{0}, {build}}; }
+
+// Processes that this one started: "run" or "build" workers.
+std::vector<pid_t> workers(const std::string& command) {
+  std::vector<pid_t> pids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(in)), {});
+    std::ifstream status(entry.path() / "stat");
+    const std::string stat((std::istreambuf_iterator<char>(status)), {});
+    const std::string parent = " " + std::to_string(getpid()) + " ";
+    const size_t after_name = stat.rfind(')');
+    if (after_name == std::string::npos) continue;
+    if (stat.substr(after_name + 4, parent.size() - 1) != parent.substr(1)) continue;
+    if (line.find(std::string("worker\0", 7) + command) != std::string::npos) {
+      pids.push_back(std::stoi(name));
+    }
+  }
+  return pids;
+}
+
+TEST(LocalMeasurer, MeasuresABatchInOrder) {
+  const auto measurer = make_measurer();
+  const Task task = matmul_16(1);
+  const std::vector<Candidate> batch = {candidate(kBuildRight),
+                                        candidate(kBuildWrong),
+                                        candidate(kBuildRight),
+                                        candidate(kBuildError)};
+  const std::vector<MeasureResult> results = measurer->measure(task, batch, kFailedCost);
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_TRUE(results[0].ok()) << results[0].error_text;
+  EXPECT_EQ(results[1].error, MeasureError::kWrongAnswer);
+  EXPECT_TRUE(results[2].ok()) << results[2].error_text;
+  EXPECT_EQ(results[3].error, MeasureError::kCompileHost);
+  EXPECT_EQ(results[3].error_text, "does not compile");
+  EXPECT_EQ(results[0].build_s, 0.001);
+  EXPECT_GT(measurer->times().run_s, 0);
+  EXPECT_GT(measurer->times().build_s, 0);
+}
+
+TEST(LocalMeasurer, ReplacesACompilerThatCrashesHangsOrEatsAllMemory) {
+  const auto measurer = make_measurer();
+  const Task task = matmul_16(2);
+  const std::vector<Candidate> batch = {candidate(kBuildCrash),
+                                        candidate(kBuildRight),
+                                        candidate(kBuildHang),
+                                        candidate(kBuildRight),
+                                        candidate(kBuildMemory),
+                                        candidate(kBuildRight)};
+  const std::vector<MeasureResult> results = measurer->measure(task, batch, kFailedCost);
+  ASSERT_EQ(results.size(), 6u);
+  EXPECT_EQ(results[0].error, MeasureError::kCompileHost);
+  EXPECT_EQ(results[0].error_text, "the compiler ended: SIGSEGV");
+  EXPECT_EQ(results[2].error, MeasureError::kBuildTimeout);
+  EXPECT_EQ(results[4].error, MeasureError::kCompileHost);
+  EXPECT_EQ(results[4].error_text, "the compiler ended: out of memory");
+  for (const int i : {1, 3, 5}) EXPECT_TRUE(results[i].ok()) << i << results[i].error_text;
+}
+
+TEST(LocalMeasurer, KeepsWorkersAcrossBatchesAndTasks) {
+  const auto measurer = make_measurer();
+  const std::vector<Candidate> batch = {candidate(kBuildRight)};
+  for (const int threads : {2, 1, 2}) {
+    const std::vector<pid_t> before = workers("run");
+    const auto results = measurer->measure(matmul_16(threads), batch, kFailedCost);
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_TRUE(results[0].ok()) << results[0].error_text;
+    EXPECT_EQ(workers("run"), before);
+  }
+}
+
+TEST(LocalMeasurer, StartsADeadRunnerAgainAndTellsItTheTask) {
+  const auto measurer = make_measurer();
+  const Task task = matmul_16(2);
+  const std::vector<Candidate> batch = {candidate(kBuildRight)};
+  ASSERT_TRUE(measurer->measure(task, batch, kFailedCost)[0].ok());
+  for (const char* kind : {"run", "build"}) {
+    for (const pid_t pid : workers(kind)) kill(pid, SIGKILL);
+    usleep(20000);
+    const MeasureResult result = measurer->measure(task, batch, kFailedCost)[0];
+    EXPECT_TRUE(result.ok()) << kind << ": " << result.error_text;
+  }
+}
+
+TEST(LocalMeasurer, StopsBetweenCandidates) {
+  int asked = 0;
+  const auto measurer = make_measurer([&] { return ++asked > 6; });
+  const std::vector<Candidate> batch(50, candidate(kBuildRight));
+  EXPECT_LT(measurer->measure(matmul_16(2), batch, kFailedCost).size(), 50u);
+}
+
+TEST(LocalMeasurer, LeavesNoProcessBehind) {
+  {
+    const auto measurer = make_measurer();
+    EXPECT_EQ(workers("build").size(), 2u);
+  }
+  EXPECT_EQ(workers("build").size() + workers("run").size(), 0u);
+}
+
+TEST(LocalMeasurer, SaysThatTheProgramCannotBeStarted) {
+  EXPECT_ERROR(make_local_measurer({}, "/nowhere/pruner"),
+               "/nowhere/pruner: cannot be started as a worker: No such file or directory");
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,67 @@
+#include "measure/output_check.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tensor/interpreter.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+namespace {
+
+ExpectedOutput expect(DType dtype, std::vector<double> values) {
+  ExpectedOutput expected{dtype, {1, static_cast<int64_t>(values.size())}, {}, values, 0};
+  for (size_t i = 0; i < values.size(); ++i) {
+    expected.elements.push_back(static_cast<int64_t>(i));
+    expected.largest = std::max(expected.largest, std::abs(values[i]));
+  }
+  return expected;
+}
+
+TEST(OutputCheck, AllowsRoundingAndNothingElse) {
+  const ExpectedOutput expected = expect(DType::kFloat32, {100, 0, 1});
+  const auto wrong = [&](std::vector<float> got) {
+    return find_wrong_element(expected, got.data());
+  };
+  EXPECT_EQ(wrong({100, 0, 1}), std::nullopt);
+  EXPECT_EQ(wrong({100.005f, 0.0015f, 0.9985f}), std::nullopt);
+  EXPECT_EQ(wrong({100, 0.003f, 1}), "[0, 1] is 0.003000000026077032, expected 0");
+  EXPECT_EQ(wrong({100.02f, 0, 1}), "[0, 0] is 100.0199966430664, expected 100");
+  EXPECT_EQ(wrong({100, 0, std::numeric_limits<float>::quiet_NaN()}), "[0, 2] is nan, expected 1");
+  EXPECT_EQ(wrong({std::numeric_limits<float>::infinity(), 0, 1}), "[0, 0] is inf, expected 100");
+}
+
+TEST(OutputCheck, FindsWhatWasNeverWritten) {
+  ExpectedOutput expected = expect(DType::kFloat32, {1, 2, 3});
+  expected.elements = {0, 1};  // the third is not in the sample
+  expected.values = {1, 2};
+  std::vector<float> got = {1, 2, 3};
+  EXPECT_EQ(find_wrong_element(expected, got.data()), std::nullopt);
+  std::fill_n(reinterpret_cast<std::byte*>(&got[2]), 4, kUnwritten);
+  EXPECT_EQ(find_wrong_element(expected, got.data()), "[0, 2] was not written");
+}
+
+TEST(OutputCheck, WantsIntegersExactly) {
+  const ExpectedOutput expected = expect(DType::kInt64, {1000000, 3});
+  std::vector<int64_t> got = {1000000, 3};
+  EXPECT_EQ(find_wrong_element(expected, got.data()), std::nullopt);
+  got[0]++;
+  EXPECT_EQ(find_wrong_element(expected, got.data()), "[0, 0] is 1000001, expected 1000000");
+}
+
+TEST(OutputCheck, ExpectsWhatTheInterpreterSays) {
+  const ComputeDag dag = *parse_operator("matmul 40 30 50 +relu");
+  Rng rng(1);
+  const std::vector<Tensor> inputs = random_inputs(dag, rng);
+  const std::vector<ExpectedOutput> expected = expect_outputs(dag, inputs, 500, rng);
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_GE(expected[0].elements.size(), 500u);
+  std::vector<Tensor> whole = interpret(dag, inputs);
+  EXPECT_EQ(find_wrong_element(expected[0], whole[0].data()), std::nullopt);
+  whole[0].set(whole[0].num_elements() - 1, 1e3);
+  EXPECT_NE(find_wrong_element(expected[0], whole[0].data()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace pruner

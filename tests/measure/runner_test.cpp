@@ -1,0 +1,103 @@
+#include "measure/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "test_kernels.h"
+
+namespace pruner {
+namespace {
+
+class RunnerTest : public testing::Test {
+ protected:
+  RunnerTest() : runner_(load_test_kernel) {
+    MeasureOptions options;
+    options.run_timeout_s = 2;
+    options.time_budget_s = 0.02;
+    runner_.set_options(options);
+    const Result<Unit> set = runner_.set_task(matmul_16(2));
+    EXPECT_TRUE(set.ok()) << set.error().message();
+  }
+
+  // The candidate fails as it should, and the next runs normally.
+  void expect_failure(const char* kernel, MeasureError error, const std::string& text) {
+    const MeasureResult result = runner_.run(test_artifact(kernel), kFailedCost);
+    EXPECT_EQ(result.error, error) << kernel << ": " << result.error_text;
+    EXPECT_NE(result.error_text.find(text), std::string::npos)
+        << kernel << ": " << result.error_text << "\nexpected: " << text;
+    EXPECT_EQ(result.cost_s(), kFailedCost);
+    const MeasureResult next = runner_.run(test_artifact("right"), kFailedCost);
+    EXPECT_TRUE(next.ok()) << "after " << kernel << ": " << next.error_text;
+  }
+
+  Runner runner_;
+};
+
+TEST_F(RunnerTest, TimesARightKernel) {
+  const MeasureResult result = runner_.run(test_artifact("right"), kFailedCost);
+  ASSERT_TRUE(result.ok()) << result.error_text;
+  EXPECT_GE(result.costs_s.size(), 1u);
+  EXPECT_GT(result.cost_s(), 1e-8);
+  EXPECT_LT(result.cost_s(), 1e-2);
+  EXPECT_FALSE(result.cut_off);
+  EXPECT_GT(result.timestamp, 1700000000);
+}
+
+TEST_F(RunnerTest, CutsASlowKernelOff) {
+  const MeasureResult result = runner_.run(test_artifact("slow"), 1e-3);
+  ASSERT_TRUE(result.ok()) << result.error_text;
+  EXPECT_TRUE(result.cut_off);
+  EXPECT_EQ(result.costs_s.size(), 1u);
+  EXPECT_GT(result.cost_s(), 0.019);
+}
+
+TEST_F(RunnerTest, RefusesWrongNumbers) {
+  expect_failure("wrong", MeasureError::kWrongAnswer, "output 0 (float32 16x16) [15, 15] is ");
+  expect_failure(
+      "nan", MeasureError::kWrongAnswer, "output 0 (float32 16x16) [0, 0] is nan, expected ");
+  expect_failure(
+      "unwritten", MeasureError::kWrongAnswer, "output 0 (float32 16x16) [6, 4] was not written");
+  expect_failure("changes", MeasureError::kWrongAnswer, "when run again");
+}
+
+TEST_F(RunnerTest, SurvivesCrashes) {
+  expect_failure("crash", MeasureError::kRuntimeDevice, "SIGSEGV in its first run");
+  expect_failure("illegal", MeasureError::kRuntimeDevice, "SIGILL in its first run");
+  expect_failure("deep_stack", MeasureError::kRuntimeDevice, "SIGSEGV in its first run");
+  expect_failure("worker_crash", MeasureError::kRuntimeDevice, "SIGSEGV in its first run");
+}
+
+TEST_F(RunnerTest, NamesWhereMemoryWasTouchedThatIsNotTheKernels) {
+  expect_failure("past_end",
+                 MeasureError::kRuntimeDevice,
+                 "SIGSEGV in its first run, 0 bytes past the end of output 0 (float32 16x16)");
+  expect_failure("writes_input",
+                 MeasureError::kRuntimeDevice,
+                 "SIGSEGV in its first run, writing to input 1 (float32 16x16)");
+  expect_failure(
+      "just_past_end", MeasureError::kWrongAnswer, "wrote past the end of the workspace");
+}
+
+TEST_F(RunnerTest, EndsAHangAndAMemoryHog) {
+  expect_failure("hang", MeasureError::kRunTimeout, "still running after 2 s, in its first run");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  expect_failure("memory", MeasureError::kRuntimeDevice, "out of memory in its first run");
+#endif
+}
+
+TEST_F(RunnerTest, SaysWhatCannotBeLoadedOrCalled) {
+  expect_failure("unknown", MeasureError::kCompileDevice, "no test kernel unknown");
+  Artifact artifact = test_artifact("right");
+  artifact.workspace_bytes = int64_t{1} << 60;
+  EXPECT_NE(runner_.run(artifact, kFailedCost).error_text.find("no memory for a buffer"),
+            std::string::npos);
+  artifact = test_artifact("right");
+  artifact.arguments[1].shape = {16, 17};
+  EXPECT_EQ(runner_.run(artifact, kFailedCost).error_text,
+            "input 1 (float32 16x17) is 1088 bytes to the kernel, 1024 to the task");
+  artifact.arguments.pop_back();
+  EXPECT_EQ(runner_.run(artifact, kFailedCost).error_text,
+            "the kernel has 2 arguments, the task 3");
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,166 @@
+#include "test_kernels.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "runtime/thread_pool.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr int64_t kN = 16;
+
+void multiply(void* const* args, void*, PrunerPool* pool) {
+  const auto* a = static_cast<const float*>(args[0]);
+  const auto* b = static_cast<const float*>(args[1]);
+  auto* c = static_cast<float*>(args[2]);
+  parallel_for(*pool, kN, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < kN; ++j) {
+        float sum = 0;
+        for (int64_t k = 0; k < kN; ++k) sum += a[i * kN + k] * b[k * kN + j];
+        c[i * kN + j] = sum;
+      }
+    }
+  });
+}
+
+float* output(void* const* args) { return static_cast<float*>(args[2]); }
+
+void slow(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply(args, workspace, pool);
+  usleep(20000);
+}
+void wrong(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply(args, workspace, pool);
+  output(args)[kN * kN - 1] += 0.01f;
+}
+void unwritten(void* const* args, void* workspace, PrunerPool* pool) {
+  float last = output(args)[100];
+  multiply(args, workspace, pool);
+  output(args)[100] = last;
+}
+void not_a_number(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply(args, workspace, pool);
+  output(args)[0] = std::nanf("");
+}
+volatile int* volatile nowhere = reinterpret_cast<int*>(8);
+void crash(void* const*, void*, PrunerPool*) { *nowhere = 1; }
+void illegal(void* const*, void*, PrunerPool*) { raise(SIGILL); }
+void past_end(void* const* args, void*, PrunerPool*) {
+  for (int64_t i = 0;; ++i) *static_cast<volatile float*>(output(args) + i) = 0;
+}
+void just_past_end(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply(args, workspace, pool);
+  static_cast<volatile char*>(workspace)[100] = 1;
+}
+void writes_input(void* const* args, void*, PrunerPool*) {
+  static_cast<volatile float*>(args[1])[3] = 0;
+}
+void hang(void* const*, void*, PrunerPool*) {
+  for (volatile int forever = 1; forever != 0;) {
+  }
+}
+char* volatile more;
+void memory(void* const*, void*, PrunerPool*) {
+  for (;;) more = new char[64 << 20];
+}
+volatile int endless = 1;
+int deep_stack_of(int depth) {
+  volatile char room[1 << 16];
+  room[0] = static_cast<char>(depth);
+  return endless != 0 ? deep_stack_of(depth + 1) + room[0] : 0;
+}
+void deep_stack(void* const*, void*, PrunerPool*) { deep_stack_of(0); }
+void worker_crash(void* const*, void*, PrunerPool* pool) {
+  parallel_for(*pool, 2, [](int64_t begin, int64_t) {
+    if (begin == 0) usleep(1000000);
+    if (begin == 1) *nowhere = 1;
+  });
+}
+void prints(void* const* args, void* workspace, PrunerPool* pool) {
+  std::puts("a stray print");
+  std::fflush(stdout);
+  multiply(args, workspace, pool);
+}
+// Half of the time it computes something else: a race, as the second check sees it.
+void changes(void* const* args, void* workspace, PrunerPool* pool) {
+  static int calls = 0;
+  multiply(args, workspace, pool);
+  if (calls++ > 0) output(args)[0] += 1;
+}
+
+const std::map<std::string, PrunerKernel> kKernels = {{"right", multiply},
+                                                      {"slow", slow},
+                                                      {"wrong", wrong},
+                                                      {"unwritten", unwritten},
+                                                      {"nan", not_a_number},
+                                                      {"crash", crash},
+                                                      {"illegal", illegal},
+                                                      {"past_end", past_end},
+                                                      {"just_past_end", just_past_end},
+                                                      {"writes_input", writes_input},
+                                                      {"hang", hang},
+                                                      {"memory", memory},
+                                                      {"deep_stack", deep_stack},
+                                                      {"worker_crash", worker_crash},
+                                                      {"prints", prints},
+                                                      {"changes", changes}};
+
+class TestKernel : public LoadedKernel {
+ public:
+  explicit TestKernel(PrunerKernel entry) : entry_(entry) {}
+  PrunerKernel entry() const override { return entry_; }
+
+ private:
+  PrunerKernel entry_;
+};
+
+}  // namespace
+
+Task matmul_16(int threads) {
+  Target target = host_target(threads);
+  return make_task(*parse_operator("matmul 16 16 16"), std::move(target), "matmul 16x16x16");
+}
+
+Artifact test_artifact(const std::string& name) {
+  Artifact artifact;
+  artifact.object = "of " + name;
+  artifact.symbol = name;
+  artifact.workspace_bytes = 100;
+  for (const bool output : {false, false, true}) {
+    artifact.arguments.push_back({DType::kFloat32, {kN, kN}, output, {}});
+  }
+  return artifact;
+}
+
+Result<std::unique_ptr<LoadedKernel>> load_test_kernel(const Artifact& artifact) {
+  const auto found = kKernels.find(artifact.symbol);
+  if (found == kKernels.end()) return Error("no test kernel ", artifact.symbol);
+  return std::unique_ptr<LoadedKernel>(std::make_unique<TestKernel>(found->second));
+}
+
+Build test_build(const Space&, const Candidate& candidate) {
+  Build build;
+  build.build_s = 0.001;
+  build.artifact = test_artifact("right");
+  switch (static_cast<TestBuild>(candidate.decisions.at(0))) {
+    case kBuildRight: break;
+    case kBuildWrong: build.artifact = test_artifact("wrong"); break;
+    case kBuildRunCrash: build.artifact = test_artifact("crash"); break;
+    case kBuildError: return {MeasureError::kCompileHost, "does not compile", 0, {}};
+    case kBuildCrash: raise(SIGSEGV); break;
+    case kBuildHang: usleep(60000000); break;
+    case kBuildMemory: memory(nullptr, nullptr, nullptr); break;
+  }
+  return build;
+}
+
+}  // namespace pruner
