@@ -1,6 +1,7 @@
 // Records: one JSON line a trial. A line has Ansor v0.6's keys `i` (task and transform steps; empty
 // steps where a candidate has no step form), `r` (costs, error, all_cost, timestamp), `v`, and one
 // key of ours, `p`: sketch by name and structural hash, decisions, device, threads, error text.
+// Lines without `p`, of any v0.x, are read as well and printed as v0.6.
 #pragma once
 
 #include <functional>
@@ -11,24 +12,37 @@
 
 #include "measure/measure.h"
 #include "space/space.h"
+#include "support/json.h"
 
 namespace pruner {
 
 /// One line, as read: what it says of itself; the candidate is found by resolve().
 struct Record {
   std::string workload_key;
-  std::string target;        // target text
+  std::string target;  // target text
   std::string task_name;
   std::string sketch_name, sketch_hash;
   std::vector<std::pair<std::string, int32_t>> decisions;  // by name
-  std::string device;        // device_fingerprint
+  std::string device;                                      // device_fingerprint
   int threads = 0;
   MeasureResult result;
-  std::string origin;        // "search", "final" (re-measured best), "foreign" (no `p`)
+  std::string origin;  // "search", "final" (re-measured best), "foreign" (no `p`)
+
+  // The rest of `i`, which Ansor's readers need:
+  std::vector<int64_t> hardware;  // 8 numbers, or none in old files
+  std::string target_host;
+  int layout_rewrite = 0;                       // 2: constants are packed ahead of time
+  Json task_inputs = Json::array();             // names of inputs with given values
+  Json steps = {Json::array(), Json::array()};  // transform steps of a foreign record
 };
 
-Record make_record(const Task& task, const Space& space, const Candidate& candidate, const MeasureResult& result);
+Record make_record(const Task& task,
+                   const Space& space,
+                   const Candidate& candidate,
+                   const MeasureResult& result);
+/// One line, without its end.
 std::string print_line(const Record& record);
+/// The error says what a record line has and this one has not.
 Result<Record> parse_line(std::string_view line);
 
 /// The record's candidate in this space; nullopt when its sketch is not known here any more or a
@@ -36,16 +50,17 @@ Result<Record> parse_line(std::string_view line);
 std::optional<Candidate> resolve(const Space& space, const Record& record);
 
 /// What reading a record file gave. A torn last line and lines that are no record are counted and
-/// the first is named, never a reason to stop.
+/// the first is named, never a reason to stop; empty lines and comments (#) are neither.
 struct RecordFile {
   std::vector<Record> records;
   int64_t skipped = 0;
-  std::string first_skipped;   // "records.json:17: not JSON at byte 3"
+  std::string first_skipped;  // "records.json:17: not JSON at byte 3"
 };
 Result<RecordFile> read_records(const std::string& path);
 
-/// Appends lines, each flushed before the call returns. Opening creates the file, and cuts a torn
-/// last line off into `path`.torn.
+/// Appends lines, each with the operating system before the call returns, so that only a power cut
+/// can lose it. Opening creates the file, and cuts a torn last line off into `path`.torn. A file
+/// has one writer: opening it in a second process is an error.
 class RecordWriter {
  public:
   static Result<RecordWriter> open(const std::string& path);
@@ -60,7 +75,9 @@ class RecordWriter {
   std::string path_;
 };
 
-/// The fastest usable record of each task key measured on `device`.
-std::map<std::string, Record> best_records(const std::vector<Record>& records, const std::string& device);
+/// The fastest usable record of each task key measured on `device`. A "final" record replaces what
+/// the search had measured before it: those times led to it, and the lowest of many is a lucky one.
+std::map<std::string, Record> best_records(const std::vector<Record>& records,
+                                           const std::string& device);
 
 }  // namespace pruner

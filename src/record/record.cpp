@@ -1,0 +1,197 @@
+#include "record/record.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pruner {
+
+namespace {
+
+constexpr size_t kMaxErrorText = 512;
+constexpr const char* kVersion = "v0.6";
+
+// Ansor's hardware parameters; of a CPU only the first three say something (spec 2.6).
+std::vector<int64_t> hardware_of(const Target& target) {
+  return {target.threads, target.vector_bytes, target.cache_line_bytes, 0, 0, 0, 0, 0};
+}
+
+// Head and tail of a long text, as Ansor cuts it.
+std::string shortened(const std::string& text) {
+  if (text.size() <= kMaxErrorText) return text;
+  const size_t half = kMaxErrorText / 2;
+  return text.substr(0, half) + "\n...\n" + text.substr(text.size() - half);
+}
+
+Json print_p(const Record& record) {
+  Json decisions = Json::object();
+  for (const auto& [name, value] : record.decisions) decisions[name] = value;
+  Json p = {{"task", record.task_name},
+            {"sketch", record.sketch_name},
+            {"hash", record.sketch_hash},
+            {"decisions", std::move(decisions)},
+            {"device", record.device},
+            {"threads", record.threads},
+            {"origin", record.origin},
+            {"build_s", record.result.build_s}};
+  if (record.result.cut_off) p["cut_off"] = true;
+  if (!record.result.ok()) p["error"] = shortened(record.result.error_text);
+  return p;
+}
+
+Result<Unit> parse_p(const Json& p, Record& record) {
+  TRY_ASSIGN(record.task_name, json_get<std::string>(p, "task"));
+  TRY_ASSIGN(record.sketch_name, json_get<std::string>(p, "sketch"));
+  TRY_ASSIGN(record.sketch_hash, json_get<std::string>(p, "hash"));
+  TRY_ASSIGN(const Json decisions, json_get<Json>(p, "decisions"));
+  for (const auto& [name, value] : decisions.items()) {
+    if (!value.is_number_integer()) return Error("decision \"", name, "\" is not a number");
+    record.decisions.emplace_back(name, value.get<int32_t>());
+  }
+  TRY_ASSIGN(record.device, json_get<std::string>(p, "device"));
+  TRY_ASSIGN(record.threads, json_get<int>(p, "threads"));
+  TRY_ASSIGN(record.origin, json_get<std::string>(p, "origin"));
+  TRY_ASSIGN(record.result.build_s, json_get<double>(p, "build_s"));
+  record.result.run_s -= record.result.build_s;
+  record.result.cut_off = p.value("cut_off", false);
+  record.result.error_text = p.value("error", std::string());
+  return Unit{};
+}
+
+// [workload_key, target, [8 ints], target_host, layout_rewrite_option, [task_input_names]], of
+// which old versions have the first two, three or five.
+Result<Unit> parse_task(const Json& task, Record& record) {
+  if (!task.is_array() || task.size() < 2) return Error("\"i\" has no task");
+  record.workload_key = task[0].get<std::string>();
+  record.target = task[1].get<std::string>();
+  if (task.size() > 2) record.hardware = task[2].get<std::vector<int64_t>>();
+  if (task.size() > 3) record.target_host = task[3].get<std::string>();
+  if (task.size() > 4) record.layout_rewrite = task[4].get<int>();
+  if (task.size() > 5) record.task_inputs = task[5];
+  return Unit{};
+}
+
+// [[costs], error, all_cost, timestamp]
+Result<MeasureResult> parse_result(const Json& r) {
+  if (!r.is_array() || r.size() != 4) return Error("\"r\" has not four entries");
+  const int error = r[1].get<int>();
+  if (error < 0 || error > static_cast<int>(MeasureError::kUnknown)) {
+    return Error("error number ", error, " is not one of 0 to 8");
+  }
+  MeasureResult result;
+  result.error = static_cast<MeasureError>(error);
+  if (result.ok()) result.costs_s = r[0].get<std::vector<double>>();
+  if (result.ok() && result.costs_s.empty()) return Error("\"r\" has no costs");
+  result.run_s = r[2].get<double>();
+  result.timestamp = r[3].get<int64_t>();
+  return result;
+}
+
+Result<Record> record_from_json(const Json& json) {
+  if (!json.is_object()) return Error("not a record: a JSON object was expected");
+  for (const char* key : {"i", "r", "v"}) {
+    if (!json.contains(key)) return Error("not a record: no \"", key, "\"");
+  }
+  const Json& i = json["i"];
+  if (!i.is_array() || i.size() != 2) return Error("\"i\" has not two entries");
+  Record record;
+  TRY(parse_task(i[0], record));
+  record.steps = i[1];
+  TRY_ASSIGN(record.result, parse_result(json["r"]));
+  record.origin = "foreign";
+  if (json.contains("p")) TRY(parse_p(json["p"], record));
+  return record;
+}
+
+}  // namespace
+
+Record make_record(const Task& task,
+                   const Space& space,
+                   const Candidate& candidate,
+                   const MeasureResult& result) {
+  const Sketch& sketch = space[candidate.sketch];
+  Record record;
+  record.workload_key = task.key;
+  record.target = print(task.target);
+  record.task_name = task.name;
+  record.sketch_name = sketch.name;
+  record.sketch_hash = sketch.hash;
+  for (size_t i = 0; i < sketch.decisions.size(); ++i) {
+    record.decisions.emplace_back(sketch.decisions[i].name, candidate.decisions[i]);
+  }
+  record.device = device_fingerprint(task.target);
+  record.threads = task.target.threads;
+  record.result = result;
+  record.origin = "search";
+  record.hardware = hardware_of(task.target);
+  for (const Stage& stage : task.dag.stages) {
+    if (!stage.layout_free.empty()) record.layout_rewrite = 2;
+  }
+  return record;
+}
+
+std::string print_line(const Record& record) {
+  const MeasureResult& result = record.result;
+  const Json task = {record.workload_key,
+                     record.target,
+                     record.hardware,
+                     record.target_host,
+                     record.layout_rewrite,
+                     record.task_inputs};
+  const std::vector<double> failed = {kFailedCost};
+  Json line = {{"i", {task, record.steps}},
+               {"r",
+                {result.ok() ? result.costs_s : failed,
+                 static_cast<int>(result.error),
+                 result.build_s + result.run_s,
+                 result.timestamp}},
+               {"v", kVersion}};
+  if (record.origin != "foreign") line["p"] = print_p(record);
+  return print_json(line);
+}
+
+Result<Record> parse_line(std::string_view line) {
+  TRY_ASSIGN(const Json json, parse_json(line));
+  try {
+    return record_from_json(json);
+  } catch (const nlohmann::json::exception&) {
+    return Error("not a record: an entry of \"i\" or \"r\" has the wrong type");
+  }
+}
+
+std::optional<Candidate> resolve(const Space& space, const Record& record) {
+  for (size_t s = 0; s < space.sketches.size(); ++s) {
+    const Sketch& sketch = space.sketches[s];
+    if (sketch.name != record.sketch_name || sketch.hash != record.sketch_hash) continue;
+    if (sketch.decisions.size() != record.decisions.size()) return std::nullopt;
+    Candidate candidate{SketchId{static_cast<int32_t>(s)}, {}};
+    for (const Decision& decision : sketch.decisions) {
+      const auto found = std::find_if(record.decisions.begin(),
+                                      record.decisions.end(),
+                                      [&](const auto& d) { return d.first == decision.name; });
+      if (found == record.decisions.end()) return std::nullopt;
+      const auto& choices = decision.choices;
+      if (std::find(choices.begin(), choices.end(), found->second) == choices.end()) {
+        return std::nullopt;
+      }
+      candidate.decisions.push_back(found->second);
+    }
+    return candidate;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, Record> best_records(const std::vector<Record>& records,
+                                           const std::string& device) {
+  std::map<std::string, Record> best;
+  for (const Record& record : records) {
+    if (!record.result.ok() || record.device != device) continue;
+    const auto [entry, is_new] = best.try_emplace(record.workload_key, record);
+    if (is_new) continue;
+    const bool replaces = record.origin == "final" && entry->second.origin != "final";
+    const bool faster = record.result.cost_s() < entry->second.result.cost_s();
+    if (replaces || faster) entry->second = record;
+  }
+  return best;
+}
+
+}  // namespace pruner

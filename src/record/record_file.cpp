@@ -1,0 +1,109 @@
+// Record files: read as far as they are readable, appended to without ever losing a line.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "record/record.h"
+#include "support/file.h"
+
+namespace pruner {
+
+namespace {
+
+Error cannot(const std::string& path, const char* what) {
+  return Error(path, ": cannot be ", what, ": ", std::strerror(errno));
+}
+
+// All of `text`, or nothing of it.
+Result<Unit> append_whole(int fd, const std::string& path, std::string_view text) {
+  struct stat before;
+  if (fstat(fd, &before) != 0) return cannot(path, "written");
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t written = write(fd, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const Error error = cannot(path, "written");
+      static_cast<void>(!ftruncate(fd, before.st_size));  // the file system is at fault already
+      return error;
+    }
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+  return Unit{};
+}
+
+// Mends the end of a file that a writer was killed at: a whole record gets its line end, a torn one
+// goes to `path`.torn.
+Result<Unit> mend_end(int fd, const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  if (text.empty() || text.back() == '\n') return Unit{};
+  const size_t begin = text.rfind('\n') + 1;  // of the last line; npos + 1 is 0
+  const std::string line = text.substr(begin);
+  if (parse_line(line).ok()) return append_whole(fd, path, "\n");
+  const std::string torn_path = path + ".torn";
+  const int torn = ::open(torn_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (torn < 0) return cannot(torn_path, "written");
+  const Result<Unit> saved = append_whole(torn, torn_path, line + "\n");
+  close(torn);
+  TRY(saved);
+  if (ftruncate(fd, static_cast<off_t>(begin)) != 0) return cannot(path, "mended");
+  return Unit{};
+}
+
+}  // namespace
+
+Result<RecordFile> read_records(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  RecordFile file;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (line.front() == '#') continue;
+    Result<Record> record = parse_line(line);
+    if (record.ok()) {
+      file.records.push_back(*std::move(record));
+    } else if (file.skipped++ == 0) {
+      file.first_skipped = path + ":" + std::to_string(number) + ": " + record.error().message();
+    }
+  }
+  return file;
+}
+
+Result<RecordWriter> RecordWriter::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return cannot(path, "opened for writing");
+  RecordWriter writer(fd, path);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Error(path, ": another pruner is writing to it");
+  }
+  TRY(mend_end(fd, path));
+  return writer;
+}
+
+Result<Unit> RecordWriter::append(const Record& record) {
+  return append_whole(fd_, path_, print_line(record) + "\n");
+}
+
+RecordWriter::RecordWriter(RecordWriter&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+RecordWriter& RecordWriter::operator=(RecordWriter&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+RecordWriter::~RecordWriter() {
+  if (fd_ >= 0) close(fd_);
+}
+
+}  // namespace pruner
