@@ -234,21 +234,27 @@ static std::optional<std::vector<Expr>> rewrite_all(const std::vector<Expr>& lis
 }
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
+  // A builder may fold the node to one of its children, which fn has seen: it must not see it again.
+  bool seen = false;
+  const auto folded = [&](Expr result, std::initializer_list<const Expr*> children) {
+    for (const Expr* child : children) seen |= result.same_as(*child);
+    return result;
+  };
   const Expr rebuilt = match(
       e->op, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; },
       [&](const Var&) { return e; },
       [&](const Binary& n) {
         Expr a = rewrite(n.a, fn), b = rewrite(n.b, fn);
-        return a.same_as(n.a) && b.same_as(n.b) ? e : binary(n.op, std::move(a), std::move(b));
+        return a.same_as(n.a) && b.same_as(n.b) ? e : folded(binary(n.op, a, b), {&a, &b});
       },
       [&](const Select& n) {
         Expr c = rewrite(n.condition, fn), a = rewrite(n.a, fn), b = rewrite(n.b, fn);
         if (c.same_as(n.condition) && a.same_as(n.a) && b.same_as(n.b)) return e;
-        return select(std::move(c), std::move(a), std::move(b));
+        return folded(select(c, a, b), {&a, &b});
       },
       [&](const Cast& n) {
         Expr value = rewrite(n.value, fn);
-        return value.same_as(n.value) ? e : cast(e->dtype, std::move(value));
+        return value.same_as(n.value) ? e : folded(cast(e->dtype, value), {&value});
       },
       [&](const Call& n) {
         auto args = rewrite_all(n.args, fn);
@@ -258,7 +264,7 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
         auto indices = rewrite_all(n.indices, fn);
         return indices ? load(n.tensor, *std::move(indices), e->dtype) : e;
       });
-  Expr replaced = fn(rebuilt);
+  Expr replaced = seen ? Expr() : fn(rebuilt);
   return replaced ? replaced : rebuilt;
 }
 

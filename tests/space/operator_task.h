@@ -36,7 +36,7 @@ inline const char* const kSmallOperators[] = {
     "matmul 7 13 11", "matmul 64 64 64", "matmul 33 49 100 +bias +relu", "dense 1 37 64 +bias", "dense 5 19 24",
     "batch_matmul 3 9 20 17", "conv2d 1 16 7 7 8 3 3 padding=1 +bias +relu",
     "conv2d 2 20 9 5 3 3 3 stride=2 padding=1 +bias", "conv2d 1 64 14 14 64 1 1 +bias +residual +relu",
-    "conv2d 1 53 6 6 37 3 3 padding=1", "conv2d 1 8 5 5 8 3 3 padding=1 groups=2",
+    "conv2d 1 53 6 6 37 3 3 padding=1", "conv2d 1 64 8 8 16 1 1 +bias", "conv2d 1 8 5 5 8 3 3 padding=1 groups=2",
     "conv2d_transpose 1 8 6 6 4 4 4 stride=2 padding=1", "depthwise_conv2d 1 24 9 9 3 3 padding=1 +bias +relu",
     "depthwise_conv2d 1 16 7 7 5 5 stride=2 padding=2", "max_pool2d 1 19 7 7 3 3 stride=2 padding=1",
     "avg_pool2d 1 32 4 4 2 2 stride=2", "sum 5 37", "sum 3 512", "softmax 4 19", "softmax 6 64", "layernorm 5 48",

@@ -100,6 +100,13 @@ TEST(Rewrite, SharesWhatDoesNotChange) {
   EXPECT_EQ(text(doubled), "(max((t0[i] * 2.0), 0.0) + (t0[i] * 2.0))");
 }
 
+TEST(Substitute, IsSimultaneousAlsoWhereASumFoldsToOneOfItsTerms) {
+  const Expr x = make_var(VarId{0}, "x"), y = make_var(VarId{1}, "y"), z = make_var(VarId{2}, "z");
+  // x -> y and y -> 0 and z -> 7 in x + y: the y that x became is not replaced again.
+  EXPECT_TRUE(structural_equal(substitute(x + y, {y, Expr(0), Expr(7)}), y));
+  EXPECT_TRUE(structural_equal(substitute(x + y, {z, Expr(0), Expr(7)}), z));
+}
+
 TEST(Substitute, ReplacesVariablesAndFolds) {
   EXPECT_EQ(text(substitute(i * 4 + j, {Expr(2), Expr()})), "(8 + j)");
   EXPECT_EQ(text(substitute(x, {j + 1})), "t0[(j + 1)]");
