@@ -1,299 +1,222 @@
-// The structure of Pruner's analyzer with CPU meanings. Each stage of a nest yields symbols:
-//   S1 vector operations of its body          S2 loads and stores that issue with them
-//   S3 links of the longest dependence chain  S4 loop iterations that are not unrolled
-//   S5..S7 bytes that cross into L1, L2, L3   S8 visits (tiles begun and written back)
-// and penalties at each level: too few accumulators (P_L0), idle lanes (in S1), rows that fall into
-// one cache set (P_L1), idle cores (P_par). latency = max(compute, bytes / bandwidth at each level)
-// plus a share of what could not be hidden.
 #include "analysis/draft.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/operand.h"
 #include "space/plan.h"
 
 namespace pruner {
 namespace {
 
 constexpr double kFmaLatencyCycles = 4;
-constexpr double kUsableCache = 0.75;   // of a cache, before neighbours evict
-constexpr double kUnhidden = 0.25;      // share of the shorter terms that overlap does not hide
+constexpr double kUsableCache = 0.75;      // of a cache, before neighbours evict
+constexpr double kUnhidden = 0.25;         // share of the shorter terms that overlap does not hide
 constexpr double kForkJoinSeconds = 1.5e-6;
-
-/// A loop around a stage's body, its attach chain's loops included.
-struct OuterLoop {
-  StageId stage;
-  const NestLoop* loop;
-};
+constexpr double kGatherCyclesPerLane = 1;
+constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
+constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
+constexpr double kSetConflictPenalty = 2.5;
 
 class Analyzer {
  public:
   Analyzer(const LoopNest& nest, const Target& target) : nest_(nest), dag_(*nest.dag), target_(target) {
-    cycle_s_ = 2.0 * target.lanes(4) / target.peak_flops * (target.vector_bytes >= 64 ? 1.0 : 2.0);
-    if (!(target.peak_flops > 0)) cycle_s_ = 0.3e-9;
+    // A 64-byte operation issues once a cycle, a narrower one twice.
+    const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
+    cycle_s_ = 2.0 * target.lanes(4) / peak * (target.vector_bytes >= 64 ? 1.0 : 2.0);
   }
 
-  double latency_s() {
-    double total = 0;
-    for (const NestStage& root : nest_.stages) {
-      if (root.at.valid()) continue;
-      double serial = 0;  // of all threads' work
-      for (const NestStage& stage : nest_.stages) {
-        if (root_of(stage).stage == root.stage) serial += stage_seconds(stage, root);
-      }
-      total += serial / parallel_speedup(root) + kForkJoinSeconds;
+  Draft run() {
+    Draft draft;
+    for (const NestStage& stage : nest_.stages) draft.stages.push_back(symbols(stage));
+    for (size_t i = 0; i < draft.stages.size(); ++i) {
+      const NestStage& root = root_of(nest_.stages[i]);
+      draft.latency_s += seconds(draft.stages[i], speedup(root));
+      if (root.stage == nest_.stages[i].stage) draft.latency_s += kForkJoinSeconds;
     }
-    return total;
+    return draft;
   }
 
  private:
-  const NestStage& of(StageId id) const { return nest_.stages[static_cast<size_t>(nest_.tables->plan_of[static_cast<size_t>(id.value)])]; }
-
-  const NestStage& root_of(const NestStage& stage) const {
-    const NestStage* at = &stage;
-    while (at->at.valid()) at = &of(at->at);
-    return *at;
+  const NestStage& of(StageId id) const {
+    return nest_.stages[static_cast<size_t>(nest_.tables->plan_of[static_cast<size_t>(id.value)])];
   }
+  const NestStage& root_of(const NestStage& stage) const { return stage.at.valid() ? root_of(of(stage.at)) : stage; }
 
-  double parallel_speedup(const NestStage& root) const {
+  // Cores kept busy by the root's parallel loops.
+  double speedup(const NestStage& root) const {
     double tasks = 1;
     for (int i = 0; i < root.parallel_loops; ++i) tasks *= static_cast<double>(root.loops[static_cast<size_t>(i)].extent);
     return tasks / std::ceil(tasks / target_.threads);
   }
 
-  double stage_seconds(const NestStage& stage, const NestStage& root) {
-    collect_loops(stage);
-    const Stage& s = dag_[stage.stage];
-    const size_t own = loops_.size() - stage.loops.size();
-    double visits = 1;
-    for (size_t i = 0; i < own; ++i) visits *= static_cast<double>(loops_[i].loop->extent);
-
-    // The register tile: the loops inside the last reduce loop (or the vector loop alone).
-    const int spatial = static_cast<int>(s.axes.size());
-    size_t tile = loops_.size();
-    while (tile > own && loops_[tile - 1].loop->kind != LoopKind::kSerial && loops_[tile - 1].loop->axis < spatial) --tile;
-    double steps = visits;  // evaluations of the register tile
-    double iterations = visits;
-    for (size_t i = own; i < tile; ++i) {
-      steps *= static_cast<double>(loops_[i].loop->extent);
-      if (loops_[i].loop->kind == LoopKind::kSerial) iterations = steps;
+  double seconds(const StageSymbols& s, double cores) const {
+    const double step = std::max({std::max(s.operation_cycles, s.memory_cycles) +
+                                      0.15 * std::min(s.operation_cycles, s.memory_cycles),
+                                  s.chain_cycles});
+    const double terms[] = {(s.steps * step + s.overhead_cycles) * cycle_s_ / cores, s.l2_bytes / target_.l2_bandwidth / cores,
+                            s.l3_bytes / target_.l3_bandwidth / cores, s.dram_bytes / target_.dram_bandwidth};
+    double sum = 0, longest = 0;
+    for (const double term : terms) {
+      sum += term;
+      longest = std::max(longest, term);
     }
+    return longest + kUnhidden * (sum - longest);
+  }
+
+  /// The unrolled and vectorised loops innermost in a stage.
+  struct RegisterTile {
+    size_t begin = 0;       // first of its loops
+    int vector_axis = -1;   // -1: none, or lanes that are folded
     double rows = 1, vectors = 1, lanes = 1;
-    int vector_axis = -1;
-    for (size_t i = tile; i < loops_.size(); ++i) {
-      const NestLoop& loop = *loops_[i].loop;
-      if (loop.kind == LoopKind::kVectorize) {
-        lanes = static_cast<double>(loop.extent);
-        vector_axis = loop.axis;
-      }
-    }
-    for (size_t i = tile; i < loops_.size(); ++i) {
-      const NestLoop& loop = *loops_[i].loop;
-      if (loop.kind == LoopKind::kUnroll) (loop.axis == vector_axis ? vectors : rows) *= static_cast<double>(loop.extent);
-    }
-    if (vector_axis < 0) {  // lanes that are folded, or scalar code
-      for (size_t i = own; i < loops_.size(); ++i) {
-        if (loops_[i].loop->kind == LoopKind::kVectorize) {
-          lanes = static_cast<double>(loops_[i].loop->extent);
-          steps /= lanes;
-        }
-      }
-    }
+    double count() const { return rows * vectors; }
+  };
 
-    const double operations = std::max(nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)] +
-                                           (s.is_reduction() ? 1.0 : 0.0), 1.0);
-    const bool fused = s.is_reduction() && operations >= 2;  // multiply and add are one instruction
-    const double vector_share = std::max(lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
-    double compute = rows * vectors * (operations - (fused ? 1 : 0)) * vector_share;
-    double memory = s.is_reduction() ? 0 : rows * vectors * (stage.scope == Scope::kRegister ? 0.0 : 1.0);
-    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(stage.stage.value)]) {
-      memory += load_cycles(access, stage, tile, vector_axis, lanes, vectors);
+  RegisterTile register_tile(const NestStage& stage) const {
+    const int spatial = static_cast<int>(dag_[stage.stage].axes.size());
+    RegisterTile tile;
+    tile.begin = stage.loops.size();
+    while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
+           stage.loops[tile.begin - 1].axis < spatial && static_cast<int>(tile.begin) > stage.parallel_loops) {
+      --tile.begin;
     }
-    double step_cycles = std::max(compute, memory) + 0.15 * std::min(compute, memory);
-    if (s.is_reduction()) step_cycles = std::max(step_cycles, kFmaLatencyCycles);  // P_L0
-    const double unrolled = s.is_reduction() && stage.unroll_steps > 0
-                                ? std::max(1.0, std::min(static_cast<double>(stage.unroll_steps) / (rows * vectors), 16.0))
-                                : 1.0;
-    double cycles = steps * step_cycles + iterations / unrolled * 1.0 + visits * 6;
-    if (s.is_reduction()) {
-      double tiles = visits;  // accumulators set up and written back
-      for (size_t i = own; i < tile; ++i) {
-        if (loops_[i].loop->axis < spatial) tiles *= static_cast<double>(loops_[i].loop->extent);
-      }
-      cycles += tiles * (rows * vectors * 1.5 + 12);
+    for (const NestLoop& loop : stage.loops) {
+      if (loop.kind != LoopKind::kVectorize) continue;
+      tile.lanes = static_cast<double>(loop.extent);
+      if (loop.axis < spatial) tile.vector_axis = loop.axis;
     }
-    return std::max(combine(cycles * cycle_s_, stage, root), 0.0);
+    for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
+      const NestLoop& loop = stage.loops[i];
+      if (loop.kind == LoopKind::kUnroll) (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *= static_cast<double>(loop.extent);
+    }
+    return tile;
   }
 
-  void collect_loops(const NestStage& stage) {
-    loops_.clear();
-    add_outer(stage);
-    for (const NestLoop& loop : stage.loops) loops_.push_back({stage.stage, &loop});
-  }
-  void add_outer(const NestStage& stage) {
-    if (!stage.at.valid()) return;
+  double visits(const NestStage& stage) const {
+    if (!stage.at.valid()) return 1;
     const NestStage& parent = of(stage.at);
-    add_outer(parent);
-    for (int i = 0; i < stage.depth; ++i) loops_.push_back({parent.stage, &parent.loops[static_cast<size_t>(i)]});
+    double n = visits(parent);
+    for (int i = 0; i < stage.depth; ++i) n *= static_cast<double>(parent.loops[static_cast<size_t>(i)].extent);
+    return n;
   }
 
-  // Cycles of the loads of one access in one step of the register tile: vectors that differ are
-  // loaded once each, a value without the vector axis is broadcast.
-  double load_cycles(const Access& access, const NestStage& stage, size_t tile, int vector_axis, double lanes, double vectors) const {
+  StageSymbols symbols(const NestStage& stage) {
+    const Stage& s = dag_[stage.stage];
+    const int spatial = static_cast<int>(s.axes.size());
+    const RegisterTile tile = register_tile(stage);
+    StageSymbols out;
+    out.stage = stage.stage;
+    out.visits = out.steps = visits(stage);
+    double tiles = out.visits, iterations = out.visits;
+    for (size_t i = 0; i < tile.begin; ++i) {
+      const NestLoop& loop = stage.loops[i];
+      if (loop.kind == LoopKind::kVectorize) continue;  // folded lanes are one step
+      out.steps *= static_cast<double>(loop.extent);
+      if (loop.axis < spatial) tiles *= static_cast<double>(loop.extent);
+      if (loop.kind == LoopKind::kSerial) iterations = out.steps;
+    }
+    // A multiplication and the addition behind it are one instruction.
+    const double body = nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)];
+    const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
+    const double idle = std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
+    out.operation_cycles = tile.count() * operations * idle;
+    for (const Access& access : accesses(stage)) out.memory_cycles += load_cycles(access, stage, tile);
+    if (s.is_reduction()) {
+      out.chain_cycles = kFmaLatencyCycles;
+    } else if (stage.scope != Scope::kRegister) {
+      out.memory_cycles += tile.count();
+    }
+    const double unrolled = std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
+    out.overhead_cycles = iterations / unrolled + 6 * out.visits;
+    if (s.is_reduction()) out.overhead_cycles += tiles * (1.5 * tile.count() + 12);
+    add_traffic(stage, out);
+    return out;
+  }
+
+  const std::vector<Access>& accesses(const NestStage& stage) const {
+    return nest_.tables->accesses[static_cast<size_t>(stage.stage.value)];
+  }
+  bool is_packed(StageId operand) const {
+    return std::any_of(nest_.packed.begin(), nest_.packed.end(), [&](const PackedOperand& p) { return p.operand == operand; });
+  }
+
+  // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
+  // without the vector axis is broadcast.
+  double load_cycles(const Access& access, const NestStage& stage, const RegisterTile& tile) const {
     const Stage& producer = dag_[access.producer];
     if (!producer.is_placeholder() && of(access.producer).scope == Scope::kRegister) return 0;
-    double loads = 1;
-    int64_t stride = 0;  // of the vector axis, elements
-    bool packed = false;
-    for (const PackedOperand& p : nest_.packed) packed = packed || p.operand == access.producer;
-    double row_stride = 0;
-    double row_count = 1;
-    for (size_t i = tile; i < loops_.size(); ++i) {
-      const NestLoop& loop = *loops_[i].loop;
-      if (loop.kind != LoopKind::kUnroll || loop.axis == vector_axis) continue;
-      const double s = element_stride(access, producer, loop.axis);
-      if (s == 0) continue;
-      loads *= static_cast<double>(loop.extent);
-      row_count *= static_cast<double>(loop.extent);
-      row_stride = s;
-    }
-    if (vector_axis >= 0) {
-      const double s = element_stride(access, producer, vector_axis);
-      stride = packed && s != 0 ? 1 : static_cast<int64_t>(s);
-    } else {
-      stride = 1;
-    }
-    (void)stage;
     const double bytes = static_cast<double>(dtype_bytes(producer.dtype));
-    // P_L1: rows a multiple of 4 KiB apart fall into one set of 8 ways.
-    double conflict = 1;
-    const double row_bytes = std::abs(row_stride) * bytes;
-    if (row_bytes > 0 && std::fmod(row_bytes, 4096) == 0 && row_count > 6) conflict = 2.5;
-    if (stride == 0) return loads * 0.5 * conflict;
-    const double vector_load = lanes * bytes >= 64 ? 1.0 : 0.5;
-    if (stride == 1) return loads * vectors * vector_load * conflict;
-    return loads * vectors * lanes * 1.0;  // a gather
-  }
-
-  // Elements that the address moves by when an iterator moves by one; large when it is not affine.
-  static double element_stride(const Access& access, const Stage& producer, int axis) {
-    double stride = 0, size = 1;
-    for (int d = static_cast<int>(access.indices.size()) - 1; d >= 0; --d) {
-      const std::optional<Affine>& index = access.indices[static_cast<size_t>(d)];
-      if (index) stride += size * static_cast<double>(index->coefficient(VarId{axis}));
-      size *= static_cast<double>(producer.axes[static_cast<size_t>(d)].extent);
+    double rows = 1, row_bytes = 0;
+    for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
+      const NestLoop& loop = stage.loops[i];
+      if (loop.kind != LoopKind::kUnroll || loop.axis == tile.vector_axis) continue;
+      const double stride = element_stride(access, producer, loop.axis);
+      if (stride == 0) continue;
+      rows *= static_cast<double>(loop.extent);
+      row_bytes = std::abs(stride) * bytes;
     }
-    return stride;
+    const bool conflict = row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
+    const double loads = rows * (conflict ? kSetConflictPenalty : 1);
+    double stride = tile.vector_axis >= 0 ? element_stride(access, producer, tile.vector_axis) : 1;
+    if (stride != 0 && is_packed(access.producer)) stride = 1;
+    if (stride == 0) return 0.5 * loads;
+    if (stride == 1) return loads * tile.vectors * (tile.lanes * bytes >= 64 ? 1.0 : 0.5);
+    return loads * tile.vectors * tile.lanes * kGatherCyclesPerLane;
   }
 
-  // Adds the time of the bytes that each cache level must deliver.
-  double combine(double compute_s, const NestStage& stage, const NestStage& root) {
-    footprints(stage);
-    const double threads = parallel_speedup(root);
-    const double l1 = traffic(static_cast<double>(target_.l1_bytes) * kUsableCache);
-    const double l2 = traffic(static_cast<double>(target_.l2_bytes) * kUsableCache);
-    const double constants = constant_bytes_;
-    const double t_l2 = l1 / target_.l2_bandwidth;
-    const double t_l3 = l2 / target_.l3_bandwidth;
-    // Serial work is divided by the speed-up later; the memory's bandwidth is not.
-    const double t_dram = constants / target_.dram_bandwidth * threads;
-    if (getenv("DRAFT_DEBUG")) fprintf(stderr, "%s compute %g l2 %g l3 %g dram %g threads %g\n", dag_[stage.stage].name.c_str(), compute_s, t_l2, t_l3, t_dram, threads);
-    const double longest = std::max({compute_s, t_l2, t_l3, t_dram});
-    return longest + kUnhidden * (compute_s + t_l2 + t_l3 + t_dram - longest);
+  // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
+  // move its operands; what another attached stage reads is taken as moving on with every visit.
+  void surrounding(const NestStage& stage, bool own, std::vector<SurroundingLoop>& loops, size_t count) const {
+    if (stage.at.valid()) {
+      surrounding(of(stage.at), own && stage.unroll_steps > 0, loops, static_cast<size_t>(stage.depth));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const NestLoop& loop = stage.loops[i];
+      loops.push_back({own ? loop.axis : -1, loop.extent, loop.step});
+    }
   }
 
-  // footprint_[op][i]: bytes of operand `op` that the loops from i inwards touch.
-  void footprints(const NestStage& stage) {
+  void add_traffic(const NestStage& stage, StageSymbols& out) {
     const Stage& s = dag_[stage.stage];
-    const std::vector<Access>& accesses = nest_.tables->accesses[static_cast<size_t>(stage.stage.value)];
+    loops_.clear();
     operands_.clear();
-    constant_bytes_ = 0;
-    const size_t n = loops_.size();
-    // An anchor's axes are its root's, so the loops it hangs in move its operands too; what another
-    // attached stage reads is taken as moving on with every visit.
-    const bool corresponds = stage.unroll_steps > 0 || !stage.at.valid();
-    const size_t own = n - stage.loops.size();
-    for (const Access& access : accesses) {
+    surrounding(stage, true, loops_, stage.loops.size());
+    for (const Access& access : accesses(stage)) {
       const Stage& producer = dag_[access.producer];
       if (!producer.is_placeholder() && of(access.producer).scope != Scope::kWorkspace) continue;
-      Operand operand;
-      operand.bytes.resize(n + 1);
-      operand.moves.resize(n, false);
-      std::vector<int64_t> spans(s.axes.size() + s.reduce_axes.size(), 1);
-      operand.bytes[n] = touched(access, producer, spans);
-      for (size_t i = n; i-- > 0;) {
-        const NestLoop& loop = *loops_[i].loop;
-        if (i >= own || corresponds) {
-          spans[static_cast<size_t>(loop.axis)] += (loop.extent - 1) * loop.step;
-          operand.bytes[i] = touched(access, producer, spans);
-        } else {
-          const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
-          operand.bytes[i] = std::min(whole, operand.bytes[i + 1] * static_cast<double>(loop.extent));
-        }
-        operand.moves[i] = operand.bytes[i] > operand.bytes[i + 1] * 1.001;
-      }
-      if (producer.constant) constant_bytes_ += static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
-      operands_.push_back(std::move(operand));
+      operands_.push_back(make_operand(access, producer, s.axes.size() + s.reduce_axes.size(), loops_));
+      if (producer.constant) out.dram_bytes += static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
     }
+    out.l2_bytes = fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
+    out.l3_bytes = fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
   }
-
-  double touched(const Access& access, const Stage& producer, const std::vector<int64_t>& spans) const {
-    double elements = 1;
-    for (size_t d = 0; d < access.indices.size(); ++d) {
-      const double extent = static_cast<double>(producer.axes[d].extent);
-      double span = extent;
-      if (access.indices[d]) {
-        int64_t reach = 1;
-        for (const auto& [var, coefficient] : access.indices[d]->terms) {
-          reach += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
-        }
-        span = std::min(extent, static_cast<double>(reach));
-      }
-      const bool last = d + 1 == access.indices.size();
-      elements *= last ? std::min(std::max(span, 16.0), std::max(extent, 1.0)) : span;  // whole lines
-    }
-    return elements * static_cast<double>(dtype_bytes(producer.dtype));
-  }
-
-  // Bytes that come from beyond a cache of `capacity` bytes.
-  double traffic(double capacity) const {
-    const size_t n = loops_.size();
-    size_t fits = n;
-    for (size_t i = n + 1; i-- > 0;) {
-      double sum = 0;
-      for (const Operand& operand : operands_) sum += operand.bytes[i];
-      if (sum > capacity) break;
-      fits = i;
-    }
-    double total = 0;
-    for (const Operand& operand : operands_) {
-      double bytes = operand.bytes[fits];
-      bool moved = false;  // a loop that leaves the operand in place reuses it only next to its tile
-      for (size_t i = fits; i-- > 0;) {
-        moved = moved || operand.moves[i];
-        if (moved) bytes *= static_cast<double>(loops_[i].loop->extent);
-      }
-      total += bytes;
-    }
-    return total;
-  }
-
-  struct Operand {
-    std::vector<double> bytes;
-    std::vector<bool> moves;
-  };
 
   const LoopNest& nest_;
   const ComputeDag& dag_;
   const Target& target_;
   double cycle_s_;
-  std::vector<OuterLoop> loops_;
+  std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;
-  double constant_bytes_ = 0;
 };
 
 }  // namespace
 
-double draft_latency_s(const LoopNest& nest, const Target& target) { return Analyzer(nest, target).latency_s(); }
+Draft draft(const LoopNest& nest, const Target& target) { return Analyzer(nest, target).run(); }
+
+double draft_latency_s(const LoopNest& nest, const Target& target) { return draft(nest, target).latency_s; }
+
+std::string print(const Draft& draft, const ComputeDag& dag) {
+  std::string text = fmt::format("latency {:.3f} us\n", draft.latency_s * 1e6);
+  for (const StageSymbols& s : draft.stages) {
+    text += fmt::format(
+        "{}: visits {:.0f} steps {:.0f} cycles a step: operations {:.1f} memory {:.1f} chain {:.1f}; overhead {:.0f}; "
+        "bytes from L2 {:.0f} L3 {:.0f} memory {:.0f}\n",
+        dag[s.stage].name, s.visits, s.steps, s.operation_cycles, s.memory_cycles, s.chain_cycles, s.overhead_cycles,
+        s.l2_bytes, s.l3_bytes, s.dram_bytes);
+  }
+  return text;
+}
 
 }  // namespace pruner
