@@ -75,6 +75,12 @@ const OptionRow kOptions[] = {
     {"--verbose", &Options::verbose, ~0u, "say more on standard error"},
 };
 
+/// Help for the first words that run nothing by themselves; without one they are hidden.
+constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
+    {"device", "Look at one device."},
+    {"records", "Look into record files."},
+};
+
 /// The whole text as a number.
 template <typename T>
 std::optional<T> parse_number(const std::string& text) {
@@ -145,6 +151,9 @@ CLI::App* Parser::node(const std::string& name) {
   CLI::App* parent = space == std::string::npos ? &app_ : node(name.substr(0, space));
   CLI::App* app = parent->add_subcommand(name.substr(space == std::string::npos ? 0 : space + 1));
   parent->require_subcommand(0, 1);
+  const auto group = std::ranges::find(kGroups, name, [](const auto& row) { return row.first; });
+  if (group != std::end(kGroups)) app->description(std::string(group->second));
+  if (name == "worker") app->group("");
   return nodes_[name] = app;
 }
 

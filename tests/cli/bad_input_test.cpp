@@ -1,0 +1,160 @@
+// label: codegen
+// Everything a user can get wrong: one line on standard error that names the thing and says what to
+// do, exit code 2, and nothing is overwritten.
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/run_program.h"
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BadInput : testing::Test {
+  BadInput() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    dir = (fs::temp_directory_path() / (std::string("pruner_bad_input_") + test->name())).string();
+    fs::remove_all(dir);
+    fs::create_directories(dir);
+  }
+  ~BadInput() override { fs::remove_all(dir); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    EXPECT_TRUE(write_file(dir + "/" + name, text).ok());
+    return dir + "/" + name;
+  }
+
+  /// The line that was printed, without "pruner: ".
+  static std::string fail(const std::vector<std::string>& arguments) {
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
+    EXPECT_TRUE(run.err.starts_with("pruner: ")) << run.err;
+    EXPECT_EQ(run.out, "");
+    return run.err.substr(std::min<size_t>(8, run.err.size()));
+  }
+
+  std::string dir;
+};
+
+void expect_words(const std::string& line, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(line.find(word), std::string::npos) << "\"" << word << "\" is not in: " << line;
+  }
+}
+
+const std::vector<std::string> kSmall = {"--op", "matmul 32 32 32"};
+
+std::vector<std::string> small(std::vector<std::string> arguments, const std::vector<std::string>& more = {}) {
+  arguments.insert(arguments.end(), kSmall.begin(), kSmall.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_F(BadInput, UnknownCommandOrFlag) {
+  expect_words(fail({"tume"}), {"tume: unknown command", "tune", "pruner --help"});
+  expect_words(fail({"tune", "--trials", "9"}), {"--trials: unknown option", "pruner tune --help"});
+}
+
+TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
+  expect_words(fail({"tune"}), {"nothing to work on", "MODEL.onnx", "--network"});
+  expect_words(fail({"tune", "--network", "resnet_50", "--op", "relu 4"}), {"several things to work on"});
+}
+
+TEST_F(BadInput, MissingFile) {
+  expect_words(fail({"tune", dir + "/none.onnx"}), {"none.onnx", "no such file"});
+}
+
+TEST_F(BadInput, NotOnnxOrCutShort) {
+  expect_words(fail({"compile", write("text.onnx", "hello")}), {"text.onnx"});
+  expect_words(fail({"compile", write("empty.onnx", "")}), {"empty.onnx"});
+  const std::string whole = dir + "/r18.onnx";
+  ASSERT_EQ(run_program({"networks", "export", "resnet_18", "-o", whole}).exit_code, 0);
+  const std::string text = *read_file(whole);
+  expect_words(fail({"compile", write("cut.onnx", text.substr(0, text.size() / 2))}), {"cut.onnx"});
+}
+
+TEST_F(BadInput, UnknownNetwork) {
+  expect_words(fail({"tune", "--network", "resnet_51"}), {"resnet_51", "resnet_50", "mobilenet_v2"});
+  expect_words(fail({"networks", "export", "resnet_51"}), {"resnet_51", "resnet_50"});
+}
+
+TEST_F(BadInput, UnknownTarget) {
+  expect_words(fail(small({"compile"}, {"--target", "llvm -mcpu=z80"})), {"--target", "z80"});
+  expect_words(fail(small({"compile"}, {"--target", "abacus"})), {"--target", "abacus", "llvm"});
+  expect_words(fail(small({"compile"}, {"--target", "cuda --model=a100"})), {"--target", "cuda", "llvm"});
+}
+
+TEST_F(BadInput, OperatorWithMissingOrZeroExtent) {
+  expect_words(fail({"tune", "--op", "matmul 512 512"}), {"--op: matmul", "K is missing", "matmul M N K"});
+  expect_words(fail({"tune", "--op", "matmul 512 0 512"}), {"--op: matmul", "N is 0"});
+  expect_words(fail({"tune", "--op", "matnul 512 512 512"}), {"--op", "matnul", "matmul"});
+}
+
+TEST_F(BadInput, TaskFileThatIsNone) {
+  expect_words(fail({"tune", "--task", write("dag.json", "{]")}), {"dag.json", "not JSON", "--task"});
+  expect_words(fail({"tune", "--task", write("list.json", "[1]")}), {"list.json"});
+}
+
+TEST_F(BadInput, InputShapesThatAreNone) {
+  expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}), {"--input-shapes", "x:1xAx3"});
+}
+
+TEST_F(BadInput, CostModelOfAnotherBuild) {
+  expect_words(fail(small({"tune"}, {"--cost-model", "pam"})),
+               {"cost model pam is not in this build; use draft or random"});
+  expect_words(fail(small({"tune"}, {"--cost-model", "oracle"})), {"cost model oracle is unknown; use draft or random"});
+}
+
+TEST_F(BadInput, BudgetThatIsNoTime) {
+  expect_words(fail(small({"tune"}, {"--budget", "soon"})), {"--budget", "soon", "10m"});
+}
+
+TEST_F(BadInput, UnwritableWorkDir) {
+  expect_words(fail(small({"tune"}, {"--work-dir", write("file", "precious") + "/out"})), {"file/out", "--work-dir"});
+  EXPECT_EQ(*read_file(dir + "/file"), "precious");
+}
+
+TEST_F(BadInput, UnwritableOutput) {
+  expect_words(fail(small({"compile"}, {"-o", dir + "/none/x.so"})), {"none/x.so"});
+}
+
+TEST_F(BadInput, ModuleThatIsNone) {
+  expect_words(fail({"bench", "--module", dir + "/none.so"}), {"none.so"});
+  expect_words(fail({"bench", "--module", write("text.so", "hello")}), {"text.so"});
+  expect_words(fail({"bench"}), {"--module is missing"});
+  expect_words(fail({"run", "--module", write("text.so", "hello"), "--outputs", dir + "/y.npz"}), {"text.so"});
+  EXPECT_FALSE(fs::exists(dir + "/y.npz"));
+}
+
+TEST_F(BadInput, RecordsThatDoNotFit) {
+  const std::string work_dir = dir + "/out";
+  ASSERT_EQ(run_program(small({"tune"}, {"--n-trials", "2", "--work-dir", work_dir})).exit_code, 0);
+  const std::string records = work_dir + "/records.json", text = *read_file(records);
+
+  // Of another model.
+  expect_words(fail({"compile", "--op", "matmul 48 48 48", "--records", records, "-o", dir + "/x.so"}),
+               {"records.json", "none of matmul_48_48_48"});
+  expect_words(fail({"tune", "--op", "matmul 48 48 48", "--work-dir", work_dir}),
+               {"records.json", "of another model", "--work-dir", "--fresh"});
+  // Of another device.
+  expect_words(fail(small({"compile"}, {"--threads", "1", "--records", records, "-o", dir + "/x.so"})),
+               {"records.json", "none of this device"});
+  expect_words(fail(small({"tune"}, {"--threads", "1", "--work-dir", work_dir})), {"of another device"});
+  EXPECT_FALSE(fs::exists(dir + "/x.so"));
+  EXPECT_EQ(*read_file(records), text);
+
+  // A damaged line in the middle.
+  const std::string damaged = text.substr(0, text.find('\n') + 1) + "{?\n" + text;
+  write("out/records.json", damaged);
+  expect_words(fail(small({"compile"}, {"--records", records, "-o", dir + "/x.so"})), {"records.json:2"});
+  expect_words(fail(small({"tune"}, {"--work-dir", work_dir})), {"records.json:2"});
+  expect_words(fail({"records", "stat", records}), {"records.json:2"});
+  EXPECT_EQ(*read_file(records), damaged);
+  expect_words(fail(small({"compile"}, {"--records", dir + "/none.json"})), {"none.json", "no such file"});
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,50 @@
+#include "cli/run_program.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "support/file.h"
+
+extern char** environ;
+
+namespace pruner {
+
+ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s) {
+  const std::string base = (std::filesystem::temp_directory_path() / "pruner_cli_").string() + std::to_string(getpid());
+  const std::string out = base + ".out", err = base + ".err";
+  std::vector<char*> argv = {const_cast<char*>(PRUNER_BINARY)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ProgramRun run;
+  pid_t pid = -1;
+  const bool started = posix_spawn(&pid, PRUNER_BINARY, &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  if (!started) return run;
+  if (signal_after_s > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(signal_after_s));
+    kill(pid, SIGINT);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  run.out = *read_file(out);
+  run.err = *read_file(err);
+  std::filesystem::remove(out);
+  std::filesystem::remove(err);
+  return run;
+}
+
+}  // namespace pruner
