@@ -1,6 +1,6 @@
 // Moves transposes towards the outputs, through every operator that can work on the untransposed
 // data instead, and cancels those that meet. What is left stands at the network's border or before
-// an operator that needs the order. A transpose that moves extents of one only is a reshape.
+// an operator that needs the order; if it moves extents of one only, it becomes a reshape.
 #include <algorithm>
 #include <numeric>
 
@@ -18,6 +18,15 @@ static Order inverse(const Order& order) {
     result[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
   }
   return result;
+}
+
+// Whether elements stay where they are: only extents of one move.
+static bool keeps_bytes(std::span<const int64_t> shape, const Order& order) {
+  Order kept;
+  for (const int64_t d : order) {
+    if (shape[static_cast<size_t>(d)] != 1) kept.push_back(d);
+  }
+  return std::is_sorted(kept.begin(), kept.end());
 }
 
 static Order identity(size_t rank) {
@@ -69,7 +78,7 @@ const Node* Sinker::transpose_of(ValueId id) const {
   return node != nullptr && node->op == "Transpose" ? node : nullptr;
 }
 
-// The value transposed, with whatever is simpler than one more transpose.
+// The value transposed; transposes in a row are one, and equal ones are shared.
 ValueId Sinker::move(ValueId id, const Order& order) {
   if (const Node* before = transpose_of(id)) {
     const Order first = order_of(id);
@@ -78,12 +87,6 @@ ValueId Sinker::move(ValueId id, const Order& order) {
     return move(before->inputs[0], both);
   }
   if (std::is_sorted(order.begin(), order.end())) return id;
-  Order kept, shape;
-  for (const int64_t d : order) {
-    shape.push_back(r_[id].shape[static_cast<size_t>(d)]);
-    if (shape.back() != 1) kept.push_back(d);
-  }
-  if (std::is_sorted(kept.begin(), kept.end())) return r_.add_reshape(id, shape);
   const auto [it, fresh] = moved_.try_emplace({id, order});
   if (fresh) it->second = r_.add_transpose(id, order);
   return it->second;
@@ -114,7 +117,10 @@ std::optional<Order> Sinker::common_order(const Node& node) const {
   for (const ValueId id : node.inputs) {
     if (!id.valid() || r_[id].constant) continue;
     const bool same = transpose_of(id) && order_of(id) == *order;
-    (same ? spared : moved) += element_count(r_[id].shape);
+    const std::vector<int64_t>& shape = r_[id].shape;
+    if (same || shape.size() < rank || !keeps_bytes(shape, inverse(*order))) {
+      (same ? spared : moved) += element_count(shape);
+    }
   }
   if (moved > spared) return std::nullopt;
   return order;
@@ -323,6 +329,25 @@ Graph Sinker::run() {
 
 }  // namespace
 
-Graph sink_transposes(Graph graph) { return Sinker(std::move(graph)).run(); }
+// What is left and moves no byte is a reshape, one with those around it.
+static Graph reshape_where_bytes_stay(Graph graph) {
+  Rewriter r(std::move(graph));
+  for (Node& node : r.take_nodes()) {
+    const std::vector<int64_t> shape = r[node.outputs[0]].shape;
+    const ValueId data = node.inputs.empty() ? ValueId{} : r.current(node.inputs[0]);
+    const bool still = node.op == "Transpose" &&
+                       keeps_bytes(r[data].shape, OpCall{r.graph(), node}.integers("perm"));
+    if (still || node.op == "Reshape") {
+      r.replace(node.outputs[0], r.add_reshape(data, shape));
+    } else {
+      r.emit(std::move(node));
+    }
+  }
+  return r.finish();
+}
+
+Graph sink_transposes(Graph graph) {
+  return reshape_where_bytes_stay(Sinker(std::move(graph)).run());
+}
 
 }  // namespace pruner

@@ -1,0 +1,144 @@
+#include "graph/onnx/onnx_model.h"
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+OnnxModel relu_model() {
+  OnnxModel model;
+  model.input("x", {1, 4}).output("y").node("Relu", {"x"}, {"y"});
+  return model;
+}
+
+TEST(ImportOnnx, ReadsNodesInAnyOrder) {
+  OnnxModel model;
+  model.input("x", {2}).output("y");
+  model.node("Neg", {"a"}, {"y"});
+  model.node("Relu", {"x"}, {"a"});
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(operators(*graph), "Relu Neg");
+  EXPECT_EQ(values_of(run_graph(*graph, {floats({2}, {-1, 2})})[0]), (std::vector<double>{0, -2}));
+}
+
+TEST(ImportOnnx, IgnoresOutputsThatNobodyReads) {
+  OnnxModel model;
+  model.input("x", {1, 1, 4, 4}).output("y");
+  set_ints(model.node("MaxPool", {"x"}, {"p", "indices"}), "kernel_shape", {2, 2});
+  model.node("Dropout", {"p", "", ""}, {"y", "mask"});
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(run_graph(*graph, {waves({1, 1, 4, 4})})[0].shape(), (Ints{1, 1, 3, 3}));
+}
+
+TEST(ImportOnnx, WeightsMayAlsoBeListedAsInputs) {
+  OnnxModel model(8);
+  model.input("x", {2}).input("w", {2}).output("y").node("Add", {"x", "w"}, {"y"});
+  auto& w = model.initializer("w", onnx::TensorProto::FLOAT, {2});
+  w.add_float_data(1);
+  w.add_float_data(2);
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(graph->inputs.size(), 1u);
+}
+
+TEST(ImportOnnx, MissingAndForeignFiles) {
+  EXPECT_ERROR(import_onnx("/nonexistent/m.onnx", {}), "/nonexistent/m.onnx");
+  EXPECT_ERROR(import_bytes(""), "the file is empty, expected an ONNX model");
+  EXPECT_ERROR(import_bytes("# a text file\nthat is no model\n"), "this is no ONNX model");
+  EXPECT_ERROR(import_bytes(std::string(1000, '\0')), "this is no ONNX model");
+}
+
+// A file cut anywhere, or with a byte changed, is an error or another model; never a crash.
+TEST(ImportOnnx, DamagedFilesAreErrors) {
+  OnnxModel model;
+  model.input("x", {1, 2, 6, 6}).output("y");
+  auto& w = model.initializer("w", onnx::TensorProto::FLOAT, {2, 2, 3, 3});
+  w.set_raw_data(std::string(36 * 4, 'a'));
+  auto& conv = model.node("Conv", {"x", "w"}, {"c"});
+  set_ints(conv, "pads", {1, 1, 1, 1});
+  set_ints(conv, "strides", {2, 2});
+  model.node("Shape", {"c"}, {"s"});
+  model.node("Reshape", {"c", "s"}, {"r"});
+  set_ints(model.node("Transpose", {"r"}, {"t"}), "perm", {3, 2, 1, 0});
+  set_int(model.node("Softmax", {"t"}, {"y"}), "axis", 1);
+  const std::string bytes = model.bytes();
+  ASSERT_TRUE(import_bytes(bytes).ok());
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_FALSE(import_bytes(bytes.substr(0, n)).ok() && n + 16 < bytes.size()) << n;
+  }
+  Rng rng(3);
+  for (int i = 0; i < 4000; ++i) {
+    std::string damaged = bytes;
+    const auto at = static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size())));
+    damaged[at] = static_cast<char>(rng.below(256));
+    const Result<Graph> graph = import_bytes(damaged);
+    EXPECT_TRUE(!graph.ok() || partition(*graph, Target{}).ok());
+  }
+}
+
+TEST(ImportOnnx, ListsAllUnsupportedOperatorsAtOnce) {
+  OnnxModel model = relu_model();
+  model.node("Loop", {"x"}, {"a"});
+  model.node("NonZero", {"x"}, {"b"});
+  model.node("NonZero", {"x"}, {"c"});
+  model.node("FusedThing", {"x"}, {"d"}).set_domain("com.microsoft");
+  EXPECT_ERROR(
+      import_model(model),
+      "3 operators are not supported: Loop (node \"Loop_2\"); NonZero (node \"NonZero_3\" and 1 "
+      "more); com.microsoft::FusedThing (node \"FusedThing_5\")");
+}
+
+TEST(ImportOnnx, DynamicShapesNeedTheFlag) {
+  OnnxModel model;
+  model.input("data", {-1, 4}).output("y").node("Relu", {"data"}, {"y"});
+  EXPECT_ERROR(
+      import_model(model),
+      "input \"data\" has the dynamic shape batchx4; say what it is with --input-shapes data:1x4");
+  NetworkOptions options;
+  options.input_shapes["data"] = {3, 4};
+  const Result<Graph> graph = import_model(model, options);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ((*graph)[graph->outputs[0]].shape, (Ints{3, 4}));
+  options.input_shapes["data"] = {3};
+  EXPECT_ERROR(import_model(model, options),
+               "--input-shapes gives \"data\" 1 dimensions, the file 2 (batchx4)");
+  options.input_shapes = {{"dta", {3, 4}}};
+  EXPECT_ERROR(import_model(model, options),
+               "--input-shapes names \"dta\"; the inputs are \"data\"");
+}
+
+TEST(ImportOnnx, NamesUndefinedAndCircularValues) {
+  OnnxModel undefined = relu_model();
+  undefined.node("Neg", {"nowhere"}, {"z"});
+  EXPECT_ERROR(import_model(undefined),
+               "node \"Neg_2\": input \"nowhere\" is made by no node, input or initializer");
+  OnnxModel cycle;
+  cycle.input("x", {2}).output("b");
+  cycle.node("Add", {"x", "b"}, {"a"});
+  cycle.node("Relu", {"a"}, {"b"});
+  EXPECT_ERROR(import_model(cycle), "needs its own output: the graph has a cycle");
+  OnnxModel twice = relu_model();
+  twice.node("Neg", {"x"}, {"y"});
+  EXPECT_ERROR(import_model(twice), "value \"y\" is made twice");
+  EXPECT_ERROR(import_model(relu_model().output("gone")), "output \"gone\" is made by no node");
+}
+
+TEST(ImportOnnx, NamesTheNodeWhoseShapesDoNotFit) {
+  OnnxModel model;
+  model.input("x", {1, 64, 8, 8}).output("y");
+  model.initializer("w", onnx::TensorProto::FLOAT, {6, 21, 1, 1})
+      .set_raw_data(std::string(6 * 21 * 4, '\0'));
+  set_int(model.node("Conv", {"x", "w"}, {"y"}), "group", 3);
+  EXPECT_ERROR(import_model(model),
+               "model.onnx: node \"Conv_1\": group 3 does not divide 64 channels");
+}
+
+TEST(ImportOnnx, RefusesTypesThatItDoesNotHold) {
+  OnnxModel model;
+  model.input("x", {2}, onnx::TensorProto::UINT8).output("y").node("Identity", {"x"}, {"y"});
+  EXPECT_ERROR(import_model(model), "input \"x\" has the element type UINT8; supported are FLOAT");
+}
+
+}  // namespace
+}  // namespace pruner

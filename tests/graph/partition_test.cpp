@@ -1,0 +1,178 @@
+#include "graph/partition.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "golden.h"
+#include "graph/small_graph.h"
+#include "support/json.h"
+
+namespace pruner {
+namespace {
+
+Partition partition_of(const char* network) {
+  return *partition(*build_network(network, {}), Target{});
+}
+
+std::vector<WeightedTask> tasks_of(const char* network) {
+  return extract_tasks(partition_of(network), Target{});
+}
+
+struct Row {
+  int weight;
+  const char* name;
+  double mflop;  // 0: the reference gives none, or that of Winograd
+};
+
+// spec/ansor.md, 1.6.
+constexpr Row kResnet50[] = {
+    {1, "dense 1x2048 -> 1000 +bias", 4.10},
+    {1, "global_avg_pool 1x7x7x2048", 0},
+    {3, "conv2d 1x7x7x512 1x1 s1 -> 2048 +bias +residual +relu", 103.06},
+    {2, "conv2d 1x7x7x512 3x3 s1 -> 512 +bias +relu", 0},
+    {2, "conv2d 1x7x7x2048 1x1 s1 -> 512 +bias +relu", 102.81},
+    {1, "conv2d 1x14x14x512 3x3 s2 -> 512 +bias +relu", 231.26},
+    {1, "conv2d 1x14x14x1024 1x1 s1 -> 512 +bias +relu", 205.72},
+    {6, "conv2d 1x14x14x256 1x1 s1 -> 1024 +bias +residual +relu", 103.36},
+    {5, "conv2d 1x14x14x256 3x3 s1 -> 256 +bias +relu", 0},
+    {5, "conv2d 1x14x14x1024 1x1 s1 -> 256 +bias +relu", 102.86},
+    {1, "conv2d 1x28x28x256 3x3 s2 -> 256 +bias +relu", 231.31},
+    {1, "conv2d 1x28x28x512 1x1 s1 -> 256 +bias +relu", 205.92},
+    {4, "conv2d 1x28x28x128 1x1 s1 -> 512 +bias +residual +relu", 103.96},
+    {3, "conv2d 1x28x28x128 3x3 s1 -> 128 +bias +relu", 0},
+    {3, "conv2d 1x28x28x512 1x1 s1 -> 128 +bias +relu", 102.96},
+    {1, "conv2d 1x56x56x128 3x3 s2 -> 128 +bias +relu", 231.41},
+    {1, "conv2d 1x56x56x256 1x1 s1 -> 128 +bias +relu", 206.32},
+    {3, "conv2d 1x56x56x64 1x1 s1 -> 256 +bias +residual +relu", 105.17},
+    {3, "conv2d 1x56x56x64 3x3 s1 -> 64 +bias +relu", 0},
+    {2, "conv2d 1x56x56x256 1x1 s1 -> 64 +bias +relu", 103.16},
+    {1, "conv2d 1x56x56x64 1x1 s1 -> 64 +bias +relu", 26.09},
+    {1, "max_pool2d 1x112x112x64 3x3 s2", 1.81},
+    {1, "conv2d 1x224x224x3 7x7 s2 -> 64 +bias +relu", 237.63},
+    {1, "conv2d 1x56x56x64 1x1 s1 -> 256 +bias", 103.56},
+    {1, "conv2d 1x56x56x256 1x1 s2 -> 512 +bias", 205.92},
+    {1, "conv2d 1x28x28x512 1x1 s2 -> 1024 +bias", 205.72},
+    {1, "conv2d 1x14x14x1024 1x1 s2 -> 2048 +bias", 205.62},
+};
+
+TEST(ExtractTasks, Resnet50HasTheReferences27) {
+  const std::vector<WeightedTask> tasks = tasks_of("resnet_50");
+  ASSERT_EQ(tasks.size(), std::size(kResnet50));
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    EXPECT_EQ(tasks[i].weight, kResnet50[i].weight) << i;
+    EXPECT_EQ(tasks[i].task.name, kResnet50[i].name) << i;
+    if (kResnet50[i].mflop == 0) continue;
+    EXPECT_NEAR(tasks[i].task.flops / 1e6, kResnet50[i].mflop, 0.006) << i;
+  }
+}
+
+// TenSet's tasks: the weight and the shape of the result of each, in order.
+std::vector<std::pair<int, Ints>> tenset_tasks(const std::string& network) {
+  std::vector<std::pair<int, Ints>> tasks;
+  std::ifstream file(PRUNER_SHARED_DATA "/tenset-tasks/tasks.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const Json row = *parse_json(line);
+    if (row["network"] != network || row["target_kind"] != "llvm") continue;
+    Ints shape;
+    for (const Json& axis : row["dag"].back()["axis"]) shape.push_back(axis[1].get<int64_t>());
+    tasks.emplace_back(row["weight"].get<int>(), shape);
+  }
+  return tasks;
+}
+
+TEST(ExtractTasks, AgreesWithTenset) {
+  if (tenset_tasks("resnet_50").empty()) GTEST_SKIP() << "no TenSet tasks beside the repository";
+  for (const char* network : {"resnet_50", "resnet_18", "mobilenet_v2"}) {
+    std::vector<std::pair<int, Ints>> found;
+    for (const WeightedTask& t : tasks_of(network)) {
+      found.emplace_back(t.weight, t.task.dag[t.task.dag.outputs()[0]].shape());
+    }
+    EXPECT_EQ(found, tenset_tasks(network)) << network;
+  }
+}
+
+// Where we differ: a layer norm is one task (TenSet: mean, then variance), and query, key and value
+// are three products (TenSet: one of three times the width).
+TEST(ExtractTasks, BertTinyDiffersFromTensetWhereItFusesMore) {
+  std::vector<std::pair<int, std::string>> found;
+  for (const WeightedTask& t : tasks_of("bert_tiny")) found.emplace_back(t.weight, t.task.name);
+  const std::vector<std::pair<int, std::string>> expected = {
+      {13, "layernorm 1x128x512"},
+      {6, "matmul 1x128x2048 2048x512 +bias +residual"},
+      {6, "matmul 1x128x512 512x2048 +bias +div +erf +add +mul +mul"},
+      {6, "matmul 1x128x512 512x512 +bias +residual"},
+      {6, "matmul 1x8x128x128 1x8x128x64"},
+      {6, "softmax 1x8x128x128"},
+      {6, "matmul 1x8x128x64 1x8x128x64T +div"},
+      {18, "matmul 1x128x512 512x512 +bias"},
+      {1, "dense 1x512 -> 512 +bias +tanh"}};
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Partition, GroupsRunInOrderAndHaveOneOutput) {
+  for (const std::string& network : network_names()) {
+    const Partition p = partition_of(network.c_str());
+    std::set<ValueId> ready(p.inputs.begin(), p.inputs.end());
+    for (const Group& group : p.groups) {
+      const std::vector<StageId> placeholders = group.dag.inputs();
+      ASSERT_EQ(placeholders.size(), group.inputs.size()) << group.name;
+      for (size_t i = 0; i < group.inputs.size(); ++i) {
+        const ValueId id = group.inputs[i];
+        const Stage& stage = group.dag[placeholders[i]];
+        EXPECT_EQ(stage.shape(), p[id].shape) << group.name;
+        EXPECT_EQ(stage.constant, p[id].constant.has_value()) << group.name;
+        const ValueId bytes = p[id].alias_of.valid() ? p[id].alias_of : id;
+        EXPECT_TRUE(stage.constant || ready.contains(bytes)) << group.name;
+      }
+      ASSERT_EQ(group.dag.outputs().size(), 1u) << group.name;
+      EXPECT_EQ(group.dag[group.dag.outputs()[0]].shape(), p[group.output].shape) << group.name;
+      ready.insert(group.output);
+    }
+    for (const ValueId id : p.outputs) EXPECT_TRUE(ready.contains(id)) << p[id].name;
+  }
+}
+
+TEST(Partition, ConstantWeightsMayBeRepacked) {
+  const Partition p = partition_of("resnet_18");
+  for (const Group& group : p.groups) {
+    if (!group.name.starts_with("conv2d") && !group.name.starts_with("dense")) continue;
+    std::vector<StageId> repacked;
+    for (const Stage& stage : group.dag.stages) {
+      repacked.insert(repacked.end(), stage.layout_free.begin(), stage.layout_free.end());
+    }
+    EXPECT_EQ(repacked, std::vector{group.dag.inputs()[1]}) << group.name;
+  }
+}
+
+TEST(Partition, ReshapesAreViewsOfOtherBytes) {
+  const Partition p = partition_of("resnet_18");
+  const Group& dense = p.groups.back();
+  const PlannedValue& flat = p[dense.inputs[0]];
+  EXPECT_EQ(flat.shape, (Ints{1, 512}));
+  ASSERT_TRUE(flat.alias_of.valid());
+  EXPECT_EQ(p[flat.alias_of].shape, (Ints{1, 1, 1, 512}));
+  EXPECT_EQ(p[p.inputs[0]].shape, (Ints{1, 3, 224, 224}));
+}
+
+TEST(Partition, APaddedConvolutionHasItsPadInside) {
+  const std::vector<WeightedTask> tasks = tasks_of("resnet_18");
+  const ComputeDag& padded = tasks[2].task.dag;
+  EXPECT_EQ(padded[StageId{2}].name, "PaddedInput");
+  EXPECT_EQ(padded.inputs().size(), 4u);         // data, weight, bias, residual
+  const ComputeDag& plain = tasks[15].task.dag;  // 1x1: nothing to pad
+  for (const Stage& stage : plain.stages) EXPECT_NE(stage.name, "PaddedInput");
+}
+
+TEST(Partition, AnIndexKnowsItsBound) {
+  const Partition p = partition_of("bert_tiny");
+  const Group& embedding = p.groups.front();
+  for (const StageId id : embedding.dag.inputs()) {
+    const Stage& stage = embedding.dag[id];
+    EXPECT_EQ(stage.index_bound, is_float(stage.dtype) ? 0 : 30522) << stage.name;
+  }
+}
+
+}  // namespace
+}  // namespace pruner

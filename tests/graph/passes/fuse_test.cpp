@@ -1,0 +1,110 @@
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+// The names of the groups of a network of one input.
+std::vector<std::string> groups(std::vector<int64_t> shape,
+                                ValueId (*build)(NetworkBuilder&, ValueId)) {
+  NetworkBuilder b("fuse");
+  const ValueId x = b.input("x", shape, DType::kFloat32);
+  const Graph graph = b.finish({{build(b, x), "y"}});
+  run_graph(graph, {waves(shape)});
+  std::vector<std::string> names;
+  const Result<Partition> cut = partition(graph, Target{});
+  for (const Group& group : cut->groups) names.push_back(group.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+ValueId linear(NetworkBuilder& b, ValueId x, int64_t out) {
+  const ValueId y = b.node("MatMul", {x, b.random("w", {b.shape(x).back(), out}, 0, 1)});
+  return b.node("Add", {y, b.random("b", {out}, 0, 1)});
+}
+
+TEST(Fuse, AnAnchorTakesWhatFollows) {
+  EXPECT_EQ(groups({4, 8},
+                   [](auto& b, ValueId x) {
+                     return b.node("Relu", {b.node("Add", {linear(b, x, 8), x})});
+                   }),
+            (Names{"matmul 4x8 8x8 +bias +residual +relu"}));
+}
+
+TEST(Fuse, TakesADiamond) {
+  EXPECT_EQ(groups({4, 8},
+                   [](auto& b, ValueId x) {
+                     const ValueId y = linear(b, x, 8);
+                     return b.node("Mul", {y, b.node("Sigmoid", {y})});
+                   }),
+            (Names{"matmul 4x8 8x8 +bias +sigmoid +mul"}));
+}
+
+ValueId bottleneck(NetworkBuilder& b, ValueId x, bool main_first) {
+  const ValueId main = linear(b, b.node("Relu", {linear(b, x, 16)}), 8), side = linear(b, x, 8);
+  return main_first ? b.node("Add", {main, side}) : b.node("Add", {side, main});
+}
+
+TEST(Fuse, TheDeeperProductTakesTheSum) {
+  const Names one = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, true); });
+  const Names other = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, false); });
+  EXPECT_EQ(one.back(), "matmul 4x16 16x8 +bias +residual");
+  EXPECT_EQ(other, one);
+}
+
+TEST(Fuse, AValueOfSeveralGroupsEndsItsGroup) {
+  EXPECT_EQ(
+      groups({4, 8},
+             [](auto& b, ValueId x) {
+               const ValueId y = b.node("Relu", {linear(b, x, 8)});
+               return b.node("Add", {linear(b, y, 8), linear(b, y, 8)});
+             }),
+      (Names{
+          "matmul 4x8 8x8 +bias +relu", "matmul 4x8 8x8 +bias", "matmul 4x8 8x8 +bias +residual"}));
+}
+
+TEST(Fuse, ChainsAreOneKernel) {
+  EXPECT_EQ(groups({4, 6},
+                   [](auto& b, ValueId x) {
+                     const ValueId t = b.node("Transpose", {b.node("Exp", {x})});
+                     return b.node("Relu", {b.node("Add", {t, b.scalar(1)})});
+                   }),
+            (Names{"exp+add+relu+transpose 6x4"}));
+  EXPECT_EQ(groups({4, 6},
+                   [](auto& b, ValueId x) {
+                     return b.node("Concat",
+                                   {b.node("Exp", {x}), b.node("Relu", {x})},
+                                   {{"axis", int64_t{1}}});
+                   }),
+            (Names{"exp+relu+concat 4x12"}));
+}
+
+TEST(Fuse, AReductionTakesWhatComesBefore) {
+  EXPECT_EQ(
+      groups(
+          {4, 6},
+          [](auto& b, ValueId x) {
+            const ValueId sum = b.node("ReduceSum", {b.node("Mul", {x, x}), b.integers("a", {1})});
+            return b.node("Sqrt", {sum});
+          }),
+      (Names{"mul+sum 4x6 +sqrt"}));
+}
+
+TEST(Fuse, SoftmaxStaysAlone) {
+  EXPECT_EQ(groups({4, 6},
+                   [](auto& b, ValueId x) {
+                     return b.node("Relu", {b.node("Softmax", {b.node("Exp", {x})})});
+                   }),
+            (Names{"exp 4x6", "softmax 4x6", "relu 4x6"}));
+}
+
+TEST(Fuse, DoesNotRepeatWork) {
+  EXPECT_EQ(groups({4, 1},
+                   [](auto& b, ValueId x) {
+                     return b.node("Expand", {b.node("Exp", {x}), b.integers("s", {4, 100})});
+                   }),
+            (Names{"exp 4x1", "expand 4x100"}));
+}
+
+}  // namespace
+}  // namespace pruner
