@@ -1,7 +1,5 @@
 #include "measure/cache_state.h"
 
-#include <atomic>
-
 #include "runtime/thread_pool.h"
 
 #if defined(__x86_64__)
@@ -64,14 +62,12 @@ CacheState::CacheState(const Workload& workload,
 }
 
 void CacheState::restore(PrunerPool& pool) const {
-  std::atomic<int> arrived = 0;
+  Meeting meeting(pool.threads);
   parallel_for(pool, pool.threads, [&](int64_t part, int64_t) {
     visit_part(cold_, part, pool.threads, evict);
     wait_for_evictions();
     visit_part(warm_, part, pool.threads, touch);
-    arrived++;
-    while (arrived < pool.threads) {
-    }
+    meeting.arrive_and_wait();
   });
 }
 

@@ -1,7 +1,6 @@
 #include "measure/fma_probe.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <vector>
 
@@ -84,11 +83,9 @@ double fma_gflops(PrunerPool& pool, double seconds) {
   const FmaBlock block = fastest_block();
   const double flop = 2.0 * kSteps * kChains * block.lanes;
   std::vector<double> rates(static_cast<size_t>(pool.threads));
-  std::atomic<int> arrived = 0;
+  Meeting meeting(pool.threads);
   parallel_for(pool, pool.threads, [&](int64_t thread, int64_t) {
-    arrived++;
-    while (arrived < pool.threads) {
-    }
+    meeting.arrive_and_wait();
     const auto start = Clock::now();
     volatile float value = 1;
     int64_t blocks = 0;

@@ -173,7 +173,7 @@ void run_kernel(const Workload& workload,
   rules.max_repeats = std::min(options.max_repeats, RunReport::kMaxRepeats);
   rules.budget_s = options.time_budget_s;
   rules.cut_off_s = options.cut_off_ratio * best_s;
-  rules.near_s = kNear * best_s;
+  rules.near_s = best_s < kFailedCost ? kNear * best_s : 0;
   const Timing timing = time_when_quiet(call, rules, *pool, peak_gflops);
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");

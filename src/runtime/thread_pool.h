@@ -1,8 +1,10 @@
 // The pool of runtime/module/thread_pool.c as a value that owns it: what kernels get to run on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <type_traits>
 
 #include "pruner/kernel.h"
@@ -32,5 +34,23 @@ void parallel_for(PrunerPool& pool, int64_t n, Body&& body) {
       const_cast<std::remove_const_t<Closure>*>(&body),
       n);
 }
+
+/// Where the parts of one parallel_for over n = threads wait for each other without going to sleep;
+/// afterwards all threads of the pool are running.
+class Meeting {
+ public:
+  explicit Meeting(int threads) : expected_(threads) {}
+  void arrive_and_wait() {
+    ++arrived_;
+    // With more threads than cores, some can only arrive when others make way.
+    for (int spins = 0; arrived_ < expected_; ++spins) {
+      if (spins > 10000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  const int expected_;
+  std::atomic<int> arrived_ = 0;
+};
 
 }  // namespace pruner

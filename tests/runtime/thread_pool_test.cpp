@@ -50,12 +50,13 @@ TEST(ThreadPool, CutsIntoOneContiguousPartAThread) {
 TEST(ThreadPool, AllThreadsRunAtTheSameTime) {
   const ThreadPool pool = make_thread_pool(4, false);
   for (int round = 0; round < 100; ++round) {
-    std::atomic<int> arrived = 0;
+    std::atomic<int> met = 0;
+    Meeting meeting(4);
     parallel_for(*pool, 4, [&](int64_t, int64_t) {
-      arrived++;
-      while (arrived < 4) sched_yield();  // ends only when each part has a thread of its own
+      meeting.arrive_and_wait();  // ends only when each part has a thread of its own
+      met++;
     });
-    EXPECT_EQ(arrived, 4);
+    EXPECT_EQ(met, 4);
   }
 }
 
@@ -86,11 +87,10 @@ TEST(ThreadPool, WakesSleepingWorkers) {
 
 TEST(ThreadPool, WaitsForAPartThatTakesLong) {
   const ThreadPool pool = make_thread_pool(2, false);
-  std::atomic<int> arrived = 0;
+  Meeting meeting(2);
   std::atomic<bool> done = false;
   parallel_for(*pool, 2, [&](int64_t begin, int64_t) {
-    arrived++;
-    while (arrived < 2) sched_yield();
+    meeting.arrive_and_wait();
     if (begin == 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     done = true;
@@ -111,7 +111,7 @@ TEST(ThreadPool, PinsEachThreadAndGivesTheCallerItsCoresBack) {
 
 TEST(ThreadPool, WorkersHaveRoomForLocalBuffers) {
   const ThreadPool pool = make_thread_pool(2, false);
-  std::atomic<int> arrived = 0;
+  Meeting meeting(2);
   std::atomic<size_t> worker_bytes = 0;
   parallel_for(*pool, 2, [&](int64_t begin, int64_t) {
     pthread_attr_t attributes;
@@ -120,8 +120,7 @@ TEST(ThreadPool, WorkersHaveRoomForLocalBuffers) {
     pthread_attr_getstacksize(&attributes, &bytes);
     pthread_attr_destroy(&attributes);
     if (begin != 0) worker_bytes = bytes;  // begin 0: the caller, whose stack is the program's own
-    arrived++;
-    while (arrived < 2) sched_yield();
+    meeting.arrive_and_wait();
   });
   EXPECT_GE(worker_bytes, size_t{8} << 20);
 }
