@@ -1,5 +1,7 @@
 // Reads an .onnx file: the file's nodes in the file's words, then sorted, brought to the newest
 // form one by one, and inferred as they come, so that shapes computed by nodes are known in time.
+#include "graph/onnx/import.h"
+
 #include <algorithm>
 #include <climits>
 #include <set>
@@ -287,28 +289,26 @@ Result<Graph> Importer::run() {
   return std::move(graph_);
 }
 
-Result<Graph> import_model(const std::string& path, const NetworkOptions& options) {
-  onnx::ModelProto model;
-  {
-    TRY_ASSIGN(const std::string bytes, read_file(path));
-    if (bytes.empty()) return Error(path, ": the file is empty, expected an ONNX model");
-    if (bytes.size() > INT_MAX) {
-      return Error(path, ": the file has more than 2 GB, the most that protobuf reads");
-    }
-    if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return Error(path, ": this is no ONNX model, or a part of one: protobuf cannot parse it");
-    }
-  }
-  if (!model.has_graph()) return Error(path, ": this is no ONNX model: it holds no graph");
-  Result<Graph> graph = Importer(model, options).run();
-  if (!graph.ok()) return Error(path, ": ", graph.error().message());
-  return graph;
-}
-
 }  // namespace
 
+Result<Graph> import_onnx_bytes(std::string_view bytes, const NetworkOptions& options) {
+  if (bytes.empty()) return Error("the file is empty, expected an ONNX model");
+  if (bytes.size() > INT_MAX) {
+    return Error("the file has more than 2 GB, the most that protobuf reads");
+  }
+  onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
+  }
+  if (!model.has_graph()) return Error("this is no ONNX model: it holds no graph");
+  return Importer(model, options).run();
+}
+
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options) {
-  return import_model(path, options);
+  TRY_ASSIGN(const std::string bytes, read_file(path));
+  Result<Graph> graph = import_onnx_bytes(bytes, options);
+  if (!graph.ok()) return Error(path, ": ", graph.error().message());
+  return graph;
 }
 
 }  // namespace pruner

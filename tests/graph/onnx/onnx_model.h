@@ -5,10 +5,9 @@
 #include <onnx/onnx_pb.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "golden.h"
-#include "graph/partition.h"
+#include "graph/onnx/import.h"
 
 namespace pruner {
 
@@ -103,14 +102,8 @@ inline std::string scratch_path(const std::string& name) {
   return folder + "/" + name;
 }
 
-inline Result<Graph> import_bytes(const std::string& bytes, const NetworkOptions& options = {}) {
-  const std::string path = scratch_path("model.onnx");
-  std::ofstream(path, std::ios::binary) << bytes;
-  return import_onnx(path, options);
-}
-
 inline Result<Graph> import_model(const OnnxModel& model, const NetworkOptions& options = {}) {
-  return import_bytes(model.bytes(), options);
+  return import_onnx_bytes(model.bytes(), options);
 }
 
 }  // namespace pruner

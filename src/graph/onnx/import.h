@@ -1,0 +1,13 @@
+// An ONNX model from its bytes; import_onnx (graph/partition.h) reads them from a file.
+#pragma once
+
+#include <string_view>
+
+#include "graph/partition.h"
+
+namespace pruner {
+
+/// The graph of a serialized model; errors as import_onnx's, without the path.
+Result<Graph> import_onnx_bytes(std::string_view bytes, const NetworkOptions& options);
+
+}  // namespace pruner
