@@ -94,7 +94,7 @@ def check_light(pruner, name, records, folder):
 
 
 def network_names(pruner):
-    return [row["name"] for row in pruner.json("networks")]
+    return pruner.json("networks")
 
 
 def light_names():

@@ -103,7 +103,7 @@ def time_tuning(pruner, options, folder):
     seconds = time.perf_counter() - start
     run = json.loads((work_dir / "run.json").read_text())
     rows = [{"network": options.network, "trials": options.trials, "wall_s": seconds,
-             **{key: float(run[key]) for key in ("explore_s", "train_s", "build_s", "measure_s")}}]
+             **{key: float(run["more"][key]) for key in ("explore_s", "train_s", "build_s", "measure_s")}}]
     runtimes.report(f"cpu_tuning_{options.network}", command_line(), rows)
 
 
