@@ -7,6 +7,8 @@ Result<Json> parse_json(std::string_view text) {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
     return Error("not JSON at byte ", e.byte);
+  } catch (const nlohmann::json::out_of_range&) {  // 1e999, which says not where
+    return Error("a number that no double holds");
   }
 }
 

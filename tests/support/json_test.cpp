@@ -10,6 +10,7 @@ namespace {
 TEST(ParseJson, SaysWhereTheTextStopsBeingJson) {
   EXPECT_ERROR(parse_json("{\"a\": 1,}"), "not JSON at byte 9");
   EXPECT_ERROR(parse_json(""), "not JSON at byte 1");
+  EXPECT_ERROR(parse_json("[1e999]"), "a number that no double holds");
 }
 
 TEST(ParseJson, ReadsNumbersExactly) {
