@@ -1,0 +1,56 @@
+#include "analysis/draft.h"
+
+#include <gtest/gtest.h>
+
+#include "space/operator_task.h"
+#include "space/space.h"
+
+namespace pruner {
+namespace {
+
+Draft draft_of(const Task& task, const Space& space, const std::string& candidate) {
+  const Result<Candidate> parsed = parse_candidate(space, candidate);
+  EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message());
+  return draft(make_loop_nest(space, *parsed), task.target);
+}
+
+std::string matmul(const char* rows, const char* vectors) {
+  return std::string("register-tile: T_matmul_NN.local.unroll=64 T_matmul_NN.i.middle=4 T_matmul_NN.i.inner=1 T_matmul_NN.i.rows=") +
+         rows + " T_matmul_NN.j.middle=2 T_matmul_NN.j.inner=1 T_matmul_NN.j.vectors=" + vectors +
+         " T_matmul_NN.parallel_order=0 T_matmul_NN.order=0";
+}
+
+TEST(Draft, CountsTheOperationsOfAMatmul) {
+  const Task task = operator_task("matmul 256 256 256");
+  const Space space = make_space(task);
+  const Draft d = draft_of(task, space, matmul("8", "2"));
+  const StageSymbols& contraction = d.stages[0];
+  // One vector operation does 16 multiply-adds.
+  EXPECT_DOUBLE_EQ(contraction.steps * contraction.operation_cycles, 256.0 * 256 * 256 / 16);
+  EXPECT_GT(d.latency_s, task.flops / (2 * task.target.peak_flops));
+}
+
+TEST(Draft, TooFewAccumulatorsWaitForTheirChain) {
+  const Task task = operator_task("matmul 256 256 256");
+  const Space space = make_space(task);
+  EXPECT_GT(draft_of(task, space, matmul("1", "1")).latency_s, 2 * draft_of(task, space, matmul("8", "2")).latency_s);
+}
+
+TEST(Draft, AnOddTileCostsTheWorkItRepeats) {
+  const Task task = operator_task("matmul 256 256 256");
+  const Space space = make_space(task);
+  const Draft whole = draft_of(task, space, matmul("8", "2")), odd = draft_of(task, space, matmul("7", "2"));
+  EXPECT_GT(odd.stages[0].steps * odd.stages[0].operation_cycles, whole.stages[0].steps * whole.stages[0].operation_cycles);
+}
+
+TEST(Draft, PrintsALineForEachStage) {
+  const Task task = operator_task("softmax 64 128");
+  const Space space = make_space(task);
+  Rng rng(1);
+  const Candidate candidate = sample(space, rng);
+  const std::string text = print(draft(make_loop_nest(space, candidate), task.target), space[candidate.sketch].dag);
+  EXPECT_NE(text.find("T_softmax_norm: visits 1 "), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace pruner
