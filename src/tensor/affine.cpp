@@ -309,10 +309,27 @@ class Simplifier {
     return {{{binary(op, to_expr(rest), Expr(c)), 1}}, 0};
   }
 
-  Range bounds(const Sum& sum) {
+  // Of terms min(p, q) one by one: x + min(p, q) is the least of x + p and x + q, of which x and p
+  // may cancel out.
+  Range bounds(const Sum& sum, int extrema_to_split = 3) {
     Range result = {sum.constant, sum.constant};
     for (const Sum::Term& t : sum.terms) {
       result = result + atom_bounds(t.atom) * Range{t.coefficient, t.coefficient};
+    }
+    if (extrema_to_split == 0 || sum.terms.size() < 2) return result;
+    for (const Sum::Term& t : sum.terms) {
+      if (!is_extremum(t.atom)) continue;
+      const Binary& n = *as<Binary>(t.atom);
+      const auto with = [&](const Expr& operand) {
+        Sum other = sum;
+        add(other, t.atom, -t.coefficient);
+        return bounds(sum_of(other, this->sum(operand), t.coefficient), extrema_to_split - 1);
+      };
+      const Range a = with(n.a), b = with(n.b);
+      const bool least = (n.op == BinaryOp::kMin) == (t.coefficient > 0);
+      const Range split = least ? Range{std::min(a.first, b.first), std::min(a.second, b.second)}
+                                : Range{std::max(a.first, b.first), std::max(a.second, b.second)};
+      return {std::max(result.first, split.first), std::min(result.second, split.second)};
     }
     return result;
   }

@@ -62,6 +62,15 @@ TEST(Simplify, DecidesByBounds) {
             text(load(TensorId{0}, {i, 0}, DType::kFloat32)));
 }
 
+TEST(Bounds, KnowsWhatCancelsInsideAMinimum) {
+  // The width of a tile that may be cut off at 56.
+  const std::vector<Range> two_tiles = {{0, 1}};
+  const Expr width = min(i * 32 + 32, 56) - i * 32;
+  EXPECT_EQ(bounds(width, two_tiles), (Range{24, 32}));
+  EXPECT_EQ(bounds(i * 32 - max(i * 32 - 5, 3), two_tiles), (Range{-3, 5}));
+  EXPECT_EQ(text(simplify(min(width, 40), two_tiles)), text(simplify(width, two_tiles)));
+}
+
 TEST(Simplify, KeepsUnboundedVariables) {
   EXPECT_EQ(text(simplify(floor_div(i * 32 + j, 32), {})), text(i + floor_div(j, 32)));
 }

@@ -137,14 +137,9 @@ void Emitter::emit_entry() {
   b_.CreateRetVoid();
 }
 
-void Emitter::push_scope(llvm::Instruction* entry) {
-  scopes_.push_back({entry, atoms_.size(), {}, {}, {}});
-}
+void Emitter::push_scope(llvm::Instruction* entry) { scopes_.push_back({entry, {}, {}, {}, {}}); }
 
-void Emitter::pop_scope() {
-  atoms_.resize(scopes_.back().first_atom);
-  scopes_.pop_back();
-}
+void Emitter::pop_scope() { scopes_.pop_back(); }
 
 void Emitter::bind(VarId var, Linear value, Range range) {
   vars_[static_cast<size_t>(var.value)] = std::move(value);
@@ -222,7 +217,7 @@ void Emitter::vectorized(const For& n) {
   const auto lanes = [&] {
     lanes_ = n.lanes;
     const bool full = n.lanes == 1 || extent == Linear{n.lanes, 0, {}};
-    active_ = full ? nullptr : lanes_below(value(extent));
+    active_ = full ? nullptr : lanes_below(extent);
     bind(n.var, Linear{0, n.lanes > 1 ? 1 : 0, {}}, {0, n.lanes - 1});
     stmt(n.body);
     active_ = nullptr;
@@ -259,7 +254,7 @@ void Emitter::rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body
       slot = phi;
     }
   }
-  vars_[static_cast<size_t>(var.value)] = as_linear(counter);
+  vars_[static_cast<size_t>(var.value)] = as_linear(counter, depth());
   stmt(body);
 
   Value* next = b_.CreateAdd(counter, int64(1), "", true, true);
@@ -327,7 +322,9 @@ void Emitter::parallel(const For& n) {
   Emitter(kernel_, body).become_body_of(*this, n);
 
   std::vector<Value*> captured = {args_, workspace_};
-  for (const Atom& atom : atoms_) captured.push_back(atom.value);
+  for (const Scope& scope : scopes_) {
+    captured.insert(captured.end(), scope.atoms.begin(), scope.atoms.end());
+  }
   Value* closure;
   {
     llvm::IRBuilder<>::InsertPointGuard restore(b_);
@@ -351,8 +348,17 @@ void Emitter::become_body_of(const Emitter& parent, const For& n) {
   };
   args_ = next(b_.getPtrTy());
   workspace_ = next(b_.getPtrTy());
-  for (const Atom& atom : parent.atoms_) atoms_.push_back({next(atom.value->getType()), 0});
   vars_ = parent.vars_;
+  for (size_t level = 0; level < parent.scopes_.size(); ++level) {
+    for (size_t i = 0; i < parent.scopes_[level].atoms.size(); ++i) {
+      const Linear here = as_linear(next(parent.scopes_[level].atoms[i]->getType()), 0);
+      const int there = static_cast<int>(level) * kAtoms + static_cast<int>(i);
+      for (Linear& var : vars_) {
+        for (auto& term : var.terms)
+          term.first = term.first == there ? here.terms[0].first : term.first;
+      }
+    }
+  }
   ranges_ = parent.ranges_;
   ranges_[static_cast<size_t>(n.var.value)] = {0, bounds(n.extent, ranges_).second - 1};
   loop(n.var, function_->getArg(1), function_->getArg(2), true, n.body);

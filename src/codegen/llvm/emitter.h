@@ -72,18 +72,15 @@ class Emitter {
  private:
   using Value = llvm::Value;
 
-  struct Atom {
-    Value* value;
-    int depth;  // of the scope that defines it
-  };
   // What is known in a straight-line region: what is cached here is also valid in inner scopes.
   struct Scope {
-    llvm::Instruction* entry;  // the branch that leads into it
-    size_t first_atom;
-    std::map<std::pair<int, Linear::Terms>, Value*> pointers;        // by buffer
-    std::map<std::tuple<int, int, Value*, Linear>, Value*> loads;    // buffer, width, mask
-    std::map<std::tuple<BinaryOp, Linear, Linear>, Linear> indices;  // no sums
+    llvm::Instruction* entry;   // the branch that leads into it
+    std::vector<Value*> atoms;  // numbered depth * kAtoms, depth * kAtoms + 1, ...
+    std::map<std::pair<int, Linear::Terms>, Value*> pointers;             // by buffer
+    std::map<std::tuple<int, int, Value*, Linear>, Value*> loads;         // buffer, width, mask
+    std::map<std::tuple<BinaryOp, int, Linear, Linear>, Value*> indices;  // operator, width
   };
+  static constexpr int kAtoms = 1 << 20;
   // Conditions under which the code at hand counts: what is computed elsewhere is not used.
   struct Predicate {
     Value* uniform = nullptr;
@@ -113,11 +110,18 @@ class Emitter {
   Range bounds_of(const Expr& e) {
     return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
   }
-  Linear as_linear(Value* value);
+  Linear as_linear(Value* value, int depth);
+  Value* atom(int id) const {
+    return scopes_[static_cast<size_t>(id / kAtoms)].atoms[static_cast<size_t>(id % kAtoms)];
+  }
+  Value* once(BinaryOp op, const Linear& a, const Linear& b, const std::function<Value*()>& make);
+  int depth_of(const Linear& form) const;
+  template <typename Make>
+  auto at_depth(int level, const Make& make);
   Value* value(const Linear& form);
   Linear flatten(TensorId buffer, const std::vector<Expr>& indices);
   Value* floor_division(BinaryOp op, Value* a, Value* b, Range range_a, Range range_b);
-  Value* lanes_below(Value* end);
+  Value* lanes_below(const Linear& end);
   Value* compare_indices(BinaryOp op, const Expr& a, const Expr& b);
 
   // memory.cpp: buffers.
@@ -168,7 +172,6 @@ class Emitter {
   Value* workspace_ = nullptr;
   Value* pool_ = nullptr;
   std::vector<Scope> scopes_;
-  std::vector<Atom> atoms_;
   std::vector<Linear> vars_;                    // the value of each variable in scope
   std::vector<Range> ranges_;                   // and its bounds
   std::vector<std::vector<Value*>> registers_;  // of a register buffer: the value of each slot
@@ -177,5 +180,15 @@ class Emitter {
   Value* active_ = nullptr;                     // its active lanes; null: all
   Predicate predicate_;
 };
+
+// Runs `make` with its code put at the end of the scope of depth `level`, as far as it is known:
+// just before what leads into the next inner one.
+template <typename Make>
+auto Emitter::at_depth(int level, const Make& make) {
+  llvm::IRBuilder<>::InsertPointGuard restore(b_);
+  const auto inner = static_cast<size_t>(level) + 1;
+  if (inner < scopes_.size()) b_.SetInsertPoint(scopes_[inner].entry);
+  return make();
+}
 
 }  // namespace pruner

@@ -36,21 +36,40 @@ bool is_power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
 }  // namespace
 
-Linear Emitter::as_linear(Value* value) {
+Linear Emitter::as_linear(Value* value, int depth) {
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) {
     return {constant->getSExtValue(), 0, {}};
   }
-  const auto same = [&](const Atom& atom) { return atom.value == value; };
-  auto atom = std::find_if(atoms_.begin(), atoms_.end(), same);
-  if (atom == atoms_.end()) atom = atoms_.insert(atom, {value, depth()});
-  return {0, 0, {{static_cast<int>(atom - atoms_.begin()), 1}}};
+  std::vector<Value*>& atoms = scopes_[static_cast<size_t>(depth)].atoms;
+  const auto place = std::find(atoms.begin(), atoms.end(), value);
+  const auto number = static_cast<int>(place - atoms.begin());
+  if (place == atoms.end()) atoms.push_back(value);
+  return {0, 0, {{depth * kAtoms + number, 1}}};
+}
+
+// The innermost scope that `form` needs.
+int Emitter::depth_of(const Linear& form) const {
+  if (varies_by_lane(form)) return depth();
+  return form.terms.empty() ? 0 : form.terms.back().first / kAtoms;
+}
+
+// op(a, b), made once and where its operands are known: outside of inner loops.
+llvm::Value* Emitter::once(BinaryOp op,
+                           const Linear& a,
+                           const Linear& b,
+                           const std::function<Value*()>& make) {
+  const int level = std::max(depth_of(a), depth_of(b));
+  auto& known = scopes_[static_cast<size_t>(level)].indices;
+  const auto key = std::tuple(op, varies_by_lane(a) || varies_by_lane(b) ? lanes_ : 1, a, b);
+  if (const auto it = known.find(key); it != known.end()) return it->second;
+  return known[key] = at_depth(level, make);
 }
 
 Linear Emitter::linear(const Expr& e) {
   if (const int64_t* constant = as_int(e)) return {*constant, 0, {}};
   if (const Var* var = as<Var>(e)) return vars_[static_cast<size_t>(var->id.value)];
   const Binary* n = as<Binary>(e);
-  if (!n) return as_linear(expr(e));
+  if (!n) return as_linear(expr(e), depth());
   Linear a = linear(n->a);
   const Linear b = linear(n->b);
   switch (n->op) {
@@ -69,19 +88,24 @@ Linear Emitter::linear(const Expr& e) {
       if (n->op == BinaryOp::kFloorDiv) return {quotient, 0, {}};
       return {a.constant - quotient * b.constant, 0, {}};
     }
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: {
+      const Range difference = bounds(n->a - n->b, ranges_);
+      const bool min = n->op == BinaryOp::kMin;
+      if (difference.second <= 0) return min ? a : b;
+      if (difference.first >= 0) return min ? b : a;
+      break;
+    }
     default: break;
   }
-  const auto key = std::tuple(n->op, a, b);
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    if (const auto it = scope->indices.find(key); it != scope->indices.end()) return it->second;
-  }
-  Value *x = value(a), *y = value(b);
-  unify(x, y);
-  const bool division = n->op == BinaryOp::kFloorDiv || n->op == BinaryOp::kFloorMod;
-  Value* result = division
-                      ? floor_division(n->op, x, y, bounds(n->a, ranges_), bounds(n->b, ranges_))
-                      : arithmetic(n->op, x, y);
-  return scopes_.back().indices[key] = as_linear(result);
+  Value* result = once(n->op, a, b, [&]() -> Value* {
+    Value *x = value(a), *y = value(b);
+    unify(x, y);
+    const bool division = n->op == BinaryOp::kFloorDiv || n->op == BinaryOp::kFloorMod;
+    if (!division) return arithmetic(n->op, x, y);
+    return floor_division(n->op, x, y, bounds(n->a, ranges_), bounds(n->b, ranges_));
+  });
+  return as_linear(result, std::max(depth_of(a), depth_of(b)));
 }
 
 llvm::Value* Emitter::value(const Linear& form) {
@@ -91,8 +115,8 @@ llvm::Value* Emitter::value(const Linear& form) {
     if (sum) unify(sum, term);
     sum = sum ? b_.CreateAdd(sum, term, "", false, true) : term;
   };
-  for (const auto& [atom, coefficient] : form.terms) {
-    Value* term = atoms_[static_cast<size_t>(atom)].value;
+  for (const auto& [id, coefficient] : form.terms) {
+    Value* term = atom(id);
     if (coefficient != 1) {
       term = b_.CreateMul(
           term, llvm::ConstantInt::getSigned(term->getType(), coefficient), "", false, true);
@@ -150,43 +174,75 @@ llvm::Value* Emitter::floor_division(
 }
 
 // Of each lane: whether its number is below `end`.
-llvm::Value* Emitter::lanes_below(Value* end) {
-  llvm::SmallVector<llvm::Constant*, 16> numbers;
-  for (int i = 0; i < lanes_; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
-  Value* clamped = b_.CreateSelect(b_.CreateICmpSLT(end, int64(lanes_)), end, int64(lanes_));
-  clamped = b_.CreateSelect(b_.CreateICmpSGT(clamped, int64(0)), clamped, int64(0));
-  return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers),
-                          widened(b_.CreateTrunc(clamped, b_.getInt32Ty())));
+llvm::Value* Emitter::lanes_below(const Linear& end) {
+  const Linear lane = {0, 1, {}};
+  const auto key = std::tuple(BinaryOp::kLt, lanes_, lane, end);
+  const int level = depth_of(end);
+  auto& known = scopes_[static_cast<size_t>(level)].indices;
+  if (const auto it = known.find(key); it != known.end()) return it->second;
+  return known[key] = at_depth(level, [&] {
+           llvm::SmallVector<llvm::Constant*, 16> numbers;
+           for (int i = 0; i < lanes_; ++i)
+             numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+           Value* limit = value(end);
+           limit = b_.CreateSelect(b_.CreateICmpSLT(limit, int64(lanes_)), limit, int64(lanes_));
+           limit = b_.CreateSelect(b_.CreateICmpSGT(limit, int64(0)), limit, int64(0));
+           limit = widened(b_.CreateTrunc(limit, b_.getInt32Ty()));
+           return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), limit);
+         });
 }
 
-// a OP b, decided now if the difference is constant, and on 32-bit lane numbers if the lane counts
-// one up or down.
+namespace {
+
+// Whether d OP 0 for all d of a range, or for none.
+std::optional<bool> decided(BinaryOp op, Range d) {
+  const auto if_sure = [](bool yes, bool no) {
+    return yes || no ? std::optional(yes) : std::nullopt;
+  };
+  const bool zero = d == Range{0, 0}, apart = d.first > 0 || d.second < 0;
+  switch (op) {
+    case BinaryOp::kLt: return if_sure(d.second < 0, d.first >= 0);
+    case BinaryOp::kLe: return if_sure(d.second <= 0, d.first > 0);
+    case BinaryOp::kGt: return if_sure(d.first > 0, d.second <= 0);
+    case BinaryOp::kGe: return if_sure(d.first >= 0, d.second < 0);
+    case BinaryOp::kEq: return if_sure(zero, apart);
+    default: return if_sure(apart, zero);
+  }
+}
+
+}  // namespace
+
+// a OP b: decided now where the bounds allow it (unrolled variables are constants here), and on
+// 32-bit lane numbers if the lane counts one up or down.
 llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b) {
   Linear d = linear(a);
   d.add(linear(b), -1);
-  const bool ordered = op != BinaryOp::kEq && op != BinaryOp::kNe;
-  bool scalar_atoms = true;
-  for (const auto& [atom, coefficient] : d.terms) {
-    scalar_atoms &= !atoms_[static_cast<size_t>(atom)].value->getType()->isVectorTy();
-  }
-  if (ordered && scalar_atoms && (d.lane == 1 || d.lane == -1)) {
-    // As lane < end or its opposite: lane + u <= 0 is lane < 1 - u, lane + u > 0 is not, and so on.
-    const bool up = d.lane == 1;
-    const bool below = (op == BinaryOp::kLt || op == BinaryOp::kLe) == up;
-    const bool equal = op == BinaryOp::kLe || op == BinaryOp::kGe;
-    Linear end;
-    d.lane = 0;
-    end.add(d, up ? -1 : 1);
-    if (below == equal) end.constant += 1;
-    Value* result = lanes_below(value(end));
-    return below ? result : b_.CreateNot(result);
-  }
-  // The variable part against a constant.
-  Value* limit = int64(-d.constant);
-  d.constant = 0;
-  Value* part = value(d);
-  unify(part, limit);
-  return compare(op, part, limit);
+  const int64_t constant = std::exchange(d.constant, 0);
+  Linear limit = {-constant, 0, {}};
+  return once(op, d, limit, [&]() -> Value* {
+    if (const std::optional<bool> known = decided(op, bounds(a - b, ranges_))) {
+      return b_.getInt1(*known);
+    }
+    const bool ordered = op != BinaryOp::kEq && op != BinaryOp::kNe;
+    Linear uniform = d;
+    uniform.lane = 0;
+    if (ordered && !varies_by_lane(uniform) && (d.lane == 1 || d.lane == -1)) {
+      // As lane < end or its opposite: lane + u <= 0 is lane < 1 - u, lane + u > 0 is not, and so
+      // on.
+      const bool up = d.lane == 1;
+      const bool below = (op == BinaryOp::kLt || op == BinaryOp::kLe) == up;
+      const bool equal = op == BinaryOp::kLe || op == BinaryOp::kGe;
+      uniform.constant = constant;
+      Linear end;
+      end.add(uniform, up ? -1 : 1);
+      if (below == equal) end.constant += 1;
+      Value* result = lanes_below(end);
+      return below ? result : b_.CreateNot(result);
+    }
+    Value *part = value(d), *against = value(limit);
+    unify(part, against);
+    return compare(op, part, against);
+  });
 }
 
 }  // namespace pruner

@@ -31,29 +31,18 @@ llvm::Value* Emitter::base(TensorId id) {
 
 // Each prefix of the terms is added where its last atom is defined, just before the loops in it.
 llvm::Value* Emitter::pointer(TensorId buffer, const Linear::Terms& terms) {
-  const size_t level =
-      terms.empty() ? 0
-                    : static_cast<size_t>(atoms_[static_cast<size_t>(terms.back().first)].depth);
+  const int level = terms.empty() ? 0 : terms.back().first / kAtoms;
   const auto key = std::pair(static_cast<int>(buffer.value), terms);
-  if (const auto it = scopes_[level].pointers.find(key); it != scopes_[level].pointers.end()) {
-    return it->second;
-  }
-  Value* result;
-  if (terms.empty()) {
-    llvm::IRBuilder<>::InsertPointGuard restore(b_);
-    if (level + 1 < scopes_.size()) b_.SetInsertPoint(scopes_[level + 1].entry);
-    result = base(buffer);
-  } else {
-    const auto [atom, coefficient] = terms.back();
-    Value* prefix = pointer(buffer, Linear::Terms(terms.begin(), terms.end() - 1));
-    llvm::IRBuilder<>::InsertPointGuard restore(b_);
-    if (level + 1 < scopes_.size()) b_.SetInsertPoint(scopes_[level + 1].entry);
-    const int64_t bytes = coefficient * dtype_bytes(program_[buffer].dtype);
-    Value* offset =
-        b_.CreateMul(atoms_[static_cast<size_t>(atom)].value, int64(bytes), "", false, true);
-    result = b_.CreateGEP(b_.getInt8Ty(), prefix, offset);
-  }
-  return scopes_[level].pointers[key] = result;
+  auto& known = scopes_[static_cast<size_t>(level)].pointers;
+  if (const auto it = known.find(key); it != known.end()) return it->second;
+  if (terms.empty()) return known[key] = at_depth(level, [&] { return base(buffer); });
+  const auto [id, coefficient] = terms.back();
+  Value* prefix = pointer(buffer, Linear::Terms(terms.begin(), terms.end() - 1));
+  return known[key] = at_depth(level, [&] {
+           Value* step = int64(coefficient * dtype_bytes(program_[buffer].dtype));
+           Value* offset = b_.CreateMul(atom(id), step, "", false, true);
+           return b_.CreateGEP(b_.getInt8Ty(), prefix, offset);
+         });
 }
 
 // The uniform part of a place; lanes start here.
@@ -65,8 +54,8 @@ llvm::Value* Emitter::address(TensorId buffer, const Linear& place) {
 }
 
 bool Emitter::varies_by_lane(const Linear& place) const {
-  for (const auto& [atom, coefficient] : place.terms) {
-    if (atoms_[static_cast<size_t>(atom)].value->getType()->isVectorTy()) return true;
+  for (const auto& [id, coefficient] : place.terms) {
+    if (atom(id)->getType()->isVectorTy()) return true;
   }
   return place.lane != 0;
 }
@@ -139,11 +128,11 @@ llvm::Value* Emitter::scattered_pointers(TensorId id, const Linear& place) {
   uniform.terms.clear();
   uniform.lane = 0;
   varying.lane = place.lane * bytes;
-  for (const auto& [atom, coefficient] : place.terms) {
-    if (atoms_[static_cast<size_t>(atom)].value->getType()->isVectorTy()) {
-      varying.terms.push_back({atom, coefficient * bytes});
+  for (const auto& [id, coefficient] : place.terms) {
+    if (atom(id)->getType()->isVectorTy()) {
+      varying.terms.push_back({id, coefficient * bytes});
     } else {
-      uniform.terms.push_back({atom, coefficient});
+      uniform.terms.push_back({id, coefficient});
     }
   }
   return b_.CreateGEP(b_.getInt8Ty(), address(id, uniform), value(varying));
