@@ -14,7 +14,7 @@ DOORS = {
     "google/protobuf/": "src/graph/onnx/",
     "CLI/": "src/cli/",
     "nlohmann/": "src/support/json.h",
-    "spdlog/": "src/support/log.h",
+    "spdlog/": "src/support/log.",
     "tl/": "src/support/result.h",
     "xxhash.h": "src/support/hash.cpp",
     "zip.h": "src/support/npz.cpp",

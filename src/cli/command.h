@@ -12,14 +12,14 @@ struct Options;
 
 /// Options that commands take, in groups.
 enum OptionGroup : uint32_t {
-  kInputOptions = 1 << 0,    // the network, operator or DAG
-  kTargetOptions = 1 << 1,   // target, threads
+  kInputOptions = 1 << 0,   // the network, operator or DAG
+  kTargetOptions = 1 << 1,  // target, threads
   kTuneOptions = 1 << 2,
   kRecordsOption = 1 << 3,
   kOutOption = 1 << 4,
   kPrintOptions = 1 << 5,
   kModuleOption = 1 << 6,
-  kArraysOptions = 1 << 7,   // .npz files
+  kArraysOptions = 1 << 7,  // .npz files
   kBenchOptions = 1 << 8,
   kNameArgument = 1 << 9,
   kFilesArgument = 1 << 10,
@@ -32,7 +32,7 @@ enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupte
 struct Command {
   std::string_view name;  // "tune", "networks export"; "networks" alone is a row too
   std::string_view help;
-  uint32_t options;       // OptionGroups
+  uint32_t options;                            // OptionGroups
   Result<int> (*run)(const Options& options);  // the exit code; an error is the user's to mend
   bool hidden = false;
 };

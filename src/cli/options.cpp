@@ -1,79 +1,20 @@
-// The door to CLI11: it splits the command line; values are read and judged here.
+// The door to CLI11, which splits the command line; values are read and judged by option_table.cpp.
 #include "cli/options.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/option_table.h"
 #include "cli/version.h"
-#include "support/match.h"
 
 namespace pruner {
 
 namespace {
-
-using Field = std::variant<bool Options::*, int64_t Options::*, double Options::*, std::string Options::*,
-                           std::vector<std::string> Options::*>;
-
-struct OptionRow {
-  const char* flags;  // as CLI11 reads them; without dashes: an argument by its place
-  Field field;
-  uint32_t groups;
-  const char* help;
-  int64_t least = 0;  // of a number
-};
-
-constexpr uint32_t kInput = kInputOptions;
-
-const OptionRow kOptions[] = {
-    {"model", &Options::model_file, kInput, "the network: an ONNX file"},
-    {"--network", &Options::network, kInput, "a built-in network (`pruner networks` lists them)"},
-    {"--op", &Options::op, kInput, "an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)"},
-    {"--task", &Options::task, kInput, "a compute DAG as JSON; with --print: the number of a task"},
-    {"--batch-size", &Options::batch_size, kInput | kNameArgument, "of a built-in network", 1},
-    {"--image-size", &Options::image_size, kInput | kNameArgument, "of a built-in network", 1},
-    {"--seq-len", &Options::sequence_length, kInput | kNameArgument, "of a built-in network", 1},
-    {"--input-shapes", &Options::input_shapes, kInput, "for dynamic dims: name:1x3x224x224,..."},
-
-    {"--target", &Options::target, kTargetOptions, "e.g. 'llvm -mcpu=haswell'; default: this machine"},
-    {"--threads", &Options::threads, kTargetOptions | kThreadsOption, "threads of a kernel; 0: all cores"},
-    {"--seed", &Options::seed, kSearchOptions, "of every random choice"},
-    {"--jobs", &Options::jobs, kSearchOptions, "threads that search and build; 0: all cores"},
-
-    {"--n-trials", &Options::trials, kTuneOptions, "candidates to measure, resumed runs included (1000)", 1},
-    {"--budget", &Options::budget, kTuneOptions, "time to tune, resumed runs included: 30s, 10m, 1h"},
-    {"--early-stopping", &Options::early_stopping, kTuneOptions, "end after so many trials without gain"},
-    {"--task-early-stopping", &Options::task_early_stopping, kTuneOptions, "the same for each task"},
-    {"--num-measures-per-round,--num-measure-per-iter", &Options::round_size, kTuneOptions, "trials a round", 1},
-    {"--cost-model,--model", &Options::cost_model, kTuneOptions, "what ranks candidates: draft or random"},
-    {"--load-model", &Options::load_model, kTuneOptions, "weights of a learned cost model"},
-    {"--psa", &Options::device_abstraction, kTuneOptions, "device description of the analyzer (GPUs)"},
-    {"--tasks", &Options::tasks_regex, kTuneOptions, "tune only the tasks whose name matches"},
-    {"--work-dir", &Options::work_dir, kTuneOptions, "folder of the run; the same again resumes"},
-    {"--fresh", &Options::fresh, kTuneOptions, "set the folder's records aside and start anew"},
-    {"--continue-tuning", &Options::continue_tuning, kTuneOptions, "go on even if no record there is of this model"},
-    {"--resume", &Options::resume, kTuneOptions, "the default: earlier records of the folder are used"},
-    {"--dry-run", &Options::dry_run, kTuneOptions, "print the tasks and what would be done"},
-
-    {"--records,--logs,--log-file", &Options::records, kRecordsOption, "records to take the best schedules from"},
-    {"files", &Options::files, kFilesArgument, "record files"},
-    {"name", &Options::name, kNameArgument, "a built-in network"},
-    {"-o,--out-file", &Options::out_file, kOutOption, "the file to write"},
-    {"--module", &Options::module, kModuleOption, "the module (made by `pruner compile`)"},
-    {"--inputs", &Options::inputs, kArraysOptions, "an .npz file with the inputs by name"},
-    {"--outputs", &Options::outputs, kArraysOptions, "the .npz file to write"},
-
-    {"--min-time", &Options::min_time_s, kBenchOptions, "seconds to measure for"},
-    {"--profile", &Options::profile, kBenchOptions, "time each kernel"},
-    {"--print", &Options::print, kPrintOptions, "dag, sketches, candidate, nest, program, llvm or asm"},
-    {"--json", &Options::json, ~0u, "the result as JSON on standard output"},
-    {"--verbose", &Options::verbose, ~0u, "say more on standard error"},
-};
 
 /// Help for the first words that run nothing by themselves; without one they are hidden.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
@@ -81,48 +22,11 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"records", "Look into record files."},
 };
 
-/// The whole text as a number.
-template <typename T>
-std::optional<T> parse_number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// Puts the values given for an option into its field.
-Result<Unit> assign(const OptionRow& row, const std::string& flag, const std::vector<std::string>& values,
-                    Options& options) {
-  const std::string& value = values.back();
-  const auto number = [&]<typename T>(T Options::*field, const char* kind) -> Result<Unit> {
-    const std::optional<T> parsed = parse_number<T>(value);
-    if (!parsed) return Error(flag, ": \"", value, "\" is not ", kind);
-    if (*parsed < static_cast<T>(row.least)) return Error(flag, ": ", value, " is less than ", row.least);
-    options.*field = *parsed;
-    return Unit{};
-  };
-  return match(
-      row.field,  //
-      [&](bool Options::*field) -> Result<Unit> {
-        options.*field = true;
-        return Unit{};
-      },
-      [&](int64_t Options::*field) { return number(field, "a whole number"); },
-      [&](double Options::*field) { return number(field, "a number"); },
-      [&](std::string Options::*field) -> Result<Unit> {
-        options.*field = value;
-        return Unit{};
-      },
-      [&](std::vector<std::string> Options::*field) -> Result<Unit> {
-        options.*field = values;
-        return Unit{};
-      });
-}
-
 /// The CLI11 side of the two tables.
 class Parser {
  public:
-  Parser() : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
+  Parser()
+      : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
     app_.set_version_flag("--version", std::string("pruner ") + kVersion);
     app_.require_subcommand(0, 1);
     app_.failure_message(nullptr);
@@ -161,8 +65,8 @@ void Parser::add(const Command& command) {
   CLI::App* app = node(std::string(command.name));
   app->description(std::string(command.help));
   if (command.hidden) app->group("");
-  for (const OptionRow& row : kOptions) {
-    if (row.groups & command.options || row.groups == ~0u) add(app, row);
+  for (const OptionRow& row : option_table()) {
+    if (row.of(command)) add(app, row);
   }
 }
 
@@ -174,7 +78,8 @@ void Parser::add(CLI::App* app, const OptionRow& row) {
   const std::string all(row.flags);
   const std::string flag = all[0] == '-' ? all.substr(0, all.find(',')) : all;
   if (std::holds_alternative<bool Options::*>(row.field)) {
-    app->add_flag_callback(all, [set, flag] { set(flag, {"true"}); }, row.help);
+    app->add_flag_callback(
+        all, [set, flag] { set(flag, {"true"}); }, row.help);
     return;
   }
   CLI::Option* option = app->add_option_function<std::vector<std::string>>(
@@ -184,7 +89,8 @@ void Parser::add(CLI::App* app, const OptionRow& row) {
   const bool positional = all[0] != '-';
   if (list && positional) return;
   option->expected(1)->allow_extra_args(false);
-  option->multi_option_policy(list ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
+  option->multi_option_policy(list ? CLI::MultiOptionPolicy::TakeAll
+                                   : CLI::MultiOptionPolicy::TakeLast);
 }
 
 const Command* Parser::chosen() const {
@@ -204,8 +110,8 @@ std::vector<std::string> Parser::known_words(const std::string& like) const {
     return words;
   }
   const Command* command = chosen();
-  for (const OptionRow& row : kOptions) {
-    if (command && (row.groups & command->options || row.groups == ~0u)) {
+  for (const OptionRow& row : option_table()) {
+    if (command && row.of(*command)) {
       for (const std::string& flag : CLI::detail::split(row.flags, ',')) words.push_back(flag);
     }
   }
@@ -229,11 +135,14 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 Error Parser::unexpected(const std::string& argument) const {
   const std::string word = argument.substr(0, argument.find('='));
   const Command* command = chosen();
-  const std::string help = command ? fmt::format("pruner {} --help", command->name) : "pruner --help";
+  const std::string help =
+      command ? fmt::format("pruner {} --help", command->name) : "pruner --help";
   std::string hint;
   const std::vector<std::string> words = known_words(word);
-  const auto nearest = std::ranges::min_element(words, {}, [&](const std::string& w) { return edit_distance(w, word); });
-  if (nearest != words.end() && edit_distance(*nearest, word) <= 2) hint = fmt::format("did you mean {}? ", *nearest);
+  const auto nearest = std::ranges::min_element(
+      words, {}, [&](const std::string& w) { return edit_distance(w, word); });
+  if (nearest != words.end() && edit_distance(*nearest, word) <= 2)
+    hint = fmt::format("did you mean {}? ", *nearest);
   if (word[0] == '-') return Error(word, ": unknown option; ", hint, "see ", help);
   if (!command) return Error(word, ": unknown command; ", hint, "see ", help);
   return Error(word, ": nothing is expected here; see ", help);
@@ -269,7 +178,8 @@ Result<CommandLine> Parser::parse(int argc, const char* const* argv) {
 
 /// As a shell reads it back.
 std::string quote(const std::string& argument) {
-  const bool plain = !argument.empty() && argument.find_first_of(" '\"$&|;<>()*?#~`\\") == std::string::npos;
+  const bool plain =
+      !argument.empty() && argument.find_first_of(" '\"$&|;<>()*?#~`\\") == std::string::npos;
   return plain ? argument : "'" + argument + "'";
 }
 

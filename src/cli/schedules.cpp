@@ -16,7 +16,9 @@ Result<std::vector<Record>> read_record_files(const std::vector<std::string>& pa
   return records;
 }
 
-Result<RecordedSchedules> read_schedules(const Options& options, const Source& source, const Target& target) {
+Result<RecordedSchedules> read_schedules(const Options& options,
+                                         const Source& source,
+                                         const Target& target) {
   TRY_ASSIGN(std::vector<Record> records, read_record_files(options.records));
   const int64_t all = static_cast<int64_t>(records.size());
   RecordedSchedules schedules(std::move(records), target);
@@ -28,12 +30,21 @@ Result<RecordedSchedules> read_schedules(const Options& options, const Source& s
   for (const WeightedTask& task : source.tasks) of_tasks += schedules.of_task(task.task);
   if (all == 0) return Error(files, ": no records; ", instead);
   if (schedules.of_device() == 0) {
-    return Error(files, ": ", all, " records, none of this device (", device_fingerprint(target), "); ", instead);
+    return Error(files,
+                 ": ",
+                 all,
+                 " records, none of this device (",
+                 device_fingerprint(target),
+                 "); ",
+                 instead);
   }
-  if (of_tasks == 0) return Error(files, ": ", all, " records, none of ", source.name, "; ", instead);
+  if (of_tasks == 0)
+    return Error(files, ": ", all, " records, none of ", source.name, "; ", instead);
   if (of_tasks < all) {
-    log_warning("{}: {} records are of another device, {} of another model; they are left out", files,
-                all - schedules.of_device(), schedules.of_device() - of_tasks);
+    log_warning("{}: {} records are of another device, {} of another model; they are left out",
+                files,
+                all - schedules.of_device(),
+                schedules.of_device() - of_tasks);
   }
   return schedules;
 }

@@ -14,7 +14,9 @@ Result<std::vector<Record>> read_record_files(const std::vector<std::string>& pa
 
 /// The best schedules of --records for the source's tasks; empty without --records. No record of
 /// this device, or none of these tasks, is an error; some that are of others, a warning.
-Result<RecordedSchedules> read_schedules(const Options& options, const Source& source, const Target& target);
+Result<RecordedSchedules> read_schedules(const Options& options,
+                                         const Source& source,
+                                         const Target& target);
 
 /// The choice that a module is built by.
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);

@@ -48,7 +48,8 @@ std::string file_name(const std::string& text) {
 Result<ComputeDag> read_dag(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_file(path));
   const Result<Json> json = parse_json(text);
-  if (!json.ok()) return Error(path, ": ", json.error().message(), "; --task takes a compute DAG as JSON");
+  if (!json.ok())
+    return Error(path, ": ", json.error().message(), "; --task takes a compute DAG as JSON");
   const bool wrapped = json->is_object() && json->contains("dag");
   Result<ComputeDag> dag = dag_from_json(wrapped ? json->at("dag") : *json);
   if (!dag.ok()) return Error(path, ": ", dag.error().message());
@@ -62,7 +63,10 @@ Result<Source> network_source(Graph graph, std::string name, const Target& targe
   return source;
 }
 
-Source single_source(ComputeDag dag, std::string text, const Options& options, const Target& target) {
+Source single_source(ComputeDag dag,
+                     std::string text,
+                     const Options& options,
+                     const Target& target) {
   Source source{.name = file_name(text), .partition = {}, .tasks = {}};
   source.partition = single_group(dag, text, static_cast<uint64_t>(options.seed));
   source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
@@ -75,7 +79,12 @@ Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
   Rng rng(seed);
   const std::vector<Tensor> values = random_inputs(dag, rng);
   Partition partition{.network = name, .values = {}, .groups = {}, .inputs = {}, .outputs = {}};
-  Group group{.name = name, .dag = {}, .key = workload_key(dag), .complex = true, .inputs = {}, .output = {}};
+  Group group{.name = name,
+              .dag = {},
+              .key = workload_key(dag),
+              .complex = true,
+              .inputs = {},
+              .output = {}};
   const auto add = [&](StageId id) {
     const Stage& stage = dag[id];
     partition.values.push_back({stage.name, stage.dtype, stage.shape(), std::nullopt, {}});
@@ -129,7 +138,8 @@ Result<NetworkOptions> network_options(const Options& options) {
 Result<Source> read_source(const Options& options, const Target& target) {
   // With --print, --task is the number of a task of one of the others.
   const bool task_file = !options.task.empty() && options.print.empty();
-  const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() + task_file;
+  const int given =
+      !options.model_file.empty() + !options.network.empty() + !options.op.empty() + task_file;
   if (given != 1) {
     return Error(given == 0 ? "nothing to work on" : "several things to work on",
                  "; give one of MODEL.onnx, --network, --op and --task");
@@ -141,11 +151,13 @@ Result<Source> read_source(const Options& options, const Target& target) {
   }
   if (!options.model_file.empty()) {
     TRY_ASSIGN(Graph graph, import_onnx(options.model_file, network));
-    return network_source(std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
+    return network_source(
+        std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
   }
   if (task_file) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
-    return single_source(std::move(dag), std::filesystem::path(options.task).stem().string(), options, target);
+    return single_source(
+        std::move(dag), std::filesystem::path(options.task).stem().string(), options, target);
   }
   Result<ComputeDag> dag = parse_operator(options.op);
   if (!dag.ok()) return Error("--op: ", dag.error().message());

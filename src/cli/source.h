@@ -10,9 +10,9 @@
 namespace pruner {
 
 struct Source {
-  std::string name;     // for files: "resnet_50", "matmul_512_512_512"
-  bool network = false; // else one operator or DAG
-  Partition partition;  // of an operator: one group, its constants seeded
+  std::string name;      // for files: "resnet_50", "matmul_512_512_512"
+  bool network = false;  // else one operator or DAG
+  Partition partition;   // of an operator: one group, its constants seeded
   std::vector<WeightedTask> tasks;
 };
 

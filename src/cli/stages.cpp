@@ -45,8 +45,12 @@ struct StageRow {
 constexpr StageRow kStages[] = {
     {"dag", [](const Staged& s) -> Result<std::string> { return print(s.task.dag); }},
     {"sketches", [](const Staged& s) -> Result<std::string> { return print_sketches(s.space); }},
-    {"candidate", [](const Staged& s) -> Result<std::string> { return print(s.space, s.candidate) + "\n"; }},
-    {"nest", [](const Staged& s) -> Result<std::string> { return print(make_loop_nest(s.space, s.candidate)); }},
+    {"candidate",
+     [](const Staged& s) -> Result<std::string> { return print(s.space, s.candidate) + "\n"; }},
+    {"nest",
+     [](const Staged& s) -> Result<std::string> {
+       return print(make_loop_nest(s.space, s.candidate));
+     }},
     {"program",
      [](const Staged& s) -> Result<std::string> {
        TRY_ASSIGN(const Program program, s.program());
@@ -58,7 +62,9 @@ constexpr StageRow kStages[] = {
 
 }  // namespace
 
-Result<std::string> print_stage(std::string_view name, const Task& task, const ScheduleChoice& choice) {
+Result<std::string> print_stage(std::string_view name,
+                                const Task& task,
+                                const ScheduleChoice& choice) {
   std::string names;
   for (const StageRow& stage : kStages) {
     names.append(names.empty() ? "" : ", ").append(stage.name);

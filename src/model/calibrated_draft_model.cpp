@@ -66,7 +66,9 @@ class CalibratedDraftModel : public CostModel {
  public:
   explicit CalibratedDraftModel(int jobs) : draft_(make_draft_model(jobs)) {}
 
-  std::vector<float> predict(const Task& task, const Space& space, std::span<const Candidate> batch) override {
+  std::vector<float> predict(const Task& task,
+                             const Space& space,
+                             std::span<const Candidate> batch) override {
     std::vector<float> scores = draft_->predict(task, space, batch);
     const auto found = tasks_.find(task.key);
     if (found == tasks_.end()) return scores;
@@ -85,7 +87,8 @@ class CalibratedDraftModel : public CostModel {
   void add(const Sample& sample) {
     TaskTrials& trials = tasks_[sample.task->key];
     trials.sketches.resize(sample.space->sketches.size());
-    const double drafted_s = 1 / draft_->predict(*sample.task, *sample.space, {&sample.candidate, 1})[0];
+    const double drafted_s =
+        1 / draft_->predict(*sample.task, *sample.space, {&sample.candidate, 1})[0];
     const double ratio = sample.cost_s < 1e9 ? sample.cost_s / drafted_s : kFailurePenalty;
     SketchTrials& sketch = trials.sketches[static_cast<size_t>(sample.candidate.sketch.value)];
     trials.mean.add(std::log(ratio));

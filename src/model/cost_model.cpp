@@ -18,8 +18,20 @@ constexpr CostModelRow kCostModels[] = {
 
 // The modes of the reference's command line: known words, and no typing errors.
 constexpr std::string_view kOtherModels[] = {
-    "pam",  "pam-no-update",  "pam-siamese-update", "pacm", "mlp", "mlp-no-update", "tenset-mlp", "tlp",
-    "xgb",  "xgb-no-update",  "lgbm",               "lgbm-no-update", "tab", "tab-no-update",
+    "pam",
+    "pam-no-update",
+    "pam-siamese-update",
+    "pacm",
+    "mlp",
+    "mlp-no-update",
+    "tenset-mlp",
+    "tlp",
+    "xgb",
+    "xgb-no-update",
+    "lgbm",
+    "lgbm-no-update",
+    "tab",
+    "tab-no-update",
 };
 
 }  // namespace
@@ -33,7 +45,8 @@ std::string cost_model_names() {
   return names;
 }
 
-Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name, const CostModelOptions& options) {
+Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name,
+                                                   const CostModelOptions& options) {
   for (const CostModelRow& row : kCostModels) {
     if (row.name == name) return row.make(options);
   }

@@ -1,4 +1,5 @@
-// Scores candidates. The draft model and every learned model are this interface, and their only door.
+// Scores candidates. The draft model and every learned model are this interface, and their only
+// door.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,9 @@ class CostModel {
  public:
   virtual ~CostModel() = default;
   /// One score a candidate. Legal candidates only.
-  virtual std::vector<float> predict(const Task& task, const Space& space, std::span<const Candidate> batch) = 0;
+  virtual std::vector<float> predict(const Task& task,
+                                     const Space& space,
+                                     std::span<const Candidate> batch) = 0;
   /// Learns from what was measured; models that don't learn do nothing.
   virtual Result<Unit> update(std::span<const Sample> samples) = 0;
 };
@@ -43,7 +46,8 @@ std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1);
 std::unique_ptr<CostModel> make_random_model(uint64_t seed);
 
 /// The model of a `--cost-model` name (kCostModels); the error lists the names.
-Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name, const CostModelOptions& options);
+Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name,
+                                                   const CostModelOptions& options);
 /// "draft or random": the names of this build.
 std::string cost_model_names();
 

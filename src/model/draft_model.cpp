@@ -13,7 +13,9 @@ class DraftModel : public CostModel {
  public:
   explicit DraftModel(int jobs) : jobs_(jobs) {}
 
-  std::vector<float> predict(const Task& task, const Space& space, std::span<const Candidate> batch) override {
+  std::vector<float> predict(const Task& task,
+                             const Space& space,
+                             std::span<const Candidate> batch) override {
     const int64_t size = static_cast<int64_t>(batch.size());
     std::vector<float> scores(batch.size());
     parallel_for((size + kChunk - 1) / kChunk, jobs_, [&](int64_t chunk) {

@@ -22,6 +22,8 @@ class RandomModel : public CostModel {
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_random_model(uint64_t seed) { return std::make_unique<RandomModel>(seed); }
+std::unique_ptr<CostModel> make_random_model(uint64_t seed) {
+  return std::make_unique<RandomModel>(seed);
+}
 
 }  // namespace pruner

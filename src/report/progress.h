@@ -15,9 +15,9 @@ struct RoundLine {
   std::string task_name;
   std::optional<double> best_s = {};  // of the task
   double flops = 0;
-  int64_t trials = 0;               // of all tasks
+  int64_t trials = 0;  // of all tasks
   int64_t trial_limit = kNoTrialLimit;
-  std::optional<double> total_s;    // estimated latency of all tasks
+  std::optional<double> total_s;  // estimated latency of all tasks
   std::optional<double> eta_s;
 };
 
@@ -27,7 +27,8 @@ RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t tr
 /// build 0.3 s, measure 1.2 s; total 41.200 ms; ETA 5:12; conv2d ...".
 std::string print(const RoundLine& line);
 
-/// Shows lines: on a terminal each takes the place of the last one, elsewhere they follow each other.
+/// Shows lines: on a terminal each takes the place of the last one, elsewhere they follow each
+/// other.
 class LiveLine {
  public:
   explicit LiveLine(std::FILE* out);

@@ -15,7 +15,8 @@ std::string print_task_list(std::span<const WeightedTask> tasks) {
     weight += tasks[i].weight;
     flops += std::max(task.flops, 0.0) * tasks[i].weight;
   }
-  list += fmt::format("{} tasks, sum of weights {}, {:.3f} GFLOP in all\n", tasks.size(), weight, flops / 1e9);
+  list += fmt::format(
+      "{} tasks, sum of weights {}, {:.3f} GFLOP in all\n", tasks.size(), weight, flops / 1e9);
   return list;
 }
 

@@ -19,16 +19,26 @@ std::string print_task_table(std::span<const TaskRow> rows) {
   table += "|  ID  | Latency (ms) | Speed (GFLOPS) | Trials |\n";
   table += fmt::format("{:-<49}\n", "");
   for (size_t i = 0; i < rows.size(); ++i) {
-    table += fmt::format("| {:>4} | {:>12} | {:>14} | {:>6} |\n", i, milliseconds(rows[i].latency_s), speed(rows[i]),
+    table += fmt::format("| {:>4} | {:>12} | {:>14} | {:>6} |\n",
+                         i,
+                         milliseconds(rows[i].latency_s),
+                         speed(rows[i]),
                          rows[i].trials);
   }
   table += fmt::format("{:-<49}\n", "");
   return table;
 }
 
-std::string print_total(std::optional<double> latency_s, int64_t trials, double used_s, int next_id) {
-  return fmt::format("Estimated total latency: {} ms\tTrials: {}\tUsed time : {:.0f} s\tNext ID: {}\n",
-                     milliseconds(latency_s), trials, used_s, next_id);
+std::string print_total(std::optional<double> latency_s,
+                        int64_t trials,
+                        double used_s,
+                        int next_id) {
+  return fmt::format(
+      "Estimated total latency: {} ms\tTrials: {}\tUsed time : {:.0f} s\tNext ID: {}\n",
+      milliseconds(latency_s),
+      trials,
+      used_s,
+      next_id);
 }
 
 }  // namespace pruner

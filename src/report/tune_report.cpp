@@ -5,7 +5,8 @@ namespace pruner {
 std::vector<TaskRow> task_rows(const Tuner& tuner) {
   std::vector<TaskRow> rows;
   for (const TunedTask& tuned : tuner.tasks()) {
-    TaskRow& row = rows.emplace_back(TaskRow{.flops = tuned.task->task.flops, .trials = tuned.trials});
+    TaskRow& row =
+        rows.emplace_back(TaskRow{.flops = tuned.task->task.flops, .trials = tuned.trials});
     if (tuned.history.best_cost_s() < kWorstCost) row.latency_s = tuned.history.best_cost_s();
   }
   return rows;
@@ -36,7 +37,8 @@ Json tune_summary(const Tuner& tuner, TuneEnd end) {
                  {"trials", tuned.trials},
                  {"failed", tuned.failed}};
     if (rows[i].latency_s) task["latency_ms"] = *rows[i].latency_s * 1e3;
-    if (rows[i].latency_s && rows[i].flops > 0) task["gflops"] = rows[i].flops / *rows[i].latency_s / 1e9;
+    if (rows[i].latency_s && rows[i].flops > 0)
+      task["gflops"] = rows[i].flops / *rows[i].latency_s / 1e9;
     tasks.push_back(std::move(task));
   }
   const std::optional<double> latency_s = tuner.total_latency_s();

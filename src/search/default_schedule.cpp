@@ -8,7 +8,8 @@ Candidate default_schedule(const Task& task, const Space& space) {
   const EvolveOptions options = {.population = 384, .generations = 4, .elites = 48};
   Rng rng(0);
   const std::unique_ptr<CostModel> draft = make_draft_model();
-  const std::vector<Scored> best = evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng);
+  const std::vector<Scored> best =
+      evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng);
   CHECK(!best.empty()) << "no legal candidate was drawn for " << task.name;
   return best.front().candidate;
 }

@@ -18,7 +18,9 @@ size_t draw_rank(size_t size, Rng& rng) {
   return std::min(size - 1, static_cast<size_t>(u * u * static_cast<double>(size)));
 }
 
-std::optional<Candidate> make_child(const Space& space, const std::vector<Scored>& ranked, double mutate_probability,
+std::optional<Candidate> make_child(const Space& space,
+                                    const std::vector<Scored>& ranked,
+                                    double mutate_probability,
                                     Rng& rng) {
   const Candidate& parent = ranked[draw_rank(ranked.size(), rng)].candidate;
   if (rng.uniform() < mutate_probability) return mutate(space, parent, rng);
@@ -28,8 +30,11 @@ std::optional<Candidate> make_child(const Space& space, const std::vector<Scored
 }
 
 /// Children that were not seen before.
-std::vector<Candidate> breed(const Space& space, const std::vector<Scored>& ranked, const EvolveOptions& options,
-                             CandidateSet& seen, Rng& rng) {
+std::vector<Candidate> breed(const Space& space,
+                             const std::vector<Scored>& ranked,
+                             const EvolveOptions& options,
+                             CandidateSet& seen,
+                             Rng& rng) {
   std::vector<Candidate> children;
   const size_t wanted = static_cast<size_t>(options.population);
   for (size_t attempt = 0; attempt < wanted * kAttempts && children.size() < wanted; ++attempt) {
@@ -53,8 +58,12 @@ std::vector<Candidate> sample_legal(const Space& space, size_t count, Rng& rng) 
   return drawn;
 }
 
-std::vector<Scored> evolve(const Task& task, const Space& space, std::vector<Candidate> population,
-                           CostModel& scorer, const EvolveOptions& options, Rng& rng) {
+std::vector<Scored> evolve(const Task& task,
+                           const Space& space,
+                           std::vector<Candidate> population,
+                           CostModel& scorer,
+                           const EvolveOptions& options,
+                           Rng& rng) {
   CandidateSet seen;
   std::erase_if(population, [&](const Candidate& c) { return !seen.insert(c).second; });
 

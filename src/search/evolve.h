@@ -9,10 +9,10 @@
 namespace pruner {
 
 struct EvolveOptions {
-  int population = 768;      // candidates a generation
+  int population = 768;  // candidates a generation
   int generations = 4;
-  int elites = 96;           // best so far that enter the next generation
-  double mutate_probability = 0.85;  // otherwise two parents are crossed over
+  int elites = 96;                        // best so far that enter the next generation
+  double mutate_probability = 0.85;       // otherwise two parents are crossed over
   const CandidateSet* exclude = nullptr;  // may be parents, never results
 };
 
@@ -23,8 +23,12 @@ struct Scored {
 
 /// The distinct candidates that were seen in `generations` generations from `population`, best
 /// first. Only legal candidates enter; a space that yields nothing new ends it early.
-std::vector<Scored> evolve(const Task& task, const Space& space, std::vector<Candidate> population,
-                           CostModel& scorer, const EvolveOptions& options, Rng& rng);
+std::vector<Scored> evolve(const Task& task,
+                           const Space& space,
+                           std::vector<Candidate> population,
+                           CostModel& scorer,
+                           const EvolveOptions& options,
+                           Rng& rng);
 
 /// Up to `count` distinct legal candidates, drawn uniformly: fewer where the space is small.
 std::vector<Candidate> sample_legal(const Space& space, size_t count, Rng& rng);

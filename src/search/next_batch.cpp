@@ -24,7 +24,8 @@ class Batch {
   /// Adds it if it is new and at least `min_distance` from what was picked.
   bool add(const Candidate& candidate, int min_distance = 1) {
     const auto near = [&](const Candidate& c) { return distance(c, candidate) < min_distance; };
-    if (full() || history_.tried().contains(candidate) || std::ranges::any_of(picked_, near)) return false;
+    if (full() || history_.tried().contains(candidate) || std::ranges::any_of(picked_, near))
+      return false;
     picked_.push_back(candidate);
     return true;
   }
@@ -54,7 +55,9 @@ size_t draw_share(double share, size_t count, Rng& rng) {
 }
 
 /// Mutations of the fastest trials, of one or two steps.
-std::vector<Candidate> neighbours(const Space& space, const History& history, const SearchOptions& options,
+std::vector<Candidate> neighbours(const Space& space,
+                                  const History& history,
+                                  const SearchOptions& options,
                                   Rng& rng) {
   std::vector<Candidate> found;
   for (const Trial& parent : history.best(options.measured_parents)) {
@@ -68,7 +71,10 @@ std::vector<Candidate> neighbours(const Space& space, const History& history, co
 }
 
 /// Ranks candidates by the model without evolving them.
-std::vector<Scored> rank(const Task& task, const Space& space, std::vector<Candidate> candidates, CostModel& model,
+std::vector<Scored> rank(const Task& task,
+                         const Space& space,
+                         std::vector<Candidate> candidates,
+                         CostModel& model,
                          Rng& rng) {
   return evolve(task, space, std::move(candidates), model, {.generations = 0}, rng);
 }
@@ -87,12 +93,18 @@ std::vector<Candidate> best_of_each_sketch(const Space& space, const std::vector
 
 }  // namespace
 
-std::vector<Candidate> next_batch(const Task& task, const Space& space, const History& history, size_t count,
-                                  CostModel& model, const SearchOptions& options, Rng& rng) {
+std::vector<Candidate> next_batch(const Task& task,
+                                  const Space& space,
+                                  const History& history,
+                                  size_t count,
+                                  CostModel& model,
+                                  const SearchOptions& options,
+                                  Rng& rng) {
   Batch batch(history, count);
   if (history.empty()) batch.add(default_schedule(task, space));
 
-  const std::vector<Candidate> random = sample_legal(space, static_cast<size_t>(options.random_samples), rng);
+  const std::vector<Candidate> random =
+      sample_legal(space, static_cast<size_t>(options.random_samples), rng);
   const std::vector<Candidate> near = neighbours(space, history, options, rng);
   std::vector<Candidate> population = random;
   population.insert(population.end(), near.begin(), near.end());
@@ -101,7 +113,8 @@ std::vector<Candidate> next_batch(const Task& task, const Space& space, const Hi
   }
   EvolveOptions evolve_options = options.evolve;
   evolve_options.exclude = &history.tried();
-  const std::vector<Scored> best = evolve(task, space, std::move(population), model, evolve_options, rng);
+  const std::vector<Scored> best =
+      evolve(task, space, std::move(population), model, evolve_options, rng);
 
   if (history.empty()) {
     for (const Candidate& candidate : best_of_each_sketch(space, best)) batch.add(candidate);

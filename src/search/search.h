@@ -24,9 +24,14 @@ struct SearchOptions {
   EvolveOptions evolve;
 };
 
-/// Up to `count` candidates to measure next, none of them tried before; empty: the space is used up.
-/// The task's first batch begins with its default schedule and the best of each sketch.
-std::vector<Candidate> next_batch(const Task& task, const Space& space, const History& history, size_t count,
-                                  CostModel& model, const SearchOptions& options, Rng& rng);
+/// Up to `count` candidates to measure next, none of them tried before; empty: the space is used
+/// up. The task's first batch begins with its default schedule and the best of each sketch.
+std::vector<Candidate> next_batch(const Task& task,
+                                  const Space& space,
+                                  const History& history,
+                                  size_t count,
+                                  CostModel& model,
+                                  const SearchOptions& options,
+                                  Rng& rng);
 
 }  // namespace pruner

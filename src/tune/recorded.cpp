@@ -53,7 +53,8 @@ std::optional<Candidate> RecordedSchedules::best(const Task& task, const Space& 
   if (found == by_key_.end()) return std::nullopt;
   RecordedTrials trials;
   for (const Record& record : found->second) {
-    if (const std::optional<Candidate> candidate = resolve(space, record)) trials.add(record, *candidate);
+    if (const std::optional<Candidate> candidate = resolve(space, record))
+      trials.add(record, *candidate);
   }
   const std::vector<Trial> best = trials.history().best(1);
   if (best.empty()) return std::nullopt;

@@ -18,8 +18,8 @@ Result<std::vector<Record>> read_intact_records(const std::string& path);
 /// The seconds that stand for a record; kWorstCost when the trial failed.
 double recorded_cost_s(const Record& record);
 
-/// A task's history from its records, in their order: when candidates were measured again at the end
-/// of a run ("final"), the least of these times replaces what the search saw.
+/// A task's history from its records, in their order: when candidates were measured again at the
+/// end of a run ("final"), the least of these times replaces what the search saw.
 class RecordedTrials {
  public:
   void add(const Record& record, const Candidate& candidate);

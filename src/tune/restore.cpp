@@ -1,5 +1,5 @@
-// Takes up the records of earlier runs: what was tried is not tried again, and scheduler, best times
-// and cost model stand as if the run had not ended.
+// Takes up the records of earlier runs: what was tried is not tried again, and scheduler, best
+// times and cost model stand as if the run had not ended.
 #include <algorithm>
 #include <unordered_map>
 
@@ -17,7 +17,10 @@ struct Restored {
   std::vector<double> best_s;  // after each trial of the search
 };
 
-void take_up(const Record& record, const Candidate& candidate, TunedTask& tuned, Restored& restored) {
+void take_up(const Record& record,
+             const Candidate& candidate,
+             TunedTask& tuned,
+             Restored& restored) {
   const double before_s = restored.trials.history().best_cost_s();
   restored.trials.add(record, candidate);
   if (record.origin == "final") {

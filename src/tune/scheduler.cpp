@@ -12,7 +12,9 @@ constexpr double kAlpha = 0.2;
 constexpr double kBeta = 2;
 constexpr int kBackwardWindow = 3;
 
-bool same_group(const ScheduledTask& a, const ScheduledTask& b) { return !a.tag.empty() && a.tag == b.tag; }
+bool same_group(const ScheduledTask& a, const ScheduledTask& b) {
+  return !a.tag.empty() && a.tag == b.tag;
+}
 
 /// The mean gain of the last kBackwardWindow rounds.
 double backward_s(const ScheduledTask& task) {
@@ -51,9 +53,11 @@ int Scheduler::next(Rng& rng) const {
     if (!tasks_[i].dead) alive.push_back(i);
   }
   if (alive.empty()) return -1;
-  const auto [least, most] = std::ranges::minmax_element(alive, {}, [&](size_t i) { return gradient(i); });
+  const auto [least, most] =
+      std::ranges::minmax_element(alive, {}, [&](size_t i) { return gradient(i); });
   if (gradient(*least) == gradient(*most)) {
-    return static_cast<int>(alive[static_cast<size_t>(rng.below(static_cast<int64_t>(alive.size())))]);
+    return static_cast<int>(
+        alive[static_cast<size_t>(rng.below(static_cast<int64_t>(alive.size())))]);
   }
   return static_cast<int>(*least);
 }
@@ -71,7 +75,8 @@ void Scheduler::leave_slow_group(size_t task) {
   ScheduledTask& t = tasks_[task];
   int others_rounds = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (i != task && same_group(tasks_[i], t)) others_rounds = std::max(others_rounds, tasks_[i].rounds);
+    if (i != task && same_group(tasks_[i], t))
+      others_rounds = std::max(others_rounds, tasks_[i].rounds);
   }
   const double rate = t.flops / t.best_s;
   if (rate < group_best_flops_per_s(task) / kBeta && t.rounds > 5 + others_rounds) t.tag.clear();

@@ -14,11 +14,11 @@ namespace pruner {
 struct ScheduledTask {
   double weight = 1;
   double flops = 0;
-  std::string tag;              // what its similarity group has in common; empty: it has none
+  std::string tag;  // what its similarity group has in common; empty: it has none
   double best_s = kWorstCost;
   std::vector<double> history = {};  // best_s after each round
   int rounds = 0;
-  bool dead = false;            // nothing more to gain
+  bool dead = false;  // nothing more to gain
 };
 
 class Scheduler {
@@ -46,7 +46,8 @@ class Scheduler {
   std::vector<ScheduledTask> tasks_;
 };
 
-/// What similar tasks share: the operators' tags, and the order of magnitude (base 1.618) of the work.
+/// What similar tasks share: the operators' tags, and the order of magnitude (base 1.618) of the
+/// work.
 std::string similarity_tag(const std::vector<std::string>& operator_tags, double flops);
 
 /// Trials a round: what was asked for, but such that every task can have one.

@@ -24,8 +24,14 @@ double number_or_zero(const Json& object, const char* key) {
 }
 
 Error all_foreign(const std::string& file, const RestoreSummary& found) {
-  return Error(file, ": ", found.skipped(), " records, ", found.other_task, " of another model and ",
-               found.other_device, " of another device; choose another --work-dir, set them aside with --fresh, ",
+  return Error(file,
+               ": ",
+               found.skipped(),
+               " records, ",
+               found.other_task,
+               " of another model and ",
+               found.other_device,
+               " of another device; choose another --work-dir, set them aside with --fresh, ",
                "or add to them with --continue-tuning");
 }
 
@@ -33,7 +39,8 @@ std::string status_of(TuneEnd end) { return end == TuneEnd::kInterrupted ? "inte
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tasks, const SessionOptions& options,
+Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tasks,
+                                               const SessionOptions& options,
                                                const SessionTools& tools) {
   TRY_ASSIGN(WorkDir dir, WorkDir::open(options.work_dir));
   if (options.fresh) TRY(dir.set_aside());
@@ -46,12 +53,15 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
   manifest.input = options.input;
   TRY_ASSIGN(RecordWriter writer, RecordWriter::open(dir.records()));
 
-  std::unique_ptr<Session> session(new Session(std::move(dir), std::move(manifest), std::move(writer), tools));
+  std::unique_ptr<Session> session(
+      new Session(std::move(dir), std::move(manifest), std::move(writer), tools));
   TuneOptions tune = options.tune;
   tune.earlier_s = session->manifest_.spent_s;
-  const auto on_round = [s = session.get()](const RoundSummary& summary) { s->finish_round(summary); };
-  session->tuner_.emplace(tasks, tune,
-                          TuneTools{tools.measurer, tools.model, session->writer_, tools.stop, on_round});
+  const auto on_round = [s = session.get()](const RoundSummary& summary) {
+    s->finish_round(summary);
+  };
+  session->tuner_.emplace(
+      tasks, tune, TuneTools{tools.measurer, tools.model, session->writer_, tools.stop, on_round});
   TRY(session->restore(records, options.accept_foreign));
   const Json& more = session->manifest_.more;
   session->spent_.explore_s = number_or_zero(more, "explore_s");
@@ -63,10 +73,16 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
 
 Result<Unit> Session::restore(std::span<const Record> records, bool accept_foreign) {
   TRY_ASSIGN(const RestoreSummary found, tuner_->restore(records));
-  if (found.used == 0 && found.skipped() > 0 && !accept_foreign) return all_foreign(dir_.records(), found);
+  if (found.used == 0 && found.skipped() > 0 && !accept_foreign)
+    return all_foreign(dir_.records(), found);
   if (found.skipped() > 0) {
-    log_warning("{}: skipped {} records of another model, {} of another device, {} of schedules that are not known",
-                dir_.records(), found.other_task, found.other_device, found.unknown_sketch);
+    log_warning(
+        "{}: skipped {} records of another model, {} of another device, {} of schedules that are "
+        "not known",
+        dir_.records(),
+        found.other_task,
+        found.other_device,
+        found.unknown_sketch);
   }
   return Unit{};
 }
@@ -90,9 +106,9 @@ void Session::finish_round(const RoundSummary& summary) {
   spent_.train_s += summary.train_s;
   spent_.build_s += summary.build_s;
   spent_.measure_s += summary.measure_s;
-  for (const Result<Unit>& written : {dir_.append_latency(tuner_->elapsed_s(), tuner_->total_latency_s(),
-                                                          tuner_->trials()),
-                                      save("running")}) {
+  for (const Result<Unit>& written :
+       {dir_.append_latency(tuner_->elapsed_s(), tuner_->total_latency_s(), tuner_->trials()),
+        save("running")}) {
     if (!written.ok() && !write_error_) write_error_ = written.error();
   }
   tools_.on_round(*tuner_, summary);

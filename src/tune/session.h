@@ -42,7 +42,10 @@ class Session {
 
  private:
   Session(WorkDir dir, RunManifest manifest, RecordWriter writer, const SessionTools& tools)
-      : dir_(std::move(dir)), manifest_(std::move(manifest)), writer_(std::move(writer)), tools_(tools) {}
+      : dir_(std::move(dir)),
+        manifest_(std::move(manifest)),
+        writer_(std::move(writer)),
+        tools_(tools) {}
 
   Result<Unit> restore(std::span<const Record> records, bool accept_foreign);
   void finish_round(const RoundSummary& summary);

@@ -33,7 +33,8 @@ ScheduledTask scheduled(const WeightedTask& weighted) {
 std::optional<double> fastest(std::span<const Sample> samples, const Candidate& candidate) {
   std::optional<double> cost_s;
   for (const Sample& sample : samples) {
-    if (sample.candidate == candidate) cost_s = std::min(cost_s.value_or(kWorstCost), sample.cost_s);
+    if (sample.candidate == candidate)
+      cost_s = std::min(cost_s.value_or(kWorstCost), sample.cost_s);
   }
   return cost_s;
 }
@@ -46,9 +47,12 @@ std::vector<ScheduledTask> scheduled(std::span<const WeightedTask> tasks) {
 
 }  // namespace
 
-Tuner::Tuner(std::span<const WeightedTask> tasks, const TuneOptions& options, const TuneTools& tools)
+Tuner::Tuner(std::span<const WeightedTask> tasks,
+             const TuneOptions& options,
+             const TuneTools& tools)
     : options_(options), tools_(tools), rng_(options.seed), scheduler_(scheduled(tasks)) {
-  for (const WeightedTask& task : tasks) tasks_.push_back({.task = &task, .space = make_space(task.task)});
+  for (const WeightedTask& task : tasks)
+    tasks_.push_back({.task = &task, .space = make_space(task.task)});
 }
 
 int64_t Tuner::trials() const {
@@ -84,8 +88,10 @@ std::optional<TuneEnd> Tuner::limit_reached() const {
   // The end of the budget belongs to the last look at the best.
   const double last_look_s =
       options_.remeasure ? 4 * static_cast<double>(tasks_.size()) * seconds_per_trial() : 0;
-  if (elapsed_s() + std::min(last_look_s, 0.1 * options_.budget_s) >= options_.budget_s) return TuneEnd::kBudget;
-  if (options_.early_stopping > 0 && scheduler_.all_valid() && trials() - last_gain_ >= options_.early_stopping) {
+  if (elapsed_s() + std::min(last_look_s, 0.1 * options_.budget_s) >= options_.budget_s)
+    return TuneEnd::kBudget;
+  if (options_.early_stopping > 0 && scheduler_.all_valid() &&
+      trials() - last_gain_ >= options_.early_stopping) {
     return TuneEnd::kEarlyStopping;
   }
   return std::nullopt;
@@ -95,12 +101,15 @@ std::optional<TuneEnd> Tuner::limit_reached() const {
 int64_t Tuner::warm_up_size(size_t tasks_left) const {
   double size = static_cast<double>(options_.round_size);
   if (options_.trials != kNoTrialLimit) {
-    const double trials_left = kWarmUpShare * static_cast<double>(options_.trials) - static_cast<double>(trials());
+    const double trials_left =
+        kWarmUpShare * static_cast<double>(options_.trials) - static_cast<double>(trials());
     size = std::min(size, trials_left / static_cast<double>(tasks_left));
   }
   if (std::isfinite(options_.budget_s)) {
     const double seconds_left = kWarmUpShare * options_.budget_s - elapsed_s();
-    size = std::min(size, seconds_left / (static_cast<double>(tasks_left) * std::max(seconds_per_trial(), 0.1)));
+    size = std::min(
+        size,
+        seconds_left / (static_cast<double>(tasks_left) * std::max(seconds_per_trial(), 0.1)));
   }
   return std::max<int64_t>(1, static_cast<int64_t>(size));
 }
@@ -111,8 +120,8 @@ Result<Unit> Tuner::warm_up() {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     if (tasks_[i].trials == 0) cold.push_back(i);
   }
-  std::ranges::stable_sort(cold, std::greater(),
-                           [&](size_t i) { return scheduler_[i].weight * scheduler_[i].flops; });
+  std::ranges::stable_sort(
+      cold, std::greater(), [&](size_t i) { return scheduler_[i].weight * scheduler_[i].flops; });
   for (size_t k = 0; k < cold.size() && !limit_reached(); ++k) {
     TRY(search_round(cold[k], warm_up_size(cold.size() - k)));
   }
@@ -127,7 +136,8 @@ Result<TuneEnd> Tuner::run() {
     if (next < 0) end = TuneEnd::kNothingLeft;
     if (end) break;
     const int64_t tasks = static_cast<int64_t>(tasks_.size());
-    TRY(search_round(static_cast<size_t>(next), round_size(options_.round_size, options_.trials, tasks)));
+    TRY(search_round(static_cast<size_t>(next),
+                     round_size(options_.round_size, options_.trials, tasks)));
   }
   if (options_.remeasure) TRY(remeasure_best());
   return tools_.stop ? TuneEnd::kInterrupted : *end;
@@ -140,8 +150,13 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   count = std::min(count, options_.trials - trials());
 
   const Clock::time_point start = Clock::now();
-  const std::vector<Candidate> batch = next_batch(task, tuned.space, tuned.history, static_cast<size_t>(count),
-                                                  tools_.model, options_.search, rng_);
+  const std::vector<Candidate> batch = next_batch(task,
+                                                  tuned.space,
+                                                  tuned.history,
+                                                  static_cast<size_t>(count),
+                                                  tools_.model,
+                                                  options_.search,
+                                                  rng_);
   summary.explore_s = seconds_since(start);
   if (batch.empty()) scheduler_.mark_dead(index);
 
@@ -150,8 +165,8 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   scheduler_.finish_round(index, tuned.history.best_cost_s());
   if (scheduler_.objective_s() < before_s) last_gain_ = trials();
   const bool hopeless = tuned.failed == tuned.trials && tuned.trials >= kHopelessTrials;
-  const bool stale =
-      options_.task_early_stopping > 0 && tuned.trials - tuned.last_gain >= options_.task_early_stopping;
+  const bool stale = options_.task_early_stopping > 0 &&
+                     tuned.trials - tuned.last_gain >= options_.task_early_stopping;
   if (hopeless || stale) scheduler_.mark_dead(index);
 
   const Clock::time_point train_start = Clock::now();
@@ -161,14 +176,17 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   return Unit{};
 }
 
-Result<std::vector<Sample>> Tuner::measure(size_t index, std::span<const Candidate> batch, const char* origin,
+Result<std::vector<Sample>> Tuner::measure(size_t index,
+                                           std::span<const Candidate> batch,
+                                           const char* origin,
                                            RoundSummary& summary) {
   TunedTask& tuned = tasks_[index];
   const Task& task = tuned.task->task;
   const MeasureTimes before = tools_.measurer.times();
   std::vector<Sample> samples;
   while (!batch.empty() && !tools_.stop) {
-    const auto part = batch.first(std::min(batch.size(), static_cast<size_t>(options_.measured_at_once)));
+    const auto part =
+        batch.first(std::min(batch.size(), static_cast<size_t>(options_.measured_at_once)));
     batch = batch.subspan(part.size());
     const double best_s = tuned.history.best_cost_s();
     const std::vector<MeasureResult> results = tools_.measurer.measure(task, part, best_s);
@@ -179,7 +197,8 @@ Result<std::vector<Sample>> Tuner::measure(size_t index, std::span<const Candida
       record.origin = origin;
       TRY(tools_.writer.append(record));
       ++(results[i].ok() ? summary.ok : summary.failed);
-      samples.push_back({&task, &tuned.space, part[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
+      samples.push_back(
+          {&task, &tuned.space, part[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
       if (summary.final) continue;
       ++tuned.trials;
       tuned.failed += !results[i].ok();
@@ -209,7 +228,8 @@ Result<Unit> Tuner::remeasure(size_t index) {
     const std::vector<Trial> leaders = tuned.history.best(2);
     if (leaders.empty() || believed.contains(leaders.front().candidate)) break;
     std::vector<Candidate> in_turns;
-    for (size_t i = 0; i < 2 * leaders.size(); ++i) in_turns.push_back(leaders[i % leaders.size()].candidate);
+    for (size_t i = 0; i < 2 * leaders.size(); ++i)
+      in_turns.push_back(leaders[i % leaders.size()].candidate);
     TRY_ASSIGN(const std::vector<Sample> samples, measure(index, in_turns, "final", summary));
     for (const Trial& leader : leaders) {
       const std::optional<double> cost_s = fastest(samples, leader.candidate);

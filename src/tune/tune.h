@@ -30,7 +30,7 @@ struct TuneOptions {
   int64_t task_early_stopping = 0;  // ... that end a task
   int64_t measured_at_once = 2;     // recorded before the next ones are measured
   uint64_t seed = 0;
-  double earlier_s = 0;             // time that earlier runs took
+  double earlier_s = 0;  // time that earlier runs took
   bool remeasure = true;
   SearchOptions search = {};
 };
@@ -49,7 +49,7 @@ struct TunedTask {
 /// What a round did.
 struct RoundSummary {
   size_t task = 0;
-  int round = 0;  // over all tasks, from 1
+  int round = 0;       // over all tasks, from 1
   bool final = false;  // re-measuring
   int ok = 0, failed = 0;
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
@@ -103,7 +103,9 @@ class Tuner {
   Result<Unit> search_round(size_t index, int64_t count);
   Result<Unit> remeasure_best();
   Result<Unit> remeasure(size_t index);
-  Result<std::vector<Sample>> measure(size_t index, std::span<const Candidate> batch, const char* origin,
+  Result<std::vector<Sample>> measure(size_t index,
+                                      std::span<const Candidate> batch,
+                                      const char* origin,
                                       RoundSummary& summary);
 
   TuneOptions options_;

@@ -40,7 +40,9 @@ Result<WorkDir> WorkDir::open(const std::string& path) {
   std::error_code code;
   fs::create_directories(path, code);
   if (!fs::is_directory(path)) {
-    return Error(path, ": cannot be made: ", code ? code.message() : "a file is there",
+    return Error(path,
+                 ": cannot be made: ",
+                 code ? code.message() : "a file is there",
                  "; choose another folder with --work-dir");
   }
   const std::string probe = path + "/.pruner";
@@ -57,10 +59,13 @@ Result<std::vector<Record>> WorkDir::read_records() const {
   return read_intact_records(records());
 }
 
-Result<Unit> WorkDir::append_latency(double elapsed_s, std::optional<double> latency_s, int64_t trials) const {
+Result<Unit> WorkDir::append_latency(double elapsed_s,
+                                     std::optional<double> latency_s,
+                                     int64_t trials) const {
   std::ofstream out(file("total_latency.tsv"), std::ios::app);
   const std::string latency = latency_s ? fmt::format("{:.3f}", *latency_s * 1e3) : "N/A";
-  out << fmt::format("ElapsedTime(s)\t{:.0f}\tEstimatedLatency(ms)\t{}\tTrials\t{}\n", elapsed_s, latency, trials);
+  out << fmt::format(
+      "ElapsedTime(s)\t{:.0f}\tEstimatedLatency(ms)\t{}\tTrials\t{}\n", elapsed_s, latency, trials);
   if (!out.flush()) return Error(file("total_latency.tsv"), ": cannot be written");
   return Unit{};
 }

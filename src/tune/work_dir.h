@@ -20,13 +20,15 @@ class WorkDir {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string records() const { return file("records.json"); }
 
-  /// The records of earlier runs; none when there is no file. A line in the middle that is no record
-  /// is an error: it names the line.
+  /// The records of earlier runs; none when there is no file. A line in the middle that is no
+  /// record is an error: it names the line.
   Result<std::vector<Record>> read_records() const;
 
   /// Adds a point to the curve: `ElapsedTime(s)\t%.0f\tEstimatedLatency(ms)\t%.3f\tTrials\t%d`, the
   /// latency N/A until it is known.
-  Result<Unit> append_latency(double elapsed_s, std::optional<double> latency_s, int64_t trials) const;
+  Result<Unit> append_latency(double elapsed_s,
+                              std::optional<double> latency_s,
+                              int64_t trials) const;
 
  private:
   explicit WorkDir(std::string path) : path_(std::move(path)) {}

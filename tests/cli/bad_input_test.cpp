@@ -1,7 +1,9 @@
 // label: codegen
 // Everything a user can get wrong: one line on standard error that names the thing and says what to
 // do, exit code 2, and nothing is overwritten.
+#include <unistd.h>
 #include <algorithm>
+
 #include <filesystem>
 
 #include "cli/run_program.h"
@@ -15,7 +17,9 @@ namespace fs = std::filesystem;
 struct BadInput : testing::Test {
   BadInput() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    dir = (fs::temp_directory_path() / (std::string("pruner_bad_input_") + test->name())).string();
+    dir = (fs::temp_directory_path() /
+           ("pruner_bad_input_" + std::to_string(getpid()) + test->name()))
+              .string();
     fs::remove_all(dir);
     fs::create_directories(dir);
   }
@@ -47,7 +51,8 @@ void expect_words(const std::string& line, const std::vector<std::string>& words
 
 const std::vector<std::string> kSmall = {"--op", "matmul 32 32 32"};
 
-std::vector<std::string> small(std::vector<std::string> arguments, const std::vector<std::string>& more = {}) {
+std::vector<std::string> small(std::vector<std::string> arguments,
+                               const std::vector<std::string>& more = {}) {
   arguments.insert(arguments.end(), kSmall.begin(), kSmall.end());
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
@@ -60,7 +65,8 @@ TEST_F(BadInput, UnknownCommandOrFlag) {
 
 TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"tune"}), {"nothing to work on", "MODEL.onnx", "--network"});
-  expect_words(fail({"tune", "--network", "resnet_50", "--op", "relu 4"}), {"several things to work on"});
+  expect_words(fail({"tune", "--network", "resnet_50", "--op", "relu 4"}),
+               {"several things to work on"});
 }
 
 TEST_F(BadInput, MissingFile) {
@@ -77,35 +83,41 @@ TEST_F(BadInput, NotOnnxOrCutShort) {
 }
 
 TEST_F(BadInput, UnknownNetwork) {
-  expect_words(fail({"tune", "--network", "resnet_51"}), {"resnet_51", "resnet_50", "mobilenet_v2"});
+  expect_words(fail({"tune", "--network", "resnet_51"}),
+               {"resnet_51", "resnet_50", "mobilenet_v2"});
   expect_words(fail({"networks", "export", "resnet_51"}), {"resnet_51", "resnet_50"});
 }
 
 TEST_F(BadInput, UnknownTarget) {
   expect_words(fail(small({"compile"}, {"--target", "llvm -mcpu=z80"})), {"--target", "z80"});
   expect_words(fail(small({"compile"}, {"--target", "abacus"})), {"--target", "abacus", "llvm"});
-  expect_words(fail(small({"compile"}, {"--target", "cuda --model=a100"})), {"--target", "cuda", "llvm"});
+  expect_words(fail(small({"compile"}, {"--target", "cuda --model=a100"})),
+               {"--target", "cuda", "llvm"});
 }
 
 TEST_F(BadInput, OperatorWithMissingOrZeroExtent) {
-  expect_words(fail({"tune", "--op", "matmul 512 512"}), {"--op: matmul", "K is missing", "matmul M N K"});
+  expect_words(fail({"tune", "--op", "matmul 512 512"}),
+               {"--op: matmul", "K is missing", "matmul M N K"});
   expect_words(fail({"tune", "--op", "matmul 512 0 512"}), {"--op: matmul", "N is 0"});
   expect_words(fail({"tune", "--op", "matnul 512 512 512"}), {"--op", "matnul", "matmul"});
 }
 
 TEST_F(BadInput, TaskFileThatIsNone) {
-  expect_words(fail({"tune", "--task", write("dag.json", "{]")}), {"dag.json", "not JSON", "--task"});
+  expect_words(fail({"tune", "--task", write("dag.json", "{]")}),
+               {"dag.json", "not JSON", "--task"});
   expect_words(fail({"tune", "--task", write("list.json", "[1]")}), {"list.json"});
 }
 
 TEST_F(BadInput, InputShapesThatAreNone) {
-  expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}), {"--input-shapes", "x:1xAx3"});
+  expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}),
+               {"--input-shapes", "x:1xAx3"});
 }
 
 TEST_F(BadInput, CostModelOfAnotherBuild) {
   expect_words(fail(small({"tune"}, {"--cost-model", "pam"})),
                {"cost model pam is not in this build; use draft or random"});
-  expect_words(fail(small({"tune"}, {"--cost-model", "oracle"})), {"cost model oracle is unknown; use draft or random"});
+  expect_words(fail(small({"tune"}, {"--cost-model", "oracle"})),
+               {"cost model oracle is unknown; use draft or random"});
 }
 
 TEST_F(BadInput, BudgetThatIsNoTime) {
@@ -113,7 +125,8 @@ TEST_F(BadInput, BudgetThatIsNoTime) {
 }
 
 TEST_F(BadInput, UnwritableWorkDir) {
-  expect_words(fail(small({"tune"}, {"--work-dir", write("file", "precious") + "/out"})), {"file/out", "--work-dir"});
+  expect_words(fail(small({"tune"}, {"--work-dir", write("file", "precious") + "/out"})),
+               {"file/out", "--work-dir"});
   EXPECT_EQ(*read_file(dir + "/file"), "precious");
 }
 
@@ -125,7 +138,8 @@ TEST_F(BadInput, ModuleThatIsNone) {
   expect_words(fail({"bench", "--module", dir + "/none.so"}), {"none.so"});
   expect_words(fail({"bench", "--module", write("text.so", "hello")}), {"text.so"});
   expect_words(fail({"bench"}), {"--module is missing"});
-  expect_words(fail({"run", "--module", write("text.so", "hello"), "--outputs", dir + "/y.npz"}), {"text.so"});
+  expect_words(fail({"run", "--module", write("text.so", "hello"), "--outputs", dir + "/y.npz"}),
+               {"text.so"});
   EXPECT_FALSE(fs::exists(dir + "/y.npz"));
 }
 
@@ -135,25 +149,30 @@ TEST_F(BadInput, RecordsThatDoNotFit) {
   const std::string records = work_dir + "/records.json", text = *read_file(records);
 
   // Of another model.
-  expect_words(fail({"compile", "--op", "matmul 48 48 48", "--records", records, "-o", dir + "/x.so"}),
-               {"records.json", "none of matmul_48_48_48"});
+  expect_words(
+      fail({"compile", "--op", "matmul 48 48 48", "--records", records, "-o", dir + "/x.so"}),
+      {"records.json", "none of matmul_48_48_48"});
   expect_words(fail({"tune", "--op", "matmul 48 48 48", "--work-dir", work_dir}),
                {"records.json", "of another model", "--work-dir", "--fresh"});
   // Of another device.
-  expect_words(fail(small({"compile"}, {"--threads", "1", "--records", records, "-o", dir + "/x.so"})),
-               {"records.json", "none of this device"});
-  expect_words(fail(small({"tune"}, {"--threads", "1", "--work-dir", work_dir})), {"of another device"});
+  expect_words(
+      fail(small({"compile"}, {"--threads", "1", "--records", records, "-o", dir + "/x.so"})),
+      {"records.json", "none of this device"});
+  expect_words(fail(small({"tune"}, {"--threads", "1", "--work-dir", work_dir})),
+               {"of another device"});
   EXPECT_FALSE(fs::exists(dir + "/x.so"));
   EXPECT_EQ(*read_file(records), text);
 
   // A damaged line in the middle.
   const std::string damaged = text.substr(0, text.find('\n') + 1) + "{?\n" + text;
   write("out/records.json", damaged);
-  expect_words(fail(small({"compile"}, {"--records", records, "-o", dir + "/x.so"})), {"records.json:2"});
+  expect_words(fail(small({"compile"}, {"--records", records, "-o", dir + "/x.so"})),
+               {"records.json:2"});
   expect_words(fail(small({"tune"}, {"--work-dir", work_dir})), {"records.json:2"});
   expect_words(fail({"records", "stat", records}), {"records.json:2"});
   EXPECT_EQ(*read_file(records), damaged);
-  expect_words(fail(small({"compile"}, {"--records", dir + "/none.json"})), {"none.json", "no such file"});
+  expect_words(fail(small({"compile"}, {"--records", dir + "/none.json"})),
+               {"none.json", "no such file"});
 }
 
 }  // namespace

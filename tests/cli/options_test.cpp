@@ -11,8 +11,8 @@ Result<CommandLine> parse(std::vector<const char*> arguments) {
 }
 
 TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
-  const Result<CommandLine> line =
-      parse({"tune", "model.onnx", "--n-trials", "200", "--budget=10m", "--fresh", "--threads", "2"});
+  const Result<CommandLine> line = parse(
+      {"tune", "model.onnx", "--n-trials", "200", "--budget=10m", "--fresh", "--threads", "2"});
   ASSERT_TRUE(line.ok()) << line.error().message();
   EXPECT_EQ(line->command->name, "tune");
   EXPECT_EQ(line->options.model_file, "model.onnx");
@@ -20,15 +20,26 @@ TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
   EXPECT_EQ(line->options.budget, "10m");
   EXPECT_TRUE(line->options.fresh);
   EXPECT_FALSE(line->options.json);
-  EXPECT_EQ(line->options.command_line, "pruner tune model.onnx --n-trials 200 --budget=10m --fresh --threads 2");
+  EXPECT_EQ(line->options.command_line,
+            "pruner tune model.onnx --n-trials 200 --budget=10m --fresh --threads 2");
 }
 
 // The command lines of the project's own documents, with `pruner tune` for the script.
 TEST(ParseCommandLine, ReadsTheReferencesCommandLines) {
-  const Result<CommandLine> line =
-      parse({"tune", "--network", "resnet_50", "--n-trials", "2000", "--cost-model", "pam-siamese-update",
-             "--load-model", "pam_k80_1500.pkl", "--target", "cuda --model=a100", "--psa", "a100_40",
-             "--continue-tuning"});
+  const Result<CommandLine> line = parse({"tune",
+                                          "--network",
+                                          "resnet_50",
+                                          "--n-trials",
+                                          "2000",
+                                          "--cost-model",
+                                          "pam-siamese-update",
+                                          "--load-model",
+                                          "pam_k80_1500.pkl",
+                                          "--target",
+                                          "cuda --model=a100",
+                                          "--psa",
+                                          "a100_40",
+                                          "--continue-tuning"});
   ASSERT_TRUE(line.ok()) << line.error().message();
   EXPECT_EQ(line->options.cost_model, "pam-siamese-update");
   EXPECT_EQ(line->options.target, "cuda --model=a100");
@@ -39,13 +50,16 @@ TEST(ParseCommandLine, KnowsAliasesAndShortForms) {
   EXPECT_EQ(parse({"tune", "--model", "random"})->options.cost_model, "random");
   EXPECT_EQ(parse({"compile", "-o", "x.so"})->options.out_file, "x.so");
   const std::vector<std::string> files = {"a.json", "b.json"};
-  EXPECT_EQ(parse({"compile", "--records", "a.json", "--logs", "b.json", "m.onnx"})->options.records, files);
+  EXPECT_EQ(
+      parse({"compile", "--records", "a.json", "--logs", "b.json", "m.onnx"})->options.records,
+      files);
   EXPECT_EQ(parse({"records", "best", "a.json", "b.json"})->options.files, files);
 }
 
 TEST(ParseCommandLine, FindsCommandsOfTwoWords) {
   EXPECT_EQ(parse({"networks"})->command->name, "networks");
-  EXPECT_EQ(parse({"networks", "export", "resnet_18", "-o", "r.onnx"})->command->name, "networks export");
+  EXPECT_EQ(parse({"networks", "export", "resnet_18", "-o", "r.onnx"})->command->name,
+            "networks export");
   EXPECT_EQ(parse({"device", "probe"})->command->name, "device probe");
   EXPECT_ERROR(parse({"device"}), "device: a second word is missing; see pruner device --help");
 }
@@ -53,8 +67,10 @@ TEST(ParseCommandLine, FindsCommandsOfTwoWords) {
 TEST(ParseCommandLine, ExplainsWhatItDoesNotKnow) {
   EXPECT_ERROR(parse({"tume"}), "tume: unknown command; did you mean tune? see pruner --help");
   EXPECT_ERROR(parse({"xyzzy", "--n-trials", "3"}), "xyzzy: unknown command; see pruner --help");
-  EXPECT_ERROR(parse({"tune", "--n-trial", "3"}), "--n-trial: unknown option; did you mean --n-trials? see pruner tune --help");
-  EXPECT_ERROR(parse({"bench", "--n-trials", "3"}), "--n-trials: unknown option; see pruner bench --help");
+  EXPECT_ERROR(parse({"tune", "--n-trial", "3"}),
+               "--n-trial: unknown option; did you mean --n-trials? see pruner tune --help");
+  EXPECT_ERROR(parse({"bench", "--n-trials", "3"}),
+               "--n-trials: unknown option; see pruner bench --help");
   EXPECT_ERROR(parse({"tune", "a.onnx", "b.onnx"}), "b.onnx: nothing is expected here");
 }
 

@@ -1,10 +1,10 @@
 #include "cli/run_program.h"
 
-#include <csignal>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <chrono>
 #include <filesystem>
@@ -17,7 +17,8 @@ extern char** environ;
 namespace pruner {
 
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s) {
-  const std::string base = (std::filesystem::temp_directory_path() / "pruner_cli_").string() + std::to_string(getpid());
+  const std::string base =
+      (std::filesystem::temp_directory_path() / "pruner_cli_").string() + std::to_string(getpid());
   const std::string out = base + ".out", err = base + ".err";
   std::vector<char*> argv = {const_cast<char*>(PRUNER_BINARY)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -30,7 +31,8 @@ ProgramRun run_program(const std::vector<std::string>& arguments, double signal_
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ProgramRun run;
   pid_t pid = -1;
-  const bool started = posix_spawn(&pid, PRUNER_BINARY, &actions, nullptr, argv.data(), environ) == 0;
+  const bool started =
+      posix_spawn(&pid, PRUNER_BINARY, &actions, nullptr, argv.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   if (!started) return run;
   if (signal_after_s > 0) {

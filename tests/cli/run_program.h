@@ -11,7 +11,8 @@ struct ProgramRun {
   std::string out, err;
 };
 
-/// Runs the built program with these arguments; `signal_after_s` > 0: sends it SIGINT after so long.
+/// Runs the built program with these arguments; `signal_after_s` > 0: sends it SIGINT after so
+/// long.
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s = 0);
 
 }  // namespace pruner

@@ -11,7 +11,8 @@ TEST(MakeCostModel, KnowsTheModelsOfThisBuild) {
 }
 
 TEST(MakeCostModel, SaysWhichToUseInstead) {
-  EXPECT_ERROR(make_cost_model("pam", {}), "cost model pam is not in this build; use draft or random");
+  EXPECT_ERROR(make_cost_model("pam", {}),
+               "cost model pam is not in this build; use draft or random");
   EXPECT_ERROR(make_cost_model("mlp-no-update", {}), "not in this build; use draft or random");
   EXPECT_ERROR(make_cost_model("pamm", {}), "cost model pamm is unknown; use draft or random");
 }

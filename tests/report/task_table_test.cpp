@@ -9,7 +9,8 @@ namespace {
 
 // Lines of the reference's own output (its tutorial for the A100).
 TEST(PrintTaskTable, IsTheReferencesTable) {
-  const std::vector<TaskRow> rows = {{22.0e-6, 4.0601e6, 30}, {6.0e-6, -1, 10}, {std::nullopt, 1e9, 0}};
+  const std::vector<TaskRow> rows = {
+      {22.0e-6, 4.0601e6, 30}, {6.0e-6, -1, 10}, {std::nullopt, 1e9, 0}};
   EXPECT_EQ(print_task_table(rows),
             "----------------------------------------------------------------------\n"
             "------------------------------  [ Task Scheduler ]\n"

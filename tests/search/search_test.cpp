@@ -9,10 +9,15 @@
 namespace pruner {
 namespace {
 
-Task operator_task(const char* text) { return make_task(*parse_operator(text), *parse_target("llvm -mcpu=haswell", 2), text); }
+Task operator_task(const char* text) {
+  return make_task(*parse_operator(text), *parse_target("llvm -mcpu=haswell", 2), text);
+}
 
-constexpr const char* kOperators[] = {"matmul 512 512 512", "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
-                                      "softmax 64 1000", "relu 7 13", "depthwise_conv2d 1 32 28 28 3 3 padding=1"};
+constexpr const char* kOperators[] = {"matmul 512 512 512",
+                                      "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
+                                      "softmax 64 1000",
+                                      "relu 7 13",
+                                      "depthwise_conv2d 1 32 28 28 3 3 padding=1"};
 
 TEST(DefaultSchedule, IsLegalAndTheSameEveryTime) {
   for (const char* text : kOperators) {
@@ -58,7 +63,12 @@ TEST(Evolve, GivesDistinctLegalCandidatesBestFirstWithoutTheExcluded) {
   const CandidateSet excluded(start.begin(), start.end());
   const auto draft = make_draft_model();
   const std::vector<Scored> found =
-      evolve(task, space, start, *draft, {.population = 100, .generations = 3, .elites = 10, .exclude = &excluded}, rng);
+      evolve(task,
+             space,
+             start,
+             *draft,
+             {.population = 100, .generations = 3, .elites = 10, .exclude = &excluded},
+             rng);
   ASSERT_FALSE(found.empty());
   CandidateSet seen;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -75,9 +85,11 @@ TEST(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
   const auto draft = make_draft_model();
   Rng rng(1);
   const EvolveOptions options{.population = 256, .generations = 4, .elites = 32};
-  const float evolved = evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng)[0].score;
+  const float evolved =
+      evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng)[0].score;
   float best = 0;
-  for (const float score : draft->predict(task, space, sample_legal(space, 256 * 5, rng))) best = std::max(best, score);
+  for (const float score : draft->predict(task, space, sample_legal(space, 256 * 5, rng)))
+    best = std::max(best, score);
   EXPECT_GT(evolved, best);
 }
 

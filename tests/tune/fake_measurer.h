@@ -22,7 +22,9 @@ class FakeMeasurer : public Measurer {
     return 1e-3 * (1 + static_cast<double>(CandidateHash{}(candidate) % 1000) / 1000);
   }
 
-  std::vector<MeasureResult> measure(const Task& task, std::span<const Candidate> batch, double) override {
+  std::vector<MeasureResult> measure(const Task& task,
+                                     std::span<const Candidate> batch,
+                                     double) override {
     std::vector<MeasureResult> results;
     for (const Candidate& candidate : batch) {
       if (stop_after == measured) stop = true;
@@ -49,7 +51,8 @@ class FakeMeasurer : public Measurer {
 
  private:
   Cost cost_;
-  std::unordered_map<std::string, std::unordered_map<Candidate, int, CandidateHash>> times_measured_;
+  std::unordered_map<std::string, std::unordered_map<Candidate, int, CandidateHash>>
+      times_measured_;
 };
 
 }  // namespace pruner

@@ -53,7 +53,8 @@ TEST(Scheduler, NeverPicksADeadTaskWhenAllGradientsAreEqual) {
 }
 
 TEST(Scheduler, LeavesTheGroupWhenMoreRoundsDidNotHelp) {
-  Scheduler scheduler({task(1, 1e9, std::vector<double>(8, 0.1), "conv_40"), task(1, 1e9, {0.01}, "conv_40")});
+  Scheduler scheduler(
+      {task(1, 1e9, std::vector<double>(8, 0.1), "conv_40"), task(1, 1e9, {0.01}, "conv_40")});
   scheduler.finish_round(0, 0.1);
   EXPECT_EQ(scheduler[0].tag, "");
   EXPECT_EQ(scheduler[1].tag, "conv_40");

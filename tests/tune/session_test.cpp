@@ -1,5 +1,7 @@
 #include "tune/session.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -12,19 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-WeightedTask operator_task(const char* text, int weight = 1, const char* target = "llvm -mcpu=haswell") {
+WeightedTask operator_task(const char* text,
+                           int weight = 1,
+                           const char* target = "llvm -mcpu=haswell") {
   return {make_task(*parse_operator(text), *parse_target(target, 2), text), weight};
 }
 
 std::vector<WeightedTask> three_tasks() {
-  return {operator_task("matmul 256 256 256", 3), operator_task("matmul 64 64 64"), operator_task("softmax 64 1000", 2)};
+  return {operator_task("matmul 256 256 256", 3),
+          operator_task("matmul 64 64 64"),
+          operator_task("softmax 64 1000", 2)};
 }
 
 /// A work dir of its own, and what a session of it came to.
 struct TuneSession : testing::Test {
   TuneSession() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    dir = (fs::temp_directory_path() / (std::string("pruner_session_") + test->name())).string();
+    dir =
+        (fs::temp_directory_path() / ("pruner_session_" + std::to_string(getpid()) + test->name()))
+            .string();
     fs::remove_all(dir);
     options.work_dir = dir;
     options.tune.trials = 60;
@@ -35,7 +43,8 @@ struct TuneSession : testing::Test {
 
   Result<TuneEnd> run() {
     model = make_calibrated_draft_model();
-    const auto opened = Session::open(tasks, options, {machine, *model, machine.stop, [](const auto&, const auto&) {}});
+    const auto opened = Session::open(
+        tasks, options, {machine, *model, machine.stop, [](const auto&, const auto&) {}});
     if (!opened.ok()) return opened.error();
     const Result<TuneEnd> end = (*opened)->run();
     trials = (*opened)->tuner().trials();
@@ -55,7 +64,8 @@ struct TuneSession : testing::Test {
     std::vector<std::string> texts;
     for (const Record& r : records("search")) {
       std::string text = r.workload_key + r.sketch_hash;
-      for (const auto& [name, value] : r.decisions) text += " " + name + "=" + std::to_string(value);
+      for (const auto& [name, value] : r.decisions)
+        text += " " + name + "=" + std::to_string(value);
       texts.push_back(text);
     }
     return texts;

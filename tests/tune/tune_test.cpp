@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "tensor/operators.h"
@@ -18,7 +20,9 @@ WeightedTask operator_task(const std::string& text, int weight = 1) {
 struct TunerTest : testing::Test {
   TunerTest() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path = (std::filesystem::temp_directory_path() / (std::string("pruner_tuner_") + test->name())).string();
+    path = (std::filesystem::temp_directory_path() /
+            ("pruner_tuner_" + std::to_string(getpid()) + test->name()))
+               .string();
     std::filesystem::remove(path);
     options.search.random_samples = 32;
     options.search.evolve = {.population = 32, .generations = 1, .elites = 8};
@@ -28,9 +32,12 @@ struct TunerTest : testing::Test {
   TuneEnd run(FakeMeasurer::Cost cost = FakeMeasurer::by_hash) {
     machine = std::make_unique<FakeMeasurer>(std::move(cost));
     writer = std::make_unique<RecordWriter>(*RecordWriter::open(path));
-    tuner.emplace(tasks, options,
-                  TuneTools{*machine, *model, *writer, machine->stop,
-                            [this](const RoundSummary& summary) { rounds.push_back(summary); }});
+    tuner.emplace(
+        tasks,
+        options,
+        TuneTools{*machine, *model, *writer, machine->stop, [this](const RoundSummary& summary) {
+                    rounds.push_back(summary);
+                  }});
     return *tuner->run();
   }
 
@@ -46,7 +53,8 @@ struct TunerTest : testing::Test {
 
 TEST_F(TunerTest, WarmUpLeavesHalfOfASmallBudget) {
   tasks.clear();
-  for (int n = 1; n <= 5; ++n) tasks.push_back(operator_task("matmul 64 64 " + std::to_string(16 * n)));
+  for (int n = 1; n <= 5; ++n)
+    tasks.push_back(operator_task("matmul 64 64 " + std::to_string(16 * n)));
   options.trials = 30;
   EXPECT_EQ(run(), TuneEnd::kTrials);
   int64_t warm_up = 0;
@@ -56,7 +64,9 @@ TEST_F(TunerTest, WarmUpLeavesHalfOfASmallBudget) {
 }
 
 TEST_F(TunerTest, FewerTrialsThanTasksGoToTheCostliest) {
-  tasks = {operator_task("matmul 16 16 16"), operator_task("matmul 256 256 256"), operator_task("matmul 64 64 64")};
+  tasks = {operator_task("matmul 16 16 16"),
+           operator_task("matmul 256 256 256"),
+           operator_task("matmul 64 64 64")};
   options.trials = 2;
   EXPECT_EQ(run(), TuneEnd::kTrials);
   EXPECT_EQ(tuner->tasks()[0].trials, 0);

@@ -19,7 +19,8 @@ static Json to_json(const BenchResult& result) {
 }
 
 Result<int> run_bench(const Options& options) {
-  if (options.module.empty()) return Error("bench: --module is missing; `pruner compile` makes one");
+  if (options.module.empty())
+    return Error("bench: --module is missing; `pruner compile` makes one");
   TRY_ASSIGN(LoadedModule module, load_module(options.module, static_cast<int>(options.threads)));
   const std::vector<Tensor> inputs = seeded_inputs(module.inputs(), 0);
   const BenchOptions bench{.min_s = options.min_time_s};
@@ -30,13 +31,16 @@ Result<int> run_bench(const Options& options) {
   }
   if (options.json) {
     Json json = to_json(result);
-    for (const KernelTime& k : kernels) json["kernels"].push_back({{"name", k.name}, {"median_ms", k.median_ms}});
+    for (const KernelTime& k : kernels)
+      json["kernels"].push_back({{"name", k.name}, {"median_ms", k.median_ms}});
     fmt::print("{}\n", print_json(json));
     return kDone;
   }
   for (const KernelTime& k : kernels) fmt::print("{:>10.4f} ms  {}\n", k.median_ms, k.name);
-  fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
-  fmt::print("Median: {:.3f} ms, {} runs, {} threads\n", result.median_ms, result.runs, result.threads);
+  fmt::print(
+      "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
+  fmt::print(
+      "Median: {:.3f} ms, {} runs, {} threads\n", result.median_ms, result.runs, result.threads);
   return kDone;
 }
 

@@ -32,17 +32,25 @@ Result<int> run_compile(const Options& options) {
     return kDone;
   }
   const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
-  TRY_ASSIGN(const ModuleSummary summary, build_module(source.partition, target, schedule_choice(schedules),
-                                                       {.jobs = job_count(options), .work_dir = ""}, path));
+  TRY_ASSIGN(const ModuleSummary summary,
+             build_module(source.partition,
+                          target,
+                          schedule_choice(schedules),
+                          {.jobs = job_count(options), .work_dir = ""},
+                          path));
   if (options.json) {
-    fmt::print("{}\n", print_json({{"module", path},
-                                   {"kernels", summary.kernels},
-                                   {"weight_bytes", summary.weight_bytes},
-                                   {"activation_bytes", summary.activation_bytes},
-                                   {"seconds", summary.seconds}}));
+    fmt::print("{}\n",
+               print_json({{"module", path},
+                           {"kernels", summary.kernels},
+                           {"weight_bytes", summary.weight_bytes},
+                           {"activation_bytes", summary.activation_bytes},
+                           {"seconds", summary.seconds}}));
   } else {
-    fmt::print("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n", path, summary.kernels,
-               static_cast<double>(summary.weight_bytes) / 1e6, static_cast<double>(summary.activation_bytes) / 1e6,
+    fmt::print("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",
+               path,
+               summary.kernels,
+               static_cast<double>(summary.weight_bytes) / 1e6,
+               static_cast<double>(summary.activation_bytes) / 1e6,
                summary.seconds);
   }
   return kDone;

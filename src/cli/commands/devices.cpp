@@ -1,4 +1,5 @@
-// pruner devices: what code can be made for; pruner device probe: this machine's peak, measured now.
+// pruner devices: what code can be made for; pruner device probe: this machine's peak, measured
+// now.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -36,7 +37,8 @@ Result<int> run_devices_list(const Options& options) {
   if (options.json) {
     fmt::print("{}\n", print_json(Json::array({to_json(host)})));
   } else {
-    fmt::print("llvm   {}  (this machine; `pruner devices host` says more)\n", device_fingerprint(host));
+    fmt::print("llvm   {}  (this machine; `pruner devices host` says more)\n",
+               device_fingerprint(host));
   }
   return kDone;
 }

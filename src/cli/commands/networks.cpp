@@ -17,7 +17,8 @@ Result<int> run_networks_list(const Options& options) {
 }
 
 Result<int> run_networks_export(const Options& options) {
-  if (options.name.empty()) return Error("networks export: NAME is missing; `pruner networks` lists them");
+  if (options.name.empty())
+    return Error("networks export: NAME is missing; `pruner networks` lists them");
   const std::string path = options.out_file.empty() ? options.name + ".onnx" : options.out_file;
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
   TRY_ASSIGN(const Graph graph, build_network(options.name, network));

@@ -19,7 +19,8 @@ struct Count {
 };
 
 Result<std::vector<Record>> read_files(const Options& options) {
-  if (options.files.empty()) return Error("records: no file is named; e.g. pruner records stat out/records.json");
+  if (options.files.empty())
+    return Error("records: no file is named; e.g. pruner records stat out/records.json");
   return read_record_files(options.files);
 }
 
@@ -58,7 +59,8 @@ Result<int> run_records_stat(const Options& options) {
   for (const Count& c : count(records)) {
     json.push_back(to_json(c));
     const std::string best = c.best ? fmt::format("{:.3f}", c.best_s * 1e3) : "-";
-    if (!options.json) fmt::print("| {:>7} | {:>6} | {:>12} | {}, {}\n", c.trials, c.failed, best, c.name, c.device);
+    if (!options.json)
+      fmt::print("| {:>7} | {:>6} | {:>12} | {}, {}\n", c.trials, c.failed, best, c.name, c.device);
   }
   if (options.json) fmt::print("{}\n", print_json(json));
   return kDone;

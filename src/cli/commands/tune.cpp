@@ -45,20 +45,24 @@ Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>
   if (pattern.empty()) return Unit{};
   try {
     const std::regex regex(pattern);
-    std::erase_if(tasks, [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
+    std::erase_if(tasks,
+                  [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
   } catch (const std::regex_error& e) {
     return Error("--tasks: \"", pattern, "\" is no regular expression: ", e.what());
   }
-  if (tasks.empty()) return Error("--tasks: no task's name matches \"", pattern, "\"; see pruner tasks");
+  if (tasks.empty())
+    return Error("--tasks: no task's name matches \"", pattern, "\"; see pruner tasks");
   return Unit{};
 }
 
 /// Its workers are this program's own file, with the hidden commands.
-Result<std::unique_ptr<Measurer>> make_measurer(const Options& options, const std::atomic<bool>& interrupted) {
+Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
+                                                const std::atomic<bool>& interrupted) {
   std::error_code code;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
   if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
-  MeasureOptions measure{.build_jobs = job_count(options), .seed = static_cast<uint64_t>(options.seed), .stop = {}};
+  MeasureOptions measure{
+      .build_jobs = job_count(options), .seed = static_cast<uint64_t>(options.seed), .stop = {}};
   measure.stop = [&interrupted] { return interrupted.load(); };
   return make_local_measurer(measure, program.string());
 }
@@ -67,21 +71,29 @@ Json dry_run(const Source& source, const TuneOptions& tune, const std::string& w
   return {{"work_dir", work_dir},
           {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
           {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
-          {"round_size", round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
+          {"round_size",
+           round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
           {"tasks", task_list_json(source.tasks)}};
 }
 
 void print_dry_run(const Json& plan, const Source& source) {
   const auto limit = [&](const char* key, const char* unit) {
-    return plan[key].is_null() ? std::string() : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
+    return plan[key].is_null() ? std::string()
+                               : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
   };
-  fmt::print("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n", print_task_list(source.tasks),
-             limit("trials", "trials"), limit("budget_s", "s"), plan["round_size"].get<int64_t>(),
+  fmt::print("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
+             print_task_list(source.tasks),
+             limit("trials", "trials"),
+             limit("budget_s", "s"),
+             plan["round_size"].get<int64_t>(),
              plan["work_dir"].get<std::string>());
 }
 
 /// The module of the best schedules, and its time.
-Result<Json> make_module(const Source& source, const Target& target, const Tuner& tuner, const std::string& path,
+Result<Json> make_module(const Source& source,
+                         const Target& target,
+                         const Tuner& tuner,
+                         const std::string& path,
                          int jobs) {
   const ScheduleChoice best = [&](const Task& task, const Space&) -> std::optional<Candidate> {
     for (const TunedTask& tuned : tuner.tasks()) {
@@ -93,7 +105,10 @@ Result<Json> make_module(const Source& source, const Target& target, const Tuner
   TRY(build_module(source.partition, target, best, {.jobs = jobs, .work_dir = ""}, path));
   TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
   TRY_ASSIGN(const BenchResult result, module.bench(seeded_inputs(module.inputs(), 0), {}));
-  return Json{{"module", path}, {"mean_ms", result.mean_ms}, {"std_ms", result.std_ms}, {"median_ms", result.median_ms}};
+  return Json{{"module", path},
+              {"mean_ms", result.mean_ms},
+              {"std_ms", result.std_ms},
+              {"median_ms", result.median_ms}};
 }
 
 }  // namespace
@@ -105,6 +120,11 @@ Result<int> run_tune(const Options& options) {
              make_cost_model(options.cost_model, {.seed = tune.seed, .jobs = job_count(options)}));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options.tasks_regex, source.tasks));
+  for (const auto& [flag, value] : {std::pair("--load-model", options.load_model),
+                                    std::pair("--psa", options.device_abstraction)}) {
+    if (!value.empty())
+      log_warning("{} {}: the cost model {} has no use for it", flag, value, options.cost_model);
+  }
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);
@@ -125,23 +145,27 @@ Result<int> run_tune(const Options& options) {
                                        .command = options.command_line,
                                        .version = kVersion,
                                        .input = source.name};
-  TRY_ASSIGN(const std::unique_ptr<Session> session,
-             Session::open(source.tasks, session_options, {*measurer, *model, interrupted, on_round}));
+  TRY_ASSIGN(
+      const std::unique_ptr<Session> session,
+      Session::open(source.tasks, session_options, {*measurer, *model, interrupted, on_round}));
   TRY_ASSIGN(const TuneEnd end, session->run());
   live.finish();
 
   const Tuner& tuner = session->tuner();
   Json summary = tune_summary(tuner, end);
   if (!options.json) {
-    fmt::print("{}{}", print_task_table(task_rows(tuner)),
+    fmt::print("{}{}",
+               print_task_table(task_rows(tuner)),
                print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
   }
   if (source.network && end != TuneEnd::kInterrupted) {
-    const std::string path = options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
+    const std::string path =
+        options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
     TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, job_count(options)));
     summary.update(made);
     if (!options.json) {
-      fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", made["mean_ms"].get<double>(),
+      fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n",
+                 made["mean_ms"].get<double>(),
                  made["std_ms"].get<double>());
     }
   }

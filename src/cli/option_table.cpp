@@ -1,0 +1,144 @@
+#include "cli/option_table.h"
+
+#include <charconv>
+#include <optional>
+
+#include "support/match.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr uint32_t kInput = kInputOptions;
+
+const OptionRow kOptions[] = {
+    {"model", &Options::model_file, kInput, "the network: an ONNX file"},
+    {"--network", &Options::network, kInput, "a built-in network (`pruner networks` lists them)"},
+    {"--op", &Options::op, kInput, "an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)"},
+    {"--task", &Options::task, kInput, "a compute DAG as JSON; with --print: the number of a task"},
+    {"--batch-size", &Options::batch_size, kInput | kNameArgument, "of a built-in network", 1},
+    {"--image-size", &Options::image_size, kInput | kNameArgument, "of a built-in network", 1},
+    {"--seq-len", &Options::sequence_length, kInput | kNameArgument, "of a built-in network", 1},
+    {"--input-shapes", &Options::input_shapes, kInput, "for dynamic dims: name:1x3x224x224,..."},
+
+    {"--target",
+     &Options::target,
+     kTargetOptions,
+     "e.g. 'llvm -mcpu=haswell'; default: this machine"},
+    {"--threads",
+     &Options::threads,
+     kTargetOptions | kThreadsOption,
+     "threads of a kernel; 0: all cores"},
+    {"--seed", &Options::seed, kSearchOptions, "of every random choice"},
+    {"--jobs", &Options::jobs, kSearchOptions, "threads that search and build; 0: all cores"},
+
+    {"--n-trials",
+     &Options::trials,
+     kTuneOptions,
+     "candidates to measure, resumed runs included (1000)",
+     1},
+    {"--budget",
+     &Options::budget,
+     kTuneOptions,
+     "time to tune, resumed runs included: 30s, 10m, 1h"},
+    {"--early-stopping",
+     &Options::early_stopping,
+     kTuneOptions,
+     "end after so many trials without gain"},
+    {"--task-early-stopping",
+     &Options::task_early_stopping,
+     kTuneOptions,
+     "the same for each task"},
+    {"--num-measures-per-round,--num-measure-per-iter",
+     &Options::round_size,
+     kTuneOptions,
+     "trials a round",
+     1},
+    {"--cost-model,--model",
+     &Options::cost_model,
+     kTuneOptions,
+     "what ranks candidates: draft or random"},
+    {"--load-model", &Options::load_model, kTuneOptions, "weights of a learned cost model"},
+    {"--psa",
+     &Options::device_abstraction,
+     kTuneOptions,
+     "device description of the analyzer (GPUs)"},
+    {"--tasks", &Options::tasks_regex, kTuneOptions, "tune only the tasks whose name matches"},
+    {"--work-dir", &Options::work_dir, kTuneOptions, "folder of the run; the same again resumes"},
+    {"--fresh", &Options::fresh, kTuneOptions, "set the folder's records aside and start anew"},
+    {"--continue-tuning",
+     &Options::continue_tuning,
+     kTuneOptions,
+     "go on even if no record there is of this model"},
+    {"--resume",
+     &Options::resume,
+     kTuneOptions,
+     "the default: earlier records of the folder are used"},
+    {"--dry-run", &Options::dry_run, kTuneOptions, "print the tasks and what would be done"},
+
+    {"--records,--logs,--log-file",
+     &Options::records,
+     kRecordsOption,
+     "records to take the best schedules from"},
+    {"files", &Options::files, kFilesArgument, "record files"},
+    {"name", &Options::name, kNameArgument, "a built-in network"},
+    {"-o,--out-file", &Options::out_file, kOutOption, "the file to write"},
+    {"--module", &Options::module, kModuleOption, "the module (made by `pruner compile`)"},
+    {"--inputs", &Options::inputs, kArraysOptions, "an .npz file with the inputs by name"},
+    {"--outputs", &Options::outputs, kArraysOptions, "the .npz file to write"},
+
+    {"--min-time", &Options::min_time_s, kBenchOptions, "seconds to measure for"},
+    {"--profile", &Options::profile, kBenchOptions, "time each kernel"},
+    {"--print",
+     &Options::print,
+     kPrintOptions,
+     "dag, sketches, candidate, nest, program, llvm or asm"},
+    {"--json", &Options::json, ~0u, "the result as JSON on standard output"},
+    {"--verbose", &Options::verbose, ~0u, "say more on standard error"},
+};
+
+/// The whole text as a number.
+template <typename T>
+std::optional<T> parse_number(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kOptions; }
+
+Result<Unit> assign(const OptionRow& row,
+                    const std::string& flag,
+                    const std::vector<std::string>& values,
+                    Options& options) {
+  const std::string& value = values.back();
+  const auto number = [&]<typename T>(T Options::*field, const char* kind) -> Result<Unit> {
+    const std::optional<T> parsed = parse_number<T>(value);
+    if (!parsed) return Error(flag, ": \"", value, "\" is not ", kind);
+    if (*parsed < static_cast<T>(row.least))
+      return Error(flag, ": ", value, " is less than ", row.least);
+    options.*field = *parsed;
+    return Unit{};
+  };
+  return match(
+      row.field,  //
+      [&](bool Options::*field) -> Result<Unit> {
+        options.*field = true;
+        return Unit{};
+      },
+      [&](int64_t Options::*field) { return number(field, "a whole number"); },
+      [&](double Options::*field) { return number(field, "a number"); },
+      [&](std::string Options::*field) -> Result<Unit> {
+        options.*field = value;
+        return Unit{};
+      },
+      [&](std::vector<std::string> Options::*field) -> Result<Unit> {
+        options.*field = values;
+        return Unit{};
+      });
+}
+
+}  // namespace pruner

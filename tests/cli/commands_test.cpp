@@ -1,0 +1,112 @@
+// label: codegen
+// The commands as a user runs them, on problems that take a second.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/run_program.h"
+#include "golden.h"
+#include "support/json.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Commands : testing::Test {
+  Commands() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    dir =
+        (fs::temp_directory_path() / ("pruner_commands_" + std::to_string(getpid()) + test->name()))
+            .string();
+    fs::remove_all(dir);
+    fs::create_directories(dir);
+  }
+  ~Commands() override { fs::remove_all(dir); }
+
+  /// Standard output of a command that succeeds.
+  static std::string out(const std::vector<std::string>& arguments) {
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return run.out;
+  }
+  static Json json(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    const Result<Json> parsed = parse_json(out(arguments));
+    EXPECT_TRUE(parsed.ok());
+    return parsed.ok() ? *parsed : Json();
+  }
+
+  std::string dir;
+};
+
+TEST_F(Commands, TasksOfResNet50AreTheReferences) {
+  const Json tasks = json({"tasks", "--network", "resnet_50"});
+  EXPECT_EQ(tasks.size(), 27u);
+  int weight = 0;
+  for (const Json& task : tasks) weight += task["weight"].get<int>();
+  EXPECT_EQ(weight, 56);
+  EXPECT_NE(out({"tasks", "--network", "resnet_50"}).find("27 tasks, sum of weights 56"),
+            std::string::npos);
+}
+
+TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
+  const std::vector<std::string> op = {"--op", "matmul 32 48 64 +relu"};
+  const std::string work_dir = dir + "/out";
+  const Json summary = json({"tune", op[0], op[1], "--n-trials", "6", "--work-dir", work_dir});
+  EXPECT_EQ(summary["trials"], 6);
+  EXPECT_EQ(summary["end"], "trials");
+  EXPECT_GT(summary["estimated_total_latency_ms"].get<double>(), 0);
+  EXPECT_EQ(summary["tasks"][0]["trials"], 6);
+
+  // The same again has nothing left to do.
+  const std::string again = out({"tune", op[0], op[1], "--n-trials", "6", "--work-dir", work_dir});
+  EXPECT_NE(again.find("|  ID  | Latency (ms) | Speed (GFLOPS) | Trials |"), std::string::npos);
+  EXPECT_NE(again.find("Trials: 6\t"), std::string::npos);
+
+  const std::string module = dir + "/m.so", records = work_dir + "/records.json";
+  out({"compile", op[0], op[1], "--records", records, "-o", module});
+  const Json bench = json({"bench", "--module", module, "--min-time", "0.05", "--profile"});
+  for (const char* key : {"median_ms", "mean_ms", "std_ms", "runs", "threads"})
+    EXPECT_TRUE(bench.contains(key)) << key;
+  EXPECT_EQ(bench["kernels"].size(), 1u);
+
+  EXPECT_EQ(json({"records", "stat", records})[0]["task"], "matmul 32 48 64 +relu");
+  EXPECT_TRUE(parse_json(out({"records", "best", records})).ok());
+}
+
+TEST_F(Commands, ADryRunDoesNothing) {
+  const std::string text =
+      out({"tune", "--op", "matmul 32 32 32", "--dry-run", "--work-dir", dir + "/out"});
+  EXPECT_NE(text.find("nothing was done"), std::string::npos);
+  EXPECT_FALSE(fs::exists(dir + "/out"));
+}
+
+TEST_F(Commands, CtrlCKeepsTheBestAndPrintsTheTable) {
+  const std::string work_dir = dir + "/out";
+  const ProgramRun run = run_program(
+      {"tune", "--op", "matmul 64 64 64", "--n-trials", "100000", "--work-dir", work_dir}, 2);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_NE(run.out.find("[ Task Scheduler ]"), std::string::npos);
+  EXPECT_NE(run.out.find("Estimated total latency: "), std::string::npos);
+  EXPECT_NE(read_file(work_dir + "/run.json")->find("\"interrupted\""), std::string::npos);
+}
+
+TEST_F(Commands, PrintShowsEveryStage) {
+  for (const char* stage : {"dag", "sketches", "candidate", "nest", "program", "llvm", "asm"}) {
+    EXPECT_FALSE(
+        out({"compile", "--op", "matmul 16 16 16", std::string("--print=") + stage}).empty())
+        << stage;
+  }
+  EXPECT_EQ(run_program({"compile", "--op", "matmul 16 16 16", "--print=ast"}).exit_code, 2);
+}
+
+TEST_F(Commands, ListsAndDevicesAreReadable) {
+  EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
+  EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);
+  EXPECT_GT(json({"device", "probe", "--min-time", "0.05"})["peak_gflops"].get<double>(), 1);
+  EXPECT_TRUE(json({"devices", "host"}).contains("fingerprint"));
+}
+
+}  // namespace
+}  // namespace pruner
