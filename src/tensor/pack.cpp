@@ -1,6 +1,6 @@
 #include "tensor/pack.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "support/check.h"
 
@@ -38,6 +38,21 @@ static std::vector<PackedDim> packed_dims(const PackSpec& spec, std::span<const 
   return dims;
 }
 
+template <typename T>
+static void copy_strided(const std::byte* from, std::byte* to, int64_t stride, int64_t count) {
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
+}
+
+static void copy_strided(
+    int64_t bytes, const std::byte* from, std::byte* to, int64_t stride, int64_t count) {
+  if (bytes == 1) copy_strided<uint8_t>(from, to, stride, count);
+  if (bytes == 2) copy_strided<uint16_t>(from, to, stride, count);
+  if (bytes == 4) copy_strided<uint32_t>(from, to, stride, count);
+  if (bytes == 8) copy_strided<uint64_t>(from, to, stride, count);
+}
+
 Tensor pack(const Tensor& tensor, const PackSpec& spec) {
   if (spec.identity()) return tensor;
   const std::vector<int64_t>& shape = tensor.shape();
@@ -47,19 +62,25 @@ Tensor pack(const Tensor& tensor, const PackSpec& spec) {
   std::vector<int64_t> stride(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) stride[d - 1] = stride[d] * shape[d];
 
-  const auto bytes = static_cast<size_t>(dtype_bytes(tensor.dtype()));
+  // Row by row of the last packed dim, which steps evenly through the original.
+  const PackedDim row = dims.back();
+  const int64_t bytes = dtype_bytes(tensor.dtype());
   const auto* from = static_cast<const std::byte*>(tensor.data());
   auto* to = static_cast<std::byte*>(out.data());
   std::vector<int64_t> counter(dims.size(), 0), index(shape.size(), 0);
-  for (int64_t i = 0; i < out.num_elements(); ++i, to += bytes) {
+  for (int64_t i = 0; i < out.num_elements(); i += row.extent, to += row.extent * bytes) {
     int64_t offset = 0;
     bool inside = true;
     for (size_t d = 0; d < shape.size(); ++d) {
       offset += index[d] * stride[d];
       inside &= index[d] < shape[d];
     }
-    if (inside) std::memcpy(to, from + static_cast<size_t>(offset) * bytes, bytes);
-    for (size_t p = dims.size(); p-- > 0;) {  // count up, the last packed dim fastest
+    if (inside) {
+      const int64_t left = (shape[row.dim] - index[row.dim] + row.step - 1) / row.step;
+      copy_strided(
+          bytes, from + offset * bytes, to, row.step * stride[row.dim], std::min(left, row.extent));
+    }
+    for (size_t p = dims.size() - 1; p-- > 0;) {  // count up, the last of the other dims fastest
       index[dims[p].dim] += dims[p].step;
       if (++counter[p] < dims[p].extent) break;
       index[dims[p].dim] -= dims[p].extent * dims[p].step;
