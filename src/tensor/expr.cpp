@@ -1,6 +1,6 @@
 #include "tensor/expr.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -92,9 +92,12 @@ static bool compare(BinaryOp op, T a, T b) {
 static std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
   int64_t out = 0;
   switch (op) {
-    case BinaryOp::kAdd: return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    case BinaryOp::kSub: return __builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    case BinaryOp::kMul: return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kAdd:
+      return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kSub:
+      return __builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+    case BinaryOp::kMul:
+      return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
     case BinaryOp::kFloorDiv: return b > 0 ? std::optional(floor_div(a, b)) : std::nullopt;
     case BinaryOp::kFloorMod: return b > 0 ? std::optional(floor_mod(a, b)) : std::nullopt;
     case BinaryOp::kMin: return std::min(a, b);
@@ -118,7 +121,8 @@ static std::optional<double> fold(BinaryOp op, double a, double b) {
   }
 }
 
-// x + 0 and the like. Integers and truth values only: 0.0 * x and x + 0.0 are not x for every float.
+// x + 0 and the like. Integers and truth values only: 0.0 * x and x + 0.0 are not x for every
+// float.
 static Expr identity(BinaryOp op, const Expr& a, const Expr& b) {
   switch (op) {
     case BinaryOp::kAdd: return is_int(b, 0) ? a : is_int(a, 0) ? b : Expr();
@@ -143,11 +147,11 @@ Expr binary(BinaryOp op, Expr a, Expr b) {
   const bool logical = op == BinaryOp::kAnd || op == BinaryOp::kOr;
   CHECK(!logical || a->dtype == DType::kBool) << "a logical operand is not bool";
   const DType dtype = is_compare(op) ? DType::kBool : a->dtype;
-  if (const int64_t *x = as_int(a), *y = as_int(b); x && y) {
+  if (const int64_t* x = as_int(a), *y = as_int(b); x && y) {
     const std::optional<int64_t> folded = fold(op, *x, *y);
     if (folded && fits(*folded, dtype)) return int_imm(*folded, dtype);
   }
-  if (const FloatImm *x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
+  if (const FloatImm* x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
     if (is_compare(op)) return int_imm(compare(op, x->value, y->value), dtype);
     if (const auto folded = fold(op, x->value, y->value)) return float_imm(*folded, dtype);
   }
@@ -200,7 +204,8 @@ bool structural_equal(const Expr& a, const Expr& b) {
   if (a.same_as(b)) return true;
   if (!a || !b || a->dtype != b->dtype || a->op.index() != b->op.index()) return false;
   return match(
-      a->op, [&](const IntImm& x) { return x.value == as<IntImm>(b)->value; },
+      a->op,
+      [&](const IntImm& x) { return x.value == as<IntImm>(b)->value; },
       [&](const FloatImm& x) { return x.value == as<FloatImm>(b)->value; },
       [&](const Var& x) { return x.id == as<Var>(b)->id; },
       [&](const Binary& x) {
@@ -234,14 +239,17 @@ static std::optional<std::vector<Expr>> rewrite_all(const std::vector<Expr>& lis
 }
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
-  // A builder may fold the node to one of its children, which fn has seen: it must not see it again.
+  // A builder may fold the node to one of its children, which fn has seen: it must not see it
+  // again.
   bool seen = false;
   const auto folded = [&](Expr result, std::initializer_list<const Expr*> children) {
     for (const Expr* child : children) seen |= result.same_as(*child);
     return result;
   };
   const Expr rebuilt = match(
-      e->op, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; },
+      e->op,
+      [&](const IntImm&) { return e; },
+      [&](const FloatImm&) { return e; },
       [&](const Var&) { return e; },
       [&](const Binary& n) {
         Expr a = rewrite(n.a, fn), b = rewrite(n.b, fn);
@@ -279,7 +287,10 @@ Expr substitute(const Expr& e, const std::vector<Expr>& values) {
 void visit(const Expr& e, const std::function<void(const Expr&)>& fn) {
   fn(e);
   match(
-      e->op, [](const IntImm&) {}, [](const FloatImm&) {}, [](const Var&) {},
+      e->op,
+      [](const IntImm&) {},
+      [](const FloatImm&) {},
+      [](const Var&) {},
       [&](const Binary& n) { visit(n.a, fn), visit(n.b, fn); },
       [&](const Select& n) { visit(n.condition, fn), visit(n.a, fn), visit(n.b, fn); },
       [&](const Cast& n) { visit(n.value, fn); },

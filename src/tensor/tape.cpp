@@ -1,8 +1,10 @@
 #include "tensor/tape.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "support/check.h"
