@@ -92,6 +92,16 @@ static void absorb_pad(Rewriter& r, Node& conv) {
   conv.inputs[0] = pad->inputs[0];
 }
 
+// A division by a constant is a multiplication.
+static void multiply_instead(Rewriter& r, Node& div) {
+  const std::optional<Tensor>& divisor = r[div.inputs[1]].constant;
+  if (!divisor || !is_float(divisor->dtype()) || r[div.inputs[0]].constant) return;
+  Tensor factor = divisor->clone();
+  for (int64_t i = 0; i < factor.num_elements(); ++i) factor.set(i, 1 / factor.get(i));
+  div.op = "Mul";
+  div.inputs[1] = r.add_constant(div.name + "/factor", std::move(factor));
+}
+
 // Gemm's beta goes into a constant bias.
 static void fold_beta(Rewriter& r, Node& gemm) {
   const OpCall call{r.graph(), gemm};
@@ -124,6 +134,7 @@ Graph simplify(Graph graph) {
       emit_chain(r, node);
     } else {
       if (node.op == "Conv") absorb_pad(r, node);
+      if (node.op == "Div") multiply_instead(r, node);
       if (node.op == "Gemm") fold_beta(r, node);
       r.emit(std::move(node));
     }

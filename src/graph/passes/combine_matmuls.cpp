@@ -1,0 +1,162 @@
+// Products of one value with several constant matrices become one product and slices of it (relay's
+// CombineParallelDense): query, key and value of an attention. Only where a reshape follows, which
+// ends a kernel anyway; an epilogue that could be fused is worth more.
+#include <algorithm>
+
+#include "graph/passes.h"
+#include "graph/rewriter.h"
+
+namespace pruner {
+namespace {
+
+// MatMul, and the Add of a constant bias after it if there is one.
+struct Branch {
+  size_t matmul;
+  std::optional<size_t> add;
+  ValueId bias, result;
+};
+
+class Branches {
+ public:
+  explicit Branches(const Graph& graph) : graph_(graph), readers_(graph.values.size()) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const ValueId id : graph.nodes[i].inputs) {
+        if (id.valid()) readers_[static_cast<size_t>(id.value)].push_back(i);
+      }
+    }
+    for (const ValueId id : graph.outputs) {
+      readers_[static_cast<size_t>(id.value)].push_back(graph.nodes.size());
+    }
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const std::optional<Branch> branch = branch_at(i);
+      if (!branch) continue;
+      const ValueId data = graph.nodes[i].inputs[0];
+      by_data_[{data, branch->add.has_value()}].push_back(*branch);
+    }
+  }
+
+  /// The branches whose first is node i, where there are several.
+  std::vector<Branch> starting_at(size_t i) const {
+    for (const auto& [key, branches] : by_data_) {
+      if (branches.size() > 1 && branches[0].matmul == i) return branches;
+    }
+    return {};
+  }
+
+ private:
+  // The only reader of a value.
+  const Node* reader(ValueId id, size_t* index = nullptr) const {
+    const std::vector<size_t>& readers = readers_[static_cast<size_t>(id.value)];
+    if (readers.size() != 1 || readers[0] == graph_.nodes.size()) return nullptr;
+    if (index != nullptr) *index = readers[0];
+    return &graph_.nodes[readers[0]];
+  }
+
+  std::optional<Branch> branch_at(size_t i) const {
+    const Node& node = graph_.nodes[i];
+    if (node.op != "MatMul" || !node.attributes.empty()) return std::nullopt;
+    const Value& weight = graph_[node.inputs[1]];
+    if (!weight.constant || weight.shape.size() != 2) return std::nullopt;
+    if (graph_[node.inputs[0]].constant || graph_[node.inputs[0]].shape.size() < 2)
+      return std::nullopt;
+    Branch branch{i, std::nullopt, {}, node.outputs[0]};
+    size_t at = 0;
+    const Node* next = reader(branch.result, &at);
+    if (next != nullptr && next->op == "Add") {
+      branch.bias = next->inputs[next->inputs[0] == branch.result ? 1 : 0];
+      const std::optional<Tensor>& bias = graph_[branch.bias].constant;
+      if (!bias || bias->shape() != std::vector<int64_t>{weight.shape[1]}) return std::nullopt;
+      branch.add = at;
+      branch.result = next->outputs[0];
+      next = reader(branch.result);
+    }
+    if (next == nullptr || next->op != "Reshape") return std::nullopt;
+    return branch;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<size_t>> readers_;
+  std::map<std::pair<ValueId, bool>, std::vector<Branch>> by_data_;
+};
+
+ValueId add_slice(Rewriter& r, ValueId data, int64_t axis, int64_t start, int64_t end) {
+  const std::string name = r[data].name;
+  const auto integer = [&](int64_t v) { return r.add_integers(name + "/slice", {{v}}); };
+  const ValueId from = integer(start), to = integer(end), along = integer(axis);
+  return r.add("Slice", {data, from, to, along}, {}, name);
+}
+
+void emit_combined(Rewriter& r,
+                   const std::vector<Node>& nodes,
+                   const std::vector<Branch>& branches) {
+  const Node& first = nodes[branches[0].matmul];
+  std::vector<ValueId> weights, biases;
+  for (const Branch& branch : branches) {
+    weights.push_back(r.current(nodes[branch.matmul].inputs[1]));
+    if (branch.add) biases.push_back(r.current(branch.bias));
+  }
+  const ValueId weight = r.add("Concat", weights, {{"axis", int64_t{1}}}, first.name);
+  ValueId product = r.add("MatMul", {r.current(first.inputs[0]), weight}, {}, first.name);
+  if (!biases.empty()) {
+    const ValueId bias = r.add("Concat", biases, {{"axis", int64_t{0}}}, first.name);
+    product = r.add("Add", {product, bias}, {}, first.name);
+  }
+  const auto axis = static_cast<int64_t>(r[product].shape.size()) - 1;
+  int64_t start = 0;
+  for (const Branch& branch : branches) {
+    const int64_t end = start + r[branch.result].shape.back();
+    r.replace(branch.result, add_slice(r, product, axis, start, end));
+    start = end;
+  }
+}
+
+// Reshape(Slice(x)) that splits the sliced last dimension is Slice(Reshape(x)), which can join what
+// follows the reshape; empty when the slice doesn't start and end at a whole part.
+std::optional<ValueId> slice_after_reshape(Rewriter& r, const Node& reshape) {
+  const Node* slice = r.producer(r.current(reshape.inputs[0]));
+  if (slice == nullptr || slice->op != "Slice" || slice->inputs.size() != 4) return std::nullopt;
+  const ValueId data = slice->inputs[0];
+  const std::vector<int64_t> in = r[slice->outputs[0]].shape, out = r[reshape.outputs[0]].shape;
+  const auto axis = static_cast<int64_t>(in.size()) - 1;
+  const OpCall call{r.graph(), *slice};
+  if (*call.constant_integers(3, "axes") != std::vector<int64_t>{axis}) return std::nullopt;
+  if (out.size() != in.size() + 1 || !std::equal(in.begin(), in.end() - 1, out.begin())) {
+    return std::nullopt;
+  }
+  const int64_t part = out.back(), start = (*call.constant_integers(1, "starts"))[0];
+  if (start % part != 0 || r[data].shape.back() % part != 0) return std::nullopt;
+  std::vector<int64_t> shape = r[data].shape;
+  shape.back() /= part;
+  shape.push_back(part);
+  const int64_t first = start / part;
+  return add_slice(r, r.add_reshape(data, shape), axis, first, first + out[out.size() - 2]);
+}
+
+}  // namespace
+
+Graph combine_matmuls(Graph graph) {
+  const Graph old = graph;  // shares the tensors
+  const Branches plan(old);
+  Rewriter r(std::move(graph));
+  std::vector<Node> nodes = r.take_nodes();
+  std::vector<bool> done(nodes.size(), false);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<Branch> branches = plan.starting_at(i);
+    if (!branches.empty()) emit_combined(r, nodes, branches);
+    for (const Branch& branch : branches) {
+      done[branch.matmul] = true;
+      if (branch.add) done[*branch.add] = true;
+    }
+    if (done[i]) continue;
+    if (nodes[i].op == "Reshape") {
+      if (const std::optional<ValueId> moved = slice_after_reshape(r, nodes[i])) {
+        r.replace(nodes[i].outputs[0], *moved);
+        continue;
+      }
+    }
+    r.emit(std::move(nodes[i]));
+  }
+  return r.finish();
+}
+
+}  // namespace pruner
