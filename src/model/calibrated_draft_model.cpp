@@ -1,6 +1,7 @@
 // The draft score, corrected by what was measured: the logarithm of measured over drafted time is
 // averaged over the task's trials, nearer ones counting more. Nothing is trained; with no trials it
 // is the draft score itself.
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -10,8 +11,10 @@ namespace pruner {
 
 namespace {
 
-// What is assumed of a failed trial: that it ran this many times slower than drafted.
-constexpr double kFailurePenalty = 8;
+// No trial counts as more times slower or faster than drafted; a failed one as so many slower.
+constexpr double kMostRatio = 8;
+// Decisions in which a neighbour differs until it counts 1/e.
+constexpr double kNeighbourDecisions = 2;
 // How many trials' worth of trust the wider average has against the nearer one.
 constexpr double kTaskPrior = 2;      // all of the task, against the sketch
 constexpr double kSketchPrior = 0.5;  // all of the sketch, against the neighbours
@@ -44,11 +47,11 @@ struct TaskTrials {
   std::vector<SketchTrials> sketches;
 };
 
-/// A neighbour counts exp(-differing decisions).
+/// What a neighbour counts: 1 at no distance.
 double neighbour_weight(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   int differing = 0;
   for (size_t i = 0; i < a.size(); ++i) differing += a[i] != b[i];
-  return std::exp(-differing);
+  return std::exp(-differing / kNeighbourDecisions);
 }
 
 double correction(const TaskTrials& trials, const Candidate& candidate) {
@@ -89,11 +92,13 @@ class CalibratedDraftModel : public CostModel {
     trials.sketches.resize(sample.space->sketches.size());
     const double drafted_s =
         1 / draft_->predict(*sample.task, *sample.space, {&sample.candidate, 1})[0];
-    const double ratio = sample.cost_s < 1e9 ? sample.cost_s / drafted_s : kFailurePenalty;
+    // One timing may be far off; it should not condemn a region.
+    const double log_ratio =
+        std::log(std::clamp(sample.cost_s / drafted_s, 1 / kMostRatio, kMostRatio));
     SketchTrials& sketch = trials.sketches[static_cast<size_t>(sample.candidate.sketch.value)];
-    trials.mean.add(std::log(ratio));
-    sketch.mean.add(std::log(ratio));
-    sketch.residuals.push_back({sample.candidate.decisions, std::log(ratio)});
+    trials.mean.add(log_ratio);
+    sketch.mean.add(log_ratio);
+    sketch.residuals.push_back({sample.candidate.decisions, log_ratio});
   }
 
   std::unique_ptr<CostModel> draft_;
