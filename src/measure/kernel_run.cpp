@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "measure/fma_probe.h"
 #include "measure/kernel_arguments.h"
 #include "measure/timing.h"
+#include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
 
 namespace pruner {
@@ -78,6 +80,13 @@ std::optional<std::string> find_wrong(const Workload& workload,
   return std::nullopt;
 }
 
+// How often threads of this process had to leave their cores.
+int64_t preemptions() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
 // A loaded kernel with its arguments, called and timed.
 class KernelCall {
  public:
@@ -90,27 +99,33 @@ class KernelCall {
   void run() { kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_); }
 
   // With weights to evict before it, each call is timed alone; otherwise they follow each other.
-  double average_s(int64_t calls) {
-    const int64_t together = cache_.changes() || last_s_ > kBatchS ? 1 : calls;
-    double sum_s = 0;
-    for (int64_t i = 0; i < calls; i += together) sum_s += time_s(together);
-    last_s_ = sum_s / static_cast<double>(calls);
-    return last_s_;
+  Repeat time(int64_t calls) {
+    const int64_t together = cache_.changes() ? 1 : calls;
+    Repeat sum{0};
+    for (int64_t i = 0; i < calls; i += together) {
+      const Repeat some = time_together(together);
+      sum.cost_s += some.cost_s / static_cast<double>(calls);
+      sum.disturbed |= some.disturbed;
+    }
+    return sum;
   }
 
  private:
-  double time_s(int64_t calls) {
+  Repeat time_together(int64_t calls) {
     cache_.restore(pool_);
+    const int64_t taken_over = pruner_pool_taken_over(&pool_);
+    const int64_t preempted = preemptions();
     const auto start = Clock::now();
     for (int64_t i = 0; i < calls; ++i) run();
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    const std::chrono::duration<double> elapsed = Clock::now() - start;
+    return {elapsed.count(),
+            preemptions() != preempted || pruner_pool_taken_over(&pool_) != taken_over};
   }
 
   PrunerKernel kernel_;
   const KernelArguments& arguments_;
   CacheState& cache_;
   PrunerPool& pool_;
-  double last_s_ = 0;
 };
 
 // Times at a moment when the machine gives what it can, as far as one comes in a few attempts;
@@ -128,8 +143,8 @@ Timing time_when_quiet(KernelCall& call, const TimingRules& rules, PrunerPool& p
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
     const double before = probe();
-    Timing timing = time_repeats([&](int64_t calls) { return call.average_s(calls); }, rules);
-    const bool quiet = std::min(before, probe()) >= kQuiet * peak;
+    Timing timing = time_repeats([&](int64_t calls) { return call.time(calls); }, rules);
+    const bool quiet = !timing.disturbed && std::min(before, probe()) >= kQuiet * peak;
     if (attempt == 0 || typical(timing.costs_s) < typical(best.costs_s)) best = std::move(timing);
     // What is far off the best needs no better moment.
     if (quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;

@@ -41,7 +41,7 @@ struct MeasureResult {
   bool cut_off = false;   // stopped after its first timing: much slower than the best
 
   bool ok() const { return error == MeasureError::kNone; }
-  /// The time that stands for the trial: the median of the repeats; 1e10 when it failed.
+  /// The time that stands for the trial: the lower quartile of the repeats; 1e10 when it failed.
   double cost_s() const;
 };
 
@@ -49,7 +49,7 @@ struct MeasureOptions {
   int build_jobs = 2;
   double build_timeout_s = 15;
   double run_timeout_s = 10;
-  double min_repeat_s = 0.002;  // a repeat calls the kernel until this long has passed
+  double min_repeat_s = 50e-6;  // a repeat calls the kernel until this long has passed
   int max_repeats = 20;
   double time_budget_s = 0.15;  // no further repeat of a candidate is begun after this long
   bool cold_weights = true;     // constants leave the caches before each call, as in a network

@@ -8,45 +8,55 @@ namespace pruner {
 
 namespace {
 
-constexpr int kMinRepeats = 5;
-constexpr double kStable = 0.02;
+constexpr int kFirstCalls = 4;
+constexpr size_t kFewRepeats = 3;   // enough to be content with at a noisy moment
+constexpr size_t kSomeRepeats = 5;  // enough if they agree
+constexpr double kAgree = 0.02;
 
-// Repeats that agree: half of them lie within 2 % of the fastest.
-bool is_stable(const std::vector<double>& costs_s) {
+bool agree(const std::vector<double>& costs_s) {
   const double fastest = *std::min_element(costs_s.begin(), costs_s.end());
-  return static_cast<int>(costs_s.size()) >= kMinRepeats &&
-         typical(costs_s) - fastest < kStable * fastest;
+  return typical(costs_s) - fastest < kAgree * fastest;
 }
 
 }  // namespace
 
 double typical(std::vector<double> costs_s) {
-  const auto middle = costs_s.begin() + static_cast<int64_t>(costs_s.size() / 2);
-  std::nth_element(costs_s.begin(), middle, costs_s.end());
-  if (costs_s.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(costs_s.begin(), middle)) / 2;
+  const auto quartile = costs_s.begin() + static_cast<int64_t>(costs_s.size() / 4);
+  std::nth_element(costs_s.begin(), quartile, costs_s.end());
+  return *quartile;
 }
 
-Timing time_repeats(const std::function<double(int64_t)>& average_s, const TimingRules& rules) {
+Timing time_repeats(const std::function<Repeat(int64_t)>& repeat, const TimingRules& rules) {
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed_s = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto in_budget = [&] {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return elapsed.count() < rules.budget_s;
   };
-  // The better of two: one alone may have been interrupted.
-  const double first = average_s(1);
-  const double estimate = elapsed_s() < rules.budget_s ? std::min(first, average_s(1)) : first;
-  if (estimate > rules.cut_off_s) return {{estimate}, true};
-  if (elapsed_s() > rules.budget_s) return {{estimate}, false};
+  // The better of two, as one may have been disturbed; of a few if both are known to have been.
+  double estimate = repeat(1).cost_s;
+  bool disturbed = true;
+  for (int i = 1; i < kFirstCalls && disturbed && in_budget(); ++i) {
+    const Repeat r = repeat(1);
+    estimate = std::min(estimate, r.cost_s);
+    disturbed = r.disturbed;
+  }
+  if (estimate > rules.cut_off_s) return {{estimate}, true, disturbed};
 
   const double calls = std::ceil(rules.min_repeat_s / std::max(estimate, 1e-9));
-  Timing timing;
-  do {
-    timing.costs_s.push_back(average_s(std::max<int64_t>(1, static_cast<int64_t>(calls))));
-    const bool near = typical(timing.costs_s) < rules.near_s;
-    if (!near && is_stable(timing.costs_s)) break;
-  } while (static_cast<int>(timing.costs_s.size()) < rules.max_repeats &&
-           elapsed_s() < rules.budget_s);
-  return timing;
+  const size_t max_repeats = static_cast<size_t>(std::max(1, rules.max_repeats));
+  std::vector<double> quiet, all = {estimate};
+  while (quiet.size() < max_repeats && all.size() < 3 * max_repeats && in_budget()) {
+    const Repeat r = repeat(static_cast<int64_t>(calls));
+    all.push_back(r.cost_s);
+    if (r.disturbed) continue;
+    quiet.push_back(r.cost_s);
+    const bool near = typical(quiet) < rules.near_s;
+    if (!near && quiet.size() >= kSomeRepeats && agree(quiet)) break;
+  }
+  if (quiet.size() >= kFewRepeats) return {std::move(quiet)};
+  std::sort(all.begin(), all.end());
+  all.resize((all.size() + 3) / 4);
+  return {std::move(all), false, true};
 }
 
 }  // namespace pruner

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/module/thread_pool.h"
+
 namespace pruner {
 namespace {
 
@@ -96,6 +98,21 @@ TEST(ThreadPool, WaitsForAPartThatTakesLong) {
     done = true;
   });
   EXPECT_TRUE(done);
+}
+
+TEST(ThreadPool, CountsThePartsThatTheCallerTookOver) {
+  const ThreadPool pool = make_thread_pool(2, false);
+  for (int round = 0; round < 10; ++round) {
+    Meeting meeting(2);
+    parallel_for(*pool, 2, [&](int64_t, int64_t) { meeting.arrive_and_wait(); });
+  }
+  EXPECT_EQ(pruner_pool_taken_over(pool.get()), 0);
+  // A sleeping worker mostly comes too late for a part of nothing.
+  for (int round = 0; round < 1000 && pruner_pool_taken_over(pool.get()) == 0; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    parallel_for(*pool, 2, [](int64_t, int64_t) {});
+  }
+  EXPECT_GT(pruner_pool_taken_over(pool.get()), 0);
 }
 
 TEST(ThreadPool, PinsEachThreadAndGivesTheCallerItsCoresBack) {

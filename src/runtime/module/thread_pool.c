@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pruner/kernel.h"
+#include "runtime/module/thread_pool.h"
 
 enum {
   kWorkerSpins = 20000,   /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
@@ -36,6 +36,7 @@ struct Pool {
   void* closure;
   int64_t n;
   int64_t parts; /* of the job: min(n, threads) */
+  int64_t taken_over;
   int32_t spins;
   int32_t started; /* threads that are there, the caller included */
   int32_t pinned;
@@ -146,6 +147,7 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
     run_part(pool, i);
     done++;
   }
+  pool->taken_over += done - 1;
   if (atomic_fetch_sub_explicit(&pool->left, done, memory_order_acq_rel) != done) join(pool);
 }
 
@@ -207,6 +209,8 @@ PrunerPool* pruner_pool_create(int32_t threads, int32_t pin) {
   pruner_pool_destroy(&pool->base);
   return NULL;
 }
+
+int64_t pruner_pool_taken_over(const PrunerPool* pool) { return ((const Pool*)pool)->taken_over; }
 
 void pruner_pool_destroy(PrunerPool* base) {
   if (base == NULL) return;
