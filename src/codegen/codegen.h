@@ -23,8 +23,8 @@ struct Artifact {
   std::vector<Argument> arguments;
 };
 
-/// Compiles `program` for target's CPU; `symbol` names the entry. Errors: backend not in this build,
-/// CPU unknown to it.
+/// Compiles `program` for target's CPU; `symbol` names the entry. Errors: backend not in this
+/// build, CPU unknown to it.
 Result<Artifact> compile(const Program& program, const Target& target, const std::string& symbol);
 
 enum class CodeText : uint8_t { kLlvm, kAssembly };

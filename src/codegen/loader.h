@@ -16,11 +16,13 @@ class LoadedKernel {
   virtual PrunerKernel entry() const = 0;
 };
 
-Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object, const std::string& symbol);
+Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
+                                                  const std::string& symbol);
 
 /// Links relocatable objects into a shared library at `path`: in this process when built with lld,
 /// otherwise by `ld.lld`, `ld` or `cc` found on PATH; the error says that none of them is there.
-Result<Unit> link_shared_library(const std::vector<std::string>& object_files, const std::string& path,
+Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
+                                 const std::string& path,
                                  const std::vector<std::string>& exported_symbols);
 
 /// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes.
