@@ -22,11 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAttempts = 3;     // at a quiet moment
+constexpr int kAttempts = 3;     // to find a quiet moment
 constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
 constexpr double kProbeS = 0.0005;
-constexpr double kNear = 1.05;     // of the best: worth all repeats
-constexpr double kBatchS = 50e-6;  // shorter calls are timed together when they can be
+constexpr double kNear = 1.05;  // of the best: worth all repeats
 
 void fail(RunReport& report, MeasureError error, const std::string& text) {
   report.error = error;
@@ -130,7 +129,7 @@ class KernelCall {
 
 // Times at a moment when the machine gives what it can, as far as one comes in a few attempts;
 // keeps the fastest attempt.
-Timing time_when_quiet(KernelCall& call, const TimingRules& rules, PrunerPool& pool, double& peak) {
+Timing time_when_quiet(KernelCall& call, TimingRules rules, PrunerPool& pool, double& peak) {
   const auto probe = [&] {
     const double gflops = fma_gflops(pool, kProbeS);
     peak = std::max(peak, gflops);
@@ -142,6 +141,7 @@ Timing time_when_quiet(KernelCall& call, const TimingRules& rules, PrunerPool& p
   Timing best;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
+    if (attempt == 1) rules.budget_s /= 2;  // there may be no quiet moment for hours
     const double before = probe();
     Timing timing = time_repeats([&](int64_t calls) { return call.time(calls); }, rules);
     const bool quiet = !timing.disturbed && std::min(before, probe()) >= kQuiet * peak;
