@@ -29,7 +29,7 @@ const OptionRow kOptions[] = {
      &Options::threads,
      kTargetOptions | kThreadsOption,
      "threads of a kernel; 0: all cores"},
-    {"--seed", &Options::seed, kSearchOptions, "of every random choice"},
+    {"--seed", &Options::seed, kSearchOptions, "of every random choice (0)"},
     {"--jobs", &Options::jobs, kSearchOptions, "threads that search and build; 0: all cores"},
 
     {"--n-trials",
@@ -52,7 +52,7 @@ const OptionRow kOptions[] = {
     {"--num-measures-per-round,--num-measure-per-iter",
      &Options::round_size,
      kTuneOptions,
-     "trials a round",
+     "trials a round (10)",
      1},
     {"--cost-model,--model",
      &Options::cost_model,
