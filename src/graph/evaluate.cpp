@@ -12,6 +12,7 @@ namespace pruner {
 
 static constexpr int64_t kSmall = 4096;                // elements evaluated while inferring
 static constexpr int64_t kLargest = int64_t{1} << 36;  // elements of one tensor
+static constexpr int64_t kLargestConstant = int64_t{1} << 30;
 
 std::string node_label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return "node \"" + node.name + "\"";
@@ -56,6 +57,9 @@ static Result<Unit> infer(Graph& graph, Node& node) {
     value.shape = types[i].shape;
     const int64_t elements = element_count(value.shape);
     small &= elements <= kSmall;
+    if (constant && elements > kLargestConstant) {
+      return Error("the constant would have the shape ", print_shape(value.shape));
+    }
     if (elements == 0 && !constant) {
       return Error("the output has no elements: ", print_shape(value.shape));
     }

@@ -215,10 +215,20 @@ bool scalars_fold(const OpCall& call) {
   return any && shape == call.output().shape;
 }
 
+template <size_t N>
+bool is_among(std::string_view op, const std::string_view (&names)[N]) {
+  return std::find(std::begin(names), std::end(names), op) != std::end(names);
+}
+
+bool is_logical(std::string_view op) {
+  static constexpr std::string_view kOps[] = {"And", "Not", "Or", "Xor"};
+  return is_among(op, kOps);
+}
+
 bool is_comparison(std::string_view op) {
   static constexpr std::string_view kOps[] = {
-      "And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Xor"};
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+      "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+  return is_among(op, kOps);
 }
 
 bool is_commutative(std::string_view op) {
@@ -228,10 +238,14 @@ bool is_commutative(std::string_view op) {
 }  // namespace
 
 Types infer_elementwise(const OpCall& call) {
-  TensorType out = call.type(0);
   const std::string& op = call.node.op;
-  const size_t first = op == "Where" ? 1 : 0;  // the condition is bool whatever the others are
-  if (first == 1) out.dtype = call.input(1).dtype;
+  const bool where = op == "Where";
+  TensorType out = call.type(0);
+  if (where) {  // a condition, then two of one type
+    if (out.dtype != DType::kBool)
+      return Error("the condition is ", dtype_name(out.dtype), ", expected bool");
+    out.dtype = call.input(1).dtype;
+  }
   for (size_t i = 1; i < call.num_inputs(); ++i) {
     if (!call.has(i)) continue;
     TRY_ASSIGN(out.shape, broadcast_shapes(out.shape, call.shape(i)));
@@ -242,6 +256,10 @@ Types infer_elementwise(const OpCall& call) {
                    dtype_name(call.input(i).dtype),
                    ", expected one type");
     }
+  }
+  const bool truth = out.dtype == DType::kBool;
+  if (truth != is_logical(op) && (!truth || !(where || op == "Equal"))) {
+    return Error(op, " of ", dtype_name(out.dtype));
   }
   if (is_comparison(op)) out.dtype = DType::kBool;
   return {{out}};

@@ -33,9 +33,15 @@ static std::vector<int64_t> reduced_shape(const std::vector<int64_t>& in,
 }
 
 Types infer_reduce(const OpCall& call) {
+  const std::string& op = call.node.op;
+  const DType dtype = call.input(0).dtype;
+  const bool real = op == "ReduceMean" || op == "ReduceL2" || op == "ReduceLogSum";
+  if (dtype == DType::kBool || (real && !is_float(dtype))) {
+    return Error(op, " of ", dtype_name(dtype));
+  }
   TRY_ASSIGN(const std::vector<int64_t> axes, reduced_axes(call));
   const bool keep = call.integer("keepdims", 1) != 0;
-  return {{{call.input(0).dtype, reduced_shape(call.shape(0), axes, keep)}}};
+  return {{{dtype, reduced_shape(call.shape(0), axes, keep)}}};
 }
 
 StageId lower_reduce(const OpCall& call, Lowering& to) {
@@ -97,6 +103,9 @@ StageId lower_softmax(const OpCall& call, Lowering& to) {
 // Scale and shift have to broadcast to the data and not beyond.
 static Result<Unit> check_operand(const OpCall& call, size_t i, const char* what) {
   if (!call.has(i)) return Unit{};
+  if (call.input(i).dtype != call.input(0).dtype) {
+    return Error(what, " and data differ in type");
+  }
   TRY_ASSIGN(const std::vector<int64_t> both, broadcast_shapes(call.shape(0), call.shape(i)));
   if (both == call.shape(0)) return Unit{};
   return Error(
@@ -122,7 +131,9 @@ StageId lower_layernorm(const OpCall& call, Lowering& to) {
 static Result<Unit> check_channel_operands(const OpCall& call) {
   if (call.rank() < 2)
     return Error("data of shape ", print_shape(call.shape(0)), " have no channels");
+  if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
   for (size_t i = 1; i < call.num_inputs(); ++i) {
+    if (call.input(i).dtype != call.input(0).dtype) return Error("inputs differ in type");
     if (call.rank(i) == 1 && call.shape(i)[0] == call.shape(0)[1]) continue;
     return Error("input ",
                  i,

@@ -77,8 +77,8 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
     if (kernel[d] < 1 || reach > room) {
       return Error("a kernel of ", reach, " does not fit the padded extent ", room);
     }
-    out[d] = window_output(
-        out[d], kernel[d], window.stride[d], window.dilation[d], before, after, ceil);
+    out[d] =
+        window_output(out[d], kernel[d], window.stride[d], window.dilation[d], before, after, ceil);
   }
   return out;
 }

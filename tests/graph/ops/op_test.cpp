@@ -1,0 +1,63 @@
+#include "graph/ops/op.h"
+
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+constexpr DType kTypes[] = {
+    DType::kFloat32, DType::kFloat16, DType::kInt64, DType::kInt32, DType::kInt8, DType::kBool};
+
+// Operands that suit some operator: data, weights, parameters.
+const std::vector<Ints> kShapes = {
+    {}, {1}, {4}, {2, 4}, {4, 4}, {1, 4, 4}, {1, 4, 6, 6}, {4, 4, 3, 3}, {4, 1, 3, 3}};
+
+// Whatever inference lets through has to have stages that can be interpreted: a file must not be
+// able to reach a CHECK.
+TEST(GraphOps, WhatInfersAlsoRuns) {
+  Rng rng(1);
+  int accepted = 0;
+  for (const GraphOp& op : graph_ops()) {
+    for (int trial = 0; trial < 400; ++trial) {
+      Graph graph;
+      Node node{std::string(op.name), "it", {}, {}, {}};
+      const size_t n = std::min(op.min_inputs + static_cast<size_t>(rng.below(3)), op.max_inputs);
+      const auto pick = [&](size_t size) {
+        return static_cast<size_t>(rng.below(static_cast<int64_t>(size)));
+      };
+      const DType common = kTypes[pick(std::size(kTypes))];
+      for (size_t i = 0; i < n; ++i) {
+        Tensor tensor(pick(3) == 0 ? kTypes[pick(std::size(kTypes))] : common,
+                      kShapes[pick(kShapes.size())]);
+        for (int64_t e = 0; e < tensor.num_elements(); ++e) tensor.set_int(e, rng.below(4) - 1);
+        graph.values.push_back({"input", tensor.dtype(), tensor.shape(), std::nullopt});
+        if (i > 0 && pick(2) == 0) graph.values.back().constant = tensor;
+        node.inputs.push_back(ValueId{static_cast<int32_t>(i)});
+      }
+      if (pick(2) == 0) node.attributes["axis"] = rng.below(4) - 2;
+      if (pick(2) == 0) node.attributes["group"] = rng.below(5);
+      node.attributes["kernel_shape"] = Ints{3, 3};
+      node.attributes["size"] = int64_t{3};
+      if (node.op == "Cast") node.attributes["to"] = std::string(dtype_name(kTypes[pick(6)]));
+      if (op.attributes.find("kernel_shape") != op.attributes.npos && node.op.starts_with("Conv")) {
+        node.attributes.erase("kernel_shape");
+      }
+      node.outputs = {ValueId{static_cast<int32_t>(n)}};
+      graph.values.push_back({"out", {}, {}, std::nullopt});
+      if (!infer_node(graph, node).ok()) continue;
+      ++accepted;
+      if (graph[node.outputs[0]].constant || op.lower == nullptr) continue;
+      std::vector<Tensor> inputs;
+      for (const ValueId id : node.inputs) {
+        inputs.push_back(id.valid() ? Tensor(graph[id].dtype, graph[id].shape) : Tensor());
+      }
+      const std::vector<Tensor> outputs = evaluate_node(graph, node, inputs);
+      EXPECT_EQ(outputs[0].shape(), graph[node.outputs[0]].shape) << op.name;
+      EXPECT_EQ(outputs[0].dtype(), graph[node.outputs[0]].dtype) << op.name;
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+}
+
+}  // namespace
+}  // namespace pruner
