@@ -115,6 +115,23 @@ TEST_F(TuneSession, OneSeedIsOneSequence) {
   EXPECT_NE(candidates(), first);
 }
 
+TEST_F(TuneSession, AReplayedLogGivesItsOwnSequence) {
+  tasks.resize(1);
+  ASSERT_TRUE(run().ok());
+  const std::vector<std::string> first = candidates();
+  const Space space = make_space(tasks[0].task);
+  std::unordered_map<Candidate, double, CandidateHash> log;
+  for (const Record& r : records("search")) log[*resolve(space, r)] = r.result.cost_s();
+
+  FakeMeasurer replay([&](const Candidate& candidate, int) { return log.at(candidate); });
+  model = make_calibrated_draft_model();
+  options.fresh = true;
+  const auto session =
+      Session::open(tasks, options, {replay, *model, replay.stop, [](const auto&, const auto&) {}});
+  ASSERT_TRUE(session.ok() && (*session)->run().ok());
+  EXPECT_EQ(candidates(), first);
+}
+
 TEST_F(TuneSession, ResumesToATotalAndRepeatsNothing) {
   options.tune.trials = 30;
   ASSERT_TRUE(run().ok());
