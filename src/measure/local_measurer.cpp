@@ -3,13 +3,13 @@
 // first and then run with nothing else going on.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "measure/build_worker.h"
@@ -43,6 +43,12 @@ struct Station {
   std::string task_key;
 };
 
+int available_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return CPU_COUNT(&cores);
+}
+
 class LocalMeasurer : public Measurer {
  public:
   LocalMeasurer(MeasureOptions options, const std::string& program)
@@ -64,7 +70,7 @@ class LocalMeasurer : public Measurer {
     batch_ = batch;
     best_s_ = best_s;
     jobs_.assign(batch.size(), Job{});
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const int cores = available_cores();
     const int spare = cores - task.target.threads;
     overlap_ = spare > 0;
     const int wanted = std::min(static_cast<int>(builders_.size()), overlap_ ? spare : cores);

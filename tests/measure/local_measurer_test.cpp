@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -122,6 +124,48 @@ TEST(LocalMeasurer, LeavesNoProcessBehind) {
     EXPECT_EQ(workers("build").size(), 2u);
   }
   EXPECT_EQ(workers("build").size() + workers("run").size(), 0u);
+}
+
+// Ctrl-C goes to all processes of the terminal; the measurer decides what becomes of its workers.
+TEST(LocalMeasurer, KeepsItsWorkersOnCtrlC) {
+  const auto measurer = make_measurer();
+  const std::vector<Candidate> batch = {candidate(kBuildRight)};
+  ASSERT_TRUE(measurer->measure(matmul_16(2), batch, kFailedCost)[0].ok());
+  const std::vector<pid_t> before = workers("run");
+  for (const char* kind : {"run", "build"}) {
+    for (const pid_t pid : workers(kind)) kill(pid, SIGINT);
+  }
+  usleep(20000);
+  EXPECT_TRUE(measurer->measure(matmul_16(2), batch, kFailedCost)[0].ok());
+  EXPECT_EQ(workers("run"), before);
+}
+
+TEST(LocalMeasurer, TakesItsWorkersAlongWhenKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto measurer = make_measurer();
+    const std::vector<Candidate> batch(3, candidate(kBuildRight));
+    measurer->measure(matmul_16(1), batch, kFailedCost);
+    std::vector<pid_t> pids = workers("build");
+    pids.push_back(workers("run").at(0));
+    static_cast<void>(!write(ends[1], pids.data(), 3 * sizeof(pid_t)));
+    pause();
+  }
+  pid_t pids[3] = {};
+  ASSERT_EQ(read(ends[0], pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (const pid_t pid : pids) {
+    bool gone = false;
+    for (int i = 0; i < 500 && !gone; ++i, usleep(10000)) {
+      std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+      const std::string text((std::istreambuf_iterator<char>(stat)), {});
+      gone = text.empty() || text.find(") Z ") != std::string::npos;
+    }
+    EXPECT_TRUE(gone) << pid;
+  }
 }
 
 TEST(LocalMeasurer, SaysThatTheProgramCannotBeStarted) {
