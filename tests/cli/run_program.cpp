@@ -42,8 +42,10 @@ ProgramRun run_program(const std::vector<std::string>& arguments, double signal_
   int status = 0;
   waitpid(pid, &status, 0);
   run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  run.out = *read_file(out);
-  run.err = *read_file(err);
+  const Result<std::string> out_text = read_file(out), err_text = read_file(err);
+  if (!out_text.ok() || !err_text.ok()) return {};  // someone emptied the folder of temporary files
+  run.out = *out_text;
+  run.err = *err_text;
   std::filesystem::remove(out);
   std::filesystem::remove(err);
   return run;
