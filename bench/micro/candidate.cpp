@@ -1,5 +1,5 @@
-// What the search pays for each candidate, on one core: a draw, a copy, its loop nest, legality, the
-// draft score, and lowering (for the few that are measured).
+// What the search pays for each candidate, on one core: a draw, a copy, its loop nest, legality,
+// the draft score, and lowering (for the few that are measured).
 #include <benchmark/benchmark.h>
 
 #include "analysis/draft.h"
@@ -18,7 +18,8 @@ constexpr const char* kOperators[] = {
 
 struct Fixture {
   explicit Fixture(int64_t op)
-      : task(make_task(*parse_operator(kOperators[op]), host_target(2), kOperators[op])), space(make_space(task)) {
+      : task(make_task(*parse_operator(kOperators[op]), host_target(2), kOperators[op])),
+        space(make_space(task)) {
     Rng rng(1);
     for (int i = 0; i < 256; ++i) candidates.push_back(sample(space, rng));
   }
@@ -53,7 +54,8 @@ void LegalityAndNest(benchmark::State& state) {
 // The bar: at most 10 microseconds, nest included.
 void DraftScore(benchmark::State& state) {
   Fixture f(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(draft_latency_s(make_loop_nest(f.space, f.next()), f.task.target));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(draft_latency_s(make_loop_nest(f.space, f.next()), f.task.target));
 }
 
 void Lower(benchmark::State& state) {

@@ -23,7 +23,8 @@ struct PrunerPool {
 typedef void (*PrunerKernel)(void* const* args, void* workspace, PrunerPool* pool);
 
 /* A pool of `threads` threads, the caller included; NULL when it cannot be made. Its workers are
-   started at once, spin briefly between calls and then sleep. Not reentrant: one caller at a time. */
+   started at once, spin briefly between calls and then sleep. Not reentrant: one caller at a time.
+ */
 PrunerPool* pruner_pool_create(int32_t threads, int32_t pin);
 void pruner_pool_destroy(PrunerPool* pool);
 

@@ -12,8 +12,8 @@ namespace pruner {
 namespace {
 
 constexpr double kFmaLatencyCycles = 4;
-constexpr double kUsableCache = 0.75;      // of a cache, before neighbours evict
-constexpr double kUnhidden = 0.25;         // share of the shorter terms that overlap does not hide
+constexpr double kUsableCache = 0.75;  // of a cache, before neighbours evict
+constexpr double kUnhidden = 0.25;     // share of the shorter terms that overlap does not hide
 constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kGatherCyclesPerLane = 1;
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
@@ -22,7 +22,8 @@ constexpr double kSetConflictPenalty = 2.5;
 
 class Analyzer {
  public:
-  Analyzer(const LoopNest& nest, const Target& target) : nest_(nest), dag_(*nest.dag), target_(target) {
+  Analyzer(const LoopNest& nest, const Target& target)
+      : nest_(nest), dag_(*nest.dag), target_(target) {
     // A 64-byte operation issues once a cycle, a narrower one twice.
     const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
     cycle_s_ = 2.0 * target.lanes(4) / peak * (target.vector_bytes >= 64 ? 1.0 : 2.0);
@@ -43,12 +44,15 @@ class Analyzer {
   const NestStage& of(StageId id) const {
     return nest_.stages[static_cast<size_t>(nest_.tables->plan_of[static_cast<size_t>(id.value)])];
   }
-  const NestStage& root_of(const NestStage& stage) const { return stage.at.valid() ? root_of(of(stage.at)) : stage; }
+  const NestStage& root_of(const NestStage& stage) const {
+    return stage.at.valid() ? root_of(of(stage.at)) : stage;
+  }
 
   // Cores kept busy by the root's parallel loops.
   double speedup(const NestStage& root) const {
     double tasks = 1;
-    for (int i = 0; i < root.parallel_loops; ++i) tasks *= static_cast<double>(root.loops[static_cast<size_t>(i)].extent);
+    for (int i = 0; i < root.parallel_loops; ++i)
+      tasks *= static_cast<double>(root.loops[static_cast<size_t>(i)].extent);
     return tasks / std::ceil(tasks / target_.threads);
   }
 
@@ -56,8 +60,10 @@ class Analyzer {
     const double step = std::max({std::max(s.operation_cycles, s.memory_cycles) +
                                       0.15 * std::min(s.operation_cycles, s.memory_cycles),
                                   s.chain_cycles});
-    const double terms[] = {(s.steps * step + s.overhead_cycles) * cycle_s_ / cores, s.l2_bytes / target_.l2_bandwidth / cores,
-                            s.l3_bytes / target_.l3_bandwidth / cores, s.dram_bytes / target_.dram_bandwidth};
+    const double terms[] = {(s.steps * step + s.overhead_cycles) * cycle_s_ / cores,
+                            s.l2_bytes / target_.l2_bandwidth / cores,
+                            s.l3_bytes / target_.l3_bandwidth / cores,
+                            s.dram_bytes / target_.dram_bandwidth};
     double sum = 0, longest = 0;
     for (const double term : terms) {
       sum += term;
@@ -68,8 +74,8 @@ class Analyzer {
 
   /// The unrolled and vectorised loops innermost in a stage.
   struct RegisterTile {
-    size_t begin = 0;       // first of its loops
-    int vector_axis = -1;   // -1: none, or lanes that are folded
+    size_t begin = 0;      // first of its loops
+    int vector_axis = -1;  // -1: none, or lanes that are folded
     double rows = 1, vectors = 1, lanes = 1;
     double count() const { return rows * vectors; }
   };
@@ -79,7 +85,8 @@ class Analyzer {
     RegisterTile tile;
     tile.begin = stage.loops.size();
     while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
-           stage.loops[tile.begin - 1].axis < spatial && static_cast<int>(tile.begin) > stage.parallel_loops) {
+           stage.loops[tile.begin - 1]
+               .axis<spatial&& static_cast<int>(tile.begin)> stage.parallel_loops) {
       --tile.begin;
     }
     for (const NestLoop& loop : stage.loops) {
@@ -89,7 +96,9 @@ class Analyzer {
     }
     for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
       const NestLoop& loop = stage.loops[i];
-      if (loop.kind == LoopKind::kUnroll) (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *= static_cast<double>(loop.extent);
+      if (loop.kind == LoopKind::kUnroll)
+        (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *=
+            static_cast<double>(loop.extent);
     }
     return tile;
   }
@@ -98,7 +107,8 @@ class Analyzer {
     if (!stage.at.valid()) return 1;
     const NestStage& parent = of(stage.at);
     double n = visits(parent);
-    for (int i = 0; i < stage.depth; ++i) n *= static_cast<double>(parent.loops[static_cast<size_t>(i)].extent);
+    for (int i = 0; i < stage.depth; ++i)
+      n *= static_cast<double>(parent.loops[static_cast<size_t>(i)].extent);
     return n;
   }
 
@@ -120,15 +130,18 @@ class Analyzer {
     // A multiplication and the addition behind it are one instruction.
     const double body = nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)];
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
-    const double idle = std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
+    const double idle =
+        std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
     out.operation_cycles = tile.count() * operations * idle;
-    for (const Access& access : accesses(stage)) out.memory_cycles += load_cycles(access, stage, tile);
+    for (const Access& access : accesses(stage))
+      out.memory_cycles += load_cycles(access, stage, tile);
     if (s.is_reduction()) {
       out.chain_cycles = kFmaLatencyCycles;
     } else if (stage.scope != Scope::kRegister) {
       out.memory_cycles += tile.count();
     }
-    const double unrolled = std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
+    const double unrolled =
+        std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
     out.overhead_cycles = iterations / unrolled + 6 * out.visits;
     if (s.is_reduction()) out.overhead_cycles += tiles * (1.5 * tile.count() + 12);
     add_traffic(stage, out);
@@ -139,7 +152,9 @@ class Analyzer {
     return nest_.tables->accesses[static_cast<size_t>(stage.stage.value)];
   }
   bool is_packed(StageId operand) const {
-    return std::any_of(nest_.packed.begin(), nest_.packed.end(), [&](const PackedOperand& p) { return p.operand == operand; });
+    return std::any_of(nest_.packed.begin(), nest_.packed.end(), [&](const PackedOperand& p) {
+      return p.operand == operand;
+    });
   }
 
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
@@ -157,7 +172,8 @@ class Analyzer {
       rows *= static_cast<double>(loop.extent);
       row_bytes = std::abs(stride) * bytes;
     }
-    const bool conflict = row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
+    const bool conflict =
+        row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
     const double loads = rows * (conflict ? kSetConflictPenalty : 1);
     double stride = tile.vector_axis >= 0 ? element_stride(access, producer, tile.vector_axis) : 1;
     if (stride != 0 && is_packed(access.producer)) stride = 1;
@@ -168,9 +184,13 @@ class Analyzer {
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
   // move its operands; what another attached stage reads is taken as moving on with every visit.
-  void surrounding(const NestStage& stage, bool own, std::vector<SurroundingLoop>& loops, size_t count) const {
+  void surrounding(const NestStage& stage,
+                   bool own,
+                   std::vector<SurroundingLoop>& loops,
+                   size_t count) const {
     if (stage.at.valid()) {
-      surrounding(of(stage.at), own && stage.unroll_steps > 0, loops, static_cast<size_t>(stage.depth));
+      surrounding(
+          of(stage.at), own && stage.unroll_steps > 0, loops, static_cast<size_t>(stage.depth));
     }
     for (size_t i = 0; i < count; ++i) {
       const NestLoop& loop = stage.loops[i];
@@ -186,11 +206,16 @@ class Analyzer {
     for (const Access& access : accesses(stage)) {
       const Stage& producer = dag_[access.producer];
       if (!producer.is_placeholder() && of(access.producer).scope != Scope::kWorkspace) continue;
-      operands_.push_back(make_operand(access, producer, s.axes.size() + s.reduce_axes.size(), loops_));
-      if (producer.constant) out.dram_bytes += static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+      operands_.push_back(
+          make_operand(access, producer, s.axes.size() + s.reduce_axes.size(), loops_));
+      if (producer.constant)
+        out.dram_bytes +=
+            static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
     }
-    out.l2_bytes = fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
-    out.l3_bytes = fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
+    out.l2_bytes =
+        fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
+    out.l3_bytes =
+        fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
   }
 
   const LoopNest& nest_;
@@ -205,16 +230,27 @@ class Analyzer {
 
 Draft draft(const LoopNest& nest, const Target& target) { return Analyzer(nest, target).run(); }
 
-double draft_latency_s(const LoopNest& nest, const Target& target) { return draft(nest, target).latency_s; }
+double draft_latency_s(const LoopNest& nest, const Target& target) {
+  return draft(nest, target).latency_s;
+}
 
 std::string print(const Draft& draft, const ComputeDag& dag) {
   std::string text = fmt::format("latency {:.3f} us\n", draft.latency_s * 1e6);
   for (const StageSymbols& s : draft.stages) {
     text += fmt::format(
-        "{}: visits {:.0f} steps {:.0f} cycles a step: operations {:.1f} memory {:.1f} chain {:.1f}; overhead {:.0f}; "
+        "{}: visits {:.0f} steps {:.0f} cycles a step: operations {:.1f} memory {:.1f} chain "
+        "{:.1f}; overhead {:.0f}; "
         "bytes from L2 {:.0f} L3 {:.0f} memory {:.0f}\n",
-        dag[s.stage].name, s.visits, s.steps, s.operation_cycles, s.memory_cycles, s.chain_cycles, s.overhead_cycles,
-        s.l2_bytes, s.l3_bytes, s.dram_bytes);
+        dag[s.stage].name,
+        s.visits,
+        s.steps,
+        s.operation_cycles,
+        s.memory_cycles,
+        s.chain_cycles,
+        s.overhead_cycles,
+        s.l2_bytes,
+        s.l3_bytes,
+        s.dram_bytes);
   }
   return text;
 }

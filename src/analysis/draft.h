@@ -14,15 +14,15 @@ namespace pruner {
 /// What one stage costs all threads together. Cycles are of the target's vector pipeline.
 struct StageSymbols {
   StageId stage;
-  double visits = 1;          // times its loops are entered
-  double steps = 1;           // evaluations of its register tile
+  double visits = 1;            // times its loops are entered
+  double steps = 1;             // evaluations of its register tile
   double operation_cycles = 0;  // of one step: vector operations, idle lanes included
-  double memory_cycles = 0;   // of one step: loads and stores that reach L1
-  double chain_cycles = 0;    // of one step: the dependence chain of the accumulators (penalty at L0)
+  double memory_cycles = 0;     // of one step: loads and stores that reach L1
+  double chain_cycles = 0;  // of one step: the dependence chain of the accumulators (penalty at L0)
   double overhead_cycles = 0;  // of all: loop control, tiles set up and written back
-  double l2_bytes = 0;        // that L1 does not hold
-  double l3_bytes = 0;        // that L2 does not hold
-  double dram_bytes = 0;      // constants: cold in a network, streamed once
+  double l2_bytes = 0;         // that L1 does not hold
+  double l3_bytes = 0;         // that L2 does not hold
+  double dram_bytes = 0;       // constants: cold in a network, streamed once
 };
 
 struct Draft {

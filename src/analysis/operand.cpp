@@ -8,7 +8,9 @@ namespace pruner {
 constexpr double kLineElements = 16;
 
 // Bytes of the box that iterators of these spans reach, in whole cache lines.
-static double touched_bytes(const Access& access, const Stage& producer, std::span<const int64_t> spans) {
+static double touched_bytes(const Access& access,
+                            const Stage& producer,
+                            std::span<const int64_t> spans) {
   double elements = 1;
   for (size_t d = 0; d < access.indices.size(); ++d) {
     const double extent = static_cast<double>(producer.axes[d].extent);
@@ -26,7 +28,10 @@ static double touched_bytes(const Access& access, const Stage& producer, std::sp
   return elements * static_cast<double>(dtype_bytes(producer.dtype));
 }
 
-Operand make_operand(const Access& access, const Stage& producer, size_t iterators, std::span<const SurroundingLoop> loops) {
+Operand make_operand(const Access& access,
+                     const Stage& producer,
+                     size_t iterators,
+                     std::span<const SurroundingLoop> loops) {
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
   Operand operand{std::vector<double>(n + 1), std::vector<bool>(n, false)};
@@ -37,14 +42,17 @@ Operand make_operand(const Access& access, const Stage& producer, size_t iterato
       spans[static_cast<size_t>(loops[i].axis)] += (loops[i].extent - 1) * loops[i].step;
       operand.bytes[i] = touched_bytes(access, producer, spans);
     } else {
-      operand.bytes[i] = std::min(whole, operand.bytes[i + 1] * static_cast<double>(loops[i].extent));
+      operand.bytes[i] =
+          std::min(whole, operand.bytes[i + 1] * static_cast<double>(loops[i].extent));
     }
     operand.moves[i] = operand.bytes[i] > operand.bytes[i + 1] * 1.001;
   }
   return operand;
 }
 
-double fetched_bytes(std::span<const Operand> operands, std::span<const SurroundingLoop> loops, double capacity) {
+double fetched_bytes(std::span<const Operand> operands,
+                     std::span<const SurroundingLoop> loops,
+                     double capacity) {
   size_t fits = loops.size();
   for (size_t i = loops.size() + 1; i-- > 0;) {
     double sum = 0;
@@ -68,7 +76,8 @@ double fetched_bytes(std::span<const Operand> operands, std::span<const Surround
 double element_stride(const Access& access, const Stage& producer, int axis) {
   double stride = 0, size = 1;
   for (size_t d = access.indices.size(); d-- > 0;) {
-    if (access.indices[d]) stride += size * static_cast<double>(access.indices[d]->coefficient(VarId{axis}));
+    if (access.indices[d])
+      stride += size * static_cast<double>(access.indices[d]->coefficient(VarId{axis}));
     size *= static_cast<double>(producer.axes[d].extent);
   }
   return stride;

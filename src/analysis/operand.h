@@ -1,5 +1,5 @@
-// How an operand of a stage moves through the caches: the bytes that each part of its loops touches,
-// and what a cache of a given size must fetch from beyond.
+// How an operand of a stage moves through the caches: the bytes that each part of its loops
+// touches, and what a cache of a given size must fetch from beyond.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@ namespace pruner {
 
 /// One read tensor, seen from the loops around a stage's body (outer to inner).
 struct Operand {
-  std::vector<double> bytes;  // [i]: touched by the loops from i inwards; [loops]: by one evaluation
-  std::vector<bool> moves;    // [i]: another iteration of loop i touches other bytes
+  std::vector<double>
+      bytes;                // [i]: touched by the loops from i inwards; [loops]: by one evaluation
+  std::vector<bool> moves;  // [i]: another iteration of loop i touches other bytes
 };
 
 /// A loop around a stage's body: its own, or one of the stages that it is attached in. `axis` < 0:
@@ -23,12 +24,17 @@ struct SurroundingLoop {
   int64_t extent, step;
 };
 
-Operand make_operand(const Access& access, const Stage& producer, size_t iterators, std::span<const SurroundingLoop> loops);
+Operand make_operand(const Access& access,
+                     const Stage& producer,
+                     size_t iterators,
+                     std::span<const SurroundingLoop> loops);
 
-/// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand is
-/// fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless all
-/// that such a loop touches fits.
-double fetched_bytes(std::span<const Operand> operands, std::span<const SurroundingLoop> loops, double capacity);
+/// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
+/// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
+/// all that such a loop touches fits.
+double fetched_bytes(std::span<const Operand> operands,
+                     std::span<const SurroundingLoop> loops,
+                     double capacity);
 
 /// Elements that an access moves by when an iterator moves by one.
 double element_stride(const Access& access, const Stage& producer, int axis);

@@ -1,6 +1,6 @@
 // Loop nest -> loop IR. Each stage becomes its loops; what is attached inside them is emitted where
-// it hangs, into a buffer of just its region; a reduction accumulates in registers over its innermost
-// run of reduce loops.
+// it hangs, into a buffer of just its region; a reduction accumulates in registers over its
+// innermost run of reduce loops.
 #include "lower/lower.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ class Lowering {
     declare_buffers();
     std::vector<Stmt> roots;
     for (const NestStage& stage : nest_.stages) {
-      if (!stage.at.valid()) roots.push_back(emit_stage(stage, std::vector<Expr>(stage.extents.size(), Expr(0))));
+      if (!stage.at.valid())
+        roots.push_back(emit_stage(stage, std::vector<Expr>(stage.extents.size(), Expr(0))));
     }
     program_.body = roots.size() == 1 ? roots[0] : make_stmt(Block{std::move(roots)});
     return std::move(program_);
@@ -33,8 +34,8 @@ class Lowering {
   /// What is known of a stage while it is emitted.
   struct StageState {
     TensorId buffer;
-    std::vector<Expr> base;   // of the region that the buffer holds; empty: all of the stage
-    std::vector<int> dims;    // dimensions of the stage that the buffer keeps
+    std::vector<Expr> base;  // of the region that the buffer holds; empty: all of the stage
+    std::vector<int> dims;   // dimensions of the stage that the buffer keeps
     PackSpec pack;
   };
   /// Values of a stage's iterators at the current place in its loops.
@@ -47,7 +48,9 @@ class Lowering {
     ranges_.push_back(range);
     return program_.add_var(name + std::to_string(ranges_.size() - 1));
   }
-  Expr var(VarId id) const { return make_var(id, program_.var_names[static_cast<size_t>(id.value)]); }
+  Expr var(VarId id) const {
+    return make_var(id, program_.var_names[static_cast<size_t>(id.value)]);
+  }
   Expr simple(const Expr& e) const { return simplify(e, ranges_); }
 
   const std::string& iterator_name(const Stage& stage, int axis) const {
@@ -61,7 +64,14 @@ class Lowering {
     for (const PackedOperand& packed : nest_.packed) state(packed.operand).pack = packed.spec;
     for (const StageId id : sketch_.args) {
       const Stage& stage = dag_[id];
-      Buffer buffer{stage.name, stage.dtype, stage.shape(), Scope::kArgument, 1, stage.output, state(id).pack, 0};
+      Buffer buffer{stage.name,
+                    stage.dtype,
+                    stage.shape(),
+                    Scope::kArgument,
+                    1,
+                    stage.output,
+                    state(id).pack,
+                    0};
       if (!buffer.pack.identity()) buffer.shape = buffer.pack.packed_shape(buffer.shape);
       if (state(id).buffer.valid()) continue;
       state(id).buffer = program_.add_buffer(std::move(buffer));
@@ -71,7 +81,8 @@ class Lowering {
     for (const NestStage& stage : nest_.stages) {
       const Stage& s = dag_[stage.stage];
       if (s.output) {
-        for (const NestLoop& loop : stage.loops) program_.rewrites = program_.rewrites || loop.clamp >= 0;
+        for (const NestLoop& loop : stage.loops)
+          program_.rewrites = program_.rewrites || loop.clamp >= 0;
         continue;
       }
       Buffer buffer{s.name, s.dtype, {}, stage.scope, 1, false, {}, 0};
@@ -101,13 +112,16 @@ class Lowering {
   // The spatial axis that the stage's vector loop runs along; -1: none.
   int vectorized_axis(const NestStage& stage) const {
     for (const NestLoop& loop : stage.loops) {
-      if (loop.kind == LoopKind::kVectorize && loop.axis < static_cast<int>(dag_[stage.stage].axes.size())) return loop.axis;
+      if (loop.kind == LoopKind::kVectorize &&
+          loop.axis < static_cast<int>(dag_[stage.stage].axes.size()))
+        return loop.axis;
     }
     return -1;
   }
   int vector_lanes(const NestStage& stage) const {
     for (const NestLoop& loop : stage.loops) {
-      if (loop.kind == LoopKind::kVectorize && vectorized_axis(stage) >= 0) return static_cast<int>(loop.extent);
+      if (loop.kind == LoopKind::kVectorize && vectorized_axis(stage) >= 0)
+        return static_cast<int>(loop.extent);
     }
     return 1;
   }
@@ -124,9 +138,11 @@ class Lowering {
         return 1;
       };
       for (const int d : s.pack.order) indices.push_back(floor_div(point[d], Expr(block_of(d))));
-      for (const auto& [d, block] : s.pack.blocks) indices.push_back(floor_mod(point[d], Expr(block)));
+      for (const auto& [d, block] : s.pack.blocks)
+        indices.push_back(floor_mod(point[d], Expr(block)));
     } else {
-      for (const int d : s.dims) indices.push_back(s.base.empty() ? point[d] : point[d] - s.base[d]);
+      for (const int d : s.dims)
+        indices.push_back(s.base.empty() ? point[d] : point[d] - s.base[d]);
       if (indices.empty() && !s.base.empty()) indices.push_back(Expr(0));
     }
     for (Expr& index : indices) index = simple(index);
@@ -138,7 +154,10 @@ class Lowering {
     const Expr substituted = substitute(dag_[id].body, values);
     const Expr loads = rewrite(substituted, [&](const Expr& e) -> Expr {
       const Load* read = as<Load>(e);
-      return read == nullptr ? Expr() : load(state(read->tensor).buffer, buffer_indices(read->tensor, read->indices), e->dtype);
+      return read == nullptr ? Expr()
+                             : load(state(read->tensor).buffer,
+                                    buffer_indices(read->tensor, read->indices),
+                                    e->dtype);
     });
     return simple(loads);
   }
@@ -149,7 +168,8 @@ class Lowering {
     const Stage& stage = dag_[nest.stage];
     Values values = base;
     values.resize(stage.axes.size() + stage.reduce_axes.size(), Expr(0));
-    if (nest.scope == Scope::kLocal || nest.scope == Scope::kRegister) state(nest.stage).base = base;
+    if (nest.scope == Scope::kLocal || nest.scope == Scope::kRegister)
+      state(nest.stage).base = base;
     region_base_[nest.stage.value] = std::move(base);
     return emit_loops(nest, 0, values);
   }
@@ -176,15 +196,19 @@ class Lowering {
       const ReduceRun run = innermost_run(nest);
       if (i == run.begin) return emit_accumulation(nest, run, values);
       if (i == run.first) {  // an outer chunk loop: the buffer starts from the neutral element
-        return make_stmt(Block{{emit_fill(nest), emit_loop(nest, i, values, [&](const Values& inner) {
-                                  return emit_loops(nest, i + 1, inner);
-                                })}});
+        return make_stmt(
+            Block{{emit_fill(nest), emit_loop(nest, i, values, [&](const Values& inner) {
+                     return emit_loops(nest, i + 1, inner);
+                   })}});
       }
     }
     if (i == static_cast<int>(nest.loops.size())) {
-      return make_stmt(Store{state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, values)), body_at(nest.stage, values)});
+      return make_stmt(Store{state(nest.stage).buffer,
+                             buffer_indices(nest.stage, spatial(nest, values)),
+                             body_at(nest.stage, values)});
     }
-    return emit_loop(nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
+    return emit_loop(
+        nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
   }
 
   std::vector<Expr> spatial(const NestStage& nest, const Values& values) const {
@@ -193,7 +217,11 @@ class Lowering {
 
   /// values[axis] advanced by iteration `index` of the loop.
   template <typename Fn>
-  Stmt advance(const NestStage& nest, const NestLoop& loop, const Expr& index, Values values, const Fn& inner) {
+  Stmt advance(const NestStage& nest,
+               const NestLoop& loop,
+               const Expr& index,
+               Values values,
+               const Fn& inner) {
     Expr& value = values[static_cast<size_t>(loop.axis)];
     if (loop.clamp < 0) {
       value = simple(value + index * Expr(loop.step));
@@ -201,7 +229,8 @@ class Lowering {
     }
     // In units that step and clamp share, so that the tile's alignment can be seen.
     const int64_t unit = std::gcd(loop.step, loop.clamp);
-    const VarId start = new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile", {0, loop.clamp / unit});
+    const VarId start =
+        new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile", {0, loop.clamp / unit});
     value = simple(value + var(start) * Expr(unit));
     const Expr tile = min(index * Expr(loop.step / unit), Expr(loop.clamp / unit));
     return make_stmt(Let{start, simple(tile), inner(values)});
@@ -214,7 +243,12 @@ class Lowering {
   }
 
   template <typename Fn>
-  Stmt emit_one_loop(const NestStage& nest, const NestLoop& loop, LoopKind kind, const Expr& extent, const Values& values, const Fn& inner) {
+  Stmt emit_one_loop(const NestStage& nest,
+                     const NestLoop& loop,
+                     LoopKind kind,
+                     const Expr& extent,
+                     const Values& values,
+                     const Fn& inner) {
     const VarId index = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
     Stmt body = advance(nest, loop, var(index), values, inner);
     const int lanes = kind == LoopKind::kVectorize ? static_cast<int>(loop.extent) : 1;
@@ -245,7 +279,8 @@ class Lowering {
 
   Stmt emit_parallel(const NestStage& nest, Values values) {
     int64_t total = 1;
-    for (int i = 0; i < nest.parallel_loops; ++i) total *= nest.loops[static_cast<size_t>(i)].extent;
+    for (int i = 0; i < nest.parallel_loops; ++i)
+      total *= nest.loops[static_cast<size_t>(i)].extent;
     const VarId index = new_var("task", {0, total - 1});
     int64_t inner = total;
     std::vector<std::pair<VarId, Expr>> lets;
@@ -253,9 +288,14 @@ class Lowering {
       if (i == nest.parallel_loops) return emit_loops(nest, i, at);
       const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
       inner /= loop.extent;
-      const Expr coordinate = simple(floor_mod(floor_div(var(index), Expr(inner)), Expr(loop.extent)));
-      const VarId position = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
-      return make_stmt(Let{position, coordinate, advance(nest, loop, var(position), at, [&](const Values& next) { return decode(i + 1, next); })});
+      const Expr coordinate =
+          simple(floor_mod(floor_div(var(index), Expr(inner)), Expr(loop.extent)));
+      const VarId position =
+          new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
+      return make_stmt(
+          Let{position, coordinate, advance(nest, loop, var(position), at, [&](const Values& next) {
+                return decode(i + 1, next);
+              })});
     };
     Stmt body = decode(0, values);
     return make_stmt(For{index, Expr(total), LoopKind::kParallel, 1, std::move(body)});
@@ -278,7 +318,8 @@ class Lowering {
           if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
           lowest[d] = index;
           start[d] = Expr(index->constant);
-          for (const auto& [iterator, coefficient] : index->terms) start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
+          for (const auto& [iterator, coefficient] : index->terms)
+            start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
         }
       }
     }
@@ -295,12 +336,17 @@ class Lowering {
   ReduceRun innermost_run(const NestStage& nest) const {
     const int spatial_axes = static_cast<int>(dag_[nest.stage].axes.size());
     const int n = static_cast<int>(nest.loops.size());
-    const auto reduces = [&](int i) { return nest.loops[static_cast<size_t>(i)].axis >= spatial_axes; };
+    const auto reduces = [&](int i) {
+      return nest.loops[static_cast<size_t>(i)].axis >= spatial_axes;
+    };
     int end = n;
     while (end > 0 && !reduces(end - 1)) --end;
-    if (end == 0) {  // every reduce axis has one element: the run is empty, before the register tile
+    if (end ==
+        0) {  // every reduce axis has one element: the run is empty, before the register tile
       int at = n;
-      while (at > 0 && nest.loops[static_cast<size_t>(at) - 1].kind != LoopKind::kSerial && at > nest.parallel_loops) --at;
+      while (at > 0 && nest.loops[static_cast<size_t>(at) - 1].kind != LoopKind::kSerial &&
+             at > nest.parallel_loops)
+        --at;
       return {at, at, at};
     }
     int begin = end;
@@ -313,7 +359,8 @@ class Lowering {
   // The loops after a run (the register tile) around a statement made at their values. `masked`
   // false: inactive lanes may compute, because all they touch is padded.
   template <typename Fn>
-  Stmt emit_tile(const NestStage& nest, int i, bool masked, const Values& values, const Fn& statement) {
+  Stmt emit_tile(
+      const NestStage& nest, int i, bool masked, const Values& values, const Fn& statement) {
     if (i == static_cast<int>(nest.loops.size())) return statement(values);
     const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
     const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
@@ -327,12 +374,14 @@ class Lowering {
     const Expr identity = combiner_identity(stage.combiner, stage.dtype);
     const bool chunked = run.first < run.begin;
     const bool in_place = nest.scope == Scope::kRegister && !chunked;
-    const Tile tile = in_place ? Tile{state(nest.stage).buffer, {}, {}} : make_accumulators(nest, run, values);
+    const Tile tile =
+        in_place ? Tile{state(nest.stage).buffer, {}, {}} : make_accumulators(nest, run, values);
     const auto place = [&](const Values& at) {
       return in_place ? buffer_indices(nest.stage, spatial(nest, at)) : tile_indices(tile, at);
     };
     const auto element = [&](const Values& at) {
-      return load(state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, at)), stage.dtype);
+      return load(
+          state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, at)), stage.dtype);
     };
     std::vector<Stmt> statements;
     statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
@@ -341,13 +390,17 @@ class Lowering {
     statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
       return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
         const std::vector<Expr> accumulator = place(point);
-        return make_stmt(Store{tile.buffer, accumulator,
-                               combine(stage.combiner, load(tile.buffer, accumulator, stage.dtype), body_at(nest.stage, point))});
+        return make_stmt(Store{tile.buffer,
+                               accumulator,
+                               combine(stage.combiner,
+                                       load(tile.buffer, accumulator, stage.dtype),
+                                       body_at(nest.stage, point))});
       });
     }));
     if (in_place) return make_stmt(Block{std::move(statements)});
     statements.push_back(emit_tile(nest, run.end, true, values, [&](const Values& at) {
-      return make_stmt(Store{state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, at)),
+      return make_stmt(Store{state(nest.stage).buffer,
+                             buffer_indices(nest.stage, spatial(nest, at)),
                              load(tile.buffer, place(at), stage.dtype)});
     }));
     return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
@@ -368,7 +421,8 @@ class Lowering {
       for (int i = run.end; i < static_cast<int>(nest.loops.size()); ++i) {
         const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
         if (loop.axis == a) span += (loop.extent - 1) * loop.step + (span == 0 ? 1 : 0);
-        if (loop.axis == a && loop.kind == LoopKind::kVectorize) buffer.lanes = static_cast<int>(loop.extent);
+        if (loop.axis == a && loop.kind == LoopKind::kVectorize)
+          buffer.lanes = static_cast<int>(loop.extent);
       }
       if (span == 0) continue;
       tile.axes.push_back(a);
@@ -381,20 +435,24 @@ class Lowering {
   }
   std::vector<Expr> tile_indices(const Tile& tile, const Values& at) const {
     std::vector<Expr> indices;
-    for (size_t k = 0; k < tile.axes.size(); ++k) indices.push_back(simple(at[static_cast<size_t>(tile.axes[k])] - tile.base[k]));
+    for (size_t k = 0; k < tile.axes.size(); ++k)
+      indices.push_back(simple(at[static_cast<size_t>(tile.axes[k])] - tile.base[k]));
     if (indices.empty()) indices.push_back(Expr(0));
     return indices;
   }
 
-  /// The run's loops, unrolled from the innermost out as far as the nest's budget of statements goes.
+  /// The run's loops, unrolled from the innermost out as far as the nest's budget of statements
+  /// goes.
   template <typename Fn>
-  Stmt emit_run(const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Fn& inner) {
+  Stmt emit_run(
+      const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Fn& inner) {
     if (i == run.end) return inner(values);
     const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
     const auto next = [&](const Values& at) { return emit_run(nest, run, i + 1, at, inner); };
     const int64_t copies = copies_inside(nest, run, i);
     const Expr extent = loop_extent(nest, loop, values);
-    if (loop.kind != LoopKind::kSerial || copies == 0) return emit_one_loop(nest, loop, loop.kind, extent, values, next);
+    if (loop.kind != LoopKind::kSerial || copies == 0)
+      return emit_one_loop(nest, loop, loop.kind, extent, values, next);
     if (!loop.ragged && copies * loop.extent <= nest.unroll_steps) {
       return emit_one_loop(nest, loop, LoopKind::kUnroll, extent, values, next);
     }
@@ -405,17 +463,26 @@ class Lowering {
       return NestLoop{loop.axis, count, loop.step * step, kind, -1, false};
     };
     const auto unrolled = [&](const Values& at) {
-      return emit_one_loop(nest, part(factor, 1, LoopKind::kUnroll), LoopKind::kUnroll, Expr(factor), at, next);
+      return emit_one_loop(
+          nest, part(factor, 1, LoopKind::kUnroll), LoopKind::kUnroll, Expr(factor), at, next);
     };
     const Expr trips = simple(floor_div(extent, Expr(factor)));
     std::vector<Stmt> statements;
-    statements.push_back(emit_one_loop(nest, part(std::max<int64_t>(loop.extent / factor, 1), factor, LoopKind::kSerial), LoopKind::kSerial, trips, values, unrolled));
+    statements.push_back(
+        emit_one_loop(nest,
+                      part(std::max<int64_t>(loop.extent / factor, 1), factor, LoopKind::kSerial),
+                      LoopKind::kSerial,
+                      trips,
+                      values,
+                      unrolled));
     const Expr rest = simple(extent - trips * Expr(factor));
     const int64_t* constant_rest = as_int(rest);
     if (constant_rest == nullptr || *constant_rest > 0) {
       Values after = values;
-      after[static_cast<size_t>(loop.axis)] = simple(after[static_cast<size_t>(loop.axis)] + trips * Expr(factor * loop.step));
-      statements.push_back(emit_one_loop(nest, part(factor - 1, 1, LoopKind::kSerial), LoopKind::kSerial, rest, after, next));
+      after[static_cast<size_t>(loop.axis)] =
+          simple(after[static_cast<size_t>(loop.axis)] + trips * Expr(factor * loop.step));
+      statements.push_back(emit_one_loop(
+          nest, part(factor - 1, 1, LoopKind::kSerial), LoopKind::kSerial, rest, after, next));
     }
     return statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
   }
@@ -467,9 +534,11 @@ class Lowering {
     const Buffer& buffer = program_[state(nest.stage).buffer];
     const std::vector<int64_t> shape = buffer.shape;
     const int lanes = vector_lanes(nest);
-    const std::function<Stmt(size_t, std::vector<Expr>)> loops = [&](size_t d, std::vector<Expr> at) -> Stmt {
+    const std::function<Stmt(size_t, std::vector<Expr>)> loops = [&](size_t d,
+                                                                     std::vector<Expr> at) -> Stmt {
       if (d == shape.size()) {
-        return make_stmt(Store{state(nest.stage).buffer, at, combiner_identity(stage.combiner, stage.dtype)});
+        return make_stmt(
+            Store{state(nest.stage).buffer, at, combiner_identity(stage.combiner, stage.dtype)});
       }
       const bool last = d + 1 == shape.size() && lanes > 1;
       const VarId index = new_var("fill", {0, last ? shape[d] / lanes - 1 : shape[d] - 1});
@@ -479,7 +548,8 @@ class Lowering {
       }
       const VarId lane = new_var("lane", {0, lanes - 1});
       at.push_back(simple(var(index) * Expr(lanes) + var(lane)));
-      Stmt vector = make_stmt(For{lane, Expr(lanes), LoopKind::kVectorize, lanes, loops(d + 1, at)});
+      Stmt vector =
+          make_stmt(For{lane, Expr(lanes), LoopKind::kVectorize, lanes, loops(d + 1, at)});
       return make_stmt(For{index, Expr(shape[d] / lanes), LoopKind::kSerial, 1, std::move(vector)});
     };
     return loops(0, {});

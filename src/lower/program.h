@@ -10,8 +10,8 @@
 //    run at the same time.
 //  - A kRegister buffer is a set of SSA values: all its indices are constants once unrolled loops
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
-//    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector loops
-//    of that width starting at multiples of it.
+//    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector
+//    loops of that width starting at multiples of it.
 //  - A Store in a vector loop whose place does not depend on the lane must have the form
 //    x = combine(x, value): the lanes are folded (a horizontal reduction).
 #pragma once
@@ -32,9 +32,9 @@ struct Buffer {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  // row-major; of a packed argument: the packed shape
   Scope scope = Scope::kArgument;
-  int lanes = 1;               // kRegister only
-  bool output = false;         // kArgument only
-  PackSpec pack;               // kArgument only; identity when not packed
+  int lanes = 1;                 // kRegister only
+  bool output = false;           // kArgument only
+  PackSpec pack;                 // kArgument only; identity when not packed
   int64_t workspace_offset = 0;  // kWorkspace only, bytes, 64-byte aligned
 
   int64_t num_elements() const;
@@ -51,11 +51,27 @@ struct For {
   int lanes = 1;  // kVectorize: width of the vector
   Stmt body;
 };
-struct Let { VarId var; Expr value; Stmt body; };  // an index value computed once
-struct Store { TensorId buffer; std::vector<Expr> indices; Expr value; };
-struct If { Expr condition; Stmt then; };
-struct Allocate { TensorId buffer; Stmt body; };   // kLocal or kRegister; contents undefined
-struct Block { std::vector<Stmt> statements; };
+struct Let {
+  VarId var;
+  Expr value;
+  Stmt body;
+};  // an index value computed once
+struct Store {
+  TensorId buffer;
+  std::vector<Expr> indices;
+  Expr value;
+};
+struct If {
+  Expr condition;
+  Stmt then;
+};
+struct Allocate {
+  TensorId buffer;
+  Stmt body;
+};  // kLocal or kRegister; contents undefined
+struct Block {
+  std::vector<Stmt> statements;
+};
 
 struct StmtNode {
   std::variant<For, Let, Store, If, Allocate, Block> op;
@@ -89,8 +105,8 @@ std::string print(const Program& program);
 /// one as an error.
 Result<Unit> verify(const Program& program);
 
-/// Runs a program on tensors (packed arguments already packed; outputs in place), one iteration at a
-/// time, with bounds checks: for tests.
+/// Runs a program on tensors (packed arguments already packed; outputs in place), one iteration at
+/// a time, with bounds checks: for tests.
 Result<Unit> interpret(const Program& program, std::span<Tensor> args);
 
 }  // namespace pruner

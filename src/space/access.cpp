@@ -31,12 +31,14 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
       const Range range = bounds(index, ranges);
       // The start of a box is where its iterators start; a descending index has no such place.
       const auto descends = [](const std::pair<VarId, int64_t>& term) { return term.second < 0; };
-      access.whole.push_back(!affine || range.first < 0 || range.second >= producer.axes[d].extent ||
+      access.whole.push_back(!affine || range.first < 0 ||
+                             range.second >= producer.axes[d].extent ||
                              std::any_of(affine->terms.begin(), affine->terms.end(), descends));
       access.indices.push_back(std::move(affine));
     }
-    const bool seen = std::any_of(accesses.begin(), accesses.end(),
-                                  [&](const Access& other) { return same_access(other, access); });
+    const bool seen = std::any_of(accesses.begin(), accesses.end(), [&](const Access& other) {
+      return same_access(other, access);
+    });
     if (!seen) accesses.push_back(std::move(access));
   });
   return accesses;
@@ -60,7 +62,8 @@ bool needs_multi_level_tiling(const ComputeDag& dag, StageId id) {
       for (const Expr& index : read->indices) {
         visit(index, [&](const Expr& part) {
           const Var* var = as<Var>(part);
-          if (var != nullptr && var->id.value < static_cast<int>(used.size())) used[var->id.value] = true;
+          if (var != nullptr && var->id.value < static_cast<int>(used.size()))
+            used[var->id.value] = true;
         });
       }
     });
@@ -82,9 +85,11 @@ bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer
     for (size_t d = 0; d < access.indices.size(); ++d) {
       const std::optional<Affine>& index = access.indices[d];
       if (!index) return false;
-      const bool constant_zero = index->terms.empty() && index->constant == 0 && reader.axes[d].extent == 1;
-      const bool own_axis = index->constant == 0 && index->terms.size() == 1 &&
-                            index->terms[0] == std::pair{VarId{static_cast<int32_t>(d)}, int64_t{1}};
+      const bool constant_zero =
+          index->terms.empty() && index->constant == 0 && reader.axes[d].extent == 1;
+      const bool own_axis =
+          index->constant == 0 && index->terms.size() == 1 &&
+          index->terms[0] == std::pair{VarId{static_cast<int32_t>(d)}, int64_t{1}};
       if (!constant_zero && !own_axis) return false;
     }
   }
@@ -96,19 +101,28 @@ static double call_operations(Intrinsic function) {
   switch (function) {
     case Intrinsic::kExp: return 12;
     case Intrinsic::kLog: return 16;
-    case Intrinsic::kTanh: case Intrinsic::kSigmoid: case Intrinsic::kErf: return 20;
+    case Intrinsic::kTanh:
+    case Intrinsic::kSigmoid:
+    case Intrinsic::kErf: return 20;
     case Intrinsic::kPow: return 32;
-    case Intrinsic::kSin: case Intrinsic::kCos: return 24;
-    case Intrinsic::kSqrt: case Intrinsic::kRsqrt: return 4;
-    case Intrinsic::kAbs: case Intrinsic::kFloor: case Intrinsic::kCeil: case Intrinsic::kRound: case Intrinsic::kNot:
-      return 1;
+    case Intrinsic::kSin:
+    case Intrinsic::kCos: return 24;
+    case Intrinsic::kSqrt:
+    case Intrinsic::kRsqrt: return 4;
+    case Intrinsic::kAbs:
+    case Intrinsic::kFloor:
+    case Intrinsic::kCeil:
+    case Intrinsic::kRound:
+    case Intrinsic::kNot: return 1;
   }
   return 1;
 }
 
 double body_operations(const Expr& body) {
   return match(
-      body->op, [](const IntImm&) { return 0.0; }, [](const FloatImm&) { return 0.0; },
+      body->op,
+      [](const IntImm&) { return 0.0; },
+      [](const FloatImm&) { return 0.0; },
       [](const Var&) { return 0.0; },
       [&](const Binary& n) {
         const double own = is_float(body->dtype) ? (n.op == BinaryOp::kDiv ? 4.0 : 1.0) : 0.0;

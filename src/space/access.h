@@ -36,8 +36,8 @@ bool needs_multi_level_tiling(const ComputeDag& dag, StageId stage);
 /// `consumer` reads `producer` only at its own axes, in order, over the same shape.
 bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer);
 
-/// Instructions of one evaluation of a body, but for its loads and index arithmetic: a call counts as
-/// the polynomial that it becomes.
+/// Instructions of one evaluation of a body, but for its loads and index arithmetic: a call counts
+/// as the polynomial that it becomes.
 double body_operations(const Expr& body);
 
 /// Holds a call that costs many instructions (exp, tanh, ...).

@@ -22,7 +22,8 @@ struct Candidate {
 
 struct CandidateHash {
   size_t operator()(const Candidate& c) const {
-    return hash64({reinterpret_cast<const char*>(c.decisions.data()), c.decisions.size() * sizeof(int32_t)}) ^
+    return hash64({reinterpret_cast<const char*>(c.decisions.data()),
+                   c.decisions.size() * sizeof(int32_t)}) ^
            (static_cast<size_t>(c.sketch.value) * 0x9e3779b97f4a7c15ULL);
   }
 };

@@ -45,9 +45,10 @@ Clusters find_clusters(const ComputeDag& dag) {
     // A contraction's follower is a root of its own: its tile decides the loops.
     bool follows_contraction = false;
     for (const StageId producer : dag.producers(id)) {
-      follows_contraction = follows_contraction || (dag[producer].is_reduction() && !dag[id].is_reduction() &&
-                                                    needs_multi_level_tiling(dag, producer) &&
-                                                    reads_elementwise(dag, id, producer));
+      follows_contraction =
+          follows_contraction ||
+          (dag[producer].is_reduction() && !dag[id].is_reduction() &&
+           needs_multi_level_tiling(dag, producer) && reads_elementwise(dag, id, producer));
     }
     if (dag[id].output || readers.empty() || follows_contraction) {
       clusters.root_of[s] = id;

@@ -1,4 +1,5 @@
-// Edits of a compute DAG that sketch rules are made of. Stage ids after the edited place shift by one.
+// Edits of a compute DAG that sketch rules are made of. Stage ids after the edited place shift by
+// one.
 #pragma once
 
 #include "tensor/compute_dag.h"

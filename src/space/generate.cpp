@@ -24,7 +24,8 @@ std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
   for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
     const bool small = t <= 8 || extent % t == 0 || (t & (t - 1)) == 0;
     const bool splits_evenly = (extent + t - 1) / t <= 8;
-    if ((small || splits_evenly) && waste(extent, t) <= kMaxWaste) choices.insert(static_cast<int32_t>(t));
+    if ((small || splits_evenly) && waste(extent, t) <= kMaxWaste)
+      choices.insert(static_cast<int32_t>(t));
   }
   if (choices.size() > 24) {  // keep divisors and the small ones
     for (auto it = choices.begin(); it != choices.end();) {
@@ -49,13 +50,16 @@ class SketchMaker {
     tables->plan_of.assign(dag.stages.size(), -1);
     for (int s = 0; s < dag.size(); ++s) {
       tables->consumers.push_back(dag.consumers(StageId{s}));
-      tables->body_operations.push_back(dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
+      tables->body_operations.push_back(
+          dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
       if (dag[StageId{s}].is_placeholder()) continue;
       tables->plan_of[s] = static_cast<int>(sketch_.plans.size());
       sketch_.plans.push_back(plan(StageId{s}));
     }
-    for (const StageId input : task_dag.inputs()) sketch_.args.push_back(find(task_dag[input].name));
-    for (const StageId output : task_dag.outputs()) sketch_.args.push_back(find(task_dag[output].name));
+    for (const StageId input : task_dag.inputs())
+      sketch_.args.push_back(find(task_dag[input].name));
+    for (const StageId output : task_dag.outputs())
+      sketch_.args.push_back(find(task_dag[output].name));
     std::string text = sketch_.name + "\n" + print(dag);
     for (const Decision& decision : sketch_.decisions) text += decision.name + " ";
     sketch_.hash = hash_hex(text).substr(0, 16);
@@ -72,7 +76,10 @@ class SketchMaker {
     return StageId{};
   }
 
-  DecisionRef add(DecisionKind kind, std::string name, std::vector<int32_t> choices, int group = -1) {
+  DecisionRef add(DecisionKind kind,
+                  std::string name,
+                  std::vector<int32_t> choices,
+                  int group = -1) {
     if (choices.size() < 2) return kFixed;
     sketch_.decisions.push_back({kind, std::move(name), std::move(choices), group});
     return static_cast<DecisionRef>(sketch_.decisions.size()) - 1;
@@ -125,12 +132,16 @@ class SketchMaker {
       const int group = next_group_++;
       const int64_t units = axis.vector ? (extent + plan.lanes - 1) / plan.lanes : extent;
       axis.middle = add(DecisionKind::kTile, name + ".middle", tile_choices(units, units), group);
-      if (anchor.valid()) axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(units, units), group);
+      if (anchor.valid())
+        axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(units, units), group);
       if (axis.vector) {
-        axis.registers = add(DecisionKind::kTile, name + ".vectors",
-                             tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4), group);
+        axis.registers = add(DecisionKind::kTile,
+                             name + ".vectors",
+                             tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4),
+                             group);
       } else if (anchor.valid()) {
-        axis.registers = add(DecisionKind::kTile, name + ".rows", tile_choices(units, kMaxRegisterRows), group);
+        axis.registers =
+            add(DecisionKind::kTile, name + ".rows", tile_choices(units, kMaxRegisterRows), group);
       }
       plan.axes.push_back(axis);
     }
@@ -152,7 +163,8 @@ class SketchMaker {
       }
       plan.chunk_axis = spatial + longest;
       std::vector<int32_t> chunks;
-      for (int32_t chunk = 16; chunk < stage.reduce_axes[longest].extent; chunk *= 2) chunks.push_back(chunk);
+      for (int32_t chunk = 16; chunk < stage.reduce_axes[longest].extent; chunk *= 2)
+        chunks.push_back(chunk);
       chunks.push_back(static_cast<int32_t>(stage.reduce_axes[longest].extent));
       plan.chunk = add(DecisionKind::kChunk, stage.name + ".chunk", chunks);
     }
@@ -167,7 +179,8 @@ class SketchMaker {
   // Packs an operand when each of its dimensions is indexed by at most one iterator as it stands.
   void add_packed(StagePlan& plan, StageId operand, int vector) {
     int uses = 0;
-    for (const Access& access : accesses_of(sketch_.dag, plan.stage)) uses += access.producer == operand;
+    for (const Access& access : accesses_of(sketch_.dag, plan.stage))
+      uses += access.producer == operand;
     if (uses != 1 || sketch_.dag.consumers(operand).size() != 1) return;
     for (const Access& access : accesses_of(sketch_.dag, plan.stage)) {
       if (access.producer != operand) continue;

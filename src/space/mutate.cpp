@@ -5,7 +5,11 @@
 
 namespace pruner {
 
-void draw_axis(const Sketch& sketch, const StagePlan& plan, const AxisPlan& axis, Candidate& candidate, Rng& rng);
+void draw_axis(const Sketch& sketch,
+               const StagePlan& plan,
+               const AxisPlan& axis,
+               Candidate& candidate,
+               Rng& rng);
 
 namespace {
 
@@ -18,7 +22,8 @@ std::vector<TiledAxis> tiled_axes(const Sketch& sketch) {
   std::vector<TiledAxis> axes;
   for (const StagePlan& plan : sketch.plans) {
     for (const AxisPlan& axis : plan.axes) {
-      if (axis.middle != kFixed || axis.inner != kFixed || axis.registers != kFixed) axes.push_back({&plan, &axis});
+      if (axis.middle != kFixed || axis.inner != kFixed || axis.registers != kFixed)
+        axes.push_back({&plan, &axis});
     }
   }
   return axes;
@@ -44,19 +49,24 @@ int32_t nearest(const std::vector<int32_t>& choices, double wanted) {
 bool move_factor(const Sketch& sketch, Candidate& candidate, Rng& rng) {
   const std::vector<TiledAxis> axes = tiled_axes(sketch);
   if (axes.empty()) return false;
-  const AxisPlan& axis = *axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))].axis;
+  const AxisPlan& axis =
+      *axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))].axis;
   std::vector<DecisionRef> levels;
   for (const DecisionRef ref : {axis.registers, axis.inner, axis.middle}) {
     if (ref != kFixed) levels.push_back(ref);
   }
   if (levels.size() < 2) return false;
   const size_t from = static_cast<size_t>(rng.below(static_cast<int64_t>(levels.size())));
-  const size_t to = (from + 1 + static_cast<size_t>(rng.below(static_cast<int64_t>(levels.size()) - 1))) % levels.size();
+  const size_t to =
+      (from + 1 + static_cast<size_t>(rng.below(static_cast<int64_t>(levels.size()) - 1))) %
+      levels.size();
   int32_t& source = candidate.decisions[static_cast<size_t>(levels[from])];
   int32_t& target = candidate.decisions[static_cast<size_t>(levels[to])];
   const std::vector<int32_t>& choices = sketch.decisions[levels[from]].choices;
-  const int32_t drawn = choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
-  target = nearest(sketch.decisions[levels[to]].choices, static_cast<double>(target) * source / drawn);
+  const int32_t drawn =
+      choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
+  target =
+      nearest(sketch.decisions[levels[to]].choices, static_cast<double>(target) * source / drawn);
   source = drawn;
   return true;
 }
@@ -66,7 +76,8 @@ bool step_one(const Sketch& sketch, Candidate& candidate, Rng& rng) {
   if (sketch.decisions.empty()) return false;
   const size_t i = static_cast<size_t>(rng.below(static_cast<int64_t>(sketch.decisions.size())));
   const std::vector<int32_t>& choices = sketch.decisions[i].choices;
-  auto at = std::lower_bound(choices.begin(), choices.end(), candidate.decisions[i]) - choices.begin();
+  auto at =
+      std::lower_bound(choices.begin(), choices.end(), candidate.decisions[i]) - choices.begin();
   at += rng.below(2) == 0 ? -1 : 1;
   if (at < 0 || at >= static_cast<int64_t>(choices.size())) return false;
   candidate.decisions[i] = choices[static_cast<size_t>(at)];
@@ -82,7 +93,8 @@ bool redraw_other(const Sketch& sketch, Candidate& candidate, Rng& rng) {
   if (others.empty()) return false;
   const size_t i = others[static_cast<size_t>(rng.below(static_cast<int64_t>(others.size())))];
   const std::vector<int32_t>& choices = sketch.decisions[i].choices;
-  candidate.decisions[i] = choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
+  candidate.decisions[i] =
+      choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
   return true;
 }
 
@@ -110,7 +122,10 @@ std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, 
   return child;
 }
 
-std::optional<Candidate> cross_over(const Space& space, const Candidate& a, const Candidate& b, Rng& rng) {
+std::optional<Candidate> cross_over(const Space& space,
+                                    const Candidate& a,
+                                    const Candidate& b,
+                                    Rng& rng) {
   if (a.sketch != b.sketch) return std::nullopt;
   const Sketch& sketch = space[a.sketch];
   Candidate child = a;
@@ -119,7 +134,8 @@ std::optional<Candidate> cross_over(const Space& space, const Candidate& a, cons
     const int group = sketch.decisions[i].group;
     bool from_b = rng.below(2) == 1;
     if (group >= 0) {
-      if (static_cast<size_t>(group) >= side.size()) side.resize(static_cast<size_t>(group) + 1, -1);
+      if (static_cast<size_t>(group) >= side.size())
+        side.resize(static_cast<size_t>(group) + 1, -1);
       if (side[group] < 0) side[group] = from_b;
       from_b = side[group] == 1;
     }

@@ -9,7 +9,8 @@ namespace {
 
 class NestMaker {
  public:
-  NestMaker(const Sketch& sketch, const Candidate& candidate) : sketch_(sketch), candidate_(candidate) {
+  NestMaker(const Sketch& sketch, const Candidate& candidate)
+      : sketch_(sketch), candidate_(candidate) {
     nest_.dag = &sketch.dag;
     nest_.tables = sketch.tables.get();
     nest_.stages.resize(sketch.plans.size());
@@ -37,7 +38,9 @@ class NestMaker {
     return ref == kFixed ? fixed : candidate_.decisions[static_cast<size_t>(ref)];
   }
   const Stage& stage(StageId id) const { return sketch_.dag[id]; }
-  const NestStage& nest(StageId id) const { return nest_.stages[sketch_.tables->plan_of[id.value]]; }
+  const NestStage& nest(StageId id) const {
+    return nest_.stages[sketch_.tables->plan_of[id.value]];
+  }
 
   static void push(std::vector<NestLoop>& loops, NestLoop loop) {
     if (loop.extent > 1 || loop.kind == LoopKind::kVectorize) loops.push_back(loop);
@@ -65,20 +68,30 @@ class NestMaker {
     const Stage& s = stage(plan.stage);
     out.scope = s.output ? Scope::kArgument : Scope::kWorkspace;
     for (const Iterator& axis : s.axes) out.extents.push_back(axis.extent);
-    const auto registers = [&](const AxisPlan& a) { return value(a.registers, 1) * (a.vector ? plan.lanes : 1); };
+    const auto registers = [&](const AxisPlan& a) {
+      return value(a.registers, 1) * (a.vector ? plan.lanes : 1);
+    };
     for_axes(plan, value(plan.parallel_order, 0) == 1, [&](const AxisPlan& a) {
       const int64_t unit = registers(a);
-      const int64_t units = (s.axes[a.axis].extent + unit - 1) / unit;  // padded along the vector axis
+      const int64_t units =
+          (s.axes[a.axis].extent + unit - 1) / unit;  // padded along the vector axis
       const int64_t tile = std::min(value(a.middle, 1) * value(a.inner, 1), units);
       const int64_t whole = a.vector ? units * unit : s.axes[a.axis].extent;
       const int64_t step = tile * unit;
       const int64_t extent = (whole + step - 1) / step;
-      push(out.loops, {a.axis, extent, step, LoopKind::kSerial, whole % step == 0 ? -1 : whole - step, false});
+      push(out.loops,
+           {a.axis, extent, step, LoopKind::kSerial, whole % step == 0 ? -1 : whole - step, false});
     });
     out.parallel_loops = depths.parallel = static_cast<int>(out.loops.size());
     const bool vector_first = value(plan.order, 0) == 1;
     for_axes(plan, vector_first, [&](const AxisPlan& a) {
-      push(out.loops, {a.axis, value(a.middle, 1), value(a.inner, 1) * registers(a), LoopKind::kSerial, -1, false});
+      push(out.loops,
+           {a.axis,
+            value(a.middle, 1),
+            value(a.inner, 1) * registers(a),
+            LoopKind::kSerial,
+            -1,
+            false});
     });
     depths.middle = static_cast<int>(out.loops.size());
     for_axes(plan, vector_first, [&](const AxisPlan& a) {
@@ -89,7 +102,10 @@ class NestMaker {
   }
 
   // The register tile of a root's plan, for the root or (the same axes) its anchor.
-  void push_register_loops(const StagePlan& root, const StagePlan& plan, std::vector<NestLoop>& loops, LoopKind rows) {
+  void push_register_loops(const StagePlan& root,
+                           const StagePlan& plan,
+                           std::vector<NestLoop>& loops,
+                           LoopKind rows) {
     for (const AxisPlan& a : root.axes) {
       if (!a.vector) push(loops, {a.axis, value(a.registers, 1), 1, rows, -1, false});
     }
@@ -126,14 +142,28 @@ class NestMaker {
       const int64_t chunk = value(plan.chunk, reduce_extent(chunked));
       const bool chunks = chunk < reduce_extent(chunked);
       if (chunks) {
-        push(out.loops, {plan.chunk_axis, (reduce_extent(chunked) + chunk - 1) / chunk, chunk, LoopKind::kSerial, -1, false});
+        push(out.loops,
+             {plan.chunk_axis,
+              (reduce_extent(chunked) + chunk - 1) / chunk,
+              chunk,
+              LoopKind::kSerial,
+              -1,
+              false});
       }
-      out.loops.insert(out.loops.end(), root_nest.loops.begin() + depths.middle, root_nest.loops.begin() + depths.inner);
+      out.loops.insert(out.loops.end(),
+                       root_nest.loops.begin() + depths.middle,
+                       root_nest.loops.begin() + depths.inner);
       for (int r = 0; r < reduce; ++r) {
         if (r != chunked) {
           push(out.loops, {spatial + r, reduce_extent(r), 1, LoopKind::kSerial, -1, false});
         } else {
-          push(out.loops, {spatial + r, chunk, 1, LoopKind::kSerial, -1, chunks && reduce_extent(r) % chunk != 0});
+          push(out.loops,
+               {spatial + r,
+                chunk,
+                1,
+                LoopKind::kSerial,
+                -1,
+                chunks && reduce_extent(r) % chunk != 0});
         }
       }
       // The copy-out runs over the whole tile: its register rows become ordinary loops.
@@ -143,7 +173,8 @@ class NestMaker {
     } else {
       out.depth = depths.inner;
       out.scope = Scope::kRegister;
-      for (int r = 0; r < reduce; ++r) push(out.loops, {spatial + r, reduce_extent(r), 1, LoopKind::kSerial, -1, false});
+      for (int r = 0; r < reduce; ++r)
+        push(out.loops, {spatial + r, reduce_extent(r), 1, LoopKind::kSerial, -1, false});
     }
     push_register_loops(root, plan, out.loops, LoopKind::kUnroll);
     for (const StagePlan::Packed& packed : plan.packed) {
@@ -206,14 +237,16 @@ class NestMaker {
     return spans;
   }
 
-  // Loops over a box of the stage: serial rows, then the vector loop (or the lanes that are folded).
+  // Loops over a box of the stage: serial rows, then the vector loop (or the lanes that are
+  // folded).
   void push_box_loops(const StagePlan& plan, NestStage& out) {
     const Stage& s = stage(plan.stage);
     const int vector = vector_axis_of(s);
     const int spatial = static_cast<int>(s.axes.size());
     const bool fold = s.is_reduction() && plan.lanes > 1 && folds_lanes(plan.stage);
     for (int a = 0; a < spatial; ++a) {
-      if (a != vector || fold) push(out.loops, {a, out.extents[a], 1, LoopKind::kSerial, -1, false});
+      if (a != vector || fold)
+        push(out.loops, {a, out.extents[a], 1, LoopKind::kSerial, -1, false});
     }
     if (fold) {
       const int64_t width = s.reduce_axes[0].extent;
@@ -228,7 +261,8 @@ class NestMaker {
     for (int r = 0; r < static_cast<int>(s.reduce_axes.size()); ++r) {
       push(out.loops, {spatial + r, s.reduce_axes[r].extent, 1, LoopKind::kSerial, -1, false});
     }
-    if (vector >= 0 && plan.lanes > 1) push(out.loops, {vector, plan.lanes, 1, LoopKind::kVectorize, -1, false});
+    if (vector >= 0 && plan.lanes > 1)
+      push(out.loops, {vector, plan.lanes, 1, LoopKind::kVectorize, -1, false});
   }
 
   static int vector_axis_of(const Stage& s) {

@@ -1,5 +1,5 @@
-// How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root stage,
-// tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
+// How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root
+// stage, tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace pruner {
 using DecisionRef = int;
 inline constexpr DecisionRef kFixed = -1;
 
-/// The tiles of one axis of a cluster's root: outer (the rest) | middle | inner | registers. For the
-/// vector axis the register tile counts vectors.
+/// The tiles of one axis of a cluster's root: outer (the rest) | middle | inner | registers. For
+/// the vector axis the register tile counts vectors.
 struct AxisPlan {
   int axis = 0;
   bool vector = false;
@@ -35,21 +35,21 @@ enum class Location : int32_t { kRoot = 0, kAfterParallel = 1, kAfterMiddle = 2 
 struct StagePlan {
   StageId stage;
   StageRole role = StageRole::kTileRoot;
-  StageId root;     // of the cluster (kRowPart: the stage it is attached to)
-  int lanes = 1;    // of the vectorised innermost loop; 1: none
+  StageId root;   // of the cluster (kRowPart: the stage it is attached to)
+  int lanes = 1;  // of the vectorised innermost loop; 1: none
 
   // kTileRoot
   std::vector<AxisPlan> axes;
   DecisionRef parallel_order = kFixed, order = kFixed;
 
   // kAnchor
-  bool cache_tile = false;          // SSRSRS: accumulates a tile in cache over chunks of the reduction
-  int chunk_axis = -1;              // reduce axis (iterator number) that is chunked
+  bool cache_tile = false;  // SSRSRS: accumulates a tile in cache over chunks of the reduction
+  int chunk_axis = -1;      // reduce axis (iterator number) that is chunked
   DecisionRef chunk = kFixed, unroll = kFixed;
   struct Packed {
     StageId operand;
-    int dim;                        // the dimension that the vector axis indexes
-    std::vector<int> order;         // packed order of the dims, `dim` first
+    int dim;                 // the dimension that the vector axis indexes
+    std::vector<int> order;  // packed order of the dims, `dim` first
   };
   std::vector<Packed> packed;
 

@@ -17,7 +17,8 @@ std::string print(const Space& space, const Candidate& candidate) {
 
 Result<Candidate> parse_candidate(const Space& space, std::string_view text) {
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return Error("a candidate is \"SKETCH: decision=value ...\", found no ':'");
+  if (colon == std::string_view::npos)
+    return Error("a candidate is \"SKETCH: decision=value ...\", found no ':'");
   const std::string_view name = text.substr(0, colon);
   Candidate candidate;
   for (size_t s = 0; s < space.sketches.size(); ++s) {
@@ -31,9 +32,11 @@ Result<Candidate> parse_candidate(const Space& space, std::string_view text) {
   for (std::string word; words >> word;) {
     const size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
-    const auto found = std::find_if(sketch.decisions.begin(), sketch.decisions.end(),
+    const auto found = std::find_if(sketch.decisions.begin(),
+                                    sketch.decisions.end(),
                                     [&](const Decision& d) { return d.name == key; });
-    if (found == sketch.decisions.end()) return Error("sketch ", name, " has no decision \"", key, "\"");
+    if (found == sketch.decisions.end())
+      return Error("sketch ", name, " has no decision \"", key, "\"");
     const size_t i = static_cast<size_t>(found - sketch.decisions.begin());
     int32_t parsed = 0;
     const std::string digits = equals == std::string::npos ? "" : word.substr(equals + 1);
@@ -42,7 +45,15 @@ Result<Candidate> parse_candidate(const Space& space, std::string_view text) {
       return Error("decision ", key, ": expected a number, found \"", digits, "\"");
     }
     if (!std::binary_search(found->choices.begin(), found->choices.end(), parsed)) {
-      return Error("decision ", key, " is ", parsed, ", sketch ", name, " allows ", found->choices.front(), " to ",
+      return Error("decision ",
+                   key,
+                   " is ",
+                   parsed,
+                   ", sketch ",
+                   name,
+                   " allows ",
+                   found->choices.front(),
+                   " to ",
                    found->choices.back());
     }
     candidate.decisions[i] = parsed;
@@ -88,17 +99,19 @@ std::string print(const LoopNest& nest) {
     for (size_t i = 0; i < stage.loops.size(); ++i) {
       const NestLoop& loop = stage.loops[i];
       const size_t axis = static_cast<size_t>(loop.axis);
-      const Iterator& it = axis < s.axes.size() ? s.axes[axis] : s.reduce_axes[axis - s.axes.size()];
+      const Iterator& it =
+          axis < s.axes.size() ? s.axes[axis] : s.reduce_axes[axis - s.axes.size()];
       const bool parallel = static_cast<int>(i) < stage.parallel_loops;
-      out << "  " << kind_name(parallel ? LoopKind::kParallel : loop.kind) << " " << it.name << " " << loop.extent
-          << " step " << loop.step;
+      out << "  " << kind_name(parallel ? LoopKind::kParallel : loop.kind) << " " << it.name << " "
+          << loop.extent << " step " << loop.step;
       if (loop.clamp >= 0) out << " clamp " << loop.clamp;
       if (loop.ragged) out << " ragged";
       out << "\n";
     }
   }
   for (const PackedOperand& packed : nest.packed) {
-    out << "packed " << (*nest.dag)[packed.operand].name << " " << print_json(to_json(packed.spec)) << "\n";
+    out << "packed " << (*nest.dag)[packed.operand].name << " " << print_json(to_json(packed.spec))
+        << "\n";
   }
   return out.str();
 }

@@ -16,7 +16,10 @@ int64_t value(const Candidate& candidate, DecisionRef ref) {
 }
 
 // The tiles of one axis fit it, and overlap little more than they must.
-bool tiles_fit(const AxisPlan& axis, const StagePlan& plan, int64_t extent, const Candidate& candidate) {
+bool tiles_fit(const AxisPlan& axis,
+               const StagePlan& plan,
+               int64_t extent,
+               const Candidate& candidate) {
   const int64_t lanes = axis.vector ? plan.lanes : 1;
   const int64_t unit = value(candidate, axis.registers) * lanes;
   const int64_t units = (extent + unit - 1) / unit;
@@ -30,7 +33,8 @@ bool tiles_fit(const AxisPlan& axis, const StagePlan& plan, int64_t extent, cons
 // Accumulators, one vector of the packed operand for each, and a broadcast fit the registers.
 bool registers_fit(const StagePlan& root, const Candidate& candidate, const Target& target) {
   int64_t rows = 1, vectors = 1;
-  for (const AxisPlan& axis : root.axes) (axis.vector ? vectors : rows) *= value(candidate, axis.registers);
+  for (const AxisPlan& axis : root.axes)
+    (axis.vector ? vectors : rows) *= value(candidate, axis.registers);
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }
 
@@ -45,7 +49,8 @@ class LegalityCheck {
     for (size_t i = 0; i < sketch_.decisions.size(); ++i) {
       const std::vector<int32_t>& choices = sketch_.decisions[i].choices;
       if (!std::binary_search(choices.begin(), choices.end(), candidate_.decisions[i])) {
-        return sketch_.decisions[i].name + " is " + std::to_string(candidate_.decisions[i]) + ", not one of its choices";
+        return sketch_.decisions[i].name + " is " + std::to_string(candidate_.decisions[i]) +
+               ", not one of its choices";
       }
     }
     for (const StagePlan& plan : sketch_.plans) {
@@ -65,7 +70,8 @@ class LegalityCheck {
     }
     if (plan.role == StageRole::kAnchor) {
       const StagePlan& root = sketch_.plans[sketch_.tables->plan_of[plan.root.value]];
-      if (!registers_fit(root, candidate_, space_.target)) return "the register tile exceeds the registers";
+      if (!registers_fit(root, candidate_, space_.target))
+        return "the register tile exceeds the registers";
     }
     if (plan.role == StageRole::kAttached) {
       // What it feeds must be computed at the same place or further inside.
@@ -90,7 +96,8 @@ class LegalityCheck {
   int64_t local_bytes() const {
     bool any_local = false;
     for (const StagePlan& plan : sketch_.plans) {
-      any_local = any_local || plan.cache_tile || (plan.role == StageRole::kAttached && location(plan) > 0);
+      any_local =
+          any_local || plan.cache_tile || (plan.role == StageRole::kAttached && location(plan) > 0);
     }
     if (!any_local) return 0;
     const LoopNest nest = make_loop_nest(space_, candidate_);
@@ -122,10 +129,15 @@ bool is_legal(const Space& space, const Candidate& candidate, std::string* why) 
   return reason.empty();
 }
 
-void draw_axis(const Sketch& sketch, const StagePlan& plan, const AxisPlan& axis, Candidate& candidate, Rng& rng) {
+void draw_axis(const Sketch& sketch,
+               const StagePlan& plan,
+               const AxisPlan& axis,
+               Candidate& candidate,
+               Rng& rng) {
   const int64_t extent = sketch.dag[plan.stage].axes[axis.axis].extent;
   const auto draw = [&](DecisionRef ref) {
-    if (ref != kFixed) candidate.decisions[static_cast<size_t>(ref)] = pick(sketch.decisions[ref].choices, rng);
+    if (ref != kFixed)
+      candidate.decisions[static_cast<size_t>(ref)] = pick(sketch.decisions[ref].choices, rng);
   };
   for (int attempt = 0; attempt < 64; ++attempt) {
     draw(axis.registers);
@@ -134,21 +146,25 @@ void draw_axis(const Sketch& sketch, const StagePlan& plan, const AxisPlan& axis
     if (tiles_fit(axis, plan, extent, candidate)) return;
   }
   for (const DecisionRef ref : {axis.registers, axis.inner, axis.middle}) {
-    if (ref != kFixed) candidate.decisions[static_cast<size_t>(ref)] = sketch.decisions[ref].choices.front();
+    if (ref != kFixed)
+      candidate.decisions[static_cast<size_t>(ref)] = sketch.decisions[ref].choices.front();
   }
 }
 
 Candidate sample(const Space& space, Rng& rng) {
   Candidate candidate;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    candidate.sketch = SketchId{static_cast<int32_t>(rng.below(static_cast<int64_t>(space.sketches.size())))};
+    candidate.sketch =
+        SketchId{static_cast<int32_t>(rng.below(static_cast<int64_t>(space.sketches.size())))};
     const Sketch& sketch = space[candidate.sketch];
     candidate.decisions.clear();
-    for (const Decision& decision : sketch.decisions) candidate.decisions.push_back(pick(decision.choices, rng));
+    for (const Decision& decision : sketch.decisions)
+      candidate.decisions.push_back(pick(decision.choices, rng));
     for (const StagePlan& plan : sketch.plans) {
-      const bool anchored = std::any_of(sketch.plans.begin(), sketch.plans.end(), [&](const StagePlan& other) {
-        return other.role == StageRole::kAnchor && other.root == plan.stage;
-      });
+      const bool anchored =
+          std::any_of(sketch.plans.begin(), sketch.plans.end(), [&](const StagePlan& other) {
+            return other.role == StageRole::kAnchor && other.root == plan.stage;
+          });
       for (int tries = 0; tries < 32; ++tries) {
         for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
         if (!anchored || registers_fit(plan, candidate, space.target)) break;
@@ -158,7 +174,8 @@ Candidate sample(const Space& space, Rng& rng) {
   }
   // The smallest tiles, everything at root: always legal.
   const Sketch& sketch = space[candidate.sketch];
-  for (size_t i = 0; i < sketch.decisions.size(); ++i) candidate.decisions[i] = sketch.decisions[i].choices.front();
+  for (size_t i = 0; i < sketch.decisions.size(); ++i)
+    candidate.decisions[i] = sketch.decisions[i].choices.front();
   return candidate;
 }
 

@@ -1,5 +1,6 @@
-// A task's schedule space: its sketches (the loop structures worth trying, made by kSketchRules) and
-// what may be chosen in each. A sketch's structure is made once a task; candidates are flat vectors.
+// A task's schedule space: its sketches (the loop structures worth trying, made by kSketchRules)
+// and what may be chosen in each. A sketch's structure is made once a task; candidates are flat
+// vectors.
 #pragma once
 
 #include <memory>
@@ -28,19 +29,19 @@ enum class DecisionKind : uint8_t {
 /// One decision: its value is one of `choices` (ascending for kTile, kChunk and kUnroll).
 struct Decision {
   DecisionKind kind;
-  std::string name;                // "h.tile0": for prints and records
+  std::string name;  // "h.tile0": for prints and records
   std::vector<int32_t> choices;
-  int group = -1;                  // kTile: decisions of one axis share a group, outermost level first
+  int group = -1;  // kTile: decisions of one axis share a group, outermost level first
 };
 
 /// One loop structure of a task.
 struct Sketch {
-  std::string name;                // rule names: "tile+epilogue", "cache-tile", "rfactor", ...
-  std::string hash;                // of name, DAG and decision names: records name a sketch by both
-  ComputeDag dag;                  // with cache-write, cache-read and rfactor stages; inlined stages gone
-  std::vector<StageId> args;       // sketch stages of the task's inputs and outputs, in the task's order
+  std::string name;  // rule names: "tile+epilogue", "cache-tile", "rfactor", ...
+  std::string hash;  // of name, DAG and decision names: records name a sketch by both
+  ComputeDag dag;    // with cache-write, cache-read and rfactor stages; inlined stages gone
+  std::vector<StageId> args;  // sketch stages of the task's inputs and outputs, in the task's order
   std::vector<Decision> decisions;
-  std::vector<StagePlan> plans;    // one a compute stage, producers first
+  std::vector<StagePlan> plans;  // one a compute stage, producers first
   std::shared_ptr<const SketchTables> tables;
 };
 
@@ -69,7 +70,10 @@ bool is_legal(const Space& space, const Candidate& candidate, std::string* why =
 /// One small legal change (kMutations); nullopt when the drawn mutation has no place.
 std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, Rng& rng);
 /// A legal mix of two parents of one sketch (an axis' tiles come from one of them).
-std::optional<Candidate> cross_over(const Space& space, const Candidate& a, const Candidate& b, Rng& rng);
+std::optional<Candidate> cross_over(const Space& space,
+                                    const Candidate& a,
+                                    const Candidate& b,
+                                    Rng& rng);
 
 /// "tile+epilogue: h.tile0=7 w.tile0=14 ...", and back; the error names the decision.
 std::string print(const Space& space, const Candidate& candidate);

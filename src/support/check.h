@@ -26,9 +26,9 @@ class CheckFailure {
 
 }  // namespace pruner
 
-#define CHECK(condition) \
-  if (condition) [[likely]] {            \
-  } else                                 \
+#define CHECK(condition)      \
+  if (condition) [[likely]] { \
+  } else                      \
     ::pruner::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
 #ifdef NDEBUG

@@ -1,4 +1,5 @@
-// Typed indices: a StageId and a SketchId do not mix. The owner of the indexed things gives them out.
+// Typed indices: a StageId and a SketchId do not mix. The owner of the indexed things gives them
+// out.
 #pragma once
 
 #include <compare>

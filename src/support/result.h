@@ -53,13 +53,13 @@ class [[nodiscard]] Result {
 #define PRUNER_CONCAT(a, b) PRUNER_CONCAT_(a, b)
 
 /// TRY(expr): returns from the enclosing function with expr's error, if it has one.
-#define TRY(expr)                              \
-  do {                                         \
+#define TRY(expr)                                                                 \
+  do {                                                                            \
     if (auto try_result_ = (expr); !try_result_.ok()) return try_result_.error(); \
   } while (false)
 
 /// TRY_ASSIGN(T x, expr): the same, and otherwise x is expr's value.
-#define TRY_ASSIGN(decl, expr)                                            \
-  auto PRUNER_CONCAT(try_, __LINE__) = (expr);                            \
+#define TRY_ASSIGN(decl, expr)                                                           \
+  auto PRUNER_CONCAT(try_, __LINE__) = (expr);                                           \
   if (!PRUNER_CONCAT(try_, __LINE__).ok()) return PRUNER_CONCAT(try_, __LINE__).error(); \
   decl = *std::move(PRUNER_CONCAT(try_, __LINE__))

@@ -26,26 +26,26 @@ struct Target {
   int64_t cache_line_bytes = 64;
   int64_t l1_bytes = 32 << 10;  // per core
   int64_t l2_bytes = 512 << 10;
-  int64_t l3_bytes = 8 << 20;   // shared by the threads
-  double peak_flops = 0;        // of one core, fp32, FMA counted as 2
-  double l1_bandwidth = 0;      // bytes/s of one core
+  int64_t l3_bytes = 8 << 20;  // shared by the threads
+  double peak_flops = 0;       // of one core, fp32, FMA counted as 2
+  double l1_bandwidth = 0;     // bytes/s of one core
   double l2_bandwidth = 0;
   double l3_bandwidth = 0;
-  double dram_bandwidth = 0;    // bytes/s of the machine
+  double dram_bandwidth = 0;  // bytes/s of the machine
 
   int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };
 
-/// This machine's CPU: instruction set and caches as the operating system and CPUID give them, rates
-/// as typical for the ISA (`device probe` measures them). `threads` 0: all cores.
+/// This machine's CPU: instruction set and caches as the operating system and CPUID give them,
+/// rates as typical for the ISA (`device probe` measures them). `threads` 0: all cores.
 Target host_target(int threads);
 
 /// "llvm", "llvm -mcpu=haswell", "llvm --threads=2", "llvm --device=FILE.json"; "cuda" and "opencl"
 /// with any options (whether the build has them is the caller's question). TVM's other options are
 /// passed over. `threads`, if not 0, goes before the text's; the error lists what is known.
 Result<Target> parse_target(std::string_view text, int threads);
-/// A device file: {"name", "mcpu", "threads"} and any number of the target by its field's name; what
-/// it leaves out is that of the mcpu.
+/// A device file: {"name", "mcpu", "threads"} and any number of the target by its field's name;
+/// what it leaves out is that of the mcpu.
 Result<Target> target_from_json(const Json& json);
 Json target_to_json(const Target& target);
 /// Text that parse_target reads back, and that records carry.

@@ -114,8 +114,11 @@ static int type_class(DType t) { return is_float(t) ? 0 : t == DType::kBool ? 1 
 static double flops_of(const Expr& e, int counted) {
   const auto sub = [&](const Expr& part) { return flops_of(part, counted); };
   return match(
-      e->op, [](const IntImm&) { return 0.0; }, [](const FloatImm&) { return 0.0; },
-      [](const Var&) { return 0.0; }, [](const Load&) { return 0.0; },
+      e->op,
+      [](const IntImm&) { return 0.0; },
+      [](const FloatImm&) { return 0.0; },
+      [](const Var&) { return 0.0; },
+      [](const Load&) { return 0.0; },
       [&](const Binary& n) { return (type_class(e->dtype) == counted) + sub(n.a) + sub(n.b); },
       [&](const Select& n) { return sub(n.condition) + std::max(sub(n.a), sub(n.b)); },
       [&](const Cast& n) { return sub(n.value); },

@@ -1,6 +1,6 @@
-// The compute DAG of a task: stages in an order in which producers come before consumers. A stage is
-// a placeholder (an input) or a compute stage: for every point of its spatial axes, the body, folded
-// over the reduce axes by the combiner when there are any (Ansor, spec of the compute DAG).
+// The compute DAG of a task: stages in an order in which producers come before consumers. A stage
+// is a placeholder (an input) or a compute stage: for every point of its spatial axes, the body,
+// folded over the reduce axes by the combiner when there are any (Ansor, spec of the compute DAG).
 #pragma once
 
 #include <map>
@@ -29,13 +29,13 @@ struct Stage {
   std::vector<Iterator> axes;         // spatial; the stage's shape
   std::vector<Iterator> reduce_axes;  // empty when combiner is kNone
   Combiner combiner = Combiner::kNone;
-  Expr body;         // empty for a placeholder; variables: axes, then reduce axes
-  std::string tag;   // "conv2d_nhwc", "elemwise", ... : what made it, for printing and keys
+  Expr body;        // empty for a placeholder; variables: axes, then reduce axes
+  std::string tag;  // "conv2d_nhwc", "elemwise", ... : what made it, for printing and keys
   bool output = false;
-  bool constant = false;          // placeholder whose value is known when the code is built
+  bool constant = false;             // placeholder whose value is known when the code is built
   std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
   std::vector<std::string> const_index_axes;  // they index small constant matrices (Winograd)
-  int64_t index_bound = 0;        // integer placeholder used as an index: values in [0, bound)
+  int64_t index_bound = 0;  // integer placeholder used as an index: values in [0, bound)
 
   bool is_placeholder() const { return !body; }
   bool is_reduction() const { return combiner != Combiner::kNone; }
@@ -50,7 +50,7 @@ struct ComputeDag {
   const Stage& operator[](StageId id) const { return stages[static_cast<size_t>(id.value)]; }
   Stage& operator[](StageId id) { return stages[static_cast<size_t>(id.value)]; }
   int size() const { return static_cast<int>(stages.size()); }
-  std::vector<StageId> inputs() const;   // placeholders, in order
+  std::vector<StageId> inputs() const;  // placeholders, in order
   std::vector<StageId> outputs() const;
   /// Stages that read `id`, ascending.
   std::vector<StageId> consumers(StageId id) const;
@@ -72,7 +72,8 @@ std::string print(const ComputeDag& dag);
 /// which inputs are constant, and layouts are part of the hash.
 std::string workload_key(const ComputeDag& dag);
 
-/// The form of a DAG file (list of {"op","kind","axis","reduce_axis","body",...}); bodies are parsed.
+/// The form of a DAG file (list of {"op","kind","axis","reduce_axis","body",...}); bodies are
+/// parsed.
 Result<ComputeDag> dag_from_json(const Json& dag);
 Json dag_to_json(const ComputeDag& dag);
 

@@ -8,8 +8,8 @@ namespace pruner {
 
 std::string DagBuilder::unique_name(std::string name) const {
   const auto taken = [&](const std::string& text) {
-    return std::any_of(dag_.stages.begin(), dag_.stages.end(),
-                       [&](const Stage& s) { return s.name == text; });
+    return std::any_of(
+        dag_.stages.begin(), dag_.stages.end(), [&](const Stage& s) { return s.name == text; });
   };
   if (!taken(name)) return name;
   int suffix = 1;

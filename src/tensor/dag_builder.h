@@ -13,20 +13,28 @@ namespace pruner {
 
 class DagBuilder {
  public:
-  StageId placeholder(std::string name, std::vector<int64_t> shape, DType dtype = DType::kFloat32, bool constant = false);
+  StageId placeholder(std::string name,
+                      std::vector<int64_t> shape,
+                      DType dtype = DType::kFloat32,
+                      bool constant = false);
 
   /// Adds `name[axes...] = body(vars)`; vars are the axes' variables, called ax0, ax1, ... or as
   /// `axis_names` says. Stage names are made unique.
-  StageId compute(std::string name, std::vector<int64_t> shape,
+  StageId compute(std::string name,
+                  std::vector<int64_t> shape,
                   const std::function<Expr(std::span<const Expr>)>& body,
-                  std::string tag = "elemwise", std::vector<std::string> axis_names = {});
+                  std::string tag = "elemwise",
+                  std::vector<std::string> axis_names = {});
 
-  /// Adds a reduction: body gets the spatial and the reduce variables; `axis_names` names the spatial
-  /// and then the reduce axes (default k, or k0, k1, ...).
-  StageId reduce(std::string name, std::vector<int64_t> shape, std::vector<int64_t> reduce_extents,
+  /// Adds a reduction: body gets the spatial and the reduce variables; `axis_names` names the
+  /// spatial and then the reduce axes (default k, or k0, k1, ...).
+  StageId reduce(std::string name,
+                 std::vector<int64_t> shape,
+                 std::vector<int64_t> reduce_extents,
                  Combiner combiner,
                  const std::function<Expr(std::span<const Expr>, std::span<const Expr>)>& body,
-                 std::string tag, std::vector<std::string> axis_names = {});
+                 std::string tag,
+                 std::vector<std::string> axis_names = {});
 
   /// tensor[indices], with the stage's dtype.
   Expr at(StageId tensor, std::vector<Expr> indices) const;

@@ -5,8 +5,12 @@
 namespace pruner {
 
 static constexpr std::pair<DType, std::string_view> kNames[] = {
-    {DType::kFloat32, "float32"}, {DType::kFloat16, "float16"}, {DType::kInt64, "int64"},
-    {DType::kInt32, "int32"},     {DType::kInt8, "int8"},       {DType::kBool, "bool"},
+    {DType::kFloat32, "float32"},
+    {DType::kFloat16, "float16"},
+    {DType::kInt64, "int64"},
+    {DType::kInt32, "int32"},
+    {DType::kInt8, "int8"},
+    {DType::kBool, "bool"},
 };
 
 std::string_view dtype_name(DType t) {

@@ -47,37 +47,81 @@ struct TensorTag {};
 using TensorId = Id<TensorTag>;
 
 enum class BinaryOp : uint8_t {
-  kAdd, kSub, kMul, kDiv,      // kDiv: true division of floats
-  kFloorDiv, kFloorMod,        // integers, rounding down
-  kMin, kMax,
-  kLt, kLe, kGt, kGe, kEq, kNe,  // result kBool
-  kAnd, kOr,                     // of kBool
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,  // kDiv: true division of floats
+  kFloorDiv,
+  kFloorMod,  // integers, rounding down
+  kMin,
+  kMax,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEq,
+  kNe,  // result kBool
+  kAnd,
+  kOr,  // of kBool
 };
 
 enum class Intrinsic : uint8_t {
-  kExp, kLog, kSqrt, kRsqrt, kTanh, kSigmoid, kErf, kPow, kAbs, kFloor, kCeil, kRound,
-  kSin, kCos, kNot,              // kRound: halves to even; kNot: of kBool
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kPow,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,
+  kSin,
+  kCos,
+  kNot,  // kRound: halves to even; kNot: of kBool
 };
 
-struct IntImm { int64_t value; };            // dtype in the node: kInt64, kInt32, kInt8 or kBool
-struct FloatImm { double value; };
-struct Var { VarId id; std::string name; };  // int64; the name is for printing only
-struct Binary { BinaryOp op; Expr a, b; };
-struct Select { Expr condition, a, b; };     // evaluates (and loads) only the branch it takes
-struct Cast { Expr value; };                 // to the node's dtype; float to int truncates
-struct Call { Intrinsic function; std::vector<Expr> args; };
-struct Load { TensorId tensor; std::vector<Expr> indices; };
+struct IntImm {
+  int64_t value;
+};  // dtype in the node: kInt64, kInt32, kInt8 or kBool
+struct FloatImm {
+  double value;
+};
+struct Var {
+  VarId id;
+  std::string name;
+};  // int64; the name is for printing only
+struct Binary {
+  BinaryOp op;
+  Expr a, b;
+};
+struct Select {
+  Expr condition, a, b;
+};  // evaluates (and loads) only the branch it takes
+struct Cast {
+  Expr value;
+};  // to the node's dtype; float to int truncates
+struct Call {
+  Intrinsic function;
+  std::vector<Expr> args;
+};
+struct Load {
+  TensorId tensor;
+  std::vector<Expr> indices;
+};
 
 struct ExprNode {
   std::variant<IntImm, FloatImm, Var, Binary, Select, Cast, Call, Load> op;
   DType dtype;
 };
 
-// Builders. They fold constants and the identities x+0, x-0, x*1, x*0 (integers), x//1, x%1, min/max of
-// constants, && and || with a constant, select of a constant condition; nothing else. Operands of two
-// types meet in common_dtype(), which must exist (CHECK).
-/// The type in which a and b combine: an immediate takes the other's type, a narrower integer widens.
-/// None when a float meets an integer that is not an immediate, or float16 meets float32.
+// Builders. They fold constants and the identities x+0, x-0, x*1, x*0 (integers), x//1, x%1,
+// min/max of constants, && and || with a constant, select of a constant condition; nothing else.
+// Operands of two types meet in common_dtype(), which must exist (CHECK).
+/// The type in which a and b combine: an immediate takes the other's type, a narrower integer
+/// widens. None when a float meets an integer that is not an immediate, or float16 meets float32.
 std::optional<DType> common_dtype(const Expr& a, const Expr& b);
 Expr int_imm(int64_t value, DType dtype = DType::kInt64);
 Expr float_imm(double value, DType dtype = DType::kFloat32);
@@ -92,13 +136,19 @@ inline Expr operator+(Expr a, Expr b) { return binary(BinaryOp::kAdd, std::move(
 inline Expr operator-(Expr a, Expr b) { return binary(BinaryOp::kSub, std::move(a), std::move(b)); }
 inline Expr operator*(Expr a, Expr b) { return binary(BinaryOp::kMul, std::move(a), std::move(b)); }
 inline Expr operator/(Expr a, Expr b) { return binary(BinaryOp::kDiv, std::move(a), std::move(b)); }
-inline Expr floor_div(Expr a, Expr b) { return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b)); }
-inline Expr floor_mod(Expr a, Expr b) { return binary(BinaryOp::kFloorMod, std::move(a), std::move(b)); }
+inline Expr floor_div(Expr a, Expr b) {
+  return binary(BinaryOp::kFloorDiv, std::move(a), std::move(b));
+}
+inline Expr floor_mod(Expr a, Expr b) {
+  return binary(BinaryOp::kFloorMod, std::move(a), std::move(b));
+}
 inline Expr min(Expr a, Expr b) { return binary(BinaryOp::kMin, std::move(a), std::move(b)); }
 inline Expr max(Expr a, Expr b) { return binary(BinaryOp::kMax, std::move(a), std::move(b)); }
 inline Expr operator<(Expr a, Expr b) { return binary(BinaryOp::kLt, std::move(a), std::move(b)); }
 inline Expr operator>=(Expr a, Expr b) { return binary(BinaryOp::kGe, std::move(a), std::move(b)); }
-inline Expr operator&&(Expr a, Expr b) { return binary(BinaryOp::kAnd, std::move(a), std::move(b)); }
+inline Expr operator&&(Expr a, Expr b) {
+  return binary(BinaryOp::kAnd, std::move(a), std::move(b));
+}
 
 template <typename Op>
 const Op* as(const Expr& e) {

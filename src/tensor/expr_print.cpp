@@ -39,7 +39,8 @@ std::string print(const Expr& e, const std::function<std::string(TensorId)>& ten
         if (e->dtype == DType::kBool) return n.value ? "true" : "false";
         return std::to_string(n.value);
       },
-      [&](const FloatImm& n) { return print_double(n.value); }, [&](const Var& n) { return n.name; },
+      [&](const FloatImm& n) { return print_double(n.value); },
+      [&](const Var& n) { return n.name; },
       [&](const Binary& n) {
         const BinarySpelling& spelling = spelling_of(n.op);
         const std::string text(spelling.text);

@@ -1,7 +1,7 @@
 // The reference interpreter: the meaning of a compute DAG. Evaluates any chosen output elements on
 // demand, in double precision (rounded to the stage's dtype where a stage is stored), pulling just
-// the elements of the producers that they need; stages with a reduction are computed once an element.
-// Expressions are flattened to a tape that runs over blocks of the innermost reduce axis.
+// the elements of the producers that they need; stages with a reduction are computed once an
+// element. Expressions are flattened to a tape that runs over blocks of the innermost reduce axis.
 #pragma once
 
 #include <span>
@@ -13,8 +13,11 @@
 
 namespace pruner {
 
-/// Values of `elements` (row-major positions) of stage `stage`; inputs in the order of dag.inputs().
-std::vector<double> interpret_elements(const ComputeDag& dag, std::span<const Tensor> inputs, StageId stage,
+/// Values of `elements` (row-major positions) of stage `stage`; inputs in the order of
+/// dag.inputs().
+std::vector<double> interpret_elements(const ComputeDag& dag,
+                                       std::span<const Tensor> inputs,
+                                       StageId stage,
                                        std::span<const int64_t> elements);
 
 /// Every output of the DAG, whole.

@@ -16,14 +16,22 @@ struct BinarySpelling {
   bool prefix;     // max(a, b)
 };
 inline constexpr BinarySpelling kBinarySpellings[] = {
-    {BinaryOp::kAdd, "+", 4, false},       {BinaryOp::kSub, "-", 4, false},
-    {BinaryOp::kMul, "*", 5, false},       {BinaryOp::kFloorDiv, "//", 5, false},
-    {BinaryOp::kDiv, "/", 5, false},       {BinaryOp::kFloorMod, "%%", 5, false},
-    {BinaryOp::kFloorMod, "%", 5, false},  {BinaryOp::kMin, "min", 0, true},
-    {BinaryOp::kMax, "max", 0, true},      {BinaryOp::kLe, "<=", 3, false},
-    {BinaryOp::kLt, "<", 3, false},        {BinaryOp::kGe, ">=", 3, false},
-    {BinaryOp::kGt, ">", 3, false},        {BinaryOp::kEq, "==", 3, false},
-    {BinaryOp::kNe, "!=", 3, false},       {BinaryOp::kAnd, "&&", 2, false},
+    {BinaryOp::kAdd, "+", 4, false},
+    {BinaryOp::kSub, "-", 4, false},
+    {BinaryOp::kMul, "*", 5, false},
+    {BinaryOp::kFloorDiv, "//", 5, false},
+    {BinaryOp::kDiv, "/", 5, false},
+    {BinaryOp::kFloorMod, "%%", 5, false},
+    {BinaryOp::kFloorMod, "%", 5, false},
+    {BinaryOp::kMin, "min", 0, true},
+    {BinaryOp::kMax, "max", 0, true},
+    {BinaryOp::kLe, "<=", 3, false},
+    {BinaryOp::kLt, "<", 3, false},
+    {BinaryOp::kGe, ">=", 3, false},
+    {BinaryOp::kGt, ">", 3, false},
+    {BinaryOp::kEq, "==", 3, false},
+    {BinaryOp::kNe, "!=", 3, false},
+    {BinaryOp::kAnd, "&&", 2, false},
     {BinaryOp::kOr, "||", 1, false},
 };
 
@@ -39,11 +47,20 @@ struct IntrinsicSpelling {
   std::string_view text;  // after "tir."
 };
 inline constexpr IntrinsicSpelling kIntrinsicSpellings[] = {
-    {Intrinsic::kExp, "exp"},         {Intrinsic::kLog, "log"},     {Intrinsic::kSqrt, "sqrt"},
-    {Intrinsic::kRsqrt, "rsqrt"},     {Intrinsic::kTanh, "tanh"},   {Intrinsic::kErf, "erf"},
-    {Intrinsic::kSigmoid, "sigmoid"}, {Intrinsic::kPow, "pow"},     {Intrinsic::kAbs, "fabs"},
-    {Intrinsic::kFloor, "floor"},     {Intrinsic::kCeil, "ceil"},   {Intrinsic::kSin, "sin"},
-    {Intrinsic::kRound, "round"},     {Intrinsic::kCos, "cos"},
+    {Intrinsic::kExp, "exp"},
+    {Intrinsic::kLog, "log"},
+    {Intrinsic::kSqrt, "sqrt"},
+    {Intrinsic::kRsqrt, "rsqrt"},
+    {Intrinsic::kTanh, "tanh"},
+    {Intrinsic::kErf, "erf"},
+    {Intrinsic::kSigmoid, "sigmoid"},
+    {Intrinsic::kPow, "pow"},
+    {Intrinsic::kAbs, "fabs"},
+    {Intrinsic::kFloor, "floor"},
+    {Intrinsic::kCeil, "ceil"},
+    {Intrinsic::kSin, "sin"},
+    {Intrinsic::kRound, "round"},
+    {Intrinsic::kCos, "cos"},
 };
 
 constexpr std::string_view spelling_of(Intrinsic function) {

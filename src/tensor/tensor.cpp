@@ -22,9 +22,7 @@ static std::shared_ptr<std::byte> allocate(int64_t bytes) {
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
-    : dtype_(dtype),
-      shape_(std::move(shape)),
-      data_(allocate(count(shape_) * dtype_bytes(dtype))) {
+    : dtype_(dtype), shape_(std::move(shape)), data_(allocate(count(shape_) * dtype_bytes(dtype))) {
   std::memset(data(), 0, static_cast<size_t>(bytes()));
 }
 

@@ -1,5 +1,5 @@
-// A dense tensor in memory: row-major, 64-byte aligned. What the interpreter reads, weights are kept
-// in and modules are run on.
+// A dense tensor in memory: row-major, 64-byte aligned. What the interpreter reads, weights are
+// kept in and modules are run on.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,13 @@ class Tensor {
   void* data() { return data_.get(); }
   const void* data() const { return data_.get(); }
   template <typename T>
-  std::span<T> values() { return {static_cast<T*>(data()), static_cast<size_t>(num_elements())}; }
+  std::span<T> values() {
+    return {static_cast<T*>(data()), static_cast<size_t>(num_elements())};
+  }
   template <typename T>
-  std::span<const T> values() const { return {static_cast<const T*>(data()), static_cast<size_t>(num_elements())}; }
+  std::span<const T> values() const {
+    return {static_cast<const T*>(data()), static_cast<size_t>(num_elements())};
+  }
 
   /// Element i (row-major) as a double / an integer, whatever the dtype.
   double get(int64_t i) const;

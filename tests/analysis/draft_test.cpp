@@ -15,7 +15,9 @@ Draft draft_of(const Task& task, const Space& space, const std::string& candidat
 }
 
 std::string matmul(const char* rows, const char* vectors) {
-  return std::string("register-tile: T_matmul_NN.local.unroll=64 T_matmul_NN.i.middle=4 T_matmul_NN.i.inner=1 T_matmul_NN.i.rows=") +
+  return std::string(
+             "register-tile: T_matmul_NN.local.unroll=64 T_matmul_NN.i.middle=4 "
+             "T_matmul_NN.i.inner=1 T_matmul_NN.i.rows=") +
          rows + " T_matmul_NN.j.middle=2 T_matmul_NN.j.inner=1 T_matmul_NN.j.vectors=" + vectors +
          " T_matmul_NN.parallel_order=0 T_matmul_NN.order=0";
 }
@@ -33,14 +35,17 @@ TEST(Draft, CountsTheOperationsOfAMatmul) {
 TEST(Draft, TooFewAccumulatorsWaitForTheirChain) {
   const Task task = operator_task("matmul 256 256 256");
   const Space space = make_space(task);
-  EXPECT_GT(draft_of(task, space, matmul("1", "1")).latency_s, 2 * draft_of(task, space, matmul("8", "2")).latency_s);
+  EXPECT_GT(draft_of(task, space, matmul("1", "1")).latency_s,
+            2 * draft_of(task, space, matmul("8", "2")).latency_s);
 }
 
 TEST(Draft, AnOddTileCostsTheWorkItRepeats) {
   const Task task = operator_task("matmul 256 256 256");
   const Space space = make_space(task);
-  const Draft whole = draft_of(task, space, matmul("8", "2")), odd = draft_of(task, space, matmul("7", "2"));
-  EXPECT_GT(odd.stages[0].steps * odd.stages[0].operation_cycles, whole.stages[0].steps * whole.stages[0].operation_cycles);
+  const Draft whole = draft_of(task, space, matmul("8", "2")),
+              odd = draft_of(task, space, matmul("7", "2"));
+  EXPECT_GT(odd.stages[0].steps * odd.stages[0].operation_cycles,
+            whole.stages[0].steps * whole.stages[0].operation_cycles);
 }
 
 TEST(Draft, PrintsALineForEachStage) {
@@ -48,7 +53,8 @@ TEST(Draft, PrintsALineForEachStage) {
   const Space space = make_space(task);
   Rng rng(1);
   const Candidate candidate = sample(space, rng);
-  const std::string text = print(draft(make_loop_nest(space, candidate), task.target), space[candidate.sketch].dag);
+  const std::string text =
+      print(draft(make_loop_nest(space, candidate), task.target), space[candidate.sketch].dag);
   EXPECT_NE(text.find("T_softmax_norm: visits 1 "), std::string::npos) << text;
 }
 

@@ -8,8 +8,8 @@
 #include "codegen/codegen.h"
 #include "codegen/loader.h"
 #include "lower/lower.h"
-#include "tensor/interpreter.h"
 #include "space/operator_task.h"
+#include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tensor/interpreter.h"
 #include "space/operator_task.h"
+#include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {
@@ -33,11 +33,17 @@ TEST_P(EveryOperator, LowersToProgramsThatComputeWhatTheDagDoes) {
       }
     }
     const Result<Unit> ran = interpret(*program, args);
-    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n" << print(space, candidate) << "\n" << print(*program);
+    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n"
+                          << print(space, candidate) << "\n"
+                          << print(*program);
     for (size_t o = 0; o < expected.size(); ++o) {
       for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
-        ASSERT_NEAR(args[inputs.size() + o].get(e), expected[o].get(e), 1e-4 * (1 + std::abs(expected[o].get(e))))
-            << "element " << e << "\n" << print(space, candidate) << "\n" << print(*program);
+        ASSERT_NEAR(args[inputs.size() + o].get(e),
+                    expected[o].get(e),
+                    1e-4 * (1 + std::abs(expected[o].get(e))))
+            << "element " << e << "\n"
+            << print(space, candidate) << "\n"
+            << print(*program);
       }
     }
   }

@@ -26,7 +26,8 @@ TEST(NeedsMultiLevelTiling, HoldsForContractionsOnly) {
 
 TEST(AccessesOf, AGuardedReadNeedsTheWholeDimension) {
   const Task task = operator_task("conv2d 1 8 4 4 8 3 3 padding=1");
-  const std::vector<Access> reads = accesses_of(task.dag, task.dag.consumers(task.dag.inputs()[0])[0]);
+  const std::vector<Access> reads =
+      accesses_of(task.dag, task.dag.consumers(task.dag.inputs()[0])[0]);
   ASSERT_EQ(reads.size(), 1u);
   EXPECT_FALSE(reads[0].whole[0]);
   EXPECT_TRUE(reads[0].whole[1]);

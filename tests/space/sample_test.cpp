@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "space/space.h"
 #include "golden.h"
 #include "space/operator_task.h"
+#include "space/space.h"
 
 namespace pruner {
 namespace {
@@ -31,7 +31,8 @@ TEST_P(EveryOperator, MutationsAndCrossoversStayLegal) {
   Rng rng(2);
   for (int i = 0; i < 200; ++i) {
     const Candidate a = sample(space, rng), b = sample(space, rng);
-    const std::optional<Candidate> child = mutate(space, a, rng), mix = cross_over(space, a, b, rng);
+    const std::optional<Candidate> child = mutate(space, a, rng),
+                                   mix = cross_over(space, a, b, rng);
     EXPECT_TRUE(!child || (is_legal(space, *child) && !(*child == a)));
     EXPECT_TRUE(!mix || is_legal(space, *mix));
   }
@@ -51,13 +52,15 @@ TEST(Sample, EveryChoiceOfEveryDecisionIsReached) {
   Rng rng(4);
   for (int i = 0; i < 20000; ++i) {
     const Candidate c = sample(space, rng);
-    for (size_t d = 0; d < c.decisions.size(); ++d) seen.insert({c.sketch.value, d, c.decisions[d]});
+    for (size_t d = 0; d < c.decisions.size(); ++d)
+      seen.insert({c.sketch.value, d, c.decisions[d]});
   }
   for (int s = 0; s < static_cast<int>(space.sketches.size()); ++s) {
     const Sketch& sketch = space[SketchId{s}];
     for (size_t d = 0; d < sketch.decisions.size(); ++d) {
       for (const int32_t choice : sketch.decisions[d].choices) {
-        EXPECT_TRUE(seen.count({s, d, choice})) << sketch.name << " " << sketch.decisions[d].name << "=" << choice;
+        EXPECT_TRUE(seen.count({s, d, choice}))
+            << sketch.name << " " << sketch.decisions[d].name << "=" << choice;
       }
     }
   }

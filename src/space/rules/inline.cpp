@@ -24,12 +24,14 @@ static bool is_identity(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
   if (stage.is_placeholder() || stage.output) return false;
   const Load* read = as<Load>(stage.body);
-  return read != nullptr && stage.dtype == dag[read->tensor].dtype && reads_elementwise(dag, id, read->tensor);
+  return read != nullptr && stage.dtype == dag[read->tensor].dtype &&
+         reads_elementwise(dag, id, read->tensor);
 }
 
 static void apply(ComputeDag& dag, const Target&) {
   for (int s = dag.size() - 1; s >= 0; --s) {
-    if (is_identity(dag, StageId{s}) || should_inline(dag, StageId{s})) inline_stage(dag, StageId{s});
+    if (is_identity(dag, StageId{s}) || should_inline(dag, StageId{s}))
+      inline_stage(dag, StageId{s});
   }
 }
 

@@ -1,5 +1,5 @@
-// Splits a reduction of rows into partial results, one a lane, and a reduction of the lanes (Ansor's
-// rfactor with the factored axis innermost, so that it is vectorised):
+// Splits a reduction of rows into partial results, one a lane, and a reduction of the lanes
+// (Ansor's rfactor with the factored axis innermost, so that it is vectorised):
 //   X.rf[i, l] = sum_ko  A[i, ko * W + l]        X[i] = sum_l  X.rf[i, l]
 // A width W that does not divide the axis is masked by the neutral element.
 #include "space/dag_edit.h"
@@ -27,7 +27,8 @@ static void factor(ComputeDag& dag, StageId id, int width) {
   values.back() = row;
   part.body = substitute(stage.body, values);
   if (rows.extent % width != 0) {
-    part.body = select(row < Expr(rows.extent), part.body, combiner_identity(stage.combiner, stage.dtype));
+    part.body =
+        select(row < Expr(rows.extent), part.body, combiner_identity(stage.combiner, stage.dtype));
   }
 
   insert_stage(dag, id.value, std::move(part));

@@ -1,5 +1,5 @@
-// The two structures of an anchored cluster. Register tile (SSSRS): the reduction runs to its end in
-// registers, then the epilogue writes the tile. Cache tile (SSRSRS): chunks of the reduction are
+// The two structures of an anchored cluster. Register tile (SSSRS): the reduction runs to its end
+// in registers, then the epilogue writes the tile. Cache tile (SSRSRS): chunks of the reduction are
 // added to a tile in cache, so that both operands of a chunk stay in the inner caches.
 #include "space/sketch_rule.h"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "space/sketch_rule.h"
 #include "space/operator_task.h"
+#include "space/sketch_rule.h"
 
 namespace pruner {
 namespace {
