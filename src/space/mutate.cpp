@@ -1,15 +1,9 @@
 // Small changes of candidates, one row a mutation, and the mix of two. What comes out is legal.
 #include <algorithm>
 
-#include "space/space.h"
+#include "space/draw_axis.h"
 
 namespace pruner {
-
-void draw_axis(const Sketch& sketch,
-               const StagePlan& plan,
-               const AxisPlan& axis,
-               Candidate& candidate,
-               Rng& rng);
 
 namespace {
 

@@ -2,7 +2,7 @@
 // else is done with a candidate.
 #include <algorithm>
 
-#include "space/space.h"
+#include "space/draw_axis.h"
 #include "support/check.h"
 
 namespace pruner {
