@@ -9,7 +9,7 @@
 namespace pruner {
 
 // x * scale + shift, one element a channel (dimension 1).
-struct Affine {
+struct ScaleShift {
   std::vector<double> scale, shift;
 };
 
@@ -34,14 +34,14 @@ static std::optional<std::vector<double>> per_channel(const Rewriter& r, ValueId
 }
 
 // What a BatchNormalization, Mul or Add node does to `data`, the operand that is no constant.
-static std::optional<Affine> affine_of(const Rewriter& r, const Node& node, ValueId& data) {
+static std::optional<ScaleShift> affine_of(const Rewriter& r, const Node& node, ValueId& data) {
   if (node.op == "BatchNormalization") {
     data = node.inputs[0];
     for (size_t i = 1; i < 5; ++i) {
       if (!r[node.inputs[i]].constant) return std::nullopt;
     }
     const auto input = [&](size_t i) { return elements(*r[node.inputs[i]].constant); };
-    Affine a{input(1), input(2)};
+    ScaleShift a{input(1), input(2)};
     const std::vector<double> mean = input(3), variance = input(4);
     const double epsilon = OpCall{r.graph(), node}.number("epsilon", 1e-5);
     for (size_t c = 0; c < a.scale.size(); ++c) {
@@ -58,11 +58,11 @@ static std::optional<Affine> affine_of(const Rewriter& r, const Node& node, Valu
   const std::optional<std::vector<double>> values = per_channel(r, node.inputs[c], data);
   if (!values) return std::nullopt;
   const std::vector<double> zeros(values->size(), 0), ones(values->size(), 1);
-  return node.op == "Mul" ? Affine{*values, zeros} : Affine{ones, *values};
+  return node.op == "Mul" ? ScaleShift{*values, zeros} : ScaleShift{ones, *values};
 }
 
-static Affine after(const Affine& first, const Affine& second) {
-  Affine both = first;
+static ScaleShift after(const ScaleShift& first, const ScaleShift& second) {
+  ScaleShift both = first;
   for (size_t c = 0; c < both.scale.size(); ++c) {
     both.scale[c] *= second.scale[c];
     both.shift[c] = first.shift[c] * second.scale[c] + second.shift[c];
@@ -79,7 +79,7 @@ static Tensor float_tensor(std::span<const double> values,
 }
 
 // The convolution with `a` in its weight and bias; empty when its operands are no constants.
-static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const Affine& a) {
+static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const ScaleShift& a) {
   const bool transposed = conv.op == "ConvTranspose";
   if (!transposed && conv.op != "Conv") return std::nullopt;
   const std::optional<Tensor>& weight = r[conv.inputs[1]].constant;
@@ -111,10 +111,10 @@ static bool any_not(const std::vector<double>& values, double neutral) {
 }
 
 // Takes the multiply and add that make `data` off it and gives them, innermost first.
-static Affine take_affine(const Rewriter& r, ValueId& data, Affine outer) {
+static ScaleShift take_affine(const Rewriter& r, ValueId& data, ScaleShift outer) {
   while (const Node* node = r.producer(data)) {
     ValueId inner;
-    const std::optional<Affine> a = affine_of(r, *node, inner);
+    const std::optional<ScaleShift> a = affine_of(r, *node, inner);
     if (!a) break;
     outer = after(*a, outer);
     data = inner;
@@ -128,7 +128,7 @@ Graph fold_batch_norm(Graph graph) {
     const Node old = node;
     for (ValueId& id : node.inputs) id = r.current(id);
     ValueId data;
-    std::optional<Affine> a = affine_of(r, node, data);
+    std::optional<ScaleShift> a = affine_of(r, node, data);
     if (!a) {
       r.emit(std::move(node));
       continue;
