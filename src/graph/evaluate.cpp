@@ -82,13 +82,13 @@ LoweredCall lower_call(const OpCall& call) {
   LoweredCall lowered;
   DagBuilder dag;
   std::map<ValueId, StageId> stages;
-  Lowering to{dag, [&](ValueId id) {
-                auto [it, fresh] = stages.try_emplace(id);
+  Lowering to{dag, [&](const OpCall&, size_t i) {
+                const Value& value = call.input(i);
+                const auto [it, fresh] = stages.try_emplace(call.node.inputs[i]);
                 if (fresh) {
-                  const Value& value = call.graph[id];
                   it->second = dag.placeholder(
                       "placeholder", value.shape, value.dtype, value.constant.has_value());
-                  lowered.inputs.push_back(id);
+                  lowered.inputs.push_back(call.node.inputs[i]);
                 }
                 return it->second;
               }};

@@ -10,13 +10,27 @@
 
 namespace pruner {
 
+// What `--op` calls an input of this role, so that its records serve here.
+static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilogue) {
+  static const std::map<std::string, std::vector<const char*>> kNames = {
+      {"Conv", {"data", "weight", "bias"}},
+      {"ConvTranspose", {"data", "weight", "bias"}},
+      {"Gemm", {"data", "weight", "bias"}},
+      {"LayerNormalization", {"data", "gamma", "beta"}},
+      {"AveragePool", {"data"}},
+      {"MaxPool", {"data"}}};
+  if (const auto it = kNames.find(call.node.op); it != kNames.end()) return it->second[i];
+  if (!in_epilogue || call.node.op != "Add") return i == 0 ? "A" : i == 1 ? "B" : "C";
+  return call.input(i).constant ? "bias" : "residual";
+}
+
 // Lowers the nodes of one group into one DAG. The anchor goes first, so that its operands are the
 // first inputs whatever the order of an Add's.
 class GroupLowering {
  public:
   GroupLowering(const Graph& graph, std::vector<const Node*> nodes)
-      : graph_(graph), nodes_(std::move(nodes)), to_{dag_, [this](ValueId id) {
-                                                       return stage(id);
+      : graph_(graph), nodes_(std::move(nodes)), to_{dag_, [this](const OpCall& call, size_t i) {
+                                                       return operand(call, i);
                                                      }} {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Fusion fusion = find_graph_op(nodes_[i]->op)->fusion;
@@ -25,32 +39,41 @@ class GroupLowering {
   }
 
   Group run() {
-    if (anchor_ >= 0) stage(nodes_[static_cast<size_t>(anchor_)]->outputs[0]);
+    if (anchor_ >= 0) result(*nodes_[static_cast<size_t>(anchor_)]);
     Group group;
     group.output = nodes_.back()->outputs[0];
-    const StageId out = stage(group.output);
-    group.dag = dag_.finish({out});
+    group.dag = dag_.finish({result(*nodes_.back())});
     group.inputs = std::move(inputs_);
     group.name = group_name(graph_, nodes_, anchor_);
     group.key = workload_key(group.dag);
-    group.complex = std::any_of(group.dag.stages.begin(),
-                                group.dag.stages.end(),
-                                [](const Stage& s) { return s.is_reduction(); });
+    const std::vector<Stage>& stages = group.dag.stages;
+    group.complex = std::any_of(
+        stages.begin(), stages.end(), [](const Stage& stage) { return stage.is_reduction(); });
     return group;
   }
 
  private:
-  StageId stage(ValueId id) {
-    if (const auto it = stages_.find(id); it != stages_.end()) return it->second;
+  // The stage of what a node of the group makes.
+  StageId result(const Node& node) {
+    const auto it = stages_.find(node.outputs[0]);
+    if (it != stages_.end()) return it->second;
+    const StageId made = find_graph_op(node.op)->lower({graph_, node}, to_);
+    return stages_[node.outputs[0]] = made;
+  }
+
+  StageId operand(const OpCall& call, size_t i) {
+    const ValueId id = call.node.inputs[i];
     const auto maker = std::find_if(
         nodes_.begin(), nodes_.end(), [&](const Node* node) { return node->outputs[0] == id; });
-    if (maker != nodes_.end()) {
-      return stages_[id] = find_graph_op((*maker)->op)->lower({graph_, **maker}, to_);
-    }
-    const Value& value = graph_[id];
+    if (maker != nodes_.end()) return result(**maker);
+    const auto [it, fresh] = stages_.try_emplace(id);
+    if (!fresh) return it->second;
     inputs_.push_back(id);
-    const bool constant = value.constant.has_value();
-    return stages_[id] = dag_.placeholder("placeholder", value.shape, value.dtype, constant);
+    const Value& value = graph_[id];
+    return it->second = dag_.placeholder(placeholder_name(call, i, anchor_ >= 0),
+                                         value.shape,
+                                         value.dtype,
+                                         value.constant.has_value());
   }
 
   const Graph& graph_;

@@ -8,6 +8,7 @@
 #include "golden.h"
 #include "graph/small_graph.h"
 #include "support/json.h"
+#include "tensor/operators.h"
 
 namespace pruner {
 namespace {
@@ -68,16 +69,28 @@ TEST(ExtractTasks, Resnet50HasTheReferences27) {
   }
 }
 
-// TenSet's tasks: the weight and the shape of the result of each, in order.
-std::vector<std::pair<int, Ints>> tenset_tasks(const std::string& network) {
-  std::vector<std::pair<int, Ints>> tasks;
+struct TensetTask {
+  int weight;
+  bool winograd;
+  Ints
+      extents;  // of inputs and output, as the key has them, but sorted: an Add may be turned round
+};
+
+Ints sorted_extents(const Json& key) {
+  Ints extents(key.begin() + 1, key.end());
+  std::sort(extents.begin(), extents.end());
+  return extents;
+}
+
+std::vector<TensetTask> tenset_tasks(const std::string& network) {
+  std::vector<TensetTask> tasks;
   std::ifstream file(PRUNER_SHARED_DATA "/tenset-tasks/tasks.jsonl");
   for (std::string line; std::getline(file, line);) {
     const Json row = *parse_json(line);
     if (row["network"] != network || row["target_kind"] != "llvm") continue;
-    Ints shape;
-    for (const Json& axis : row["dag"].back()["axis"]) shape.push_back(axis[1].get<int64_t>());
-    tasks.emplace_back(row["weight"].get<int>(), shape);
+    const Json key = *parse_json(row["workload_key"].get<std::string>());
+    const bool winograd = line.find("bgemm") != std::string::npos;
+    tasks.push_back({row["weight"].get<int>(), winograd, sorted_extents(key)});
   }
   return tasks;
 }
@@ -85,11 +98,15 @@ std::vector<std::pair<int, Ints>> tenset_tasks(const std::string& network) {
 TEST(ExtractTasks, AgreesWithTenset) {
   if (tenset_tasks("resnet_50").empty()) GTEST_SKIP() << "no TenSet tasks beside the repository";
   for (const char* network : {"resnet_50", "resnet_18", "mobilenet_v2"}) {
-    std::vector<std::pair<int, Ints>> found;
-    for (const WeightedTask& t : tasks_of(network)) {
-      found.emplace_back(t.weight, t.task.dag[t.task.dag.outputs()[0]].shape());
+    const std::vector<TensetTask> expected = tenset_tasks(network);
+    const std::vector<WeightedTask> tasks = tasks_of(network);
+    ASSERT_EQ(tasks.size(), expected.size()) << network;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      EXPECT_EQ(tasks[i].weight, expected[i].weight) << network << " " << i;
+      if (expected[i].winograd) continue;  // its weight is stored transformed
+      EXPECT_EQ(sorted_extents(*parse_json(tasks[i].task.key)), expected[i].extents)
+          << network << " " << i;
     }
-    EXPECT_EQ(found, tenset_tasks(network)) << network;
   }
 }
 
@@ -163,6 +180,21 @@ TEST(Partition, APaddedConvolutionHasItsPadInside) {
   EXPECT_EQ(padded.inputs().size(), 4u);         // data, weight, bias, residual
   const ComputeDag& plain = tasks[15].task.dag;  // 1x1: nothing to pad
   for (const Stage& stage : plain.stages) EXPECT_NE(stage.name, "PaddedInput");
+}
+
+// Records of `--op` serve a network's task of the same key.
+TEST(Partition, KeysAreThoseOfTheSameOperatorText) {
+  const std::vector<WeightedTask> tasks = tasks_of("resnet_18");
+  const std::pair<size_t, const char*> same[] = {
+      {0, "dense 1 1000 512 +bias"},
+      {11, "conv2d 1 64 56 56 64 3 3 padding=1 +bias +residual +relu"},
+      {12, "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu"}};
+  for (const auto& [i, text] : same) {
+    const Result<ComputeDag> dag = parse_operator(text);
+    ASSERT_TRUE(dag.ok()) << dag.error().message();
+    EXPECT_EQ(print(tasks[i].task.dag), print(*dag)) << text;
+    EXPECT_EQ(tasks[i].task.key, workload_key(*dag)) << text;
+  }
 }
 
 TEST(Partition, AnIndexKnowsItsBound) {

@@ -1,6 +1,6 @@
 // Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
-// [n, spatial..., c] and the weight is [kernel..., ci / groups, co]; without it both are in ONNX's
-// order and the lowering transposes, which is right but slow.
+// [n, spatial..., c], the weight is [kernel..., ci / groups, co] and the bias [1, 1..., co];
+// without it they are in ONNX's order and the lowering transposes, which is right but slow.
 #include "graph/ops/rows.h"
 #include "graph/ops/window.h"
 
@@ -31,6 +31,13 @@ static WeightShape weight_shape(const OpCall& call) {
   return {kernel, w[0] / groups, w[1] * groups};
 }
 
+// [co]; channels-last [1, 1..., co], as TVM has it.
+static std::vector<int64_t> bias_shape(const OpCall& call, int64_t channels) {
+  std::vector<int64_t> shape(channels_last(call) ? call.shape(0).size() : 1, 1);
+  shape.back() = channels;
+  return shape;
+}
+
 static Result<Unit> check_operands(const OpCall& call) {
   if (call.rank(0) < 3)
     return Error("data of shape ", print_shape(call.shape(0)), " need 3 dimensions or more");
@@ -58,7 +65,7 @@ static Result<Unit> check_operands(const OpCall& call) {
   }
   if (w.co % groups != 0)
     return Error("group ", groups, " does not divide ", w.co, " output channels");
-  if (call.has(2) && (call.rank(2) != 1 || call.shape(2)[0] != w.co)) {
+  if (call.has(2) && call.shape(2) != bias_shape(call, w.co)) {
     return Error("bias ", print_shape(call.shape(2)), " does not fit ", w.co, " output channels");
   }
   const std::vector<int64_t> declared = call.integers("kernel_shape");

@@ -63,14 +63,14 @@ struct OpCall {
   std::optional<double> scalar(size_t i) const;
 };
 
-/// Where the stages of nodes go. `stage` gives the stage of a value: what another node of the group
-/// made, or a placeholder made when first asked for, so that parameters read at compile time
-/// (a shape, a permutation) never become one.
+/// Where the stages of nodes go. `operand` gives the stage of a node's input: what another node of
+/// the group made, or a placeholder made when first asked for, so that parameters read at compile
+/// time (a shape, a permutation) never become one.
 struct Lowering {
   DagBuilder& dag;
-  std::function<StageId(ValueId)> stage;
+  std::function<StageId(const OpCall&, size_t)> operand;
 
-  StageId input(const OpCall& call, size_t i) { return stage(call.node.inputs[i]); }
+  StageId input(const OpCall& call, size_t i) { return operand(call, i); }
 };
 
 struct GraphOp {

@@ -36,7 +36,8 @@ Types infer_reduce(const OpCall& call) {
   const std::string& op = call.node.op;
   const DType dtype = call.input(0).dtype;
   const bool real = op == "ReduceMean" || op == "ReduceL2" || op == "ReduceLogSum";
-  if (dtype == DType::kBool || (real && !is_float(dtype))) {
+  const bool ordered = op == "ReduceMax" || op == "ReduceMin";
+  if ((dtype == DType::kBool && !ordered) || (real && !is_float(dtype))) {
     return Error(op, " of ", dtype_name(dtype));
   }
   TRY_ASSIGN(const std::vector<int64_t> axes, reduced_axes(call));

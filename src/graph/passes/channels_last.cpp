@@ -58,6 +58,11 @@ Graph channels_last(Graph graph) {
     const int64_t groups = OpCall{r.graph(), node}.integer("group", 1);
     if (node.op == "Conv") node.inputs[1] = conv_weight(r, node.inputs[1], groups, shape[1]);
     if (node.op == "ConvTranspose") node.inputs[1] = transposed_weight(r, node.inputs[1], groups);
+    if (node.inputs.size() > 2) {
+      std::vector<int64_t> bias(shape.size(), 1);
+      bias.back() = element_count(r[node.inputs[2]].shape);
+      node.inputs[2] = r.add_reshape(node.inputs[2], bias);
+    }
     const auto [it, fresh] = transposed.try_emplace(node.inputs[0]);
     if (fresh) it->second = r.add_transpose(node.inputs[0], channels_last_order(rank));
     node.inputs[0] = it->second;
