@@ -88,7 +88,7 @@ std::optional<TuneEnd> Tuner::limit_reached() const {
   // The end of the budget belongs to the last look at the best.
   const double last_look_s =
       options_.remeasure ? 4 * static_cast<double>(tasks_.size()) * seconds_per_trial() : 0;
-  if (elapsed_s() + std::min(last_look_s, 0.1 * options_.budget_s) >= options_.budget_s)
+  if (elapsed_s() + std::min(last_look_s, 0.2 * options_.budget_s) >= options_.budget_s)
     return TuneEnd::kBudget;
   if (options_.early_stopping > 0 && scheduler_.all_valid() &&
       trials() - last_gain_ >= options_.early_stopping) {
@@ -213,6 +213,7 @@ Result<std::vector<Sample>> Tuner::measure(size_t index,
 
 Result<Unit> Tuner::remeasure_best() {
   for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (elapsed_s() >= options_.budget_s) break;
     if (tasks_[i].trials > tasks_[i].believed_trials) TRY(remeasure(i));
   }
   return Unit{};
@@ -225,6 +226,7 @@ Result<Unit> Tuner::remeasure(size_t index) {
   RoundSummary summary{.task = index, .round = rounds_, .final = true};
   CandidateSet believed;
   for (int pass = 0; pass < kFinalPasses && !tools_.stop; ++pass) {
+    if (pass > 0 && elapsed_s() >= options_.budget_s) break;
     const std::vector<Trial> leaders = tuned.history.best(2);
     if (leaders.empty() || believed.contains(leaders.front().candidate)) break;
     std::vector<Candidate> in_turns;
