@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRunAttempts = 2;     // a runner that dies is not the candidate's fault, once
+constexpr int kDeaths = 2;          // of workers, until it is the candidate's fault
 constexpr double kTaskSetupS = 10;  // on top of a time limit, when the task comes with it
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
@@ -33,7 +33,7 @@ struct Job {
   Step step = Step::kToBuild;
   Artifact artifact;
   MeasureResult result;
-  int run_attempts = 0;
+  int deaths = 0;
 };
 
 // A worker, the job it is at (-1: none) and the task it knows.
@@ -128,12 +128,11 @@ class LocalMeasurer : public Measurer {
   }
 
   void begin_run(int job) {
-    Job& j = jobs_[job];
-    j.step = Step::kRunning;
-    ++j.run_attempts;
-    const Json request = {{"artifact", to_json(j.artifact)}, {"best_s", best_s_}};
+    jobs_[job].step = Step::kRunning;
+    const Artifact& artifact = jobs_[job].artifact;
+    const Json request = {{"artifact", to_json(artifact)}, {"best_s", best_s_}};
     // The runner itself stops a candidate that runs too long; this is for a runner that hangs.
-    send(runner_, job, {request, j.artifact.object}, options_.run_timeout_s + 10);
+    send(runner_, job, {request, artifact.object}, options_.run_timeout_s + 10);
   }
 
   // Sends to a worker that knows the task, or learns it by this request.
@@ -207,23 +206,25 @@ class LocalMeasurer : public Measurer {
     station.job = -1;
   }
 
-  // The worker hangs or is gone: the job it was at takes the blame, and the next gets a new worker.
+  // The worker hangs or is gone; the next job gets a new one. A worker can die without being to
+  // blame for it, so the job is tried again, once.
   void lose(Station& station, FrameStatus status) {
     const std::string end = station.process.end();
-    const bool late = status == FrameStatus::kTimeout;
-    if (&station != &runner_) {
-      finish(station,
-             late ? failed(MeasureError::kBuildTimeout,
-                           fmt::format("still compiling after {} s", options_.build_timeout_s))
-                  : failed(MeasureError::kCompileHost, "the compiler ended: " + end));
-    } else if (late) {
-      finish(station, failed(MeasureError::kRunTimeout, "the runner did not answer"));
-    } else if (jobs_[station.job].run_attempts < kRunAttempts) {
-      log_detail("the runner ended ({}) and is started again", end);
-      jobs_[station.job].step = Step::kToRun;
+    const bool runs = &station == &runner_;
+    Job& job = jobs_[station.job];
+    if (status == FrameStatus::kTimeout) {
+      const std::string text =
+          runs ? "the runner did not answer"
+               : fmt::format("still compiling after {} s", options_.build_timeout_s);
+      finish(station, failed(runs ? MeasureError::kRunTimeout : MeasureError::kBuildTimeout, text));
+    } else if (++job.deaths < kDeaths) {
+      log_detail("worker {} ended ({}) and is started again", runs ? "run" : "build", end);
+      job.step = runs ? Step::kToRun : Step::kToBuild;
       station.job = -1;
     } else {
-      finish(station, failed(MeasureError::kUnknown, "the runner ended: " + end));
+      finish(station,
+             runs ? failed(MeasureError::kUnknown, "the runner ended: " + end)
+                  : failed(MeasureError::kCompileHost, "the compiler ended: " + end));
     }
   }
 

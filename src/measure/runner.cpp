@@ -23,8 +23,10 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kMemoryBytes = int64_t{4}
-                                 << 30;  // of a child, for what is not known to need more
+// Address space of a child: for what is not known to need more, and for each thread (its stack, and
+// what malloc sets aside).
+constexpr int64_t kMemoryBytes = int64_t{4} << 30;
+constexpr int64_t kThreadBytes = int64_t{64} << 20;
 
 // A probe seen long ago should not call every later moment noisy.
 constexpr double kForget = 0.998;
@@ -126,6 +128,8 @@ MeasureResult judge(const RunReport& report,
 Runner::Runner(KernelLoader loader) : loader_(std::move(loader)) {}
 
 Result<Unit> Runner::set_task(Task task) {
+  const bool same_threads = workload_ && workload_->task.target.threads == task.target.threads;
+  if (!same_threads) peak_gflops_ = 0;
   workload_.reset();
   TRY_ASSIGN(workload_, make_workload(std::move(task), options_));
   return Unit{};
@@ -138,7 +142,9 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i) {
     memory_bytes += 4 * argument_bytes(artifact, static_cast<int>(i));
   }
-  const double cpu_s = (options_.run_timeout_s + 2) * workload_->task.target.threads;
+  const int threads = workload_->task.target.threads;
+  memory_bytes += threads * kThreadBytes;
+  const double cpu_s = (options_.run_timeout_s + 2) * threads;
   const Shared<RunReport> report;
   const pid_t child = fork();
   if (child < 0) return failed(MeasureError::kUnknown, "no process for the candidate");
