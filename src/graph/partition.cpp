@@ -24,6 +24,8 @@ static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilog
   return call.input(i).constant ? "bias" : "residual";
 }
 
+namespace {
+
 // Lowers the nodes of one group into one DAG. The anchor goes first, so that its operands are the
 // first inputs whatever the order of an Add's.
 class GroupLowering {
@@ -84,6 +86,8 @@ class GroupLowering {
   std::map<ValueId, StageId> stages_;
   std::vector<ValueId> inputs_;
 };
+
+}  // namespace
 
 static Partition cut(Graph graph) {
   Partition p;

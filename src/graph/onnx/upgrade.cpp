@@ -6,12 +6,16 @@
 
 namespace pruner {
 
+namespace {
+
 // Attributes that later opsets made inputs.
 struct Moved {
   std::string_view op;  // "Reduce" means all of them
   const char* attribute;
   size_t input;
 };
+
+}  // namespace
 
 static constexpr Moved kMoved[] = {
     {"Clip", "min", 1},

@@ -6,12 +6,16 @@
 
 namespace pruner {
 
+namespace {
+
 // One weight, however it lies: Conv [co, ci/g, kernel...], ConvTranspose [ci, co/g, kernel...];
 // channels-last, both [kernel..., ci/g, co], and a depthwise one [kernel..., c, multiplier].
 struct WeightShape {
   std::vector<int64_t> kernel;
   int64_t ci, co;  // input channels of one group, output channels of all
 };
+
+}  // namespace
 
 static bool is_depthwise(const OpCall& call) {
   const int64_t groups = call.integer("group", 1);
@@ -127,11 +131,15 @@ StageId lower_conv(const OpCall& call, Lowering& to) {
   return add_bias(call, to, result);
 }
 
+namespace {
+
 // What output_shape or output_padding add at the end, and the pads they imply.
 struct TransposedWindow {
   Window window;
   std::vector<int64_t> output, output_padding;
 };
+
+}  // namespace
 
 static Result<TransposedWindow> transposed_window(const OpCall& call,
                                                   std::span<const int64_t> kernel) {

@@ -90,10 +90,14 @@ StageId lower_concat(const OpCall& call, Lowering& to) {
   });
 }
 
+namespace {
+
 // Where an output starts in input 0 and how far its elements lie apart, along each dimension.
 struct Slices {
   std::vector<int64_t> start, step, extent;
 };
+
+}  // namespace
 
 static StageId add_slices(const OpCall& call,
                           Lowering& to,
@@ -187,10 +191,14 @@ StageId lower_split(const OpCall& call, Lowering& to) {
   return add_slices(call, to, "T_split", slices);
 }
 
+namespace {
+
 // Elements before and after along each dimension, cut where negative.
 struct Padding {
   std::vector<int64_t> before, after;
 };
+
+}  // namespace
 
 static Result<Padding> padding_of(const OpCall& call) {
   const std::string mode = call.text("mode", "constant");

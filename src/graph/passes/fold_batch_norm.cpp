@@ -8,10 +8,14 @@
 
 namespace pruner {
 
+namespace {
+
 // x * scale + shift, one element a channel (dimension 1).
 struct ScaleShift {
   std::vector<double> scale, shift;
 };
+
+}  // namespace
 
 static std::vector<double> elements(const Tensor& tensor) {
   std::vector<double> values(static_cast<size_t>(tensor.num_elements()));

@@ -32,11 +32,15 @@ static std::optional<int64_t> trailing_mean(const Rewriter& r, const Node* mean)
   return first;
 }
 
+namespace {
+
 struct Normalized {
   ValueId x;
   int64_t axis;
   double epsilon;
 };
+
+}  // namespace
 
 // x - mean(x): gives x.
 static std::optional<ValueId> centered(const Rewriter& r, ValueId d, int64_t axis) {
