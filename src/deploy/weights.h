@@ -29,8 +29,11 @@ class Weights {
     PackSpec pack;
     int64_t offset;
   };
-  using Key = std::
-      tuple<ValueId, std::vector<int64_t>, std::vector<int>, std::vector<std::pair<int, int64_t>>>;
+  using Key = std::tuple<ValueId,
+                         std::vector<int64_t>,
+                         std::vector<int>,
+                         std::vector<std::pair<int, int64_t>>,
+                         int>;
 
   const Partition& partition_;
   std::map<Key, int64_t> offsets_;

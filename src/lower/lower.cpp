@@ -72,7 +72,8 @@ class Lowering {
                     stage.output,
                     state(id).pack,
                     0};
-      if (!buffer.pack.identity()) buffer.shape = buffer.pack.packed_shape(buffer.shape);
+      buffer.shape = buffer.pack.packed_shape(buffer.shape);
+      buffer.pack.winograd = stage.winograd;  // whose result is what the stage holds
       if (state(id).buffer.valid()) continue;
       state(id).buffer = program_.add_buffer(std::move(buffer));
       all_dims(id);
@@ -130,7 +131,7 @@ class Lowering {
   std::vector<Expr> buffer_indices(StageId id, const std::vector<Expr>& point) const {
     const StageState& s = state(id);
     std::vector<Expr> indices;
-    if (!s.pack.identity()) {
+    if (!s.pack.order.empty()) {
       const auto block_of = [&](int dim) -> int64_t {
         for (const auto& [d, block] : s.pack.blocks) {
           if (d == dim) return block;
@@ -239,6 +240,14 @@ class Lowering {
   template <typename Fn>
   Stmt emit_loop(const NestStage& nest, int i, const Values& values, const Fn& inner) {
     const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+    if (loop.kind == LoopKind::kUnroll && loop.ragged) {
+      const auto guarded = [&](const Values& at) {
+        const Expr& value = at[static_cast<size_t>(loop.axis)];
+        const int64_t end = dag_[nest.stage].axes[static_cast<size_t>(loop.axis)].extent;
+        return make_stmt(If{simple(value < Expr(end)), inner(at)});
+      };
+      return emit_one_loop(nest, loop, loop.kind, Expr(loop.extent), values, guarded);
+    }
     return emit_one_loop(nest, loop, loop.kind, loop_extent(nest, loop, values), values, inner);
   }
 
@@ -303,6 +312,7 @@ class Lowering {
 
   /// Where the region of `id` starts that the loops of `at`, at `values`, read.
   std::vector<Expr> region_start(StageId id, StageId at, const Values& values) const {
+    if (!dag_[id].unrolled.empty()) return tile_start(id, at, values);
     const size_t rank = dag_[id].axes.size();
     std::vector<std::optional<Affine>> lowest(rank);
     std::vector<Expr> start(rank, Expr(0));
@@ -324,6 +334,21 @@ class Lowering {
       }
     }
     for (size_t d = 0; d < rank; ++d) start[d] = whole[d] ? Expr(0) : simple(start[d]);
+    return start;
+  }
+
+  // A part of a transform: what its reader's tile at `values` needs, all of its own unrolled axes.
+  std::vector<Expr> tile_start(StageId id, StageId reader, const Values& values) const {
+    std::vector<Expr> start;
+    visit(dag_[reader].body, [&](const Expr& e) {
+      const Load* read = as<Load>(e);
+      if (read == nullptr || read->tensor != id || !start.empty()) return;
+      for (const Expr& index : read->indices) start.push_back(simple(substitute(index, values)));
+    });
+    for (const auto& [axis, tile] : dag_[id].unrolled) {
+      Expr& at = start[static_cast<size_t>(axis)];
+      if (dag_[id].axes[static_cast<size_t>(axis)].extent == tile) at = Expr(0);
+    }
     return start;
   }
 
@@ -518,7 +543,7 @@ class Lowering {
     if (vector < 0) return true;
     for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(nest.stage.value)]) {
       const StageState& s = state(access.producer);
-      const bool padded = !s.pack.identity() || !s.base.empty();
+      const bool padded = !s.pack.order.empty() || !s.base.empty();
       if (padded) continue;
       for (const std::optional<Affine>& index : access.indices) {
         if (!index || index->coefficient(VarId{vector}) != 0) return true;

@@ -118,6 +118,23 @@ static double call_operations(Intrinsic function) {
   return 1;
 }
 
+// An index that is compared with a constant is known in the code (Stage::unrolled): on average a
+// chain of such choices costs what one of its branches does.
+static double select_operations(const Select& n) {
+  const auto chooses = [](const Select& s) {
+    const Binary* condition = as<Binary>(s.condition);
+    return condition != nullptr && condition->op == BinaryOp::kEq && as_int(condition->b) != nullptr;
+  };
+  if (!chooses(n)) return 1.0 + body_operations(n.a) + body_operations(n.b);
+  double sum = 0, branches = 1;
+  const Select* at = &n;
+  for (; as<Select>(at->b) && chooses(*as<Select>(at->b)); at = as<Select>(at->b)) {
+    sum += body_operations(at->a);
+    ++branches;
+  }
+  return (sum + body_operations(at->a) + body_operations(at->b)) / (branches + 1);
+}
+
 double body_operations(const Expr& body) {
   return match(
       body->op,
@@ -128,7 +145,7 @@ double body_operations(const Expr& body) {
         const double own = is_float(body->dtype) ? (n.op == BinaryOp::kDiv ? 4.0 : 1.0) : 0.0;
         return own + body_operations(n.a) + body_operations(n.b);
       },
-      [](const Select& n) { return 1.0 + body_operations(n.a) + body_operations(n.b); },
+      [](const Select& n) { return select_operations(n); },
       [](const Cast& n) { return 1.0 + body_operations(n.value); },
       [](const Call& n) {
         double sum = call_operations(n.function);

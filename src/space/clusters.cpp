@@ -50,7 +50,10 @@ Clusters find_clusters(const ComputeDag& dag) {
           (dag[producer].is_reduction() && !dag[id].is_reduction() &&
            needs_multi_level_tiling(dag, producer) && reads_elementwise(dag, id, producer));
     }
-    if (dag[id].output || readers.empty() || follows_contraction) {
+    // So is a transform that no other transform reads.
+    const bool transform = !dag[id].unrolled.empty() && !readers.empty() &&
+                           (readers.size() > 1 || dag[readers[0]].unrolled.empty());
+    if (dag[id].output || readers.empty() || follows_contraction || transform) {
       clusters.root_of[s] = id;
       continue;
     }

@@ -37,6 +37,7 @@ void redirect(ComputeDag& dag, StageId old, StageId replacement) {
 void inline_stage(ComputeDag& dag, StageId id) {
   const Expr body = dag[id].body;
   for (const StageId reader : dag.consumers(id)) {
+    if (dag[reader].unrolled.empty()) dag[reader].unrolled = dag[id].unrolled;
     dag[reader].body = map_loads(dag[reader].body, [&](const Load& read, DType) {
       return read.tensor == id ? substitute(body, read.indices) : Expr();
     });

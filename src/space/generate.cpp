@@ -37,9 +37,12 @@ std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
 
 class SketchMaker {
  public:
-  SketchMaker(const ComputeDag& dag, const Target& target, const StructureRule& rule)
+  SketchMaker(const ComputeDag& dag,
+              const Target& target,
+              const Form& form,
+              const StructureRule& rule)
       : target_(target), rule_(rule), clusters_(find_clusters(dag)) {
-    sketch_.name = rule.name;
+    sketch_.name = form.name[0] == 0 ? rule.name : std::string(form.name) + "+" + rule.name;
     sketch_.dag = dag;
   }
 
@@ -93,7 +96,10 @@ class SketchMaker {
     plan.root = root;
     const int vector = vector_axis(stage);
     if (vector >= 0) plan.lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
-    if (root == id) {
+    if (!stage.unrolled.empty()) {
+      plan.role = root == id ? StageRole::kTransform : StageRole::kTransformPart;
+      if (root != id) plan.root = sketch_.dag.consumers(id)[0];
+    } else if (root == id) {
       plan_root(plan);
     } else if (clusters_.anchor_of[root.value] == id) {
       plan_anchor(plan);
@@ -105,7 +111,8 @@ class SketchMaker {
       if (stage.is_reduction() && is_fold(id)) {
         plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
       }
-      const bool choice = !clusters_.root_only[id.value];
+      const bool choice =
+          !clusters_.root_only[id.value] && sketch_.dag[root].unrolled.empty();
       if (choice) plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
     }
     return plan;
@@ -215,12 +222,14 @@ class SketchMaker {
 }  // namespace
 
 Space make_space(const Task& task) {
-  ComputeDag dag = task.dag;
-  for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
   Space space{task.target, {}};
-  for (const StructureRule* rule : kStructureRules) {
-    if (rule->applies(dag, task.target)) {
-      space.sketches.push_back(SketchMaker(dag, task.target, *rule).make(task.dag));
+  for (const Form* form : kForms) {
+    ComputeDag dag = task.dag;
+    if (!form->apply(dag)) continue;
+    for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
+    for (const StructureRule* rule : kStructureRules) {
+      if (rule->applies(dag, task.target))
+        space.sketches.push_back(SketchMaker(dag, task.target, *form, *rule).make(task.dag));
     }
   }
   return space;

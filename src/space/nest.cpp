@@ -28,6 +28,8 @@ class NestMaker {
         case StageRole::kAnchor: make_anchor(plan, out); break;
         case StageRole::kAttached: make_attached(plan, out); break;
         case StageRole::kRowPart: make_row_part(plan, out); break;
+        case StageRole::kTransform: make_transform(plan, out); break;
+        case StageRole::kTransformPart: make_transform_part(plan, out); break;
       }
     }
     return std::move(nest_);
@@ -178,7 +180,7 @@ class NestMaker {
     }
     push_register_loops(root, plan, out.loops, LoopKind::kUnroll);
     for (const StagePlan::Packed& packed : plan.packed) {
-      nest_.packed.push_back({packed.operand, PackSpec{packed.order, {{packed.dim, block}}}});
+      nest_.packed.push_back({packed.operand, PackSpec{packed.order, {{packed.dim, block}}, 0}});
     }
   }
 
@@ -323,6 +325,42 @@ class NestMaker {
     }
     push(out.loops, {lane_axis, width / plan.lanes, plan.lanes, LoopKind::kUnroll, -1, false});
     push(out.loops, {lane_axis, plan.lanes, 1, LoopKind::kVectorize, -1, false});
+  }
+
+  // The unrolled tile and the vectors in it.
+  static void push_transform_tile(const Stage& s, const StagePlan& plan, NestStage& out) {
+    for (const auto& [axis, tile] : s.unrolled) {
+      const bool ragged = s.axes[static_cast<size_t>(axis)].extent % tile != 0;
+      out.loops.push_back({axis, tile, 1, LoopKind::kUnroll, -1, ragged});
+    }
+    const int vector = vector_axis_of(s);
+    push(out.loops, {vector, plan.lanes, 1, LoopKind::kVectorize, -1, false});
+  }
+
+  // Tiles and vectors run in parallel; parts of a tile are computed before it is.
+  void make_transform(const StagePlan& plan, NestStage& out) {
+    const Stage& s = stage(plan.stage);
+    out.scope = s.output ? Scope::kArgument : Scope::kWorkspace;
+    for (int a = 0; a < static_cast<int>(s.axes.size()); ++a) {
+      const int64_t extent = s.axes[static_cast<size_t>(a)].extent;
+      out.extents.push_back(extent);
+      int64_t step = a == vector_axis_of(s) ? plan.lanes : 1;
+      for (const auto& [axis, tile] : s.unrolled) step = axis == a ? tile : step;
+      push(out.loops, {a, (extent + step - 1) / step, step, LoopKind::kSerial, -1, false});
+    }
+    out.parallel_loops = static_cast<int>(out.loops.size());
+    push_transform_tile(s, plan, out);
+  }
+
+  void make_transform_part(const StagePlan& plan, NestStage& out) {
+    const Stage& s = stage(plan.stage);
+    out.at = plan.root;
+    out.depth = nest(plan.root).parallel_loops;
+    out.scope = Scope::kRegister;
+    out.extents.assign(s.axes.size(), 1);
+    for (const auto& [axis, tile] : s.unrolled) out.extents[static_cast<size_t>(axis)] = tile;
+    out.extents[static_cast<size_t>(vector_axis_of(s))] = plan.lanes;
+    push_transform_tile(s, plan, out);
   }
 
   const Sketch& sketch_;

@@ -27,6 +27,8 @@ enum class StageRole : uint8_t {
   kAnchor,    // its contraction or windowed reduction, accumulated in registers
   kAttached,  // computed where a location decision says
   kRowPart,   // an rfactor stage: lanes of partial results of the stage that consumes it
+  kTransform,      // a root whose tile is unrolled (Stage::unrolled), one tile after the other
+  kTransformPart,  // what a transform reads of one tile, in registers
 };
 
 /// Where an attached stage or a cache tile may hang in the root's loops.
@@ -35,7 +37,7 @@ enum class Location : int32_t { kRoot = 0, kAfterParallel = 1, kAfterMiddle = 2 
 struct StagePlan {
   StageId stage;
   StageRole role = StageRole::kTileRoot;
-  StageId root;   // of the cluster (kRowPart: the stage it is attached to)
+  StageId root;   // of the cluster (kRowPart, kTransformPart: the stage it is attached to)
   int lanes = 1;  // of the vectorised innermost loop; 1: none
 
   // kTileRoot

@@ -1,12 +1,22 @@
 // The rules that make a task's sketches, in the order in which they run. DAG rules change stages
 // (inline, cache read, cache write, rfactor); structure rules then each make one sketch of the
-// result, where they apply (Ansor, section 4.1, with the CPU forms of the design).
+// result, where they apply (Ansor, section 4.1, with the CPU forms of the design). All of them run
+// for each form of the task: other DAGs that compute the same.
 #pragma once
 
 #include "space/plan.h"
 #include "space/space.h"
 
 namespace pruner {
+
+struct Form {
+  const char* name;  // "": direct
+  /// Rewrites the task's DAG; false where it has no such form.
+  bool (*apply)(ComputeDag& dag);
+};
+
+extern const Form kDirect, kWinograd2, kWinograd4;
+inline constexpr const Form* kForms[] = {&kDirect, &kWinograd2, &kWinograd4};
 
 struct DagRule {
   const char* name;

@@ -34,6 +34,10 @@ struct Stage {
   bool output = false;
   bool constant = false;             // placeholder whose value is known when the code is built
   std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
+  int winograd = 0;  // placeholder: holds winograd_weight() of the task's constant for this tile
+  /// (axis, extent) of the tile that is computed at once with its places known in the code, because
+  /// the body selects by them; the axis is walked in such tiles (the Winograd transforms).
+  std::vector<std::pair<int, int64_t>> unrolled;
   std::vector<std::string> const_index_axes;  // they index small constant matrices (Winograd)
   int64_t index_bound = 0;  // integer placeholder used as an index: values in [0, bound)
 

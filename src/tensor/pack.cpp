@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "support/check.h"
+#include "tensor/winograd.h"
 
 namespace pruner {
 
 std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) const {
-  if (identity()) return {shape.begin(), shape.end()};
+  if (winograd != 0) {
+    return PackSpec{order, blocks, 0}.packed_shape(winograd_shape(shape, winograd));
+  }
+  if (order.empty()) return {shape.begin(), shape.end()};
   std::vector<int64_t> packed;
   for (int dim : order) {
     int64_t block = 1;
@@ -53,8 +57,8 @@ static void copy_strided(
   if (bytes == 8) copy_strided<uint64_t>(from, to, stride, count);
 }
 
-Tensor pack(const Tensor& tensor, const PackSpec& spec) {
-  if (spec.identity()) return tensor;
+static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
+  if (spec.order.empty()) return tensor;
   const std::vector<int64_t>& shape = tensor.shape();
   CHECK(spec.order.size() == shape.size()) << "a pack order names every dim once";
   Tensor out(tensor.dtype(), spec.packed_shape(shape));
@@ -90,13 +94,27 @@ Tensor pack(const Tensor& tensor, const PackSpec& spec) {
   return out;
 }
 
-Json to_json(const PackSpec& spec) { return {{"order", spec.order}, {"blocks", spec.blocks}}; }
+Tensor pack(const Tensor& tensor, const PackSpec& spec) {
+  if (spec.winograd == 0) return reordered(tensor, spec);
+  return reordered(winograd_weight(tensor, spec.winograd), {spec.order, spec.blocks, 0});
+}
+
+Json to_json(const PackSpec& spec) {
+  Json json = {{"order", spec.order}, {"blocks", spec.blocks}};
+  if (spec.winograd != 0) json["winograd"] = spec.winograd;
+  return json;
+}
 
 Result<PackSpec> pack_spec_from_json(const Json& json) {
   PackSpec spec;
   TRY_ASSIGN(spec.order, json_get<std::vector<int>>(json, "order"));
   using Blocks = std::vector<std::pair<int, int64_t>>;
   TRY_ASSIGN(spec.blocks, json_get<Blocks>(json, "blocks"));
+  if (json.contains("winograd")) {
+    TRY_ASSIGN(spec.winograd, json_get<int>(json, "winograd"));
+    if (spec.winograd != 2 && spec.winograd != 4)
+      return Error("pack winograd: ", spec.winograd, ", expected 2 or 4");
+  }
   const auto rank = static_cast<int>(spec.order.size());
   std::vector<int> seen(spec.order.size(), 0);
   for (int dim : spec.order) {

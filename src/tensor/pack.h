@@ -10,13 +10,16 @@
 
 namespace pruner {
 
-/// Packed shape: for each d of `order`, the extent of original dim d divided by its block (rounded
+/// What is stored in place of a constant: its Winograd transform, if any, and then its elements in
+/// another order. Packed shape: for each d of `order`, the extent of original dim d divided by its block (rounded
 /// up); then one dim for each of `blocks`, of that block's size. Padding is zero.
 struct PackSpec {
-  std::vector<int> order;
+  std::vector<int> order;                       // empty: as they stand
   std::vector<std::pair<int, int64_t>> blocks;  // (original dim, block)
+  int winograd = 0;  // tile of winograd_weight(), which is applied first; 0: none
 
-  bool identity() const { return order.empty(); }
+  bool identity() const { return order.empty() && winograd == 0; }
+  /// What pack() makes of a tensor of `shape`.
   std::vector<int64_t> packed_shape(std::span<const int64_t> shape) const;
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };

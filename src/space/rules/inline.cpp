@@ -11,6 +11,9 @@ static bool should_inline(const ComputeDag& dag, StageId id) {
   if (stage.is_placeholder() || stage.output || stage.is_reduction()) return false;
   const bool costly = has_expensive_call(stage.body) || has_select(stage.body);
   const std::vector<StageId> readers = dag.consumers(id);
+  if (!stage.unrolled.empty()) {  // its reader is to be computed in such tiles too
+    return readers.size() == 1 && reads_elementwise(dag, readers[0], id);
+  }
   if (costly && readers.size() > 1) return false;
   for (const StageId reader : readers) {
     if (needs_multi_level_tiling(dag, reader)) return false;

@@ -1,0 +1,260 @@
+// The Winograd forms of a 3 x 3 convolution of stride 1 with a constant weight: as a DAG,
+//   X[u, s, t, c] = sum_r B^T[u, r] d[row r, column s of tile t]     t: a tile of m x m outputs
+//   V[u, v, t, c] = sum_s B^T[v, s] X[u, s, t, c]
+//   M[u, v, t, k] = sum_c V[u, v, t, c] U[u, v, c, k]                U = G g G^T, made ahead of time
+//   S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k]
+//   Y[h, w, k]    = sum_v A^T[w % m, v] S[h, v, w / m, k]
+// where (u, v) is one axis e of M. The rows of the small matrices are written out: a body selects
+// by the places of its unrolled tile (Stage::unrolled), which are constants in the code.
+#include <algorithm>
+#include <cmath>
+
+#include "space/dag_edit.h"
+#include "space/sketch_rule.h"
+#include "tensor/winograd.h"
+
+namespace pruner {
+namespace {
+
+/// A convolution that has the forms.
+struct Convolution {
+  StageId stage, data, weight;
+};
+
+bool is_var(const Expr& e, int iterator) {
+  const Var* var = as<Var>(e);
+  return var != nullptr && var->id == VarId{iterator};
+}
+
+// data[n, y + ry, x + rx, c] * weight[ry, rx, c, k], summed over ry, rx < 3 and c.
+std::optional<Convolution> match_convolution(const ComputeDag& dag, StageId id) {
+  const Stage& stage = dag[id];
+  if (stage.combiner != Combiner::kSum || stage.dtype != DType::kFloat32) return std::nullopt;
+  if (stage.axes.size() != 4 || stage.reduce_axes.size() != 3) return std::nullopt;
+  if (stage.reduce_axes[0].extent != 3 || stage.reduce_axes[1].extent != 3) return std::nullopt;
+  const Binary* product = as<Binary>(stage.body);
+  if (product == nullptr || product->op != BinaryOp::kMul) return std::nullopt;
+  const Load *data = as<Load>(product->a), *weight = as<Load>(product->b);
+  if (data == nullptr || weight == nullptr) return std::nullopt;
+  const Stage& constant = dag[weight->tensor];
+  if (!constant.constant || dag.consumers(weight->tensor).size() != 1) return std::nullopt;
+  const auto& w = weight->indices;
+  if (w.size() != 4 || !is_var(w[0], 4) || !is_var(w[1], 5) || !is_var(w[2], 6) ||
+      !is_var(w[3], 3))
+    return std::nullopt;
+  const auto is_sum = [](const Expr& e, int a, int b) {
+    const Binary* sum = as<Binary>(e);
+    return sum != nullptr && sum->op == BinaryOp::kAdd && is_var(sum->a, a) && is_var(sum->b, b);
+  };
+  const auto& d = data->indices;
+  if (d.size() != 4 || !is_var(d[0], 0) || !is_sum(d[1], 1, 4) || !is_sum(d[2], 2, 5) ||
+      !is_var(d[3], 6))
+    return std::nullopt;
+  return Convolution{id, data->tensor, weight->tensor};
+}
+
+// sum_i row[i] * terms[i] in two or more groups, each with the factor of its last term taken out, so
+// that rows which differ in signs share their parts: the even and the odd terms of B^T, and the
+// pairs of neighbours after the first term of A^T.
+Expr combination(const std::vector<double>& row, const std::vector<Expr>& terms, bool by_parity) {
+  std::vector<std::vector<size_t>> groups(by_parity ? 2 : 1 + row.size() / 2);
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] != 0) groups[by_parity ? i % 2 : (i + 1) / 2].push_back(i);
+  }
+  Expr sum;
+  for (const std::vector<size_t>& group : groups) {
+    if (group.empty()) continue;
+    size_t lead = group.back();
+    for (const size_t i : group) {
+      if (!sum && row[lead] < 0 && row[i] > 0) lead = i;  // nothing yet to subtract from
+    }
+    Expr part = terms[lead];
+    for (const size_t i : group) {
+      const double factor = row[i] / row[lead];
+      if (i != lead) part = factor == -1 ? part - terms[i] : part + terms[i] * float_imm(factor);
+    }
+    const double factor = row[lead];
+    const Expr scaled = std::abs(factor) == 1 ? part : part * float_imm(factor);
+    sum = !sum ? scaled : factor == -1 ? sum - scaled : sum + scaled;
+  }
+  return sum;
+}
+
+// rows[0] where index is 0, rows[1] where it is 1, ...
+Expr choose(const Expr& index, std::vector<Expr> rows) {
+  Expr chosen = rows.back();
+  for (size_t i = rows.size() - 1; i-- > 0;) {
+    chosen = select(binary(BinaryOp::kEq, index, Expr(static_cast<int64_t>(i))), rows[i], chosen);
+  }
+  return chosen;
+}
+
+Stage stage_of(std::string name, std::vector<Iterator> axes) {
+  Stage stage;
+  stage.name = std::move(name);
+  stage.axes = std::move(axes);
+  stage.tag = "winograd";
+  return stage;
+}
+
+class Rewriter {
+ public:
+  Rewriter(ComputeDag& dag, const Convolution& conv, int m)
+      : dag_(dag), form_(winograd(m)), at_(conv.stage.value), data_(conv.data) {
+    const Stage& stage = dag[conv.stage];
+    out_ = stage.shape();
+    channels_ = stage.reduce_axes[2].extent;
+    rows_ = (out_[1] + m - 1) / m;
+    columns_ = (out_[2] + m - 1) / m;
+    tiles_ = {"t", out_[0] * rows_ * columns_};
+  }
+
+  void run(StageId weight) {
+    Stage& constant = dag_[weight];
+    constant.axes = {{"e", points() * points()}, {"c", channels_}, {"k", out_[3]}};
+    constant.winograd = form_.tile;
+    const StageId x = insert(data_rows());
+    const StageId v = insert(data_columns(x));
+    const StageId m = insert(product(v, weight));
+    const StageId s = insert(output_rows(m));
+    Stage& conv = dag_[StageId{at_}];
+    Stage y = output_columns(s);
+    y.name = conv.name;
+    y.output = conv.output;
+    conv = std::move(y);
+    const bool padded = !dag_[data_].is_placeholder();
+    if (padded && !dag_[data_].output && dag_.consumers(data_).empty()) inline_stage(dag_, data_);
+  }
+
+ private:
+  int64_t points() const { return form_.points; }
+  int64_t tile() const { return form_.tile; }
+
+  StageId insert(Stage stage) {
+    insert_stage(dag_, at_, std::move(stage));
+    return StageId{at_++};
+  }
+
+  // Element [n, y, x, c] of the padded data; 0 beyond its end, where ragged tiles reach.
+  Expr padded(const std::vector<Expr>& index) const {
+    const Stage& data = dag_[data_];
+    const Select* pad = as<Select>(data.body);
+    if (pad != nullptr && as<Load>(pad->a) != nullptr && as<FloatImm>(pad->b) != nullptr &&
+        as<FloatImm>(pad->b)->value == 0) {
+      return substitute(data.body, index);  // its condition ends with the data
+    }
+    const Expr element = load(data_, index, data.dtype);
+    Expr inside = int_imm(1, DType::kBool);
+    for (const size_t d : {1, 2}) {
+      const int64_t covered = (d == 1 ? rows_ : columns_) * tile() + 2;
+      if (covered > data.axes[d].extent) inside = inside && index[d] < Expr(data.axes[d].extent);
+    }
+    return select(inside, element, float_imm(0));
+  }
+
+  Stage data_rows() {
+    Stage x = stage_of("winograd_rows",
+                       {{"u", points()}, {"s", points()}, tiles_, {"c", channels_}});
+    x.unrolled = {{0, points()}, {1, points()}};
+    const std::vector<Expr> i = iterator_vars(x);
+    const Expr image = floor_div(i[2], Expr(rows_ * columns_));
+    const Expr row = floor_mod(floor_div(i[2], Expr(columns_)), Expr(rows_)) * Expr(tile());
+    const Expr column = floor_mod(i[2], Expr(columns_)) * Expr(tile()) + i[1];
+    std::vector<Expr> taps, rows;
+    for (int64_t r = 0; r < points(); ++r) taps.push_back(padded({image, row + Expr(r), column, i[3]}));
+    for (const auto& coefficients : form_.data)
+      rows.push_back(combination(coefficients, taps, true));
+    x.body = choose(i[0], std::move(rows));
+    return x;
+  }
+
+  Stage data_columns(StageId x) {
+    Stage v = stage_of("winograd_data", {{"e", points() * points()}, tiles_, {"c", channels_}});
+    v.unrolled = {{0, points() * points()}};
+    const std::vector<Expr> i = iterator_vars(v);
+    std::vector<Expr> taps, rows;
+    for (int64_t s = 0; s < points(); ++s) {
+      taps.push_back(
+          load(x, {floor_div(i[0], Expr(points())), Expr(s), i[1], i[2]}, DType::kFloat32));
+    }
+    for (const auto& coefficients : form_.data)
+      rows.push_back(combination(coefficients, taps, true));
+    v.body = choose(floor_mod(i[0], Expr(points())), std::move(rows));
+    return v;
+  }
+
+  Stage product(StageId v, StageId weight) {
+    Stage m = stage_of("winograd_product", {{"e", points() * points()}, tiles_, {"k", out_[3]}});
+    m.reduce_axes = {{"c", channels_}};
+    m.combiner = Combiner::kSum;
+    const std::vector<Expr> i = iterator_vars(m);
+    m.body = load(v, {i[0], i[1], i[3]}, DType::kFloat32) *
+             load(weight, {i[0], i[3], i[2]}, DType::kFloat32);
+    m.layout_free = {weight};
+    return m;
+  }
+
+  Stage output_rows(StageId m) {
+    Stage s = stage_of("winograd_sums",
+                       {{"n", out_[0]}, {"h", out_[1]}, {"v", points()}, {"q", columns_}, {"k", out_[3]}});
+    s.unrolled = {{1, tile()}, {2, points()}};
+    const std::vector<Expr> i = iterator_vars(s);
+    const Expr t = (i[0] * Expr(rows_) + floor_div(i[1], Expr(tile()))) * Expr(columns_) + i[3];
+    std::vector<Expr> taps, rows;
+    for (int64_t u = 0; u < points(); ++u)
+      taps.push_back(load(m, {Expr(u * points()) + i[2], t, i[4]}, DType::kFloat32));
+    for (const auto& coefficients : form_.output)
+      rows.push_back(combination(coefficients, taps, false));
+    s.body = choose(floor_mod(i[1], Expr(tile())), std::move(rows));
+    return s;
+  }
+
+  Stage output_columns(StageId s) {
+    Stage y = stage_of("", {{"n", out_[0]}, {"h", out_[1]}, {"w", out_[2]}, {"k", out_[3]}});
+    y.unrolled = {{1, tile()}, {2, tile()}};
+    const std::vector<Expr> i = iterator_vars(y);
+    std::vector<Expr> taps, rows;
+    for (int64_t v = 0; v < points(); ++v) {
+      taps.push_back(
+          load(s, {i[0], i[1], Expr(v), floor_div(i[2], Expr(tile())), i[3]}, DType::kFloat32));
+    }
+    for (const auto& coefficients : form_.output)
+      rows.push_back(combination(coefficients, taps, false));
+    y.body = choose(floor_mod(i[2], Expr(tile())), std::move(rows));
+    return y;
+  }
+
+  ComputeDag& dag_;
+  const Winograd& form_;
+  int at_;  // the convolution's place
+  StageId data_;
+  std::vector<int64_t> out_;  // n, h, w, k
+  int64_t channels_, rows_, columns_;
+  Iterator tiles_;
+};
+
+// With fewer channels the transforms cost more than the products that they save.
+constexpr int64_t kLeastChannels = 8;
+
+bool rewrite(ComputeDag& dag, int m) {
+  bool found = false;
+  for (int s = 0; s < dag.size(); ++s) {
+    const std::optional<Convolution> conv = match_convolution(dag, StageId{s});
+    if (!conv) continue;
+    const Stage& stage = dag[conv->stage];
+    if (std::min(stage.reduce_axes[2].extent, stage.axes[3].extent) < kLeastChannels) continue;
+    const int before = dag.size();
+    Rewriter(dag, *conv, m).run(conv->weight);
+    s += dag.size() - before;
+    found = true;
+  }
+  return found;
+}
+
+}  // namespace
+
+const Form kDirect = {"", [](ComputeDag&) { return true; }};
+const Form kWinograd2 = {"winograd-2x2", [](ComputeDag& dag) { return rewrite(dag, 2); }};
+const Form kWinograd4 = {"winograd-4x4", [](ComputeDag& dag) { return rewrite(dag, 4); }};
+
+}  // namespace pruner
