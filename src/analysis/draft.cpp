@@ -198,8 +198,22 @@ class Analyzer {
     }
   }
 
+  // A transform reads what its tiles need, all of it once.
+  void add_transform_traffic(const NestStage& stage, StageSymbols& out) {
+    for (const StageId id : dag_.producers(stage.stage)) {
+      const Stage& producer = dag_[id];
+      if (!producer.is_placeholder() && of(id).scope != Scope::kWorkspace) continue;
+      const double bytes =
+          static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+      out.l2_bytes += bytes;
+      const double held = kUsableCache * static_cast<double>(target_.l2_bytes * target_.threads);
+      if (bytes > held) out.l3_bytes += bytes;
+    }
+  }
+
   void add_traffic(const NestStage& stage, StageSymbols& out) {
     const Stage& s = dag_[stage.stage];
+    if (!s.unrolled.empty()) return add_transform_traffic(stage, out);
     loops_.clear();
     operands_.clear();
     surrounding(stage, true, loops_, stage.loops.size());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/draft.h"
 #include "codegen/codegen.h"
 #include "lower/lower.h"
 #include "search/search.h"
@@ -50,6 +51,11 @@ constexpr StageRow kStages[] = {
     {"nest",
      [](const Staged& s) -> Result<std::string> {
        return print(make_loop_nest(s.space, s.candidate));
+     }},
+    {"draft",
+     [](const Staged& s) -> Result<std::string> {
+       const Draft scored = draft(make_loop_nest(s.space, s.candidate), s.task.target);
+       return print(scored, s.space[s.candidate.sketch].dag);
      }},
     {"program",
      [](const Staged& s) -> Result<std::string> {

@@ -8,7 +8,7 @@
 
 namespace pruner {
 
-/// The text of a stage (kStages: dag, sketches, candidate, nest, program, llvm, asm) of `task`;
+/// The text of a stage (kStages: dag, sketches, candidate, nest, draft, program, llvm, asm) of `task`;
 /// from the candidate on, of the recorded or default schedule. The error lists the stages.
 Result<std::string> print_stage(std::string_view stage,
                                 const Task& task,
