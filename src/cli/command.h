@@ -23,7 +23,7 @@ enum OptionGroup : uint32_t {
   kBenchOptions = 1 << 8,
   kNameArgument = 1 << 9,
   kFilesArgument = 1 << 10,
-  kSearchOptions = 1 << 11,  // seed, jobs
+  kSearchOptions = 1 << 11,  // seed, forms, jobs
   kThreadsOption = 1 << 12,
 };
 

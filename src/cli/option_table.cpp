@@ -30,6 +30,10 @@ const OptionRow kOptions[] = {
      kTargetOptions | kThreadsOption,
      "threads of a kernel; 0: all cores"},
     {"--seed", &Options::seed, kSearchOptions, "of every random choice (0)"},
+    {"--forms",
+     &Options::forms,
+     kSearchOptions,
+     "forms of a task to use: direct, winograd-2x2, winograd-4x4; default: all"},
     {"--jobs", &Options::jobs, kSearchOptions, "threads that search and build; 0: all cores"},
 
     {"--n-trials",

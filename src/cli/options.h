@@ -21,6 +21,7 @@ struct Options {
   std::string target = "llvm";
   int64_t threads = 0, jobs = 0;  // 0: all cores
   int64_t seed = 0;
+  std::string forms;
   // Tuning.
   int64_t trials = 0;  // 0: 1000, or what the budget allows
   std::string budget;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "support/log.h"
 
 namespace pruner {
@@ -47,6 +50,20 @@ Result<RecordedSchedules> read_schedules(const Options& options,
                 schedules.of_device() - of_tasks);
   }
   return schedules;
+}
+
+Result<std::vector<std::string>> read_forms(const Options& options) {
+  const std::vector<std::string> known = form_names();
+  std::vector<std::string> forms;
+  std::istringstream in(options.forms);
+  for (std::string form; std::getline(in, form, ',');) {
+    if (std::ranges::find(known, form) == known.end()) {
+      return Error(
+          "--forms: \"", form, "\" is no form of a task; use ", fmt::to_string(fmt::join(known, ", ")));
+    }
+    forms.push_back(form);
+  }
+  return forms;
 }
 
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules) {

@@ -18,6 +18,9 @@ Result<RecordedSchedules> read_schedules(const Options& options,
                                          const Source& source,
                                          const Target& target);
 
+/// --forms as a list; the error names a form that there is not.
+Result<std::vector<std::string>> read_forms(const Options& options);
+
 /// The choice that a module is built by.
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
 

@@ -70,12 +70,14 @@ constexpr StageRow kStages[] = {
 
 Result<std::string> print_stage(std::string_view name,
                                 const Task& task,
-                                const ScheduleChoice& choice) {
+                                const ScheduleChoice& choice,
+                                std::span<const std::string> forms) {
   std::string names;
   for (const StageRow& stage : kStages) {
     names.append(names.empty() ? "" : ", ").append(stage.name);
     if (stage.name != name) continue;
     Staged staged{task, make_space(task), {}};
+    draw_only(staged.space, forms);
     const std::optional<Candidate> chosen = choice(task, staged.space);
     staged.candidate = chosen ? *chosen : default_schedule(task, staged.space);
     return stage.print(staged);

@@ -40,9 +40,11 @@ Result<Artifact> compile_group(const Group& group,
                                const Target& target,
                                const ScheduleChoice& choice,
                                std::mutex& choice_mutex,
+                               std::span<const std::string> forms,
                                const std::string& symbol) {
   const Task task = make_task(group.dag, target, group.name);
-  const Space space = make_space(task);
+  Space space = make_space(task);
+  draw_only(space, forms);
   std::optional<Candidate> candidate;
   if (choice) {
     const std::lock_guard<std::mutex> lock(choice_mutex);
@@ -56,16 +58,16 @@ Result<Artifact> compile_group(const Group& group,
 Result<Kernels> compile_kernels(const Partition& partition,
                                 const Target& target,
                                 const ScheduleChoice& choice,
-                                int jobs) {
+                                const ModuleOptions& options) {
   Kernels kernels = distinct_kernels(partition);
   const size_t n = kernels.first_group.size();
   std::vector<std::optional<Result<Artifact>>> compiled(n);
   std::mutex choice_mutex;
-  parallel_for(static_cast<int64_t>(n), jobs, [&](int64_t i) {
+  parallel_for(static_cast<int64_t>(n), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
     const Group& group = partition.groups[kernels.first_group[k]];
-    compiled[k] =
-        compile_group(group, target, choice, choice_mutex, fmt::format("pruner_kernel_{}", k));
+    const std::string symbol = fmt::format("pruner_kernel_{}", k);
+    compiled[k] = compile_group(group, target, choice, choice_mutex, options.forms, symbol);
   });
   for (size_t k = 0; k < n; ++k) {
     if (!compiled[k]->ok()) {
@@ -136,7 +138,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
   const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
-  TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options.jobs));
+  TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options));
 
   Weights weights(partition);
   ModulePlan plan = make_plan(partition, target, kernels, weights);

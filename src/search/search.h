@@ -20,6 +20,7 @@ struct SearchOptions {
   size_t measured_parents = 5;  // ... of how many of them
   int random_samples = 512;     // a round starts from
   int mutations = 32;           // of each measured parent
+  std::vector<std::string> forms;  // that are searched (form_names()); empty: all
   int min_distance = 2;         // decisions in which two of a batch differ, where there are such
   EvolveOptions evolve;
 };

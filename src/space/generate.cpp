@@ -42,7 +42,8 @@ class SketchMaker {
               const Form& form,
               const StructureRule& rule)
       : target_(target), rule_(rule), clusters_(find_clusters(dag)) {
-    sketch_.name = form.name[0] == 0 ? rule.name : std::string(form.name) + "+" + rule.name;
+    sketch_.form = form.name;
+    sketch_.name = &form == &kDirect ? rule.name : sketch_.form + "+" + rule.name;
     sketch_.dag = dag;
   }
 
@@ -222,7 +223,7 @@ class SketchMaker {
 }  // namespace
 
 Space make_space(const Task& task) {
-  Space space{task.target, {}};
+  Space space{task.target, {}, {}};
   for (const Form* form : kForms) {
     ComputeDag dag = task.dag;
     if (!form->apply(dag)) continue;
@@ -232,7 +233,25 @@ Space make_space(const Task& task) {
         space.sketches.push_back(SketchMaker(dag, task.target, *form, *rule).make(task.dag));
     }
   }
+  draw_only(space, {});
   return space;
+}
+
+std::vector<std::string> form_names() {
+  std::vector<std::string> names;
+  for (const Form* form : kForms) names.push_back(form->name);
+  return names;
+}
+
+void draw_only(Space& space, std::span<const std::string> forms) {
+  std::vector<SketchId> direct, drawn;
+  for (size_t s = 0; s < space.sketches.size(); ++s) {
+    const SketchId id{static_cast<int32_t>(s)};
+    const std::string& form = space.sketches[s].form;
+    if (form == kDirect.name) direct.push_back(id);
+    if (forms.empty() || std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
+  }
+  space.drawn = drawn.empty() ? direct : drawn;
 }
 
 }  // namespace pruner

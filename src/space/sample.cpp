@@ -154,8 +154,7 @@ void draw_axis(const Sketch& sketch,
 Candidate sample(const Space& space, Rng& rng) {
   Candidate candidate;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    candidate.sketch =
-        SketchId{static_cast<int32_t>(rng.below(static_cast<int64_t>(space.sketches.size())))};
+    candidate.sketch = pick(space.drawn, rng);
     const Sketch& sketch = space[candidate.sketch];
     candidate.decisions.clear();
     for (const Decision& decision : sketch.decisions)

@@ -10,7 +10,7 @@
 namespace pruner {
 
 struct Form {
-  const char* name;  // "": direct
+  const char* name;
   /// Rewrites the task's DAG; false where it has no such form.
   bool (*apply)(ComputeDag& dag);
 };

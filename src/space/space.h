@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct Decision {
 
 /// One loop structure of a task.
 struct Sketch {
-  std::string name;  // rule names: "tile+epilogue", "cache-tile", "rfactor", ...
+  std::string name;  // "register-tile", "winograd-4x4+cache-tile": form and structure
+  std::string form;  // "direct", "winograd-4x4"
   std::string hash;  // of name, DAG and decision names: records name a sketch by both
   ComputeDag dag;    // with cache-write, cache-read and rfactor stages; inlined stages gone
   std::vector<StageId> args;  // sketch stages of the task's inputs and outputs, in the task's order
@@ -49,11 +51,18 @@ struct Sketch {
 struct Space {
   Target target;
   std::vector<Sketch> sketches;
+  std::vector<SketchId> drawn;  // those that sample() draws from: all, or some forms'
 
   const Sketch& operator[](SketchId id) const { return sketches[static_cast<size_t>(id.value)]; }
 };
 
 Space make_space(const Task& task);
+
+/// Names of all forms: "direct", "winograd-2x2", ...
+std::vector<std::string> form_names();
+/// Lets sample() draw only from sketches of these forms. A task that has none of them keeps its
+/// direct form; no names: all forms.
+void draw_only(Space& space, std::span<const std::string> forms);
 
 /// A uniformly drawn candidate: a sketch, then each decision; tiles of an axis are drawn so that
 /// they fit it. Legal by construction but for what is_legal() checks.

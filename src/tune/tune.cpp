@@ -51,8 +51,10 @@ Tuner::Tuner(std::span<const WeightedTask> tasks,
              const TuneOptions& options,
              const TuneTools& tools)
     : options_(options), tools_(tools), rng_(options.seed), scheduler_(scheduled(tasks)) {
-  for (const WeightedTask& task : tasks)
+  for (const WeightedTask& task : tasks) {
     tasks_.push_back({.task = &task, .space = make_space(task.task)});
+    draw_only(tasks_.back().space, options.search.forms);
+  }
 }
 
 int64_t Tuner::trials() const {

@@ -23,11 +23,13 @@ static Result<size_t> task_number(const Options& options, size_t tasks) {
 Result<int> run_compile(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const Source source, read_source(options, target));
+  TRY_ASSIGN(const std::vector<std::string> forms, read_forms(options));
   TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(options, source, target));
   if (!options.print.empty()) {
     TRY_ASSIGN(const size_t number, task_number(options, source.tasks.size()));
     TRY_ASSIGN(const std::string text,
-               print_stage(options.print, source.tasks[number].task, schedule_choice(schedules)));
+               print_stage(
+                   options.print, source.tasks[number].task, schedule_choice(schedules), forms));
     fmt::print("{}", text);
     return kDone;
   }
@@ -36,7 +38,7 @@ Result<int> run_compile(const Options& options) {
              build_module(source.partition,
                           target,
                           schedule_choice(schedules),
-                          {.jobs = job_count(options), .work_dir = ""},
+                          {.jobs = job_count(options), .work_dir = "", .forms = forms},
                           path));
   if (options.json) {
     fmt::print("{}\n",

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/interrupt.h"
-#include "cli/source.h"
+#include "cli/schedules.h"
 #include "cli/version.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
@@ -94,7 +94,7 @@ Result<Json> make_module(const Source& source,
                          const Target& target,
                          const Tuner& tuner,
                          const std::string& path,
-                         int jobs) {
+                         const ModuleOptions& options) {
   const ScheduleChoice best = [&](const Task& task, const Space&) -> std::optional<Candidate> {
     for (const TunedTask& tuned : tuner.tasks()) {
       const std::vector<Trial> trials = tuned.history.best(1);
@@ -102,7 +102,7 @@ Result<Json> make_module(const Source& source,
     }
     return std::nullopt;
   };
-  TRY(build_module(source.partition, target, best, {.jobs = jobs, .work_dir = ""}, path));
+  TRY(build_module(source.partition, target, best, options, path));
   TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
   TRY_ASSIGN(const BenchResult result, module.bench(seeded_inputs(module.inputs(), 0), {}));
   return Json{{"module", path},
@@ -115,6 +115,7 @@ Result<Json> make_module(const Source& source,
 
 Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(TuneOptions tune, tune_options(options));
+  TRY_ASSIGN(tune.search.forms, read_forms(options));
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const std::unique_ptr<CostModel> model,
              make_cost_model(options.cost_model, {.seed = tune.seed, .jobs = job_count(options)}));
@@ -161,7 +162,8 @@ Result<int> run_tune(const Options& options) {
   if (source.network && end != TuneEnd::kInterrupted) {
     const std::string path =
         options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
-    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, job_count(options)));
+    const ModuleOptions module{job_count(options), "", tune.search.forms};
+    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, module));
     summary.update(made);
     if (!options.json) {
       fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n",

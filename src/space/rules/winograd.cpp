@@ -253,7 +253,7 @@ bool rewrite(ComputeDag& dag, int m) {
 
 }  // namespace
 
-const Form kDirect = {"", [](ComputeDag&) { return true; }};
+const Form kDirect = {"direct", [](ComputeDag&) { return true; }};
 const Form kWinograd2 = {"winograd-2x2", [](ComputeDag& dag) { return rewrite(dag, 2); }};
 const Form kWinograd4 = {"winograd-4x4", [](ComputeDag& dag) { return rewrite(dag, 4); }};
 
