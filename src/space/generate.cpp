@@ -153,6 +153,10 @@ class SketchMaker {
       }
       plan.axes.push_back(axis);
     }
+    if (anchor.valid()) {
+      const auto is_anchor = [&](const StagePlan& p) { return p.stage == anchor; };
+      plan.overlaps = std::ranges::find_if(sketch_.plans, is_anchor)->packed.empty();
+    }
     if (tiled >= 2 && anchor.valid()) {
       plan.parallel_order = add(DecisionKind::kOrder, stage.name + ".parallel_order", {0, 1});
       plan.order = add(DecisionKind::kOrder, stage.name + ".order", {0, 1});

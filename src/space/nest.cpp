@@ -75,11 +75,12 @@ class NestMaker {
     };
     for_axes(plan, value(plan.parallel_order, 0) == 1, [&](const AxisPlan& a) {
       const int64_t unit = registers(a);
-      const int64_t units =
-          (s.axes[a.axis].extent + unit - 1) / unit;  // padded along the vector axis
+      const int64_t units = (s.axes[a.axis].extent + unit - 1) / unit;
       const int64_t tile = std::min(value(a.middle, 1) * value(a.inner, 1), units);
-      const int64_t whole = a.vector ? units * unit : s.axes[a.axis].extent;
       const int64_t step = tile * unit;
+      const int64_t length = s.axes[a.axis].extent;
+      const bool masked = a.vector && !(plan.overlaps && step <= length);
+      const int64_t whole = masked ? units * unit : length;
       const int64_t extent = (whole + step - 1) / step;
       push(out.loops,
            {a.axis, extent, step, LoopKind::kSerial, whole % step == 0 ? -1 : whole - step, false});

@@ -42,6 +42,7 @@ struct StagePlan {
 
   // kTileRoot
   std::vector<AxisPlan> axes;
+  bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
   DecisionRef parallel_order = kFixed, order = kFixed;
 
   // kAnchor
