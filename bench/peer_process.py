@@ -31,7 +31,8 @@ import operators
 LOOK_S = 0.25  # for each way to take the time, each time
 STRETCHES = 5  # of OpenVINO's profile, sharing LOOK_S
 # Held to AVX2, only torch's libraries are.
-AVX2_ENV = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+AVX2_ENV = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+            "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 class PeerProcess:
@@ -212,19 +213,20 @@ def read_bandwidth_gbs(threads):
     return lambda: max(4e-3 * x.numel() / min(call_times_us(read, 0.1, least=3)) for read in reads)
 
 
+def quickest(peer, text, model, threads):
+    """A look at a peer in all its ways; one that is far from the quickest is not tried each time."""
+    operator = next(o for o in operators.OPERATORS if o.text == text)
+    ways = {"onnxruntime": onnxruntime_times, "openvino": openvino_times, "torch": torch_times}
+    looks = ways[peer](model, operator, threads)
+    first = [min(look() for _ in range(3)) for look in looks]
+    kept = [look for look, us in zip(looks, first) if us < 1.5 * min(first)]
+    return lambda: min(look() for look in kept)
+
+
 def main():
     peer, text, model, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
-    if peer == "bandwidth":
-        look = read_bandwidth_gbs(threads)
-    else:
-        operator = next(o for o in operators.OPERATORS if o.text == text)
-        ways = {"onnxruntime": onnxruntime_times, "openvino": openvino_times, "torch": torch_times}
-        looks = ways[peer](model, operator, threads)
-        first = [min(look() for _ in range(3)) for look in looks]
-        # A way that is far from the quickest need not be tried each time.
-        looks = [look for look, us in zip(looks, first) if us < 1.5 * min(first)]
-        look = lambda: min(look() for look in looks)  # noqa: E731
+    look = read_bandwidth_gbs(threads) if peer == "bandwidth" else quickest(peer, text, model, threads)
     print(json.dumps("ready"), file=answers, flush=True)
     for _ in sys.stdin:
         print(json.dumps(look()), file=answers, flush=True)
