@@ -14,6 +14,7 @@ Run as a program: peer_process.py PEER OPERATOR MODEL.onnx THREADS; one "measure
 input, one JSON number of microseconds a line on standard output.
 """
 import collections
+import ctypes
 import json
 import os
 import pathlib
@@ -225,6 +226,7 @@ def quickest(peer, text, model, threads):
 
 def main():
     peer, text, model, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: stopped, it would outlive its parent
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
     look = read_bandwidth_gbs(threads) if peer == "bandwidth" else quickest(peer, text, model, threads)
     print(json.dumps("ready"), file=answers, flush=True)
