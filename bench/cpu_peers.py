@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Compares this project with ONNX Runtime on this CPU: both on the same file, in turns.
+"""Compares this project with other runtimes on this CPU: on the same file, in turns.
 
   cpu_peers.py network    latency of a network: ONNX Runtime, our module without a trial, and tuned
-  cpu_peers.py operators  operators tuned with 64 trials: seconds used, share of the FMA peak
+  cpu_peers.py operators  the operators of operators.py tuned with 64 trials, against their bars:
+                          share of the FMA peak or the memory bandwidth, or the time of the best of
+                          ONNX Runtime, OpenVINO and torch (peer_process.py says how they are timed)
   cpu_peers.py tuning     a tuning run of 1,000 trials: where its seconds go
 
-Each prints a table and writes bench/results/<what>.tsv. Needs the packages of requirements.txt:
+Each prints a table and writes bench/results/<what>.tsv (operators: unless --only). A time is the
+median over rounds; in each, everybody has a turn. For operators a round counts only if the FMA probe
+before it reaches 0.95 of the best one and nobody else was using the cores. Needs the packages of
+requirements.txt:
   python3 -m venv build/venv && build/venv/bin/pip install -r bench/requirements.txt
 """
 import argparse
@@ -17,13 +22,8 @@ import sys
 import tempfile
 import time
 
+import operator_rounds
 import runtimes
-
-# Operators as `pruner ops` spells them, and their floating-point operations.
-OPERATORS = {
-    "matmul 512 512 512": 2 * 512**3,
-    "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu": 2 * 56 * 56 * 64 * 64 * 9,
-}
 
 
 def command_line():
@@ -69,30 +69,7 @@ def compare_network(pruner, options, folder):
 
 
 def compare_operators(pruner, options, folder):
-    rows = []
-    for index, (operator, flops) in enumerate(OPERATORS.items()):
-        source = ["--op", operator]
-        work_dir, module = folder / f"op{index}", folder / f"op{index}.so"
-        start = time.perf_counter()
-        pruner.run("tune", *source, "--n-trials", 64, "--work-dir", work_dir)
-        seconds = time.perf_counter() - start
-        pruner.compile(source, module, work_dir / "records.json")
-        peaks, times = [], []
-        for _ in range(options.rounds):
-            peaks.append(pruner.peak_gflops(options.threads))
-            times.append(pruner.median_ms(module, options.threads))
-        gflops = flops / (1e6 * statistics.median(times))
-        rows.append({
-            "operator": operator,
-            "threads": options.threads,
-            "trials": 64,
-            "tune_s": seconds,
-            "median_ms": statistics.median(times),
-            "gflops": gflops,
-            "peak_gflops": max(peaks),
-            "percent_of_peak": 100 * gflops / max(peaks),
-        })
-    runtimes.report("cpu_operators", command_line(), rows)
+    operator_rounds.compare_operators(pruner, options, folder, command_line())
 
 
 def time_tuning(pruner, options, folder):
@@ -117,9 +94,14 @@ def main():
     parser.add_argument("--work-dir", help="where `tuning` leaves its run; default: nowhere")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--trials", type=int, help="default: 64 an operator, 1000 a network")
+    parser.add_argument("--only", metavar="REGEX", help="operators to measure; writes no file")
+    parser.add_argument("--target", help="of operators, e.g. 'llvm -mcpu=haswell'; default: this CPU")
+    parser.add_argument("--no-peers", action="store_true", help="operators: without other runtimes")
     parser.add_argument("--program", help="default: build/release/pruner")
     options = parser.parse_args()
+    if options.trials is None:
+        options.trials = 64 if options.what == "operators" else 1000
     with tempfile.TemporaryDirectory() as folder:
         try:
             what[options.what](runtimes.Pruner(options.program), options, pathlib.Path(folder))

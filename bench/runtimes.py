@@ -1,4 +1,5 @@
-"""The two sides of every comparison: this project's program, and ONNX Runtime."""
+"""What comparisons share: this project's program, ONNX Runtime, and the tables of results."""
+import importlib.metadata
 import json
 import pathlib
 import platform
@@ -46,8 +47,9 @@ class Pruner:
             with np.load(outputs) as arrays:
                 return {name: arrays[name] for name in arrays.files}
 
-    def median_ms(self, module, threads):
-        return self.json("bench", "--module", module, "--threads", threads)["median_ms"]
+    def median_ms(self, module, threads, seconds=None):
+        more = ["--min-time", seconds] if seconds else []
+        return self.json("bench", "--module", module, "--threads", threads, *more)["median_ms"]
 
     def peak_gflops(self, threads):
         return self.json("device", "probe", "--threads", threads)["peak_gflops"]
@@ -121,21 +123,37 @@ def git_version():
     return done.stdout.strip() or "unknown"
 
 
-def report(name, command, rows):
-    """Prints rows (equal dicts) as a table and writes them to bench/results/<name>.tsv, headed by
-    what they were measured with."""
+def versions(packages):
+    for package in packages:
+        try:
+            yield f"{package} {importlib.metadata.version(package)}"
+        except importlib.metadata.PackageNotFoundError:
+            pass
+
+
+def cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def report(name, command, rows, keep=True):
+    """Prints rows (equal dicts) as a table; with `keep`, writes them to bench/results/<name>.tsv,
+    headed by what they were measured with."""
     keys = list(rows[0])
-    cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    cells = [[cell(value) for value in row.values()] for row in rows]
     widths = [max(len(c) for c in column) for column in zip(keys, *cells)]
     for line in [keys, *cells]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
+    if not keep:
+        return
     RESULTS.mkdir(parents=True, exist_ok=True)
     head = [
         f"# command: {command}",
         f"# date: {time.strftime('%Y-%m-%d')}",
         f"# version: {git_version()}",
         f"# device: {cpu_name()}",
-        f"# peers: onnxruntime {onnxruntime.__version__}, numpy {np.__version__}",
+        f"# peers: {', '.join(versions(['onnxruntime', 'openvino', 'torch', 'numpy']))}",
     ]
     lines = head + ["\t".join(line) for line in [keys, *cells]]
     (RESULTS / f"{name}.tsv").write_text("\n".join(lines) + "\n")

@@ -1,0 +1,205 @@
+"""One operator against its bar: tuned here, then timed in turns with the peers.
+
+The FMA probe uses the widest vectors of this CPU whatever --target says. On a Zen 4 the peak of AVX2
+code is the same; elsewhere its shares of the peak look smaller than they are.
+"""
+import contextlib
+import pathlib
+import re
+import statistics
+import sys
+import time
+
+import operators
+import runtimes
+from peer_process import AVX2_ENV, PeerProcess
+
+BENCH_S = 0.5  # of each look at a module of ours
+CLEAN = 0.95  # of the best FMA probe: below, the machine was slower
+IDLE = 0.9  # of the CPU time while we wait, before and after a round: below, others used the machine
+CLEAN_ROUNDS = 5  # without so many, a comparison with a peer does not count
+ATTEMPTS = 3  # rounds tried for each one wanted
+UNTUNED_BAR = 1.5  # 0 trials over tuned
+
+
+def idle_share(seconds=0.2):
+    """Of all cores, while this program and its peers wait. The FMA probe does not show the load: it
+    reports its best stretch. (Not on Linux: 1.)"""
+    stat = pathlib.Path("/proc/stat")
+    if not stat.exists():
+        return 1.0
+
+    def ticks():
+        return [int(word) for word in stat.read_text().splitlines()[0].split()[1:9]]
+
+    before = ticks()
+    time.sleep(seconds)
+    spent = [after - first for after, first in zip(ticks(), before)]
+    return (spent[3] + spent[4]) / max(sum(spent), 1)
+
+
+class Rounds:
+    """Interleaved rounds; those on a machine that was slower or in use do not count."""
+
+    def __init__(self, pruner, threads):
+        self.pruner, self.threads, self.best_gflops = pruner, threads, 0.0
+
+    def run(self, turns, wanted):
+        """`turns`: name -> a call that measures. Returns its values by name over the clean rounds,
+        their number, and how many were dropped. Without a clean one, the values are of them all."""
+        found, clean = [], []
+        while len(found) < ATTEMPTS * wanted and len(clean) < wanted:
+            idle, gflops = idle_share(), self.pruner.peak_gflops(self.threads)
+            self.best_gflops = max(self.best_gflops, gflops)
+            # Every other round backwards, so that nobody always follows the same one.
+            order = list(turns) if len(found) % 2 else list(reversed(turns))
+            values = {name: turns[name]() for name in order}
+            found.append({"peak_gflops": gflops, "idle": min(idle, idle_share()), **values})
+            clean = [one for one in found if one["idle"] >= IDLE
+                     and one["peak_gflops"] >= CLEAN * self.best_gflops]
+        used = clean or found
+        return {name: [one[name] for one in used] for name in used[0]}, len(clean), len(found) - len(clean)
+
+
+def build_modules(pruner, operator, options, folder):
+    """Modules by name: untuned, tuned, and direct where forms can be chosen; then the seconds of
+    tuning and the form of the best record."""
+    target = ["--target", options.target] if options.target else []
+    source = ["--op", operator.text, *target]
+    modules = {"untuned": folder / "untuned.so"}
+    pruner.compile(source, modules["untuned"])
+
+    def tune(name, *more):
+        pruner.run("tune", *source, "--n-trials", options.trials, "--work-dir", folder / name, *more)
+        modules[name] = folder / f"{name}.so"
+        pruner.compile(source, modules[name], folder / name / "records.json")
+
+    start = time.perf_counter()
+    tune("tuned")
+    seconds = time.perf_counter() - start
+    candidate = pruner.run("compile", *source, "--records", folder / "tuned" / "records.json",
+                           "--print", "candidate")
+    if operator.forms and "--forms" in pruner.run("tune", "--help"):
+        tune("direct", "--forms", "direct")
+    return modules, seconds, candidate.split(":")[0].strip()
+
+
+def start_peers(stack, operator, options, folder):
+    """Name -> process. Code for Haswell meets torch alone, which can be held to AVX2 as well."""
+    names, environment = ["onnxruntime", "openvino", "torch"], None
+    if options.target:
+        names, environment = (["torch"] if "haswell" in options.target else []), AVX2_ENV
+    model = folder / "operator.onnx"
+    operators.write_onnx(operator, model)
+    peers = {}
+    for name in [] if options.no_peers else names:
+        try:
+            peers[name] = PeerProcess(name, operator.text, model, options.threads, environment)
+            stack.callback(peers[name].close)
+        except RuntimeError as error:
+            print(f"{operator.text}: no {name}: {error}", file=sys.stderr)
+    return peers
+
+
+def bandwidth_turn(stack, pruner, operator, options, folder):
+    """GB/s: the program's probe where it has one, otherwise torch reading 512 MiB."""
+    probe = ["device", "probe", "--threads", options.threads]
+    if "bandwidth_gbs" in pruner.json(*probe):
+        return lambda: pruner.json(*probe)["bandwidth_gbs"]
+    reader = PeerProcess("bandwidth", operator.text, "-", options.threads)
+    stack.callback(reader.close)
+    return reader.measure
+
+
+def compare_operator(pruner, rounds, operator, options, folder):
+    """A row of the table; what could not be measured is None."""
+    try:
+        modules, seconds, form = build_modules(pruner, operator, options, folder)
+    except RuntimeError as error:
+        if "unknown operator" not in str(error):
+            raise
+        print(f"{operator.text}: not measured, the program does not know it", file=sys.stderr)
+        modules, seconds, form = {}, None, None
+    with contextlib.ExitStack() as stack:
+        peers = start_peers(stack, operator, options, folder)
+        turns = {name: (lambda module=module: 1e3 * pruner.median_ms(module, options.threads, BENCH_S))
+                 for name, module in modules.items()}
+        turns |= {name: peer.measure for name, peer in peers.items()}
+        if "bandwidth" in operator.bars:
+            turns["gbs"] = bandwidth_turn(stack, pruner, operator, options, folder)
+        times, clean, dropped = rounds.run(turns, options.rounds)
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    best_peer = min(peers, key=middle.get, default=None)
+    tuned, direct = middle.get("tuned"), middle.get("direct")
+    # Shares of the peak are those of the direct form: Winograd's does fewer operations.
+    gflops = ratio(1e-3 * operator.flops or None, direct or tuned)
+    row = {
+        "operator": operator.text,
+        "threads": options.threads,
+        "trials": options.trials,
+        "bar": ", ".join(bar_text(*bar) for bar in operator.bars.items()),
+        "tune_s": seconds,
+        "untuned_us": middle.get("untuned"),
+        "tuned_us": tuned,
+        "min_us": min(times.get("tuned", []), default=None),
+        "max_us": max(times.get("tuned", []), default=None),
+        "gflops": gflops,
+        "peak_gflops": max(times["peak_gflops"]),
+        "percent_of_peak": ratio(gflops, max(times["peak_gflops"]), 100),
+        "bandwidth_gbs": max(times.get("gbs", []), default=None),
+        "percent_of_bandwidth": ratio(1e-3 * operator.bytes / max(times["gbs"]), tuned, 100)
+                                if "gbs" in times else None,
+        "direct_us": direct,
+        "winograd_speedup": ratio(direct, tuned),
+        "onnxruntime_us": middle.get("onnxruntime"),
+        "openvino_us": middle.get("openvino"),
+        "torch_us": middle.get("torch"),
+        "best_peer": best_peer,
+        "ratio_to_best_peer": ratio(tuned, middle.get(best_peer)),
+        "untuned_over_tuned": ratio(middle.get("untuned"), tuned),
+        "form": form,
+        "rounds": clean,
+        "dropped": dropped,
+    }
+    return {**row, "met": met(operator.bars, row)}
+
+
+def ratio(a, b, scale=1):
+    return None if a is None or b is None else scale * a / b
+
+
+def bar_text(kind, value):
+    return {"peak": f">= {value} % of peak", "bandwidth": f">= {value} % of bandwidth",
+            "peer": f"<= {value} x best peer", "winograd": f"winograd >= {value} x direct"}[kind]
+
+
+def met(bars, row):
+    """"yes", or what is not: a kind of bar, "untuned", or "rounds" for too few clean ones."""
+    shares = {"peak": "percent_of_peak", "bandwidth": "percent_of_bandwidth",
+              "winograd": "winograd_speedup"}
+    missed = [kind for kind, key in shares.items() if kind in bars and (row[key] or 0) < bars[kind]]
+    if "peer" in bars and (row["ratio_to_best_peer"] is None or row["ratio_to_best_peer"] > bars["peer"]):
+        missed.append("peer")
+    if row["untuned_over_tuned"] is None or row["untuned_over_tuned"] > UNTUNED_BAR:
+        missed.append("untuned")
+    if row["rounds"] < CLEAN_ROUNDS:
+        missed.append("rounds")
+    return f"no: {', '.join(missed)}" if missed else "yes"
+
+
+def compare_operators(pruner, options, folder, command):
+    chosen = [o for o in operators.OPERATORS if re.search(options.only or "", o.text)]
+    if not chosen:
+        raise RuntimeError(f"--only: no operator matches {options.only!r}")
+    rounds, rows = Rounds(pruner, options.threads), []
+    for index, operator in enumerate(chosen):
+        place = folder / str(index)
+        place.mkdir()
+        rows.append(compare_operator(pruner, rounds, operator, options, place))
+        shown = [f"{key} {value:.4g}" for key, value in rows[-1].items()
+                 if key in ("tuned_us", "percent_of_peak", "ratio_to_best_peer") and value is not None]
+        print(f"[{index + 1}/{len(chosen)}] {operator.text}: {', '.join(shown)}; met: {rows[-1]['met']}",
+              file=sys.stderr, flush=True)
+    cpu = re.search(r"-mcpu=([\w-]+)", options.target or "")
+    name = "_".join(["cpu_operators", *([cpu.group(1)] if cpu else [])])
+    runtimes.report(name, command, rows, keep=not options.only)
