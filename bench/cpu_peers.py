@@ -10,8 +10,8 @@
 Each prints a table and writes bench/results/<what>.tsv (operators: unless --only). A time is the
 median over rounds; in each, everybody has a turn. For operators a round counts only if the FMA probe
 before it reaches 0.95 of the best one and nobody else was using the cores. Needs the packages of
-requirements.txt:
-  python3 -m venv build/venv && build/venv/bin/pip install -r bench/requirements.txt
+requirements_peers.txt:
+  python3 -m venv build/venv && build/venv/bin/pip install -r bench/requirements_peers.txt
 """
 import argparse
 import json
