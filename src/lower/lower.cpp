@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lower/guards.h"
 #include "tensor/affine.h"
 
 namespace pruner {
@@ -152,7 +153,8 @@ class Lowering {
 
   /// A stage's body at `values`, its loads turned into loads of buffers.
   Expr body_at(StageId id, const Values& values) const {
-    const Expr substituted = substitute(dag_[id].body, values);
+    const Expr& body = dag_[id].body;
+    const Expr substituted = substitute(guards_hold_ ? without_guards(body) : body, values);
     const Expr loads = rewrite(substituted, [&](const Expr& e) -> Expr {
       const Load* read = as<Load>(e);
       return read == nullptr ? Expr()
@@ -412,14 +414,16 @@ class Lowering {
     statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
       return make_stmt(Store{tile.buffer, place(at), chunked ? element(at) : identity});
     }));
-    statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
-      return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
-        const std::vector<Expr> accumulator = place(point);
-        return make_stmt(Store{tile.buffer,
-                               accumulator,
-                               combine(stage.combiner,
-                                       load(tile.buffer, accumulator, stage.dtype),
-                                       body_at(nest.stage, point))});
+    statements.push_back(emit_guarded(nest, run.begin, values, [&] {
+      return emit_run(nest, run, run.begin, values, [&](const Values& at) {
+        return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+          const std::vector<Expr> accumulator = place(point);
+          return make_stmt(Store{tile.buffer,
+                                 accumulator,
+                                 combine(stage.combiner,
+                                         load(tile.buffer, accumulator, stage.dtype),
+                                         body_at(nest.stage, point))});
+        });
       });
     }));
     if (in_place) return make_stmt(Block{std::move(statements)});
@@ -429,6 +433,25 @@ class Lowering {
                              load(tile.buffer, place(at), stage.dtype)});
     }));
     return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
+  }
+
+  /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in which
+  /// they all hold, and with them for the others.
+  template <typename Fn>
+  Stmt emit_guarded(const NestStage& nest, int first, const Values& values, const Fn& emit) {
+    std::vector<int64_t> spans(values.size(), 0);
+    for (size_t i = static_cast<size_t>(first); i < nest.loops.size(); ++i)
+      spans[static_cast<size_t>(nest.loops[i].axis)] += (nest.loops[i].extent - 1) * nest.loops[i].step;
+    const Expr hold = guards_hold(dag_[nest.stage].body, values, spans);
+    if (!hold) return emit();
+    const Expr condition = simple(hold);
+    guards_hold_ = true;
+    Stmt inside = emit();
+    guards_hold_ = false;
+    if (as_int(condition) != nullptr && *as_int(condition) != 0) return inside;
+    Stmt border = emit();
+    return make_stmt(Block{{make_stmt(If{condition, std::move(inside)}),
+                            make_stmt(If{call(Intrinsic::kNot, {condition}), std::move(border)})}});
   }
 
   /// Registers that hold a tile of a reduction while it runs.
@@ -587,6 +610,7 @@ class Lowering {
   std::vector<Range> ranges_;
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;
+  bool guards_hold_ = false;  // in the tile at hand
 };
 
 }  // namespace

@@ -157,8 +157,8 @@ static Result<StageId> add(DagBuilder& b, const OperatorCall& c) {
   return add_add(b, lhs, b.placeholder("B", c.list("DIMS")));
 }
 
-static Result<StageId> relu(DagBuilder& b, const OperatorCall& c) {
-  return add_activation(b, b.placeholder("A", c.list("DIMS")), *find_activation("relu"));
+static Result<StageId> activation(DagBuilder& b, const OperatorCall& c, std::string_view name) {
+  return add_activation(b, b.placeholder("A", c.list("DIMS")), *find_activation(name));
 }
 
 static constexpr OperatorRow kOperators[] = {
@@ -194,7 +194,16 @@ static constexpr OperatorRow kOperators[] = {
     {"softmax", "DIMS...", "", "over the last axis", softmax},
     {"layernorm", "DIMS...", "", "over the last axis, with scale and shift", layernorm},
     {"add", "DIMS...", "", "of two tensors", add},
-    {"relu", "DIMS...", "", "", relu},
+    {"relu",
+     "DIMS...",
+     "",
+     "",
+     [](DagBuilder& b, const OperatorCall& c) { return activation(b, c, "relu"); }},
+    {"gelu",
+     "DIMS...",
+     "",
+     "x/2 (1 + erf(x/sqrt(2)))",
+     [](DagBuilder& b, const OperatorCall& c) { return activation(b, c, "gelu"); }},
 };
 
 static std::vector<std::string> words(std::string_view text) {

@@ -1,10 +1,37 @@
 // Inlines cheap stages into their readers (Ansor's always-inline, widened to injective stages). A
 // stage stays when its work would be repeated: read by a contraction, or costly (a call, a guard)
 // and read by a reduction or more than once.
+#include "space/access.h"
 #include "space/dag_edit.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
+
+// Padding that a window reads, a few times each element and at places that are all its own: a copy
+// would cost as much as the window. (A convolution reads each element for every output channel.)
+static bool is_padding_of_window(const ComputeDag& dag, StageId id, StageId reader) {
+  constexpr int64_t kMostTaps = 64;
+  const Stage& window = dag[reader];
+  const Select* guard = as<Select>(dag[id].body);
+  if (guard == nullptr || as<Load>(guard->a) == nullptr || as<Load>(guard->b) != nullptr)
+    return false;
+  if (!window.is_reduction() || window.reduce_size() > kMostTaps) return false;
+  std::vector<bool> read(window.axes.size(), false);
+  for (const Access& access : accesses_of(dag, reader)) {
+    if (access.producer != id) continue;
+    for (const std::optional<Affine>& index : access.indices) {
+      if (!index) return false;
+      for (const auto& [iterator, coefficient] : index->terms) {
+        const auto v = static_cast<size_t>(iterator.value);
+        if (v < read.size()) read[v] = true;
+      }
+    }
+  }
+  for (size_t a = 0; a < read.size(); ++a) {
+    if (!read[a] && window.axes[a].extent > 1) return false;
+  }
+  return true;
+}
 
 static bool should_inline(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
@@ -16,6 +43,7 @@ static bool should_inline(const ComputeDag& dag, StageId id) {
   }
   if (costly && readers.size() > 1) return false;
   for (const StageId reader : readers) {
+    if (is_padding_of_window(dag, id, reader)) continue;
     if (needs_multi_level_tiling(dag, reader)) return false;
     if (costly && dag[reader].is_reduction()) return false;
   }
