@@ -20,7 +20,7 @@ static const std::vector<std::string> kExported = {
     "pruner_module_output",
     "pruner_module_run",
     "pruner_module_num_kernels",
-    "pruner_module_kernel_name",
+    "pruner_module_kernel",
     "pruner_module_run_profiled",
 };
 

@@ -147,7 +147,12 @@ Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> in
   for (int k = 0; k < state_->module.num_kernels(); ++k) {
     std::vector<double> times;
     for (const std::vector<double>& run : runs) times.push_back(run[static_cast<size_t>(k)]);
-    kernels.push_back({state_->module.kernel_name(k), median(std::move(times)) * 1e3});
+    const PrunerKernelSpec& spec = state_->module.kernel(k);
+    kernels.push_back({spec.name,
+                       spec.sketch,
+                       static_cast<double>(spec.flops),
+                       static_cast<double>(spec.bytes),
+                       median(std::move(times)) * 1e3});
   }
   return kernels;
 }

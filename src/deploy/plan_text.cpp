@@ -58,8 +58,11 @@ class PlanText {
     std::string steps = ".Lsteps:\n";
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       const ModulePlan::Step& step = plan.steps[s];
-      steps += fmt::format(".quad {}, {}, .Largs{}, {}, {}\n",
+      steps += fmt::format(".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}\n",
                            string(step.name),
+                           string(step.sketch),
+                           step.flops,
+                           step.bytes,
                            step.symbol,
                            s,
                            step.args.size(),

@@ -12,7 +12,8 @@ namespace pruner {
 
 struct ModulePlan {
   struct Step {
-    std::string name;              // for profiles
+    std::string name, sketch;  // for profiles, as flops and bytes
+    int64_t flops = 0, bytes = 0;
     std::string symbol;            // of the kernel
     std::vector<ValuePlace> args;  // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;

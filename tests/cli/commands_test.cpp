@@ -69,7 +69,13 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   const Json bench = json({"bench", "--module", module, "--min-time", "0.05", "--profile"});
   for (const char* key : {"median_ms", "mean_ms", "std_ms", "runs", "threads"})
     EXPECT_TRUE(bench.contains(key)) << key;
-  EXPECT_EQ(bench["kernels"].size(), 1u);
+  ASSERT_EQ(bench["kernels"].size(), 1u);
+  const Json& kernel = bench["kernels"][0];
+  EXPECT_EQ(kernel["flops"], 32 * 48 * (2 * 64 + 1));
+  EXPECT_EQ(kernel["bytes"], 4 * (32 * 64 + 64 * 48 + 32 * 48));
+  EXPECT_FALSE(kernel["sketch"].get<std::string>().empty());
+  EXPECT_GT(kernel["peak_percent"].get<double>(), 0);
+  EXPECT_GT(kernel["bandwidth_percent"].get<double>(), 0);
 
   EXPECT_EQ(json({"records", "stat", records})[0]["task"], "matmul 32 48 64 +relu");
   EXPECT_TRUE(parse_json(out({"records", "best", records})).ok());
@@ -104,7 +110,9 @@ TEST_F(Commands, PrintShowsEveryStage) {
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
   EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);
-  EXPECT_GT(json({"device", "probe", "--min-time", "0.05"})["peak_gflops"].get<double>(), 1);
+  const Json peaks = json({"device", "probe", "--min-time", "0.05"});
+  EXPECT_GT(peaks["peak_gflops"].get<double>(), 1);
+  EXPECT_GT(peaks["bandwidth_gbs"].get<double>(), 0.2);
   EXPECT_TRUE(json({"devices", "host"}).contains("fingerprint"));
 }
 

@@ -15,7 +15,7 @@ typedef struct {
 } PlanAddress;
 
 typedef struct {
-  const char* name;
+  PrunerKernelSpec spec;
   PrunerKernel kernel;
   const PlanAddress* args;
   int64_t num_args;
