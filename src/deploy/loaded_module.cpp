@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/loader.h"
 #include "pruner/module.hpp"
 #include "support/rng.h"
 
@@ -50,6 +51,10 @@ Result<Unit> check_shared_library(const std::string& path) {
   if (bytes < sizeof head || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
       head.e_type != ET_DYN) {
     return Error(path, ": not a shared library; expected a module made by `pruner compile`");
+  }
+  if (const Result<Unit> ours = check_machine({reinterpret_cast<const char*>(&head), sizeof head});
+      !ours.ok()) {
+    return Error(path, ": ", ours.error().message());
   }
   if (head.e_shoff + uint64_t{head.e_shnum} * head.e_shentsize > bytes) {
     return Error(path, ": truncated; compile it again");

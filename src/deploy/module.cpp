@@ -101,6 +101,7 @@ ModulePlan make_plan(const Partition& partition,
   }
   MemoryPlan memory = plan_memory(partition, needs);
   ModulePlan plan;
+  plan.isa = target.isa;
   plan.threads = target.threads;
   plan.cpu_features = cpu_features(target);
   plan.arena_bytes = memory.arena_bytes;
@@ -146,6 +147,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
                                    const ModuleOptions& options,
                                    const std::string& path) {
   const auto start = std::chrono::steady_clock::now();
+  TRY(check_linkable(target.isa));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
   TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options.jobs));

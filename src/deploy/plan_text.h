@@ -19,6 +19,7 @@ struct ModulePlan {
     int64_t workspace = 0;
   };
 
+  Isa isa = kHostIsa;
   int threads = 1;
   std::string cpu_features;  // "avx512f fma ..."
   std::string weights_file;  // whose bytes the module holds

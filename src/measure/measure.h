@@ -77,6 +77,9 @@ class Measurer {
   virtual MeasureTimes times() const = 0;
 };
 
+/// Whether this machine runs code for `target`; the error says what it lacks.
+Result<Unit> check_measurable(const Target& target);
+
 /// The measurer of this machine; starts its workers (this program's own executable, `program`, with
 /// the hidden worker commands).
 Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,

@@ -105,6 +105,33 @@ TEST_F(Commands, PrintShowsEveryStage) {
         << stage;
   }
   EXPECT_EQ(run_program({"compile", "--op", "matmul 16 16 16", "--print=ast"}).exit_code, 2);
+  const std::vector<std::string> task = {"compile", "--network", "resnet_50", "--task", "3"};
+  const auto stage_of_task = [&](const std::string& stage) {
+    std::vector<std::string> arguments = task;
+    arguments.insert(arguments.end(), {"--print", stage});
+    return out(arguments);
+  };
+  EXPECT_NE(stage_of_task("program").find("parallel for"), std::string::npos);
+  EXPECT_NE(stage_of_task("asm").find(".globl\tkernel"), std::string::npos);
+  EXPECT_NE(stage_of_task("dag").find("[1, 7, 7, 512]"), std::string::npos);
+}
+
+TEST_F(Commands, PrintShowsTheRecordedSchedule) {
+  const std::string op = "matmul 24 24 24", records = dir + "/out/records.json";
+  out({"tune", "--op", op, "--n-trials", "4", "--work-dir", dir + "/out"});
+  const std::string best = out({"records", "best", records});
+  const std::string printed =
+      out({"compile", "--op", op, "--records", records, "--print=candidate"});
+  EXPECT_NE(best.find(printed.substr(0, printed.find(':'))), std::string::npos) << best;
+  EXPECT_NE(out({"compile", "--op", op, "--records", records, "--print=program"}).find("kernel"),
+            std::string::npos);
+}
+
+TEST_F(Commands, PrintMakesCodeForAnotherCpu) {
+  const std::string target = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76 --threads=2";
+  EXPECT_NE(out({"compile", "--op", "matmul 16 16 16", "--target", target, "--print=asm"})
+                .find("fmla\tv"),
+            std::string::npos);
 }
 
 TEST_F(Commands, ListsAndDevicesAreReadable) {

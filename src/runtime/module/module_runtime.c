@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/module/cpu_features.h"
 #include "runtime/module/plan.h"
 
 enum { kAlignment = 64, kHugePage = 2 << 20 };

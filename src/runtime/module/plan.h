@@ -47,7 +47,4 @@ typedef struct {
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));
 
-/* The first word of `features` that this CPU lacks, its length in *length; NULL when it has all. */
-const char* pruner_missing_cpu_feature(const char* features, int* length);
-
 #endif /* PRUNER_RUNTIME_MODULE_PLAN_H_ */
