@@ -59,8 +59,8 @@ if(runtime_sources)
 
   set(embedding ${PROJECT_BINARY_DIR}/module_runtime_bytes.S)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/module_runtime_bytes.S.in ${embedding} @ONLY)
-  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS
-                                                          "${object};${other_object}")
+  set(objects ${object} ${other_object})
+  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS "${objects}")
   add_library(pruner_module_runtime_bytes STATIC ${embedding})
   target_link_libraries(pruner_module_runtime_bytes_interface
                         INTERFACE pruner_module_runtime_bytes)
