@@ -41,7 +41,12 @@ if(runtime_sources)
   find_program(PRUNER_OTHER_CC ${other_triple}-gcc)
   set(other_object)
   set(other_bytes)
-  if(PRUNER_OTHER_CC)
+  set(other_lacks TRUE)
+  if(PRUNER_OTHER_CC) # a compiler may be there without a C library
+    execute_process(COMMAND ${PRUNER_OTHER_CC} -include pthread.h -x c -E /dev/null
+                    RESULT_VARIABLE other_lacks OUTPUT_QUIET ERROR_QUIET)
+  endif()
+  if(NOT other_lacks)
     set(other_object ${PROJECT_BINARY_DIR}/module_runtime_other.o)
     set(other_bytes ".incbin \"${other_object}\"")
     file(GLOB runtime_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/module/*.h
@@ -54,7 +59,8 @@ if(runtime_sources)
       DEPENDS ${runtime_sources} ${runtime_headers}
       VERBATIM)
   else()
-    message(STATUS "${other_triple}-gcc not found (gcc-${other_triple}): no modules for it")
+    message(STATUS "${other_triple}-gcc with its C library not found (gcc-${other_triple}): "
+                   "no modules for it")
   endif()
 
   set(embedding ${PROJECT_BINARY_DIR}/module_runtime_bytes.S)
