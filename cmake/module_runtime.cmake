@@ -1,6 +1,7 @@
 # src/runtime/module/*.c: what a deployed module needs while it runs, in plain C. Twice: as the
 # library that our own layers link, and as one relocatable object that the layer deploy holds as
-# bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module.
+# bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module. A
+# second such object is for modules of the other instruction set, if there is a compiler for it.
 add_library(pruner_module_runtime_interface INTERFACE)
 add_library(pruner::module_runtime ALIAS pruner_module_runtime_interface)
 add_library(pruner_module_runtime_bytes_interface INTERFACE)
@@ -29,9 +30,43 @@ if(runtime_sources)
             $<TARGET_OBJECTS:pruner_module_runtime_parts>
     DEPENDS $<TARGET_OBJECTS:pruner_module_runtime_parts>
     COMMAND_EXPAND_LISTS VERBATIM)
+
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(other_triple x86_64-linux-gnu)
+    set(other_flags)
+  else()
+    set(other_triple aarch64-linux-gnu)
+    set(other_flags -mno-outline-atomics) # they are libgcc's, which a module does not link
+  endif()
+  find_program(PRUNER_OTHER_CC ${other_triple}-gcc)
+  set(other_object)
+  set(other_bytes)
+  set(other_lacks TRUE)
+  if(PRUNER_OTHER_CC) # a compiler may be there without a C library
+    execute_process(COMMAND ${PRUNER_OTHER_CC} -include pthread.h -x c -E /dev/null
+                    RESULT_VARIABLE other_lacks OUTPUT_QUIET ERROR_QUIET)
+  endif()
+  if(NOT other_lacks)
+    set(other_object ${PROJECT_BINARY_DIR}/module_runtime_other.o)
+    set(other_bytes ".incbin \"${other_object}\"")
+    file(GLOB runtime_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/module/*.h
+         ${PROJECT_SOURCE_DIR}/include/pruner/*.h)
+    add_custom_command(
+      OUTPUT ${other_object}
+      COMMAND ${PRUNER_OTHER_CC} -r -nostdlib -std=gnu11 -O2 -g0 -fPIC ${other_flags} -Wall -Wextra
+              -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+              -o ${other_object} ${runtime_sources}
+      DEPENDS ${runtime_sources} ${runtime_headers}
+      VERBATIM)
+  else()
+    message(STATUS "${other_triple}-gcc with its C library not found (gcc-${other_triple}): "
+                   "no modules for it")
+  endif()
+
   set(embedding ${PROJECT_BINARY_DIR}/module_runtime_bytes.S)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/module_runtime_bytes.S.in ${embedding} @ONLY)
-  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS ${object})
+  set(objects ${object} ${other_object})
+  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS "${objects}")
   add_library(pruner_module_runtime_bytes STATIC ${embedding})
   target_link_libraries(pruner_module_runtime_bytes_interface
                         INTERFACE pruner_module_runtime_bytes)

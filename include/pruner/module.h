@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PRUNER_MODULE_ABI 1
+#define PRUNER_MODULE_ABI 2
 
 typedef enum {
   PRUNER_FLOAT32,
@@ -26,6 +26,14 @@ typedef struct {
   int32_t rank;
   const int64_t* shape;
 } PrunerTensorSpec;
+
+/* A kernel and what one call of it has to do at least. */
+typedef struct {
+  const char* name;
+  const char* sketch; /* the loop structure that it was made by */
+  int64_t flops;
+  int64_t bytes; /* to and from memory: inputs and weights read once, outputs written once */
+} PrunerKernelSpec;
 
 typedef struct PrunerModule PrunerModule;
 
@@ -53,7 +61,7 @@ int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void*
 
 /* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */
 int32_t pruner_module_num_kernels(void);
-const char* pruner_module_kernel_name(int32_t index);
+const PrunerKernelSpec* pruner_module_kernel(int32_t index);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,

@@ -41,7 +41,7 @@ class Module {
   const PrunerTensorSpec& output(int i) const { return *api_.output(i); }
   int threads() const { return api_.threads(instance_); }
   int num_kernels() const { return api_.num_kernels(); }
-  const char* kernel_name(int i) const { return api_.kernel_name(i); }
+  const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
 
   /// Runs the network on dense row-major tensors in the order of the specs; false: not done.
   bool run(const void* const* inputs, void* const* outputs) {
@@ -65,7 +65,7 @@ class Module {
     decltype(&pruner_module_output) output;
     decltype(&pruner_module_run) run;
     decltype(&pruner_module_num_kernels) num_kernels;
-    decltype(&pruner_module_kernel_name) kernel_name;
+    decltype(&pruner_module_kernel) kernel;
     decltype(&pruner_module_run_profiled) run_profiled;
   };
 
@@ -111,7 +111,7 @@ class Module {
     find(api_.output, "pruner_module_output");
     find(api_.run, "pruner_module_run");
     find(api_.num_kernels, "pruner_module_num_kernels");
-    find(api_.kernel_name, "pruner_module_kernel_name");
+    find(api_.kernel, "pruner_module_kernel");
     find(api_.run_profiled, "pruner_module_run_profiled");
     if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
     instance_ = api_.create(threads);

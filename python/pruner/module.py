@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
-_ABI = 1
+_ABI = 2
 _DTYPES = [np.dtype(name) for name in ("float32", "float16", "int64", "int32", "int8", "bool")]
 
 
@@ -17,6 +17,15 @@ class _Spec(ctypes.Structure):
         ("dtype", ctypes.c_int),
         ("rank", ctypes.c_int32),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
+    ]
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("sketch", ctypes.c_char_p),
+        ("flops", ctypes.c_int64),
+        ("bytes", ctypes.c_int64),
     ]
 
 
@@ -34,7 +43,7 @@ _FUNCTIONS = {
     "output": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
     "run": (ctypes.c_int32, [ctypes.c_void_p, _POINTERS, _POINTERS]),
     "num_kernels": (ctypes.c_int32, []),
-    "kernel_name": (ctypes.c_char_p, [ctypes.c_int32]),
+    "kernel": (ctypes.POINTER(_Kernel), [ctypes.c_int32]),
     "run_profiled": (
         ctypes.c_int32,
         [ctypes.c_void_p, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
@@ -111,7 +120,7 @@ class Module:
         """What each kernel took in one run."""
         seconds = (ctypes.c_double * self._num_kernels())()
         self._execute(self._arrays(inputs, named), seconds)
-        names = [self._kernel_name(i).decode() for i in range(len(seconds))]
+        names = [self._kernel(i).contents.name.decode() for i in range(len(seconds))]
         return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
 
     def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:

@@ -49,7 +49,7 @@ inline constexpr Command kCommands[] = {
     {"devices list", "Show what code can be made for.", 0, run_devices_list},
     {"devices host", "Describe this machine.", kThreadsOption, run_devices_host},
     {"device probe",
-     "Measure this machine's peak rate.",
+     "Measure this machine's peak rates.",
      kThreadsOption | kBenchOptions,
      run_device_probe},
     {"records stat", "Count what record files hold.", kFilesArgument, run_records_stat},

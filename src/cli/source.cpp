@@ -142,7 +142,8 @@ Result<Source> read_source(const Options& options, const Target& target) {
       !options.model_file.empty() + !options.network.empty() + !options.op.empty() + task_file;
   if (given != 1) {
     return Error(given == 0 ? "nothing to work on" : "several things to work on",
-                 "; give one of MODEL.onnx, --network, --op and --task");
+                 "; give one of MODEL.onnx, --network, --op and --task",
+                 task_file && given > 1 ? " (with --print, --task is the number of a task)" : "");
   }
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
   if (!options.network.empty()) {

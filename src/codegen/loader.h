@@ -3,9 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "pruner/kernel.h"
 #include "support/result.h"
+#include "target/target.h"
 
 namespace pruner {
 
@@ -19,13 +22,18 @@ class LoadedKernel {
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol);
 
+/// Whether an ELF file, given its first bytes or all, is of this machine's instruction set; the
+/// error says whose it is. What is no ELF file passes: others know better what to say of it.
+Result<Unit> check_machine(std::string_view elf);
+
 /// Links relocatable objects into a shared library at `path`: in this process when built with lld,
 /// otherwise by `ld.lld`, `ld` or `cc` found on PATH; the error says that none of them is there.
 Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
                                  const std::string& path,
                                  const std::vector<std::string>& exported_symbols);
 
-/// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes.
-Result<std::string> assemble(const std::string& text);
+/// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes, for this machine or
+/// another one.
+Result<std::string> assemble(const std::string& text, const Target& target = Target{});
 
 }  // namespace pruner

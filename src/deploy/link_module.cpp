@@ -3,10 +3,26 @@
 #include "codegen/loader.h"
 #include "support/file.h"
 
-// The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake).
-extern "C" const char pruner_module_runtime_start[], pruner_module_runtime_end[];
+// The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake), for this machine and
+// for the other instruction set; that one is empty without a compiler for it.
+extern "C" const char pruner_module_runtime_start[], pruner_module_runtime_end[],
+    pruner_module_other_runtime_start[], pruner_module_other_runtime_end[];
 
 namespace pruner {
+
+static std::string_view module_runtime(Isa isa) {
+  if (isa == kHostIsa) return {pruner_module_runtime_start, pruner_module_runtime_end};
+  return {pruner_module_other_runtime_start, pruner_module_other_runtime_end};
+}
+
+Result<Unit> check_linkable(Isa isa) {
+  if (!module_runtime(isa).empty()) return Unit{};
+  return Error("no modules for ",
+               isa_name(isa),
+               " in this build: ",
+               triple_of(isa),
+               "-gcc was not there when it was configured");
+}
 
 static const std::vector<std::string> kExported = {
     "pruner_module_abi",
@@ -20,7 +36,7 @@ static const std::vector<std::string> kExported = {
     "pruner_module_output",
     "pruner_module_run",
     "pruner_module_num_kernels",
-    "pruner_module_kernel_name",
+    "pruner_module_kernel",
     "pruner_module_run_profiled",
 };
 
@@ -34,10 +50,14 @@ Result<Unit> link_module(const ModulePlan& plan,
     return write_file(files.back(), bytes);
   };
   {
-    TRY_ASSIGN(const std::string object, assemble(plan_text(plan)));  // as large as the weights
+    Target target;
+    target.isa = plan.isa;
+    target.mcpu = "generic";
+    TRY_ASSIGN(const std::string object,
+               assemble(plan_text(plan), target));  // as the weights' size
     TRY(add_object(object));
   }
-  TRY(add_object({pruner_module_runtime_start, pruner_module_runtime_end}));
+  TRY(add_object(module_runtime(plan.isa)));
   for (const std::string_view kernel : kernels) TRY(add_object(kernel));
   return link_shared_library(files, path, kExported);
 }

@@ -10,6 +10,9 @@
 
 namespace pruner {
 
+/// Whether this build can link modules for `isa`; the error says what it lacks.
+Result<Unit> check_linkable(Isa isa);
+
 /// Links a module at `path`; `kernels` are the objects that define the plan's symbols. Between the
 /// steps the objects lie in `folder`.
 Result<Unit> link_module(const ModulePlan& plan,

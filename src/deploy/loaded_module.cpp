@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/loader.h"
 #include "pruner/module.hpp"
 #include "support/rng.h"
 
@@ -50,6 +51,10 @@ Result<Unit> check_shared_library(const std::string& path) {
   if (bytes < sizeof head || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
       head.e_type != ET_DYN) {
     return Error(path, ": not a shared library; expected a module made by `pruner compile`");
+  }
+  if (const Result<Unit> ours = check_machine({reinterpret_cast<const char*>(&head), sizeof head});
+      !ours.ok()) {
+    return Error(path, ": ", ours.error().message());
   }
   if (head.e_shoff + uint64_t{head.e_shnum} * head.e_shentsize > bytes) {
     return Error(path, ": truncated; compile it again");
@@ -147,7 +152,12 @@ Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> in
   for (int k = 0; k < state_->module.num_kernels(); ++k) {
     std::vector<double> times;
     for (const std::vector<double>& run : runs) times.push_back(run[static_cast<size_t>(k)]);
-    kernels.push_back({state_->module.kernel_name(k), median(std::move(times)) * 1e3});
+    const PrunerKernelSpec& spec = state_->module.kernel(k);
+    kernels.push_back({spec.name,
+                       spec.sketch,
+                       static_cast<double>(spec.flops),
+                       static_cast<double>(spec.bytes),
+                       median(std::move(times)) * 1e3});
   }
   return kernels;
 }

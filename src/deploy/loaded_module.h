@@ -25,9 +25,10 @@ struct BenchResult {
   int threads = 0;
 };
 
-/// A kernel of the module, in execution order.
+/// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec) and its time.
 struct KernelTime {
-  std::string name;
+  std::string name, sketch;
+  double flops = 0, bytes = 0;
   double median_ms = 0;
 };
 

@@ -18,11 +18,16 @@
 namespace pruner {
 namespace {
 
+struct Kernel {
+  Artifact artifact;
+  std::string sketch;
+};
+
 /// The kernels of a partition: groups of one key share one.
 struct Kernels {
   std::vector<size_t> first_group;  // of each kernel
   std::vector<size_t> of_group;
-  std::vector<Artifact> artifacts;
+  std::vector<Kernel> made;
 };
 
 Kernels distinct_kernels(const Partition& partition) {
@@ -36,12 +41,12 @@ Kernels distinct_kernels(const Partition& partition) {
   return kernels;
 }
 
-Result<Artifact> compile_group(const Group& group,
-                               const Target& target,
-                               const ScheduleChoice& choice,
-                               std::mutex& choice_mutex,
-                               std::span<const std::string> forms,
-                               const std::string& symbol) {
+Result<Kernel> compile_group(const Group& group,
+                             const Target& target,
+                             const ScheduleChoice& choice,
+                             std::mutex& choice_mutex,
+                             std::span<const std::string> forms,
+                             const std::string& symbol) {
   const Task task = make_task(group.dag, target, group.name);
   Space space = make_space(task);
   draw_only(space, forms);
@@ -52,7 +57,8 @@ Result<Artifact> compile_group(const Group& group,
   }
   if (!candidate) candidate = default_schedule(task, space);
   TRY_ASSIGN(const Program program, lower(space, *candidate, symbol));
-  return compile(program, target, symbol);
+  TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
+  return Kernel{std::move(artifact), space[candidate->sketch].name};
 }
 
 Result<Kernels> compile_kernels(const Partition& partition,
@@ -61,7 +67,7 @@ Result<Kernels> compile_kernels(const Partition& partition,
                                 const ModuleOptions& options) {
   Kernels kernels = distinct_kernels(partition);
   const size_t n = kernels.first_group.size();
-  std::vector<std::optional<Result<Artifact>>> compiled(n);
+  std::vector<std::optional<Result<Kernel>>> compiled(n);
   std::mutex choice_mutex;
   parallel_for(static_cast<int64_t>(n), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
@@ -74,7 +80,7 @@ Result<Kernels> compile_kernels(const Partition& partition,
       return Error(
           partition.groups[kernels.first_group[k]].name, ": ", compiled[k]->error().message());
     }
-    kernels.artifacts.push_back(**std::move(compiled[k]));
+    kernels.made.push_back(**std::move(compiled[k]));
   }
   return kernels;
 }
@@ -93,10 +99,11 @@ ModulePlan make_plan(const Partition& partition,
                      Weights& weights) {
   std::vector<KernelMemory> needs;
   for (const size_t k : kernels.of_group) {
-    needs.push_back({kernels.artifacts[k].workspace_bytes, kernels.artifacts[k].rewrites});
+    needs.push_back({kernels.made[k].artifact.workspace_bytes, kernels.made[k].artifact.rewrites});
   }
   MemoryPlan memory = plan_memory(partition, needs);
   ModulePlan plan;
+  plan.isa = target.isa;
   plan.threads = target.threads;
   plan.cpu_features = cpu_features(target);
   plan.arena_bytes = memory.arena_bytes;
@@ -104,10 +111,16 @@ ModulePlan make_plan(const Partition& partition,
   plan.outputs = specs_of(partition, partition.outputs);
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const Artifact& artifact = kernels.artifacts[kernels.of_group[g]];
+    const auto& [artifact, sketch] = kernels.made[kernels.of_group[g]];
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
     ModulePlan::Step& step = plan.steps.emplace_back();
-    step = {group.name, artifact.symbol, {}, memory.workspaces[g]};
+    step = {.name = group.name,
+            .sketch = sketch,
+            .flops = static_cast<int64_t>(flop_count(group.dag)),
+            .bytes = static_cast<int64_t>(traffic_bytes(group.dag)),
+            .symbol = artifact.symbol,
+            .args = {},
+            .workspace = memory.workspaces[g]};
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
       ValuePlace place = memory.values[static_cast<size_t>(input.value)];
@@ -136,6 +149,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
                                    const ModuleOptions& options,
                                    const std::string& path) {
   const auto start = std::chrono::steady_clock::now();
+  TRY(check_linkable(target.isa));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
   TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options));
@@ -145,12 +159,12 @@ Result<ModuleSummary> build_module(const Partition& partition,
   plan.weights_file = folder.path("weights.bin");
   TRY(weights.write(plan.weights_file, options.jobs));
   std::vector<std::string_view> objects;
-  for (const Artifact& artifact : kernels.artifacts) objects.push_back(artifact.object);
+  for (const Kernel& kernel : kernels.made) objects.push_back(kernel.artifact.object);
   TRY(link_module(plan, objects, folder, output.path()));
   TRY(output.commit());
 
   ModuleSummary summary;
-  summary.kernels = static_cast<int>(kernels.artifacts.size());
+  summary.kernels = static_cast<int>(kernels.made.size());
   summary.weight_bytes = weights.bytes();
   summary.activation_bytes = plan.arena_bytes;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -16,12 +16,11 @@ static_assert(static_cast<int>(DType::kFloat32) == PRUNER_FLOAT32 &&
               static_cast<int>(DType::kBool) == PRUNER_BOOL);
 
 // Read-only pages of the file: loaded when first read, shared by every process. A large section
-// ("l") stands apart from the code, whose addresses reach 2 GB.
-#if defined(__x86_64__)
-constexpr std::string_view kWeightsSection = ".lrodata.pruner_weights,\"al\",@progbits";
-#else
-constexpr std::string_view kWeightsSection = ".rodata.pruner_weights,\"a\",@progbits";
-#endif
+// ("l") stands apart from the code, whose addresses reach 2 GB on x86-64.
+std::string_view weights_section(Isa isa) {
+  return isa == Isa::kX86 ? ".lrodata.pruner_weights,\"al\",@progbits"
+                          : ".rodata.pruner_weights,\"a\",@progbits";
+}
 
 /// `text` between quotes, any byte.
 std::string escaped(std::string_view text) {
@@ -58,8 +57,11 @@ class PlanText {
     std::string steps = ".Lsteps:\n";
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       const ModulePlan::Step& step = plan.steps[s];
-      steps += fmt::format(".quad {}, {}, .Largs{}, {}, {}\n",
+      steps += fmt::format(".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}\n",
                            string(step.name),
+                           string(step.sketch),
+                           step.flops,
+                           step.bytes,
                            step.symbol,
                            s,
                            step.args.size(),
@@ -85,7 +87,7 @@ class PlanText {
         plan.copies.size());
     const std::string weights =
         fmt::format(".section {}\n.balign 4096\n.Lweights:\n.incbin {}\n.byte 0\n",
-                    kWeightsSection,
+                    weights_section(plan.isa),
                     escaped(plan.weights_file));
     return head + args + steps + copies + inputs + outputs +
            ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +

@@ -12,12 +12,14 @@ namespace pruner {
 
 struct ModulePlan {
   struct Step {
-    std::string name;              // for profiles
+    std::string name, sketch;  // for profiles, as flops and bytes
+    int64_t flops = 0, bytes = 0;
     std::string symbol;            // of the kernel
     std::vector<ValuePlace> args;  // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;
   };
 
+  Isa isa = kHostIsa;
   int threads = 1;
   std::string cpu_features;  // "avx512f fma ..."
   std::string weights_file;  // whose bytes the module holds

@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace pruner {
@@ -63,12 +65,27 @@ __attribute__((target("avx512f"))) float avx512_block(float start) {
   for (const __m512& x : chains) sum = _mm512_add_ps(sum, x);
   return _mm512_cvtss_f32(sum);
 }
+#elif defined(__aarch64__)
+float neon_block(float start) {
+  const float32x4_t half = vdupq_n_f32(0.5f);
+  float32x4_t chains[kChains];
+  for (float32x4_t& x : chains) x = vdupq_n_f32(start);
+  for (int step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 16
+    for (float32x4_t& x : chains) x = vfmaq_f32(half, x, half);
+  }
+  float32x4_t sum = chains[0];
+  for (const float32x4_t& x : chains) sum = vaddq_f32(sum, x);
+  return vaddvq_f32(sum);
+}
 #endif
 
 FmaBlock fastest_block() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return {16, avx512_block};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {8, avx2_block};
+#elif defined(__aarch64__)
+  return {4, neon_block};
 #endif
   return {1, portable_block};
 }

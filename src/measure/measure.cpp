@@ -1,11 +1,38 @@
 #include "measure/measure.h"
 
+#include "codegen/cpu_features.h"
 #include "measure/timing.h"
+#include "runtime/module/cpu_features.h"
 
 namespace pruner {
 
 double MeasureResult::cost_s() const {
   return ok() && !costs_s.empty() ? typical(costs_s) : kFailedCost;
+}
+
+Result<Unit> check_measurable(const Target& target) {
+  if (target.isa != kHostIsa) {
+    return Error("code for ",
+                 isa_name(target.isa),
+                 " cannot be measured on this ",
+                 isa_name(kHostIsa),
+                 " machine; tune it there, or `pruner compile` it without records");
+  }
+  int length = 0;
+  const std::string features = cpu_features(target);
+  const char* missing = pruner_missing_cpu_feature(features.c_str(), &length);
+  if (missing == nullptr) return Unit{};
+  return Error("this CPU lacks ",
+               std::string_view(missing, static_cast<size_t>(length)),
+               ", which ",
+               target.mcpu,
+               " has: its code cannot be measured here");
+}
+
+PeakRates probe_peaks(const Target& target, double seconds) {
+  return {.gflops = probe_fma_gflops(target, target.threads, seconds),
+          .bandwidth_gbs = probe_read_gbs(target, target.threads, seconds),
+          .threads = target.threads};
 }
 
 }  // namespace pruner

@@ -77,6 +77,9 @@ class Measurer {
   virtual MeasureTimes times() const = 0;
 };
 
+/// Whether this machine runs code for `target`; the error says what it lacks.
+Result<Unit> check_measurable(const Target& target);
+
 /// The measurer of this machine; starts its workers (this program's own executable, `program`, with
 /// the hidden worker commands).
 Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,
@@ -89,5 +92,18 @@ int run_runner();
 
 /// GFLOP/s of fused multiply-adds on `threads` threads for about `seconds`: the machine's peak now.
 double probe_fma_gflops(const Target& target, int threads, double seconds);
+/// GB/s that `threads` threads read from memory together: the best pass over a buffer far larger
+/// than the last-level cache, repeated for about `seconds`; 0 when there is no memory for it.
+double probe_read_gbs(const Target& target, int threads, double seconds);
+
+/// What the machine can do at most, as the probes find it; 0: not known.
+struct PeakRates {
+  double gflops = 0;
+  double bandwidth_gbs = 0;
+  int threads = 1;
+};
+
+/// Probes both on the target's threads, each for about `seconds`.
+PeakRates probe_peaks(const Target& target, double seconds);
 
 }  // namespace pruner

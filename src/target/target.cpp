@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "support/file.h"
@@ -11,13 +12,35 @@
 
 namespace pruner {
 
-static Target from_row(const CpuRow& row, int threads) {
+static constexpr std::string_view kGeneric = "generic";
+
+std::string_view isa_name(Isa isa) { return isa == Isa::kArm ? "AArch64" : "x86-64"; }
+
+std::string triple_of(Isa isa) {
+  return isa == Isa::kArm ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+}
+
+// Of a triple's first part, and of isa_name().
+static std::optional<Isa> parse_isa(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find("-linux"));
+  for (const auto& [name, isa] : {std::pair("x86_64", Isa::kX86),
+                                  {"x86-64", Isa::kX86},
+                                  {"aarch64", Isa::kArm},
+                                  {"arm64", Isa::kArm},
+                                  {"AArch64", Isa::kArm}}) {
+    if (first == name || first.starts_with(std::string(name) + "-")) return isa;
+  }
+  return std::nullopt;
+}
+
+static Target from_row(const CpuRow& row, int threads, Isa generic = kHostIsa) {
   Target target;
+  target.isa = row.name == kGeneric ? generic : row.isa;
   target.device = row.name;
   target.mcpu = row.name;
   target.threads = threads;
   target.vector_bytes = row.vector_bytes;
-  target.vector_registers = row.vector_registers;
+  target.vector_registers = target.isa == Isa::kArm ? 32 : row.vector_registers;
   target.masked_vectors = row.vector_bytes == 64;
   target.l1_bytes = row.l1_kib << 10;
   target.l2_bytes = row.l2_kib << 10;
@@ -58,12 +81,20 @@ static Error unknown_cpu(std::string_view name) {
 }
 
 // This machine's own name means this machine, with the caches that it has.
-static Result<Target> from_cpu(std::string_view mcpu, int threads) {
+static Result<Target> from_cpu(std::string_view mcpu, std::optional<Isa> isa, int threads) {
   const HostCpu& host = this_host();
-  if (mcpu.empty() || mcpu == "native" || mcpu == host.mcpu) return from_host(host, threads);
+  const bool here = isa.value_or(kHostIsa) == kHostIsa;
+  if (here && (mcpu.empty() || mcpu == "native" || mcpu == host.mcpu))
+    return from_host(host, threads);
+  if (mcpu.empty()) mcpu = kGeneric;
+  if (mcpu == "native") mcpu = host.mcpu;
   const CpuRow* row = find_cpu(mcpu);
   if (!row) return unknown_cpu(mcpu);
-  return from_row(*row, threads > 0 ? threads : host.cores);
+  const Target target = from_row(*row, threads > 0 ? threads : host.cores, isa.value_or(kHostIsa));
+  if (isa && *isa != target.isa) {
+    return Error("--mcpu=", mcpu, " is ", isa_name(target.isa), ", --mtriple is ", isa_name(*isa));
+  }
+  return target;
 }
 
 struct CountField {
@@ -91,6 +122,7 @@ static constexpr RateField kRates[] = {
 
 Json target_to_json(const Target& target) {
   Json json = {{"name", target.device}, {"mcpu", target.mcpu}, {"threads", target.threads}};
+  json["isa"] = isa_name(target.isa);
   json["features"] = target.features;
   json["vector_registers"] = target.vector_registers;
   json["masked_vectors"] = target.masked_vectors;
@@ -108,7 +140,13 @@ Result<Target> target_from_json(const Json& json) {
     TRY_ASSIGN(threads, json_get<int64_t>(json, "threads"));
   }
   if (threads < 1 || threads > 4096) return Error("threads is ", threads, ", expected 1 to 4096");
-  Target target = from_row(*row, static_cast<int>(threads));
+  std::optional<Isa> isa = kHostIsa;
+  if (json.contains("isa")) {
+    TRY_ASSIGN(const std::string name, json_get<std::string>(json, "isa"));
+    isa = parse_isa(name);
+    if (!isa) return Error("isa is \"", name, "\", expected x86-64 or AArch64");
+  }
+  Target target = from_row(*row, static_cast<int>(threads), *isa);
   TRY_ASSIGN(target.device, json_get<std::string>(json, "name"));
   if (json.contains("features")) {
     TRY_ASSIGN(target.features, json_get<std::string>(json, "features"));
@@ -171,10 +209,10 @@ static std::string option(const TargetOptions& options, std::string_view name) {
 }
 
 static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
-  static constexpr std::string_view kKnown[] = {"mcpu", "threads", "device"};
+  static constexpr std::string_view kKnown[] = {"mcpu", "mtriple", "threads", "device"};
   // What TVM writes in records and means nothing here.
   static constexpr std::string_view kPassedOver[] = {
-      "keys", "link-params", "libs", "mattr", "model", "mtriple", "num-cores"};
+      "keys", "link-params", "libs", "mattr", "model", "num-cores"};
   for (const auto& [name, value] : options) {
     if (std::ranges::find(kKnown, name) == std::end(kKnown) &&
         std::ranges::find(kPassedOver, name) == std::end(kPassedOver)) {
@@ -191,7 +229,12 @@ static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
   }
   const std::string mcpu = option(options, "mcpu"), device = option(options, "device");
   if (!device.empty() && !mcpu.empty()) return Error("--device has its own cpu, leave out --mcpu");
-  return device.empty() ? from_cpu(mcpu, threads) : from_file(device, threads);
+  const std::string triple = option(options, "mtriple");
+  const std::optional<Isa> isa = parse_isa(triple);
+  if (!triple.empty() && !isa) {
+    return Error("--mtriple is \"", triple, "\", expected x86_64-linux-gnu or aarch64-linux-gnu");
+  }
+  return device.empty() ? from_cpu(mcpu, isa, threads) : from_file(device, threads);
 }
 
 Result<Target> parse_target(std::string_view text, int threads) {
@@ -221,14 +264,19 @@ std::string print(const Target& target) {
     return target.device.empty() ? kind : kind + " --model=" + target.device;
   }
   const bool is_file = target.device != "host" && target.device != target.mcpu;
-  return "llvm " + (is_file ? "--device=" + target.device : "-mcpu=" + target.mcpu) +
+  const std::string triple = target.isa != kHostIsa && target.mcpu == kGeneric
+                                 ? "-mtriple=" + triple_of(target.isa) + " "
+                                 : "";
+  return "llvm " + (is_file ? "--device=" + target.device : triple + "-mcpu=" + target.mcpu) +
          " --threads=" + std::to_string(target.threads);
 }
 
 std::string device_fingerprint(const Target& target) {
   if (target.backend != Backend::kLlvm) return print(target);
   const bool is_file = target.device != "host" && target.device != target.mcpu;
-  const std::string model = is_file ? target.device : this_host().model_name;
+  const std::string model = is_file                  ? target.device
+                            : target.isa != kHostIsa ? std::string(isa_name(target.isa))
+                                                     : this_host().model_name;
   return model + " " + target.mcpu + " x" + std::to_string(target.threads);
 }
 

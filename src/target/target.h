@@ -13,11 +13,20 @@ namespace pruner {
 
 enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
 
+/// What a CPU's instructions are.
+enum class Isa : uint8_t { kX86, kArm };  // x86-64, AArch64
+#if defined(__aarch64__)
+inline constexpr Isa kHostIsa = Isa::kArm;
+#else
+inline constexpr Isa kHostIsa = Isa::kX86;
+#endif
+
 struct Target {
   Backend backend = Backend::kLlvm;
   std::string device;    // "host", an mcpu, the model of a GPU, or the path of a device file
   std::string mcpu;      // LLVM's CPU name, e.g. "znver4", "haswell"
   std::string features;  // LLVM feature string of the host ("+avx512f,..."); empty: those of mcpu
+  Isa isa = kHostIsa;    // that of mcpu
   int threads = 1;
 
   int64_t vector_bytes = 32;    // widest vector: 64 AVX-512, 32 AVX2, 16 SSE/NEON
@@ -40,14 +49,19 @@ struct Target {
 /// rates as typical for the ISA (`device probe` measures them). `threads` 0: all cores.
 Target host_target(int threads);
 
-/// "llvm", "llvm -mcpu=haswell", "llvm --threads=2", "llvm --device=FILE.json"; "cuda" and "opencl"
-/// with any options (whether the build has them is the caller's question). TVM's other options are
-/// passed over. `threads`, if not 0, goes before the text's; the error lists what is known.
+/// "llvm", "llvm -mcpu=haswell", "llvm -mtriple=aarch64-linux-gnu", "llvm --threads=2",
+/// "llvm --device=FILE.json"; "cuda" and "opencl" with any options (whether the build has them is
+/// the caller's question). TVM's other options are passed over. `threads`, if not 0, goes before
+/// the text's; the error lists what is known.
 Result<Target> parse_target(std::string_view text, int threads);
 /// A device file: {"name", "mcpu", "threads"} and any number of the target by its field's name;
 /// what it leaves out is that of the mcpu.
 Result<Target> target_from_json(const Json& json);
 Json target_to_json(const Target& target);
+/// "x86-64" or "AArch64".
+std::string_view isa_name(Isa isa);
+/// The target triple that compilers know it by: "aarch64-linux-gnu".
+std::string triple_of(Isa isa);
 /// Text that parse_target reads back, and that records carry.
 std::string print(const Target& target);
 /// What two machines must share for a measured time to mean the same: CPU model, ISA, threads.

@@ -140,6 +140,32 @@ double flop_count(const ComputeDag& dag) {
   return flops;
 }
 
+// How often the stages of the DAG load each stage.
+static std::vector<double> load_counts(const ComputeDag& dag) {
+  std::vector<double> counts(dag.stages.size());
+  for (const Stage& stage : dag.stages) {
+    if (stage.is_placeholder()) continue;
+    const double points = static_cast<double>(stage.num_elements() * stage.reduce_size());
+    visit(stage.body, [&](const Expr& e) {
+      if (const Load* load = as<Load>(e)) counts[static_cast<size_t>(load->tensor.value)] += points;
+    });
+  }
+  return counts;
+}
+
+double traffic_bytes(const ComputeDag& dag) {
+  const std::vector<double> loads = load_counts(dag);
+  double bytes = 0;
+  for (size_t i = 0; i < dag.stages.size(); ++i) {
+    const Stage& stage = dag.stages[i];
+    const auto elements = static_cast<double>(stage.num_elements());
+    const auto size = static_cast<double>(dtype_bytes(stage.dtype));
+    if (stage.is_placeholder()) bytes += size * std::min(elements, loads[i]);
+    if (stage.output) bytes += size * elements;
+  }
+  return bytes;
+}
+
 static std::string print_axes(const std::vector<Iterator>& axes) {
   std::string out;
   for (const Iterator& i : axes) {

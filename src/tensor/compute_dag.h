@@ -69,6 +69,9 @@ Expr combine(Combiner combiner, Expr a, Expr b);
 
 /// FLOPs of the DAG as the reference counts them (Ansor's FLOP estimator); -1 when unknown.
 double flop_count(const ComputeDag& dag);
+/// Bytes that must come from and go to memory: each input once, or as much of it as is loaded (a
+/// gather reads a few rows of its table), and each output once.
+double traffic_bytes(const ComputeDag& dag);
 
 /// One line a stage, as TVM prints a DAG: the text that the workload key hashes.
 std::string print(const ComputeDag& dag);

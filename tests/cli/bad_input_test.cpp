@@ -67,6 +67,25 @@ TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"tune"}), {"nothing to work on", "MODEL.onnx", "--network"});
   expect_words(fail({"tune", "--network", "resnet_50", "--op", "relu 4"}),
                {"several things to work on"});
+  expect_words(fail({"compile", "--network", "resnet_50", "--task", "3"}),
+               {"with --print, --task is the number of a task"});
+  expect_words(fail({"compile", "--network", "resnet_18", "--task", "99", "--print", "asm"}),
+               {"--task: \"99\" is no task number", "from 0"});
+  expect_words(fail({"compile", "--print", "asm"}), {"nothing to work on"});
+}
+
+TEST_F(BadInput, CodeForAnotherMachine) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the other machine is AArch64";
+#endif
+  expect_words(fail(small({"tune", "--target", "llvm -mcpu=cortex-a76", "--work-dir", dir})),
+               {"code for AArch64 cannot be measured on this x86-64 machine", "compile"});
+  if (!__builtin_cpu_supports("avx512vp2intersect")) {
+    expect_words(fail(small({"tune", "--target", "llvm -mcpu=sapphirerapids", "--work-dir", dir})),
+                 {"this CPU lacks a", "which sapphirerapids has"});
+  }
+  expect_words(fail(small({"compile", "--target", "llvm -mtriple=riscv64-linux-gnu"})),
+               {"--mtriple is \"riscv64-linux-gnu\"", "aarch64-linux-gnu"});
 }
 
 TEST_F(BadInput, MissingFile) {

@@ -69,7 +69,13 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   const Json bench = json({"bench", "--module", module, "--min-time", "0.05", "--profile"});
   for (const char* key : {"median_ms", "mean_ms", "std_ms", "runs", "threads"})
     EXPECT_TRUE(bench.contains(key)) << key;
-  EXPECT_EQ(bench["kernels"].size(), 1u);
+  ASSERT_EQ(bench["kernels"].size(), 1u);
+  const Json& kernel = bench["kernels"][0];
+  EXPECT_EQ(kernel["flops"], 32 * 48 * (2 * 64 + 1));
+  EXPECT_EQ(kernel["bytes"], 4 * (32 * 64 + 64 * 48 + 32 * 48));
+  EXPECT_FALSE(kernel["sketch"].get<std::string>().empty());
+  EXPECT_GT(kernel["peak_percent"].get<double>(), 0);
+  EXPECT_GT(kernel["bandwidth_percent"].get<double>(), 0);
 
   EXPECT_EQ(json({"records", "stat", records})[0]["task"], "matmul 32 48 64 +relu");
   EXPECT_TRUE(parse_json(out({"records", "best", records})).ok());
@@ -99,12 +105,41 @@ TEST_F(Commands, PrintShowsEveryStage) {
         << stage;
   }
   EXPECT_EQ(run_program({"compile", "--op", "matmul 16 16 16", "--print=ast"}).exit_code, 2);
+  const std::vector<std::string> task = {"compile", "--network", "resnet_50", "--task", "3"};
+  const auto stage_of_task = [&](const std::string& stage) {
+    std::vector<std::string> arguments = task;
+    arguments.insert(arguments.end(), {"--print", stage});
+    return out(arguments);
+  };
+  EXPECT_NE(stage_of_task("program").find("parallel for"), std::string::npos);
+  EXPECT_NE(stage_of_task("asm").find(".globl\tkernel"), std::string::npos);
+  EXPECT_NE(stage_of_task("dag").find("[1, 7, 7, 512]"), std::string::npos);
+}
+
+TEST_F(Commands, PrintShowsTheRecordedSchedule) {
+  const std::string op = "matmul 24 24 24", records = dir + "/out/records.json";
+  out({"tune", "--op", op, "--n-trials", "4", "--work-dir", dir + "/out"});
+  const std::string best = out({"records", "best", records});
+  const std::string printed =
+      out({"compile", "--op", op, "--records", records, "--print=candidate"});
+  EXPECT_NE(best.find(printed.substr(0, printed.find(':'))), std::string::npos) << best;
+  EXPECT_NE(out({"compile", "--op", op, "--records", records, "--print=program"}).find("kernel"),
+            std::string::npos);
+}
+
+TEST_F(Commands, PrintMakesCodeForAnotherCpu) {
+  const std::string target = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76 --threads=2";
+  EXPECT_NE(out({"compile", "--op", "matmul 16 16 16", "--target", target, "--print=asm"})
+                .find("fmla\tv"),
+            std::string::npos);
 }
 
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
   EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);
-  EXPECT_GT(json({"device", "probe", "--min-time", "0.05"})["peak_gflops"].get<double>(), 1);
+  const Json peaks = json({"device", "probe", "--min-time", "0.05"});
+  EXPECT_GT(peaks["peak_gflops"].get<double>(), 1);
+  EXPECT_GT(peaks["bandwidth_gbs"].get<double>(), 0.2);
   EXPECT_TRUE(json({"devices", "host"}).contains("fingerprint"));
 }
 

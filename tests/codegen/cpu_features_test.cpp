@@ -19,6 +19,11 @@ TEST(CpuFeatures, AreThoseOfTheCpuAndOfTheTarget) {
   target.features = "-bmi2,+avx512f";
   EXPECT_FALSE(has(cpu_features(target), "bmi2"));
   EXPECT_TRUE(has(cpu_features(target), "avx512f"));
+  Target arm;
+  arm.isa = Isa::kArm;
+  arm.mcpu = "cortex-a76";
+  EXPECT_TRUE(has(cpu_features(arm), "neon"));
+  EXPECT_TRUE(has(cpu_features(arm), "dotprod"));
 }
 
 }  // namespace

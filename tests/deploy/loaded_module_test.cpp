@@ -85,6 +85,9 @@ TEST(LoadedModule, TakesTimes) {
   ASSERT_TRUE(kernels.ok());
   ASSERT_EQ(kernels->size(), 2u);
   EXPECT_EQ((*kernels)[0].name, "first");
+  EXPECT_EQ((*kernels)[0].sketch, "by hand");
+  EXPECT_EQ((*kernels)[0].flops, 16);
+  EXPECT_EQ((*kernels)[0].bytes, 192);
   EXPECT_EQ((*kernels)[1].name, "second");
 }
 

@@ -34,12 +34,20 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
   plan.arena_bytes = 256;
   plan.inputs = {{"x", DType::kFloat32, {16}}, {"s \"é\\", DType::kInt64, {}}};
   plan.outputs = {{"y", DType::kFloat32, {4, 4}}, {"c", DType::kFloat32, {3}}};
-  plan.steps = {
-      {"first", "tiny_add", {{Place::kInput, 0}, {Place::kConstant, 64}, {Place::kArena, 128}}, 0},
-      {"second",
-       "tiny_add",
-       {{Place::kArena, 128}, {Place::kConstant, 64}, {Place::kOutput, 0}},
-       0}};
+  plan.steps = {{"first",
+                 "by hand",
+                 16,
+                 192,
+                 "tiny_add",
+                 {{Place::kInput, 0}, {Place::kConstant, 64}, {Place::kArena, 128}},
+                 0},
+                {"second",
+                 "by hand",
+                 16,
+                 192,
+                 "tiny_add",
+                 {{Place::kArena, 128}, {Place::kConstant, 64}, {Place::kOutput, 0}},
+                 0}};
   plan.copies = {{{Place::kConstant, 64}, 1, 12}};
   if (change != nullptr) change(plan);
   std::string weights(64, '\xff');

@@ -34,6 +34,36 @@ TEST(ParseTarget, KnowsCpus) {
   EXPECT_EQ(parse_target("llvm -mcpu=cortex-a76", 1)->vector_bytes, 16);
 }
 
+#if defined(__x86_64__)
+TEST(ParseTarget, KnowsWhoseInstructionsACpuHas) {
+  const Result<Target> neon =
+      parse_target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76 --threads=2", 0);
+  ASSERT_TRUE(neon.ok()) << neon.error().message();
+  EXPECT_EQ(neon->isa, Isa::kArm);
+  EXPECT_EQ(neon->lanes(4), 4);
+  EXPECT_EQ(neon->vector_registers, 32);
+  EXPECT_EQ(neon->threads, 2);
+  EXPECT_EQ(neon->features, "");
+  EXPECT_EQ(print(*neon), "llvm -mcpu=cortex-a76 --threads=2");
+  EXPECT_EQ(device_fingerprint(*neon), "AArch64 cortex-a76 x2");
+
+  const Result<Target> any = parse_target("llvm -mtriple=arm64-linux-gnu", 1);
+  ASSERT_TRUE(any.ok()) << any.error().message();
+  EXPECT_EQ(any->isa, Isa::kArm);
+  EXPECT_EQ(any->mcpu, "generic");
+  EXPECT_EQ(any->vector_registers, 32);
+  EXPECT_EQ(print(*any), "llvm -mtriple=aarch64-linux-gnu -mcpu=generic --threads=1");
+
+  EXPECT_EQ(parse_target("llvm -mtriple=x86_64-unknown-linux-gnu", 1)->device, "host");
+  EXPECT_EQ(parse_target("llvm -mcpu=haswell", 1)->isa, Isa::kX86);
+  EXPECT_ERROR(parse_target("llvm -mtriple=aarch64-linux-gnu -mcpu=haswell", 1),
+               "--mcpu=haswell is x86-64, --mtriple is AArch64");
+  EXPECT_ERROR(parse_target("llvm -mtriple=aarch64-linux-gnu -mcpu=native", 1), "is x86-64");
+  EXPECT_ERROR(parse_target("llvm -mtriple=riscv64-linux-gnu", 1),
+               "--mtriple is \"riscv64-linux-gnu\", expected x86_64-linux-gnu or aarch64");
+}
+#endif
+
 TEST(ParseTarget, ReadsTvmsTargets) {
   const auto target = parse_target("llvm -keys=cpu -link-params=0 -mcpu=skylake-avx512", 2);
   ASSERT_TRUE(target.ok()) << target.error().message();
@@ -69,6 +99,7 @@ TEST(PrintTarget, ReadsBack) {
   for (const char* text : {"llvm",
                            "llvm -mcpu=haswell --threads=7",
                            "llvm -mcpu=neoverse-n1 --threads=2",
+                           "llvm -mtriple=aarch64-linux-gnu --threads=2",
                            "cuda --model=a100",
                            "opencl"}) {
     const Result<Target> target = parse_target(text, 0);
@@ -78,6 +109,8 @@ TEST(PrintTarget, ReadsBack) {
     EXPECT_EQ(print(*again), print(*target));
     EXPECT_EQ(device_fingerprint(*again), device_fingerprint(*target));
     EXPECT_EQ(target_to_json(*again), target_to_json(*target)) << "the caches of this machine stay";
+    if (target->backend != Backend::kLlvm) continue;
+    EXPECT_EQ(target_to_json(*target_from_json(target_to_json(*again))), target_to_json(*target));
   }
 }
 

@@ -41,6 +41,26 @@ TEST(FlopCount, DoesNotCountPadsIndicesOrFunctions) {
   EXPECT_EQ(flop_count(operator_dag("relu 10 +exp")), 10);
 }
 
+TEST(TrafficBytes, CountsInputsAndOutputsOnce) {
+  EXPECT_EQ(traffic_bytes(operator_dag("matmul 3 5 7")), 4 * (3 * 7 + 7 * 5 + 3 * 5));
+  EXPECT_EQ(traffic_bytes(operator_dag("relu 10 +exp")), 4 * (10 + 10));
+}
+
+TEST(TrafficBytes, CountsOfATableTheRowsThatAreLoaded) {
+  DagBuilder b;
+  const StageId table = b.placeholder("table", {1000, 8}),
+                rows = b.placeholder("rows", {3}, DType::kInt64);
+  const StageId y = b.compute(
+      "y",
+      {3, 8},
+      [&](auto i) {
+        return b.at(table, {b.at(rows, {i[0]}), i[1]});
+      },
+      "gather");
+  // The row numbers may be loaded again for each element, but there are only three.
+  EXPECT_EQ(traffic_bytes(b.finish({y})), 4 * 3 * 8 + 8 * 3 + 4 * 3 * 8);
+}
+
 TEST(WorkloadKey, CarriesTheShapesOfInputsAndOutputs) {
   const std::string key = workload_key(operator_dag("matmul 3 5 7"));
   EXPECT_EQ(key.substr(key.find(',')), ", 3, 7, 7, 5, 3, 5]");

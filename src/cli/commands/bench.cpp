@@ -1,14 +1,17 @@
-// pruner bench: the time of a module, and with --profile that of each kernel.
+// pruner bench: the time of a module, and with --profile that of each kernel beside the machine's
+// peaks, measured in the same run.
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "deploy/loaded_module.h"
+#include "measure/measure.h"
+#include "report/profile_table.h"
 #include "support/json.h"
 
 namespace pruner {
+
+static constexpr double kProbeSeconds = 0.2;
 
 static Json to_json(const BenchResult& result) {
   return {{"median_ms", result.median_ms},
@@ -26,17 +29,18 @@ Result<int> run_bench(const Options& options) {
   const BenchOptions bench{.min_s = options.min_time_s};
   TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
   std::vector<KernelTime> kernels;
+  PeakRates peaks;
   if (options.profile) {
     TRY_ASSIGN(kernels, module.profile(inputs, bench));
+    peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
   }
   if (options.json) {
     Json json = to_json(result);
-    for (const KernelTime& k : kernels)
-      json["kernels"].push_back({{"name", k.name}, {"median_ms", k.median_ms}});
+    if (options.profile) json.update(profile_json(kernels, peaks));
     fmt::print("{}\n", print_json(json));
     return kDone;
   }
-  for (const KernelTime& k : kernels) fmt::print("{:>10.4f} ms  {}\n", k.median_ms, k.name);
+  if (options.profile) fmt::print("{}", print_profile(kernels, peaks));
   fmt::print(
       "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
   fmt::print(

@@ -1,10 +1,11 @@
-// pruner devices: what code can be made for; pruner device probe: this machine's peak, measured
-// now.
+// pruner devices: what code can be made for; pruner device probe: this machine's peaks,
+// measured now.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "measure/measure.h"
+#include "report/profile_table.h"
 
 namespace pruner {
 
@@ -45,12 +46,8 @@ Result<int> run_devices_list(const Options& options) {
 
 Result<int> run_device_probe(const Options& options) {
   const Target host = host_target(static_cast<int>(options.threads));
-  const double gflops = probe_fma_gflops(host, host.threads, options.min_time_s);
-  if (options.json) {
-    fmt::print("{}\n", print_json(Json{{"peak_gflops", gflops}, {"threads", host.threads}}));
-  } else {
-    fmt::print("Peak: {:.1f} GFLOP/s of fused multiply-adds on {} threads\n", gflops, host.threads);
-  }
+  const PeakRates peaks = probe_peaks(host, options.min_time_s);
+  fmt::print("{}\n", options.json ? print_json(to_json(peaks)) : print(peaks));
   return kDone;
 }
 

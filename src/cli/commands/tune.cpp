@@ -133,6 +133,8 @@ Result<int> run_tune(const Options& options) {
     return kDone;
   }
 
+  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
+    return Error("--target: ", runs.error().message());
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
   LiveLine live(options.json ? stderr : stdout);

@@ -10,8 +10,8 @@
 
 namespace pruner {
 
-Result<std::string> assemble(const std::string& text) {
-  TRY_ASSIGN(const auto machine, make_machine(Target{}));
+Result<std::string> assemble(const std::string& text, const Target& target) {
+  TRY_ASSIGN(const auto machine, make_machine(target));
   llvm::LLVMContext context;
   std::string problems;
   context.setDiagnosticHandlerCallBack(

@@ -2,16 +2,15 @@
 
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
-#include <llvm/TargetParser/Host.h>
 
 #include <memory>
+
+#include "codegen/llvm/object.h"
 
 namespace pruner {
 
 std::string cpu_features(const Target& target) {
-  llvm::InitializeNativeTarget();
-  const std::string triple = llvm::sys::getDefaultTargetTriple();
+  const std::string triple = initialize_llvm(target);
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
   if (found == nullptr) return "";

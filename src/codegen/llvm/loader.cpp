@@ -45,6 +45,8 @@ class LinkedKernel : public LoadedKernel {
 
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol) {
+  if (const Result<Unit> ours = check_machine(object); !ours.ok())
+    return Error("cannot link \"", symbol, "\": ", ours.error().message());
   auto process = orc::SelfExecutorProcessControl::Create();
   if (!process) return Error("cannot link \"", symbol, "\": ", llvm::toString(process.takeError()));
   auto kernel = std::make_unique<LinkedKernel>(std::move(*process));

@@ -24,15 +24,6 @@
 namespace pruner {
 namespace {
 
-void initialize_llvm() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-  });
-}
-
 // The module of one kernel, ready for code generation.
 struct Compilation {
   llvm::LLVMContext context;
@@ -59,9 +50,27 @@ Result<std::unique_ptr<Compilation>> compile_module(const Program& program,
 
 }  // namespace
 
+// Other instruction sets than this machine's wait until one of them is asked for.
+std::string initialize_llvm(const Target& target) {
+  static std::once_flag native, all;
+  std::call_once(native, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+  if (target.isa == kHostIsa) return llvm::sys::getProcessTriple();
+  std::call_once(all, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+  return triple_of(target.isa);
+}
+
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) {
-  initialize_llvm();
-  const std::string triple = llvm::sys::getProcessTriple();
+  const std::string triple = initialize_llvm(target);
   std::string error;
   const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!llvm_target) return Error("LLVM: ", error);

@@ -1,8 +1,10 @@
 /* Asks this CPU for the features that a module's code was made for, by LLVM's names. Words that are
  * not in the table (tuning flags, what no kernel uses) count as there. */
-#include <string.h>
+#include "runtime/module/cpu_features.h"
 
-#include "runtime/module/plan.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -66,6 +68,42 @@ static int has_word(const char* word, size_t length) {
   for (size_t i = 0; i < sizeof kFeatures / sizeof kFeatures[0]; i++) {
     const char* name = kFeatures[i].name;
     if (strlen(name) == length && memcmp(name, word, length) == 0) return has(&kFeatures[i]);
+  }
+  return 1;
+}
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+/* Bits of the first two words that the kernel says of the hardware (its <asm/hwcap.h>). */
+typedef struct {
+  const char* name;
+  uint8_t word, bit;
+} Feature;
+
+static const Feature kFeatures[] = {
+    {"fp-armv8", 0, 0},
+    {"neon", 0, 1},
+    {"aes", 0, 3},
+    {"sha2", 0, 6},
+    {"crc", 0, 7},
+    {"lse", 0, 8},
+    {"rdm", 0, 12},
+    {"fullfp16", 0, 10},
+    {"rcpc", 0, 15},
+    {"dotprod", 0, 20},
+    {"sve", 0, 22},
+    {"fp16fml", 0, 23},
+    {"sve2", 1, 1},
+    {"i8mm", 1, 13},
+    {"bf16", 1, 14},
+};
+
+static int has_word(const char* word, size_t length) {
+  const unsigned long words[] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+  for (size_t i = 0; i < sizeof kFeatures / sizeof kFeatures[0]; i++) {
+    const Feature* f = &kFeatures[i];
+    if (strlen(f->name) == length && memcmp(f->name, word, length) == 0)
+      return words[f->word] >> f->bit & 1;
   }
   return 1;
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/module/cpu_features.h"
 #include "runtime/module/plan.h"
 
 enum { kAlignment = 64, kHugePage = 2 << 20 };
@@ -43,8 +44,8 @@ const PrunerTensorSpec* pruner_module_output(int32_t index) {
   return index >= 0 && index < pruner_plan.num_outputs ? &pruner_plan.outputs[index] : NULL;
 }
 
-const char* pruner_module_kernel_name(int32_t index) {
-  return index >= 0 && index < pruner_plan.num_steps ? pruner_plan.steps[index].name : NULL;
+const PrunerKernelSpec* pruner_module_kernel(int32_t index) {
+  return index >= 0 && index < pruner_plan.num_steps ? &pruner_plan.steps[index].spec : NULL;
 }
 
 PrunerModule* pruner_module_create(int32_t threads) {

@@ -15,7 +15,7 @@ typedef struct {
 } PlanAddress;
 
 typedef struct {
-  const char* name;
+  PrunerKernelSpec spec;
   PrunerKernel kernel;
   const PlanAddress* args;
   int64_t num_args;
@@ -46,8 +46,5 @@ typedef struct {
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));
-
-/* The first word of `features` that this CPU lacks, its length in *length; NULL when it has all. */
-const char* pruner_missing_cpu_feature(const char* features, int* length);
 
 #endif /* PRUNER_RUNTIME_MODULE_PLAN_H_ */

@@ -1,0 +1,17 @@
+/* What the CPU that runs this has of what code was made for. */
+#ifndef PRUNER_RUNTIME_CPU_FEATURES_H_
+#define PRUNER_RUNTIME_CPU_FEATURES_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The first word of `features` ("avx512f fma ...", LLVM's names) that this CPU lacks, its length in
+ *length; NULL when it has all. */
+const char* pruner_missing_cpu_feature(const char* features, int* length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PRUNER_RUNTIME_CPU_FEATURES_H_ */
