@@ -77,6 +77,25 @@ bool needs_multi_level_tiling(const ComputeDag& dag, StageId id) {
   return missing >= 2 || (missing >= 1 && stage.is_reduction());
 }
 
+bool reads_at_own_places(const ComputeDag& dag, StageId reader, StageId producer) {
+  const Stage& stage = dag[reader];
+  std::vector<bool> used(stage.axes.size(), false);
+  for (const Access& access : accesses_of(dag, reader)) {
+    if (access.producer != producer) continue;
+    for (const std::optional<Affine>& index : access.indices) {
+      if (!index) return false;
+      for (const auto& [iterator, coefficient] : index->terms) {
+        const auto v = static_cast<size_t>(iterator.value);
+        if (v < used.size()) used[v] = true;
+      }
+    }
+  }
+  for (size_t a = 0; a < used.size(); ++a) {
+    if (!used[a] && stage.axes[a].extent > 1) return false;
+  }
+  return true;
+}
+
 bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer) {
   const Stage& reader = dag[consumer];
   if (reader.shape() != dag[producer].shape() || reader.is_reduction()) return false;

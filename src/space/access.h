@@ -33,6 +33,10 @@ std::vector<Range> iterator_ranges(const Stage& stage);
 /// needs_multi_level_tiling).
 bool needs_multi_level_tiling(const ComputeDag& dag, StageId stage);
 
+/// Every point of `reader` (along its axes longer than 1) reads its own place of `producer`, or its
+/// own window of it: what a pooling or a depthwise convolution does to its data.
+bool reads_at_own_places(const ComputeDag& dag, StageId reader, StageId producer);
+
 /// `consumer` reads `producer` only at its own axes, in order, over the same shape.
 bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer);
 

@@ -167,6 +167,8 @@ class SketchMaker {
     const Stage& stage = sketch_.dag[plan.stage];
     plan.role = StageRole::kAnchor;
     plan.cache_tile = rule_.cache_tile && needs_multi_level_tiling(sketch_.dag, plan.stage);
+    for (const StageId operand : sketch_.dag.producers(plan.stage))
+      plan.window = plan.window || reads_at_own_places(sketch_.dag, plan.stage, operand);
     const int spatial = static_cast<int>(stage.axes.size());
     if (plan.cache_tile) {
       int longest = 0;

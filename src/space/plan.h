@@ -47,6 +47,7 @@ struct StagePlan {
 
   // kAnchor
   bool cache_tile = false;  // SSRSRS: accumulates a tile in cache over chunks of the reduction
+  bool window = false;      // no operand is shared by a tile's points: loads need registers too
   int chunk_axis = -1;      // reduce axis (iterator number) that is chunked
   DecisionRef chunk = kFixed, unroll = kFixed;
   struct Packed {

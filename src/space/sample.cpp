@@ -30,11 +30,16 @@ bool tiles_fit(const AxisPlan& axis,
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
 }
 
-// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers.
-bool registers_fit(const StagePlan& root, const Candidate& candidate, const Target& target) {
+// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers; of a
+// window the accumulators take no more than half of them.
+bool registers_fit(const StagePlan& root,
+                   const StagePlan& anchor,
+                   const Candidate& candidate,
+                   const Target& target) {
   int64_t rows = 1, vectors = 1;
   for (const AxisPlan& axis : root.axes)
     (axis.vector ? vectors : rows) *= value(candidate, axis.registers);
+  if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }
 
@@ -70,7 +75,7 @@ class LegalityCheck {
     }
     if (plan.role == StageRole::kAnchor) {
       const StagePlan& root = sketch_.plans[sketch_.tables->plan_of[plan.root.value]];
-      if (!registers_fit(root, candidate_, space_.target))
+      if (!registers_fit(root, plan, candidate_, space_.target))
         return "the register tile exceeds the registers";
     }
     if (plan.role == StageRole::kAttached) {
@@ -160,13 +165,13 @@ Candidate sample(const Space& space, Rng& rng) {
     for (const Decision& decision : sketch.decisions)
       candidate.decisions.push_back(pick(decision.choices, rng));
     for (const StagePlan& plan : sketch.plans) {
-      const bool anchored =
-          std::any_of(sketch.plans.begin(), sketch.plans.end(), [&](const StagePlan& other) {
-            return other.role == StageRole::kAnchor && other.root == plan.stage;
-          });
+      const auto anchor = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
+        return other.role == StageRole::kAnchor && other.root == plan.stage;
+      });
       for (int tries = 0; tries < 32; ++tries) {
         for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
-        if (!anchored || registers_fit(plan, candidate, space.target)) break;
+        const bool anchored = anchor != sketch.plans.end();
+        if (!anchored || registers_fit(plan, *anchor, candidate, space.target)) break;
       }
     }
     if (is_legal(space, candidate)) return candidate;

@@ -16,21 +16,7 @@ static bool is_padding_of_window(const ComputeDag& dag, StageId id, StageId read
   if (guard == nullptr || as<Load>(guard->a) == nullptr || as<Load>(guard->b) != nullptr)
     return false;
   if (!window.is_reduction() || window.reduce_size() > kMostTaps) return false;
-  std::vector<bool> read(window.axes.size(), false);
-  for (const Access& access : accesses_of(dag, reader)) {
-    if (access.producer != id) continue;
-    for (const std::optional<Affine>& index : access.indices) {
-      if (!index) return false;
-      for (const auto& [iterator, coefficient] : index->terms) {
-        const auto v = static_cast<size_t>(iterator.value);
-        if (v < read.size()) read[v] = true;
-      }
-    }
-  }
-  for (size_t a = 0; a < read.size(); ++a) {
-    if (!read[a] && window.axes[a].extent > 1) return false;
-  }
-  return true;
+  return reads_at_own_places(dag, reader, id);
 }
 
 static bool should_inline(const ComputeDag& dag, StageId id) {
