@@ -15,6 +15,7 @@ constexpr double kFmaLatencyCycles = 4;
 constexpr double kUsableCache = 0.75;  // of a cache, before neighbours evict
 constexpr double kUnhidden = 0.25;     // share of the shorter terms that overlap does not hide
 constexpr double kForkJoinSeconds = 1.5e-6;
+constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
 constexpr double kGatherCyclesPerLane = 1;
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
 constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
@@ -221,15 +222,67 @@ class Analyzer {
       const Stage& producer = dag_[access.producer];
       if (!producer.is_placeholder() && of(access.producer).scope != Scope::kWorkspace) continue;
       operands_.push_back(
-          make_operand(access, producer, s.axes.size() + s.reduce_axes.size(), loops_));
-      if (producer.constant)
-        out.dram_bytes +=
+          make_operand(
+              access, producer, is_packed(access.producer), s.axes.size() + s.reduce_axes.size(), loops_));
+      if (producer.constant) {
+        const double bytes =
             static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+        out.dram_bytes += bytes * (1 + kStreamStartBytes / run_bytes(access, producer));
+      }
     }
     out.l2_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
     out.l3_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
+    out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
+    out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
+  }
+
+  // A tile that is accumulated in cache is read and written for every chunk of the reduction.
+  double tile_traffic(const NestStage& stage, int64_t cache_bytes) const {
+    const Stage& s = dag_[stage.stage];
+    if (stage.scope != Scope::kLocal || stage.loops.empty() ||
+        stage.loops[0].axis < static_cast<int>(s.axes.size()))
+      return 0;
+    double bytes = static_cast<double>(dtype_bytes(s.dtype));
+    for (const int64_t extent : stage.extents) bytes *= static_cast<double>(extent);
+    if (bytes <= kUsableCache * static_cast<double>(cache_bytes)) return 0;
+    return 2 * bytes * static_cast<double>(stage.loops[0].extent) * visits(stage);
+  }
+
+  // Bytes of an operand that the loops (of loops_) walk through one after the other before they
+  // jump: what a prefetcher can follow.
+  double run_bytes(const Access& access, const Stage& producer) const {
+    const auto packed = std::ranges::find(nest_.packed, access.producer, &PackedOperand::operand);
+    const bool in_blocks = packed != nest_.packed.end() && !packed->spec.blocks.empty();
+    const auto [blocked, block] =
+        in_blocks ? packed->spec.blocks[0] : std::pair<int, int64_t>(-1, 1);
+    // Elements from one index of each dimension (or block of it) to the next.
+    std::vector<double> step(access.indices.size(), 1);
+    double size = static_cast<double>(block);
+    for (size_t i = step.size(); i-- > 0;) {
+      const int d = in_blocks ? packed->spec.order[i] : static_cast<int>(i);
+      const int64_t extent = producer.axes[static_cast<size_t>(d)].extent;
+      step[static_cast<size_t>(d)] = size;
+      size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
+    }
+    double run = 1;
+    for (size_t i = loops_.size(); i-- > 0;) {
+      const SurroundingLoop& loop = loops_[i];
+      double stride = 0;
+      for (size_t d = 0; d < step.size() && loop.axis >= 0; ++d) {
+        if (!access.indices[d]) continue;
+        const int64_t moved = access.indices[d]->coefficient(VarId{loop.axis}) * loop.step;
+        const bool inside = static_cast<int>(d) == blocked && moved < block;
+        stride += inside ? static_cast<double>(moved)
+                         : static_cast<double>(moved) * step[d] /
+                               static_cast<double>(static_cast<int>(d) == blocked ? block : 1);
+      }
+      if (stride == 0 && loop.axis >= 0) continue;  // the same again
+      if (stride != run) break;
+      run *= static_cast<double>(loop.extent);
+    }
+    return run * static_cast<double>(dtype_bytes(producer.dtype));
   }
 
   const LoopNest& nest_;

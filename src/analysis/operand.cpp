@@ -7,9 +7,11 @@ namespace pruner {
 
 constexpr double kLineElements = 16;
 
-// Bytes of the box that iterators of these spans reach, in whole cache lines.
+// Bytes of the box that iterators of these spans reach, in whole cache lines: a packed operand lies
+// in the order in which it is read, so there all of a line is used.
 static double touched_bytes(const Access& access,
                             const Stage& producer,
+                            bool packed,
                             std::span<const int64_t> spans) {
   double elements = 1;
   for (size_t d = 0; d < access.indices.size(); ++d) {
@@ -22,7 +24,7 @@ static double touched_bytes(const Access& access,
       }
       span = std::min(extent, static_cast<double>(reach));
     }
-    const bool last = d + 1 == access.indices.size();
+    const bool last = !packed && d + 1 == access.indices.size();
     elements *= last ? std::min(std::max(span, kLineElements), extent) : span;
   }
   return elements * static_cast<double>(dtype_bytes(producer.dtype));
@@ -30,17 +32,18 @@ static double touched_bytes(const Access& access,
 
 Operand make_operand(const Access& access,
                      const Stage& producer,
+                     bool packed,
                      size_t iterators,
                      std::span<const SurroundingLoop> loops) {
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
   Operand operand{std::vector<double>(n + 1), std::vector<bool>(n, false)};
   std::vector<int64_t> spans(iterators, 1);
-  operand.bytes[n] = touched_bytes(access, producer, spans);
+  operand.bytes[n] = touched_bytes(access, producer, packed, spans);
   for (size_t i = n; i-- > 0;) {
     if (loops[i].axis >= 0) {
       spans[static_cast<size_t>(loops[i].axis)] += (loops[i].extent - 1) * loops[i].step;
-      operand.bytes[i] = touched_bytes(access, producer, spans);
+      operand.bytes[i] = touched_bytes(access, producer, packed, spans);
     } else {
       operand.bytes[i] =
           std::min(whole, operand.bytes[i + 1] * static_cast<double>(loops[i].extent));

@@ -26,6 +26,7 @@ struct SurroundingLoop {
 
 Operand make_operand(const Access& access,
                      const Stage& producer,
+                     bool packed,
                      size_t iterators,
                      std::span<const SurroundingLoop> loops);
 
