@@ -141,6 +141,7 @@ class Analyzer {
     } else if (stage.scope != Scope::kRegister) {
       out.memory_cycles += tile.count();
     }
+    if (stage.prefetch_bytes > 0) out.memory_cycles += 0.5 * tile.vectors;
     const double unrolled =
         std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
     out.overhead_cycles = iterations / unrolled + 6 * out.visits;
@@ -234,6 +235,10 @@ class Analyzer {
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
     out.l3_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
+    if (stage.streaming) {
+      const double output = static_cast<double>(s.num_elements() * dtype_bytes(s.dtype));
+      out.dram_bytes += output;
+    }
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
   }

@@ -87,6 +87,7 @@ class Interpreter {
         [&](const If& n) {
           if (integer(n.condition)) stmt(n.then);
         },
+        [](const Prefetch&) {},
         [&](const Allocate& n) {
           make(n.buffer);
           stmt(n.body);

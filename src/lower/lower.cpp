@@ -208,7 +208,8 @@ class Lowering {
     if (i == static_cast<int>(nest.loops.size())) {
       return make_stmt(Store{state(nest.stage).buffer,
                              buffer_indices(nest.stage, spatial(nest, values)),
-                             body_at(nest.stage, values)});
+                             body_at(nest.stage, values),
+                             nest.streaming});
     }
     return emit_loop(
         nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
@@ -416,7 +417,7 @@ class Lowering {
     }));
     statements.push_back(emit_guarded(nest, run.begin, values, [&] {
       return emit_run(nest, run, run.begin, values, [&](const Values& at) {
-        return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+        const Stmt tile_step = emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
           const std::vector<Expr> accumulator = place(point);
           return make_stmt(Store{tile.buffer,
                                  accumulator,
@@ -424,6 +425,7 @@ class Lowering {
                                          load(tile.buffer, accumulator, stage.dtype),
                                          body_at(nest.stage, point))});
         });
+        return nest.prefetch_bytes == 0 ? tile_step : with_prefetches(nest, at, tile_step);
       });
     }));
     if (in_place) return make_stmt(Block{std::move(statements)});
@@ -433,6 +435,28 @@ class Lowering {
                              load(tile.buffer, place(at), stage.dtype)});
     }));
     return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
+  }
+
+  /// `step` after prefetches of the lines of packed operands that a later step will read.
+  Stmt with_prefetches(const NestStage& nest, const Values& values, const Stmt& step) {
+    constexpr int64_t kLineBytes = 64;
+    std::vector<Stmt> statements;
+    visit(dag_[nest.stage].body, [&](const Expr& e) {
+      const Load* read = as<Load>(e);
+      if (read == nullptr || state(read->tensor).pack.blocks.empty()) return;
+      std::vector<Expr> point;
+      for (const Expr& index : read->indices) point.push_back(substitute(index, values));
+      const std::vector<Expr> place = buffer_indices(read->tensor, point);
+      const int64_t element = dtype_bytes(e->dtype);
+      const int64_t bytes = state(read->tensor).pack.blocks[0].second * element;
+      for (int64_t line = 0; line < bytes; line += kLineBytes) {
+        std::vector<Expr> ahead = place;
+        ahead.back() = simple(ahead.back() + Expr((nest.prefetch_bytes + line) / element));
+        statements.push_back(make_stmt(Prefetch{state(read->tensor).buffer, std::move(ahead)}));
+      }
+    });
+    statements.push_back(step);
+    return make_stmt(Block{std::move(statements)});
   }
 
   /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in which

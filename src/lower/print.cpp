@@ -80,7 +80,11 @@ class Printer {
         [&](const Store& n) {
           line() << program_[n.buffer].name;
           out_ << list(n.indices, [&](const Expr& index) { return text(index); });
-          out_ << " = " << text(n.value) << ";\n";
+          out_ << (n.streaming ? " =(streaming) " : " = ") << text(n.value) << ";\n";
+        },
+        [&](const Prefetch& n) {
+          line() << "prefetch " << program_[n.buffer].name;
+          out_ << list(n.indices, [&](const Expr& index) { return text(index); }) << ";\n";
         },
         [&](const If& n) {
           line() << "if (" << text(n.condition) << ") {\n";

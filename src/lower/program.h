@@ -12,6 +12,9 @@
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
 //    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector
 //    loops of that width starting at multiples of it.
+//  - A streaming Store is a hint that nothing here reads the value again: it may go past the caches.
+//    A Prefetch asks for the cache line of a place, which may lie beyond the buffer; it computes
+//    nothing.
 //  - A Store in a vector loop whose place does not depend on the lane must have the form
 //    x = combine(x, value): the lanes are folded (a horizontal reduction).
 #pragma once
@@ -60,6 +63,11 @@ struct Store {
   TensorId buffer;
   std::vector<Expr> indices;
   Expr value;
+  bool streaming = false;
+};
+struct Prefetch {
+  TensorId buffer;
+  std::vector<Expr> indices;
 };
 struct If {
   Expr condition;
@@ -74,7 +82,7 @@ struct Block {
 };
 
 struct StmtNode {
-  std::variant<For, Let, Store, If, Allocate, Block> op;
+  std::variant<For, Let, Store, Prefetch, If, Allocate, Block> op;
 };
 
 template <typename Op>

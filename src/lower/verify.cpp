@@ -68,6 +68,7 @@ class Verifier {
           return bound(n.var, varies(n.value) ? VarKind::kVarying : VarKind::kUniform, n.body);
         },
         [&](const Store& n) { return store(n); },
+        [&](const Prefetch& n) { return prefetch(n); },
         [&](const If& n) -> Result<Unit> {
           TRY(expr(n.condition));
           if (n.condition->dtype != DType::kBool) return Error("a guard's condition is no bool");
@@ -131,6 +132,20 @@ class Verifier {
 
   static bool shared(const Buffer& b) {
     return b.scope == Scope::kArgument || b.scope == Scope::kWorkspace;
+  }
+
+  Result<Unit> prefetch(const Prefetch& n) {
+    if (!known(n.buffer)) return Error("prefetch of buffer ", n.buffer.value);
+    const Buffer& buffer = program_[n.buffer];
+    if (!shared(buffer)) return Error("prefetch of ", buffer.name, ", which is no memory of others");
+    if (n.indices.size() != buffer.shape.size()) {
+      return Error("prefetch of ", buffer.name, " with ", n.indices.size(), " indices");
+    }
+    for (const Expr& i : n.indices) {
+      TRY(index(i, "a prefetch"));
+      if (varies(i)) return Error("the prefetch of ", buffer.name, " differs between lanes");
+    }
+    return Unit{};
   }
 
   Result<Unit> allocate(const Allocate& n) {

@@ -157,6 +157,10 @@ class SketchMaker {
       const auto is_anchor = [&](const StagePlan& p) { return p.stage == anchor; };
       plan.overlaps = std::ranges::find_if(sketch_.plans, is_anchor)->packed.empty();
     }
+    // Nobody gains from an output past the caches that the caches hold.
+    const int64_t bytes = stage.num_elements() * dtype_bytes(stage.dtype);
+    if (stage.output && bytes >= target_.l2_bytes)
+      plan.streaming = add(DecisionKind::kStreaming, stage.name + ".streaming", {0, 1});
     if (tiled >= 2 && anchor.valid()) {
       plan.parallel_order = add(DecisionKind::kOrder, stage.name + ".parallel_order", {0, 1});
       plan.order = add(DecisionKind::kOrder, stage.name + ".order", {0, 1});
@@ -188,6 +192,8 @@ class SketchMaker {
     for (const StageId operand : stage.layout_free) {
       if (sketch_.dag[operand].constant) add_packed(plan, operand, vector);
     }
+    if (!plan.packed.empty())
+      plan.prefetch = add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, 1024, 4096});
   }
 
   // Packs an operand when each of its dimensions is indexed by at most one iterator as it stands.

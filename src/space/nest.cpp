@@ -69,6 +69,7 @@ class NestMaker {
   void make_root(const StagePlan& plan, NestStage& out, Depths& depths) {
     const Stage& s = stage(plan.stage);
     out.scope = s.output ? Scope::kArgument : Scope::kWorkspace;
+    out.streaming = value(plan.streaming, 0) == 1;
     for (const Iterator& axis : s.axes) out.extents.push_back(axis.extent);
     const auto registers = [&](const AxisPlan& a) {
       return value(a.registers, 1) * (a.vector ? plan.lanes : 1);
@@ -127,6 +128,7 @@ class NestMaker {
     const Depths& depths = depths_[root_index];
     out.at = plan.root;
     out.unroll_steps = value(plan.unroll, 16);
+    out.prefetch_bytes = value(plan.prefetch, 0);
     out.extents.assign(s.axes.size(), 1);
     int64_t block = 1;  // of the vector axis in registers
     for (const AxisPlan& a : root.axes) {

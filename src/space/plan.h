@@ -43,13 +43,13 @@ struct StagePlan {
   // kTileRoot
   std::vector<AxisPlan> axes;
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
-  DecisionRef parallel_order = kFixed, order = kFixed;
+  DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
 
   // kAnchor
   bool cache_tile = false;  // SSRSRS: accumulates a tile in cache over chunks of the reduction
   bool window = false;      // no operand is shared by a tile's points: loads need registers too
   int chunk_axis = -1;      // reduce axis (iterator number) that is chunked
-  DecisionRef chunk = kFixed, unroll = kFixed;
+  DecisionRef chunk = kFixed, unroll = kFixed, prefetch = kFixed;
   struct Packed {
     StageId operand;
     int dim;                 // the dimension that the vector axis indexes

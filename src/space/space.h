@@ -25,6 +25,8 @@ enum class DecisionKind : uint8_t {
   kLocation,  // at which of a few places a stage is computed
   kChunk,     // elements of a reduce axis worked on at a time
   kUnroll,    // statements in the unrolled reduction body
+  kPrefetch,  // bytes ahead that packed operands are prefetched; 0: none
+  kStreaming,  // 1: the output is stored past the caches
 };
 
 /// One decision: its value is one of `choices` (ascending for kTile, kChunk and kUnroll).

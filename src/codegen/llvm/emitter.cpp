@@ -1,8 +1,12 @@
 // Statements: loops, guards and scopes.
 #include "codegen/llvm/emitter.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
 
 #include "support/check.h"
 
@@ -19,10 +23,28 @@ void collect_stores(const Stmt& s, const Program& program, std::vector<bool>& st
       [&](const For& n) { collect_stores(n.body, program, stored); },
       [&](const Let& n) { collect_stores(n.body, program, stored); },
       [&](const Store& n) { stored[static_cast<size_t>(n.buffer.value)] = true; },
+      [](const Prefetch&) {},
       [&](const If& n) { collect_stores(n.then, program, stored); },
       [&](const Allocate& n) { collect_stores(n.body, program, stored); },
       [&](const Block& n) {
         for (const Stmt& part : n.statements) collect_stores(part, program, stored);
+      });
+}
+
+void collect_streams(const Stmt& s, std::vector<TensorId>& streams) {
+  match(
+      s->op,
+      [&](const For& n) { collect_streams(n.body, streams); },
+      [&](const Let& n) { collect_streams(n.body, streams); },
+      [&](const Store& n) {
+        if (n.streaming && std::ranges::find(streams, n.buffer) == streams.end())
+          streams.push_back(n.buffer);
+      },
+      [](const Prefetch&) {},
+      [&](const If& n) { collect_streams(n.then, streams); },
+      [&](const Allocate& n) { collect_streams(n.body, streams); },
+      [&](const Block& n) {
+        for (const Stmt& part : n.statements) collect_streams(part, streams);
       });
 }
 
@@ -46,6 +68,7 @@ Kernel::Kernel(const Program& p, llvm::Module& m)
   }
   read_only = stored_buffers(p.body, p);
   read_only.flip();
+  collect_streams(p.body, streams);
   mark_aliases();
 }
 
@@ -133,7 +156,22 @@ void Emitter::emit_entry() {
   args_ = function_->getArg(0);
   workspace_ = function_->getArg(1);
   pool_ = function_->getArg(2);
-  stmt(program_.body);
+  if (kernel_.streams.empty()) {
+    stmt(program_.body);
+  } else {
+    // Stores past the caches need aligned places, which a caller's buffers need not have.
+    Value* bits = int64(0);
+    for (const TensorId id : kernel_.streams)
+      bits = b_.CreateOr(bits, b_.CreatePtrToInt(base(id), b_.getInt64Ty()));
+    Value* aligned = b_.CreateIsNull(b_.CreateAnd(bits, int64(kStreamAlignment - 1)));
+    for (const bool streaming : {true, false}) {
+      streaming_ = streaming;
+      branch(streaming ? aligned : b_.CreateNot(aligned), program_.body, [&] {
+        stmt(program_.body);
+        if (streaming) order_streamed_stores();
+      });
+    }
+  }
   b_.CreateRetVoid();
 }
 
@@ -155,6 +193,7 @@ void Emitter::stmt(const Stmt& s) {
         stmt(n.body);
       },
       [&](const Store& n) { store(n); },
+      [&](const Prefetch& n) { prefetch(n); },
       [&](const If& n) { guard(n); },
       [&](const Allocate& n) { allocate(n); },
       [&](const Block& n) {
@@ -296,6 +335,12 @@ void Emitter::branch(Value* condition, const Stmt& parts, const std::function<vo
   }
 }
 
+// What was streamed is seen by other threads only after a fence, on x86.
+void Emitter::order_streamed_stores() {
+  if (!llvm::Triple(kernel_.module.getTargetTriple()).isX86()) return;
+  b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
 void Emitter::guard(const If& n) {
   Value* condition = expr(n.condition);
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
@@ -360,8 +405,10 @@ void Emitter::become_body_of(const Emitter& parent, const For& n) {
     }
   }
   ranges_ = parent.ranges_;
+  streaming_ = parent.streaming_;
   ranges_[static_cast<size_t>(n.var.value)] = {0, bounds(n.extent, ranges_).second - 1};
   loop(n.var, function_->getArg(1), function_->getArg(2), true, n.body);
+  if (streaming_) order_streamed_stores();
   b_.CreateRetVoid();
 }
 

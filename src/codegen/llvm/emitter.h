@@ -49,6 +49,7 @@ struct Kernel {
   llvm::LLVMContext& context;
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
+  std::vector<TensorId> streams;                // the buffers of streaming stores
   std::vector<bool> read_only;                // no statement stores to this buffer
   std::vector<llvm::MDNode*> alias_scope;  // of a buffer's accesses: it, and what it never overlaps
   std::vector<llvm::MDNode*> no_alias;
@@ -81,6 +82,7 @@ class Emitter {
     std::map<std::tuple<BinaryOp, int, Linear, Linear>, Value*> indices;  // operator, width
   };
   static constexpr int kAtoms = 1 << 20;
+  static constexpr int64_t kStreamAlignment = 64;
   // Conditions under which the code at hand counts: what is computed elsewhere is not used.
   struct Predicate {
     Value* uniform = nullptr;
@@ -97,6 +99,7 @@ class Emitter {
   void parallel(const For& n);
   void become_body_of(const Emitter& parent, const For& n);
   void guard(const If& n);
+  void order_streamed_stores();
   void branch(Value* condition, const Stmt& parts, const std::function<void()>& then);
   void allocate(const Allocate& n);
   void push_scope(llvm::Instruction* entry);
@@ -131,8 +134,9 @@ class Emitter {
   Value* load(const Load& n, llvm::Constant* otherwise);
   Value* load_place(TensorId buffer, const Linear& place, llvm::Constant* otherwise);
   Value* load_scattered(TensorId buffer, const Linear& place);
+  void prefetch(const Prefetch& n);
   void store(const Store& n);
-  void store_place(TensorId buffer, const Linear& place, Value* value);
+  void store_place(TensorId buffer, const Linear& place, Value* value, bool streaming = false);
   void store_register(const Store& n, const Linear& place);
   void fold_lanes(const Store& n, const Linear& place);
   Value*& register_slot(TensorId buffer, const Linear& place);
@@ -179,6 +183,7 @@ class Emitter {
   int lanes_ = 1;                               // of the vector loop at hand
   Value* active_ = nullptr;                     // its active lanes; null: all
   Predicate predicate_;
+  bool streaming_ = false;  // stores may stream: their buffers are aligned
 };
 
 // Runs `make` with its code put at the end of the scope of depth `level`, as far as it is known:

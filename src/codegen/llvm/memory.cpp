@@ -184,12 +184,22 @@ llvm::Value* Emitter::load_scattered(TensorId id, const Linear& place) {
   return from_memory(result, dtype);
 }
 
+void Emitter::prefetch(const Prefetch& n) {
+  constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch,
+                     {b_.getPtrTy()},
+                     {address(n.buffer, flatten(n.buffer, n.indices)),
+                      b_.getInt32(kRead),
+                      b_.getInt32(kKeep),
+                      b_.getInt32(kData)});
+}
+
 void Emitter::store(const Store& n) {
   const Linear place = flatten(n.buffer, n.indices);
   const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
   if (lanes_ > 1 && !varies_by_lane(place)) return fold_lanes(n, place);
   if (in_register) return store_register(n, place);
-  store_place(n.buffer, place, expr(n.value));
+  store_place(n.buffer, place, expr(n.value), n.streaming && streaming_);
 }
 
 void Emitter::store_register(const Store& n, const Linear& place) {
@@ -199,7 +209,7 @@ void Emitter::store_register(const Store& n, const Linear& place) {
   slot = predicate_.lanes ? b_.CreateSelect(predicate_.lanes, value, slot) : value;
 }
 
-void Emitter::store_place(TensorId id, const Linear& place, Value* value) {
+void Emitter::store_place(TensorId id, const Linear& place, Value* value, bool streaming) {
   const DType dtype = program_[id].dtype;
   const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
   value = to_memory(value, dtype);
@@ -216,7 +226,17 @@ void Emitter::store_place(TensorId id, const Linear& place, Value* value) {
     if (active) {
       annotate(b_.CreateMaskedStore(value, to, align, active), id);
     } else {
-      annotate(b_.CreateAlignedStore(value, to, align), id);
+      llvm::StoreInst* stored = annotate(b_.CreateAlignedStore(value, to, align), id);
+      const int64_t bytes = lanes_ * dtype_bytes(dtype);
+      bool whole = uniform.constant % lanes_ == 0;
+      for (const auto& [atom, coefficient] : uniform.terms)
+        whole = whole && coefficient % lanes_ == 0;
+      if (streaming && whole && bytes <= kStreamAlignment) {
+        stored->setAlignment(Align(static_cast<uint64_t>(bytes)));
+        auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+        stored->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                            llvm::MDNode::get(kernel_.context, {one}));
+      }
     }
   } else if (active || varies_by_lane(uniform)) {
     annotate(b_.CreateMaskedScatter(value, scattered_pointers(id, place), align, active), id);
