@@ -235,9 +235,10 @@ class Analyzer {
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
     out.l3_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
-    if (stage.streaming) {
-      const double output = static_cast<double>(s.num_elements() * dtype_bytes(s.dtype));
-      out.dram_bytes += output;
+    if (s.output) {  // what the caches do not hold is read before it is written, unless it streams
+      const double bytes = static_cast<double>(s.num_elements() * dtype_bytes(s.dtype));
+      const bool held = bytes <= kUsableCache * static_cast<double>(target_.l3_bytes);
+      if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
     }
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);

@@ -33,7 +33,7 @@ const OptionRow kOptions[] = {
     {"--forms",
      &Options::forms,
      kSearchOptions,
-     "forms of a task to use: direct, winograd-2x2, winograd-4x4; default: all"},
+     "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4; default: all"},
     {"--jobs", &Options::jobs, kSearchOptions, "threads that search and build; 0: all cores"},
 
     {"--n-trials",

@@ -196,7 +196,8 @@ class SketchMaker {
       plan.prefetch = add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, 1024, 4096});
   }
 
-  // Packs an operand when each of its dimensions is indexed by at most one iterator as it stands.
+  // Packs an operand when the vector axis indexes one of its dimensions as it stands, and other
+  // iterators the others.
   void add_packed(StagePlan& plan, StageId operand, int vector) {
     int uses = 0;
     for (const Access& access : accesses_of(sketch_.dag, plan.stage))
@@ -208,10 +209,13 @@ class SketchMaker {
       std::vector<std::pair<int, int>> dims;  // (iterator, dim)
       for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
         const std::optional<Affine>& index = access.indices[d];
-        if (!index || index->constant != 0 || index->terms.size() > 1) return;
-        const int iterator = index->terms.empty() ? -1 : index->terms[0].first.value;
-        if (iterator >= 0 && index->terms[0].second != 1) return;
-        if (iterator == vector) {
+        if (!index || index->constant != 0) return;
+        // A split axis has two iterators, of which the last is the inner one.
+        const bool moved = index->coefficient(VarId{vector}) != 0;
+        if (moved && index->terms != decltype(index->terms){{VarId{vector}, 1}}) return;
+        const int iterator = index->terms.empty() ? -1 : index->terms.back().first.value;
+        if (iterator >= 0 && index->terms.back().second != 1) return;
+        if (moved) {
           vector_dim = d;
         } else {
           dims.push_back({iterator, d});
@@ -234,11 +238,13 @@ class SketchMaker {
 
 }  // namespace
 
+const Form kDirect = {"direct", [](ComputeDag&, const Target&) { return true; }};
+
 Space make_space(const Task& task) {
   Space space{task.target, {}, {}};
   for (const Form* form : kForms) {
     ComputeDag dag = task.dag;
-    if (!form->apply(dag)) continue;
+    if (!form->apply(dag, task.target)) continue;
     for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
     for (const StructureRule* rule : kStructureRules) {
       if (rule->applies(dag, task.target))

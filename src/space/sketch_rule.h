@@ -12,11 +12,11 @@ namespace pruner {
 struct Form {
   const char* name;
   /// Rewrites the task's DAG; false where it has no such form.
-  bool (*apply)(ComputeDag& dag);
+  bool (*apply)(ComputeDag& dag, const Target& target);
 };
 
-extern const Form kDirect, kWinograd2, kWinograd4;
-inline constexpr const Form* kForms[] = {&kDirect, &kWinograd2, &kWinograd4};
+extern const Form kDirect, kSplitK, kWinograd2, kWinograd4;
+inline constexpr const Form* kForms[] = {&kDirect, &kSplitK, &kWinograd2, &kWinograd4};
 
 struct DagRule {
   const char* name;

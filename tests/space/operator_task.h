@@ -59,6 +59,8 @@ inline const char* const kSmallOperators[] = {
     "add 6 35",
     "relu 1000",
     "gelu 7 37",
+    "dense 1 24 2048 +bias +relu",
+    "matmul 3 20 1026",
     "max_pool2d 2 16 9 9 3 3 stride=2 padding=1",
     "avg_pool2d 1 24 6 6 3 3 padding=1",
     "conv2d 1 24 9 11 16 3 3 padding=1 +bias +relu",
