@@ -159,6 +159,27 @@ class Analyzer {
     });
   }
 
+  // Places that the points of one row of a tile read, over all taps of a window that is unrolled
+  // along the row, by the number of their reads: neighbours share what their windows share.
+  double window_share(const Access& access,
+                      const NestStage& stage,
+                      const RegisterTile& tile,
+                      const NestLoop& row,
+                      double row_stride) const {
+    const Stage& s = dag_[stage.stage];
+    for (size_t r = 0; r < s.reduce_axes.size(); ++r) {
+      const auto taps = static_cast<double>(s.reduce_axes[r].extent);
+      const int iterator = static_cast<int>(s.axes.size() + r);
+      const double tap_stride = element_stride(access, dag_[access.producer], iterator);
+      if (tap_stride == 0 || taps * tile.count() > static_cast<double>(stage.unroll_steps)) continue;
+      const double step = row_stride / tap_stride;  // of neighbours, in taps
+      const double points = static_cast<double>(row.extent);
+      if (step < 1 || step >= taps || step != std::floor(step)) continue;
+      return ((points - 1) * step + taps) / (points * taps);
+    }
+    return 1;
+  }
+
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
   // without the vector axis is broadcast.
   double load_cycles(const Access& access, const NestStage& stage, const RegisterTile& tile) const {
@@ -171,7 +192,7 @@ class Analyzer {
       if (loop.kind != LoopKind::kUnroll || loop.axis == tile.vector_axis) continue;
       const double stride = element_stride(access, producer, loop.axis);
       if (stride == 0) continue;
-      rows *= static_cast<double>(loop.extent);
+      rows *= static_cast<double>(loop.extent) * window_share(access, stage, tile, loop, stride);
       row_bytes = std::abs(stride) * bytes;
     }
     const bool conflict =

@@ -575,12 +575,14 @@ class Lowering {
   }
 
   // The largest factor up to `limit`; one that divides the extent when that costs at most half.
+  // What is left over runs one by one, so there are to be several trips before it.
   static int64_t unroll_factor(int64_t extent, int64_t limit) {
+    constexpr int64_t kLeastTrips = 3;
     const int64_t most = std::min(extent, limit);
     for (int64_t f = most; f > most / 2; --f) {
       if (extent % f == 0) return f;
     }
-    return most;
+    return std::min(most, extent / kLeastTrips);
   }
 
   // Loads along the vector loop of anything that ends with its tensor: arguments that are not

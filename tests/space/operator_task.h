@@ -59,6 +59,8 @@ inline const char* const kSmallOperators[] = {
     "add 6 35",
     "relu 1000",
     "gelu 7 37",
+    "add 513 528",
+    "conv2d 1 48 80 81 8 1 1 +bias",
     "dense 1 24 2048 +bias +relu",
     "matmul 3 20 1026",
     "max_pool2d 2 16 9 9 3 3 stride=2 padding=1",
