@@ -23,7 +23,8 @@ class Box {
     if (n == nullptr) return as<IntImm>(condition) != nullptr ? condition : Expr();
     if (n->op == BinaryOp::kAnd) {
       const Expr a = holds(n->a), b = holds(n->b);
-      return a && b ? a && b : Expr();
+      if (!a || !b) return Expr();
+      return a && b;
     }
     const std::optional<Affine> difference = to_affine(n->a - n->b);
     if (!difference) return Expr();

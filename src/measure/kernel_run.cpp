@@ -15,6 +15,7 @@
 #include "measure/timing.h"
 #include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
+#include "tensor/winograd.h"
 
 namespace pruner {
 
@@ -62,6 +63,16 @@ void watch_for_faults(RunReport& report, const KernelArguments& arguments) {
   sigaction(SIGBUS, &action, nullptr);
 }
 
+// What the form of the task that a kernel computes may round off (its weights tell).
+double form_error(const Artifact& artifact) {
+  double error = 0;
+  for (const Artifact::Argument& argument : artifact.arguments) {
+    const int tile = argument.pack.winograd;
+    if (tile != 0) error = std::max(error, winograd(tile).error);
+  }
+  return error;
+}
+
 // The first thing that is wrong with what the kernel left in memory.
 std::optional<std::string> find_wrong(const Workload& workload,
                                       const Artifact& artifact,
@@ -71,7 +82,8 @@ std::optional<std::string> find_wrong(const Workload& workload,
     const GuardedBuffer& buffer = *arguments.arguments[inputs + i];
     const std::string name = argument_name(artifact, static_cast<int>(inputs + i));
     if (!buffer.intact()) return "wrote past the end of " + name;
-    if (const auto wrong = find_wrong_element(workload.outputs[i], buffer.data())) {
+    if (const auto wrong =
+            find_wrong_element(workload.outputs[i], buffer.data(), form_error(artifact))) {
       return name + " " + *wrong;
     }
   }

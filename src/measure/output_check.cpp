@@ -47,6 +47,25 @@ Tensor gather(const ExpectedOutput& expected, const void* output) {
   return values;
 }
 
+// The largest sum of |a| |b| in a sample of each contraction's elements.
+double largest_products(const ComputeDag& dag, std::span<const Tensor> inputs, Rng& rng) {
+  constexpr int64_t kElements = 64;  // they hardly differ: the inputs are random
+  double largest = 0;
+  for (int s = 0; s < dag.size(); ++s) {
+    const StageId id{s};
+    const Binary* product = as<Binary>(dag[id].body);
+    if (dag[id].combiner != Combiner::kSum || product == nullptr || product->op != BinaryOp::kMul ||
+        !is_float(dag[id].dtype))
+      continue;
+    ComputeDag magnitudes = dag;
+    magnitudes[id].body = call(Intrinsic::kAbs, {product->a}) * call(Intrinsic::kAbs, {product->b});
+    const std::vector<int64_t> elements = sample_elements(dag[id].shape(), kElements, rng);
+    for (const double sum : interpret_elements(magnitudes, inputs, id, elements))
+      largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
 }  // namespace
 
 int64_t ExpectedOutput::num_elements() const {
@@ -61,7 +80,7 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
                                            Rng& rng) {
   std::vector<ExpectedOutput> outputs;
   for (const StageId stage : dag.outputs()) {
-    ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0};
+    ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0, 0};
     output.elements = sample_elements(output.shape, count, rng);
     output.values = interpret_elements(dag, inputs, stage, output.elements);
     for (const double value : output.values) {
@@ -69,16 +88,22 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
     }
     outputs.push_back(std::move(output));
   }
+  const double products = largest_products(dag, inputs, rng);
+  for (ExpectedOutput& output : outputs) output.products = products;
   return outputs;
 }
 
-double tolerance(const ExpectedOutput& output, double expected) {
+double tolerance(const ExpectedOutput& output, double expected, double form_error) {
   if (!is_float(output.dtype)) return 0;
   const bool half = output.dtype == DType::kFloat16;
-  return std::max((half ? 2e-2 : 1e-4) * std::abs(expected), (half ? 5e-3 : 2e-5) * output.largest);
+  return std::max({(half ? 2e-2 : 1e-4) * std::abs(expected),
+                   (half ? 5e-3 : 2e-5) * output.largest,
+                   form_error * output.products});
 }
 
-std::optional<std::string> find_wrong_element(const ExpectedOutput& expected, const void* output) {
+std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
+                                              const void* output,
+                                              double form_error) {
   if (is_float(expected.dtype)) {
     const int64_t element = first_unwritten(expected, output);
     if (element >= 0) return print_position(element, expected.shape) + " was not written";
@@ -88,7 +113,8 @@ std::optional<std::string> find_wrong_element(const ExpectedOutput& expected, co
     const double value = got.get(static_cast<int64_t>(i));
     const double wanted = expected.values[i];
     // Both are false for any NaN; the first is for infinities.
-    if (value == wanted || std::abs(value - wanted) <= tolerance(expected, wanted)) continue;
+    if (value == wanted || std::abs(value - wanted) <= tolerance(expected, wanted, form_error))
+      continue;
     return fmt::format("{} is {}, expected {}",
                        print_position(expected.elements[i], expected.shape),
                        value,

@@ -23,7 +23,8 @@ struct ExpectedOutput {
   std::vector<int64_t> shape;
   std::vector<int64_t> elements;  // row-major positions
   std::vector<double> values;
-  double largest = 0;  // of the absolute values
+  double largest = 0;   // of the absolute values
+  double products = 0;  // largest sum of |a| |b| of an element of a contraction behind it
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
@@ -36,12 +37,16 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
                                            Rng& rng);
 
 /// By how much a value may differ. Float32: 1e-4 of the value or 2e-5 of the output's largest,
-/// whichever is more: sums of n products in another order, and Winograd's transforms, stay well
-/// within, and a forgotten term does not. Float16: 2e-2 and 5e-3. Integers: nothing.
-double tolerance(const ExpectedOutput& output, double expected);
+/// whichever is more: sums of n products in another order stay well within, and a forgotten term
+/// does not. Float16: 2e-2 and 5e-3. Integers: nothing. What a kernel of another form of the task
+/// may add to that rounding is `form_error` (Winograd::error) of the largest sum of products, where
+/// that is more.
+double tolerance(const ExpectedOutput& output, double expected, double form_error = 0);
 
 /// Nothing if the output in memory is right; otherwise the first element that is not, in words.
-std::optional<std::string> find_wrong_element(const ExpectedOutput& expected, const void* output);
+std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
+                                              const void* output,
+                                              double form_error = 0);
 
 /// "float32 1x56x56x64".
 std::string print_type(DType dtype, std::span<const int64_t> shape);

@@ -11,8 +11,8 @@
 namespace pruner {
 
 /// What is stored in place of a constant: its Winograd transform, if any, and then its elements in
-/// another order. Packed shape: for each d of `order`, the extent of original dim d divided by its block (rounded
-/// up); then one dim for each of `blocks`, of that block's size. Padding is zero.
+/// another order. Packed shape: for each d of `order`, the extent of original dim d divided by its
+/// block (rounded up); then one dim for each of `blocks`, of that block's size. Padding is zero.
 struct PackSpec {
   std::vector<int> order;                       // empty: as they stand
   std::vector<std::pair<int, int64_t>> blocks;  // (original dim, block)

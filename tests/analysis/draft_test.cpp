@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "space/operator_task.h"
 #include "space/space.h"
 
@@ -46,6 +48,30 @@ TEST(Draft, AnOddTileCostsTheWorkItRepeats) {
               odd = draft_of(task, space, matmul("7", "2"));
   EXPECT_GT(odd.stages[0].steps * odd.stages[0].operation_cycles,
             whole.stages[0].steps * whole.stages[0].operation_cycles);
+}
+
+// A form's product is F(m x m): 9 m^2 / (m + 2)^2 times fewer multiplications than the direct one.
+TEST(Draft, CountsTheOperationsOfAWinogradProduct) {
+  const Task task = operator_task("conv2d 1 64 16 16 64 3 3 padding=1");
+  Space space = make_space(task);
+  for (const auto& [form, points, tiles] :
+       {std::tuple{"winograd-2x2", 16., 64.}, {"winograd-4x4", 36., 16.}}) {
+    draw_only(space, std::vector<std::string>{form});
+    Rng rng(2);
+    double least = 1e30;
+    for (int i = 0; i < 200; ++i) {
+      const Draft d = draft(make_loop_nest(space, sample(space, rng)), task.target);
+      for (const StageSymbols& s : d.stages) {
+        EXPECT_GT(s.steps, 0);
+        EXPECT_TRUE(std::isfinite(s.operation_cycles + s.memory_cycles + s.l2_bytes + s.l3_bytes));
+      }
+      EXPECT_GT(d.latency_s, 0);
+      const StageSymbols& product = d.stages[2];  // rows, data, product
+      least = std::min(least, product.steps * product.operation_cycles);
+    }
+    // Full tiles do exactly that; others repeat some of it.
+    EXPECT_DOUBLE_EQ(least, points * tiles * 64 * 64 / 16);
+  }
 }
 
 TEST(Draft, PrintsALineForEachStage) {

@@ -74,6 +74,15 @@ TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"compile", "--print", "asm"}), {"nothing to work on"});
 }
 
+TEST_F(BadInput, UnknownForm) {
+  for (const char* command : {"compile", "tune"}) {
+    expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),
+                 {"--forms: \"winograd-3x3\" is no form of a task",
+                  "use direct, winograd-2x2, winograd-4x4"});
+  }
+  expect_words(fail(small({"compile"}, {"--forms", ","})), {"--forms: \"\" is no form"});
+}
+
 TEST_F(BadInput, CodeForAnotherMachine) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "the other machine is AArch64";

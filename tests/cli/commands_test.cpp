@@ -99,12 +99,16 @@ TEST_F(Commands, CtrlCKeepsTheBestAndPrintsTheTable) {
 }
 
 TEST_F(Commands, PrintShowsEveryStage) {
-  for (const char* stage : {"dag", "sketches", "candidate", "nest", "program", "llvm", "asm"}) {
+  for (const char* stage :
+       {"dag", "sketches", "candidate", "nest", "draft", "program", "llvm", "asm"}) {
     EXPECT_FALSE(
         out({"compile", "--op", "matmul 16 16 16", std::string("--print=") + stage}).empty())
         << stage;
   }
   EXPECT_EQ(run_program({"compile", "--op", "matmul 16 16 16", "--print=ast"}).exit_code, 2);
+  const std::string draft = out({"compile", "--op", "matmul 16 16 16", "--print=draft"});
+  EXPECT_TRUE(draft.starts_with("latency ")) << draft;
+  EXPECT_NE(draft.find("\nT_matmul_NN: visits "), std::string::npos) << draft;
   const std::vector<std::string> task = {"compile", "--network", "resnet_50", "--task", "3"};
   const auto stage_of_task = [&](const std::string& stage) {
     std::vector<std::string> arguments = task;
@@ -114,6 +118,34 @@ TEST_F(Commands, PrintShowsEveryStage) {
   EXPECT_NE(stage_of_task("program").find("parallel for"), std::string::npos);
   EXPECT_NE(stage_of_task("asm").find(".globl\tkernel"), std::string::npos);
   EXPECT_NE(stage_of_task("dag").find("[1, 7, 7, 512]"), std::string::npos);
+}
+
+TEST_F(Commands, FormsSayWhichSchedulesAreTaken) {
+  const std::string op = "conv2d 1 16 8 8 16 3 3 padding=1";
+  const auto schedule = [&](const std::string& forms) {
+    return out({"compile", "--op", op, "--print=candidate", "--forms", forms});
+  };
+  EXPECT_TRUE(schedule("winograd-4x4").starts_with("winograd-4x4+"));
+  EXPECT_TRUE(schedule("winograd-2x2,winograd-4x4").starts_with("winograd-"));
+  EXPECT_FALSE(schedule("direct").starts_with("winograd-"));
+  // A task without the form is as ever.
+  const std::vector<std::string> matmul = {
+      "compile", "--op", "matmul 16 16 16", "--print=candidate"};
+  std::vector<std::string> winograd = matmul;
+  winograd.insert(winograd.end(), {"--forms", "winograd-4x4"});
+  EXPECT_EQ(out(winograd), out(matmul));
+  const Json tuned = json({"tune",
+                           "--op",
+                           op,
+                           "--n-trials",
+                           "3",
+                           "--forms",
+                           "winograd-2x2",
+                           "--work-dir",
+                           dir + "/out"});
+  EXPECT_EQ(tuned["trials"], 3);
+  const std::string best = out({"records", "best", dir + "/out/records.json"});
+  EXPECT_NE(best.find("winograd-2x2+"), std::string::npos) << best;
 }
 
 TEST_F(Commands, PrintShowsTheRecordedSchedule) {

@@ -46,5 +46,30 @@ TEST(Weights, StoresEachPackedFormOnce) {
   EXPECT_ERROR(weights.write("/nowhere/w", 1), "/nowhere/w: cannot write: No such file");
 }
 
+TEST(Weights, StoresEachTransformOnce) {
+  Partition partition;
+  partition.values.push_back({"w", DType::kFloat32, {3, 3, 2, 5}, counted({3, 3, 2, 5}), {}});
+  const ValueId w{0};
+  const PackSpec two = {{}, {}, 2}, blocks = {{0, 1, 2}, {{2, 4}}, 2}, four = {{}, {}, 4};
+
+  Weights weights(partition);
+  EXPECT_EQ(weights.offset_of(w, two), 0);        // 16 x 2 x 5
+  EXPECT_EQ(weights.offset_of(w, four), 640);     // 36 x 2 x 5
+  EXPECT_EQ(weights.offset_of(w, blocks), 2112);  // 16 x 2 x 2 x 4
+  EXPECT_EQ(weights.offset_of(w, {}), 3136);
+  EXPECT_EQ(weights.offset_of(w, four), 640);
+
+  const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(weights.write(folder->path("w"), 2).ok());
+  const Result<std::string> bytes = read_file(folder->path("w"));
+  ASSERT_TRUE(bytes.ok());
+  for (const auto& [spec, offset] : {std::pair{two, 0}, {four, 640}, {blocks, 2112}}) {
+    const Tensor packed = pack(counted({3, 3, 2, 5}), spec);
+    const auto* at = reinterpret_cast<const float*>(bytes->data() + offset);
+    for (int64_t i = 0; i < packed.num_elements(); ++i) ASSERT_EQ(at[i], packed.get(i)) << offset;
+  }
+}
+
 }  // namespace
 }  // namespace pruner

@@ -11,7 +11,7 @@ namespace pruner {
 namespace {
 
 ExpectedOutput expect(DType dtype, std::vector<double> values) {
-  ExpectedOutput expected{dtype, {1, static_cast<int64_t>(values.size())}, {}, values, 0};
+  ExpectedOutput expected{dtype, {1, static_cast<int64_t>(values.size())}, {}, values, 0, 0};
   for (size_t i = 0; i < values.size(); ++i) {
     expected.elements.push_back(static_cast<int64_t>(i));
     expected.largest = std::max(expected.largest, std::abs(values[i]));
@@ -40,6 +40,30 @@ TEST(OutputCheck, FindsWhatWasNeverWritten) {
   EXPECT_EQ(find_wrong_element(expected, got.data()), std::nullopt);
   std::fill_n(reinterpret_cast<std::byte*>(&got[2]), 4, kUnwritten);
   EXPECT_EQ(find_wrong_element(expected, got.data()), "[0, 2] was not written");
+}
+
+TEST(OutputCheck, AllowsAnotherFormItsOwnRoundingWhereThatIsMore) {
+  ExpectedOutput expected = expect(DType::kFloat32, {100, 0});
+  expected.products = 500;
+  EXPECT_DOUBLE_EQ(tolerance(expected, 0), 2e-3);
+  EXPECT_DOUBLE_EQ(tolerance(expected, 0, 1e-6), 2e-3);
+  EXPECT_DOUBLE_EQ(tolerance(expected, 0, 1e-5), 5e-3);
+  EXPECT_DOUBLE_EQ(tolerance(expected, 100, 1e-5), 1e-2);
+  const std::vector<float> got = {100, 0.004f};
+  EXPECT_EQ(find_wrong_element(expected, got.data(), 1e-5), std::nullopt);
+  EXPECT_NE(find_wrong_element(expected, got.data(), 1e-6), std::nullopt);
+}
+
+TEST(OutputCheck, FindsTheLargestSumOfProducts) {
+  Rng rng(2);
+  const ComputeDag dag = *parse_operator("conv2d 1 8 5 5 16 3 3 padding=1 +bias +relu");
+  std::vector<Tensor> inputs = random_inputs(dag, rng);
+  for (const size_t i : {0, 1}) {
+    for (int64_t e = 0; e < inputs[i].num_elements(); ++e) inputs[i].set(e, e % 2 == 0 ? 2 : -2);
+  }
+  EXPECT_EQ(expect_outputs(dag, inputs, 10, rng)[0].products, 4 * 9 * 16);
+  const ComputeDag relu = *parse_operator("relu 10");
+  EXPECT_EQ(expect_outputs(relu, random_inputs(relu, rng), 10, rng)[0].products, 0);
 }
 
 TEST(OutputCheck, WantsIntegersExactly) {

@@ -47,6 +47,29 @@ INSTANTIATE_TEST_SUITE_P(Operators,
                                          "conv2d 1 32 14 14 16 3 3 padding=1 +bias +relu",
                                          "softmax 10 100"));
 
+TEST(Pipeline, EveryFormOfAConvolutionPassesTheCheck) {
+  const Task task = make_task(
+      *parse_operator("conv2d 1 48 7 7 256 3 3 padding=1 +bias +relu"), host_target(2), "conv2d");
+  Space space = make_space(task);
+  Runner runner(load);
+  MeasureOptions options;
+  options.time_budget_s = 0.01;
+  runner.set_options(options);
+  ASSERT_TRUE(runner.set_task(task).ok());
+  Rng rng(2);
+  for (const std::string& form : form_names()) {
+    draw_only(space, std::vector<std::string>{form});
+    for (int i = 0; i < 3; ++i) {
+      const Candidate candidate = sample(space, rng);
+      ASSERT_EQ(space[candidate.sketch].form, form);
+      const Build built = build(space, candidate);
+      ASSERT_EQ(built.error, MeasureError::kNone) << print(space, candidate) << built.error_text;
+      const MeasureResult result = runner.run(built.artifact, kFailedCost);
+      ASSERT_TRUE(result.ok()) << print(space, candidate) << ": " << result.error_text;
+    }
+  }
+}
+
 TEST(Build, RefusesACandidateThatIsNotLegal) {
   const Task task = make_task(*parse_operator("matmul 64 64 64"), host_target(1), "matmul");
   const Space space = make_space(task);

@@ -34,5 +34,33 @@ TEST(AccessesOf, AGuardedReadNeedsTheWholeDimension) {
   EXPECT_TRUE(reads[0].indices[1].has_value());
 }
 
+// Whether the last reduction of an operator without padding reads its inputs at its own places.
+std::vector<bool> at_own_places(const std::string& op) {
+  const Task task = operator_task(op);
+  std::vector<bool> own;
+  for (const StageId input : task.dag.inputs())
+    own.push_back(reads_at_own_places(task.dag, task.dag.outputs()[0], input));
+  return own;
+}
+
+TEST(ReadsAtOwnPlaces, HoldsForTheDataOfAWindow) {
+  EXPECT_EQ(at_own_places("max_pool2d 1 8 4 4 2 2 stride=2"), (std::vector<bool>{true}));
+  EXPECT_EQ(at_own_places("depthwise_conv2d 1 8 4 4 3 3"), (std::vector<bool>{true, false}));
+  EXPECT_EQ(at_own_places("conv2d 1 8 4 4 8 3 3"), (std::vector<bool>{false, false}));
+  EXPECT_EQ(at_own_places("matmul 8 8 8"), (std::vector<bool>{false, false}));
+}
+
+// Which branch is taken is known when the code is made: one of them is paid for.
+TEST(BodyOperations, OfAChainOfChoicesAreTheAverageOfItsBranches) {
+  const Expr i = make_var(VarId{0}, "i"), x = load(TensorId{0}, {i}, DType::kFloat32);
+  const auto is = [&](int64_t value) { return binary(BinaryOp::kEq, i, Expr(value)); };
+  const Expr one = x + x, two = x * x + x;
+  EXPECT_EQ(body_operations(one), 1);
+  EXPECT_EQ(body_operations(two), 2);
+  EXPECT_DOUBLE_EQ(body_operations(select(is(0), x, select(is(1), one, two))), 1);
+  EXPECT_DOUBLE_EQ(body_operations(select(i < Expr(3), one, two)), 4);  // both, and the choice
+  EXPECT_LT(body_operations(select(i < Expr(3), x, float_imm(0))), 1);  // a guard, which holds
+}
+
 }  // namespace
 }  // namespace pruner

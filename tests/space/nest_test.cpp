@@ -1,10 +1,33 @@
 #include <gtest/gtest.h>
 
 #include "space/operator_task.h"
+#include "space/sketch_rule.h"
 #include "space/space.h"
 
 namespace pruner {
 namespace {
+
+// How the loops of a root walk one axis: the elements of a parallel tile, where the last of several
+// starts, and where the last one ends.
+struct Reach {
+  int64_t tile = 1, clamp = -1, end = 1;
+};
+
+Reach reach(const NestStage& stage, int axis) {
+  Reach at;
+  for (size_t i = 0; i < stage.loops.size(); ++i) {
+    const NestLoop& loop = stage.loops[i];
+    if (loop.axis != axis) continue;
+    const int64_t last = loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
+    at.end += last;
+    if (static_cast<int>(i) < stage.parallel_loops) {
+      at.clamp = loop.clamp;
+    } else {
+      at.tile += last;
+    }
+  }
+  return at;
+}
 
 class NestOfEveryOperator : public testing::TestWithParam<const char*> {};
 
@@ -45,6 +68,50 @@ TEST_P(NestOfEveryOperator, NestsPrintTheSameWhenMadeAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nest, NestOfEveryOperator, testing::ValuesIn(kSmallOperators));
+
+// Where no operand is packed in whole blocks, tiles that fit the vector axis stay inside it.
+TEST_P(NestOfEveryOperator, OverlappingTilesAreFullAlongTheVectorAxisToo) {
+  const Task task = operator_task(GetParam());
+  const Space space = make_space(task);
+  Rng rng(12);
+  for (int i = 0; i < 100; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const LoopNest nest = make_loop_nest(space, candidate);
+    for (const StagePlan& plan : space[candidate.sketch].plans) {
+      if (!plan.overlaps) continue;
+      const int axis = vector_axis((*nest.dag)[plan.stage]);
+      if (axis < 0) continue;
+      const int64_t length = (*nest.dag)[plan.stage].axes[static_cast<size_t>(axis)].extent;
+      const Reach at = reach(nest.of(plan.stage), axis);
+      if (at.tile <= length) {
+        EXPECT_EQ(at.end, length) << print(space, candidate) << "\n" << print(nest);
+      }
+    }
+  }
+}
+
+TEST(Nest, OverlapsTilesOfAnOperandThatIsNotPacked) {
+  // 37 columns in vectors of 16: a packed operand is padded to 48, another's last tile starts
+  // at 21.
+  for (const auto& [op, overlaps] : {std::pair{"matmul 8 37 24", true}, {"dense 8 37 24", false}}) {
+    const Space space = make_space(operator_task(op));
+    Rng rng(13);
+    int one_vector = 0;
+    for (int i = 0; i < 200; ++i) {
+      const Candidate candidate = sample(space, rng);
+      const LoopNest nest = make_loop_nest(space, candidate);
+      const StagePlan& root = space[candidate.sketch].plans.back();
+      ASSERT_EQ(root.role, StageRole::kTileRoot);
+      EXPECT_EQ(root.overlaps, overlaps) << op;
+      const Reach at = reach(nest.of(root.stage), 1);
+      if (at.tile != 16) continue;
+      ++one_vector;
+      EXPECT_EQ(at.clamp, overlaps ? 21 : -1) << print(nest);
+      EXPECT_EQ(at.end, overlaps ? 37 : 48) << print(nest);
+    }
+    EXPECT_GT(one_vector, 5) << op;
+  }
+}
 
 TEST(MakeSpace, SketchHashesNameTheStructureAndNotTheRun) {
   const Space a = make_space(operator_task("matmul 64 64 64")),

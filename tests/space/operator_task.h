@@ -67,6 +67,7 @@ inline const char* const kSmallOperators[] = {
     "avg_pool2d 1 24 6 6 3 3 padding=1",
     "conv2d 1 24 9 11 16 3 3 padding=1 +bias +relu",
     "conv2d 2 16 8 8 16 3 3 +residual",
+    "conv2d 1 9 6 5 17 3 3 padding=1 +bias +silu",
 };
 
 }  // namespace pruner

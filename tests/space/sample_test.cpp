@@ -66,6 +66,46 @@ TEST(Sample, EveryChoiceOfEveryDecisionIsReached) {
   }
 }
 
+// The first sketch's smallest tiles, but for the rows and vectors of the register tile.
+bool fits_registers(const Space& space, int32_t rows, int32_t vectors) {
+  Candidate candidate{SketchId{0}, {}};
+  const Sketch& sketch = space[candidate.sketch];
+  bool rows_set = false;
+  for (const Decision& decision : sketch.decisions) {
+    candidate.decisions.push_back(decision.choices.front());
+    if (decision.name.ends_with(".vectors")) candidate.decisions.back() = vectors;
+    if (decision.name.ends_with(".rows") && !rows_set) {
+      candidate.decisions.back() = rows;
+      rows_set = true;
+    }
+  }
+  std::string why;
+  const bool legal = is_legal(space, candidate, &why);
+  EXPECT_EQ(why, legal ? "" : "the register tile exceeds the registers");
+  return legal;
+}
+
+TEST(IsLegal, KeepsRegistersForAVectorOfEachOperand) {
+  const Space space = make_space(operator_task("matmul 64 256 64"));  // 32 registers
+  EXPECT_TRUE(fits_registers(space, 16, 1));
+  EXPECT_TRUE(fits_registers(space, 14, 2));   // 28 + 2 + 1
+  EXPECT_FALSE(fits_registers(space, 15, 2));  // 30 + 2 + 1
+  EXPECT_TRUE(fits_registers(space, 6, 4));
+  EXPECT_FALSE(fits_registers(space, 8, 4));
+}
+
+// Nothing that a window loads is used twice: each accumulator has its own loads.
+TEST(IsLegal, KeepsHalfOfTheRegistersForWhatAWindowLoads) {
+  for (const char* op :
+       {"depthwise_conv2d 1 256 64 64 3 3 padding=1", "max_pool2d 1 256 64 64 3 3 padding=1"}) {
+    const Space space = make_space(operator_task(op));
+    EXPECT_TRUE(fits_registers(space, 16, 1)) << op;
+    EXPECT_TRUE(fits_registers(space, 8, 2)) << op;
+    EXPECT_FALSE(fits_registers(space, 10, 2)) << op;
+    EXPECT_FALSE(fits_registers(space, 8, 4)) << op;
+  }
+}
+
 TEST(ParseCandidate, NamesTheDecisionThatIsOutOfRange) {
   const Space space = make_space(operator_task("matmul 6 6 6"));
   Rng rng(5);
