@@ -171,7 +171,8 @@ class Analyzer {
       const auto taps = static_cast<double>(s.reduce_axes[r].extent);
       const int iterator = static_cast<int>(s.axes.size() + r);
       const double tap_stride = element_stride(access, dag_[access.producer], iterator);
-      if (tap_stride == 0 || taps * tile.count() > static_cast<double>(stage.unroll_steps)) continue;
+      if (tap_stride == 0 || taps * tile.count() > static_cast<double>(stage.unroll_steps))
+        continue;
       const double step = row_stride / tap_stride;  // of neighbours, in taps
       const double points = static_cast<double>(row.extent);
       if (step < 1 || step >= taps || step != std::floor(step)) continue;
@@ -243,9 +244,11 @@ class Analyzer {
     for (const Access& access : accesses(stage)) {
       const Stage& producer = dag_[access.producer];
       if (!producer.is_placeholder() && of(access.producer).scope != Scope::kWorkspace) continue;
-      operands_.push_back(
-          make_operand(
-              access, producer, is_packed(access.producer), s.axes.size() + s.reduce_axes.size(), loops_));
+      operands_.push_back(make_operand(access,
+                                       producer,
+                                       is_packed(access.producer),
+                                       s.axes.size() + s.reduce_axes.size(),
+                                       loops_));
       if (producer.constant) {
         const double bytes =
             static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));

@@ -58,8 +58,10 @@ Result<std::vector<std::string>> read_forms(const Options& options) {
   std::istringstream in(options.forms);
   for (std::string form; std::getline(in, form, ',');) {
     if (std::ranges::find(known, form) == known.end()) {
-      return Error(
-          "--forms: \"", form, "\" is no form of a task; use ", fmt::to_string(fmt::join(known, ", ")));
+      return Error("--forms: \"",
+                   form,
+                   "\" is no form of a task; use ",
+                   fmt::to_string(fmt::join(known, ", ")));
     }
     forms.push_back(form);
   }

@@ -17,7 +17,7 @@ using ScheduleChoice =
 
 struct ModuleOptions {
   int jobs = 2;
-  std::string work_dir;  // temporary files; empty: a fresh temporary folder
+  std::string work_dir;                 // temporary files; empty: a fresh temporary folder
   std::vector<std::string> forms = {};  // of tasks without a record (form_names()); empty: all
 };
 

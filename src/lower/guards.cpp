@@ -55,9 +55,7 @@ class Box {
 
 }  // namespace
 
-Expr guards_hold(const Expr& body,
-                 std::span<const Expr> values,
-                 std::span<const int64_t> spans) {
+Expr guards_hold(const Expr& body, std::span<const Expr> values, std::span<const int64_t> spans) {
   const Box box(values, spans);
   Expr all;
   bool known = true;

@@ -10,9 +10,7 @@ namespace pruner {
 
 /// A condition, in terms of `values`, under which all guards of `body` hold while each iterator v
 /// runs from values[v] to values[v] + spans[v]. Empty: there are no guards, or none is known.
-Expr guards_hold(const Expr& body,
-                 std::span<const Expr> values,
-                 std::span<const int64_t> spans);
+Expr guards_hold(const Expr& body, std::span<const Expr> values, std::span<const int64_t> spans);
 
 /// `body` where all its guards hold.
 Expr without_guards(const Expr& body);

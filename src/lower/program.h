@@ -12,7 +12,8 @@
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
 //    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector
 //    loops of that width starting at multiples of it.
-//  - A streaming Store is a hint that nothing here reads the value again: it may go past the caches.
+//  - A streaming Store is a hint that nothing here reads the value again: it may go past the
+//  caches.
 //    A Prefetch asks for the cache line of a place, which may lie beyond the buffer; it computes
 //    nothing.
 //  - A Store in a vector loop whose place does not depend on the lane must have the form

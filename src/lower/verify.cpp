@@ -137,7 +137,8 @@ class Verifier {
   Result<Unit> prefetch(const Prefetch& n) {
     if (!known(n.buffer)) return Error("prefetch of buffer ", n.buffer.value);
     const Buffer& buffer = program_[n.buffer];
-    if (!shared(buffer)) return Error("prefetch of ", buffer.name, ", which is no memory of others");
+    if (!shared(buffer))
+      return Error("prefetch of ", buffer.name, ", which is no memory of others");
     if (n.indices.size() != buffer.shape.size()) {
       return Error("prefetch of ", buffer.name, " with ", n.indices.size(), " indices");
     }

@@ -164,6 +164,7 @@ std::optional<Candidate> resolve(const Space& space, const Record& record) {
     if (sketch.name != record.sketch_name || sketch.hash != record.sketch_hash) continue;
     if (sketch.decisions.size() != record.decisions.size()) return std::nullopt;
     Candidate candidate{SketchId{static_cast<int32_t>(s)}, {}};
+    if (std::ranges::find(space.drawn, candidate.sketch) == space.drawn.end()) return std::nullopt;
     for (const Decision& decision : sketch.decisions) {
       const auto found = std::find_if(record.decisions.begin(),
                                       record.decisions.end(),

@@ -45,8 +45,8 @@ std::string print_line(const Record& record);
 /// The error says what a record line has and this one has not.
 Result<Record> parse_line(std::string_view line);
 
-/// The record's candidate in this space; nullopt when its sketch is not known here any more or a
-/// decision is out of range.
+/// The record's candidate in this space; nullopt when its sketch is not known here any more, is of
+/// a form that is not drawn, or a decision is out of range.
 std::optional<Candidate> resolve(const Space& space, const Record& record);
 
 /// What reading a record file gave. A torn last line and lines that are no record are counted and

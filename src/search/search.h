@@ -15,13 +15,13 @@ namespace pruner {
 Candidate default_schedule(const Task& task, const Space& space);
 
 struct SearchOptions {
-  double eps_greedy = 0.1;      // share of a batch that is drawn uniformly
-  double neighbours = 0.25;     // share that is next to the fastest measured
-  size_t measured_parents = 5;  // ... of how many of them
-  int random_samples = 512;     // a round starts from
-  int mutations = 32;           // of each measured parent
+  double eps_greedy = 0.1;         // share of a batch that is drawn uniformly
+  double neighbours = 0.25;        // share that is next to the fastest measured
+  size_t measured_parents = 5;     // ... of how many of them
+  int random_samples = 512;        // a round starts from
+  int mutations = 32;              // of each measured parent
   std::vector<std::string> forms;  // that are searched (form_names()); empty: all
-  int min_distance = 2;         // decisions in which two of a batch differ, where there are such
+  int min_distance = 2;            // decisions in which two of a batch differ, where there are such
   EvolveOptions evolve;
 };
 

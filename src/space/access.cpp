@@ -142,7 +142,8 @@ static double call_operations(Intrinsic function) {
 static double select_operations(const Select& n) {
   const auto chooses = [](const Select& s) {
     const Binary* condition = as<Binary>(s.condition);
-    return condition != nullptr && condition->op == BinaryOp::kEq && as_int(condition->b) != nullptr;
+    return condition != nullptr && condition->op == BinaryOp::kEq &&
+           as_int(condition->b) != nullptr;
   };
   if (as<Load>(n.a) != nullptr && as<FloatImm>(n.b) != nullptr) return 0.1;  // a guard: it holds
   if (!chooses(n)) return 1.0 + body_operations(n.a) + body_operations(n.b);

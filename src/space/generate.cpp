@@ -112,8 +112,7 @@ class SketchMaker {
       if (stage.is_reduction() && is_fold(id)) {
         plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
       }
-      const bool choice =
-          !clusters_.root_only[id.value] && sketch_.dag[root].unrolled.empty();
+      const bool choice = !clusters_.root_only[id.value] && sketch_.dag[root].unrolled.empty();
       if (choice) plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
     }
     return plan;

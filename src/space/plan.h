@@ -23,10 +23,10 @@ struct AxisPlan {
 };
 
 enum class StageRole : uint8_t {
-  kTileRoot,  // the root of a cluster: writes what the others computed for a tile
-  kAnchor,    // its contraction or windowed reduction, accumulated in registers
-  kAttached,  // computed where a location decision says
-  kRowPart,   // an rfactor stage: lanes of partial results of the stage that consumes it
+  kTileRoot,       // the root of a cluster: writes what the others computed for a tile
+  kAnchor,         // its contraction or windowed reduction, accumulated in registers
+  kAttached,       // computed where a location decision says
+  kRowPart,        // an rfactor stage: lanes of partial results of the stage that consumes it
   kTransform,      // a root whose tile is unrolled (Stage::unrolled), one tile after the other
   kTransformPart,  // what a transform reads of one tile, in registers
 };

@@ -20,12 +20,12 @@ namespace pruner {
 
 /// What one entry of a decision vector means.
 enum class DecisionKind : uint8_t {
-  kTile,      // a factor: elements, vectors or inner tiles of an axis at one level
-  kOrder,     // which of a few loop orders
-  kLocation,  // at which of a few places a stage is computed
-  kChunk,     // elements of a reduce axis worked on at a time
-  kUnroll,    // statements in the unrolled reduction body
-  kPrefetch,  // bytes ahead that packed operands are prefetched; 0: none
+  kTile,       // a factor: elements, vectors or inner tiles of an axis at one level
+  kOrder,      // which of a few loop orders
+  kLocation,   // at which of a few places a stage is computed
+  kChunk,      // elements of a reduce axis worked on at a time
+  kUnroll,     // statements in the unrolled reduction body
+  kPrefetch,   // bytes ahead that packed operands are prefetched; 0: none
   kStreaming,  // 1: the output is stored past the caches
 };
 

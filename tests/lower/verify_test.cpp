@@ -53,6 +53,16 @@ TEST_F(VerifyTest, ChecksLoops) {
   EXPECT_ERROR(check(b.vectorize(6, 6, element)), "has 6 lanes");
 }
 
+TEST_F(VerifyTest, ChecksPrefetches) {
+  EXPECT_TRUE(check(make_stmt(Prefetch{x, {Expr(9), Expr(99)}})).ok()) << "beyond the end";
+  EXPECT_ERROR(check(make_stmt(Prefetch{x, {Expr(0)}})), "with 1 indices");
+  EXPECT_ERROR(check(make_stmt(Prefetch{acc, {Expr(0), Expr(0)}})), "prefetch of acc");
+  EXPECT_ERROR(check(over_lanes([&](Expr l) {
+                 return make_stmt(Prefetch{x, {Expr(0), l}});
+               })),
+               "differs between lanes");
+}
+
 TEST_F(VerifyTest, ChecksScopes) {
   Expr escaped;
   const Stmt loop = b.serial(8, [&](Expr i) {

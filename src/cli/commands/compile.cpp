@@ -27,9 +27,9 @@ Result<int> run_compile(const Options& options) {
   TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(options, source, target));
   if (!options.print.empty()) {
     TRY_ASSIGN(const size_t number, task_number(options, source.tasks.size()));
-    TRY_ASSIGN(const std::string text,
-               print_stage(
-                   options.print, source.tasks[number].task, schedule_choice(schedules), forms));
+    TRY_ASSIGN(
+        const std::string text,
+        print_stage(options.print, source.tasks[number].task, schedule_choice(schedules), forms));
     fmt::print("{}", text);
     return kDone;
   }

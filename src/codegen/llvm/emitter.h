@@ -49,7 +49,7 @@ struct Kernel {
   llvm::LLVMContext& context;
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
-  std::vector<TensorId> streams;                // the buffers of streaming stores
+  std::vector<TensorId> streams;              // the buffers of streaming stores
   std::vector<bool> read_only;                // no statement stores to this buffer
   std::vector<llvm::MDNode*> alias_scope;  // of a buffer's accesses: it, and what it never overlaps
   std::vector<llvm::MDNode*> no_alias;

@@ -1,6 +1,7 @@
 // Split-K: a long contraction with few outputs is divided along its reduction, so that all threads
 // have a part of it:
-//   X.part[o, i, j] = sum_k  A[i, o * W + k] * B[o * W + k, j]        X[i, j] = sum_o  X.part[o, i, j]
+//   X.part[o, i, j] = sum_k  A[i, o * W + k] * B[o * W + k, j]        X[i, j] = sum_o  X.part[o, i,
+//   j]
 #include <algorithm>
 
 #include "space/dag_edit.h"

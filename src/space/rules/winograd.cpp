@@ -1,9 +1,9 @@
 // The Winograd forms of a 3 x 3 convolution of stride 1 with a constant weight: as a DAG,
 //   X[u, s, t, c] = sum_r B^T[u, r] d[row r, column s of tile t]     t: a tile of m x m outputs
 //   V[u, v, t, c] = sum_s B^T[v, s] X[u, s, t, c]
-//   M[u, v, t, k] = sum_c V[u, v, t, c] U[u, v, c, k]                U = G g G^T, made ahead of time
-//   S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k]
-//   Y[h, w, k]    = sum_v A^T[w % m, v] S[h, v, w / m, k]
+//   M[u, v, t, k] = sum_c V[u, v, t, c] U[u, v, c, k]                U = G g G^T, made ahead of
+//   time S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k] Y[h, w, k]    = sum_v A^T[w % m, v] S[h,
+//   v, w / m, k]
 // where (u, v) is one axis e of M. The rows of the small matrices are written out: a body selects
 // by the places of its unrolled tile (Stage::unrolled), which are constants in the code.
 #include <algorithm>
@@ -39,8 +39,7 @@ std::optional<Convolution> match_convolution(const ComputeDag& dag, StageId id) 
   const Stage& constant = dag[weight->tensor];
   if (!constant.constant || dag.consumers(weight->tensor).size() != 1) return std::nullopt;
   const auto& w = weight->indices;
-  if (w.size() != 4 || !is_var(w[0], 4) || !is_var(w[1], 5) || !is_var(w[2], 6) ||
-      !is_var(w[3], 3))
+  if (w.size() != 4 || !is_var(w[0], 4) || !is_var(w[1], 5) || !is_var(w[2], 6) || !is_var(w[3], 3))
     return std::nullopt;
   const auto is_sum = [](const Expr& e, int a, int b) {
     const Binary* sum = as<Binary>(e);
@@ -53,8 +52,8 @@ std::optional<Convolution> match_convolution(const ComputeDag& dag, StageId id) 
   return Convolution{id, data->tensor, weight->tensor};
 }
 
-// sum_i row[i] * terms[i] in two or more groups, each with the factor of its last term taken out, so
-// that rows which differ in signs share their parts: the even and the odd terms of B^T, and the
+// sum_i row[i] * terms[i] in two or more groups, each with the factor of its last term taken out,
+// so that rows which differ in signs share their parts: the even and the odd terms of B^T, and the
 // pairs of neighbours after the first term of A^T.
 Expr combination(const std::vector<double>& row, const std::vector<Expr>& terms, bool by_parity) {
   std::vector<std::vector<size_t>> groups(by_parity ? 2 : 1 + row.size() / 2);
@@ -153,15 +152,16 @@ class Rewriter {
   }
 
   Stage data_rows() {
-    Stage x = stage_of("winograd_rows",
-                       {{"u", points()}, {"s", points()}, tiles_, {"c", channels_}});
+    Stage x =
+        stage_of("winograd_rows", {{"u", points()}, {"s", points()}, tiles_, {"c", channels_}});
     x.unrolled = {{0, points()}, {1, points()}};
     const std::vector<Expr> i = iterator_vars(x);
     const Expr image = floor_div(i[2], Expr(rows_ * columns_));
     const Expr row = floor_mod(floor_div(i[2], Expr(columns_)), Expr(rows_)) * Expr(tile());
     const Expr column = floor_mod(i[2], Expr(columns_)) * Expr(tile()) + i[1];
     std::vector<Expr> taps, rows;
-    for (int64_t r = 0; r < points(); ++r) taps.push_back(padded({image, row + Expr(r), column, i[3]}));
+    for (int64_t r = 0; r < points(); ++r)
+      taps.push_back(padded({image, row + Expr(r), column, i[3]}));
     for (const auto& coefficients : form_.data)
       rows.push_back(combination(coefficients, taps, true));
     x.body = choose(i[0], std::move(rows));
@@ -195,8 +195,9 @@ class Rewriter {
   }
 
   Stage output_rows(StageId m) {
-    Stage s = stage_of("winograd_sums",
-                       {{"n", out_[0]}, {"h", out_[1]}, {"v", points()}, {"q", columns_}, {"k", out_[3]}});
+    Stage s = stage_of(
+        "winograd_sums",
+        {{"n", out_[0]}, {"h", out_[1]}, {"v", points()}, {"q", columns_}, {"k", out_[3]}});
     s.unrolled = {{1, tile()}, {2, points()}};
     const std::vector<Expr> i = iterator_vars(s);
     const Expr t = (i[0] * Expr(rows_) + floor_div(i[1], Expr(tile()))) * Expr(columns_) + i[3];

@@ -115,7 +115,7 @@ TEST(WinogradForms, NeedAConstantWeightThatNothingElseReads) {
 TEST(WinogradForms, PaddingMovesIntoTheTransform) {
   for (const char* op : {"conv2d 1 16 7 7 16 3 3 padding=1", "conv2d 1 16 7 7 16 3 3"}) {
     ComputeDag dag = operator_task(op).dag;
-    ASSERT_TRUE(kWinograd4.apply(dag));
+    ASSERT_TRUE(kWinograd4.apply(dag, test_target()));
     Names names;
     for (const Stage& stage : dag.stages) {
       if (!stage.is_placeholder()) names.push_back(stage.name);
@@ -133,7 +133,7 @@ TEST(WinogradForms, LeavePaddingThatIsReadElsewhere) {
   dag.stages.push_back(copy_stage(dag, padded, "again"));
   dag.stages.back().output = true;
   const int before = dag.size();
-  ASSERT_TRUE(kWinograd2.apply(dag));
+  ASSERT_TRUE(kWinograd2.apply(dag, test_target()));
   EXPECT_EQ(dag.size(), before + 4);
 }
 
@@ -143,7 +143,7 @@ TEST_P(WinogradDag, ComputesWhatTheTaskDoes) {
   const auto& [op, m] = GetParam();
   const Task task = operator_task(op);
   ComputeDag dag = task.dag;
-  ASSERT_TRUE((m == 2 ? kWinograd2 : kWinograd4).apply(dag));
+  ASSERT_TRUE((m == 2 ? kWinograd2 : kWinograd4).apply(dag, task.target));
   Rng rng(2);
   std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);

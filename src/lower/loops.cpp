@@ -1,0 +1,190 @@
+// Stages and their loops, from the outermost in.
+#include <algorithm>
+#include <numeric>
+
+#include "lower/lowering.h"
+
+namespace pruner {
+
+Stmt Lowering::emit_stage(const NestStage& nest, std::vector<Expr> base) {
+  const Stage& stage = dag_[nest.stage];
+  Values values = base;
+  values.resize(stage.axes.size() + stage.reduce_axes.size(), Expr(0));
+  if (nest.scope == Scope::kLocal || nest.scope == Scope::kRegister) state(nest.stage).base = base;
+  region_base_[nest.stage.value] = std::move(base);
+  return emit_loops(nest, 0, values);
+}
+
+// The loops from `i` on, with what is attached before them.
+Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
+  std::vector<Stmt> statements;
+  std::vector<TensorId> allocations;
+  for (const NestStage& child : nest_.stages) {
+    if (child.at != nest.stage || child.depth != i) continue;
+    statements.push_back(emit_stage(child, region_start(child.stage, nest.stage, values)));
+    allocations.push_back(state(child.stage).buffer);
+  }
+  statements.push_back(emit_rest(nest, i, values));
+  Stmt result = statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
+  for (const TensorId buffer : allocations) result = make_stmt(Allocate{buffer, result});
+  return result;
+}
+
+Stmt Lowering::emit_rest(const NestStage& nest, int i, const Values& values) {
+  const Stage& stage = dag_[nest.stage];
+  if (i == 0 && nest.parallel_loops > 0) return emit_parallel(nest, values);
+  if (stage.is_reduction()) {
+    const ReduceRun run = innermost_run(nest);
+    if (i == run.begin) return emit_accumulation(nest, run, values);
+    if (i == run.first) {  // an outer chunk loop: the buffer starts from the neutral element
+      return make_stmt(Block{{emit_fill(nest), emit_loop(nest, i, values, [&](const Values& inner) {
+                                return emit_loops(nest, i + 1, inner);
+                              })}});
+    }
+  }
+  if (i == static_cast<int>(nest.loops.size())) {
+    return make_stmt(Store{state(nest.stage).buffer,
+                           buffer_indices(nest.stage, spatial(nest, values)),
+                           body_at(nest.stage, values),
+                           nest.streaming});
+  }
+  return emit_loop(
+      nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
+}
+
+std::vector<Expr> Lowering::spatial(const NestStage& nest, const Values& values) const {
+  return {values.begin(), values.begin() + static_cast<int64_t>(dag_[nest.stage].axes.size())};
+}
+
+Stmt Lowering::advance(const NestStage& nest,
+                       const NestLoop& loop,
+                       const Expr& index,
+                       Values values,
+                       const Emit& inner) {
+  Expr& value = values[static_cast<size_t>(loop.axis)];
+  if (loop.clamp < 0) {
+    value = simple(value + index * Expr(loop.step));
+    return inner(values);
+  }
+  // In units that step and clamp share, so that the tile's alignment can be seen.
+  const int64_t unit = std::gcd(loop.step, loop.clamp);
+  const VarId start =
+      new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile", {0, loop.clamp / unit});
+  value = simple(value + var(start) * Expr(unit));
+  const Expr tile = min(index * Expr(loop.step / unit), Expr(loop.clamp / unit));
+  return make_stmt(Let{start, simple(tile), inner(values)});
+}
+
+Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner) {
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  if (loop.kind == LoopKind::kUnroll && loop.ragged) {
+    const auto guarded = [&](const Values& at) {
+      const Expr& value = at[static_cast<size_t>(loop.axis)];
+      const int64_t end = dag_[nest.stage].axes[static_cast<size_t>(loop.axis)].extent;
+      return make_stmt(If{simple(value < Expr(end)), inner(at)});
+    };
+    return emit_one_loop(nest, loop, loop.kind, Expr(loop.extent), values, guarded);
+  }
+  return emit_one_loop(nest, loop, loop.kind, loop_extent(nest, loop, values), values, inner);
+}
+
+Stmt Lowering::emit_one_loop(const NestStage& nest,
+                             const NestLoop& loop,
+                             LoopKind kind,
+                             const Expr& extent,
+                             const Values& values,
+                             const Emit& inner) {
+  const VarId index = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
+  Stmt body = advance(nest, loop, var(index), values, inner);
+  const int lanes = kind == LoopKind::kVectorize ? static_cast<int>(loop.extent) : 1;
+  return make_stmt(For{index, extent, kind, lanes, std::move(body)});
+}
+
+Expr Lowering::loop_extent(const NestStage& nest,
+                           const NestLoop& loop,
+                           const Values& values) const {
+  const Stage& stage = dag_[nest.stage];
+  const int spatial_axes = static_cast<int>(stage.axes.size());
+  if (loop.clamp >= 0) return Expr(loop.extent);
+  const Expr& start = values[static_cast<size_t>(loop.axis)];
+  const auto iterations_to = [&](const Expr& end) {
+    const Expr left = end - start;
+    return loop.step == 1 ? left : floor_div(left + Expr(loop.step - 1), Expr(loop.step));
+  };
+  if (loop.axis >= spatial_axes) {
+    const int64_t end = stage.reduce_axes[static_cast<size_t>(loop.axis - spatial_axes)].extent;
+    if (!loop.ragged) return Expr(loop.extent);
+    return simple(min(Expr(loop.extent), iterations_to(Expr(end))));
+  }
+  if (loop.kind == LoopKind::kUnroll) return Expr(loop.extent);
+  const size_t axis = static_cast<size_t>(loop.axis);
+  const Expr region_end = region_base_.at(nest.stage.value)[axis] + Expr(nest.extents[axis]);
+  const Expr end = min(Expr(stage.axes[axis].extent), region_end);
+  return simple(min(Expr(loop.extent), iterations_to(end)));
+}
+
+Stmt Lowering::emit_parallel(const NestStage& nest, Values values) {
+  int64_t total = 1;
+  for (int i = 0; i < nest.parallel_loops; ++i) total *= nest.loops[static_cast<size_t>(i)].extent;
+  const VarId index = new_var("task", {0, total - 1});
+  int64_t inner = total;
+  std::vector<std::pair<VarId, Expr>> lets;
+  const std::function<Stmt(int, const Values&)> decode = [&](int i, const Values& at) -> Stmt {
+    if (i == nest.parallel_loops) return emit_loops(nest, i, at);
+    const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+    inner /= loop.extent;
+    const Expr coordinate =
+        simple(floor_mod(floor_div(var(index), Expr(inner)), Expr(loop.extent)));
+    const VarId position =
+        new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
+    return make_stmt(
+        Let{position, coordinate, advance(nest, loop, var(position), at, [&](const Values& next) {
+              return decode(i + 1, next);
+            })});
+  };
+  Stmt body = decode(0, values);
+  return make_stmt(For{index, Expr(total), LoopKind::kParallel, 1, std::move(body)});
+}
+
+std::vector<Expr> Lowering::region_start(StageId id, StageId at, const Values& values) const {
+  if (!dag_[id].unrolled.empty()) return tile_start(id, at, values);
+  const size_t rank = dag_[id].axes.size();
+  std::vector<std::optional<Affine>> lowest(rank);
+  std::vector<Expr> start(rank, Expr(0));
+  std::vector<bool> whole(rank, false);
+  for (const StageId reader : sketch_.tables->consumers[static_cast<size_t>(id.value)]) {
+    Values low = reader == at ? values : region_start(reader, at, values);
+    low.resize(dag_[reader].axes.size() + dag_[reader].reduce_axes.size(), Expr(0));
+    for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(reader.value)]) {
+      if (access.producer != id) continue;
+      for (size_t d = 0; d < rank; ++d) {
+        const std::optional<Affine>& index = access.indices[d];
+        if (access.whole[d] || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
+        if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
+        lowest[d] = index;
+        start[d] = Expr(index->constant);
+        for (const auto& [iterator, coefficient] : index->terms)
+          start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
+      }
+    }
+  }
+  for (size_t d = 0; d < rank; ++d) start[d] = whole[d] ? Expr(0) : simple(start[d]);
+  return start;
+}
+
+// A part of a transform: what its reader's tile at `values` needs, all of its own unrolled axes.
+std::vector<Expr> Lowering::tile_start(StageId id, StageId reader, const Values& values) const {
+  std::vector<Expr> start;
+  visit(dag_[reader].body, [&](const Expr& e) {
+    const Load* read = as<Load>(e);
+    if (read == nullptr || read->tensor != id || !start.empty()) return;
+    for (const Expr& index : read->indices) start.push_back(simple(substitute(index, values)));
+  });
+  for (const auto& [axis, tile] : dag_[id].unrolled) {
+    Expr& at = start[static_cast<size_t>(axis)];
+    if (dag_[id].axes[static_cast<size_t>(axis)].extent == tile) at = Expr(0);
+  }
+  return start;
+}
+
+}  // namespace pruner

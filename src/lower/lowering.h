@@ -1,0 +1,127 @@
+// Loop nest -> loop IR. Each stage becomes its loops; what is attached inside them is emitted where
+// it hangs, into a buffer of just its region; a reduction accumulates in registers over its
+// innermost run of reduce loops.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lower/lower.h"
+#include "tensor/affine.h"
+
+namespace pruner {
+
+class Lowering {
+ public:
+  Lowering(const Sketch& sketch, const LoopNest& nest, std::string name)
+      : sketch_(sketch), dag_(sketch.dag), nest_(nest) {
+    program_.name = std::move(name);
+    stages_.resize(dag_.stages.size());
+  }
+  Program run();
+
+ private:
+  /// What is known of a stage while it is emitted.
+  struct StageState {
+    TensorId buffer;
+    std::vector<Expr> base;  // of the region that the buffer holds; empty: all of the stage
+    std::vector<int> dims;   // dimensions of the stage that the buffer keeps
+    PackSpec pack;
+  };
+  /// Values of a stage's iterators at the current place in its loops.
+  using Values = std::vector<Expr>;
+  /// Makes the statement inside a loop, at the values there.
+  using Emit = std::function<Stmt(const Values&)>;
+
+  StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
+  const StageState& state(StageId id) const { return stages_[static_cast<size_t>(id.value)]; }
+
+  // ---- lower.cpp: buffers and bodies
+
+  VarId new_var(const std::string& name, Range range);
+  Expr var(VarId id) const;
+  Expr simple(const Expr& e) const { return simplify(e, ranges_); }
+  const std::string& iterator_name(const Stage& stage, int axis) const;
+  void declare_buffers();
+  void all_dims(StageId id);
+  int vectorized_axis(const NestStage& stage) const;
+  int vector_lanes(const NestStage& stage) const;
+  /// Indices into the buffer of `id` for the element at `point` of the stage.
+  std::vector<Expr> buffer_indices(StageId id, const std::vector<Expr>& point) const;
+  /// A stage's body at `values`, its loads turned into loads of buffers.
+  Expr body_at(StageId id, const Values& values) const;
+
+  // ---- loops.cpp: stages and their loops
+
+  Stmt emit_stage(const NestStage& nest, std::vector<Expr> base);
+  Stmt emit_loops(const NestStage& nest, int i, const Values& values);
+  Stmt emit_rest(const NestStage& nest, int i, const Values& values);
+  std::vector<Expr> spatial(const NestStage& nest, const Values& values) const;
+  /// values[axis] advanced by iteration `index` of the loop.
+  Stmt advance(const NestStage& nest,
+               const NestLoop& loop,
+               const Expr& index,
+               Values values,
+               const Emit& inner);
+  Stmt emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner);
+  Stmt emit_one_loop(const NestStage& nest,
+                     const NestLoop& loop,
+                     LoopKind kind,
+                     const Expr& extent,
+                     const Values& values,
+                     const Emit& inner);
+  /// Iterations of a loop at this place: fewer than its extent where the axis or the region ends.
+  Expr loop_extent(const NestStage& nest, const NestLoop& loop, const Values& values) const;
+  Stmt emit_parallel(const NestStage& nest, Values values);
+  /// Where the region of `id` starts that the loops of `at`, at `values`, read.
+  std::vector<Expr> region_start(StageId id, StageId at, const Values& values) const;
+  std::vector<Expr> tile_start(StageId id, StageId reader, const Values& values) const;
+
+  // ---- reductions.cpp
+
+  /// The last unbroken run of reduce loops: [begin, end); `first` is the first reduce loop of all.
+  struct ReduceRun {
+    int first, begin, end;
+  };
+  ReduceRun innermost_run(const NestStage& nest) const;
+  Stmt emit_tile(
+      const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement);
+  Stmt emit_accumulation(const NestStage& nest, const ReduceRun& run, const Values& values);
+  /// `step` after prefetches of the lines of packed operands that a later step will read.
+  Stmt with_prefetches(const NestStage& nest, const Values& values, const Stmt& step);
+  /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in
+  /// which they all hold, and with them for the others.
+  Stmt emit_guarded(const NestStage& nest,
+                    int first,
+                    const Values& values,
+                    const std::function<Stmt()>& emit);
+  /// Registers that hold a tile of a reduction while it runs.
+  struct Tile {
+    TensorId buffer;
+    std::vector<int> axes;
+    std::vector<Expr> base;
+  };
+  Tile make_accumulators(const NestStage& nest, const ReduceRun& run, const Values& values);
+  std::vector<Expr> tile_indices(const Tile& tile, const Values& at) const;
+  /// The run's loops, unrolled from the innermost out as far as the nest's budget of statements
+  /// goes.
+  Stmt emit_run(
+      const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner);
+  int64_t copies_inside(const NestStage& nest, const ReduceRun& run, int i) const;
+  bool needs_mask(const NestStage& nest) const;
+  /// Sets the stage's buffer to the neutral element.
+  Stmt emit_fill(const NestStage& nest);
+
+  const Sketch& sketch_;
+  const ComputeDag& dag_;
+  const LoopNest& nest_;
+  Program program_;
+  std::vector<Range> ranges_;
+  std::vector<StageState> stages_;
+  std::map<int32_t, std::vector<Expr>> region_base_;
+  bool guards_hold_ = false;  // in the tile at hand
+};
+
+}  // namespace pruner

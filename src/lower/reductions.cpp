@@ -1,0 +1,270 @@
+// Reductions: accumulators in registers, unrolled bodies, and code without guards where they hold.
+#include <algorithm>
+
+#include "lower/guards.h"
+#include "lower/lowering.h"
+
+namespace pruner {
+
+// The largest factor up to `limit`; one that divides the extent when that costs at most half.
+// What is left over runs one by one, so there are to be several trips before it.
+static int64_t unroll_factor(int64_t extent, int64_t limit) {
+  constexpr int64_t kLeastTrips = 3;
+  const int64_t most = std::min(extent, limit);
+  for (int64_t f = most; f > most / 2; --f) {
+    if (extent % f == 0) return f;
+  }
+  return std::min(most, extent / kLeastTrips);
+}
+
+Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
+  const int spatial_axes = static_cast<int>(dag_[nest.stage].axes.size());
+  const int n = static_cast<int>(nest.loops.size());
+  const auto reduces = [&](int i) {
+    return nest.loops[static_cast<size_t>(i)].axis >= spatial_axes;
+  };
+  int end = n;
+  while (end > 0 && !reduces(end - 1)) --end;
+  if (end == 0) {  // every reduce axis has one element: the run is empty, before the register tile
+    int at = n;
+    while (at > 0 && nest.loops[static_cast<size_t>(at) - 1].kind != LoopKind::kSerial &&
+           at > nest.parallel_loops)
+      --at;
+    return {at, at, at};
+  }
+  int begin = end;
+  while (begin > 0 && reduces(begin - 1)) --begin;
+  int first = 0;
+  while (!reduces(first)) ++first;
+  return {first, begin, end};
+}
+
+// The loops after a run (the register tile) around a statement made at their values. `masked`
+// false: inactive lanes may compute, because all they touch is padded.
+Stmt Lowering::emit_tile(
+    const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement) {
+  if (i == static_cast<int>(nest.loops.size())) return statement(values);
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
+  return emit_one_loop(nest, loop, loop.kind, extent, values, [&](const Values& inner) {
+    return emit_tile(nest, i + 1, masked, inner, statement);
+  });
+}
+
+Stmt Lowering::emit_accumulation(const NestStage& nest,
+                                 const ReduceRun& run,
+                                 const Values& values) {
+  const Stage& stage = dag_[nest.stage];
+  const Expr identity = combiner_identity(stage.combiner, stage.dtype);
+  const bool chunked = run.first < run.begin;
+  const bool in_place = nest.scope == Scope::kRegister && !chunked;
+  const Tile tile =
+      in_place ? Tile{state(nest.stage).buffer, {}, {}} : make_accumulators(nest, run, values);
+  const auto place = [&](const Values& at) {
+    return in_place ? buffer_indices(nest.stage, spatial(nest, at)) : tile_indices(tile, at);
+  };
+  const auto element = [&](const Values& at) {
+    return load(
+        state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, at)), stage.dtype);
+  };
+  std::vector<Stmt> statements;
+  statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
+    return make_stmt(Store{tile.buffer, place(at), chunked ? element(at) : identity});
+  }));
+  statements.push_back(emit_guarded(nest, run.begin, values, [&] {
+    return emit_run(nest, run, run.begin, values, [&](const Values& at) {
+      const Stmt tile_step =
+          emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+            const std::vector<Expr> accumulator = place(point);
+            return make_stmt(Store{tile.buffer,
+                                   accumulator,
+                                   combine(stage.combiner,
+                                           load(tile.buffer, accumulator, stage.dtype),
+                                           body_at(nest.stage, point))});
+          });
+      return nest.prefetch_bytes == 0 ? tile_step : with_prefetches(nest, at, tile_step);
+    });
+  }));
+  if (in_place) return make_stmt(Block{std::move(statements)});
+  statements.push_back(emit_tile(nest, run.end, true, values, [&](const Values& at) {
+    return make_stmt(Store{state(nest.stage).buffer,
+                           buffer_indices(nest.stage, spatial(nest, at)),
+                           load(tile.buffer, place(at), stage.dtype)});
+  }));
+  return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
+}
+
+Stmt Lowering::with_prefetches(const NestStage& nest, const Values& values, const Stmt& step) {
+  constexpr int64_t kLineBytes = 64;
+  std::vector<Stmt> statements;
+  visit(dag_[nest.stage].body, [&](const Expr& e) {
+    const Load* read = as<Load>(e);
+    if (read == nullptr || state(read->tensor).pack.blocks.empty()) return;
+    std::vector<Expr> point;
+    for (const Expr& index : read->indices) point.push_back(substitute(index, values));
+    const std::vector<Expr> place = buffer_indices(read->tensor, point);
+    const int64_t element = dtype_bytes(e->dtype);
+    const int64_t bytes = state(read->tensor).pack.blocks[0].second * element;
+    for (int64_t line = 0; line < bytes; line += kLineBytes) {
+      std::vector<Expr> ahead = place;
+      ahead.back() = simple(ahead.back() + Expr((nest.prefetch_bytes + line) / element));
+      statements.push_back(make_stmt(Prefetch{state(read->tensor).buffer, std::move(ahead)}));
+    }
+  });
+  statements.push_back(step);
+  return make_stmt(Block{std::move(statements)});
+}
+
+Stmt Lowering::emit_guarded(const NestStage& nest,
+                            int first,
+                            const Values& values,
+                            const std::function<Stmt()>& emit) {
+  std::vector<int64_t> spans(values.size(), 0);
+  for (size_t i = static_cast<size_t>(first); i < nest.loops.size(); ++i)
+    spans[static_cast<size_t>(nest.loops[i].axis)] +=
+        (nest.loops[i].extent - 1) * nest.loops[i].step;
+  const Expr hold = guards_hold(dag_[nest.stage].body, values, spans);
+  if (!hold) return emit();
+  const Expr condition = simple(hold);
+  guards_hold_ = true;
+  Stmt inside = emit();
+  guards_hold_ = false;
+  if (as_int(condition) != nullptr && *as_int(condition) != 0) return inside;
+  Stmt border = emit();
+  return make_stmt(Block{{make_stmt(If{condition, std::move(inside)}),
+                          make_stmt(If{call(Intrinsic::kNot, {condition}), std::move(border)})}});
+}
+
+Lowering::Tile Lowering::make_accumulators(const NestStage& nest,
+                                           const ReduceRun& run,
+                                           const Values& values) {
+  const Stage& stage = dag_[nest.stage];
+  Tile tile;
+  Buffer buffer{stage.name + ".acc", stage.dtype, {}, Scope::kRegister, 1, false, {}, 0};
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    int64_t span = 0;
+    for (int i = run.end; i < static_cast<int>(nest.loops.size()); ++i) {
+      const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+      if (loop.axis == a) span += (loop.extent - 1) * loop.step + (span == 0 ? 1 : 0);
+      if (loop.axis == a && loop.kind == LoopKind::kVectorize)
+        buffer.lanes = static_cast<int>(loop.extent);
+    }
+    if (span == 0) continue;
+    tile.axes.push_back(a);
+    tile.base.push_back(values[static_cast<size_t>(a)]);
+    buffer.shape.push_back(span);
+  }
+  if (buffer.shape.empty()) buffer.shape.push_back(1);
+  tile.buffer = program_.add_buffer(std::move(buffer));
+  return tile;
+}
+
+std::vector<Expr> Lowering::tile_indices(const Tile& tile, const Values& at) const {
+  std::vector<Expr> indices;
+  for (size_t k = 0; k < tile.axes.size(); ++k)
+    indices.push_back(simple(at[static_cast<size_t>(tile.axes[k])] - tile.base[k]));
+  if (indices.empty()) indices.push_back(Expr(0));
+  return indices;
+}
+
+Stmt Lowering::emit_run(
+    const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner) {
+  if (i == run.end) return inner(values);
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  const auto next = [&](const Values& at) { return emit_run(nest, run, i + 1, at, inner); };
+  const int64_t copies = copies_inside(nest, run, i);
+  const Expr extent = loop_extent(nest, loop, values);
+  if (loop.kind != LoopKind::kSerial || copies == 0)
+    return emit_one_loop(nest, loop, loop.kind, extent, values, next);
+  if (!loop.ragged && copies * loop.extent <= nest.unroll_steps) {
+    return emit_one_loop(nest, loop, LoopKind::kUnroll, extent, values, next);
+  }
+  const int64_t factor = unroll_factor(loop.extent, nest.unroll_steps / copies);
+  if (factor < 2) return emit_one_loop(nest, loop, LoopKind::kSerial, extent, values, next);
+  // k = outer * factor + inner, then what is left.
+  const auto part = [&](int64_t count, int64_t step, LoopKind kind) {
+    return NestLoop{loop.axis, count, loop.step * step, kind, -1, false};
+  };
+  const auto unrolled = [&](const Values& at) {
+    return emit_one_loop(
+        nest, part(factor, 1, LoopKind::kUnroll), LoopKind::kUnroll, Expr(factor), at, next);
+  };
+  const Expr trips = simple(floor_div(extent, Expr(factor)));
+  std::vector<Stmt> statements;
+  statements.push_back(
+      emit_one_loop(nest,
+                    part(std::max<int64_t>(loop.extent / factor, 1), factor, LoopKind::kSerial),
+                    LoopKind::kSerial,
+                    trips,
+                    values,
+                    unrolled));
+  const Expr rest = simple(extent - trips * Expr(factor));
+  const int64_t* constant_rest = as_int(rest);
+  if (constant_rest == nullptr || *constant_rest > 0) {
+    Values after = values;
+    after[static_cast<size_t>(loop.axis)] =
+        simple(after[static_cast<size_t>(loop.axis)] + trips * Expr(factor * loop.step));
+    statements.push_back(emit_one_loop(
+        nest, part(factor - 1, 1, LoopKind::kSerial), LoopKind::kSerial, rest, after, next));
+  }
+  return statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
+}
+
+// Statements in one iteration of loop i when everything inside it is unrolled; 0 when it is not.
+int64_t Lowering::copies_inside(const NestStage& nest, const ReduceRun& run, int i) const {
+  int64_t copies = 1;
+  for (size_t k = static_cast<size_t>(run.end); k < nest.loops.size(); ++k) {
+    if (nest.loops[k].kind == LoopKind::kUnroll) copies *= nest.loops[k].extent;
+  }
+  for (int k = run.end - 1; k > i; --k) {
+    const NestLoop& loop = nest.loops[static_cast<size_t>(k)];
+    if (loop.kind != LoopKind::kSerial) continue;
+    copies *= loop.extent;
+    if (loop.ragged || copies > nest.unroll_steps) return 0;
+  }
+  return copies;
+}
+
+// Loads along the vector loop of anything that ends with its tensor: arguments that are not
+// packed, and whole stages. Buffers of regions hold all lanes.
+bool Lowering::needs_mask(const NestStage& nest) const {
+  const int vector = vectorized_axis(nest);
+  if (vector < 0) return true;
+  for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(nest.stage.value)]) {
+    const StageState& s = state(access.producer);
+    const bool padded = !s.pack.order.empty() || !s.base.empty();
+    if (padded) continue;
+    for (const std::optional<Affine>& index : access.indices) {
+      if (!index || index->coefficient(VarId{vector}) != 0) return true;
+    }
+  }
+  // A guard in the body may hold loads that the table could not place.
+  return has_select(dag_[nest.stage].body);
+}
+
+Stmt Lowering::emit_fill(const NestStage& nest) {
+  const Stage& stage = dag_[nest.stage];
+  const Buffer& buffer = program_[state(nest.stage).buffer];
+  const std::vector<int64_t> shape = buffer.shape;
+  const int lanes = vector_lanes(nest);
+  const std::function<Stmt(size_t, std::vector<Expr>)> loops = [&](size_t d,
+                                                                   std::vector<Expr> at) -> Stmt {
+    if (d == shape.size()) {
+      return make_stmt(
+          Store{state(nest.stage).buffer, at, combiner_identity(stage.combiner, stage.dtype)});
+    }
+    const bool last = d + 1 == shape.size() && lanes > 1;
+    const VarId index = new_var("fill", {0, last ? shape[d] / lanes - 1 : shape[d] - 1});
+    if (!last) {
+      at.push_back(var(index));
+      return make_stmt(For{index, Expr(shape[d]), LoopKind::kSerial, 1, loops(d + 1, at)});
+    }
+    const VarId lane = new_var("lane", {0, lanes - 1});
+    at.push_back(simple(var(index) * Expr(lanes) + var(lane)));
+    Stmt vector = make_stmt(For{lane, Expr(lanes), LoopKind::kVectorize, lanes, loops(d + 1, at)});
+    return make_stmt(For{index, Expr(shape[d] / lanes), LoopKind::kSerial, 1, std::move(vector)});
+  };
+  return loops(0, {});
+}
+
+}  // namespace pruner
