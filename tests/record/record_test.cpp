@@ -20,6 +20,7 @@ Space small_space() {
                         {DecisionKind::kUnroll, "unroll", {0, 16}, -1}};
     space.sketches.push_back(std::move(sketch));
   }
+  space.drawn = {SketchId{0}, SketchId{1}};
   return space;
 }
 
@@ -130,6 +131,12 @@ TEST(Resolve, KnowsNothingOfOtherSketchesAndDecisions) {
   record = sample_record();
   record.decisions.pop_back();
   EXPECT_EQ(resolve(space, record), std::nullopt);
+}
+
+TEST(Resolve, LeavesOutFormsThatAreNotDrawn) {
+  Space space = small_space();
+  space.drawn = {SketchId{0}};
+  EXPECT_EQ(resolve(space, sample_record()), std::nullopt);
 }
 
 Record trial(const std::string& key, double cost_s, const char* origin, const char* device) {
