@@ -16,6 +16,11 @@ constexpr double kUsableCache = 0.75;  // of a cache, before neighbours evict
 constexpr double kUnhidden = 0.25;     // share of the shorter terms that overlap does not hide
 constexpr double kForkJoinSeconds = 1.5e-6;
 constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
+constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
+constexpr double kLineBytes = 64;
+constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
+constexpr double kPartedPairs = 1.5;          // lines fetched for each one that is used in time
+constexpr double kContention = 4;             // transfers between cores for one contended line
 constexpr double kGatherCyclesPerLane = 1;
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
 constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
@@ -252,20 +257,59 @@ class Analyzer {
       if (producer.constant) {
         const double bytes =
             static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
-        out.dram_bytes += bytes * (1 + kStreamStartBytes / run_bytes(access, producer));
+        const double waits = stage.prefetch_bytes > 0 ? kPrefetchedWaits : 1;
+        out.dram_bytes += bytes * waits * (1 + kStreamStartBytes / run_bytes(access, producer));
       }
     }
     out.l2_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
     out.l3_bytes =
         fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
+    if (parts_pairs(stage)) {
+      out.l2_bytes *= kPartedPairs;
+      out.l3_bytes *= kPartedPairs;
+    }
     if (s.output) {  // what the caches do not hold is read before it is written, unless it streams
       const double bytes = static_cast<double>(s.num_elements() * dtype_bytes(s.dtype));
       const bool held = bytes <= kUsableCache * static_cast<double>(target_.l3_bytes);
       if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
     }
+    if (!stage.at.valid() && stage.scope != Scope::kRegister)
+      out.l3_bytes += contended_bytes(stage);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
+  }
+
+  // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:
+  // short pieces of the vector axis, each for more than L1 holds.
+  bool parts_pairs(const NestStage& stage) const {
+    const int vector = register_tile(stage).vector_axis;
+    double piece = static_cast<double>(dtype_bytes(dag_[stage.stage].dtype));
+    for (size_t i = loops_.size(); i-- > 0;) {
+      if (loops_[i].axis != vector || vector < 0) continue;
+      double inside = 0;
+      for (const Operand& operand : operands_) inside += operand.bytes[i + 1];
+      const bool evicted = inside > kUsableCache * static_cast<double>(target_.l1_bytes);
+      if (evicted && loops_[i].extent > 1) return piece < 2 * kLineBytes;
+      piece *= static_cast<double>(loops_[i].extent);
+    }
+    return false;
+  }
+
+  // Lines that two cores take from each other: where the threads divide the vector axis into short
+  // pieces, the prefetcher of one fetches the neighbours of its lines, which the other writes.
+  double contended_bytes(const NestStage& stage) const {
+    const Stage& s = dag_[stage.stage];
+    const int vector = register_tile(stage).vector_axis;
+    if (stage.parallel_loops == 0 || stage.loops[0].axis != vector) return 0;
+    const NestLoop& outer = stage.loops[0];
+    const double share = std::ceil(static_cast<double>(outer.extent) / target_.threads);
+    const double element = static_cast<double>(dtype_bytes(s.dtype));
+    const double piece = share * static_cast<double>(outer.step) * element;
+    const bool divided =
+        piece < static_cast<double>(s.axes[static_cast<size_t>(vector)].extent) * element;
+    if (!divided || piece > kContendedPieceBytes) return 0;
+    return kContention * static_cast<double>(s.num_elements()) * element * 2 * kLineBytes / piece;
   }
 
   // A tile that is accumulated in cache is read and written for every chunk of the reduction.

@@ -70,20 +70,36 @@ class MathEmitter {
   // 1.5 * 2^23: a float added to it has its nearest integer in the lowest bits of the sum.
   static constexpr double kRounder = 12582912.0;
 
-  // exp(x) = 2^n * exp(r), |r| <= ln(2)/2. The power is multiplied in two halves, so that results
-  // beyond the normal range round once.
-  Value* exp(Value* x) {
-    x = clamp(x, -104.5, 89.5);
+  // exp(x) = 2^n * exp(r), |r| <= ln(2)/2.
+  struct Power {
+    Value *rounded, *fraction;  // kRounder + n, exp(r)
+  };
+  Power split_exp(Value* x) {
     Value* rounded = fma(x, f(0x1.715476p+0), f(kRounder));
-    Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
     Value* whole = b_.CreateFSub(rounded, f(kRounder));
     Value* r = fma(whole, f(-0x1.62e400p-1), x);
     r = fma(whole, f(-0x1.7f7d1cp-20), r);
-    Value* power = polynomial(
-        r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
+    return {
+        rounded,
+        polynomial(
+            r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1})};
+  }
+  // For |x| <= 80: the result is a normal number, so n is added to its exponent.
+  Value* exp_of_small(Value* x) {
+    const auto [rounded, fraction] = split_exp(x);
+    return as_float(b_.CreateAdd(as_bits(fraction), b_.CreateShl(as_bits(rounded), i(23))));
+  }
+  // The power is multiplied in two halves, so that results beyond the normal range round once.
+  Value* exp(Value* x) {
+    const auto [rounded, power] = split_exp(clamp(x, -104.5, 89.5));
+    Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
     Value* half = b_.CreateAShr(n, i(1));
     return b_.CreateFMul(b_.CreateFMul(power, power_of_two(half)),
                          power_of_two(b_.CreateSub(n, half)));
+  }
+  // NaN stays NaN.
+  Value* at_most(Value* x, double high) {
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, f(high)), f(high), x);
   }
   Value* power_of_two(Value* n) { return as_float(b_.CreateShl(b_.CreateAdd(n, i(127)), i(23))); }
 
@@ -120,9 +136,11 @@ class MathEmitter {
                               1.33314422036e-1,
                               -3.33332819422e-1});
     near = fma(b_.CreateFMul(near, square), x, x);
-    Value* power = exp(b_.CreateFAdd(size, size));
+    Value* most = at_most(size, 10);  // beyond, tanh is 1
+    Value* power = exp_of_small(b_.CreateFAdd(most, most));
     Value* far = b_.CreateFSub(f(1), b_.CreateFDiv(f(2), b_.CreateFAdd(power, f(1))));
-    return b_.CreateSelect(b_.CreateFCmpOLT(size, f(0.625)), near, with_sign_of(far, x));
+    return b_.CreateSelect(
+        b_.CreateFCmpOGE(size, f(0.625)), with_sign_of(far, x), near);  // NaN: near
   }
 
   // With e = exp(-|x|), 1 / (1 + e) or e / (1 + e): nothing overflows, small results keep their
@@ -134,8 +152,8 @@ class MathEmitter {
   }
 
   Value* erf(Value* x) {
-    Value* t = abs(x);
-    Value* s = b_.CreateFMul(x, x);
+    Value* t = at_most(abs(x), 4);  // beyond, erf is 1
+    Value* s = b_.CreateFMul(t, t);
     Value* far = fma(f(-1.72853470e-5), t, f(3.83197126e-4));
     Value* part = fma(f(-3.88396438e-3), t, f(2.42546219e-2));
     far = fma(far, s, part);
@@ -143,7 +161,7 @@ class MathEmitter {
     far = fma(far, t, f(-6.34846687e-1));
     far = fma(far, t, f(-1.28717512e-1));
     far = fma(far, t, b_.CreateFNeg(t));
-    far = with_sign_of(b_.CreateFSub(f(1), exp(far)), x);
+    far = with_sign_of(b_.CreateFSub(f(1), exp_of_small(far)), x);
     Value* near = polynomial(s,
                              {-5.96761703e-4,
                               4.99119423e-3,
