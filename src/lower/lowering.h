@@ -89,7 +89,7 @@ class Lowering {
   Stmt emit_tile(
       const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement);
   Stmt emit_accumulation(const NestStage& nest, const ReduceRun& run, const Values& values);
-  /// `step` after prefetches of the lines of packed operands that a later step will read.
+  /// `step` after prefetches of the lines of operands that a later step will read.
   Stmt with_prefetches(const NestStage& nest, const Values& values, const Stmt& step);
   /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in
   /// which they all hold, and with them for the others.

@@ -96,21 +96,40 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
 
 Stmt Lowering::with_prefetches(const NestStage& nest, const Values& values, const Stmt& step) {
   constexpr int64_t kLineBytes = 64;
+  const int vector = vectorized_axis(nest);
+  int64_t width = 1;  // elements of the tile along the vector axis
+  int inner = -1;     // the reduce iterator that moves from step to step
+  for (const NestLoop& loop : nest.loops) {
+    if (loop.axis == vector && loop.kind != LoopKind::kSerial) width *= loop.extent;
+    if (loop.axis >= static_cast<int>(dag_[nest.stage].axes.size())) inner = loop.axis;
+  }
   std::vector<Stmt> statements;
-  visit(dag_[nest.stage].body, [&](const Expr& e) {
-    const Load* read = as<Load>(e);
-    if (read == nullptr || state(read->tensor).pack.blocks.empty()) return;
-    std::vector<Expr> point;
-    for (const Expr& index : read->indices) point.push_back(substitute(index, values));
-    const std::vector<Expr> place = buffer_indices(read->tensor, point);
-    const int64_t element = dtype_bytes(e->dtype);
-    const int64_t bytes = state(read->tensor).pack.blocks[0].second * element;
-    for (int64_t line = 0; line < bytes; line += kLineBytes) {
-      std::vector<Expr> ahead = place;
-      ahead.back() = simple(ahead.back() + Expr((nest.prefetch_bytes + line) / element));
-      statements.push_back(make_stmt(Prefetch{state(read->tensor).buffer, std::move(ahead)}));
+  for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(nest.stage.value)]) {
+    const std::optional<Affine>& last = access.indices.back();
+    const bool packed = !state(access.producer).pack.blocks.empty();
+    if (!packed && (!last || last->coefficient(VarId{vector}) != 1 || inner < 0)) continue;
+    const DType dtype = dag_[access.producer].dtype;
+    const int64_t bytes = width * dtype_bytes(dtype);
+    // A packed operand lies in the order of the steps; of another the place is some steps ahead.
+    Values then = values;
+    if (!packed) {
+      Expr& at = then[static_cast<size_t>(inner)];
+      at = at + Expr(std::max<int64_t>(1, nest.prefetch_bytes / bytes));
     }
-  });
+    visit(dag_[nest.stage].body, [&](const Expr& e) {
+      const Load* read = as<Load>(e);
+      if (read == nullptr || read->tensor != access.producer) return;
+      std::vector<Expr> point;
+      for (const Expr& index : read->indices) point.push_back(substitute(index, then));
+      const std::vector<Expr> place = buffer_indices(read->tensor, point);
+      for (int64_t line = 0; line < bytes; line += kLineBytes) {
+        const int64_t ahead = line + (packed ? nest.prefetch_bytes : 0);
+        std::vector<Expr> indices = place;
+        indices.back() = simple(indices.back() + Expr(ahead / dtype_bytes(dtype)));
+        statements.push_back(make_stmt(Prefetch{state(read->tensor).buffer, std::move(indices)}));
+      }
+    });
+  }
   statements.push_back(step);
   return make_stmt(Block{std::move(statements)});
 }
