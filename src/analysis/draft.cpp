@@ -26,6 +26,11 @@ constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set o
 constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
 constexpr double kSetConflictPenalty = 2.5;
 
+double bytes_of(const Stage& stage) {
+  return static_cast<double>(stage.num_elements() * dtype_bytes(stage.dtype));
+}
+double usable(int64_t cache_bytes) { return kUsableCache * static_cast<double>(cache_bytes); }
+
 class Analyzer {
  public:
   Analyzer(const LoopNest& nest, const Target& target)
@@ -151,18 +156,19 @@ class Analyzer {
         std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
     out.overhead_cycles = iterations / unrolled + 6 * out.visits;
     if (s.is_reduction()) out.overhead_cycles += tiles * (1.5 * tile.count() + 12);
-    add_traffic(stage, out);
+    add_traffic(stage, tile.vector_axis, out);
     return out;
   }
 
   const std::vector<Access>& accesses(const NestStage& stage) const {
     return nest_.tables->accesses[static_cast<size_t>(stage.stage.value)];
   }
-  bool is_packed(StageId operand) const {
-    return std::any_of(nest_.packed.begin(), nest_.packed.end(), [&](const PackedOperand& p) {
-      return p.operand == operand;
-    });
+  /// How an operand is packed; null: it is not.
+  const PackSpec* packing(StageId operand) const {
+    const auto found = std::ranges::find(nest_.packed, operand, &PackedOperand::operand);
+    return found == nest_.packed.end() ? nullptr : &found->spec;
   }
+  bool is_packed(StageId operand) const { return packing(operand) != nullptr; }
 
   // Places that the points of one row of a tile read, over all taps of a window that is unrolled
   // along the row, by the number of their reads: neighbours share what their windows share.
@@ -232,15 +238,14 @@ class Analyzer {
     for (const StageId id : dag_.producers(stage.stage)) {
       const Stage& producer = dag_[id];
       if (!producer.is_placeholder() && of(id).scope != Scope::kWorkspace) continue;
-      const double bytes =
-          static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+      const double bytes = bytes_of(producer);
       out.l2_bytes += bytes;
-      const double held = kUsableCache * static_cast<double>(target_.l2_bytes * target_.threads);
+      const double held = usable(target_.l2_bytes * target_.threads);
       if (bytes > held) out.l3_bytes += bytes;
     }
   }
 
-  void add_traffic(const NestStage& stage, StageSymbols& out) {
+  void add_traffic(const NestStage& stage, int vector, StageSymbols& out) {
     const Stage& s = dag_[stage.stage];
     if (!s.unrolled.empty()) return add_transform_traffic(stage, out);
     loops_.clear();
@@ -255,41 +260,37 @@ class Analyzer {
                                        s.axes.size() + s.reduce_axes.size(),
                                        loops_));
       if (producer.constant) {
-        const double bytes =
-            static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
+        const double bytes = bytes_of(producer);
         const double waits = stage.prefetch_bytes > 0 ? kPrefetchedWaits : 1;
         out.dram_bytes += bytes * waits * (1 + kStreamStartBytes / run_bytes(access, producer));
       }
     }
-    out.l2_bytes =
-        fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l1_bytes));
-    out.l3_bytes =
-        fetched_bytes(operands_, loops_, kUsableCache * static_cast<double>(target_.l2_bytes));
-    if (parts_pairs(stage)) {
+    out.l2_bytes = fetched_bytes(operands_, loops_, usable(target_.l1_bytes));
+    out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes));
+    if (parts_pairs(stage, vector)) {
       out.l2_bytes *= kPartedPairs;
       out.l3_bytes *= kPartedPairs;
     }
     if (s.output) {  // what the caches do not hold is read before it is written, unless it streams
-      const double bytes = static_cast<double>(s.num_elements() * dtype_bytes(s.dtype));
-      const bool held = bytes <= kUsableCache * static_cast<double>(target_.l3_bytes);
+      const double bytes = bytes_of(s);
+      const bool held = bytes <= usable(target_.l3_bytes);
       if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
     }
     if (!stage.at.valid() && stage.scope != Scope::kRegister)
-      out.l3_bytes += contended_bytes(stage);
+      out.l3_bytes += contended_bytes(stage, vector);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
   }
 
   // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:
   // short pieces of the vector axis, each for more than L1 holds.
-  bool parts_pairs(const NestStage& stage) const {
-    const int vector = register_tile(stage).vector_axis;
+  bool parts_pairs(const NestStage& stage, int vector) const {
     double piece = static_cast<double>(dtype_bytes(dag_[stage.stage].dtype));
     for (size_t i = loops_.size(); i-- > 0;) {
       if (loops_[i].axis != vector || vector < 0) continue;
       double inside = 0;
       for (const Operand& operand : operands_) inside += operand.bytes[i + 1];
-      const bool evicted = inside > kUsableCache * static_cast<double>(target_.l1_bytes);
+      const bool evicted = inside > usable(target_.l1_bytes);
       if (evicted && loops_[i].extent > 1) return piece < 2 * kLineBytes;
       piece *= static_cast<double>(loops_[i].extent);
     }
@@ -298,9 +299,8 @@ class Analyzer {
 
   // Lines that two cores take from each other: where the threads divide the vector axis into short
   // pieces, the prefetcher of one fetches the neighbours of its lines, which the other writes.
-  double contended_bytes(const NestStage& stage) const {
+  double contended_bytes(const NestStage& stage, int vector) const {
     const Stage& s = dag_[stage.stage];
-    const int vector = register_tile(stage).vector_axis;
     if (stage.parallel_loops == 0 || stage.loops[0].axis != vector) return 0;
     const NestLoop& outer = stage.loops[0];
     const double share = std::ceil(static_cast<double>(outer.extent) / target_.threads);
@@ -320,22 +320,21 @@ class Analyzer {
       return 0;
     double bytes = static_cast<double>(dtype_bytes(s.dtype));
     for (const int64_t extent : stage.extents) bytes *= static_cast<double>(extent);
-    if (bytes <= kUsableCache * static_cast<double>(cache_bytes)) return 0;
+    if (bytes <= usable(cache_bytes)) return 0;
     return 2 * bytes * static_cast<double>(stage.loops[0].extent) * visits(stage);
   }
 
   // Bytes of an operand that the loops (of loops_) walk through one after the other before they
   // jump: what a prefetcher can follow.
   double run_bytes(const Access& access, const Stage& producer) const {
-    const auto packed = std::ranges::find(nest_.packed, access.producer, &PackedOperand::operand);
-    const bool in_blocks = packed != nest_.packed.end() && !packed->spec.blocks.empty();
-    const auto [blocked, block] =
-        in_blocks ? packed->spec.blocks[0] : std::pair<int, int64_t>(-1, 1);
+    const PackSpec* packed = packing(access.producer);
+    const bool in_blocks = packed != nullptr && !packed->blocks.empty();
+    const auto [blocked, block] = in_blocks ? packed->blocks[0] : std::pair<int, int64_t>(-1, 1);
     // Elements from one index of each dimension (or block of it) to the next.
     std::vector<double> step(access.indices.size(), 1);
     double size = static_cast<double>(block);
     for (size_t i = step.size(); i-- > 0;) {
-      const int d = in_blocks ? packed->spec.order[i] : static_cast<int>(i);
+      const int d = in_blocks ? packed->order[i] : static_cast<int>(i);
       const int64_t extent = producer.axes[static_cast<size_t>(d)].extent;
       step[static_cast<size_t>(d)] = size;
       size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);

@@ -1,6 +1,7 @@
 // make_loop_nest: decisions -> loops, by the plans of the sketch.
 #include <algorithm>
 
+#include "space/sketch_rule.h"
 #include "space/space.h"
 #include "support/check.h"
 
@@ -246,7 +247,7 @@ class NestMaker {
   // folded).
   void push_box_loops(const StagePlan& plan, NestStage& out) {
     const Stage& s = stage(plan.stage);
-    const int vector = vector_axis_of(s);
+    const int vector = vector_axis(s);
     const int spatial = static_cast<int>(s.axes.size());
     const bool fold = s.is_reduction() && plan.lanes > 1 && folds_lanes(plan.stage);
     for (int a = 0; a < spatial; ++a) {
@@ -268,13 +269,6 @@ class NestMaker {
     }
     if (vector >= 0 && plan.lanes > 1)
       push(out.loops, {vector, plan.lanes, 1, LoopKind::kVectorize, -1, false});
-  }
-
-  static int vector_axis_of(const Stage& s) {
-    for (int a = static_cast<int>(s.axes.size()) - 1; a >= 0; --a) {
-      if (s.axes[a].extent > 1) return a;
-    }
-    return -1;
   }
 
   bool folds_lanes(StageId id) const {
@@ -336,7 +330,7 @@ class NestMaker {
       const bool ragged = s.axes[static_cast<size_t>(axis)].extent % tile != 0;
       out.loops.push_back({axis, tile, 1, LoopKind::kUnroll, -1, ragged});
     }
-    const int vector = vector_axis_of(s);
+    const int vector = vector_axis(s);
     push(out.loops, {vector, plan.lanes, 1, LoopKind::kVectorize, -1, false});
   }
 
@@ -347,7 +341,7 @@ class NestMaker {
     for (int a = 0; a < static_cast<int>(s.axes.size()); ++a) {
       const int64_t extent = s.axes[static_cast<size_t>(a)].extent;
       out.extents.push_back(extent);
-      int64_t step = a == vector_axis_of(s) ? plan.lanes : 1;
+      int64_t step = a == vector_axis(s) ? plan.lanes : 1;
       for (const auto& [axis, tile] : s.unrolled) step = axis == a ? tile : step;
       push(out.loops, {a, (extent + step - 1) / step, step, LoopKind::kSerial, -1, false});
     }
@@ -362,7 +356,7 @@ class NestMaker {
     out.scope = Scope::kRegister;
     out.extents.assign(s.axes.size(), 1);
     for (const auto& [axis, tile] : s.unrolled) out.extents[static_cast<size_t>(axis)] = tile;
-    out.extents[static_cast<size_t>(vector_axis_of(s))] = plan.lanes;
+    out.extents[static_cast<size_t>(vector_axis(s))] = plan.lanes;
     push_transform_tile(s, plan, out);
   }
 

@@ -17,40 +17,24 @@ using llvm::PHINode;
 
 namespace {
 
-void collect_stores(const Stmt& s, const Program& program, std::vector<bool>& stored) {
+template <typename Fn>
+void for_each_store(const Stmt& s, const Fn& fn) {
   match(
       s->op,
-      [&](const For& n) { collect_stores(n.body, program, stored); },
-      [&](const Let& n) { collect_stores(n.body, program, stored); },
-      [&](const Store& n) { stored[static_cast<size_t>(n.buffer.value)] = true; },
+      [&](const For& n) { for_each_store(n.body, fn); },
+      [&](const Let& n) { for_each_store(n.body, fn); },
+      [&](const Store& n) { fn(n); },
       [](const Prefetch&) {},
-      [&](const If& n) { collect_stores(n.then, program, stored); },
-      [&](const Allocate& n) { collect_stores(n.body, program, stored); },
+      [&](const If& n) { for_each_store(n.then, fn); },
+      [&](const Allocate& n) { for_each_store(n.body, fn); },
       [&](const Block& n) {
-        for (const Stmt& part : n.statements) collect_stores(part, program, stored);
-      });
-}
-
-void collect_streams(const Stmt& s, std::vector<TensorId>& streams) {
-  match(
-      s->op,
-      [&](const For& n) { collect_streams(n.body, streams); },
-      [&](const Let& n) { collect_streams(n.body, streams); },
-      [&](const Store& n) {
-        if (n.streaming && std::ranges::find(streams, n.buffer) == streams.end())
-          streams.push_back(n.buffer);
-      },
-      [](const Prefetch&) {},
-      [&](const If& n) { collect_streams(n.then, streams); },
-      [&](const Allocate& n) { collect_streams(n.body, streams); },
-      [&](const Block& n) {
-        for (const Stmt& part : n.statements) collect_streams(part, streams);
+        for (const Stmt& part : n.statements) for_each_store(part, fn);
       });
 }
 
 std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
   std::vector<bool> stored(program.buffers.size());
-  collect_stores(s, program, stored);
+  for_each_store(s, [&](const Store& n) { stored[static_cast<size_t>(n.buffer.value)] = true; });
   return stored;
 }
 
@@ -68,7 +52,10 @@ Kernel::Kernel(const Program& p, llvm::Module& m)
   }
   read_only = stored_buffers(p.body, p);
   read_only.flip();
-  collect_streams(p.body, streams);
+  for_each_store(p.body, [&](const Store& n) {
+    if (n.streaming && std::ranges::find(streams, n.buffer) == streams.end())
+      streams.push_back(n.buffer);
+  });
   mark_aliases();
 }
 

@@ -59,12 +59,14 @@ class MathEmitter {
     }
     return sum;
   }
-  // NaN stays NaN.
-  Value* clamp(Value* x, double low, double high) {
-    Value *l = llvm::ConstantFP::get(x->getType(), low),
-          *h = llvm::ConstantFP::get(x->getType(), high);
-    x = b_.CreateSelect(b_.CreateFCmpOLT(x, l), l, x);
+  // NaN stays NaN, here and in clamp().
+  Value* at_most(Value* x, double high) {
+    Value* h = llvm::ConstantFP::get(x->getType(), high);
     return b_.CreateSelect(b_.CreateFCmpOGT(x, h), h, x);
+  }
+  Value* clamp(Value* x, double low, double high) {
+    Value* l = llvm::ConstantFP::get(x->getType(), low);
+    return at_most(b_.CreateSelect(b_.CreateFCmpOLT(x, l), l, x), high);
   }
 
   // 1.5 * 2^23: a float added to it has its nearest integer in the lowest bits of the sum.
@@ -96,10 +98,6 @@ class MathEmitter {
     Value* half = b_.CreateAShr(n, i(1));
     return b_.CreateFMul(b_.CreateFMul(power, power_of_two(half)),
                          power_of_two(b_.CreateSub(n, half)));
-  }
-  // NaN stays NaN.
-  Value* at_most(Value* x, double high) {
-    return b_.CreateSelect(b_.CreateFCmpOGT(x, f(high)), f(high), x);
   }
   Value* power_of_two(Value* n) { return as_float(b_.CreateShl(b_.CreateAdd(n, i(127)), i(23))); }
 
