@@ -11,8 +11,6 @@ namespace {
 
 constexpr int64_t kMaxRegisterRows = 16;
 constexpr int64_t kMaxRegisterVectors = 8;
-// Tiles that overlap recompute elements; more than this share of waste is never worth it.
-constexpr double kMaxWaste = 1.25;
 
 double waste(int64_t extent, int64_t tile) {
   return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);

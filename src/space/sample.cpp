@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "space/draw_axis.h"
+#include "space/sketch_rule.h"
 #include "support/check.h"
 
 namespace pruner {
 namespace {
 
 constexpr int64_t kMaxLocalBytes = 512 << 10;  // of a thread's stack
-constexpr double kMaxWaste = 1.25;             // of work that overlapping tiles repeat
 
 int64_t value(const Candidate& candidate, DecisionRef ref) {
   return ref == kFixed ? 1 : candidate.decisions[static_cast<size_t>(ref)];

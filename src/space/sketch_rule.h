@@ -37,6 +37,9 @@ inline constexpr const DagRule* kDagRules[] = {&kInline, &kCacheRead, &kCacheWri
 extern const StructureRule kRegisterTile, kCacheTile;
 inline constexpr const StructureRule* kStructureRules[] = {&kRegisterTile, &kCacheTile};
 
+/// Tiles that overlap recompute elements: they may compute this many times what they must.
+inline constexpr double kMaxWaste = 1.25;
+
 /// Width of the vector loop over an axis of `extent` elements: the target's lanes, or the power of
 /// two that covers a shorter axis; 1 for an axis of one element.
 int lanes_for(int64_t extent, DType dtype, const Target& target);
