@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "golden.h"
 #include "measure/measure.h"
@@ -27,20 +28,31 @@ std::unique_ptr<Measurer> make_measurer(const std::function<bool()>& stop = {}) 
 
 Candidate candidate(TestBuild build) { return {SketchId{0}, {build}}; }
 
+// What can be read of a file of a process, which may end meanwhile.
+std::string contents(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// Whether this process started the one at `proc` and has not seen its end.
+bool is_running_child(const std::filesystem::path& proc) {
+  const std::string stat = contents(proc / "stat");  // pid (name) state parent ...
+  const size_t after_name = stat.rfind(')');
+  if (after_name == std::string::npos || stat[after_name + 2] == 'Z') return false;
+  return std::stoi(stat.substr(after_name + 4)) == getpid();
+}
+
 // Processes that this one started: "run" or "build" workers.
 std::vector<pid_t> workers(const std::string& command) {
   std::vector<pid_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(in)), {});
-    std::ifstream status(entry.path() / "stat");
-    const std::string stat((std::istreambuf_iterator<char>(status)), {});
-    const std::string parent = " " + std::to_string(getpid()) + " ";
-    const size_t after_name = stat.rfind(')');
-    if (after_name == std::string::npos) continue;
-    if (stat.substr(after_name + 4, parent.size() - 1) != parent.substr(1)) continue;
+    // posix_spawn() returns a moment before exec gives the process its command line.
+    std::string line;
+    while (is_running_child(entry.path()) && line.empty())
+      line = contents(entry.path() / "cmdline");
     if (line.find(std::string("worker\0", 7) + command) != std::string::npos) {
       pids.push_back(std::stoi(name));
     }
@@ -160,9 +172,8 @@ TEST(LocalMeasurer, TakesItsWorkersAlongWhenKilled) {
   for (const pid_t pid : pids) {
     bool gone = false;
     for (int i = 0; i < 500 && !gone; ++i, usleep(10000)) {
-      std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-      const std::string text((std::istreambuf_iterator<char>(stat)), {});
-      gone = text.empty() || text.find(") Z ") != std::string::npos;
+      const std::string stat = contents("/proc/" + std::to_string(pid) + "/stat");
+      gone = stat.empty() || stat.find(") Z ") != std::string::npos;
     }
     EXPECT_TRUE(gone) << pid;
   }
