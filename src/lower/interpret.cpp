@@ -88,6 +88,7 @@ class Interpreter {
           if (integer(n.condition)) stmt(n.then);
         },
         [](const Prefetch&) {},
+        [](const Barrier&) {},
         [&](const Allocate& n) {
           make(n.buffer);
           stmt(n.body);

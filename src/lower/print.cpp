@@ -67,7 +67,8 @@ class Printer {
     match(
         s->op,
         [&](const For& n) {
-          const char* const kinds[] = {"", "parallel ", "unroll ", "vectorize"};
+          const char* const kinds[] = {
+              "", "parallel ", "unroll ", "vectorize", "block ", "thread "};
           line() << kinds[static_cast<size_t>(n.kind)];
           if (n.kind == LoopKind::kVectorize) out_ << "<" << n.lanes << "> ";
           out_ << "for (" << name(n.var) << " < " << text(n.extent) << ") {\n";
@@ -92,10 +93,13 @@ class Printer {
         },
         [&](const Allocate& n) {
           const Buffer& buffer = program_[n.buffer];
-          line() << (buffer.scope == Scope::kRegister ? "register " : "local ")
+          line() << (buffer.scope == Scope::kRegister ? "register "
+                     : buffer.scope == Scope::kShared ? "shared "
+                                                      : "local ")
                  << declaration(buffer) << ";\n";
           stmt(n.body);
         },
+        [&](const Barrier&) { line() << "barrier;\n"; },
         [&](const Block& n) {
           for (const Stmt& part : n.statements) stmt(part);
         });

@@ -18,6 +18,14 @@
 //    nothing.
 //  - A Store in a vector loop whose place does not depend on the lane must have the form
 //    x = combine(x, value): the lanes are folded (a horizontal reduction).
+//
+// A GPU program's body is one kBlock loop or a Block of them: each is a launch of its own, and they
+// run one after the other. Inside it, below nothing but lets and allocations of kShared buffers,
+// stands one kThread loop; both have constant extents. Blocks run in any order and at the same
+// time, and so do the threads of a block, between two barriers. A Barrier stands where all threads
+// of the block come by equally often: in no guard and no loop whose condition or extent differs
+// between them. A kShared buffer is one for the threads of the block, a kLocal or kRegister one of
+// the thread alone. A kVectorize loop has 2, 4 or 8 lanes and no reduction over them.
 #pragma once
 
 #include <memory>
@@ -77,13 +85,14 @@ struct If {
 struct Allocate {
   TensorId buffer;
   Stmt body;
-};  // kLocal or kRegister; contents undefined
+};                  // kShared, kLocal or kRegister; contents undefined
+struct Barrier {};  // all threads of a block meet; what they wrote to memory before is seen after
 struct Block {
   std::vector<Stmt> statements;
 };
 
 struct StmtNode {
-  std::variant<For, Let, Store, Prefetch, If, Allocate, Block> op;
+  std::variant<For, Let, Store, Prefetch, If, Allocate, Barrier, Block> op;
 };
 
 template <typename Op>

@@ -75,6 +75,7 @@ class Verifier {
           return stmt(n.then);
         },
         [&](const Allocate& n) { return allocate(n); },
+        [](const Barrier&) -> Result<Unit> { return Unit{}; },
         [&](const Block& n) -> Result<Unit> {
           for (const Stmt& part : n.statements) TRY(stmt(part));
           return Unit{};

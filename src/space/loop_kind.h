@@ -5,12 +5,20 @@
 
 namespace pruner {
 
-enum class LoopKind : uint8_t { kSerial, kParallel, kUnroll, kVectorize };
+enum class LoopKind : uint8_t {
+  kSerial,
+  kParallel,  // over the threads of a CPU
+  kUnroll,
+  kVectorize,
+  kBlock,   // over the blocks (work-groups) of a GPU kernel
+  kThread,  // over the threads (work-items) of a block
+};
 
 enum class Scope : uint8_t {
   kArgument,   // passed to the kernel
-  kWorkspace,  // a part of the kernel's workspace, shared by its threads
-  kLocal,      // on the stack of the thread, 64-byte aligned
+  kWorkspace,  // a part of the kernel's workspace, shared by its threads; global memory of a GPU
+  kShared,     // of a GPU block's threads
+  kLocal,      // on the stack of the thread, 64-byte aligned; a GPU thread's own array
   kRegister,
 };
 

@@ -73,6 +73,8 @@ static const char* kind_name(LoopKind kind) {
     case LoopKind::kParallel: return "parallel";
     case LoopKind::kUnroll: return "unroll";
     case LoopKind::kVectorize: return "vectorize";
+    case LoopKind::kBlock: return "block";
+    case LoopKind::kThread: return "thread";
   }
   return "?";
 }
@@ -81,6 +83,7 @@ static const char* scope_name(Scope scope) {
   switch (scope) {
     case Scope::kArgument: return "argument";
     case Scope::kWorkspace: return "workspace";
+    case Scope::kShared: return "shared";
     case Scope::kLocal: return "local";
     case Scope::kRegister: return "register";
   }

@@ -21,6 +21,29 @@ inline constexpr Isa kHostIsa = Isa::kArm;
 inline constexpr Isa kHostIsa = Isa::kX86;
 #endif
 
+/// What a GPU's kernels must keep to, and its rates. The defaults hold on every CUDA device since
+/// sm_50.
+struct Gpu {
+  std::string arch;  // "sm_80"; empty: an OpenCL device
+  int64_t max_threads_per_block = 1024;
+  int64_t max_registers_per_thread = 255;
+  int64_t registers_per_block = 65536;
+  int64_t shared_bytes_per_block = 48 << 10;
+  int64_t max_vthreads = 8;   // per thread (Ansor's limit, not the device's)
+  int64_t vector_bytes = 16;  // widest load of a thread
+  int warp_size = 32;
+  int sms = 1;                // streaming multiprocessors (compute units)
+  int partitions_per_sm = 4;  // warp schedulers
+  int64_t max_threads_per_sm = 2048;
+  int64_t max_blocks_per_sm = 16;
+  int64_t registers_per_sm = 65536;
+  int64_t shared_bytes_per_sm = 64 << 10;
+  int64_t l2_bytes = 4 << 20;
+  double peak_flops = 0;      // of the device, fp32, FMA counted as 2
+  double dram_bandwidth = 0;  // bytes/s of the device
+  double launch_s = 0;        // time that an empty kernel takes
+};
+
 struct Target {
   Backend backend = Backend::kLlvm;
   std::string device;    // "host", an mcpu, the model of a GPU, or the path of a device file
@@ -42,6 +65,9 @@ struct Target {
   double l3_bandwidth = 0;
   double dram_bandwidth = 0;  // bytes/s of the machine
 
+  Gpu gpu;  // of backends kCuda and kOpenCl
+
+  bool is_gpu() const { return backend != Backend::kLlvm; }
   int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };
 

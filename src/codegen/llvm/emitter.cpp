@@ -25,6 +25,7 @@ void for_each_store(const Stmt& s, const Fn& fn) {
       [&](const Let& n) { for_each_store(n.body, fn); },
       [&](const Store& n) { fn(n); },
       [](const Prefetch&) {},
+      [](const Barrier&) {},
       [&](const If& n) { for_each_store(n.then, fn); },
       [&](const Allocate& n) { for_each_store(n.body, fn); },
       [&](const Block& n) {
@@ -181,6 +182,7 @@ void Emitter::stmt(const Stmt& s) {
       },
       [&](const Store& n) { store(n); },
       [&](const Prefetch& n) { prefetch(n); },
+      [](const Barrier&) { CHECK(false) << "a GPU's barrier in a program for a CPU"; },
       [&](const If& n) { guard(n); },
       [&](const Allocate& n) { allocate(n); },
       [&](const Block& n) {
@@ -216,6 +218,8 @@ void Emitter::for_loop(const For& n) {
     case LoopKind::kUnroll: return unrolled(n);
     case LoopKind::kVectorize: return vectorized(n);
     case LoopKind::kParallel: return parallel(n);
+    case LoopKind::kBlock:
+    case LoopKind::kThread: CHECK(false) << "a GPU's loop in a program for a CPU";
     case LoopKind::kSerial: break;
   }
   const Linear extent = linear(n.extent);
