@@ -189,11 +189,7 @@ class SketchMaker {
     for (const StageId operand : stage.layout_free) {
       if (sketch_.dag[operand].constant) add_packed(plan, operand, vector);
     }
-    // Few rows: an operand streams past them. (With many, it stays in the caches.)
-    constexpr int64_t kFewRows = 8;
-    const bool streams = needs_multi_level_tiling(sketch_.dag, plan.stage) &&
-                         stage.num_elements() <= kFewRows * stage.axes[vector].extent;
-    if (!plan.packed.empty() || streams)
+    if (!plan.packed.empty())
       plan.prefetch = add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, 1024, 4096});
   }
 
