@@ -12,9 +12,8 @@ namespace pruner {
 namespace {
 
 constexpr double kFmaLatencyCycles = 4;
-constexpr double kUsableCache = 0.75;  // of a cache, before neighbours evict
-constexpr double kUnhidden = 0.25;     // share of the shorter terms that overlap does not hide
-constexpr double kForkJoinSeconds = 1.5e-6;
+constexpr double kUsableCache = 0.75;       // of a cache, before neighbours evict
+constexpr double kUnhidden = 0.25;          // share of the shorter terms that overlap does not hide
 constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
 constexpr double kMostStarts = 1;           // of memory's time, when starts overlap
 constexpr double kStreamsInTurns = 16;      // a line of each, that a core's prefetchers follow
@@ -48,7 +47,7 @@ class Analyzer {
     for (size_t i = 0; i < draft.stages.size(); ++i) {
       const NestStage& root = root_of(nest_.stages[i]);
       draft.latency_s += seconds(draft.stages[i], speedup(root));
-      if (root.stage == nest_.stages[i].stage) draft.latency_s += kForkJoinSeconds;
+      if (root.stage == nest_.stages[i].stage) draft.latency_s += target_.launch_s;
     }
     return draft;
   }
