@@ -295,8 +295,7 @@ Result<Target> with_abstraction(Target target, const std::string& device) {
     target.gpu.psa = other.gpu.psa;
     return target;
   }
-  for (int64_t Target::*size : {&Target::l1_bytes, &Target::l2_bytes, &Target::l3_bytes})
-    target.*size = other.*size;
+  // Not the caches: the space of schedules asks for them, and records belong to a space.
   for (double Target::*rate : {&Target::peak_flops,
                                &Target::l1_bandwidth,
                                &Target::l2_bandwidth,
