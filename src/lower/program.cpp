@@ -18,4 +18,18 @@ TensorId Program::add_buffer(Buffer buffer) {
   return TensorId{static_cast<int32_t>(buffers.size()) - 1};
 }
 
+std::vector<const For*> launches(const Program& program) {
+  std::vector<const For*> result;
+  const auto append = [&](const Stmt& s) {
+    const For* loop = s ? std::get_if<For>(&s->op) : nullptr;
+    if (loop && loop->kind == LoopKind::kBlock) result.push_back(loop);
+  };
+  append(program.body);
+  if (!program.body) return result;
+  if (const Block* parts = std::get_if<Block>(&program.body->op)) {
+    for (const Stmt& part : parts->statements) append(part);
+  }
+  return result;
+}
+
 }  // namespace pruner

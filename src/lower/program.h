@@ -116,6 +116,9 @@ struct Program {
   TensorId add_buffer(Buffer buffer);
 };
 
+/// The kBlock loops of a GPU program, one a launch, in order; none of a program for CPUs.
+std::vector<const For*> launches(const Program& program);
+
 /// C-like text, one statement a line; what --print=program shows.
 std::string print(const Program& program);
 
@@ -123,8 +126,16 @@ std::string print(const Program& program);
 /// one as an error.
 Result<Unit> verify(const Program& program);
 
-/// Runs a program on tensors (packed arguments already packed; outputs in place), one iteration at
-/// a time, with bounds checks: for tests.
-Result<Unit> interpret(const Program& program, std::span<Tensor> args);
+struct InterpretOptions {
+  bool unwritten = false;  // reads of what was never written are errors, too
+};
+
+/// Runs a program that passes verify() on tensors (packed arguments already packed; outputs in
+/// place), one iteration at a time. Errors: an index out of bounds; of a GPU program also a race
+/// (an element that two threads touch, one of them writing, with no barrier between them or in two
+/// blocks of a launch) and a barrier that some threads do not come to.
+Result<Unit> interpret(const Program& program,
+                       std::span<Tensor> args,
+                       const InterpretOptions& options = {});
 
 }  // namespace pruner

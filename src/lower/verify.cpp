@@ -12,12 +12,18 @@ class Verifier {
   explicit Verifier(const Program& program)
       : program_(program),
         vars_(program.var_names.size(), VarKind::kUnbound),
+        by_thread_(program.var_names.size(), false),
         live_(program.buffers.size(), false) {}
 
   Result<Unit> run() {
     TRY(buffers());
     if (!program_.body) return Error("the program has no body");
-    return stmt(program_.body);
+    if (launches(program_).empty()) return stmt(program_.body);
+    gpu_ = true;
+    const Block* parts = std::get_if<Block>(&program_.body->op);
+    if (!parts) return launch(program_.body);
+    for (const Stmt& part : parts->statements) TRY(launch(part));
+    return Unit{};
   }
 
  private:
@@ -58,6 +64,48 @@ class Verifier {
     return Unit{};
   }
 
+  Result<Unit> launch(const Stmt& s) {
+    const For* blocks = s ? std::get_if<For>(&s->op) : nullptr;
+    if (!blocks || blocks->kind != LoopKind::kBlock) {
+      return Error("beside a block loop stands what is none");
+    }
+    TRY(constant_extent(*blocks));
+    return bound(
+        blocks->var, VarKind::kUniform, [&] { return block_body(blocks->var, blocks->body); });
+  }
+
+  // Lets and shared buffers, and in them one thread loop.
+  Result<Unit> block_body(VarId blocks, const Stmt& s) {
+    if (!s) return Error("an empty statement");
+    if (const Let* let = std::get_if<Let>(&s->op)) {
+      TRY(index(let->value, "a let"));
+      return bound(let->var, VarKind::kUniform, [&] { return block_body(blocks, let->body); });
+    }
+    if (const Allocate* allocation = std::get_if<Allocate>(&s->op)) {
+      return allocate(*allocation, [&] { return block_body(blocks, allocation->body); });
+    }
+    const For* threads = std::get_if<For>(&s->op);
+    if (!threads || threads->kind != LoopKind::kThread) {
+      return Error("in block loop ",
+                   name(blocks),
+                   " stands what is no let, no shared buffer and no thread loop");
+    }
+    TRY(constant_extent(*threads));
+    in_threads_ = true;
+    by_thread_[static_cast<size_t>(threads->var.value)] = true;
+    TRY(bound(threads->var, VarKind::kUniform, [&] { return stmt(threads->body); }));
+    in_threads_ = false;
+    return Unit{};
+  }
+
+  Result<Unit> constant_extent(const For& n) {
+    TRY(index(n.extent, "an extent"));
+    if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
+    const int64_t* extent = as_int(n.extent);
+    if (extent && *extent > 0) return Unit{};
+    return Error("loop ", name(n.var), " needs a constant extent above 0");
+  }
+
   Result<Unit> stmt(const Stmt& s) {
     if (!s) return Error("an empty statement");
     return match(
@@ -65,28 +113,43 @@ class Verifier {
         [&](const For& n) { return loop(n); },
         [&](const Let& n) -> Result<Unit> {
           TRY(index(n.value, "a let"));
-          return bound(n.var, varies(n.value) ? VarKind::kVarying : VarKind::kUniform, n.body);
+          if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
+          by_thread_[static_cast<size_t>(n.var.value)] = differs(n.value);
+          return bound(n.var, varies(n.value) ? VarKind::kVarying : VarKind::kUniform, [&] {
+            return stmt(n.body);
+          });
         },
         [&](const Store& n) { return store(n); },
         [&](const Prefetch& n) { return prefetch(n); },
         [&](const If& n) -> Result<Unit> {
           TRY(expr(n.condition));
           if (n.condition->dtype != DType::kBool) return Error("a guard's condition is no bool");
-          return stmt(n.then);
+          const bool divides = differs(n.condition);
+          divided_ += divides;
+          TRY(stmt(n.then));
+          divided_ -= divides;
+          return Unit{};
         },
-        [&](const Allocate& n) { return allocate(n); },
-        [](const Barrier&) -> Result<Unit> { return Unit{}; },
+        [&](const Allocate& n) { return allocate(n, [&] { return stmt(n.body); }); },
+        [&](const Barrier&) -> Result<Unit> {
+          if (!in_threads_) return Error("a barrier stands in no thread loop");
+          if (divided_ > 0) return Error("a barrier stands where not all threads come by");
+          if (lanes_ > 0) return Error("a barrier stands in a vector loop");
+          return Unit{};
+        },
         [&](const Block& n) -> Result<Unit> {
           for (const Stmt& part : n.statements) TRY(stmt(part));
           return Unit{};
         });
   }
 
-  Result<Unit> bound(VarId var, VarKind kind, const Stmt& body) {
+  // Checks what is in the scope of a variable.
+  template <typename Fn>
+  Result<Unit> bound(VarId var, VarKind kind, const Fn& body) {
     if (!known(var)) return Error("variable ", var.value, " has no name");
     if (kind_of(var) != VarKind::kUnbound) return Error("variable ", name(var), " is bound twice");
     kind_of(var) = kind;
-    TRY(stmt(body));
+    TRY(body());
     kind_of(var) = VarKind::kUnbound;
     return Unit{};
   }
@@ -103,16 +166,24 @@ class Verifier {
     if (lanes_ > 0 && n.kind != LoopKind::kUnroll) {
       return Error("loop ", loop_name, " is inside a vector loop and not unrolled");
     }
-    if (n.kind == LoopKind::kUnroll) return bound(n.var, VarKind::kUnrolled, n.body);
+    if (n.kind == LoopKind::kBlock) return Error("block loop ", loop_name, " is not outermost");
+    if (n.kind == LoopKind::kThread) {
+      return Error("thread loop ", loop_name, " stands not directly in a block loop");
+    }
+    if (n.kind == LoopKind::kParallel && gpu_) {
+      return Error("parallel loop ", loop_name, " in a program for GPUs");
+    }
+    const auto body = [&] { return stmt(n.body); };
+    if (n.kind == LoopKind::kUnroll) return bound(n.var, VarKind::kUnrolled, body);
     if (n.kind == LoopKind::kVectorize) {
-      if (!is_power_of_two(n.lanes))
+      if (!is_power_of_two(n.lanes) || (gpu_ && (n.lanes < 2 || n.lanes > 8)))
         return Error("vector loop ", loop_name, " has ", n.lanes, " lanes");
       if (extent && (*extent > n.lanes || *extent < 1)) {
         return Error(
             "vector loop ", loop_name, " has extent ", *extent, " and ", n.lanes, " lanes");
       }
       lanes_ = n.lanes;
-      TRY(bound(n.var, VarKind::kLane, n.body));
+      TRY(bound(n.var, VarKind::kLane, body));
       lanes_ = 0;
       return Unit{};
     }
@@ -125,7 +196,10 @@ class Verifier {
     if (n.kind == LoopKind::kParallel) {
       for (size_t i = 0; i < live_.size(); ++i) live_[i] = live_[i] && shared(program_.buffers[i]);
     }
-    TRY(bound(n.var, VarKind::kUniform, n.body));
+    const bool divides = differs(n.extent);
+    divided_ += divides;
+    TRY(bound(n.var, VarKind::kUniform, body));
+    divided_ -= divides;
     live_ = std::move(outside);
     --loops_;
     return Unit{};
@@ -150,12 +224,19 @@ class Verifier {
     return Unit{};
   }
 
-  Result<Unit> allocate(const Allocate& n) {
+  template <typename Fn>
+  Result<Unit> allocate(const Allocate& n, const Fn& body) {
     if (!known(n.buffer)) return Error("allocation of buffer ", n.buffer.value);
     if (shared(program_[n.buffer])) return Error(program_[n.buffer].name, " needs no allocation");
     if (live(n.buffer)) return Error(program_[n.buffer].name, " is allocated twice");
+    const bool of_block = program_[n.buffer].scope == Scope::kShared;
+    if (of_block != (gpu_ && !in_threads_)) {
+      return Error(program_[n.buffer].name,
+                   of_block ? " is shared and not allocated between a block and its threads"
+                            : " is allocated outside of a thread");
+    }
     live(n.buffer) = true;
-    TRY(stmt(n.body));
+    TRY(body());
     live(n.buffer) = false;
     return Unit{};
   }
@@ -177,6 +258,7 @@ class Verifier {
     bool varying = false;
     for (const Expr& i : n.indices) varying |= varies(i);
     if (lanes_ <= 1 || varying) return Unit{};
+    if (gpu_) return Error("all lanes of a GPU's vector loop store to one place of ", buffer.name);
     const Binary* update = as<Binary>(n.value);
     const auto is_place = [&](const Expr& e) {
       const Load* load = as<Load>(e);
@@ -206,6 +288,7 @@ class Verifier {
 
   // Constants once unrolled loops are; the lane counts from a multiple of the width.
   Result<Unit> register_place(const Buffer& buffer, const std::vector<Expr>& indices) {
+    if (gpu_) return unrolled_place(buffer, indices);
     for (const Expr& i : indices) {
       const bool last = &i == &indices.back();
       bool constant = true, starts_vector = true;
@@ -241,6 +324,20 @@ class Verifier {
     return Unit{};
   }
 
+  // A GPU's vector loops are unrolled where they touch registers.
+  Result<Unit> unrolled_place(const Buffer& buffer, const std::vector<Expr>& indices) {
+    bool constant = true;
+    for (const Expr& i : indices) {
+      visit(i, [&](const Expr& part) {
+        const Var* var = as<Var>(part);
+        constant &= !as<Load>(part) && (!var || kind_of(var->id) == VarKind::kUnrolled ||
+                                        kind_of(var->id) == VarKind::kLane);
+      });
+    }
+    if (constant) return Unit{};
+    return Error("register buffer ", buffer.name, " is accessed by what is no constant");
+  }
+
   Result<Unit> index(const Expr& e, std::string_view what) {
     TRY(expr(e));
     if (e->dtype != DType::kInt64)
@@ -256,6 +353,18 @@ class Verifier {
       }
     });
     return result;
+  }
+
+  // Whether the threads of a block may have different values of it.
+  bool differs(const Expr& e) {
+    bool result = false;
+    visit(e, [&](const Expr& part) {
+      if (const Var* var = as<Var>(part)) result |= by_thread_[static_cast<size_t>(var->id.value)];
+      const Load* load = as<Load>(part);
+      result |= load &&
+                (program_[load->tensor].scope != Scope::kArgument || program_[load->tensor].output);
+    });
+    return gpu_ && result;
   }
 
   Result<Unit> expr(const Expr& e) {
@@ -312,9 +421,13 @@ class Verifier {
 
   const Program& program_;
   std::vector<VarKind> vars_;
-  std::vector<bool> live_;  // buffers that may be accessed here
-  int lanes_ = 0;           // of the vector loop at hand; 0: none
-  int loops_ = 0;           // around the place at hand
+  std::vector<bool> by_thread_;  // variables whose value differs between the threads of a block
+  std::vector<bool> live_;       // buffers that may be accessed here
+  int lanes_ = 0;                // of the vector loop at hand; 0: none
+  int loops_ = 0;                // around the place at hand
+  bool gpu_ = false;
+  bool in_threads_ = false;
+  int divided_ = 0;  // guards and loops around the place that not all threads enter equally
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ class ProgramBuilder {
                      DType dtype = DType::kFloat32);
   TensorId local(std::string name, std::vector<int64_t> shape, DType dtype = DType::kFloat32);
   TensorId workspace(std::string name, std::vector<int64_t> shape, DType dtype = DType::kFloat32);
+  TensorId shared(std::string name, std::vector<int64_t> shape, DType dtype = DType::kFloat32);
 
   using Body = std::function<Stmt(Expr)>;
   Stmt loop(LoopKind kind, Expr extent, const Body& body, int lanes = 1);
@@ -29,6 +30,9 @@ class ProgramBuilder {
   Stmt vectorize(int lanes, Expr extent, const Body& body) {
     return loop(LoopKind::kVectorize, extent, body, lanes);
   }
+  Stmt blocks(Expr extent, const Body& body) { return loop(LoopKind::kBlock, extent, body); }
+  Stmt threads(Expr extent, const Body& body) { return loop(LoopKind::kThread, extent, body); }
+  Stmt barrier() const { return make_stmt(Barrier{}); }
   Stmt let(Expr value, const Body& body);
   Stmt allocate(TensorId buffer, Stmt body) const {
     return make_stmt(Allocate{buffer, std::move(body)});
@@ -88,6 +92,14 @@ inline TensorId ProgramBuilder::local(std::string name, std::vector<int64_t> sha
                              .dtype = dtype,
                              .shape = std::move(shape),
                              .scope = Scope::kLocal,
+                             .pack = {}});
+}
+
+inline TensorId ProgramBuilder::shared(std::string name, std::vector<int64_t> shape, DType dtype) {
+  return program.add_buffer({.name = std::move(name),
+                             .dtype = dtype,
+                             .shape = std::move(shape),
+                             .scope = Scope::kShared,
                              .pack = {}});
 }
 

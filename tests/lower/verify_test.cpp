@@ -124,5 +124,82 @@ TEST_F(VerifyTest, ChecksTheWorkspace) {
   EXPECT_ERROR(check(copy(0, 0)), "t does not fit the workspace: offset 0, 400 bytes of 100");
 }
 
+// A program with one block loop, in which `body` makes what stands below.
+class VerifyGpuTest : public VerifyTest {
+ protected:
+  Result<Unit> in_blocks(const ProgramBuilder::Body& body) { return check(b.blocks(4, body)); }
+  Result<Unit> in_threads(const ProgramBuilder::Body& body) {
+    return in_blocks([&](Expr) { return b.threads(8, body); });
+  }
+  Stmt zero(Expr i, Expr j) { return b.store(y, {i, j}, float_imm(0)); }
+  TensorId shared = b.shared("s", {8});
+};
+
+TEST_F(VerifyGpuTest, ChecksWhatStandsWhere) {
+  EXPECT_TRUE(in_threads([&](Expr t) { return zero(0, t); }).ok());
+  const Stmt launch =
+      b.blocks(1, [&](Expr) { return b.threads(8, [&](Expr t) { return zero(0, t); }); });
+  EXPECT_TRUE(check(b.block({launch})).ok());
+  EXPECT_ERROR(check(b.block({launch, zero(0, 0)})), "beside a block loop stands what is none");
+  EXPECT_ERROR(in_blocks([&](Expr) { return zero(0, 0); }),
+               "stands what is no let, no shared buffer and no thread loop");
+  EXPECT_ERROR(in_threads([&](Expr) { return b.threads(2, [&](Expr t) { return zero(0, t); }); }),
+               "stands not directly in a block loop");
+  EXPECT_ERROR(check(b.serial(2, [&](Expr) { return launch; })), "is not outermost");
+  EXPECT_ERROR(in_threads([&](Expr) { return b.parallel(2, [&](Expr i) { return zero(0, i); }); }),
+               "in a program for GPUs");
+  EXPECT_ERROR(
+      check(b.blocks(
+          4, [&](Expr block) { return b.threads(block, [&](Expr t) { return zero(0, t); }); })),
+      "needs a constant extent above 0");
+}
+
+TEST_F(VerifyGpuTest, ChecksBarriers) {
+  EXPECT_ERROR(check(b.barrier()), "a barrier stands in no thread loop");
+  const auto uniform = [&](Expr) { return b.serial(3, [&](Expr) { return b.barrier(); }); };
+  EXPECT_TRUE(in_threads(uniform).ok());
+  EXPECT_TRUE(in_blocks([&](Expr block) {
+                return b.threads(8, [&](Expr) { return b.guard(block < Expr(2), b.barrier()); });
+              }).ok());
+  const char* divided = "a barrier stands where not all threads come by";
+  EXPECT_ERROR(in_threads([&](Expr t) { return b.guard(t < Expr(2), b.barrier()); }), divided);
+  EXPECT_ERROR(in_threads([&](Expr t) {
+                 return b.let(
+                     t + 1, [&](Expr n) { return b.serial(n, [&](Expr) { return b.barrier(); }); });
+               }),
+               divided);
+  EXPECT_ERROR(in_threads([&](Expr) {
+                 return b.guard(b.read(y, {0, 0}) < float_imm(1), b.barrier());
+               }),
+               divided);
+  EXPECT_ERROR(
+      in_threads([&](Expr) { return b.vectorize(4, 4, [&](Expr) { return b.barrier(); }); }),
+      "a barrier stands in a vector loop");
+}
+
+TEST_F(VerifyGpuTest, ChecksSharedBuffers) {
+  const auto use = [&](Expr t) { return b.store(shared, {t}, float_imm(0)); };
+  EXPECT_TRUE(in_blocks([&](Expr) { return b.allocate(shared, b.threads(8, use)); }).ok());
+  EXPECT_ERROR(in_threads([&](Expr t) { return b.allocate(shared, use(t)); }),
+               "s is shared and not allocated between a block and its threads");
+  EXPECT_ERROR(check(b.allocate(shared, use(0))),
+               "s is shared and not allocated between a block and its threads");
+  EXPECT_ERROR(in_blocks([&](Expr) {
+                 return b.allocate(acc, b.threads(8, [&](Expr t) { return zero(0, t); }));
+               }),
+               "acc is allocated outside of a thread");
+}
+
+TEST_F(VerifyGpuTest, ChecksVectorLoops) {
+  EXPECT_ERROR(
+      in_threads([&](Expr) { return b.vectorize(16, 16, [&](Expr l) { return zero(0, l); }); }),
+      "has 16 lanes");
+  EXPECT_ERROR(
+      in_threads([&](Expr) {
+        return b.vectorize(4, 4, [&](Expr l) { return b.add(y, {0, 0}, b.read(x, {0, l})); });
+      }),
+      "all lanes of a GPU's vector loop store to one place of y");
+}
+
 }  // namespace
 }  // namespace pruner
