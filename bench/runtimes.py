@@ -52,7 +52,7 @@ class Pruner:
         return self.json("bench", "--module", module, "--threads", threads, *more)["median_ms"]
 
     def peak_gflops(self, threads):
-        return self.json("device", "probe", "--threads", threads)["peak_gflops"]
+        return self.json("device", "probe", "--threads", threads)["peak_flops"] * threads * 1e-9
 
 
 class OnnxRuntime:

@@ -12,10 +12,11 @@ namespace pruner {
 namespace {
 
 constexpr double kFmaLatencyCycles = 4;
-constexpr double kUsableCache = 0.75;  // of a cache, before neighbours evict
-constexpr double kUnhidden = 0.25;     // share of the shorter terms that overlap does not hide
-constexpr double kForkJoinSeconds = 1.5e-6;
+constexpr double kUsableCache = 0.75;       // of a cache, before neighbours evict
+constexpr double kUnhidden = 0.25;          // share of the shorter terms that overlap does not hide
 constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
+constexpr double kMostStarts = 1;           // of memory's time, when starts overlap
+constexpr double kStreamsInTurns = 16;      // a line of each, that a core's prefetchers follow
 constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
 constexpr double kLineBytes = 64;
 constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
@@ -46,7 +47,7 @@ class Analyzer {
     for (size_t i = 0; i < draft.stages.size(); ++i) {
       const NestStage& root = root_of(nest_.stages[i]);
       draft.latency_s += seconds(draft.stages[i], speedup(root));
-      if (root.stage == nest_.stages[i].stage) draft.latency_s += kForkJoinSeconds;
+      if (root.stage == nest_.stages[i].stage) draft.latency_s += target_.launch_s;
     }
     return draft;
   }
@@ -259,10 +260,13 @@ class Analyzer {
                                        is_packed(access.producer),
                                        s.axes.size() + s.reduce_axes.size(),
                                        loops_));
-      if (producer.constant) {
-        const double bytes = bytes_of(producer);
+      const double bytes = bytes_of(producer);
+      const bool uncacheable = bytes > usable(target_.l3_bytes);
+      if (producer.constant || uncacheable) {
         const double waits = stage.prefetch_bytes > 0 ? kPrefetchedWaits : 1;
-        out.dram_bytes += bytes * waits * (1 + kStreamStartBytes / run_bytes(access, producer));
+        double starts = kStreamStartBytes / run_bytes(access, producer);
+        if (uncacheable) starts = std::min(starts, kMostStarts);
+        out.dram_bytes += bytes * waits * (1 + starts);
       }
     }
     out.l2_bytes = fetched_bytes(operands_, loops_, usable(target_.l1_bytes));
@@ -324,8 +328,8 @@ class Analyzer {
     return 2 * bytes * static_cast<double>(stage.loops[0].extent) * visits(stage);
   }
 
-  // Bytes of an operand that the loops (of loops_) walk through one after the other before they
-  // jump: what a prefetcher can follow.
+  // Bytes of an operand that the loops (of loops_) walk through before they jump, one after the
+  // other or a line of each of a few rows in turns: what a prefetcher can follow.
   double run_bytes(const Access& access, const Stage& producer) const {
     const PackSpec* packed = packing(access.producer);
     const bool in_blocks = packed != nullptr && !packed->blocks.empty();
@@ -339,7 +343,8 @@ class Analyzer {
       step[static_cast<size_t>(d)] = size;
       size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
     }
-    double run = 1;
+    const auto element = static_cast<double>(dtype_bytes(producer.dtype));
+    double run = 1, streams = 1;
     for (size_t i = loops_.size(); i-- > 0;) {
       const SurroundingLoop& loop = loops_[i];
       double stride = 0;
@@ -352,10 +357,17 @@ class Analyzer {
                                static_cast<double>(static_cast<int>(d) == blocked ? block : 1);
       }
       if (stride == 0 && loop.axis >= 0) continue;  // the same again
-      if (stride != run) break;
-      run *= static_cast<double>(loop.extent);
+      const auto extent = static_cast<double>(loop.extent);
+      if (stride == run) {
+        run *= extent;
+      } else if (stride > run && run * element <= kLineBytes &&
+                 streams * extent <= kStreamsInTurns) {
+        streams *= extent;
+      } else {
+        break;
+      }
     }
-    return run * static_cast<double>(dtype_bytes(producer.dtype));
+    return run * streams * element;
   }
 
   const LoopNest& nest_;

@@ -15,6 +15,7 @@ Result<int> run_run(const Options& options);
 Result<int> run_bench(const Options& options);
 Result<int> run_devices_list(const Options& options);
 Result<int> run_devices_host(const Options& options);
+Result<int> run_device_show(const Options& options);
 Result<int> run_device_probe(const Options& options);
 Result<int> run_records_stat(const Options& options);
 Result<int> run_records_best(const Options& options);
@@ -45,12 +46,19 @@ inline constexpr Command kCommands[] = {
      "Write a built-in network as an ONNX file.",
      kNameArgument | kOutOption,
      run_networks_export},
-    {"devices", "Show what code can be made for.", 0, run_devices_list},
-    {"devices list", "Show what code can be made for.", 0, run_devices_list},
+    {"devices",
+     "List what code can be made for: what is here, and known devices.",
+     0,
+     run_devices_list},
+    {"devices list",
+     "List what code can be made for: what is here, and known devices.",
+     0,
+     run_devices_list},
     {"devices host", "Describe this machine.", kThreadsOption, run_devices_host},
+    {"device show", "Show the numbers of a device.", kDeviceArgument, run_device_show},
     {"device probe",
-     "Measure this machine's peak rates.",
-     kThreadsOption | kBenchOptions,
+     "Measure this machine: peak, bandwidth of each memory level, launch cost.",
+     kTargetOptions | kBenchOptions | kOutOption,
      run_device_probe},
     {"records stat", "Count what record files hold.", kFilesArgument, run_records_stat},
     {"records best", "Show the fastest record of each task.", kFilesArgument, run_records_best},

@@ -21,12 +21,12 @@ struct Options {
   std::string target = "llvm";
   int64_t threads = 0, jobs = 0;  // 0: all cores
   int64_t seed = 0;
-  std::string forms;
+  std::string forms, device_abstraction;
   // Tuning.
   int64_t trials = 0;  // 0: 1000, or what the budget allows
   std::string budget;
   int64_t early_stopping = 0, task_early_stopping = 0, round_size = 10;
-  std::string cost_model = "draft", load_model, device_abstraction;
+  std::string cost_model = "draft", load_model;
   std::string tasks_regex, work_dir;
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.

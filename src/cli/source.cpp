@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/file.h"
+#include "target/device_file.h"
 #include "tensor/interpreter.h"
 #include "tensor/operators.h"
 
@@ -117,7 +118,10 @@ Result<Target> read_target(const Options& options) {
   if (target->backend != Backend::kLlvm) {
     return Error("--target: \"", options.target, "\" is not in this build; use llvm");
   }
-  return target;
+  if (options.device_abstraction.empty()) return target;
+  Result<Target> seen = with_abstraction(*target, options.device_abstraction);
+  if (!seen.ok()) return Error("--psa: ", seen.error().message());
+  return seen;
 }
 
 Result<NetworkOptions> network_options(const Options& options) {

@@ -16,7 +16,7 @@ struct Source {
   std::vector<WeightedTask> tasks;
 };
 
-/// The target of --target and --threads.
+/// The target of --target and --threads, with the numbers of --psa.
 Result<Target> read_target(const Options& options);
 Result<NetworkOptions> network_options(const Options& options);
 /// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lower/gpu.h"
 #include "lower/guards.h"
 #include "lower/lowering.h"
 
@@ -17,15 +18,6 @@ Program Lowering::run() {
   }
   program_.body = roots.size() == 1 ? roots[0] : make_stmt(Block{std::move(roots)});
   return std::move(program_);
-}
-
-VarId Lowering::new_var(const std::string& name, Range range) {
-  ranges_.push_back(range);
-  return program_.add_var(name + std::to_string(ranges_.size() - 1));
-}
-
-Expr Lowering::var(VarId id) const {
-  return make_var(id, program_.var_names[static_cast<size_t>(id.value)]);
 }
 
 const std::string& Lowering::iterator_name(const Stage& stage, int axis) const {
@@ -139,7 +131,9 @@ Result<Program> lower(const Space& space, const Candidate& candidate, std::strin
   std::string why;
   if (!is_legal(space, candidate, &why)) return Error("not a legal candidate: ", why);
   const LoopNest nest = make_loop_nest(space, candidate);
-  Program program = Lowering(space[candidate.sketch], nest, std::move(name)).run();
+  const Sketch& sketch = space[candidate.sketch];
+  Program program = space.target.is_gpu() ? lower_for_gpu(sketch, nest, std::move(name))
+                                          : Lowering(sketch, nest, std::move(name)).run();
 #ifndef NDEBUG
   TRY(verify(program));
 #endif

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "lower/builder.h"
 #include "lower/lower.h"
-#include "tensor/affine.h"
 
 namespace pruner {
 
-class Lowering {
+class Lowering : private ProgramBuilder {
  public:
   Lowering(const Sketch& sketch, const LoopNest& nest, std::string name)
       : sketch_(sketch), dag_(sketch.dag), nest_(nest) {
@@ -40,9 +40,6 @@ class Lowering {
 
   // ---- lower.cpp: buffers and bodies
 
-  VarId new_var(const std::string& name, Range range);
-  Expr var(VarId id) const;
-  Expr simple(const Expr& e) const { return simplify(e, ranges_); }
   const std::string& iterator_name(const Stage& stage, int axis) const;
   void declare_buffers();
   void all_dims(StageId id);
@@ -117,8 +114,6 @@ class Lowering {
   const Sketch& sketch_;
   const ComputeDag& dag_;
   const LoopNest& nest_;
-  Program program_;
-  std::vector<Range> ranges_;
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;
   bool guards_hold_ = false;  // in the tile at hand

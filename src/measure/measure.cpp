@@ -1,5 +1,7 @@
 #include "measure/measure.h"
 
+#include <algorithm>
+
 #include "codegen/cpu_features.h"
 #include "measure/timing.h"
 #include "runtime/module/cpu_features.h"
@@ -29,9 +31,14 @@ Result<Unit> check_measurable(const Target& target) {
                " has: its code cannot be measured here");
 }
 
+// What the last level keeps from one pass to the next must not count.
+static int64_t beyond_caches(const Target& target) {
+  return std::clamp(8 * target.l3_bytes, int64_t{128} << 20, int64_t{1} << 30);
+}
+
 PeakRates probe_peaks(const Target& target, double seconds) {
   return {.gflops = probe_fma_gflops(target, target.threads, seconds),
-          .bandwidth_gbs = probe_read_gbs(target, target.threads, seconds),
+          .bandwidth_gbs = probe_read_gbs(beyond_caches(target), target.threads, seconds),
           .threads = target.threads};
 }
 

@@ -92,14 +92,14 @@ int run_runner();
 
 /// GFLOP/s of fused multiply-adds on `threads` threads for about `seconds`: the machine's peak now.
 double probe_fma_gflops(const Target& target, int threads, double seconds);
-/// GB/s that `threads` threads read from memory together: the best pass over a buffer far larger
-/// than the last-level cache, repeated for about `seconds`; 0 when there is no memory for it.
-double probe_read_gbs(const Target& target, int threads, double seconds);
+/// GB/s that `threads` threads read together of `bytes`, each its own share over and over: the best
+/// timing of about `seconds`; 0 when there is no memory for it.
+double probe_read_gbs(int64_t bytes, int threads, double seconds);
 
 /// What the machine can do at most, as the probes find it; 0: not known.
 struct PeakRates {
   double gflops = 0;
-  double bandwidth_gbs = 0;
+  double bandwidth_gbs = 0;  // of memory: a buffer far larger than the last-level cache
   int threads = 1;
 };
 

@@ -7,16 +7,11 @@
 #include "support/hash.h"
 
 namespace pruner {
-namespace {
 
-constexpr int64_t kMaxRegisterRows = 16;
-constexpr int64_t kMaxRegisterVectors = 8;
-
-double waste(int64_t extent, int64_t tile) {
+static double waste(int64_t extent, int64_t tile) {
   return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
 }
 
-/// Tile sizes of an axis up to `limit` that waste little.
 std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
   std::set<int32_t> choices;
   for (int64_t t = 1; t <= std::min(extent, limit); ++t) {
@@ -33,6 +28,50 @@ std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
   return {choices.begin(), choices.end()};
 }
 
+DecisionRef add_decision(Sketch& sketch, Decision decision) {
+  if (decision.choices.size() < 2) return kFixed;
+  sketch.decisions.push_back(std::move(decision));
+  return static_cast<DecisionRef>(sketch.decisions.size()) - 1;
+}
+
+static StageId find_stage(const ComputeDag& dag, const std::string& name) {
+  for (int s = 0; s < dag.size(); ++s) {
+    if (dag[StageId{s}].name == name) return StageId{s};
+  }
+  CHECK(false) << "stage " << name << " lost by a DAG rule";
+  return StageId{};
+}
+
+void complete_sketch(Sketch& sketch,
+                     const ComputeDag& task_dag,
+                     const std::function<StagePlan(StageId)>& plan) {
+  const ComputeDag& dag = sketch.dag;
+  auto tables = std::make_shared<SketchTables>();
+  tables->accesses = access_table(dag);
+  tables->plan_of.assign(dag.stages.size(), -1);
+  for (int s = 0; s < dag.size(); ++s) {
+    tables->consumers.push_back(dag.consumers(StageId{s}));
+    tables->body_operations.push_back(
+        dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
+    if (dag[StageId{s}].is_placeholder()) continue;
+    tables->plan_of[s] = static_cast<int>(sketch.plans.size());
+    sketch.plans.push_back(plan(StageId{s}));
+  }
+  for (const StageId input : task_dag.inputs())
+    sketch.args.push_back(find_stage(dag, task_dag[input].name));
+  for (const StageId output : task_dag.outputs())
+    sketch.args.push_back(find_stage(dag, task_dag[output].name));
+  std::string text = sketch.name + "\n" + print(dag);
+  for (const Decision& decision : sketch.decisions) text += decision.name + " ";
+  sketch.hash = hash_hex(text).substr(0, 16);
+  sketch.tables = std::move(tables);
+}
+
+namespace {
+
+constexpr int64_t kMaxRegisterRows = 16;
+constexpr int64_t kMaxRegisterVectors = 8;
+
 class SketchMaker {
  public:
   SketchMaker(const ComputeDag& dag,
@@ -46,45 +85,16 @@ class SketchMaker {
   }
 
   Sketch make(const ComputeDag& task_dag) {
-    const ComputeDag& dag = sketch_.dag;
-    auto tables = std::make_shared<SketchTables>();
-    tables->accesses = access_table(dag);
-    tables->plan_of.assign(dag.stages.size(), -1);
-    for (int s = 0; s < dag.size(); ++s) {
-      tables->consumers.push_back(dag.consumers(StageId{s}));
-      tables->body_operations.push_back(
-          dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
-      if (dag[StageId{s}].is_placeholder()) continue;
-      tables->plan_of[s] = static_cast<int>(sketch_.plans.size());
-      sketch_.plans.push_back(plan(StageId{s}));
-    }
-    for (const StageId input : task_dag.inputs())
-      sketch_.args.push_back(find(task_dag[input].name));
-    for (const StageId output : task_dag.outputs())
-      sketch_.args.push_back(find(task_dag[output].name));
-    std::string text = sketch_.name + "\n" + print(dag);
-    for (const Decision& decision : sketch_.decisions) text += decision.name + " ";
-    sketch_.hash = hash_hex(text).substr(0, 16);
-    sketch_.tables = std::move(tables);
+    complete_sketch(sketch_, task_dag, [&](StageId id) { return plan(id); });
     return std::move(sketch_);
   }
 
  private:
-  StageId find(const std::string& name) const {
-    for (int s = 0; s < sketch_.dag.size(); ++s) {
-      if (sketch_.dag[StageId{s}].name == name) return StageId{s};
-    }
-    CHECK(false) << "stage " << name << " lost by a DAG rule";
-    return StageId{};
-  }
-
   DecisionRef add(DecisionKind kind,
                   std::string name,
                   std::vector<int32_t> choices,
                   int group = -1) {
-    if (choices.size() < 2) return kFixed;
-    sketch_.decisions.push_back({kind, std::move(name), std::move(choices), group});
-    return static_cast<DecisionRef>(sketch_.decisions.size()) - 1;
+    return add_decision(sketch_, {kind, std::move(name), std::move(choices), group});
   }
 
   StagePlan plan(StageId id) {
@@ -189,11 +199,7 @@ class SketchMaker {
     for (const StageId operand : stage.layout_free) {
       if (sketch_.dag[operand].constant) add_packed(plan, operand, vector);
     }
-    // Few rows: an operand streams past them. (With many, it stays in the caches.)
-    constexpr int64_t kFewRows = 8;
-    const bool streams = needs_multi_level_tiling(sketch_.dag, plan.stage) &&
-                         stage.num_elements() <= kFewRows * stage.axes[vector].extent;
-    if (!plan.packed.empty() || streams)
+    if (!plan.packed.empty())
       plan.prefetch = add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, 1024, 4096});
   }
 
@@ -239,13 +245,18 @@ class SketchMaker {
 
 }  // namespace
 
-const Form kDirect = {"direct", [](ComputeDag&, const Target&) { return true; }};
+const Form kDirect = {"direct", [](ComputeDag&, const Target&) { return true; }, true};
 
 Space make_space(const Task& task) {
   Space space{task.target, {}, {}};
   for (const Form* form : kForms) {
+    if (task.target.is_gpu() && !form->gpu) continue;
     ComputeDag dag = task.dag;
     if (!form->apply(dag, task.target)) continue;
+    if (task.target.is_gpu()) {
+      for (Sketch& sketch : gpu_sketches(dag, task, *form)) space.sketches.push_back(sketch);
+      continue;
+    }
     for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
     for (const StructureRule* rule : kStructureRules) {
       if (rule->applies(dag, task.target))

@@ -5,6 +5,11 @@
 // The DAG is the sketch's (cache-write, cache-read and rfactor stages added, inlined stages gone).
 // Tiles are always full: a loop with clamp >= 0 starts its last tile at `clamp` instead of beyond
 // the end, so neighbouring tiles overlap and recompute a few elements.
+//
+// On a GPU each root is a kernel: its kBlock loops, then its kThread loops, then what a thread
+// does. Tiles reach beyond the end of an axis, where nothing is loaded, folded or stored. A loop
+// may run over several axes fused (kFused...). The kThread loops of stages attached in a kernel are
+// its threads again, numbered anew.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +21,14 @@
 
 namespace pruner {
 
+/// Axes of a NestLoop that stand for several, fused in row-major order.
+inline constexpr int kFusedSpatial = -1;  // the spatial axes from NestStage::row_axes on
+inline constexpr int kFusedReduce = -2;   // the reduce axes
+inline constexpr int kFusedRows = -3;     // the spatial axes before NestStage::row_axes
+
 /// One loop: its axis advances by `step` an iteration.
 struct NestLoop {
-  int axis = 0;        // iterator of the stage: spatial axes, then reduce axes
+  int axis = 0;        // iterator of the stage: spatial axes, then reduce axes; or kFused...
   int64_t extent = 1;  // iterations
   int64_t step = 1;    // elements of the axis an iteration advances
   LoopKind kind = LoopKind::kSerial;
@@ -38,6 +48,9 @@ struct NestStage {
   int64_t unroll_steps = 0;        // statements that the unrolled reduction body may hold
   int64_t prefetch_bytes = 0;      // ahead, of operands that stream; 0: none
   bool streaming = false;          // its stores go past the caches
+  int row_axes = 0;                // of a GPU kernel that computes rows: axes that number them
+  int chunk_loops = 0;             // of a GPU contraction: its first loops, over chunks
+  bool double_buffer = false;      // GPU: a chunk's operands are fetched while the last is summed
 };
 
 /// A weight read in the order of the loops.

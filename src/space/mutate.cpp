@@ -23,13 +23,41 @@ std::vector<TiledAxis> tiled_axes(const Sketch& sketch) {
   return axes;
 }
 
+// The decisions of one tiled axis, drawn; empty: there is none.
+std::vector<size_t> draw_group(const Sketch& sketch, Rng& rng) {
+  int groups = 0;
+  for (const Decision& decision : sketch.decisions) groups = std::max(groups, decision.group + 1);
+  std::vector<size_t> members;
+  if (groups == 0) return members;
+  const int drawn = static_cast<int>(rng.below(groups));
+  for (size_t i = 0; i < sketch.decisions.size(); ++i) {
+    if (sketch.decisions[i].group == drawn) members.push_back(i);
+  }
+  return members;
+}
+
+int32_t draw_choice(const Decision& decision, Rng& rng) {
+  return decision
+      .choices[static_cast<size_t>(rng.below(static_cast<int64_t>(decision.choices.size())))];
+}
+
 // Redraws all tiles of one axis.
-bool redraw_axis(const Sketch& sketch, Candidate& candidate, Rng& rng) {
+bool redraw_axis(const Space& space, Candidate& candidate, Rng& rng) {
+  const Sketch& sketch = space[candidate.sketch];
   const std::vector<TiledAxis> axes = tiled_axes(sketch);
-  if (axes.empty()) return false;
-  const TiledAxis& drawn = axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))];
-  draw_axis(sketch, *drawn.plan, *drawn.axis, candidate, rng);
-  return true;
+  if (!axes.empty()) {
+    const TiledAxis& drawn =
+        axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))];
+    draw_axis(sketch, *drawn.plan, *drawn.axis, candidate, rng);
+    return true;
+  }
+  constexpr int kAttempts = 16;
+  const std::vector<size_t> group = draw_group(sketch, rng);
+  for (int attempt = 0; attempt < kAttempts && !group.empty(); ++attempt) {
+    for (const size_t i : group) candidate.decisions[i] = draw_choice(sketch.decisions[i], rng);
+    if (is_legal(space, candidate)) return true;
+  }
+  return false;
 }
 
 // The choice nearest to `wanted`.
@@ -40,25 +68,17 @@ int32_t nearest(const std::vector<int32_t>& choices, double wanted) {
 }
 
 // Moves a factor from one level of an axis to another (Ansor's tile-size mutation).
-bool move_factor(const Sketch& sketch, Candidate& candidate, Rng& rng) {
-  const std::vector<TiledAxis> axes = tiled_axes(sketch);
-  if (axes.empty()) return false;
-  const AxisPlan& axis =
-      *axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))].axis;
-  std::vector<DecisionRef> levels;
-  for (const DecisionRef ref : {axis.registers, axis.inner, axis.middle}) {
-    if (ref != kFixed) levels.push_back(ref);
-  }
+bool move_factor(const Space& space, Candidate& candidate, Rng& rng) {
+  const Sketch& sketch = space[candidate.sketch];
+  const std::vector<size_t> levels = draw_group(sketch, rng);
   if (levels.size() < 2) return false;
   const size_t from = static_cast<size_t>(rng.below(static_cast<int64_t>(levels.size())));
   const size_t to =
       (from + 1 + static_cast<size_t>(rng.below(static_cast<int64_t>(levels.size()) - 1))) %
       levels.size();
-  int32_t& source = candidate.decisions[static_cast<size_t>(levels[from])];
-  int32_t& target = candidate.decisions[static_cast<size_t>(levels[to])];
-  const std::vector<int32_t>& choices = sketch.decisions[levels[from]].choices;
-  const int32_t drawn =
-      choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
+  int32_t& source = candidate.decisions[levels[from]];
+  int32_t& target = candidate.decisions[levels[to]];
+  const int32_t drawn = draw_choice(sketch.decisions[levels[from]], rng);
   target =
       nearest(sketch.decisions[levels[to]].choices, static_cast<double>(target) * source / drawn);
   source = drawn;
@@ -66,7 +86,8 @@ bool move_factor(const Sketch& sketch, Candidate& candidate, Rng& rng) {
 }
 
 // Steps one decision to a neighbouring choice.
-bool step_one(const Sketch& sketch, Candidate& candidate, Rng& rng) {
+bool step_one(const Space& space, Candidate& candidate, Rng& rng) {
+  const Sketch& sketch = space[candidate.sketch];
   if (sketch.decisions.empty()) return false;
   const size_t i = static_cast<size_t>(rng.below(static_cast<int64_t>(sketch.decisions.size())));
   const std::vector<int32_t>& choices = sketch.decisions[i].choices;
@@ -79,23 +100,22 @@ bool step_one(const Sketch& sketch, Candidate& candidate, Rng& rng) {
 }
 
 // Redraws one decision that is no tile: order, location, chunk, unroll.
-bool redraw_other(const Sketch& sketch, Candidate& candidate, Rng& rng) {
+bool redraw_other(const Space& space, Candidate& candidate, Rng& rng) {
+  const Sketch& sketch = space[candidate.sketch];
   std::vector<size_t> others;
   for (size_t i = 0; i < sketch.decisions.size(); ++i) {
     if (sketch.decisions[i].kind != DecisionKind::kTile) others.push_back(i);
   }
   if (others.empty()) return false;
   const size_t i = others[static_cast<size_t>(rng.below(static_cast<int64_t>(others.size())))];
-  const std::vector<int32_t>& choices = sketch.decisions[i].choices;
-  candidate.decisions[i] =
-      choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
+  candidate.decisions[i] = draw_choice(sketch.decisions[i], rng);
   return true;
 }
 
 struct Mutation {
   const char* name;
   double weight;
-  bool (*apply)(const Sketch& sketch, Candidate& candidate, Rng& rng);
+  bool (*apply)(const Space& space, Candidate& candidate, Rng& rng);
 };
 constexpr Mutation kMutations[] = {
     {"move-factor", 0.3, move_factor},
@@ -111,7 +131,7 @@ std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, 
   for (const Mutation& mutation : kMutations) weights.push_back(mutation.weight);
   Candidate child = candidate;
   const Mutation& drawn = kMutations[rng.weighted(weights)];
-  if (!drawn.apply(space[candidate.sketch], child, rng) || child == candidate) return std::nullopt;
+  if (!drawn.apply(space, child, rng) || child == candidate) return std::nullopt;
   if (!is_legal(space, child)) return std::nullopt;
   return child;
 }

@@ -1,6 +1,7 @@
 // make_loop_nest: decisions -> loops, by the plans of the sketch.
 #include <algorithm>
 
+#include "space/gpu/space.h"
 #include "space/sketch_rule.h"
 #include "space/space.h"
 #include "support/check.h"
@@ -31,6 +32,7 @@ class NestMaker {
         case StageRole::kRowPart: make_row_part(plan, out); break;
         case StageRole::kTransform: make_transform(plan, out); break;
         case StageRole::kTransformPart: make_transform_part(plan, out); break;
+        default: CHECK(false) << "a GPU's stage in a CPU's sketch";
       }
     }
     return std::move(nest_);
@@ -369,6 +371,7 @@ class NestMaker {
 }  // namespace
 
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {
+  if (space.target.is_gpu()) return make_gpu_loop_nest(space[candidate.sketch], candidate);
   return NestMaker(space[candidate.sketch], candidate).make();
 }
 

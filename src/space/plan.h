@@ -1,5 +1,6 @@
 // How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root
 // stage, tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
+// On a GPU a cluster is a kernel, and level 0 are its blocks.
 #pragma once
 
 #include <array>
@@ -22,6 +23,14 @@ struct AxisPlan {
   DecisionRef middle = kFixed, inner = kFixed, registers = kFixed;
 };
 
+/// The tiles of one axis on a GPU. A spatial axis: blocks (the rest) | virtual threads | threads |
+/// outer | inner, the five S of Ansor's SSSRRSRS. A reduce axis: chunks (the rest) | outer | inner,
+/// its three R.
+struct GpuAxisPlan {
+  int axis = 0;  // iterator of the stage
+  DecisionRef vthreads = kFixed, threads = kFixed, outer = kFixed, inner = kFixed;
+};
+
 enum class StageRole : uint8_t {
   kTileRoot,       // the root of a cluster: writes what the others computed for a tile
   kAnchor,         // its contraction or windowed reduction, accumulated in registers
@@ -29,6 +38,14 @@ enum class StageRole : uint8_t {
   kRowPart,        // an rfactor stage: lanes of partial results of the stage that consumes it
   kTransform,      // a root whose tile is unrolled (Stage::unrolled), one tile after the other
   kTransformPart,  // what a transform reads of one tile, in registers
+
+  kBlockTile,     // GPU: the root of a contraction's kernel: each block computes a tile
+  kThreadTile,    // ... the contraction: each thread accumulates its part of the tile
+  kSharedTile,    // ... what the block's threads fetch of an operand for a chunk of the reduction
+  kElements,      // GPU: a root of which each thread computes a few elements
+  kElement,       // ... a reduction that one element of its root needs
+  kRows,          // GPU: a root of which a block computes rows, each with a few threads
+  kRowReduction,  // ... a reduction that a row needs, with all threads of the row
 };
 
 /// Where an attached stage or a cache tile may hang in the root's loops.
@@ -59,6 +76,14 @@ struct StagePlan {
 
   // kAttached
   DecisionRef location = kFixed;
+
+  // kBlockTile: spatial axes; kThreadTile: reduce axes
+  std::vector<GpuAxisPlan> tiles;
+  DecisionRef double_buffer = kFixed;  // kThreadTile: fetch the next chunk beside the sums of this
+  DecisionRef vectors = kFixed;        // kSharedTile: elements that a thread fetches at once
+  DecisionRef threads = kFixed;        // kElements: of a block; kRows: of a row
+  DecisionRef elements = kFixed;       // kElements: a thread; kRows: rows of a block
+  int row_axes = 0;                    // kRows: leading axes that number the rows
 };
 
 /// What make_loop_nest needs of a sketch beyond the plans, computed once.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "space/draw_axis.h"
+#include "space/gpu/space.h"
 #include "space/sketch_rule.h"
 #include "support/check.h"
 
@@ -58,6 +59,7 @@ class LegalityCheck {
                ", not one of its choices";
       }
     }
+    if (space_.target.is_gpu()) return gpu_problem(sketch_, space_.target.gpu, candidate_);
     for (const StagePlan& plan : sketch_.plans) {
       const std::string problem = check(plan);
       if (!problem.empty()) return problem;
@@ -156,24 +158,33 @@ void draw_axis(const Sketch& sketch,
   }
 }
 
+static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& target, Rng& rng) {
+  Candidate candidate{id, {}};
+  for (const Decision& decision : sketch.decisions)
+    candidate.decisions.push_back(pick(decision.choices, rng));
+  for (const StagePlan& plan : sketch.plans) {
+    const auto anchor = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
+      return other.role == StageRole::kAnchor && other.root == plan.stage;
+    });
+    for (int tries = 0; tries < 32; ++tries) {
+      for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
+      const bool anchored = anchor != sketch.plans.end();
+      if (!anchored || registers_fit(plan, *anchor, candidate, target)) break;
+    }
+  }
+  return candidate;
+}
+
+Candidate draw(const Space& space, Rng& rng) {
+  const SketchId id = pick(space.drawn, rng);
+  return space.target.is_gpu() ? draw_gpu(space[id], id, space.target.gpu, rng)
+                               : draw_cpu(space[id], id, space.target, rng);
+}
+
 Candidate sample(const Space& space, Rng& rng) {
   Candidate candidate;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    candidate.sketch = pick(space.drawn, rng);
-    const Sketch& sketch = space[candidate.sketch];
-    candidate.decisions.clear();
-    for (const Decision& decision : sketch.decisions)
-      candidate.decisions.push_back(pick(decision.choices, rng));
-    for (const StagePlan& plan : sketch.plans) {
-      const auto anchor = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
-        return other.role == StageRole::kAnchor && other.root == plan.stage;
-      });
-      for (int tries = 0; tries < 32; ++tries) {
-        for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
-        const bool anchored = anchor != sketch.plans.end();
-        if (!anchored || registers_fit(plan, *anchor, candidate, space.target)) break;
-      }
-    }
+    candidate = draw(space, rng);
     if (is_legal(space, candidate)) return candidate;
   }
   // The smallest tiles, everything at root: always legal.

@@ -4,6 +4,8 @@
 // for each form of the task: other DAGs that compute the same.
 #pragma once
 
+#include <functional>
+
 #include "space/plan.h"
 #include "space/space.h"
 
@@ -13,6 +15,7 @@ struct Form {
   const char* name;
   /// Rewrites the task's DAG; false where it has no such form.
   bool (*apply)(ComputeDag& dag, const Target& target);
+  bool gpu;  // there are GPU sketches of its DAG
 };
 
 extern const Form kDirect, kSplitK, kWinograd2, kWinograd4;
@@ -39,6 +42,18 @@ inline constexpr const StructureRule* kStructureRules[] = {&kRegisterTile, &kCac
 
 /// Tiles that overlap recompute elements: they may compute this many times what they must.
 inline constexpr double kMaxWaste = 1.25;
+
+/// Tile sizes of an axis up to `limit` that waste little, ascending.
+std::vector<int32_t> tile_choices(int64_t extent, int64_t limit);
+/// Adds a decision to a sketch; kFixed when there is nothing to choose.
+DecisionRef add_decision(Sketch& sketch, Decision decision);
+/// Gives a sketch whose name, form and DAG are set its plans, tables, arguments and hash.
+void complete_sketch(Sketch& sketch,
+                     const ComputeDag& task_dag,
+                     const std::function<StagePlan(StageId)>& plan);
+
+/// A form's sketches on a GPU (gpu/sketches.cpp).
+std::vector<Sketch> gpu_sketches(const ComputeDag& dag, const Task& task, const Form& form);
 
 /// Width of the vector loop over an axis of `extent` elements: the target's lanes, or the power of
 /// two that covers a shorter axis; 1 for an axis of one element.

@@ -27,6 +27,9 @@ enum class DecisionKind : uint8_t {
   kUnroll,     // statements in the unrolled reduction body
   kPrefetch,   // bytes ahead that streamed operands are prefetched; 0: none
   kStreaming,  // 1: the output is stored past the caches
+  kThreads,    // threads of a GPU block or row, elements or rows of one
+  kVector,     // elements that a GPU thread fetches at once
+  kBuffers,    // 2: operands of the next chunk are fetched beside the sums of this one
 };
 
 /// One decision: its value is one of `choices` (ascending for kTile, kChunk and kUnroll).
@@ -66,8 +69,11 @@ std::vector<std::string> form_names();
 /// direct form; no names: all forms.
 void draw_only(Space& space, std::span<const std::string> forms);
 
-/// A uniformly drawn candidate: a sketch, then each decision; tiles of an axis are drawn so that
-/// they fit it. Legal by construction but for what is_legal() checks.
+/// A drawn candidate: a sketch, then each decision; tiles of an axis so that they fit it, those of
+/// a GPU so that most limits are kept. Every legal candidate can be drawn; some drawn are not
+/// legal.
+Candidate draw(const Space& space, Rng& rng);
+/// A drawn candidate that is legal.
 Candidate sample(const Space& space, Rng& rng);
 
 /// The loop nest of a candidate (a few microseconds).

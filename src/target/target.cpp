@@ -6,8 +6,9 @@
 #include <optional>
 #include <sstream>
 
-#include "support/file.h"
 #include "target/cpu_table.h"
+#include "target/device_file.h"
+#include "target/gpu_table.h"
 #include "target/host.h"
 
 namespace pruner {
@@ -20,8 +21,7 @@ std::string triple_of(Isa isa) {
   return isa == Isa::kArm ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
 }
 
-// Of a triple's first part, and of isa_name().
-static std::optional<Isa> parse_isa(std::string_view text) {
+std::optional<Isa> parse_isa(std::string_view text) {
   const std::string_view first = text.substr(0, text.find("-linux"));
   for (const auto& [name, isa] : {std::pair("x86_64", Isa::kX86),
                                   {"x86-64", Isa::kX86},
@@ -80,6 +80,31 @@ static Error unknown_cpu(std::string_view name) {
   return Error("unknown cpu \"", name, "\", expected native or one of: ", known);
 }
 
+Result<Target> cpu_target(std::string_view mcpu, int threads, Isa generic) {
+  const CpuRow* row = find_cpu(mcpu);
+  if (!row) return unknown_cpu(mcpu);
+  return from_row(*row, threads, generic);
+}
+
+Result<Gpu> with_arch(Gpu gpu, std::string_view arch) {
+  const GpuArchRow* row = find_gpu_arch(arch);
+  if (!row) {
+    std::string known;
+    for (const GpuArchRow& each : kGpuArchs)
+      known.append(known.empty() ? "" : ", ").append(each.name);
+    return Error("unknown arch \"", arch, "\", expected one of: ", known);
+  }
+  gpu.arch = arch;
+  gpu.max_threads_per_sm = row->max_threads_per_sm;
+  gpu.max_blocks_per_sm = row->max_blocks_per_sm;
+  gpu.registers_per_sm = row->registers_per_sm;
+  gpu.registers_per_block = row->registers_per_block;
+  gpu.shared_bytes_per_sm = row->shared_kib_per_sm << 10;
+  gpu.partitions_per_sm = row->partitions_per_sm;
+  gpu.fp32_lanes_per_sm = row->fp32_lanes_per_sm;
+  return gpu;
+}
+
 // This machine's own name means this machine, with the caches that it has.
 static Result<Target> from_cpu(std::string_view mcpu, std::optional<Isa> isa, int threads) {
   const HostCpu& host = this_host();
@@ -88,102 +113,11 @@ static Result<Target> from_cpu(std::string_view mcpu, std::optional<Isa> isa, in
     return from_host(host, threads);
   if (mcpu.empty()) mcpu = kGeneric;
   if (mcpu == "native") mcpu = host.mcpu;
-  const CpuRow* row = find_cpu(mcpu);
-  if (!row) return unknown_cpu(mcpu);
-  const Target target = from_row(*row, threads > 0 ? threads : host.cores, isa.value_or(kHostIsa));
+  TRY_ASSIGN(Target target,
+             cpu_target(mcpu, threads > 0 ? threads : host.cores, isa.value_or(kHostIsa)));
   if (isa && *isa != target.isa) {
     return Error("--mcpu=", mcpu, " is ", isa_name(target.isa), ", --mtriple is ", isa_name(*isa));
   }
-  return target;
-}
-
-struct CountField {
-  const char* name;
-  int64_t Target::*field;
-};
-struct RateField {
-  const char* name;
-  double Target::*field;
-};
-static constexpr CountField kCounts[] = {
-    {"vector_bytes", &Target::vector_bytes},
-    {"cache_line_bytes", &Target::cache_line_bytes},
-    {"l1_bytes", &Target::l1_bytes},
-    {"l2_bytes", &Target::l2_bytes},
-    {"l3_bytes", &Target::l3_bytes},
-};
-static constexpr RateField kRates[] = {
-    {"peak_flops", &Target::peak_flops},
-    {"l1_bandwidth", &Target::l1_bandwidth},
-    {"l2_bandwidth", &Target::l2_bandwidth},
-    {"l3_bandwidth", &Target::l3_bandwidth},
-    {"dram_bandwidth", &Target::dram_bandwidth},
-};
-
-Json target_to_json(const Target& target) {
-  Json json = {{"name", target.device}, {"mcpu", target.mcpu}, {"threads", target.threads}};
-  json["isa"] = isa_name(target.isa);
-  json["features"] = target.features;
-  json["vector_registers"] = target.vector_registers;
-  json["masked_vectors"] = target.masked_vectors;
-  for (const auto& [name, field] : kCounts) json[name] = target.*field;
-  for (const auto& [name, field] : kRates) json[name] = target.*field;
-  return json;
-}
-
-Result<Target> target_from_json(const Json& json) {
-  TRY_ASSIGN(const std::string mcpu, json_get<std::string>(json, "mcpu"));
-  const CpuRow* row = find_cpu(mcpu);
-  if (!row) return unknown_cpu(mcpu);
-  int64_t threads = 1;
-  if (json.contains("threads")) {
-    TRY_ASSIGN(threads, json_get<int64_t>(json, "threads"));
-  }
-  if (threads < 1 || threads > 4096) return Error("threads is ", threads, ", expected 1 to 4096");
-  std::optional<Isa> isa = kHostIsa;
-  if (json.contains("isa")) {
-    TRY_ASSIGN(const std::string name, json_get<std::string>(json, "isa"));
-    isa = parse_isa(name);
-    if (!isa) return Error("isa is \"", name, "\", expected x86-64 or AArch64");
-  }
-  Target target = from_row(*row, static_cast<int>(threads), *isa);
-  TRY_ASSIGN(target.device, json_get<std::string>(json, "name"));
-  if (json.contains("features")) {
-    TRY_ASSIGN(target.features, json_get<std::string>(json, "features"));
-  }
-  if (json.contains("masked_vectors")) {
-    TRY_ASSIGN(target.masked_vectors, json_get<bool>(json, "masked_vectors"));
-  }
-  int64_t registers = target.vector_registers;
-  if (json.contains("vector_registers")) {
-    TRY_ASSIGN(registers, json_get<int64_t>(json, "vector_registers"));
-  }
-  for (const auto& [name, field] : kCounts) {
-    if (!json.contains(name)) continue;
-    TRY_ASSIGN(target.*field, json_get<int64_t>(json, name));
-    if (target.*field < 1) return Error(name, " is ", target.*field, ", expected at least 1");
-  }
-  for (const auto& [name, field] : kRates) {
-    if (!json.contains(name)) continue;
-    TRY_ASSIGN(target.*field, json_get<double>(json, name));
-    if (!(target.*field > 0)) return Error(name, " is ", target.*field, ", expected more than 0");
-  }
-  if (registers < 1 || registers > 1024) return Error("vector_registers is ", registers);
-  if (!std::ranges::count(std::initializer_list<int64_t>{16, 32, 64}, target.vector_bytes)) {
-    return Error("vector_bytes is ", target.vector_bytes, ", expected 16, 32 or 64");
-  }
-  target.vector_registers = static_cast<int>(registers);
-  return target;
-}
-
-static Result<Target> from_file(const std::string& path, int threads) {
-  TRY_ASSIGN(const std::string text, read_file(path));
-  const Result<Json> json = parse_json(text);
-  if (!json.ok()) return Error(path, ": ", json.error().message());
-  Result<Target> target = target_from_json(*json);
-  if (!target.ok()) return Error(path, ": ", target.error().message());
-  target->device = path;  // so that the printed target reads the file again
-  if (threads > 0) target->threads = threads;
   return target;
 }
 
@@ -208,6 +142,18 @@ static std::string option(const TargetOptions& options, std::string_view name) {
   return found == options.end() ? "" : found->second;
 }
 
+static Error unknown_option(std::string_view name, std::string_view expected) {
+  return Error("unknown option --", name, ", expected ", expected);
+}
+
+static Result<int64_t> parse_count(const std::string& name, const std::string& text, int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > most)
+    return Error("--", name, " is \"", text, "\", expected 1 to ", most);
+  return value;
+}
+
 static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
   static constexpr std::string_view kKnown[] = {"mcpu", "mtriple", "threads", "device"};
   // What TVM writes in records and means nothing here.
@@ -216,16 +162,12 @@ static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
   for (const auto& [name, value] : options) {
     if (std::ranges::find(kKnown, name) == std::end(kKnown) &&
         std::ranges::find(kPassedOver, name) == std::end(kPassedOver)) {
-      return Error("unknown option --", name, ", expected --mcpu, --threads or --device");
+      return unknown_option(name, "--mcpu, --threads or --device");
     }
   }
   if (const std::string text = option(options, "threads"); !text.empty()) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || *end != '\0' || value < 1 || value > 4096) {
-      return Error("--threads is \"", text, "\", expected 1 to 4096");
-    }
-    if (threads == 0) threads = value;
+    TRY_ASSIGN(const int64_t value, parse_count("threads", text, 4096));
+    if (threads == 0) threads = static_cast<int>(value);
   }
   const std::string mcpu = option(options, "mcpu"), device = option(options, "device");
   if (!device.empty() && !mcpu.empty()) return Error("--device has its own cpu, leave out --mcpu");
@@ -234,7 +176,84 @@ static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
   if (!triple.empty() && !isa) {
     return Error("--mtriple is \"", triple, "\", expected x86_64-linux-gnu or aarch64-linux-gnu");
   }
-  return device.empty() ? from_cpu(mcpu, isa, threads) : from_file(device, threads);
+  if (device.empty()) return from_cpu(mcpu, isa, threads);
+  TRY_ASSIGN(Target target, read_device(device));
+  if (target.is_gpu()) return Error("\"", device, "\" is a GPU, expected a CPU");
+  if (threads > 0) target.threads = threads;
+  return target;
+}
+
+struct LimitRow {
+  std::string_view tvm_name;  // as targets have it, ours and those that TVM writes in records
+  int64_t Gpu::*field;
+};
+// The first name of a field is the one that is printed.
+static constexpr LimitRow kLimits[] = {
+    {"max_threads_per_block", &Gpu::max_threads_per_block},
+    {"max_num_threads", &Gpu::max_threads_per_block},
+    {"registers_per_block", &Gpu::registers_per_block},
+    {"shared_memory_per_block", &Gpu::shared_bytes_per_block},
+    {"max_shared_memory_per_block", &Gpu::shared_bytes_per_block},
+    {"l2_cache_size_bytes", &Gpu::l2_bytes},
+};
+static constexpr std::string_view kWarpOption = "thread_warp_size";
+
+/// What is named and nothing else: the device, or what every device of the backend and arch has.
+static Result<Target> base_gpu(Backend backend, const std::string& device, std::string_view arch) {
+  Target target;
+  if (!device.empty()) {
+    TRY_ASSIGN(target, read_device(device));
+    if (!target.is_gpu()) return Error("\"", device, "\" is a CPU, expected a GPU");
+  } else if (backend == Backend::kOpenCl) {  // what mobile GPUs have too (Ansor's parameters)
+    target.gpu.max_threads_per_block = 256;
+    target.gpu.shared_bytes_per_block = 32 << 10;
+  }
+  target.backend = backend;
+  if (arch.empty() || arch == target.gpu.arch) return target;
+  if (!target.gpu.arch.empty())
+    return Error("\"", device, "\" is ", target.gpu.arch, ", --arch is ", arch);
+  TRY_ASSIGN(target.gpu, with_arch(target.gpu, arch));
+  return target;
+}
+
+static Result<Target> parse_gpu(Backend backend, const TargetOptions& options) {
+  static constexpr std::string_view kKnown[] = {"device", "model", "arch", kWarpOption};
+  // What TVM writes in records and means nothing here.
+  static constexpr std::string_view kPassedOver[] = {"from_device",
+                                                     "host",
+                                                     "image_base_address_alignment",
+                                                     "keys",
+                                                     "libs",
+                                                     "local_memory_per_block",
+                                                     "max_function_args",
+                                                     "mcpu",
+                                                     "mtriple",
+                                                     "tag",
+                                                     "texture_depth_limit",
+                                                     "texture_spatial_limit"};
+  std::string device = option(options, "device"), model = option(options, "model");
+  if (model == "unknown") model = "";  // TVM's word for none
+  if (!device.empty() && !model.empty())
+    return Error("--device and --model are one, leave out one");
+  if (device.empty()) device = model;
+  TRY_ASSIGN(Target target, base_gpu(backend, device, option(options, "arch")));
+  const bool is_file = !device.empty() && find_device_file(device) == nullptr;
+  for (const auto& [name, value] : options) {
+    const auto limit = std::ranges::find(kLimits, std::string_view(name), &LimitRow::tvm_name);
+    const bool is_limit = limit != std::end(kLimits) || name == kWarpOption;
+    if (is_limit && is_file) return Error("--device has its own limits, leave out --", name);
+    if (name == kWarpOption) {
+      TRY_ASSIGN(const int64_t warp_size, parse_count(name, value, 1024));
+      target.gpu.warp_size = static_cast<int>(warp_size);
+    } else if (is_limit) {
+      TRY_ASSIGN(target.gpu.*limit->field, parse_count(name, value, int64_t{1} << 40));
+    } else if (std::ranges::find(kKnown, name) == std::end(kKnown) &&
+               std::ranges::find(kPassedOver, name) == std::end(kPassedOver)) {
+      return unknown_option(name, "--model, --arch or --device");
+    }
+  }
+  target.device = device;
+  return target;
 }
 
 Result<Target> parse_target(std::string_view text, int threads) {
@@ -245,24 +264,36 @@ Result<Target> parse_target(std::string_view text, int threads) {
   if (kind != "llvm" && !is_gpu) {
     return Error("unknown target \"", kind, "\", expected llvm, cuda or opencl");
   }
-  Result<TargetOptions> options = parse_options(words);
+  const Result<TargetOptions> options = parse_options(words);
   if (!options.ok()) return Error(kind, ": ", options.error().message());
-  if (!is_gpu) {
-    Result<Target> target = parse_llvm(*options, threads);
-    if (!target.ok()) return Error(kind, ": ", target.error().message());
-    return target;
-  }
-  Target target;
-  target.backend = kind == "cuda" ? Backend::kCuda : Backend::kOpenCl;
-  target.device = option(*options, options->contains("model") ? "model" : "device");
+  const Backend backend = kind == "cuda" ? Backend::kCuda : Backend::kOpenCl;
+  Result<Target> target = is_gpu ? parse_gpu(backend, *options) : parse_llvm(*options, threads);
+  if (!target.ok()) return Error(kind, ": ", target.error().message());
   return target;
 }
 
-std::string print(const Target& target) {
-  if (target.backend != Backend::kLlvm) {
-    const std::string kind = target.backend == Backend::kCuda ? "cuda" : "opencl";
-    return target.device.empty() ? kind : kind + " --model=" + target.device;
+static std::string print_gpu(const Target& target) {
+  const bool is_known = find_device_file(target.device) != nullptr;
+  std::string text = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  if (!target.device.empty()) text += (is_known ? " --model=" : " --device=") + target.device;
+  if (!target.gpu.arch.empty() && !is_known) text += " --arch=" + target.gpu.arch;
+  if (!target.device.empty() && !is_known) return text;
+  const Result<Target> base = base_gpu(target.backend, target.device, target.gpu.arch);
+  if (!base.ok()) return text;
+  for (auto row = std::begin(kLimits); row != std::end(kLimits); ++row) {
+    const bool first = std::find_if(std::begin(kLimits), row, [&](const LimitRow& other) {
+                         return other.field == row->field;
+                       }) == row;
+    if (first && target.gpu.*row->field != base->gpu.*row->field)
+      text.append(" --").append(row->tvm_name) += "=" + std::to_string(target.gpu.*row->field);
   }
+  if (target.gpu.warp_size != base->gpu.warp_size)
+    text.append(" --").append(kWarpOption) += "=" + std::to_string(target.gpu.warp_size);
+  return text;
+}
+
+std::string print(const Target& target) {
+  if (target.is_gpu()) return print_gpu(target);
   const bool is_file = target.device != "host" && target.device != target.mcpu;
   const std::string triple = target.isa != kHostIsa && target.mcpu == kGeneric
                                  ? "-mtriple=" + triple_of(target.isa) + " "
@@ -272,7 +303,13 @@ std::string print(const Target& target) {
 }
 
 std::string device_fingerprint(const Target& target) {
-  if (target.backend != Backend::kLlvm) return print(target);
+  if (target.is_gpu()) {
+    std::string text = target.backend == Backend::kCuda ? "cuda" : "opencl";
+    for (const std::string& part : {target.device, target.gpu.arch}) {
+      if (!part.empty()) text += " " + part;
+    }
+    return text;
+  }
   const bool is_file = target.device != "host" && target.device != target.mcpu;
   const std::string model = is_file                  ? target.device
                             : target.isa != kHostIsa ? std::string(isa_name(target.isa))

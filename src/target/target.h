@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "support/json.h"
 #include "support/result.h"
 
 namespace pruner {
@@ -21,32 +21,49 @@ inline constexpr Isa kHostIsa = Isa::kArm;
 inline constexpr Isa kHostIsa = Isa::kX86;
 #endif
 
-/// What a GPU's kernels must keep to, and its rates. The defaults hold on every CUDA device since
-/// sm_50.
+/// A device in the terms of Pruner's released formulas, in their units. The defaults are the
+/// a100_40's, which the released program takes when none is named.
+struct DeviceAbstraction {
+  double peak_performance = 19490;  // GFLOP/s, fp32
+  double glbmem_bandwidth = 1555;   // GB/s
+  int vec_len = 11;
+  int active_blocks_per_sm = 1;
+  int sm_nums = 108;
+  int arch_sm_partition = 4;
+  int arch_warp_size = 32;
+  int reg_cap = 128;  // elements of a thread before they count as spilled
+};
+
+/// What a GPU's kernels must keep to, and its rates. The defaults are what every CUDA device allows
+/// a block (sm_53 and sm_62: half the registers) and the rates of an A100 with 40 GB.
 struct Gpu {
-  std::string arch;  // "sm_80"; empty: an OpenCL device
+  std::string arch;  // "sm_80"; empty: not a CUDA device, or whichever is there
   int64_t max_threads_per_block = 1024;
   int64_t max_registers_per_thread = 255;
   int64_t registers_per_block = 65536;
-  int64_t shared_bytes_per_block = 48 << 10;
-  int64_t max_vthreads = 8;   // per thread (Ansor's limit, not the device's)
-  int64_t vector_bytes = 16;  // widest load of a thread
+  int64_t shared_bytes_per_block = 48 << 10;  // what needs no opt-in
+  int64_t max_vthreads = 8;                   // per thread (Ansor's limit, not the device's)
+  int64_t vector_bytes = 16;                  // widest load of a thread
   int warp_size = 32;
-  int sms = 1;                // streaming multiprocessors (compute units)
+  int sms = 108;              // streaming multiprocessors (compute units)
   int partitions_per_sm = 4;  // warp schedulers
+  int fp32_lanes_per_sm = 64;
   int64_t max_threads_per_sm = 2048;
   int64_t max_blocks_per_sm = 16;
   int64_t registers_per_sm = 65536;
   int64_t shared_bytes_per_sm = 64 << 10;
-  int64_t l2_bytes = 4 << 20;
-  double peak_flops = 0;      // of the device, fp32, FMA counted as 2
-  double dram_bandwidth = 0;  // bytes/s of the device
-  double launch_s = 0;        // time that an empty kernel takes
+  int64_t l2_bytes = 40 << 20;
+  double clock_hz = 1410e6;        // boost
+  double peak_flops = 19.49e12;    // of the device, fp32, FMA counted as 2
+  double dram_bandwidth = 1555e9;  // bytes/s of the device
+  double launch_s = 3e-6;          // time that an empty kernel takes
+  DeviceAbstraction psa;           // of the analysis: --psa, else the device's own
 };
 
 struct Target {
   Backend backend = Backend::kLlvm;
-  std::string device;    // "host", an mcpu, the model of a GPU, or the path of a device file
+  std::string device;    // "host", an mcpu, a name of device_files(), the path of a device file
+  std::string source;    // where a device file has its numbers from
   std::string mcpu;      // LLVM's CPU name, e.g. "znver4", "haswell"
   std::string features;  // LLVM feature string of the host ("+avx512f,..."); empty: those of mcpu
   Isa isa = kHostIsa;    // that of mcpu
@@ -64,6 +81,7 @@ struct Target {
   double l2_bandwidth = 0;
   double l3_bandwidth = 0;
   double dram_bandwidth = 0;  // bytes/s of the machine
+  double launch_s = 1.5e-6;   // time that a parallel loop takes to fork and join
 
   Gpu gpu;  // of backends kCuda and kOpenCl
 
@@ -76,14 +94,18 @@ struct Target {
 Target host_target(int threads);
 
 /// "llvm", "llvm -mcpu=haswell", "llvm -mtriple=aarch64-linux-gnu", "llvm --threads=2",
-/// "llvm --device=FILE.json"; "cuda" and "opencl" with any options (whether the build has them is
-/// the caller's question). TVM's other options are passed over. `threads`, if not 0, goes before
-/// the text's; the error lists what is known.
+/// "cuda --arch=sm_80", "cuda --model=a100", "opencl"; each with "--device=FILE.json" or a name of
+/// device_files(). TVM's words for a GPU's limits are read, its other options are passed over.
+/// `threads`, if not 0, goes before the text's. Whether the build has a backend is the caller's
+/// question; the error lists what is known.
 Result<Target> parse_target(std::string_view text, int threads);
-/// A device file: {"name", "mcpu", "threads"} and any number of the target by its field's name;
-/// what it leaves out is that of the mcpu.
-Result<Target> target_from_json(const Json& json);
-Json target_to_json(const Target& target);
+/// A CPU of the table (cpu_table.h) on so many threads; `generic`: whose instructions those of
+/// "generic" are. The error lists the table.
+Result<Target> cpu_target(std::string_view mcpu, int threads, Isa generic);
+/// The limits that an architecture of the table (gpu_table.h) sets; the error lists the table.
+Result<Gpu> with_arch(Gpu gpu, std::string_view arch);
+/// Reads isa_name() and a triple's first part.
+std::optional<Isa> parse_isa(std::string_view text);
 /// "x86-64" or "AArch64".
 std::string_view isa_name(Isa isa);
 /// The target triple that compilers know it by: "aarch64-linux-gnu".

@@ -121,6 +121,10 @@ TEST_F(BadInput, UnknownTarget) {
   expect_words(fail(small({"compile"}, {"--target", "abacus"})), {"--target", "abacus", "llvm"});
   expect_words(fail(small({"compile"}, {"--target", "cuda --model=a100"})),
                {"--target", "cuda", "llvm"});
+  expect_words(fail(small({"compile"}, {"--target", "cuda --model=a1000"})),
+               {"--target", "unknown device \"a1000\"", "a100, a100_40"});
+  expect_words(fail(small({"compile"}, {"--target", "cuda --arch=sm_1"})),
+               {"--target", "unknown arch \"sm_1\"", "sm_80"});
 }
 
 TEST_F(BadInput, OperatorWithMissingOrZeroExtent) {
@@ -201,6 +205,19 @@ TEST_F(BadInput, RecordsThatDoNotFit) {
   EXPECT_EQ(*read_file(records), damaged);
   expect_words(fail(small({"compile"}, {"--records", dir + "/none.json"})),
                {"none.json", "no such file"});
+}
+
+TEST_F(BadInput, Devices) {
+  expect_words(fail({"device", "show"}), {"a device is missing", "pruner devices"});
+  expect_words(fail({"device", "show", "a1000"}), {"unknown device \"a1000\"", "a100, a100_40"});
+  const std::string bad = write("bad.json", R"({"name": "a", "backend": "cuda", "sms": "many"})");
+  expect_words(fail({"device", "show", bad}),
+               {bad, "sms is \"many\"", "expected a whole number from 1 to 65536"});
+  expect_words(fail({"device", "show", dir + "/none.json"}), {dir + "/none.json"});
+  expect_words(fail(small({"compile"}, {"--psa", "a100"})),
+               {"--psa", "\"a100\" is a GPU", "expected a file of a CPU or one of: epyc_9004"});
+  expect_words(fail(small({"compile"}, {"--psa", bad})), {"--psa", bad, "sms"});
+  expect_words(fail({"device", "probe", "--target", "cuda --model=a100"}), {"--target", "cuda"});
 }
 
 }  // namespace

@@ -169,10 +169,33 @@ TEST_F(Commands, PrintMakesCodeForAnotherCpu) {
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
   EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);
-  const Json peaks = json({"device", "probe", "--min-time", "0.05"});
-  EXPECT_GT(peaks["peak_gflops"].get<double>(), 1);
-  EXPECT_GT(peaks["bandwidth_gbs"].get<double>(), 0.2);
   EXPECT_TRUE(json({"devices", "host"}).contains("fingerprint"));
+  const Json devices = json({"devices"});
+  EXPECT_TRUE(devices["here"][0]["target"].get<std::string>().starts_with("llvm -mcpu="));
+  EXPECT_GE(devices["known"].size(), 14u);
+  EXPECT_NE(out({"devices"}).find("  cuda --model=a100_40"), std::string::npos);
+  EXPECT_EQ(json({"device", "show", "a100_40"})["psa"]["glbmem_bandwidth"], 1555);
+  EXPECT_NE(out({"device", "show", "k80"}).find("psa.sm_nums              26\n"),
+            std::string::npos);
+}
+
+TEST_F(Commands, ProbeWritesADeviceFileThatTargetsName) {
+  const std::string file = dir + "/mine.json";
+  const std::string text =
+      out({"device", "probe", "--min-time", "0.02", "--threads", "2", "-o", file});
+  EXPECT_NE(text.find("--target 'llvm --device=" + file + "'"), std::string::npos);
+  const Json probed = *parse_json(*read_file(file));
+  EXPECT_EQ(probed["name"], "mine");
+  EXPECT_EQ(probed["threads"], 2);
+  EXPECT_EQ(json({"device", "show", file})["peak_flops"], probed["peak_flops"]);
+  const std::vector<std::string> draft = {
+      "compile", "--op", "matmul 64 64 64", "--threads", "2", "--print=draft"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), draft.begin(), draft.end());
+    return out(more);
+  };
+  EXPECT_EQ(with({"--psa", file}), with({"--target", "llvm --device=" + file}));
+  EXPECT_NE(with({"--psa", file}), with({"--psa", "epyc_9004"}));
 }
 
 }  // namespace

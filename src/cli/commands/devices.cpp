@@ -1,13 +1,20 @@
-// pruner devices: what code can be made for; pruner device probe: this machine's peaks,
-// measured now.
+// pruner devices: what code can be made for; pruner device show: one device; pruner device probe:
+// this machine's peaks, measured now.
 #include <fmt/format.h>
+
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/source.h"
-#include "measure/measure.h"
-#include "report/profile_table.h"
+#include "measure/device_probe.h"
+#include "report/device_table.h"
+#include "support/file.h"
+#include "target/device_file.h"
 
 namespace pruner {
+
+/// What this machine has: its CPU. Each backend's runtime adds what it finds.
+static std::vector<Target> devices_here() { return {host_target(0)}; }
 
 static Json to_json(const Target& target) {
   return {{"target", print(target)},
@@ -23,31 +30,44 @@ static Json to_json(const Target& target) {
 
 Result<int> run_devices_host(const Options& options) {
   const Json json = to_json(host_target(static_cast<int>(options.threads)));
-  if (options.json) {
-    fmt::print("{}\n", print_json(json));
-    return kDone;
-  }
-  for (const auto& [key, value] : json.items()) {
-    fmt::print("{:<18} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
-  }
+  fmt::print("{}", options.json ? print_json(json) + "\n" : print_fields(json));
   return kDone;
 }
 
 Result<int> run_devices_list(const Options& options) {
-  const Target host = host_target(0);
+  const std::vector<Target> here = devices_here();
+  std::vector<Target> known;
+  for (const DeviceFile& file : device_files()) {
+    TRY_ASSIGN(Target target, read_device(std::string(file.name)));
+    known.push_back(std::move(target));
+  }
   if (options.json) {
-    fmt::print("{}\n", print_json(Json::array({to_json(host)})));
+    fmt::print("{}\n", print_json(devices_json(here, known)));
   } else {
-    fmt::print("llvm   {}  (this machine; `pruner devices host` says more)\n",
-               device_fingerprint(host));
+    fmt::print("{}", print_devices(here, known));
   }
   return kDone;
 }
 
+Result<int> run_device_show(const Options& options) {
+  if (options.name.empty())
+    return Error("a device is missing: a FILE.json, or a name that `pruner devices` lists");
+  TRY_ASSIGN(const Target target, read_device(options.name));
+  const Json json = target_to_json(target);
+  fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
+  return kDone;
+}
+
 Result<int> run_device_probe(const Options& options) {
-  const Target host = host_target(static_cast<int>(options.threads));
-  const PeakRates peaks = probe_peaks(host, options.min_time_s);
-  fmt::print("{}\n", options.json ? print_json(to_json(peaks)) : print(peaks));
+  TRY_ASSIGN(const Target target, read_target(options));
+  TRY_ASSIGN(Target probed, probe_device(target, options.min_time_s));
+  const std::string& file = options.out_file;
+  if (!file.empty()) probed.device = std::filesystem::path(file).stem().string();
+  const Json json = target_to_json(probed);
+  if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
+  fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
+  if (!file.empty() && !options.json)
+    fmt::print("written to {}: --target 'llvm --device={}', --psa {}\n", file, file, file);
   return kDone;
 }
 

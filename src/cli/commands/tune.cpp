@@ -121,11 +121,10 @@ Result<int> run_tune(const Options& options) {
              make_cost_model(options.cost_model, {.seed = tune.seed, .jobs = job_count(options)}));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options.tasks_regex, source.tasks));
-  for (const auto& [flag, value] : {std::pair("--load-model", options.load_model),
-                                    std::pair("--psa", options.device_abstraction)}) {
-    if (!value.empty())
-      log_warning("{} {}: the cost model {} has no use for it", flag, value, options.cost_model);
-  }
+  if (!options.load_model.empty())
+    log_warning("--load-model {}: the cost model {} has no use for it",
+                options.load_model,
+                options.cost_model);
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);

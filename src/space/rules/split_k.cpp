@@ -65,6 +65,6 @@ bool apply(ComputeDag& dag, const Target& target) {
 
 }  // namespace
 
-const Form kSplitK = {"split-k", apply};
+const Form kSplitK = {"split-k", apply, true};
 
 }  // namespace pruner

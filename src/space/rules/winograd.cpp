@@ -254,9 +254,9 @@ bool rewrite(ComputeDag& dag, int m) {
 
 }  // namespace
 
-const Form kWinograd2 = {"winograd-2x2",
-                         [](ComputeDag& dag, const Target&) { return rewrite(dag, 2); }};
-const Form kWinograd4 = {"winograd-4x4",
-                         [](ComputeDag& dag, const Target&) { return rewrite(dag, 4); }};
+const Form kWinograd2 = {
+    "winograd-2x2", [](ComputeDag& dag, const Target&) { return rewrite(dag, 2); }, false};
+const Form kWinograd4 = {
+    "winograd-4x4", [](ComputeDag& dag, const Target&) { return rewrite(dag, 4); }, false};
 
 }  // namespace pruner

@@ -1,0 +1,29 @@
+// What every lowering makes programs with: variables with their ranges, and index arithmetic that
+// is simplified by them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lower/program.h"
+#include "tensor/affine.h"
+
+namespace pruner {
+
+class ProgramBuilder {
+ public:
+  VarId new_var(const std::string& name, Range range) {
+    ranges_.push_back(range);
+    return program_.add_var(name + std::to_string(ranges_.size() - 1));
+  }
+  Expr var(VarId id) const {
+    return make_var(id, program_.var_names[static_cast<size_t>(id.value)]);
+  }
+  Expr simple(const Expr& e) const { return simplify(e, ranges_); }
+
+ protected:
+  Program program_;
+  std::vector<Range> ranges_;
+};
+
+}  // namespace pruner

@@ -1,0 +1,11 @@
+// Loop nest of a GPU candidate -> loop IR: one kernel for each root.
+#pragma once
+
+#include "lower/program.h"
+#include "space/space.h"
+
+namespace pruner {
+
+Program lower_for_gpu(const Sketch& sketch, const LoopNest& nest, std::string name);
+
+}  // namespace pruner

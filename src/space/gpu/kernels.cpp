@@ -1,0 +1,220 @@
+#include "space/gpu/kernels.h"
+
+#include <algorithm>
+#include <map>
+
+#include "space/dag_edit.h"
+
+namespace pruner {
+namespace {
+
+class KernelMaker {
+ public:
+  KernelMaker(ComputeDag dag, const std::vector<std::string>& cross_thread)
+      : dag_(std::move(dag)), cross_thread_(cross_thread) {}
+
+  Kernels make() {
+    fetch_operands();
+    inline_stages();
+    add_results();
+    Kernels kernels;
+    kernels.stages.resize(dag_.stages.size());
+    for (int s = dag_.size() - 1; s >= 0; --s) {  // consumers first
+      const StageId id{s};
+      if (!dag_[id].is_placeholder()) kernels.stages[static_cast<size_t>(s)] = {role(id), root(id)};
+    }
+    for (KernelStage& stage : kernels.stages) stage.role = role_of_root(kernels, stage);
+    kernels.rows_agree = rows_agree(kernels);
+    kernels.dag = std::move(dag_);
+    return kernels;
+  }
+
+ private:
+  bool crosses(StageId id) const {
+    return dag_[id].is_reduction() &&
+           std::ranges::find(cross_thread_, base_name(id)) != cross_thread_.end();
+  }
+  // Without what add_results() added.
+  std::string base_name(StageId id) const {
+    const std::string& name = dag_[id].name;
+    return name.ends_with(kLocal) ? name.substr(0, name.size() - kLocal.size()) : name;
+  }
+  bool tiled(StageId id) const {
+    return dag_[id].is_reduction() && needs_multi_level_tiling(dag_, id) && !crosses(id);
+  }
+  bool shared(StageId id) const { return dag_[id].tag == kSharedTag; }
+
+  // The reader that finishes what a reduction leaves, element by element.
+  StageId follower(StageId id) const {
+    const std::vector<StageId> readers = dag_.consumers(id);
+    if (readers.size() != 1 || dag_[id].output) return {};
+    const StageId reader = readers[0];
+    const bool follows =
+        !dag_[reader].is_reduction() && !shared(reader) && reads_elementwise(dag_, reader, id);
+    return follows ? reader : StageId{};
+  }
+
+  // Contractions read their operands through shared memory (AddCacheRead).
+  void fetch_operands() {
+    for (int s = 0; s < dag_.size(); ++s) {
+      if (!tiled(StageId{s})) continue;
+      for (const StageId operand : dag_.producers(StageId{s})) {
+        if (dag_[operand].axes.empty() || !reads_boxes(StageId{s}, operand)) continue;
+        Stage copy = copy_stage(dag_, operand, dag_[operand].name + ".shared");
+        copy.tag = kSharedTag;
+        insert_stage(dag_, s, std::move(copy));
+        ++s;
+        redirect_in(StageId{s}, operand, StageId{s - 1});
+      }
+    }
+  }
+  bool reads_boxes(StageId reader, StageId operand) const {
+    for (const Access& access : accesses_of(dag_, reader)) {
+      if (access.producer == operand && std::ranges::find(access.whole, true) != access.whole.end())
+        return false;
+    }
+    return true;
+  }
+  void redirect_in(StageId reader, StageId from, StageId to) {
+    dag_[reader].body = rewrite(dag_[reader].body, [&](const Expr& e) -> Expr {
+      const Load* read = as<Load>(e);
+      return read && read->tensor == from ? load(to, read->indices, e->dtype) : Expr();
+    });
+  }
+
+  // All but reductions and outputs (AlwaysInline: on a GPU without a further test).
+  void inline_stages() {
+    for (int s = dag_.size() - 1; s >= 0; --s) {
+      const Stage& stage = dag_[StageId{s}];
+      if (stage.is_placeholder() || stage.is_reduction() || stage.output || shared(StageId{s}))
+        continue;
+      if (stage.unrolled.empty()) inline_stage(dag_, StageId{s});
+    }
+  }
+
+  // A stage that writes what a contraction, or a reduction across threads, leaves (AddCacheWrite),
+  // where no other does.
+  void add_results() {
+    for (int s = 0; s < dag_.size(); ++s) {
+      const StageId id{s};
+      const bool needs = tiled(id) ? !follower(id).valid() : crosses(id) && !row_root(id).valid();
+      if (!needs) continue;
+      const Stage& stage = dag_[id];
+      Stage copy = copy_stage(dag_, id, stage.name);
+      copy.output = stage.output;
+      dag_[id].output = false;
+      dag_[id].name += kLocal;
+      insert_stage(dag_, s + 1, std::move(copy));
+      redirect(dag_, id, StageId{s + 1});
+      ++s;
+    }
+  }
+
+  // The stage whose rows need the reduction `id`, each one element of it: all its readers lead
+  // there. Invalid: none.
+  StageId row_root(StageId id) const {
+    StageId found;
+    if (dag_[id].output) return {};
+    for (const StageId reader : dag_.consumers(id)) {
+      const StageId root = crosses(reader) ? row_root(reader) : reader;
+      if (!root.valid() || (found.valid() && found != root)) return {};
+      found = root;
+      if (!reads_row(reader, id)) return {};
+    }
+    if (!found.valid() || dag_[found].is_reduction() || shared(found)) return {};
+    for (const StageId producer : dag_.producers(found)) {
+      if (tiled(producer)) return {};
+    }
+    return found;
+  }
+  // `reader` reads `producer` at its own leading axes.
+  bool reads_row(StageId reader, StageId producer) const {
+    const size_t rank = dag_[producer].axes.size();
+    if (dag_[reader].axes.size() < rank) return false;
+    for (size_t d = 0; d < rank; ++d) {
+      if (dag_[reader].axes[d].extent != dag_[producer].axes[d].extent) return false;
+    }
+    for (const Access& access : accesses_of(dag_, reader)) {
+      for (size_t d = 0; access.producer == producer && d < rank; ++d) {
+        const std::optional<Affine>& index = access.indices[d];
+        const bool own = index && index->constant == 0 && index->terms.size() == 1 &&
+                         index->terms[0] == std::pair(VarId{static_cast<int32_t>(d)}, int64_t{1});
+        if (!own && producer_extent(producer, d) != 1) return false;
+      }
+    }
+    return true;
+  }
+  int64_t producer_extent(StageId id, size_t d) const { return dag_[id].axes[d].extent; }
+
+  StageRole role(StageId id) const {
+    if (shared(id)) return StageRole::kSharedTile;
+    if (tiled(id)) return StageRole::kThreadTile;
+    if (crosses(id)) return StageRole::kRowReduction;
+    if (dag_[id].is_reduction() && follower(id).valid() && simple_root(follower(id)))
+      return StageRole::kElement;
+    return StageRole::kElements;
+  }
+  // Nothing but reductions of one thread an element is computed in its kernel.
+  bool simple_root(StageId id) const {
+    for (const StageId producer : dag_.producers(id)) {
+      if (tiled(producer) || (crosses(producer) && row_root(producer) == id)) return false;
+    }
+    return true;
+  }
+  StageId root(StageId id) const {
+    switch (role(id)) {
+      case StageRole::kSharedTile: return root(dag_.consumers(id)[0]);
+      case StageRole::kThreadTile:
+      case StageRole::kElement: return follower(id);
+      case StageRole::kRowReduction: return row_root(id);
+      default: return id;
+    }
+  }
+  // A root is what the stages in its kernel make it.
+  StageRole role_of_root(const Kernels& kernels, const KernelStage& stage) const {
+    if (stage.role != StageRole::kElements) return stage.role;
+    for (const KernelStage& other : kernels.stages) {
+      if (other.root != stage.root) continue;
+      if (other.role == StageRole::kThreadTile) return StageRole::kBlockTile;
+      if (other.role == StageRole::kRowReduction) return StageRole::kRows;
+    }
+    return stage.role;
+  }
+
+  bool rows_agree(const Kernels& kernels) const {
+    std::map<int32_t, size_t> ranks;  // of the row reductions of a root
+    for (size_t i = 0; i < kernels.stages.size(); ++i) {
+      const KernelStage& stage = kernels.stages[i];
+      if (stage.role != StageRole::kRowReduction) continue;
+      const size_t rank = dag_[StageId{static_cast<int32_t>(i)}].axes.size();
+      if (ranks.emplace(stage.root.value, rank).first->second != rank) return false;
+    }
+    return true;
+  }
+
+  static constexpr std::string_view kLocal = ".local";
+  ComputeDag dag_;
+  const std::vector<std::string>& cross_thread_;
+};
+
+}  // namespace
+
+Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread) {
+  return KernelMaker(std::move(dag), cross_thread).make();
+}
+
+std::vector<std::string> cross_thread_reductions(const ComputeDag& dag, const Gpu& gpu) {
+  std::vector<std::string> names;
+  for (int s = 0; s < dag.size(); ++s) {
+    const Stage& stage = dag[StageId{s}];
+    if (!stage.is_reduction()) continue;
+    const int64_t outputs = stage.num_elements(), terms = stage.reduce_size();
+    const bool pays = needs_multi_level_tiling(dag, StageId{s})
+                          ? outputs <= gpu.max_threads_per_block && outputs < terms
+                          : terms > gpu.warp_size;
+    if (pays) names.push_back(stage.name);
+  }
+  return names;
+}
+
+}  // namespace pruner

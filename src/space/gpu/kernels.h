@@ -1,0 +1,33 @@
+// How a DAG is divided into GPU kernels, decided before its sketches are made (Ansor, section 3).
+#pragma once
+
+#include <vector>
+
+#include "space/sketch_rule.h"
+
+namespace pruner {
+
+/// What becomes of each compute stage on a GPU.
+struct KernelStage {
+  StageRole role = StageRole::kElements;
+  StageId root;  // of its kernel
+};
+
+/// Tag of a stage that the threads of a block fetch into shared memory.
+inline constexpr const char* kSharedTag = "shared";
+
+/// A DAG with the copies of operands and results that its kernels need, and what they are.
+struct Kernels {
+  ComputeDag dag;
+  std::vector<KernelStage> stages;  // by stage; of placeholders without meaning
+  bool rows_agree = true;           // the rows of each kernel are numbered by the same axes
+};
+
+/// One way of computing a DAG: the reductions named in `cross_thread` are each computed by all
+/// threads of a row, the others by one thread an element, or in tiles when they are contractions.
+Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread);
+
+/// Reductions that pay across threads (the test of Ansor's cross-thread reduction), by name.
+std::vector<std::string> cross_thread_reductions(const ComputeDag& dag, const Gpu& gpu);
+
+}  // namespace pruner

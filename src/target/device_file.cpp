@@ -1,0 +1,309 @@
+#include "target/device_file.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "support/file.h"
+#include "support/match.h"
+
+namespace pruner {
+
+namespace {
+
+/// A field by its name in a file.
+template <typename T>
+struct FieldRow {
+  const char* name;
+  std::variant<bool T::*, int T::*, int64_t T::*, double T::*, std::string T::*> field;
+  int64_t most = int64_t{1} << 40;  // of a whole number; the least is 1
+};
+
+constexpr FieldRow<Target> kNameFields[] = {
+    {"name", &Target::device},
+    {"source", &Target::source},
+};
+constexpr FieldRow<Target> kCpuFields[] = {
+    {"mcpu", &Target::mcpu},
+    {"features", &Target::features},
+    {"threads", &Target::threads, 4096},
+    {"vector_bytes", &Target::vector_bytes},
+    {"vector_registers", &Target::vector_registers, 1024},
+    {"masked_vectors", &Target::masked_vectors},
+    {"cache_line_bytes", &Target::cache_line_bytes},
+    {"l1_bytes", &Target::l1_bytes},
+    {"l2_bytes", &Target::l2_bytes},
+    {"l3_bytes", &Target::l3_bytes},
+    {"peak_flops", &Target::peak_flops},
+    {"l1_bandwidth", &Target::l1_bandwidth},
+    {"l2_bandwidth", &Target::l2_bandwidth},
+    {"l3_bandwidth", &Target::l3_bandwidth},
+    {"dram_bandwidth", &Target::dram_bandwidth},
+    {"launch_s", &Target::launch_s},
+};
+constexpr FieldRow<Gpu> kGpuFields[] = {
+    {"arch", &Gpu::arch},
+    {"max_threads_per_block", &Gpu::max_threads_per_block},
+    {"max_registers_per_thread", &Gpu::max_registers_per_thread},
+    {"registers_per_block", &Gpu::registers_per_block},
+    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block},
+    {"max_vthreads", &Gpu::max_vthreads},
+    {"vector_bytes", &Gpu::vector_bytes},
+    {"warp_size", &Gpu::warp_size, 1024},
+    {"sms", &Gpu::sms, 65536},
+    {"partitions_per_sm", &Gpu::partitions_per_sm, 64},
+    {"fp32_lanes_per_sm", &Gpu::fp32_lanes_per_sm, 65536},
+    {"max_threads_per_sm", &Gpu::max_threads_per_sm},
+    {"max_blocks_per_sm", &Gpu::max_blocks_per_sm},
+    {"registers_per_sm", &Gpu::registers_per_sm},
+    {"shared_bytes_per_sm", &Gpu::shared_bytes_per_sm},
+    {"l2_bytes", &Gpu::l2_bytes},
+    {"clock_hz", &Gpu::clock_hz},
+    {"peak_flops", &Gpu::peak_flops},
+    {"dram_bandwidth", &Gpu::dram_bandwidth},
+    {"launch_s", &Gpu::launch_s},
+};
+constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
+    {"peak_performance", &DeviceAbstraction::peak_performance},
+    {"glbmem_bandwidth", &DeviceAbstraction::glbmem_bandwidth},
+    {"vec_len", &DeviceAbstraction::vec_len, 65536},
+    {"active_blocks_per_sm", &DeviceAbstraction::active_blocks_per_sm, 65536},
+    {"sm_nums", &DeviceAbstraction::sm_nums, 65536},
+    {"arch_sm_partition", &DeviceAbstraction::arch_sm_partition, 64},
+    {"arch_warp_size", &DeviceAbstraction::arch_warp_size, 1024},
+    {"reg_cap", &DeviceAbstraction::reg_cap, 65536},
+};
+// What is read and written by itself.
+constexpr std::string_view kOtherCpuFields[] = {"backend", "isa"},
+                           kOtherGpuFields[] = {"backend", "psa"};
+
+template <typename T>
+Result<Unit> read_field(const Json& value, const FieldRow<T>& row, T& object) {
+  const auto expected = [&](const auto&... what) {
+    return Error(row.name, " is ", value.dump(), ", expected ", what...);
+  };
+  return match(
+      row.field,
+      [&](bool T::*field) -> Result<Unit> {
+        if (!value.is_boolean()) return expected("true or false");
+        object.*field = value.template get<bool>();
+        return Unit{};
+      },
+      [&](std::string T::*field) -> Result<Unit> {
+        if (!value.is_string()) return expected("a text");
+        object.*field = value.template get<std::string>();
+        return Unit{};
+      },
+      [&](double T::*field) -> Result<Unit> {
+        if (!value.is_number() || !(value.template get<double>() > 0))
+          return expected("a number of more than 0");
+        object.*field = value.template get<double>();
+        return Unit{};
+      },
+      [&]<typename Whole>(Whole T::*field) -> Result<Unit> {
+        if (!value.is_number_integer() || value.template get<double>() < 1 ||
+            value.template get<double>() > static_cast<double>(row.most))
+          return expected("a whole number from 1 to ", row.most);
+        object.*field = value.template get<Whole>();
+        return Unit{};
+      });
+}
+
+template <typename T, size_t N>
+Result<Unit> read_fields(const Json& json, const FieldRow<T> (&rows)[N], T& object) {
+  for (const FieldRow<T>& row : rows) {
+    if (json.contains(row.name)) TRY(read_field(json.at(row.name), row, object));
+  }
+  return Unit{};
+}
+
+template <typename T, size_t N>
+void write_fields(const T& object, const FieldRow<T> (&rows)[N], Json& json) {
+  for (const FieldRow<T>& row : rows)
+    std::visit([&](auto field) { json[row.name] = object.*field; }, row.field);
+}
+
+template <typename Rows>
+void add_names(const Rows& rows, std::vector<std::string_view>& names) {
+  for (const auto& row : rows) {
+    if constexpr (std::is_convertible_v<decltype(row), std::string_view>) {
+      names.push_back(row);
+    } else {
+      names.push_back(row.name);
+    }
+  }
+}
+
+/// Fails if the object has a field that none of the tables has.
+template <typename... Tables>
+Result<Unit> check_names(const Json& json, const Tables&... tables) {
+  std::vector<std::string_view> names;
+  (add_names(tables, names), ...);
+  for (const auto& [key, value] : json.items()) {
+    if (std::ranges::find(names, key) != names.end()) continue;
+    std::string known;
+    for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
+    return Error("unknown field \"", key, "\", expected one of: ", known);
+  }
+  return Unit{};
+}
+
+Result<std::string> read_text(const Json& json, const char* name) {
+  if (!json.contains(name)) return Error("missing key \"", name, "\"");
+  if (json.at(name).is_string()) return json.at(name).get<std::string>();
+  return Error(name, " is ", json.at(name).dump(), ", expected a text");
+}
+
+constexpr std::pair<std::string_view, Backend> kBackends[] = {
+    {"llvm", Backend::kLlvm}, {"cuda", Backend::kCuda}, {"opencl", Backend::kOpenCl}};
+
+Result<Backend> read_backend(const Json& json) {
+  if (!json.contains("backend")) return Backend::kLlvm;
+  TRY_ASSIGN(const std::string text, read_text(json, "backend"));
+  for (const auto& [name, backend] : kBackends) {
+    if (text == name) return backend;
+  }
+  return Error("backend is \"", text, "\", expected llvm, cuda or opencl");
+}
+
+Result<Target> cpu_from_json(const Json& json) {
+  TRY_ASSIGN(const std::string mcpu, read_text(json, "mcpu"));
+  TRY(check_names(json, kNameFields, kCpuFields, kOtherCpuFields));
+  std::optional<Isa> isa = kHostIsa;
+  if (json.contains("isa")) {
+    TRY_ASSIGN(const std::string text, read_text(json, "isa"));
+    isa = parse_isa(text);
+    if (!isa) return Error("isa is \"", text, "\", expected x86-64 or AArch64");
+  }
+  TRY_ASSIGN(Target target, cpu_target(mcpu, 1, *isa));
+  TRY(read_fields(json, kCpuFields, target));
+  if (!std::ranges::count(std::initializer_list<int64_t>{16, 32, 64}, target.vector_bytes)) {
+    return Error("vector_bytes is ", target.vector_bytes, ", expected 16, 32 or 64");
+  }
+  return target;
+}
+
+/// The device's own numbers in the formulas' terms.
+DeviceAbstraction abstraction_of(const Gpu& gpu) {
+  DeviceAbstraction psa;
+  psa.peak_performance = gpu.peak_flops * 1e-9;
+  psa.glbmem_bandwidth = gpu.dram_bandwidth * 1e-9;
+  psa.sm_nums = gpu.sms;
+  psa.arch_sm_partition = gpu.partitions_per_sm;
+  psa.arch_warp_size = gpu.warp_size;
+  return psa;
+}
+
+Result<Target> gpu_from_json(const Json& json, Backend backend) {
+  TRY(check_names(json, kNameFields, kGpuFields, kOtherGpuFields));
+  Target target;
+  target.backend = backend;
+  if (json.contains("arch")) {
+    TRY_ASSIGN(const std::string arch, read_text(json, "arch"));
+    if (!arch.empty()) {
+      TRY_ASSIGN(target.gpu, with_arch(target.gpu, arch));
+    }
+  }
+  TRY(read_fields(json, kGpuFields, target.gpu));
+  target.gpu.psa = abstraction_of(target.gpu);
+  if (!json.contains("psa")) return target;
+  const Json& psa = json.at("psa");
+  if (!psa.is_object()) return Error("psa is ", psa.dump(), ", expected an object");
+  Result<Unit> read = check_names(psa, kAbstractionFields);
+  if (read.ok()) read = read_fields(psa, kAbstractionFields, target.gpu.psa);
+  if (!read.ok()) return Error("psa: ", read.error().message());
+  return target;
+}
+
+/// The names of the known devices, of GPUs or of CPUs alone if asked.
+std::string known_devices(std::optional<bool> gpus) {
+  std::string names;
+  for (const DeviceFile& file : device_files()) {
+    const Result<Target> target = read_device(std::string(file.name));
+    if (!gpus || (target.ok() && target->is_gpu() == *gpus))
+      names.append(names.empty() ? "" : ", ").append(file.name);
+  }
+  return names;
+}
+
+Result<Target> read_device_text(const std::string& origin, std::string_view text) {
+  const Result<Json> json = parse_json(text);
+  if (!json.ok()) return Error(origin, ": ", json.error().message());
+  Result<Target> target = target_from_json(*json);
+  if (!target.ok()) return Error(origin, ": ", target.error().message());
+  target->device = origin;  // so that the printed target finds the device again
+  return target;
+}
+
+}  // namespace
+
+const DeviceFile* find_device_file(std::string_view name) {
+  const auto found = std::ranges::find(device_files(), name, &DeviceFile::name);
+  return found == device_files().end() ? nullptr : &*found;
+}
+
+Result<Target> target_from_json(const Json& json) {
+  if (!json.is_object()) return Error("found ", json.type_name(), ", expected an object");
+  TRY_ASSIGN(const Backend backend, read_backend(json));
+  TRY_ASSIGN(Target target,
+             backend == Backend::kLlvm ? cpu_from_json(json) : gpu_from_json(json, backend));
+  TRY(read_text(json, "name"));
+  TRY(read_fields(json, kNameFields, target));
+  return target;
+}
+
+Json target_to_json(const Target& target) {
+  Json json;
+  write_fields(target, kNameFields, json);
+  if (!target.is_gpu()) {
+    json["isa"] = isa_name(target.isa);
+    write_fields(target, kCpuFields, json);
+    return json;
+  }
+  json["backend"] = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  write_fields(target.gpu, kGpuFields, json);
+  write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
+  return json;
+}
+
+Result<Target> read_device(const std::string& device) {
+  if (const DeviceFile* file = find_device_file(device))
+    return read_device_text(device, file->text);
+  const bool is_path = device.find('/') != std::string::npos || device.ends_with(".json");
+  if (!is_path) {
+    return Error("unknown device \"",
+                 device,
+                 "\", expected a FILE.json or one of: ",
+                 known_devices(std::nullopt));
+  }
+  TRY_ASSIGN(const std::string text, read_file(device));
+  return read_device_text(device, text);
+}
+
+Result<Target> with_abstraction(Target target, const std::string& device) {
+  TRY_ASSIGN(const Target other, read_device(device));
+  if (other.is_gpu() != target.is_gpu()) {
+    return Error("\"",
+                 device,
+                 "\" is a ",
+                 other.is_gpu() ? "GPU" : "CPU",
+                 ", expected a file of a ",
+                 target.is_gpu() ? "GPU" : "CPU",
+                 " or one of: ",
+                 known_devices(target.is_gpu()));
+  }
+  if (target.is_gpu()) {
+    target.gpu.psa = other.gpu.psa;
+    return target;
+  }
+  // Not the caches: the space of schedules asks for them, and records belong to a space.
+  for (double Target::*rate : {&Target::peak_flops,
+                               &Target::l1_bandwidth,
+                               &Target::l2_bandwidth,
+                               &Target::l3_bandwidth,
+                               &Target::dram_bandwidth,
+                               &Target::launch_s})
+    target.*rate = other.*rate;
+  return target;
+}
+
+}  // namespace pruner

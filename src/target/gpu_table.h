@@ -1,0 +1,47 @@
+// CUDA architectures with what one SM of each holds, as the CUDA C++ Programming Guide has it
+// (table "Technical Specifications per Compute Capability"; lanes: section "Throughput of Native
+// Arithmetic Instructions").
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace pruner {
+
+struct GpuArchRow {
+  std::string_view name;
+  int64_t max_threads_per_sm, max_blocks_per_sm;
+  int64_t registers_per_sm, registers_per_block;
+  int64_t shared_kib_per_sm;
+  int partitions_per_sm, fp32_lanes_per_sm;
+};
+
+inline constexpr GpuArchRow kGpuArchs[] = {
+    {"sm_35", 2048, 16, 65536, 65536, 48, 4, 192},
+    {"sm_37", 2048, 16, 131072, 65536, 112, 4, 192},
+    {"sm_50", 2048, 32, 65536, 65536, 64, 4, 128},
+    {"sm_52", 2048, 32, 65536, 65536, 96, 4, 128},
+    {"sm_53", 2048, 32, 65536, 32768, 64, 4, 128},
+    {"sm_60", 2048, 32, 65536, 65536, 64, 2, 64},
+    {"sm_61", 2048, 32, 65536, 65536, 96, 4, 128},
+    {"sm_62", 2048, 32, 65536, 32768, 64, 4, 128},
+    {"sm_70", 2048, 32, 65536, 65536, 96, 4, 64},
+    {"sm_72", 2048, 32, 65536, 65536, 96, 4, 64},
+    {"sm_75", 1024, 16, 65536, 65536, 64, 4, 64},
+    {"sm_80", 2048, 32, 65536, 65536, 164, 4, 64},
+    {"sm_86", 1536, 16, 65536, 65536, 100, 4, 128},
+    {"sm_87", 1536, 16, 65536, 65536, 164, 4, 128},
+    {"sm_89", 1536, 24, 65536, 65536, 100, 4, 128},
+    {"sm_90", 2048, 32, 65536, 65536, 228, 4, 128},
+    {"sm_100", 2048, 32, 65536, 65536, 228, 4, 128},
+    {"sm_120", 1536, 24, 65536, 65536, 100, 4, 128},
+};
+
+constexpr const GpuArchRow* find_gpu_arch(std::string_view name) {
+  for (const GpuArchRow& row : kGpuArchs) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace pruner

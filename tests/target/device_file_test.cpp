@@ -1,0 +1,200 @@
+#include "target/device_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "golden.h"
+#include "target/gpu_table.h"
+
+namespace pruner {
+namespace {
+
+Result<Target> read(const char* text) { return target_from_json(*parse_json(text)); }
+
+TEST(DeviceFile, OverridesWhatTheCpuHas) {
+  const Result<Target> target =
+      read(R"({"name": "box", "mcpu": "haswell", "threads": 6, "l3_bytes": 1000})");
+  ASSERT_TRUE(target.ok()) << target.error().message();
+  EXPECT_EQ(target->device, "box");
+  EXPECT_EQ(target->threads, 6);
+  EXPECT_EQ(target->l3_bytes, 1000);
+  EXPECT_EQ(target->vector_bytes, 32);
+  const Result<Target> again = target_from_json(target_to_json(*target));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(target_to_json(*again), target_to_json(*target));
+}
+
+TEST(DeviceFile, OverridesWhatTheArchHas) {
+  const Result<Target> target = read(
+      R"({"name": "box", "backend": "cuda", "arch": "sm_89", "sms": 10, "l2_bytes": 1000,
+          "max_blocks_per_sm": 8, "peak_flops": 2e12, "dram_bandwidth": 100e9})");
+  ASSERT_TRUE(target.ok()) << target.error().message();
+  EXPECT_EQ(target->gpu.max_threads_per_sm, 1536);
+  EXPECT_EQ(target->gpu.max_blocks_per_sm, 8);
+  EXPECT_EQ(target->gpu.l2_bytes, 1000);
+  EXPECT_DOUBLE_EQ(target->gpu.psa.peak_performance, 2000) << "its own, in GFLOP/s";
+  EXPECT_DOUBLE_EQ(target->gpu.psa.glbmem_bandwidth, 100);
+  EXPECT_EQ(target->gpu.psa.sm_nums, 10);
+  EXPECT_EQ(target->gpu.psa.vec_len, 11);
+}
+
+TEST(DeviceFile, NamesWhatIsWrong) {
+  EXPECT_ERROR(read("[]"), "found array, expected an object");
+  EXPECT_ERROR(read("{}"), "missing key \"mcpu\"");
+  EXPECT_ERROR(read(R"({"mcpu": 5})"), "mcpu is 5, expected a text");
+  EXPECT_ERROR(read(R"({"mcpu": "i9", "name": "a"})"), "unknown cpu \"i9\"");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell"})"), "missing key \"name\"");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "threads": 0})"),
+               "threads is 0, expected a whole number from 1 to 4096");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "l1_bytes": -1})"), "l1_bytes is -1");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "peak_flops": 0})"),
+               "peak_flops is 0, expected a number of more than 0");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_bytes": 24})"),
+               "expected 16, 32 or 64");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_registers": 0})"),
+               "vector_registers is 0");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "masked_vectors": 1})"),
+               "masked_vectors is 1, expected true or false");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "isa": "mips"})"),
+               "isa is \"mips\", expected x86-64 or AArch64");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "peak": 1})"),
+               "unknown field \"peak\", expected one of: name, source, mcpu");
+}
+
+TEST(DeviceFile, NamesWhatIsWrongWithAGpu) {
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "metal"})"),
+               "backend is \"metal\", expected llvm, cuda or opencl");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "arch": "sm_1"})"),
+               "unknown arch \"sm_1\", expected one of: sm_35");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "sms": "many"})"),
+               "sms is \"many\", expected a whole number from 1 to 65536");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "sms": 1.5})"), "sms is 1.5, expected");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "mcpu": "haswell"})"),
+               "unknown field \"mcpu\"");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "psa": 3})"),
+               "psa is 3, expected an object");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "psa": {"sm_nums": 0}})"),
+               "psa: sm_nums is 0, expected a whole number from 1 to 65536");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "psa": {"peak": 1}})"),
+               "psa: unknown field \"peak\", expected one of: peak_performance");
+}
+
+TEST(DeviceFiles, AreThoseOfTheRepository) {
+  size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(test_path("../devices"))) {
+    const std::string name = file.path().stem();
+    const DeviceFile* known = find_device_file(name);
+    ASSERT_NE(known, nullptr) << name;
+    EXPECT_EQ(known->text, *read_file(file.path()));
+    ++files;
+  }
+  EXPECT_EQ(device_files().size(), files);
+}
+
+TEST(DeviceFiles, EachReadsAndSaysWhereItIsFrom) {
+  for (const DeviceFile& file : device_files()) {
+    const std::string name(file.name);
+    const Result<Target> target = read_device(name);
+    ASSERT_TRUE(target.ok()) << target.error().message();
+    EXPECT_GT(target->source.size(), 20u) << name;
+    const Json json = *parse_json(file.text);
+    EXPECT_EQ(json["name"], name);
+    // What is written reads as the same device.
+    const Json written = target_to_json(*target);
+    const Result<Target> again = target_from_json(written);
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    EXPECT_EQ(target_to_json(*again), written);
+    const std::string text = (target->is_gpu() ? "cuda --model=" : "llvm --device=") + name;
+    const std::string threads = " --threads=" + std::to_string(target->threads);
+    EXPECT_EQ(print(*parse_target(text, 0)), text + (target->is_gpu() ? "" : threads));
+  }
+}
+
+TEST(DeviceFiles, HaveTheNumbersPublishedWithPruner) {
+  struct Published {
+    const char* name;
+    double peak_performance, glbmem_bandwidth;
+    int sm_nums;
+  };
+  for (const Published& row : {Published{"k80", 8226, 480, 26},
+                               Published{"t4", 8141, 320, 40},
+                               Published{"titanv", 14900, 651, 80},
+                               Published{"orin", 2660, 204, 16},
+                               Published{"a100", 19490, 1935, 108},
+                               Published{"a100_40", 19490, 1555, 108}}) {
+    const Result<Target> target = read_device(row.name);
+    ASSERT_TRUE(target.ok()) << target.error().message();
+    const DeviceAbstraction& psa = target->gpu.psa;
+    EXPECT_EQ(psa.peak_performance, row.peak_performance) << row.name;
+    EXPECT_EQ(psa.glbmem_bandwidth, row.glbmem_bandwidth) << row.name;
+    EXPECT_EQ(psa.sm_nums, row.sm_nums) << row.name;
+    EXPECT_EQ(psa.vec_len, 11);
+    EXPECT_EQ(psa.active_blocks_per_sm, 1);
+    EXPECT_EQ(psa.arch_sm_partition, 4);
+    EXPECT_EQ(psa.arch_warp_size, 32);
+    EXPECT_EQ(psa.reg_cap, 128);
+  }
+}
+
+TEST(DeviceFiles, OfGpusHaveTheirPeakByLanesAndClock) {
+  int gpus = 0;
+  for (const DeviceFile& file : device_files()) {
+    const Target target = *read_device(std::string(file.name));
+    if (!target.is_gpu()) continue;
+    const Gpu& gpu = target.gpu;
+    const double peak = 2.0 * gpu.sms * gpu.fp32_lanes_per_sm * gpu.clock_hz;
+    EXPECT_NEAR(gpu.peak_flops / peak, 1, 0.01) << file.name;
+    ++gpus;
+  }
+  EXPECT_EQ(gpus, 12);
+}
+
+TEST(ReadDevice, TakesANameOrAPath) {
+  const std::string path = test_path("../devices/t4.json");
+  const Result<Target> file = read_device(path);
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  EXPECT_EQ(file->device, path);
+  EXPECT_EQ(file->gpu.arch, "sm_75");
+  EXPECT_EQ(print(*parse_target("cuda --device=" + path, 0)),
+            "cuda --device=" + path + " --arch=sm_75");
+  EXPECT_ERROR(parse_target("cuda --thread_warp_size=8 --device=" + path, 0),
+               "--device has its own limits, leave out --thread_warp_size");
+  EXPECT_ERROR(read_device("t5"), "unknown device \"t5\", expected a FILE.json or one of: a100");
+  EXPECT_ERROR(read_device("t5.json"), "t5.json");
+
+  const std::string bad = (std::filesystem::temp_directory_path() /
+                           ("pruner_device_" + std::to_string(getpid()) + ".json"))
+                              .string();
+  ASSERT_TRUE(write_file(bad, R"({"name": "a", "backend": "cuda", "sms": []})").ok());
+  EXPECT_ERROR(read_device(bad), bad + ": sms is [], expected a whole number");
+  ASSERT_TRUE(write_file(bad, "{").ok());
+  EXPECT_ERROR(read_device(bad), bad + ": ");
+  std::filesystem::remove(bad);
+}
+
+TEST(WithAbstraction, ChangesTheNumbersOfTheAnalysisAlone) {
+  const Target a100 = *parse_target("cuda --model=a100", 0);
+  const Result<Target> as_k80 = with_abstraction(a100, "k80");
+  ASSERT_TRUE(as_k80.ok()) << as_k80.error().message();
+  EXPECT_EQ(as_k80->gpu.psa.sm_nums, 26);
+  EXPECT_EQ(as_k80->gpu.sms, 108);
+  EXPECT_EQ(device_fingerprint(*as_k80), device_fingerprint(a100));
+  EXPECT_EQ(print(*as_k80), print(a100));
+
+  const Target haswell = *parse_target("llvm -mcpu=haswell", 2);
+  const Result<Target> as_epyc = with_abstraction(haswell, "epyc_9004");
+  ASSERT_TRUE(as_epyc.ok()) << as_epyc.error().message();
+  EXPECT_EQ(as_epyc->peak_flops, 112e9);
+  EXPECT_EQ(as_epyc->vector_bytes, 32);
+  EXPECT_EQ(device_fingerprint(*as_epyc), device_fingerprint(haswell));
+
+  EXPECT_ERROR(with_abstraction(haswell, "t4"),
+               "\"t4\" is a GPU, expected a file of a CPU or one of: epyc_9004, xeon_8375c");
+  EXPECT_ERROR(with_abstraction(a100, "epyc_9004"),
+               "\"epyc_9004\" is a CPU, expected a file of a GPU or one of: a100, a100_40");
+  EXPECT_ERROR(with_abstraction(a100, "a1000"), "unknown device \"a1000\"");
+}
+
+}  // namespace
+}  // namespace pruner
