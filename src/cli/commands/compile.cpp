@@ -33,6 +33,10 @@ Result<int> run_compile(const Options& options) {
     fmt::print("{}", text);
     return kDone;
   }
+  if (target.is_gpu()) {
+    return Error(
+        "--target: a module runs on CPUs only; --print=cuda, opencl or ptx shows the code");
+  }
   const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
   TRY_ASSIGN(const ModuleSummary summary,
              build_module(source.partition,

@@ -1,4 +1,4 @@
-// The rows of the GPU backends that need no compiler: C as text, and as what a driver compiles.
+// The GPU backends' C: as text, and as what an OpenCL driver compiles.
 #include "codegen/backend.h"
 #include "codegen/c/source.h"
 #include "codegen/cuda/nvrtc.h"
@@ -12,15 +12,9 @@ Result<std::string> opencl_object(const Program& program,
 }
 
 Result<std::string> gpu_text(const Program& program, const Target& target, CodeText form) {
-  switch (form) {
-    case CodeText::kCuda: return print_source(program, kCudaC, "kernel");
-    case CodeText::kOpenCl: return print_source(program, kOpenClC, "kernel");
-    case CodeText::kPtx: return compile_to_ptx(print_source(program, kCudaC, "kernel"), target);
-    case CodeText::kLlvm:
-    case CodeText::kAssembly: break;
-  }
-  return Error(
-      "LLVM IR and assembly are texts of target llvm; of a GPU there is cuda, opencl, ptx");
+  const std::string source =
+      print_source(program, form == CodeText::kOpenCl ? kOpenClC : kCudaC, "kernel");
+  return form == CodeText::kPtx ? compile_to_ptx(source, target) : source;
 }
 
 }  // namespace pruner
