@@ -35,7 +35,8 @@ Result<int> run_compile(const Options& options) {
   }
   if (target.is_gpu()) {
     return Error(
-        "--target: a module runs on CPUs only; --print=cuda, opencl or ptx shows the code");
+        "--target: a module is made for llvm only; --print=cuda, opencl or ptx shows the code of a "
+        "GPU");
   }
   const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
   TRY_ASSIGN(const ModuleSummary summary,

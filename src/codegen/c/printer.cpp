@@ -60,6 +60,7 @@ CPrinter::CPrinter(const Program& program, const Dialect& dialect)
     : program_(program),
       dialect_(dialect),
       ranges_(program.var_names.size(), kUnbounded),
+      lets_(program.var_names.size()),
       lane_(program.var_names.size()) {
   for (const Buffer& buffer : program.buffers) buffers_.push_back(names_.add(buffer.name));
   for (const std::string& var : program.var_names) vars_.push_back(names_.add(var));
@@ -146,6 +147,7 @@ void CPrinter::guarded(const std::string& head, const std::function<void()>& bod
 void CPrinter::let(VarId var, const Expr& value) {
   const Range r = bounds(value, ranges_);
   range(var) = r;
+  lets_[static_cast<size_t>(var.value)] = simplify(value, ranges_);
   const bool wide = r.first < INT32_MIN || r.second > INT32_MAX;
   const std::string type = index_type(wide);
   const bool narrowed = !wide && !fits(value);

@@ -92,6 +92,7 @@ class CPrinter {
   Names names_;
   std::vector<std::string> buffers_, vars_;
   std::vector<Range> ranges_;  // of each variable
+  std::vector<Expr> lets_;     // by variable: its value, of those that are lets
   std::vector<Expr> lane_;     // by variable: the lane at hand of an expanded loop
   VarId lane_var_;             // of the vector loop that is being expanded
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand

@@ -23,6 +23,10 @@ bool CPrinter::depends_on_lane(const Expr& e) const {
 bool CPrinter::multiple_of(const Expr& e, int64_t divisor) const {
   if (divisor == 1) return true;
   if (const int64_t* value = as_int(e)) return *value % divisor == 0;
+  if (const Var* var = as<Var>(e)) {
+    const Expr& value = lets_[static_cast<size_t>(var->id.value)];
+    return value.operator->() != nullptr && multiple_of(value, divisor);
+  }
   const Binary* n = as<Binary>(e);
   if (!n) return false;
   switch (n->op) {

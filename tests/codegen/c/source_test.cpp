@@ -87,6 +87,8 @@ TEST(PrintSource, LoadsVectorsOnlyWhereTheyAreAligned) {
   };
   std::string text = in_one_thread(b, [&](Expr t) { return copy(t * 4); });
   EXPECT_TRUE(holds(text, "*(f32x4*)&y[0] = *(const f32x4*)&x[i1 * 4];")) << text;
+  text = in_one_thread(b, [&](Expr t) { return b.let(t * 8, copy); });
+  EXPECT_TRUE(holds(text, "*(const f32x4*)&x[x")) << text;
   text = in_one_thread(b, [&](Expr t) { return copy(t * 4 + 1); });
   EXPECT_FALSE(holds(text, "const f32x4*")) << text;
   text = in_one_thread(b, [&](Expr t) { return copy(t * 2); });
