@@ -115,9 +115,6 @@ int job_count(const Options& options) {
 Result<Target> read_target(const Options& options) {
   const Result<Target> target = parse_target(options.target, static_cast<int>(options.threads));
   if (!target.ok()) return Error("--target: ", target.error().message());
-  if (target->backend != Backend::kLlvm) {
-    return Error("--target: \"", options.target, "\" is not in this build; use llvm");
-  }
   if (options.device_abstraction.empty()) return target;
   Result<Target> seen = with_abstraction(*target, options.device_abstraction);
   if (!seen.ok()) return Error("--psa: ", seen.error().message());

@@ -64,6 +64,9 @@ constexpr StageRow kStages[] = {
      }},
     {"llvm", [](const Staged& s) { return print_code(s, CodeText::kLlvm); }},
     {"asm", [](const Staged& s) { return print_code(s, CodeText::kAssembly); }},
+    {"cuda", [](const Staged& s) { return print_code(s, CodeText::kCuda); }},
+    {"opencl", [](const Staged& s) { return print_code(s, CodeText::kOpenCl); }},
+    {"ptx", [](const Staged& s) { return print_code(s, CodeText::kPtx); }},
 };
 
 }  // namespace

@@ -18,4 +18,13 @@ Result<std::string> llvm_object(const Program& program,
                                 const std::string& symbol);
 Result<std::string> llvm_text(const Program& program, const Target& target, CodeText form);
 
+// c/object.cpp and cuda/object.cpp.
+Result<std::string> opencl_object(const Program& program,
+                                  const Target& target,
+                                  const std::string& symbol);
+Result<std::string> cuda_object(const Program& program,
+                                const Target& target,
+                                const std::string& symbol);
+Result<std::string> gpu_text(const Program& program, const Target& target, CodeText form);
+
 }  // namespace pruner

@@ -1,39 +1,57 @@
 #include "codegen/codegen.h"
 
 #include "codegen/backend.h"
+#include "codegen/launch.h"
 
 namespace pruner {
 namespace {
 
-#if PRUNER_LLVM
-constexpr BackendRow kBackends[] = {{Backend::kLlvm, "llvm", llvm_object, llvm_text}};
-#else
-Result<std::string> no_object(const Program&, const Target&, const std::string&) {
+#if !PRUNER_LLVM
+Result<std::string> llvm_object(const Program&, const Target&, const std::string&) {
   return Error("this build has no LLVM");
 }
-Result<std::string> no_text(const Program&, const Target&, CodeText) {
+Result<std::string> llvm_text(const Program&, const Target&, CodeText) {
   return Error("this build has no LLVM");
 }
-constexpr BackendRow kBackends[] = {{Backend::kLlvm, "llvm", no_object, no_text}};
 #endif
 
-Result<BackendRow> backend_of(const Target& target) {
-  for (const BackendRow& row : kBackends) {
-    if (row.backend == target.backend) return row;
+constexpr BackendRow kBackends[] = {{Backend::kLlvm, "llvm", llvm_object, llvm_text},
+                                    {Backend::kCuda, "cuda", cuda_object, gpu_text},
+                                    {Backend::kOpenCl, "opencl", opencl_object, gpu_text}};
+
+const BackendRow& backend_of(Backend backend) {
+  const BackendRow* row = kBackends;
+  while (row->backend != backend) ++row;
+  return *row;
+}
+
+// A program must be of the kind that the target runs, and keep the rules.
+Result<Unit> check(const Program& program, const Target& target) {
+  if (const Result<Unit> valid = verify(program); !valid.ok()) {
+    return Error("program ", program.name, ": ", valid.error().message());
   }
-  const char* name = target.backend == Backend::kCuda ? "cuda" : "opencl";
-  return Error("no code can be made for \"", name, "\" yet; there is: ", kBackends[0].name);
+  const bool for_gpu = !launches(program).empty();
+  if (for_gpu == target.is_gpu()) return Unit{};
+  return Error("program ",
+               program.name,
+               " is one for ",
+               for_gpu ? "GPUs" : "CPUs",
+               ", the target is \"",
+               backend_of(target.backend).name,
+               "\"");
 }
 
 }  // namespace
 
 Result<Artifact> compile(const Program& program, const Target& target, const std::string& symbol) {
-  TRY_ASSIGN(const BackendRow backend, backend_of(target));
-  if (const Result<Unit> valid = verify(program); !valid.ok()) {
-    return Error("program ", program.name, ": ", valid.error().message());
-  }
-  TRY_ASSIGN(std::string object, backend.object(program, target, symbol));
-  Artifact artifact{std::move(object), symbol, program.workspace_bytes, program.rewrites, {}};
+  TRY(check(program, target));
+  Artifact artifact;
+  artifact.backend = target.backend;
+  TRY_ASSIGN(artifact.object, backend_of(target.backend).object(program, target, symbol));
+  artifact.symbol = symbol;
+  artifact.workspace_bytes = program.workspace_bytes;
+  artifact.rewrites = program.rewrites;
+  artifact.launches = plan_launches(program, symbol);
   for (const TensorId id : program.args) {
     const Buffer& buffer = program[id];
     artifact.arguments.push_back({buffer.dtype, buffer.shape, buffer.output, buffer.pack});
@@ -42,9 +60,34 @@ Result<Artifact> compile(const Program& program, const Target& target, const std
 }
 
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form) {
-  TRY_ASSIGN(const BackendRow backend, backend_of(target));
-  TRY(verify(program));
-  return backend.text(program, target, form);
+  TRY(check(program, target));
+  const bool of_cpu = form == CodeText::kLlvm || form == CodeText::kAssembly;
+  if (of_cpu == target.is_gpu()) {
+    return Error(
+        of_cpu ? "llvm and asm are the code of target llvm; of a GPU there is cuda, opencl, ptx"
+               : "cuda, opencl and ptx are the code of target cuda or opencl");
+  }
+  return backend_of(target.backend).text(program, target, form);
+}
+
+static Json to_json(const Artifact::Launch& launch) {
+  return {{"kernel", launch.kernel},
+          {"blocks", launch.blocks},
+          {"threads", launch.threads},
+          {"shared_bytes", launch.shared_bytes},
+          {"arguments", launch.arguments},
+          {"workspace", launch.workspace}};
+}
+
+static Result<Artifact::Launch> launch_from_json(const Json& json) {
+  Artifact::Launch launch;
+  TRY_ASSIGN(launch.kernel, json_get<std::string>(json, "kernel"));
+  TRY_ASSIGN(launch.blocks, json_get<int64_t>(json, "blocks"));
+  TRY_ASSIGN(launch.threads, json_get<int64_t>(json, "threads"));
+  TRY_ASSIGN(launch.shared_bytes, json_get<int64_t>(json, "shared_bytes"));
+  TRY_ASSIGN(launch.arguments, json_get<std::vector<int>>(json, "arguments"));
+  TRY_ASSIGN(launch.workspace, json_get<bool>(json, "workspace"));
+  return launch;
 }
 
 Json to_json(const Artifact& artifact) {
@@ -54,7 +97,11 @@ Json to_json(const Artifact& artifact) {
     if (!a.pack.identity()) json["pack"] = to_json(a.pack);
     arguments.push_back(std::move(json));
   }
-  return {{"symbol", artifact.symbol},
+  Json launches = Json::array();
+  for (const Artifact::Launch& launch : artifact.launches) launches.push_back(to_json(launch));
+  return {{"backend", backend_of(artifact.backend).name},
+          {"launches", std::move(launches)},
+          {"symbol", artifact.symbol},
           {"workspace_bytes", artifact.workspace_bytes},
           {"rewrites", artifact.rewrites},
           {"arguments", std::move(arguments)}};
@@ -63,6 +110,15 @@ Json to_json(const Artifact& artifact) {
 Result<Artifact> artifact_from_json(const Json& json, std::string object) {
   Artifact artifact;
   artifact.object = std::move(object);
+  TRY_ASSIGN(const std::string backend, json_get<std::string>(json, "backend"));
+  for (const BackendRow& row : kBackends) {
+    if (row.name == backend) artifact.backend = row.backend;
+  }
+  TRY_ASSIGN(const Json launches, json_get<Json>(json, "launches"));
+  for (const Json& launch : launches) {
+    TRY_ASSIGN(Artifact::Launch one, launch_from_json(launch));
+    artifact.launches.push_back(std::move(one));
+  }
   TRY_ASSIGN(artifact.symbol, json_get<std::string>(json, "symbol"));
   TRY_ASSIGN(artifact.workspace_bytes, json_get<int64_t>(json, "workspace_bytes"));
   TRY_ASSIGN(artifact.rewrites, json_get<bool>(json, "rewrites"));

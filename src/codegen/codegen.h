@@ -1,4 +1,4 @@
-// Program -> Artifact: machine code for one kernel. One row a backend in kBackends.
+// Program -> Artifact: the code of one program, for a CPU or a GPU. One row a backend in kBackends.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace pruner {
 
-/// A compiled kernel, self-contained: the object refers to no outside symbol.
+/// A compiled program, self-contained: the object refers to no outside symbol.
 struct Artifact {
-  std::string object;  // ELF relocatable, position independent
-  std::string symbol;  // a PrunerKernel (include/pruner/kernel.h)
+  Backend backend = Backend::kLlvm;
+  std::string object;  // ELF relocatable, position independent; a cubin; the source in OpenCL C
+  std::string symbol;  // a PrunerKernel (include/pruner/kernel.h); of a GPU the names' beginning
   int64_t workspace_bytes = 0;
   bool rewrites = false;  // see Program
   struct Argument {
@@ -21,14 +22,27 @@ struct Artifact {
     PackSpec pack;
   };
   std::vector<Argument> arguments;
+
+  /// One kernel of a GPU: `blocks` x `threads` in one dimension.
+  struct Launch {
+    std::string kernel;
+    int64_t blocks = 0;
+    int64_t threads = 0;
+    int64_t shared_bytes = 0;    // static: the kernel declares them
+    std::vector<int> arguments;  // numbers of those that it takes, in order
+    bool workspace = false;      // and then the workspace
+    friend bool operator==(const Launch&, const Launch&) = default;
+  };
+  std::vector<Launch> launches;  // run one after the other; none on a CPU
 };
 
-/// Compiles `program` for target's CPU; `symbol` names the entry. Errors: backend not in this
-/// build, CPU unknown to it.
+/// Compiles `program` for the target; `symbol` names the entry. Errors: backend not in this build,
+/// CPU or GPU unknown to it, CUDA's compiler not on this machine.
 Result<Artifact> compile(const Program& program, const Target& target, const std::string& symbol);
 
-enum class CodeText : uint8_t { kLlvm, kAssembly };
-/// The code as text: LLVM IR after the passes, or assembly.
+enum class CodeText : uint8_t { kLlvm, kAssembly, kCuda, kOpenCl, kPtx };
+/// The code as text: LLVM IR after the passes, or assembly; of a GPU program the C of either
+/// dialect, or PTX. The error says which target a text is of.
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form);
 
 Json to_json(const Artifact& artifact);  // without the object's bytes

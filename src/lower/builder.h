@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-class ProgramBuilder {
+class ProgramParts {
  public:
   VarId new_var(const std::string& name, Range range) {
     ranges_.push_back(range);

@@ -12,7 +12,7 @@ namespace {
 
 using Values = std::vector<Expr>;
 
-class GpuLowering : private ProgramBuilder {
+class GpuLowering : private ProgramParts {
  public:
   GpuLowering(const Sketch& sketch, const LoopNest& nest, std::string name)
       : sketch_(sketch), dag_(sketch.dag), nest_(nest), stages_(sketch.dag.stages.size()) {

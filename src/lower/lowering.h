@@ -13,7 +13,7 @@
 
 namespace pruner {
 
-class Lowering : private ProgramBuilder {
+class Lowering : private ProgramParts {
  public:
   Lowering(const Sketch& sketch, const LoopNest& nest, std::string name)
       : sketch_(sketch), dag_(sketch.dag), nest_(nest) {

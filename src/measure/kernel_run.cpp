@@ -11,8 +11,6 @@
 
 #include "measure/cache_state.h"
 #include "measure/fma_probe.h"
-#include "measure/kernel_arguments.h"
-#include "measure/timing.h"
 #include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
 #include "tensor/winograd.h"
@@ -27,11 +25,6 @@ constexpr int kAttempts = 3;     // to find a quiet moment
 constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
 constexpr double kProbeS = 0.0005;
 constexpr double kNear = 1.05;  // of the best: worth all repeats
-
-void fail(RunReport& report, MeasureError error, const std::string& text) {
-  report.error = error;
-  fmt::format_to_n(report.error_text, sizeof report.error_text - 1, "{}", text);
-}
 
 // A crash leaves the address that it was at; the parent names the signal. The handler takes no
 // argument, so what it needs lies here, in a child that runs one kernel.
@@ -71,24 +64,6 @@ double form_error(const Artifact& artifact) {
     if (tile != 0) error = std::max(error, winograd(tile).error);
   }
   return error;
-}
-
-// The first thing that is wrong with what the kernel left in memory.
-std::optional<std::string> find_wrong(const Workload& workload,
-                                      const Artifact& artifact,
-                                      const KernelArguments& arguments) {
-  const size_t inputs = workload.inputs.size();
-  for (size_t i = 0; i < workload.outputs.size(); ++i) {
-    const GuardedBuffer& buffer = *arguments.arguments[inputs + i];
-    const std::string name = argument_name(artifact, static_cast<int>(inputs + i));
-    if (!buffer.intact()) return "wrote past the end of " + name;
-    if (const auto wrong =
-            find_wrong_element(workload.outputs[i], buffer.data(), form_error(artifact))) {
-      return name + " " + *wrong;
-    }
-  }
-  if (!arguments.workspace().intact()) return "wrote past the end of the workspace";
-  return std::nullopt;
 }
 
 // How often threads of this process had to leave their cores.
@@ -166,6 +141,44 @@ Timing time_when_quiet(KernelCall& call, TimingRules rules, PrunerPool& pool, do
 
 }  // namespace
 
+void fail(RunReport& report, MeasureError error, const std::string& text) {
+  report.error = error;
+  fmt::format_to_n(report.error_text, sizeof report.error_text - 1, "{}", text);
+}
+
+std::optional<std::string> find_wrong(const Workload& workload,
+                                      const Artifact& artifact,
+                                      const KernelArguments& arguments) {
+  const size_t inputs = workload.inputs.size();
+  for (size_t i = 0; i < workload.outputs.size(); ++i) {
+    const GuardedBuffer& buffer = *arguments.arguments[inputs + i];
+    const std::string name = argument_name(artifact, static_cast<int>(inputs + i));
+    if (!buffer.intact()) return "wrote past the end of " + name;
+    if (const auto wrong =
+            find_wrong_element(workload.outputs[i], buffer.data(), form_error(artifact))) {
+      return name + " " + *wrong;
+    }
+  }
+  if (!arguments.workspace().intact()) return "wrote past the end of the workspace";
+  return std::nullopt;
+}
+
+TimingRules timing_rules(const MeasureOptions& options, double best_s) {
+  TimingRules rules;
+  rules.min_repeat_s = options.min_repeat_s;
+  rules.max_repeats = std::min(options.max_repeats, RunReport::kMaxRepeats);
+  rules.budget_s = options.time_budget_s;
+  rules.cut_off_s = options.cut_off_ratio * best_s;
+  rules.near_s = best_s < kFailedCost ? kNear * best_s : 0;
+  return rules;
+}
+
+void take(const Timing& timing, RunReport& report) {
+  std::copy(timing.costs_s.begin(), timing.costs_s.end(), report.costs_s);
+  report.repeats = static_cast<int>(timing.costs_s.size());
+  report.cut_off = timing.cut_off;
+}
+
 void run_kernel(const Workload& workload,
                 const Artifact& artifact,
                 const KernelLoader& loader,
@@ -195,19 +208,11 @@ void run_kernel(const Workload& workload,
   }
 
   report.stage = RunStage::kTiming;
-  TimingRules rules;
-  rules.min_repeat_s = options.min_repeat_s;
-  rules.max_repeats = std::min(options.max_repeats, RunReport::kMaxRepeats);
-  rules.budget_s = options.time_budget_s;
-  rules.cut_off_s = options.cut_off_ratio * best_s;
-  rules.near_s = best_s < kFailedCost ? kNear * best_s : 0;
-  const Timing timing = time_when_quiet(call, rules, *pool, peak_gflops);
+  const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, peak_gflops);
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");
   }
-  std::copy(timing.costs_s.begin(), timing.costs_s.end(), report.costs_s);
-  report.repeats = static_cast<int>(timing.costs_s.size());
-  report.cut_off = timing.cut_off;
+  take(timing, report);
   report.peak_gflops = peak_gflops;
   report.stage = RunStage::kDone;
 }

@@ -4,10 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "codegen/codegen.h"
 #include "codegen/loader.h"
+#include "measure/kernel_arguments.h"
+#include "measure/timing.h"
 #include "measure/workload.h"
 
 namespace pruner {
@@ -41,5 +44,16 @@ void run_kernel(const Workload& workload,
                 double best_s,
                 double peak_gflops,
                 RunReport& report);
+
+// What running on a CPU and on a device have in common.
+
+void fail(RunReport& report, MeasureError error, const std::string& text);
+/// The first thing that is wrong with what the kernel left in memory.
+std::optional<std::string> find_wrong(const Workload& workload,
+                                      const Artifact& artifact,
+                                      const KernelArguments& arguments);
+TimingRules timing_rules(const MeasureOptions& options, double best_s);
+/// Puts what was timed into the report.
+void take(const Timing& timing, RunReport& report);
 
 }  // namespace pruner

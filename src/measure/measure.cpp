@@ -5,6 +5,7 @@
 #include "codegen/cpu_features.h"
 #include "measure/timing.h"
 #include "runtime/module/cpu_features.h"
+#include "runtime/opencl.h"
 
 namespace pruner {
 
@@ -13,6 +14,15 @@ double MeasureResult::cost_s() const {
 }
 
 Result<Unit> check_measurable(const Target& target) {
+  if (target.backend == Backend::kCuda) {
+    return Error(
+        "code for cuda is made but not run by this build; tune for opencl, or see the code "
+        "with `pruner compile --print=cuda`");
+  }
+  if (target.backend == Backend::kOpenCl) {
+    TRY(list_opencl_devices());
+    return Unit{};
+  }
   if (target.isa != kHostIsa) {
     return Error("code for ",
                  isa_name(target.isa),

@@ -22,86 +22,128 @@ struct GpuMatmul {
   DType in = DType::kFloat32, out = DType::kFloat32;
 };
 
+class GpuMatmulWriter {
+ public:
+  GpuMatmulWriter(const GpuMatmul& g, Plant plant) : g_(g), plant_(plant), b_("matmul") {
+    a_ = b_.input("a", {g.m, g.k}, g.in);
+    w_ = b_.input("b", {g.k, g.n}, g.in);
+    c_ = b_.output("c", {g.m, g.n}, g.out);
+    a_s_ = b_.shared("a.shared", {tile_m_, g.k_tile}, g.in);
+    b_s_ = b_.shared("b.shared", {g.k_tile, tile_n_}, g.in);
+    acc_ = b_.registers("acc", {g.vthreads, g.cols}, 1);
+  }
+
+  Program program() {
+    const int64_t blocks_n = g_.n / tile_n_;
+    b_.program.body = b_.blocks(g_.m / tile_m_ * blocks_n, [&](Expr block) {
+      return with(bm_, floor_div(block, blocks_n), [&] {
+        return with(bn_, floor_mod(block, blocks_n), [&] { return tile(); });
+      });
+    });
+    return b_.program;
+  }
+
+ private:
+  Stmt with(Expr& var, Expr value, const std::function<Stmt()>& body) {
+    const auto bind = [&](Expr bound) {
+      var = bound;
+      return body();
+    };
+    return b_.let(value, bind);
+  }
+
+  Stmt tile() {
+    const Stmt threads = b_.threads(threads_, [&](Expr t) {
+      t_ = t;
+      return b_.allocate(acc_, b_.block({zero(), all_steps(), write()}));
+    });
+    return b_.allocate(a_s_, b_.allocate(b_s_, threads));
+  }
+
+  Stmt each_element(const std::function<Stmt(Expr, Expr)>& body) {
+    const auto row = [&](Expr v) { return b_.unroll(g_.cols, [&](Expr j) { return body(v, j); }); };
+    return b_.unroll(g_.vthreads, row);
+  }
+
+  Stmt zero() {
+    return each_element([&](Expr v, Expr j) { return b_.store(acc_, {v, j}, float_imm(0)); });
+  }
+
+  Stmt all_steps() {
+    return b_.serial(g_.k / g_.k_tile, [&](Expr ko) { return step(ko); });
+  }
+
+  Stmt step(Expr ko) {
+    std::vector<Stmt> parts = {fetch_a(ko), fetch_b(ko)};
+    if (plant_ == Plant::kDividedBarrier) {
+      parts.push_back(b_.guard(t_ < Expr(threads_ / 2), b_.barrier()));
+    } else if (plant_ != Plant::kNoBarrier) {
+      parts.push_back(b_.barrier());
+    }
+    parts.push_back(b_.serial(g_.k_tile, [&](Expr kk) { return sum(kk); }));
+    parts.push_back(b_.barrier());
+    return b_.block(parts);
+  }
+
+  Stmt fetch_a(Expr ko) {
+    return fetch(a_s_, tile_m_, g_.k_tile, [&](Expr row, Expr col) {
+      return b_.read(a_, {bm_ * tile_m_ + row, ko * g_.k_tile + col});
+    });
+  }
+  Stmt fetch_b(Expr ko) {
+    return fetch(b_s_, g_.k_tile, tile_n_, [&](Expr row, Expr col) {
+      return b_.read(w_, {ko * g_.k_tile + row, bn_ * tile_n_ + col});
+    });
+  }
+
+  // A tile of rows x cols, all of it fetched by all threads.
+  Stmt fetch(TensorId to, int64_t rows, int64_t cols, const std::function<Expr(Expr, Expr)>& from) {
+    const int64_t past = plant_ == Plant::kPastShared ? 1 : 0;
+    const auto round = [&](Expr r) {
+      const Expr at = (r * threads_ + t_) * g_.lanes;
+      const Expr row = floor_div(at, cols), first = floor_mod(at, cols);
+      const auto lane = [&](Expr l) {
+        return b_.store(to, {row, first + l + past}, from(row, first + l));
+      };
+      return b_.vectorize(g_.lanes, g_.lanes, lane);
+    };
+    return b_.serial(rows * cols / (threads_ * g_.lanes), round);
+  }
+
+  Stmt sum(Expr kk) {
+    const Expr tm = floor_div(t_, g_.threads_n), tn = floor_mod(t_, g_.threads_n);
+    return each_element([&](Expr v, Expr j) {
+      const Expr x = b_.read(a_s_, {v * g_.threads_m + tm, kk});
+      const Expr y = b_.read(b_s_, {kk, tn * g_.cols + j});
+      return b_.add(acc_, {v, j}, cast(DType::kFloat32, x) * cast(DType::kFloat32, y));
+    });
+  }
+
+  Stmt write() {
+    const Expr tm = floor_div(t_, g_.threads_n), tn = floor_mod(t_, g_.threads_n);
+    const Expr first_row = plant_ == Plant::kTwoBlocks ? Expr(0) : bm_ * tile_m_;
+    const int64_t past = plant_ == Plant::kPastGlobal ? 1 : 0;
+    return b_.unroll(g_.vthreads, [&](Expr v) {
+      const Expr row = first_row + v * g_.threads_m + tm;
+      const auto lane = [&](Expr j) {
+        const Expr col = bn_ * tile_n_ + tn * g_.cols + j + past;
+        return b_.store(c_, {row, col}, cast(g_.out, b_.read(acc_, {v, j})));
+      };
+      return b_.vectorize(4, g_.cols, lane);
+    });
+  }
+
+  const GpuMatmul g_;
+  const Plant plant_;
+  ProgramBuilder b_;
+  int64_t tile_m_ = g_.threads_m * g_.vthreads, tile_n_ = g_.threads_n * g_.cols;
+  int64_t threads_ = g_.threads_m * g_.threads_n;
+  TensorId a_, w_, c_, a_s_, b_s_, acc_;
+  Expr bm_, bn_, t_;
+};
+
 inline Program gpu_matmul(const GpuMatmul& g, Plant plant = Plant::kNothing) {
-  ProgramBuilder b("matmul");
-  const int64_t tile_m = g.threads_m * g.vthreads, tile_n = g.threads_n * g.cols;
-  const int64_t threads = g.threads_m * g.threads_n, blocks_n = g.n / tile_n;
-  const TensorId a = b.input("a", {g.m, g.k}, g.in), w = b.input("b", {g.k, g.n}, g.in);
-  const TensorId c = b.output("c", {g.m, g.n}, g.out);
-  const TensorId a_s = b.shared("a.shared", {tile_m, g.k_tile}, g.in);
-  const TensorId b_s = b.shared("b.shared", {g.k_tile, tile_n}, g.in);
-  const TensorId acc = b.registers("acc", {g.vthreads, g.cols}, 1);
-  const int64_t past = plant == Plant::kPastGlobal ? 1 : 0;
-  const int64_t past_shared = plant == Plant::kPastShared ? 1 : 0;
-  // Elements `row`, `col` of a tile of `shape`, all of them fetched by all threads.
-  const auto fetch = [&](TensorId to, int64_t rows, int64_t cols, Expr t, const auto& from) {
-    const int64_t rounds = rows * cols / (threads * g.lanes);
-    return b.serial(rounds, [&](Expr r) {
-      const Expr at = (r * threads + t) * g.lanes;
-      return b.vectorize(g.lanes, g.lanes, [&](Expr l) {
-        const Expr row = floor_div(at, cols), col = floor_mod(at, cols) + l;
-        return b.store(to, {row, col + past_shared}, from(row, col));
-      });
-    });
-  };
-  b.program.body = b.blocks(g.m / tile_m * blocks_n, [&](Expr block) {
-    return b.let(floor_div(block, blocks_n), [&](Expr bm) {
-      return b.let(floor_mod(block, blocks_n), [&](Expr bn) {
-        return b.allocate(
-            a_s, b.allocate(b_s, b.threads(threads, [&](Expr t) {
-              const Expr tm = floor_div(t, g.threads_n), tn = floor_mod(t, g.threads_n);
-              const Stmt zero = b.unroll(g.vthreads, [&](Expr v) {
-                return b.unroll(g.cols,
-                                [&](Expr j) { return b.store(acc, {v, j}, float_imm(0)); });
-              });
-              const auto product = [&](Expr v, Expr j, Expr kk) {
-                const Expr x = b.read(a_s, {v * g.threads_m + tm, kk});
-                const Expr y = b.read(b_s, {kk, tn * g.cols + j});
-                return cast(DType::kFloat32, x) * cast(DType::kFloat32, y);
-              };
-              const Stmt sum = b.serial(g.k_tile, [&](Expr kk) {
-                return b.unroll(g.vthreads, [&](Expr v) {
-                  return b.unroll(
-                      g.cols, [&](Expr j) { return b.add(acc, {v, j}, product(v, j, kk)); });
-                });
-              });
-              const Stmt step = b.serial(g.k / g.k_tile, [&](Expr ko) {
-                std::vector<Stmt> parts = {
-                    fetch(a_s,
-                          tile_m,
-                          g.k_tile,
-                          t,
-                          [&](Expr row, Expr col) {
-                            return b.read(a, {bm * tile_m + row, ko * g.k_tile + col});
-                          }),
-                    fetch(b_s, g.k_tile, tile_n, t, [&](Expr row, Expr col) {
-                      return b.read(w, {ko * g.k_tile + row, bn * tile_n + col});
-                    })};
-                if (plant == Plant::kDividedBarrier) {
-                  parts.push_back(b.guard(t < Expr(threads / 2), b.barrier()));
-                } else if (plant != Plant::kNoBarrier) {
-                  parts.push_back(b.barrier());
-                }
-                parts.push_back(sum);
-                parts.push_back(b.barrier());
-                return b.block(parts);
-              });
-              const Expr first_row =
-                  plant == Plant::kTwoBlocks ? Expr(0) : bm * tile_m;
-              const Stmt write = b.unroll(g.vthreads, [&](Expr v) {
-                return b.vectorize(4, g.cols, [&](Expr j) {
-                  return b.store(c,
-                                 {first_row + v * g.threads_m + tm,
-                                  bn * tile_n + tn * g.cols + j + past},
-                                 cast(g.out, b.read(acc, {v, j})));
-                });
-              });
-              return b.allocate(acc, b.block({zero, step, write}));
-            })));
-      });
-    });
-  });
-  return b.program;
+  return GpuMatmulWriter(g, plant).program();
 }
 
 /// y[i] = sum(x[i, :]): a block a row, its threads add up parts of it and then those in a tree.
@@ -110,26 +152,23 @@ inline Program gpu_row_sums(int64_t rows, int64_t cols, int64_t threads) {
   const TensorId x = b.input("x", {rows, cols}), y = b.output("y", {rows});
   const TensorId part = b.shared("part", {threads}), sum = b.registers("sum", {1}, 1);
   b.program.body = b.blocks(rows, [&](Expr row) {
-    return b.allocate(
-        part, b.threads(threads, [&](Expr t) {
-          std::vector<Stmt> parts = {
-              b.store(sum, {0}, float_imm(0)),
-              b.serial((cols + threads - 1) / threads,
-                       [&](Expr i) {
-                         const Expr col = i * threads + t;
-                         return b.guard(col < Expr(cols),
-                                        b.add(sum, {0}, b.read(x, {row, col})));
-                       }),
-              b.store(part, {t}, b.read(sum, {0})),
-              b.barrier()};
-          for (int64_t step = threads / 2; step > 0; step /= 2) {
-            parts.push_back(
-                b.guard(t < Expr(step), b.add(part, {t}, b.read(part, {t + step}))));
-            parts.push_back(b.barrier());
-          }
-          parts.push_back(b.guard(t < Expr(1), b.store(y, {row}, b.read(part, {0}))));
-          return b.allocate(sum, b.block(parts));
-        }));
+    return b.allocate(part, b.threads(threads, [&](Expr t) {
+      std::vector<Stmt> parts = {
+          b.store(sum, {0}, float_imm(0)),
+          b.serial((cols + threads - 1) / threads,
+                   [&](Expr i) {
+                     const Expr col = i * threads + t;
+                     return b.guard(col < Expr(cols), b.add(sum, {0}, b.read(x, {row, col})));
+                   }),
+          b.store(part, {t}, b.read(sum, {0})),
+          b.barrier()};
+      for (int64_t step = threads / 2; step > 0; step /= 2) {
+        parts.push_back(b.guard(t < Expr(step), b.add(part, {t}, b.read(part, {t + step}))));
+        parts.push_back(b.barrier());
+      }
+      parts.push_back(b.guard(t < Expr(1), b.store(y, {row}, b.read(part, {0}))));
+      return b.allocate(sum, b.block(parts));
+    }));
   });
   return b.program;
 }
@@ -151,14 +190,14 @@ inline Program gpu_softmax(int64_t rows, int64_t cols, int64_t threads) {
     return call(Intrinsic::kExp, {b.read(x, {row, col}) - b.read(top, {row})});
   };
   const Stmt first = each_row([&](Expr row) {
-    return b.block({b.store(top, {row}, b.read(x, {row, 0})),
-                    b.serial(cols,
-                             [&](Expr col) {
-                               return b.store(
-                                   top, {row}, max(b.read(top, {row}), b.read(x, {row, col})));
-                             }),
-                    b.store(total, {row}, float_imm(0)),
-                    b.serial(cols, [&](Expr col) { return b.add(total, {row}, weight(row, col)); })});
+    return b.block(
+        {b.store(top, {row}, b.read(x, {row, 0})),
+         b.serial(cols,
+                  [&](Expr col) {
+                    return b.store(top, {row}, max(b.read(top, {row}), b.read(x, {row, col})));
+                  }),
+         b.store(total, {row}, float_imm(0)),
+         b.serial(cols, [&](Expr col) { return b.add(total, {row}, weight(row, col)); })});
   });
   const Stmt second = b.blocks(rows, [&](Expr row) {
     return b.threads(threads, [&](Expr t) {
@@ -183,15 +222,19 @@ inline Program gpu_shifted(int64_t n, int64_t threads) {
       const Expr first = (block * threads + t) * 4;
       return b.guard(
           first < Expr(n),
-          b.vectorize(4, 4, [&](Expr l) {
-            const Expr i = first + l;
-            return b.block(
-                {b.store(y,
+          b.vectorize(
+              4,
+              4,
+              [&](Expr l) {
+                const Expr i = first + l;
+                return b.block(
+                    {b.store(
+                         y,
                          {i},
                          select(first >= Expr(8), b.read(x, {i}), float_imm(0.1)) + float_imm(2)),
-                 b.store(z, {i}, b.read(x, {floor_mod(i - 3, Expr(n))})),
-                 b.add(z, {i}, cast(DType::kFloat32, floor_div(i - Expr(n), Expr(3))))});
-          }));
+                     b.store(z, {i}, b.read(x, {floor_mod(i - 3, Expr(n))})),
+                     b.add(z, {i}, cast(DType::kFloat32, floor_div(i - Expr(n), Expr(3))))});
+              }));
     });
   });
   return b.program;
@@ -234,12 +277,11 @@ inline Program gpu_gather(int64_t rows, int64_t cols, int64_t picks) {
                        [&](Expr l) {
                          return b.store(y, {p, t * 2 + l}, b.read(table, {row, t * 2 + l}));
                        }),
-           b.guard(t < Expr(1),
-                   b.block({b.store(odd,
-                                    {p},
-                                    binary(BinaryOp::kEq, floor_mod(row, Expr(2)), Expr(1))),
-                            b.store(twice, {p}, cast(DType::kInt32, row * Expr(2) - Expr(7))),
-                            b.store(bytes, {p}, cast(DType::kInt8, row * Expr(40)))}))});
+           b.guard(
+               t < Expr(1),
+               b.block({b.store(odd, {p}, binary(BinaryOp::kEq, floor_mod(row, Expr(2)), Expr(1))),
+                        b.store(twice, {p}, cast(DType::kInt32, row * Expr(2) - Expr(7))),
+                        b.store(bytes, {p}, cast(DType::kInt8, row * Expr(40)))}))});
     });
   });
   return b.program;
@@ -271,10 +313,7 @@ struct NamedProgram {
 
 /// The right ones.
 inline std::vector<NamedProgram> gpu_programs() {
-  const GpuMatmul half = {.vthreads = 4,
-                          .lanes = 8,
-                          .in = DType::kFloat16,
-                          .out = DType::kFloat16};
+  const GpuMatmul half = {.vthreads = 4, .lanes = 8, .in = DType::kFloat16, .out = DType::kFloat16};
   return {{"matmul", gpu_matmul({})},
           {"half_matmul", gpu_matmul(half)},
           {"row_sums", gpu_row_sums(5, 200, 64)},

@@ -33,6 +33,11 @@ Result<int> run_compile(const Options& options) {
     fmt::print("{}", text);
     return kDone;
   }
+  if (target.is_gpu()) {
+    return Error(
+        "--target: a module is made for llvm only; --print=cuda, opencl or ptx shows the code of a "
+        "GPU");
+  }
   const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
   TRY_ASSIGN(const ModuleSummary summary,
              build_module(source.partition,

@@ -1,0 +1,132 @@
+// What CUDA C and OpenCL C spell differently: a dialect is a struct of strings.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "tensor/expr.h"
+
+namespace pruner {
+
+struct Dialect {
+  const char* name;
+  const char* kernel;         // begins a kernel, with the number of threads of a block
+  const char* function;       // begins any other function
+  const char* global;         // of pointers to arguments and workspace
+  const char* shared;         // of pointers to shared memory
+  const char* shared_array;   // begins the declaration of one
+  const char* aligned_array;  // ends it
+  const char* restricted;
+  const char* block;               // the block's number
+  const char* thread;              // the thread's, in its block
+  const char* barrier;             // for what is written to shared memory
+  const char* barrier_global;      // for what is written to global memory, too
+  const char *int64, *suffix64;    // 64-bit integers, and the end of their immediates
+  const char *int8, *byte, *half;  // what int8, bool and float16 are in memory
+  const char* vector_type;         // with the name, the element's type, the lanes and the bytes
+  bool vector_members;             // whether vector_type lists the lanes s0, s1, ...
+  const char *infinity, *nan;
+  const char *half_to_float, *float_to_half;  // functions of these names
+  std::array<const char*, 14> intrinsics;     // by Intrinsic; kSigmoid is a function of ours
+};
+
+inline constexpr Dialect kCudaC = {
+    .name = "cuda",
+    .kernel = "extern \"C\" __global__ void __launch_bounds__({})",
+    .function = "static __device__ __forceinline__",
+    .global = "",
+    .shared = "",
+    .shared_array = "__shared__ __align__(16) ",
+    .aligned_array = "",
+    .restricted = " __restrict__",
+    .block = "blockIdx.x",
+    .thread = "threadIdx.x",
+    .barrier = "__syncthreads()",
+    .barrier_global = "__syncthreads()",
+    .int64 = "long long",
+    .suffix64 = "LL",
+    .int8 = "signed char",
+    .byte = "unsigned char",
+    .half = "unsigned short",
+    .vector_type = "struct __align__({3}) {0} {{\n  {1} {4};\n}};\n",
+    .vector_members = true,
+    .infinity = "__int_as_float(0x7f800000)",
+    .nan = "__int_as_float(0x7fffffff)",
+    .half_to_float = R"( float half_to_float(unsigned short bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+)",
+    .float_to_half = R"( unsigned short float_to_half(float x) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+)",
+    .intrinsics = {"expf",
+                   "logf",
+                   "sqrtf",
+                   "rsqrtf",
+                   "tanhf",
+                   "sigmoid",
+                   "erff",
+                   "powf",
+                   "fabsf",
+                   "floorf",
+                   "ceilf",
+                   "rintf",
+                   "sinf",
+                   "cosf"},
+};
+
+inline constexpr Dialect kOpenClC = {
+    .name = "opencl",
+    .kernel = "__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void",
+    .function = "static inline",
+    .global = "__global ",
+    .shared = "__local ",
+    .shared_array = "__local ",
+    .aligned_array = " __attribute__((aligned(16)))",
+    .restricted = " restrict",
+    .block = "get_group_id(0)",
+    .thread = "get_local_id(0)",
+    .barrier = "barrier(CLK_LOCAL_MEM_FENCE)",
+    .barrier_global = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
+    .int64 = "long",
+    .suffix64 = "L",
+    .int8 = "char",
+    .byte = "uchar",
+    .half = "ushort",
+    .vector_type = "typedef {1}{2} {0};\n",
+    .vector_members = false,
+    .infinity = "INFINITY",
+    .nan = "NAN",
+    // Loads and stores of half precision need no extension; arithmetic is done in float anyway.
+    .half_to_float = R"( float half_to_float(ushort bits) {
+  return vload_half(0, (const __private half*)&bits);
+}
+)",
+    .float_to_half = R"( ushort float_to_half(float x) {
+  ushort bits;
+  vstore_half_rte(x, 0, (__private half*)&bits);
+  return bits;
+}
+)",
+    .intrinsics = {"exp",
+                   "log",
+                   "sqrt",
+                   "rsqrt",
+                   "tanh",
+                   "sigmoid",
+                   "erf",
+                   "pow",
+                   "fabs",
+                   "floor",
+                   "ceil",
+                   "rint",
+                   "sin",
+                   "cos"},
+};
+
+}  // namespace pruner

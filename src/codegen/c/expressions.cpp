@@ -1,0 +1,249 @@
+// Expressions as C.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "codegen/c/printer.h"
+#include "support/check.h"
+#include "tensor/float16.h"
+#include "tensor/spelling.h"
+
+namespace pruner {
+
+static bool in_32_bits(Range r) { return r.first >= INT32_MIN && r.second <= INT32_MAX; }
+
+// Whether every part of an index stays within 32 bits.
+bool CPrinter::fits(const Expr& e) const {
+  bool all = true;
+  visit(e, [&](const Expr& part) {
+    all = all && (part->dtype != DType::kInt64 || in_32_bits(bounds(part, ranges_)));
+  });
+  return all;
+}
+
+std::string CPrinter::text(const Expr& e, int precedence) {
+  const Text t = expr(e);
+  return t.precedence < precedence ? "(" + t.text + ")" : t.text;
+}
+
+CPrinter::Text CPrinter::infix(const char* op, int precedence, const Text& a, const Text& b) const {
+  const auto side = [](const Text& t, int least) {
+    return t.precedence < least ? "(" + t.text + ")" : t.text;
+  };
+  return {side(a, precedence) + " " + op + " " + side(b, precedence + 1), precedence};
+}
+
+std::string CPrinter::int_text(int64_t value, bool wide) const {
+  if (value == INT64_MIN) return fmt::format("(-{}{} - 1)", INT64_MAX, dialect_.suffix64);
+  const std::string digits = std::to_string(value) + (wide ? dialect_.suffix64 : "");
+  return value < 0 ? "(" + digits + ")" : digits;
+}
+
+// The shortest decimal that is read back as the same float.
+std::string CPrinter::float_text(double value) const {
+  const auto narrow = static_cast<float>(value);
+  if (std::isnan(narrow)) return dialect_.nan;
+  if (std::isinf(narrow))
+    return narrow < 0 ? std::string("(-") + dialect_.infinity + ")" : dialect_.infinity;
+  std::string digits = fmt::format("{}", narrow);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  digits += "f";
+  return std::signbit(narrow) ? "(" + digits + ")" : digits;
+}
+
+std::string CPrinter::storage_type(DType dtype) const {
+  switch (dtype) {
+    case DType::kFloat32: return "float";
+    case DType::kFloat16: return dialect_.half;
+    case DType::kInt64: return dialect_.int64;
+    case DType::kInt32: return "int";
+    case DType::kInt8: return dialect_.int8;
+    case DType::kBool: return dialect_.byte;
+  }
+  return "";
+}
+
+CPrinter::Text CPrinter::expr(const Expr& e) {
+  if (e->dtype == DType::kInt64) return index(e, !fits(e));
+  return match(
+      e->op,
+      [&](const IntImm& n) {
+        return Text{int_text(n.value, false), kAtom};
+      },
+      [&](const FloatImm& n) {
+        return Text{float_text(n.value), kAtom};
+      },
+      [&](const Var&) { return index(e, false); },
+      [&](const Binary& n) { return value_binary(n); },
+      [&](const Select& n) {
+        return Text{text(n.condition, 1) + " ? " + text(n.a, 1) + " : " + text(n.b, 1), kTernary};
+      },
+      [&](const Cast& n) { return cast_text(n.value, n.value->dtype, e->dtype); },
+      [&](const Call& n) { return call_text(n); },
+      [&](const Load& n) { return load_text(e, n); });
+}
+
+CPrinter::Text CPrinter::value_binary(const Binary& n) {
+  const BinarySpelling& spelling = spelling_of(n.op);
+  const DType dtype = n.a->dtype;
+  if (dtype == DType::kInt64) {  // a comparison
+    const bool wide = !fits(n.a) || !fits(n.b);
+    return infix(spelling.text.data(), spelling.precedence, index(n.a, wide), index(n.b, wide));
+  }
+  if (n.op == BinaryOp::kMin || n.op == BinaryOp::kMax) {
+    const bool min = n.op == BinaryOp::kMin;
+    const std::string args = text(n.a) + ", " + text(n.b) + ")";
+    if (is_float(dtype)) {
+      functions_.insert(min ? "min_of" : "max_of");
+      return {(min ? "min_of(" : "max_of(") + args, kAtom};
+    }
+    const std::string casts = "(int)(" + text(n.a) + "), (int)(" + text(n.b) + "))";
+    return {(min ? "min(" : "max(") + casts, kAtom};
+  }
+  if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
+    const char* function = n.op == BinaryOp::kFloorDiv ? "floor_div" : "floor_mod";
+    functions_.insert(function);
+    return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
+  }
+  const Text result = infix(spelling.text.data(), spelling.precedence, expr(n.a), expr(n.b));
+  const bool wraps = dtype == DType::kInt8 && !is_compare(n.op);
+  return wraps ? Text{"(" + std::string(dialect_.int8) + ")(" + result.text + ")", kUnary} : result;
+}
+
+// -- Indices: int64, and printed as int where that fits.
+
+CPrinter::Text CPrinter::index(const Expr& e, bool wide) {
+  const auto widened = [&](Text t) {
+    if (!wide) return t;
+    const std::string inner = t.precedence < kUnary ? "(" + t.text + ")" : t.text;
+    return Text{"(" + std::string(dialect_.int64) + ")" + inner, kUnary};
+  };
+  return match(
+      e->op,
+      [&](const IntImm& n) {
+        return Text{int_text(n.value, wide), kAtom};
+      },
+      [](const FloatImm&) {
+        return Text{"0", kAtom};
+      },
+      [&](const Var& n) {
+        const auto at = static_cast<size_t>(n.id.value);
+        if (lane_[at]) return index(lane_[at], wide);
+        const Text variable = {name(n.id), kAtom};
+        return in_32_bits(ranges_[at]) ? widened(variable) : variable;
+      },
+      [&](const Binary& n) { return index_binary(n, wide); },
+      [&](const Select& n) {
+        const Text a = index(n.a, wide), b = index(n.b, wide);
+        return Text{text(n.condition, 1) + " ? (" + a.text + ") : (" + b.text + ")", kTernary};
+      },
+      [&](const Cast& n) {
+        if (n.value->dtype == DType::kInt64) return index(n.value, wide);
+        const std::string inner = text(n.value, kUnary);
+        return Text{"(" + index_type(wide) + ")" + inner, kUnary};
+      },
+      [&](const Call& n) {
+        const std::string x = "(" + index(n.args[0], wide).text + ")";
+        return Text{x + " < 0 ? -" + x + " : " + x, kTernary};
+      },
+      [&](const Load& n) { return load_text(e, n); });
+}
+
+CPrinter::Text CPrinter::index_binary(const Binary& n, bool wide) {
+  const BinarySpelling& spelling = spelling_of(n.op);
+  if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
+    return division(n.op, n.a, n.b, wide);
+  }
+  const Text a = index(n.a, wide), b = index(n.b, wide);
+  if (n.op == BinaryOp::kMin || n.op == BinaryOp::kMax) {
+    return {std::string(spelling.text) + "(" + a.text + ", " + b.text + ")", kAtom};
+  }
+  return infix(spelling.text.data(), spelling.precedence, a, b);
+}
+
+// Rounding down: C's operators do so of what is not negative.
+CPrinter::Text CPrinter::division(BinaryOp op, const Expr& a, const Expr& b, bool wide) {
+  const bool div = op == BinaryOp::kFloorDiv;
+  const Range x = bounds(a, ranges_), y = bounds(b, ranges_);
+  const Text dividend = index(a, wide), divisor = index(b, wide);
+  if (x.first >= 0 && y.first > 0) return infix(div ? "/" : "%", 5, dividend, divisor);
+  const std::string function = std::string(div ? "floor_div" : "floor_mod") + (wide ? "64" : "");
+  functions_.insert(function);
+  return {function + "(" + dividend.text + ", " + divisor.text + ")", kAtom};
+}
+
+// -- The rest.
+
+CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
+  if (to == DType::kFloat16) {
+    if (from == DType::kFloat16) return expr(value);
+    functions_.insert("round_half");
+    return {"round_half(" + text(value) + ")", kAtom};
+  }
+  if (to == DType::kBool)
+    return infix("!=", 3, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
+  if (is_float(from) && is_float(to)) return expr(value);
+  const std::string type = to == DType::kInt64 ? std::string(dialect_.int64) : storage_type(to);
+  return {"(" + (is_float(to) ? "float" : type) + ")" + text(value, kUnary), kUnary};
+}
+
+CPrinter::Text CPrinter::call_text(const Call& n) {
+  if (n.function == Intrinsic::kNot) return {"!" + text(n.args[0], kUnary), kUnary};
+  if (!is_float(n.args[0]->dtype)) {
+    return {"abs((int)(" + text(n.args[0]) + "))", kAtom};
+  }
+  if (n.function == Intrinsic::kSigmoid) functions_.insert("sigmoid");
+  std::string args;
+  for (const Expr& arg : n.args) args += (args.empty() ? "" : ", ") + text(arg);
+  return {dialect_.intrinsics[static_cast<size_t>(n.function)] + ("(" + args + ")"), kAtom};
+}
+
+// What a load reads, as it is in memory.
+std::string CPrinter::loaded_text(const Expr& e, const Load& n) {
+  const auto at_hand = loaded_.find(&*e);
+  if (at_hand == loaded_.end()) return element(n.tensor, n.indices);
+  const auto& [vector, chunk] = at_hand->second;
+  const int64_t lane = *as_int(lane_[static_cast<size_t>(lane_var_.value)]);
+  return fmt::format("{}_{}.s{}", vector, lane / chunk, lane % chunk);
+}
+
+CPrinter::Text CPrinter::load_text(const Expr& e, const Load& n) {
+  const std::string place = loaded_text(e, n);
+  if (e->dtype == DType::kFloat16) {
+    functions_.insert("half_to_float");
+    return {"half_to_float(" + place + ")", kAtom};
+  }
+  if (e->dtype == DType::kBool) return {place + " != 0", 3};
+  return {place, kAtom};
+}
+
+Expr CPrinter::flat_place(TensorId buffer, const std::vector<Expr>& indices) const {
+  Expr flat(0);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    flat = flat * Expr(program_[buffer].shape[d]) + indices[d];
+  }
+  return simplify(substitute(flat, lane_), ranges_);
+}
+
+std::string CPrinter::element(TensorId buffer, const std::vector<Expr>& indices) {
+  return name(buffer) + "[" + text(flat_place(buffer, indices)) + "]";
+}
+
+// A float16 value as its bits: what is only moved is not converted.
+std::string CPrinter::bits(const Expr& e) {
+  if (const Load* n = as<Load>(e)) return loaded_text(e, *n);
+  if (const FloatImm* n = as<FloatImm>(e)) return fmt::format("0x{:04x}", double_to_half(n->value));
+  if (const Select* n = as<Select>(e)) {
+    return "(" + text(n->condition, 1) + " ? " + bits(n->a) + " : " + bits(n->b) + ")";
+  }
+  functions_.insert("float_to_half");
+  const Cast* n = as<Cast>(e);
+  const bool from_float = n && n->value->dtype == DType::kFloat32;
+  return "float_to_half(" + text(from_float ? n->value : e) + ")";
+}
+
+std::string CPrinter::stored(const Expr& e, DType dtype) {
+  return dtype == DType::kFloat16 ? bits(e) : text(e);
+}
+
+}  // namespace pruner

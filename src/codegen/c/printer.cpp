@@ -1,0 +1,223 @@
+// Kernels and statements as C.
+#include "codegen/c/printer.h"
+
+#include <fmt/format.h>
+
+#include "codegen/c/source.h"
+#include "support/check.h"
+
+namespace pruner {
+namespace {
+
+struct FunctionRow {
+  const char* name;
+  const char* needs;  // functions that it calls
+  const char* text;   // after what begins a function; int64 as I64
+};
+
+// Of an unordered pair the first: max(x, 0) of NaN is NaN, as everywhere.
+constexpr FunctionRow kFunctions[] = {
+    {"min_of", "", " float min_of(float a, float b) { return b < a ? b : a; }\n"},
+    {"max_of", "", " float max_of(float a, float b) { return a < b ? b : a; }\n"},
+    {"round_half",
+     "half_to_float float_to_half",
+     " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
+    {"sigmoid", "", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},
+    {"floor_div",
+     "",
+     " int floor_div(int a, int b) {\n"
+     "  if (b == 0) return a;\n"
+     "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
+    {"floor_mod",
+     "",
+     " int floor_mod(int a, int b) {\n"
+     "  if (b == 0) return 0;\n"
+     "  const int r = a % b;\n"
+     "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
+    {"floor_div64",
+     "",
+     " I64 floor_div64(I64 a, I64 b) {\n"
+     "  if (b == 0) return a;\n"
+     "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
+    {"floor_mod64",
+     "",
+     " I64 floor_mod64(I64 a, I64 b) {\n"
+     "  if (b == 0) return 0;\n"
+     "  const I64 r = a % b;\n"
+     "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
+};
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+}  // namespace
+
+CPrinter::CPrinter(const Program& program, const Dialect& dialect)
+    : program_(program),
+      dialect_(dialect),
+      ranges_(program.var_names.size(), kUnbounded),
+      lets_(program.var_names.size()),
+      lane_(program.var_names.size()) {
+  for (const Buffer& buffer : program.buffers) buffers_.push_back(names_.add(buffer.name));
+  for (const std::string& var : program.var_names) vars_.push_back(names_.add(var));
+}
+
+std::string CPrinter::source(const std::string& symbol) {
+  const std::vector<Artifact::Launch> plan = plan_launches(program_, symbol);
+  const std::vector<const For*> loops = launches(program_);
+  for (size_t i = 0; i < loops.size(); ++i) kernel(*loops[i], plan[i]);
+  // What the kernels turned out to use stands before them.
+  std::string head;
+  if (functions_.contains("round_half")) functions_.insert({"half_to_float", "float_to_half"});
+  const std::string begin = dialect_.function;
+  if (functions_.contains("half_to_float")) head += begin + dialect_.half_to_float;
+  if (functions_.contains("float_to_half")) head += begin + dialect_.float_to_half;
+  const char* exp = dialect_.intrinsics[static_cast<size_t>(Intrinsic::kExp)];
+  for (const FunctionRow& row : kFunctions) {
+    if (!functions_.contains(row.name)) continue;
+    head += begin + replaced(replaced(row.text, "I64", dialect_.int64), "EXP", exp);
+  }
+  for (const std::string& type : types_) head += type;
+  return head + out_.str();
+}
+
+std::ostream& CPrinter::line() { return out_ << std::string(static_cast<size_t>(2 * depth_), ' '); }
+
+const char* CPrinter::address_space(TensorId id) const {
+  switch (program_[id].scope) {
+    case Scope::kArgument:
+    case Scope::kWorkspace: return dialect_.global;
+    case Scope::kShared: return dialect_.shared;
+    case Scope::kLocal:
+    case Scope::kRegister: break;
+  }
+  return "";
+}
+
+void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
+  const Touched touched = touched_buffers(program_, blocks.body);
+  global_fence_ = false;
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Scope scope = program_.buffers[i].scope;
+    const bool global = scope == Scope::kArgument || scope == Scope::kWorkspace;
+    global_fence_ |= global && touched.read[i] && touched.written[i];
+  }
+  if (out_.tellp() > 0) out_ << "\n";
+  out_ << fmt::format(fmt::runtime(dialect_.kernel), launch.threads) << " " << launch.kernel;
+  parameters(launch);
+  depth_ = 1;
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    if (buffer.scope != Scope::kWorkspace || !touched.any(i)) continue;
+    const std::string pointer = dialect_.global + storage_type(buffer.dtype) + "*";
+    line() << pointer << " const " << buffers_[i] << " = (" << pointer << ")(workspace + "
+           << buffer.workspace_offset << ");\n";
+  }
+  range(blocks.var) = {0, launch.blocks - 1};
+  line() << "const int " << name(blocks.var) << " = " << dialect_.block << ";\n";
+  stmt(blocks.body);
+  out_ << "}\n";
+}
+
+void CPrinter::parameters(const Artifact::Launch& launch) {
+  const char* separator = "(\n    ";
+  for (const int i : launch.arguments) {
+    const TensorId id = program_.args[static_cast<size_t>(i)];
+    const Buffer& buffer = program_[id];
+    out_ << separator << dialect_.global << (buffer.output ? "" : "const ")
+         << storage_type(buffer.dtype) << "*" << dialect_.restricted << " " << name(id);
+    separator = ",\n    ";
+  }
+  if (launch.workspace) out_ << separator << dialect_.global << dialect_.byte << "* workspace";
+  out_ << ") {\n";
+}
+
+void CPrinter::guarded(const std::string& head, const std::function<void()>& body) {
+  line() << head << (head.empty() ? "{\n" : " {\n");
+  ++depth_;
+  body();
+  --depth_;
+  line() << "}\n";
+}
+
+void CPrinter::let(VarId var, const Expr& value) {
+  const Range r = bounds(value, ranges_);
+  range(var) = r;
+  lets_[static_cast<size_t>(var.value)] = simplify(value, ranges_);
+  const bool wide = r.first < INT32_MIN || r.second > INT32_MAX;
+  const std::string type = index_type(wide);
+  const bool narrowed = !wide && !fits(value);
+  line() << "const " << type << " " << name(var) << " = "
+         << (narrowed ? "(int)(" + text(value) + ")" : text(value)) << ";\n";
+}
+
+void CPrinter::declare(const Buffer& buffer, const std::string& name) {
+  const bool shared = buffer.scope == Scope::kShared;
+  line() << (shared ? dialect_.shared_array : "") << storage_type(buffer.dtype) << " " << name
+         << "[" << buffer.num_elements() << "]" << (shared ? dialect_.aligned_array : "") << ";\n";
+}
+
+void CPrinter::stmt(const Stmt& s) {
+  match(
+      s->op,
+      [&](const For& n) { loop(n); },
+      [&](const Let& n) {
+        let(n.var, n.value);
+        stmt(n.body);
+      },
+      [&](const Store& n) {
+        const DType dtype = program_[n.buffer].dtype;
+        const std::string value = stored(n.value, dtype);
+        line() << element(n.buffer, n.indices) << " = " << value << ";\n";
+      },
+      [](const Prefetch&) {},
+      [&](const If& n) { guarded("if (" + text(n.condition) + ")", [&] { stmt(n.then); }); },
+      [&](const Allocate& n) {
+        declare(program_[n.buffer], name(n.buffer));
+        stmt(n.body);
+      },
+      [&](const Barrier&) {
+        line() << (global_fence_ ? dialect_.barrier_global : dialect_.barrier) << ";\n";
+      },
+      [&](const Block& n) {
+        for (const Stmt& part : n.statements) stmt(part);
+      });
+}
+
+void CPrinter::loop(const For& n) {
+  const Range extent = bounds(n.extent, ranges_);
+  range(n.var) = {0, std::max<int64_t>(extent.second - 1, 0)};
+  if (n.kind == LoopKind::kThread) {
+    line() << "const int " << name(n.var) << " = " << dialect_.thread << ";\n";
+    return stmt(n.body);
+  }
+  const int64_t* known = as_int(n.extent);
+  if (n.kind == LoopKind::kVectorize && known && *known == n.lanes) {
+    lane_var_ = n.var;
+    const bool vectors = vectorizes(n.body, n.lanes);
+    if (vectors) vector_stmt(n.body, n.lanes);
+    lane_var_ = {};
+    if (vectors) return;
+  }
+  if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) line() << "#pragma unroll\n";
+  const std::string& var = name(n.var);
+  const bool wide = extent.second > INT32_MAX;
+  std::string end = text(n.extent, 4);
+  if (n.kind == LoopKind::kVectorize && !known) {
+    end = fmt::format("{0} && {1} < {2}", n.lanes, var, end);
+  }
+  guarded(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", index_type(wide), var, end),
+          [&] { stmt(n.body); });
+}
+
+std::string print_source(const Program& program,
+                         const Dialect& dialect,
+                         const std::string& symbol) {
+  return CPrinter(program, dialect).source(symbol);
+}
+
+}  // namespace pruner

@@ -1,0 +1,104 @@
+// The inside of print_source(): statements and expressions of loop IR as C. All values of floats
+// are `float`; float16 is the bits in memory. Index arithmetic is in 32 bits where the ranges of
+// the variables show that it fits.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "codegen/c/dialect.h"
+#include "codegen/c/names.h"
+#include "codegen/launch.h"
+#include "tensor/affine.h"
+
+namespace pruner {
+
+class CPrinter {
+ public:
+  CPrinter(const Program& program, const Dialect& dialect);
+
+  std::string source(const std::string& symbol);
+
+ private:
+  /// Part of an expression; `precedence` as in tensor/spelling.h, kAtom of what needs no brackets.
+  struct Text {
+    std::string text;
+    int precedence;
+  };
+  static constexpr int kAtom = 9, kUnary = 8, kTernary = 0;
+  /// A contiguous, aligned run of a vector loop's lanes in memory.
+  struct Span {
+    TensorId buffer;
+    Expr base;  // place of lane 0
+    int chunk;  // lanes of one load or store: as many as 16 bytes hold
+  };
+
+  // printer.cpp: statements.
+  void kernel(const For& blocks, const Artifact::Launch& launch);
+  void parameters(const Artifact::Launch& launch);
+  void block_body(const Stmt& s);
+  void stmt(const Stmt& s);
+  void loop(const For& n);
+  void let(VarId var, const Expr& value);
+  void declare(const Buffer& buffer, const std::string& name);
+  void guarded(const std::string& head, const std::function<void()>& body);
+  std::ostream& line();
+
+  // vectors.cpp: vector loops.
+  bool vectorizes(const Stmt& s, int lanes) const;
+  bool touches_span(const Store& n, int lanes) const;
+  void vector_stmt(const Stmt& s, int lanes);
+  void vector_store(const Store& n, const Expr& value, int lanes);
+  std::optional<Span> span(TensorId buffer, const std::vector<Expr>& indices, int lanes) const;
+  std::string span_text(const Span& span, int first_lane, bool writes);
+  std::string vector_type(DType dtype, int lanes);
+  std::vector<const Expr*> spans_of(const Expr& value, int lanes) const;
+  bool depends_on_lane(const Expr& e) const;
+  bool multiple_of(const Expr& e, int64_t divisor) const;
+
+  // expressions.cpp.
+  Text expr(const Expr& e);
+  std::string text(const Expr& e, int precedence = kTernary);
+  Text index(const Expr& e, bool wide);
+  Text index_binary(const Binary& n, bool wide);
+  Text division(BinaryOp op, const Expr& a, const Expr& b, bool wide);
+  Text value_binary(const Binary& n);
+  Text cast_text(const Expr& value, DType from, DType to);
+  Text call_text(const Call& n);
+  std::string loaded_text(const Expr& e, const Load& n);
+  Text load_text(const Expr& e, const Load& n);
+  Text infix(const char* op, int precedence, const Text& a, const Text& b) const;
+  std::string bits(const Expr& e);
+  std::string stored(const Expr& e, DType dtype);
+  std::string float_text(double value) const;
+  std::string int_text(int64_t value, bool wide) const;
+  Expr flat_place(TensorId buffer, const std::vector<Expr>& indices) const;
+  std::string element(TensorId buffer, const std::vector<Expr>& indices);
+  std::string index_type(bool wide) const { return wide ? dialect_.int64 : "int"; }
+  bool fits(const Expr& e) const;
+  std::string storage_type(DType dtype) const;
+
+  const std::string& name(TensorId id) const { return buffers_[static_cast<size_t>(id.value)]; }
+  std::string& name(VarId id) { return vars_[static_cast<size_t>(id.value)]; }
+  Range& range(VarId id) { return ranges_[static_cast<size_t>(id.value)]; }
+  const char* address_space(TensorId id) const;
+
+  const Program& program_;
+  const Dialect& dialect_;
+  std::ostringstream out_;
+  int depth_ = 0;
+  Names names_;
+  std::vector<std::string> buffers_, vars_;
+  std::vector<Range> ranges_;  // of each variable
+  std::vector<Expr> lets_;     // by variable: its value, of those that are lets
+  std::vector<Expr> lane_;     // by variable: the lane at hand of an expanded loop
+  VarId lane_var_;             // of the vector loop that is being expanded
+  std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
+  bool global_fence_ = false;
+  std::set<std::string> types_;      // vector types that are used, as declared
+  std::set<std::string> functions_;  // functions of ours that are
+};
+
+}  // namespace pruner

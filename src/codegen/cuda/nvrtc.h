@@ -1,0 +1,28 @@
+// CUDA C -> cubin or PTX by NVRTC, which is looked for when it is needed and linked to nothing; it
+// needs no driver and no GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/result.h"
+#include "target/target.h"
+
+namespace pruner {
+
+/// The library that was found.
+struct NvrtcVersion {
+  std::string path;
+  int major = 0, minor = 0;
+  std::vector<int> archs;  // 75 is sm_75
+};
+
+/// Looks in LD_LIBRARY_PATH, the system's folders and /usr/local/cuda*; the error says where.
+Result<NvrtcVersion> find_nvrtc();
+
+/// Compiles for target.gpu.arch ("sm_80"; empty: the oldest that this NVRTC knows). Cubins are kept
+/// in the cache folder. Errors: no NVRTC, an arch unknown to it, what the compiler says.
+Result<std::string> compile_to_cubin(const std::string& source, const Target& target);
+Result<std::string> compile_to_ptx(const std::string& source, const Target& target);
+
+}  // namespace pruner

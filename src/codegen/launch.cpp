@@ -1,0 +1,93 @@
+#include "codegen/launch.h"
+
+namespace pruner {
+namespace {
+
+// Calls on_expr with every expression of a statement, and on_stmt with every statement.
+void walk(const Stmt& s, const auto& on_stmt, const auto& on_expr) {
+  on_stmt(*s);
+  const auto all = [&](const std::vector<Expr>& exprs) {
+    for (const Expr& e : exprs) on_expr(e);
+  };
+  const auto inside = [&](const Stmt& body) { walk(body, on_stmt, on_expr); };
+  match(
+      s->op,
+      [&](const For& n) {
+        on_expr(n.extent);
+        inside(n.body);
+      },
+      [&](const Let& n) {
+        on_expr(n.value);
+        inside(n.body);
+      },
+      [&](const Store& n) {
+        all(n.indices);
+        on_expr(n.value);
+      },
+      [](const Prefetch&) {},
+      [&](const If& n) {
+        on_expr(n.condition);
+        inside(n.then);
+      },
+      [&](const Allocate& n) { inside(n.body); },
+      [](const Barrier&) {},
+      [&](const Block& n) {
+        for (const Stmt& part : n.statements) inside(part);
+      });
+}
+
+int64_t extent_of(const For& loop) { return *as_int(loop.extent); }
+
+}  // namespace
+
+Touched touched_buffers(const Program& program, const Stmt& stmt) {
+  const std::vector<bool> none(program.buffers.size(), false);
+  Touched touched{none, none};
+  walk(
+      stmt,
+      [&](const StmtNode& s) {
+        if (const Store* store = std::get_if<Store>(&s.op)) {
+          touched.written[static_cast<size_t>(store->buffer.value)] = true;
+        }
+      },
+      [&](const Expr& e) {
+        visit(e, [&](const Expr& part) {
+          const Load* load = as<Load>(part);
+          if (load) touched.read[static_cast<size_t>(load->tensor.value)] = true;
+        });
+      });
+  return touched;
+}
+
+std::vector<Artifact::Launch> plan_launches(const Program& program, const std::string& symbol) {
+  std::vector<Artifact::Launch> result;
+  for (const For* blocks : launches(program)) {
+    Artifact::Launch& launch = result.emplace_back();
+    launch.kernel = symbol + "_" + std::to_string(result.size() - 1);
+    launch.blocks = extent_of(*blocks);
+    walk(
+        blocks->body,
+        [&](const StmtNode& s) {
+          const For* loop = std::get_if<For>(&s.op);
+          if (loop && loop->kind == LoopKind::kThread) launch.threads = extent_of(*loop);
+          const Allocate* allocation = std::get_if<Allocate>(&s.op);
+          if (!allocation || program[allocation->buffer].scope != Scope::kShared) return;
+          // Each begins at a multiple of 16 bytes.
+          launch.shared_bytes = (launch.shared_bytes + 15) / 16 * 16;
+          launch.shared_bytes += program[allocation->buffer].bytes();
+        },
+        [](const Expr&) {});
+    const Touched touched = touched_buffers(program, blocks->body);
+    for (size_t i = 0; i < program.args.size(); ++i) {
+      if (touched.any(static_cast<size_t>(program.args[i].value))) {
+        launch.arguments.push_back(static_cast<int>(i));
+      }
+    }
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      launch.workspace |= program.buffers[i].scope == Scope::kWorkspace && touched.any(i);
+    }
+  }
+  return result;
+}
+
+}  // namespace pruner

@@ -1,0 +1,21 @@
+// GPU program -> its launches: what a runtime has to know of each kernel to start it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+
+namespace pruner {
+
+/// The launches of `program`, in order; none of a program for CPUs. Kernel i is `symbol`_i.
+std::vector<Artifact::Launch> plan_launches(const Program& program, const std::string& symbol);
+
+/// The buffers that a statement reads or writes, and those that it writes.
+struct Touched {
+  std::vector<bool> read, written;
+  bool any(size_t buffer) const { return read[buffer] || written[buffer]; }
+};
+Touched touched_buffers(const Program& program, const Stmt& stmt);
+
+}  // namespace pruner

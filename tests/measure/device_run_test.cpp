@@ -1,0 +1,105 @@
+// label: device
+// Candidates through the build worker and the runner to this machine's OpenCL device.
+#include "measure/device_run.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "golden.h"
+#include "measure/build_worker.h"
+#include "measure/runner.h"
+#include "runtime/opencl.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+namespace {
+
+Task opencl_task(const std::string& op) {
+  return make_task(*parse_operator(op), *parse_target("opencl", 0), op);
+}
+
+class DeviceRunTest : public testing::TestWithParam<const char*> {
+ protected:
+  // Whether there is a driver is asked in a process of its own: the runner forks.
+  void SetUp() override {
+    setenv("POCL_CACHE_DIR", testing::TempDir().c_str(), 1);
+    const pid_t child = fork();
+    if (child == 0) _exit(list_opencl_devices().ok() ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) GTEST_SKIP() << "no OpenCL device";
+  }
+
+  static Runner runner(const Task& task) {
+    Runner runner([](const Artifact&) -> Result<std::unique_ptr<LoadedKernel>> {
+      return Error("no code for CPUs is run here");
+    });
+    MeasureOptions options;
+    options.time_budget_s = 0.01;
+    options.run_timeout_s = 60;  // drivers of CPUs compile for seconds
+    runner.set_options(options);
+    EXPECT_TRUE(runner.set_task(task).ok());
+    return runner;
+  }
+};
+
+TEST_P(DeviceRunTest, SampledCandidatesAreBuiltCheckedAndTimed) {
+  const Task task = opencl_task(GetParam());
+  const Space space = make_space(task);
+  Runner runner = this->runner(task);
+  Rng rng(1);
+  for (int measured = 0; measured < 4;) {
+    const Candidate candidate = sample(space, rng);
+    if (!is_legal(space, candidate)) continue;
+    ++measured;
+    const Build built = build(space, candidate);
+    ASSERT_EQ(built.error, MeasureError::kNone) << print(space, candidate) << built.error_text;
+    const MeasureResult result = runner.run(built.artifact, kFailedCost);
+    ASSERT_TRUE(result.ok()) << print(space, candidate) << ": " << result.error_text;
+    EXPECT_GT(result.cost_s(), 0);
+    EXPECT_LT(result.cost_s(), 10);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators,
+                         DeviceRunTest,
+                         testing::Values("matmul 64 64 64",
+                                         "matmul 33 65 47",
+                                         "conv2d 1 8 14 14 16 3 3 padding=1 +bias +relu",
+                                         "softmax 10 100"));
+
+class DeviceRunFaults : public DeviceRunTest {};
+
+TEST_P(DeviceRunFaults, AreResults) {
+  const Task task = opencl_task("matmul 64 64 64");
+  const Space space = make_space(task);
+  Runner runner = this->runner(task);
+  Rng rng(1);
+  Build built = build(space, sample(space, rng));
+  ASSERT_EQ(built.error, MeasureError::kNone) << built.error_text;
+
+  Artifact broken = built.artifact;
+  broken.object = "__kernel void kernel_0() { nothing = 1; }";
+  MeasureResult result = runner.run(broken, kFailedCost);
+  EXPECT_EQ(result.error, MeasureError::kCompileDevice) << result.error_text;
+
+  Artifact lazy = built.artifact;
+  lazy.object =
+      "__kernel void kernel_0(__global const float* a, __global const float* b, __global float* c) "
+      "{ c[get_global_id(0)] = 0; }";
+  result = runner.run(lazy, kFailedCost);
+  EXPECT_EQ(result.error, MeasureError::kWrongAnswer) << result.error_text;
+
+  // And the next one runs normally.
+  result = runner.run(built.artifact, kFailedCost);
+  EXPECT_TRUE(result.ok()) << result.error_text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Runner, DeviceRunFaults, testing::Values(""));
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,87 @@
+// label: device
+// GPU programs on this machine's OpenCL device (PoCL on a CPU), held against the interpreter.
+#include "runtime/opencl.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "golden.h"
+#include "lower/gpu_programs.h"
+
+namespace pruner {
+namespace {
+
+Target opencl() { return *parse_target("opencl", 0); }
+
+class OpenClTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto devices = list_opencl_devices();
+    if (!devices.ok()) GTEST_SKIP() << devices.error().message();
+  }
+
+  // Runs a program on the device; arguments in place.
+  Result<double> run(const Program& program, std::vector<Tensor>& args) {
+    TRY_ASSIGN(const Artifact artifact, compile(program, opencl(), "kernel"));
+    TRY_ASSIGN(const auto loaded, load_opencl(artifact));
+    for (size_t i = 0; i < args.size(); ++i) {
+      TRY(loaded->write_argument(static_cast<int>(i), args[i].data()));
+    }
+    TRY_ASSIGN(const double seconds, loaded->run(2));
+    for (size_t i = 0; i < args.size(); ++i) {
+      TRY(loaded->read_argument(static_cast<int>(i), args[i].data()));
+    }
+    return seconds;
+  }
+};
+
+TEST_F(OpenClTest, ListsDevices) {
+  const auto devices = list_opencl_devices();
+  ASSERT_FALSE(devices->empty());
+  EXPECT_FALSE(devices->front().name.empty());
+  EXPECT_GT(devices->front().max_threads_per_block, 0);
+  EXPECT_GT(devices->front().shared_bytes_per_block, 0);
+}
+
+TEST_F(OpenClTest, ComputesWhatTheInterpreterDoes) {
+  for (const NamedProgram& p : gpu_programs()) {
+    std::vector<Tensor> args = gpu_arguments(p.program), expected;
+    for (const Tensor& arg : args) expected.push_back(arg.clone());
+    ASSERT_TRUE(interpret(p.program, expected).ok()) << p.name;
+    const Result<double> seconds = run(p.program, args);
+    ASSERT_TRUE(seconds.ok()) << p.name << ": " << seconds.error().message();
+    EXPECT_GT(*seconds, 0);
+    for (size_t i = 0; i < args.size(); ++i) {
+      const double tolerance = args[i].dtype() == DType::kFloat16 ? 2e-3 : 2e-6;
+      for (int64_t e = 0; e < args[i].num_elements(); ++e) {
+        const double want = expected[i].get(e), have = args[i].get(e);
+        ASSERT_NEAR(have, want, tolerance * (1 + std::fabs(want)))
+            << p.name << " argument " << i << " at " << e;
+      }
+    }
+  }
+}
+
+TEST_F(OpenClTest, SaysWhatTheCompilerSays) {
+  Result<Artifact> artifact = compile(gpu_row_sums(2, 8, 8), opencl(), "kernel");
+  ASSERT_TRUE(artifact.ok());
+  artifact->object = "__kernel void kernel_0() { nothing = 1; }";
+  EXPECT_ERROR(load_opencl(*artifact), "OpenCL compiler: ");
+}
+
+TEST_F(OpenClTest, SaysWhatTheDeviceHasNoRoomFor) {
+  Result<Artifact> artifact = compile(gpu_row_sums(2, 8, 8), opencl(), "kernel");
+  ASSERT_TRUE(artifact.ok());
+  artifact->launches[0].shared_bytes = int64_t{1} << 40;
+  EXPECT_ERROR(load_opencl(*artifact), "bytes of shared memory a block");
+  artifact->launches[0].threads = 1 << 20;
+  EXPECT_ERROR(load_opencl(*artifact), "threads a block");
+}
+
+TEST(OpenCl, TellsACpuArtifactFromItsOwn) {
+  EXPECT_ERROR(load_opencl(Artifact{}), "is no OpenCL program");
+}
+
+}  // namespace
+}  // namespace pruner
