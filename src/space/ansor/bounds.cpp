@@ -172,8 +172,6 @@ class BoundInference {
     return loop < 0 ? pool_.constant(0) : pool_.variable(loop, nest_.loops[at(loop)].extent);
   }
 
-  bool is_whole(const IndexSet& set, const IndexSet& whole) const { return set == whole; }
-
   IndexSet whole_of(int s, int iter) {
     const StateStage& stage = stages_[at(s)];
     const IndexId min =

@@ -64,7 +64,7 @@ class NestWriter {
     leaves(s, 0, first_reduced, [&] {
       if (reduction) initialise(s, first_reduced);
       leaves(s, first_reduced, stage.leaves.size(), [&] {
-        guarded(s, bound_checks(s, values, true, {}), [&] {
+        guarded(bound_checks(s, values, true, {}), [&] {
           statement(s, reduction ? StatementKind::kUpdate : StatementKind::kCompute, values);
         });
       });
@@ -152,9 +152,8 @@ class NestWriter {
     }
     pass_up_values(nest_, s, values);
     const Body write = [&] {
-      guarded(s, bound_checks(s, values, false, flags), [&] {
-        statement(s, StatementKind::kInit, values);
-      });
+      guarded(bound_checks(s, values, false, flags),
+              [&] { statement(s, StatementKind::kInit, values); });
     };
     nested_loops(loops, 0, write);
   }
@@ -182,9 +181,8 @@ class NestWriter {
         if (!own.empty()) {
           statement(s, StatementKind::kThreadInit, values);
           some_leaves(s, own, 0, [&] {
-            guarded(s, bound_checks(s, values, true, {}), [&] {
-              statement(s, StatementKind::kThreadUpdate, values);
-            });
+            guarded(bound_checks(s, values, true, {}),
+                    [&] { statement(s, StatementKind::kThreadUpdate, values); });
           });
         }
         statement(s, StatementKind::kAllReduce, values);
@@ -253,9 +251,9 @@ class NestWriter {
     return open;
   }
 
-  void guarded(int, const std::vector<int>& guards, const Body& body, size_t from = 0) {
+  void guarded(const std::vector<int>& guards, const Body& body, size_t from = 0) {
     if (from == guards.size()) return body();
-    node(NodeKind::kGuard, guards[from], [&] { guarded(0, guards, body, from + 1); });
+    node(NodeKind::kGuard, guards[from], [&] { guarded(guards, body, from + 1); });
   }
 
   void statement(int s, StatementKind kind, const std::vector<IndexId>& values) {
@@ -270,7 +268,8 @@ class NestWriter {
       made.store.indices.assign(values.begin(), values.begin() + stages_[at(s)].num_axes);
     }
     const bool reads = kind == StatementKind::kCompute || kind == StatementKind::kUpdate ||
-                       kind == StatementKind::kThreadUpdate;
+                       kind == StatementKind::kThreadUpdate ||
+                       (kind == StatementKind::kAllReduce && !reduces_in_loops(stages_[at(s)]));
     if (reads) {
       for (const Expr& access : nest_.structure->loads[at(s)]) {
         const Load& load = *as<Load>(access);

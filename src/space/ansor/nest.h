@@ -48,7 +48,7 @@ enum class StatementKind : uint8_t {
   kUpdate,        // stage[indices] = combine(stage[indices], body)
   kThreadInit,    // temporary = identity
   kThreadUpdate,  // temporary = combine(temporary, body)
-  kAllReduce,     // reduces the temporary, or the body, over threads
+  kAllReduce,     // reduces the temporary over threads; the body, where no loops reduce
   kThreadStore,   // stage[indices] = reduced value
 };
 

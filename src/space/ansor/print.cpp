@@ -315,20 +315,11 @@ class ProgramPrinter {
     const ReplayNode& node = nest_.nodes[at(number)];
     const auto inside = [&] { print_nodes(number + 1, node.end); };
     std::vector<std::string> heads = {"attr storage_scope ? = \"local\"", "allocate reduce_temp0"};
-    if (has_own_loops(node.index)) {
+    if (reduces_in_loops(stages_[at(node.index)])) {
       heads.insert(heads.begin(),
                    {"attr storage_scope ? = \"local\"", "allocate normal_reduce_temp0"});
     }
     nested(heads, 0, inside);
-  }
-
-  // Whether each thread reduces something by itself.
-  bool has_own_loops(int s) const {
-    for (const int leaf : stages_[at(s)].leaves) {
-      const StateIterator& iter = stages_[at(s)].iters[at(leaf)];
-      if (iter.reduce && thread_rank(iter.annotation) < 0) return true;
-    }
-    return false;
   }
 
   void print_statement(const ReplayStatement& s) {
@@ -354,7 +345,7 @@ class ProgramPrinter {
         return line("rawstore normal_reduce_temp0[0] = " +
                     print(simplifier_.simplify(combine(stage.combiner, own, body))));
       case StatementKind::kAllReduce:
-        return print_all_reduce(s.stage, has_own_loops(s.stage) ? own : body);
+        return print_all_reduce(s.stage, reduces_in_loops(stages_[at(s.stage)]) ? own : body);
       case StatementKind::kThreadStore: return line(store_head(stage, indices) + "reduce_temp0[0]");
     }
   }

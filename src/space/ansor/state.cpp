@@ -403,6 +403,13 @@ bool reduces_over_threads(const StateStage& stage) {
   });
 }
 
+bool reduces_in_loops(const StateStage& stage) {
+  return std::ranges::any_of(stage.leaves, [&](int leaf) {
+    const StateIterator& iter = stage.iters[static_cast<size_t>(leaf)];
+    return iter.reduce && thread_rank(iter.annotation) < 0;
+  });
+}
+
 Result<State> apply_steps(const ComputeDag& dag, std::span<const Step> steps) {
   TRY_ASSIGN(State state, Applier(dag, steps).run());
   TRY(settle_attach_points(state));

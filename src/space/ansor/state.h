@@ -75,6 +75,8 @@ Result<State> apply_steps(const ComputeDag& dag, std::span<const Step> steps);
 
 /// Whether threads share a reduction of the stage.
 bool reduces_over_threads(const StateStage& stage);
+/// Whether there are reduce loops that no threads are bound to.
+bool reduces_in_loops(const StateStage& stage);
 
 /// How near to a thread the loop's index is: -1 for a plain loop, 0 for blocks, 1 for threads.
 int thread_rank(Annotation annotation);

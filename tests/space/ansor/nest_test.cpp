@@ -134,6 +134,19 @@ TEST(MakeNest, ReducesOverThreads) {
                          StatementKind::kThreadStore}));
 }
 
+TEST(MakeNest, ReducesTheBodyItselfOverThreadsAlone) {
+  const auto nest =
+      replayed(R"(["reduction_layer", [4, 24], 1, false])", R"(["AN", 1, 1, 6], ["AN", 1, 0, 5])");
+  ASSERT_TRUE(nest.ok()) << nest.error().message();
+  ASSERT_EQ(nest->statements.size(), 2u);
+  EXPECT_EQ(nest->statements[0].kind, StatementKind::kAllReduce);
+  EXPECT_EQ(nest->statements[0].loads.size(), 1u);
+  EXPECT_NE(
+      print_program(*nest).find("tvm_thread_allreduce((uint32)1, data[blockIdx.x, threadIdx.x]"),
+      std::string::npos)
+      << print_program(*nest);
+}
+
 TEST(MakeNest, SaysWhyAPlaceIsImpossible) {
   EXPECT_ERROR(replayed(R"(["matmul_add", 4, 4, 4, "float32"])", R"(["CA", 2, 4, 0], ["CI", 4])"),
                "computed at an inlined stage");
