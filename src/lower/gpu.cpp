@@ -605,7 +605,7 @@ class GpuLowering : private ProgramParts {
     const Values zero = {Expr(0)};
     const VarId round = new_var("r", {0, rounds - 1});
     const Expr index = simple(var(round) * Expr(place_.lanes) + place_.lane);
-    Values start(row.begin(), row.begin() + static_cast<int64_t>(s.axes.size()));
+    Values start(row.begin(), row.begin() + stage.row_axes);
     start.resize(s.axes.size() + s.reduce_axes.size(), Expr(0));
     Stmt add = decode_axes(
         s.reduce_axes, 0, s.reduce_axes.size(), index, start, s.axes.size(), [&](const Values& at) {

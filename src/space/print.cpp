@@ -90,6 +90,17 @@ static const char* scope_name(Scope scope) {
   return "?";
 }
 
+static std::string axis_name(const Stage& stage, int axis) {
+  switch (axis) {
+    case kFusedSpatial: return "fused";
+    case kFusedReduce: return "fused-reduce";
+    case kFusedRows: return "fused-rows";
+    default: break;
+  }
+  const size_t spatial = stage.axes.size(), a = static_cast<size_t>(axis);
+  return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
+}
+
 std::string print(const LoopNest& nest) {
   std::ostringstream out;
   for (const NestStage& stage : nest.stages) {
@@ -101,12 +112,9 @@ std::string print(const LoopNest& nest) {
     out << "\n";
     for (size_t i = 0; i < stage.loops.size(); ++i) {
       const NestLoop& loop = stage.loops[i];
-      const size_t axis = static_cast<size_t>(loop.axis);
-      const Iterator& it =
-          axis < s.axes.size() ? s.axes[axis] : s.reduce_axes[axis - s.axes.size()];
       const bool parallel = static_cast<int>(i) < stage.parallel_loops;
-      out << "  " << kind_name(parallel ? LoopKind::kParallel : loop.kind) << " " << it.name << " "
-          << loop.extent << " step " << loop.step;
+      out << "  " << kind_name(parallel ? LoopKind::kParallel : loop.kind) << " "
+          << axis_name(s, loop.axis) << " " << loop.extent << " step " << loop.step;
       if (loop.clamp >= 0) out << " clamp " << loop.clamp;
       if (loop.ragged) out << " ragged";
       out << "\n";

@@ -129,7 +129,7 @@ class KernelMaker {
   }
   // `reader` reads `producer` at its own leading axes.
   bool reads_row(StageId reader, StageId producer) const {
-    const size_t rank = dag_[producer].axes.size();
+    const size_t rank = static_cast<size_t>(row_rank(dag_[producer]));
     if (dag_[reader].axes.size() < rank) return false;
     for (size_t d = 0; d < rank; ++d) {
       if (dag_[reader].axes[d].extent != dag_[producer].axes[d].extent) return false;
@@ -139,12 +139,11 @@ class KernelMaker {
         const std::optional<Affine>& index = access.indices[d];
         const bool own = index && index->constant == 0 && index->terms.size() == 1 &&
                          index->terms[0] == std::pair(VarId{static_cast<int32_t>(d)}, int64_t{1});
-        if (!own && producer_extent(producer, d) != 1) return false;
+        if (!own && dag_[producer].axes[d].extent != 1) return false;
       }
     }
     return true;
   }
-  int64_t producer_extent(StageId id, size_t d) const { return dag_[id].axes[d].extent; }
 
   StageRole role(StageId id) const {
     if (shared(id)) return StageRole::kSharedTile;
@@ -182,11 +181,11 @@ class KernelMaker {
   }
 
   bool rows_agree(const Kernels& kernels) const {
-    std::map<int32_t, size_t> ranks;  // of the row reductions of a root
+    std::map<int32_t, int> ranks;  // of the row reductions of a root
     for (size_t i = 0; i < kernels.stages.size(); ++i) {
       const KernelStage& stage = kernels.stages[i];
       if (stage.role != StageRole::kRowReduction) continue;
-      const size_t rank = dag_[StageId{static_cast<int32_t>(i)}].axes.size();
+      const int rank = row_rank(dag_[StageId{static_cast<int32_t>(i)}]);
       if (ranks.emplace(stage.root.value, rank).first->second != rank) return false;
     }
     return true;
@@ -201,6 +200,12 @@ class KernelMaker {
 
 Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread) {
   return KernelMaker(std::move(dag), cross_thread).make();
+}
+
+int row_rank(const Stage& reduction) {
+  int rank = static_cast<int>(reduction.axes.size());
+  while (rank > 0 && reduction.axes[static_cast<size_t>(rank) - 1].extent == 1) --rank;
+  return rank;
 }
 
 std::vector<std::string> cross_thread_reductions(const ComputeDag& dag, const Gpu& gpu) {

@@ -27,6 +27,9 @@ struct Kernels {
 /// threads of a row, the others by one thread an element, or in tiles when they are contractions.
 Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread);
 
+/// Leading axes that number the rows of a reduction: up to its last axis longer than 1.
+int row_rank(const Stage& reduction);
+
 /// Reductions that pay across threads (the test of Ansor's cross-thread reduction), by name.
 std::vector<std::string> cross_thread_reductions(const ComputeDag& dag, const Gpu& gpu);
 

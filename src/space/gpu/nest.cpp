@@ -187,7 +187,7 @@ class GpuNestMaker {
     out.at = plan.root;
     out.depth = thread_depth(nest(plan.root));
     out.scope = Scope::kShared;
-    out.row_axes = static_cast<int>(stage(plan).axes.size());
+    out.row_axes = root.row_axes;
     out.extents.assign(out.extents.size(), 1);
     push(out, kFusedReduce, divide_up(terms, threads), threads, LoopKind::kSerial);
     push(out, kFusedReduce, threads, 1, LoopKind::kThread);

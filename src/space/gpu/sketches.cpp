@@ -111,7 +111,7 @@ class GpuSketchMaker {
       const KernelStage& other = kernels_.stages[i];
       if (other.role != StageRole::kRowReduction || other.root != plan.stage) continue;
       const Stage& reduction = kernels_.dag[StageId{static_cast<int32_t>(i)}];
-      plan.row_axes = std::max(plan.row_axes, static_cast<int>(reduction.axes.size()));
+      plan.row_axes = row_rank(reduction);
     }
     const int64_t most = gpu_.max_threads_per_block;
     plan.threads = add(DecisionKind::kThreads, s.name + ".threads", powers_of_two(8, most));

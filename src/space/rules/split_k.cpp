@@ -13,9 +13,12 @@ namespace {
 constexpr int64_t kLeastReduction = 1024;
 constexpr int64_t kMostVectorsAThread = 16;  // with more outputs there is work for all as it stands
 
-// Parts that the axis divides into evenly, at most two a thread; 1: none.
-int64_t parts_of(int64_t extent, int64_t threads) {
-  for (int64_t parts = 2 * threads; parts > 1; --parts) {
+constexpr int64_t kMostOutputsAnSm = 1024;
+constexpr int64_t kMostPartsOnGpu = 16;
+
+// Parts that the axis divides into evenly; 1: none.
+int64_t parts_of(int64_t extent, int64_t most) {
+  for (int64_t parts = most; parts > 1; --parts) {
     if (extent % parts == 0) return parts;
   }
   return 1;
@@ -51,10 +54,12 @@ bool apply(ComputeDag& dag, const Target& target) {
     const Stage& stage = dag[StageId{s}];
     if (stage.combiner != Combiner::kSum || !is_float(stage.dtype)) continue;
     if (!needs_multi_level_tiling(dag, StageId{s}) || stage.axes.empty()) continue;
-    const int64_t vector = target.lanes(4);
-    if (stage.num_elements() > kMostVectorsAThread * vector * target.threads) continue;
+    const int64_t enough = target.is_gpu() ? kMostOutputsAnSm * target.gpu.sms
+                                           : kMostVectorsAThread * target.lanes(4) * target.threads;
+    if (stage.num_elements() > enough) continue;
     const auto longest = std::ranges::max_element(stage.reduce_axes, {}, &Iterator::extent);
-    const int64_t parts = parts_of(longest->extent, target.threads);
+    const int64_t parts =
+        parts_of(longest->extent, target.is_gpu() ? kMostPartsOnGpu : 2 * target.threads);
     if (longest->extent < kLeastReduction || parts == 1) continue;
     split(dag, StageId{s}, static_cast<size_t>(longest - stage.reduce_axes.begin()), parts);
     ++s;

@@ -1,0 +1,68 @@
+// Every operator x seeded GPU candidates: the loop IR computes what the reference interpreter does,
+// without a race, a divergent barrier or an access out of bounds. PRUNER_GPU_CANDIDATES=N draws N
+// of each (default 12).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "golden.h"
+#include "lower/lower.h"
+#include "space/operator_task.h"
+#include "tensor/interpreter.h"
+
+namespace pruner {
+namespace {
+
+int candidates_each() {
+  const char* text = std::getenv("PRUNER_GPU_CANDIDATES");
+  return text == nullptr ? 12 : std::atoi(text);
+}
+
+Task gpu_task(const std::string& op) {
+  Result<Target> target = parse_target("cuda --arch=sm_80", 0);
+  EXPECT_TRUE(target.ok()) << target.error().message();
+  return operator_task(op, *target);
+}
+
+class EveryGpuOperator : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
+  const Task task = gpu_task(GetParam());
+  const Space space = make_space(task);
+  Rng rng(17);
+  const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
+  const std::vector<Tensor> expected = interpret(task.dag, inputs);
+  for (int i = 0; i < candidates_each(); ++i) {
+    const Candidate candidate = sample(space, rng);
+    const std::string what = print(space, candidate);
+    const Result<Program> program = lower(space, candidate, "k");
+    ASSERT_TRUE(program.ok()) << program.error().message() << "\n" << what;
+    const Result<Unit> valid = verify(*program);
+    ASSERT_TRUE(valid.ok()) << valid.error().message() << "\n" << what << "\n" << print(*program);
+    std::vector<Tensor> args = inputs;
+    for (const Tensor& output : expected) {
+      Tensor& arg = args.emplace_back(output.dtype(), output.shape());
+      for (int64_t e = 0; e < arg.num_elements(); ++e)
+        arg.set(e, std::numeric_limits<double>::quiet_NaN());
+    }
+    const Result<Unit> ran = interpret(*program, args);
+    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n" << what << "\n" << print(*program);
+    for (size_t o = 0; o < expected.size(); ++o) {
+      for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
+        ASSERT_NEAR(args[inputs.size() + o].get(e),
+                    expected[o].get(e),
+                    1e-4 * (1 + std::abs(expected[o].get(e))))
+            << "element " << e << "\n"
+            << what << "\n"
+            << print(*program);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GpuCandidates, EveryGpuOperator, testing::ValuesIn(kSmallOperators));
+
+}  // namespace
+}  // namespace pruner
