@@ -6,16 +6,19 @@
 namespace pruner {
 namespace {
 
-#if !PRUNER_LLVM
-Result<std::string> llvm_object(const Program&, const Target&, const std::string&) {
+#if PRUNER_LLVM
+constexpr BackendRow kLlvmRow = {Backend::kLlvm, "llvm", llvm_object, llvm_text};
+#else
+Result<std::string> no_object(const Program&, const Target&, const std::string&) {
   return Error("this build has no LLVM");
 }
-Result<std::string> llvm_text(const Program&, const Target&, CodeText) {
+Result<std::string> no_text(const Program&, const Target&, CodeText) {
   return Error("this build has no LLVM");
 }
+constexpr BackendRow kLlvmRow = {Backend::kLlvm, "llvm", no_object, no_text};
 #endif
 
-constexpr BackendRow kBackends[] = {{Backend::kLlvm, "llvm", llvm_object, llvm_text},
+constexpr BackendRow kBackends[] = {kLlvmRow,
                                     {Backend::kCuda, "cuda", cuda_object, gpu_text},
                                     {Backend::kOpenCl, "opencl", opencl_object, gpu_text}};
 

@@ -22,12 +22,11 @@ std::string print_line(const Target& target, size_t width) {
           ? fmt::format(
                 "{} SMs{}{}", target.gpu.sms, target.gpu.arch.empty() ? "" : ", ", target.gpu.arch)
           : fmt::format("{} threads, {}", target.threads, target.mcpu);
-  return fmt::format("  {:<{}}  {:>7.0f} GFLOP/s  {:>5.0f} GB/s  {}\n",
-                     print(target),
-                     width,
-                     peak_gflops(target),
-                     dram_gbs(target),
-                     what);
+  const std::string rates =
+      peak_gflops(target) > 0
+          ? fmt::format("{:>7.0f} GFLOP/s  {:>5.0f} GB/s", peak_gflops(target), dram_gbs(target))
+          : fmt::format("{:<27}", target.source);
+  return fmt::format("  {:<{}}  {}  {}\n", print(target), width, rates, what);
 }
 
 Json to_json(std::span<const Target> devices) {

@@ -2,8 +2,9 @@
 // Everything a user can get wrong: one line on standard error that names the thing and says what to
 // do, exit code 2, and nothing is overwritten.
 #include <unistd.h>
-#include <algorithm>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/run_program.h"
@@ -143,6 +144,16 @@ TEST_F(BadInput, TaskFileThatIsNone) {
 TEST_F(BadInput, InputShapesThatAreNone) {
   expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}),
                {"--input-shapes", "x:1xAx3"});
+}
+
+TEST_F(BadInput, GpuCodeThatCannotBeRunOrMade) {
+  setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+  expect_words(fail(small({"tune"}, {"--target", "opencl"})), {"--target", "no OpenCL", "install"});
+  unsetenv("OCL_ICD_VENDORS");
+  expect_words(fail(small({"tune"}, {"--target", "cuda"})), {"--target", "cuda", "opencl"});
+  expect_words(fail(small({"compile"}, {"--print", "cuda"})), {"target cuda or opencl"});
+  expect_words(fail(small({"compile"}, {"--target", "opencl", "--print", "asm"})),
+               {"target llvm", "opencl"});
 }
 
 TEST_F(BadInput, CostModelOfAnotherBuild) {

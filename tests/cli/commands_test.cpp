@@ -181,6 +181,15 @@ TEST_F(Commands, PrintMakesCodeForAnotherCpu) {
             std::string::npos);
 }
 
+TEST_F(Commands, PrintMakesCodeForAGpu) {
+  const auto print = [&](const std::string& stage) {
+    return out({"compile", "--op", "matmul 16 16 16", "--target", "opencl", "--print", stage});
+  };
+  EXPECT_NE(print("opencl").find("__kernel "), std::string::npos);
+  EXPECT_NE(print("cuda").find("__global__ "), std::string::npos);
+  EXPECT_NE(print("program").find("thread for"), std::string::npos);
+}
+
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
   EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);

@@ -8,13 +8,25 @@
 #include "cli/source.h"
 #include "measure/device_probe.h"
 #include "report/device_table.h"
+#include "runtime/opencl.h"
 #include "support/file.h"
 #include "target/device_file.h"
 
 namespace pruner {
 
-/// What this machine has: its CPU. Each backend's runtime adds what it finds.
-static std::vector<Target> devices_here() { return {host_target(0)}; }
+/// What this machine has: its CPU, and the OpenCL device that `--target opencl` means.
+static std::vector<Target> devices_here() {
+  std::vector<Target> here = {host_target(0)};
+  const Result<std::vector<OpenClDevice>> found = list_opencl_devices();
+  if (!found.ok()) return here;
+  const OpenClDevice& device = found->front();
+  Target target = *parse_target("opencl", 0);
+  target.source = device.name + " (" + device.platform + ")";
+  target.gpu.sms = static_cast<int>(device.compute_units);
+  target.gpu.peak_flops = target.gpu.dram_bandwidth = 0;  // the driver does not say
+  here.push_back(std::move(target));
+  return here;
+}
 
 static Json to_json(const Target& target) {
   return {{"target", print(target)},
@@ -60,7 +72,9 @@ Result<int> run_device_show(const Options& options) {
 
 Result<int> run_device_probe(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(Target probed, probe_device(target, options.min_time_s));
+  Result<Target> found = probe_device(target, options.min_time_s);
+  if (!found.ok()) return Error("--target: ", found.error().message());
+  Target& probed = *found;
   const std::string& file = options.out_file;
   if (!file.empty()) probed.device = std::filesystem::path(file).stem().string();
   const Json json = target_to_json(probed);

@@ -1,3 +1,4 @@
+// label: device
 // Programs through NVRTC to cubins for GPUs that are not here, and what the cubins say.
 #include "codegen/cuda/cubin.h"
 
