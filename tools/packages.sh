@@ -1,7 +1,7 @@
 # The Debian 12 packages of this project, in one place; read by quickstart.sh and test.sh.
 build_packages="g++ cmake ninja-build lld ccache nlohmann-json3-dev libfmt-dev libspdlog-dev
-  libcli11-dev libexpected-dev libxxhash-dev libzip-dev libprotobuf-dev protobuf-compiler libonnx-dev
-  llvm-19-dev liblld-19-dev"
+  libcli11-dev libexpected-dev libxxhash-dev libzip-dev zlib1g-dev libprotobuf-dev
+  protobuf-compiler libonnx-dev llvm-19-dev liblld-19-dev"
 test_packages="libgtest-dev libbenchmark-dev clang-format-14 python3 python3-venv qemu-user
   ocl-icd-libopencl1 pocl-opencl-icd oclgrind"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/gpu_draft.h"
 #include "analysis/operand.h"
 #include "space/plan.h"
 
@@ -380,7 +381,9 @@ class Analyzer {
 
 }  // namespace
 
-Draft draft(const LoopNest& nest, const Target& target) { return Analyzer(nest, target).run(); }
+Draft draft(const LoopNest& nest, const Target& target) {
+  return target.is_gpu() ? gpu_draft(nest, target.gpu) : Analyzer(nest, target).run();
+}
 
 double draft_latency_s(const LoopNest& nest, const Target& target) {
   return draft(nest, target).latency_s;
@@ -403,6 +406,20 @@ std::string print(const Draft& draft, const ComputeDag& dag) {
         s.l2_bytes,
         s.l3_bytes,
         s.dram_bytes);
+  }
+  for (const KernelSymbols& k : draft.kernels) {
+    text += fmt::format(
+        "{}: blocks {:.0f} threads {:.0f} active warps {:.0f} filled {:.2f}; us: compute {:.2f} "
+        "shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}\n",
+        dag[k.root].name,
+        k.blocks,
+        k.threads,
+        k.active_warps,
+        k.filled,
+        1e6 * k.compute_s,
+        1e6 * k.shared_s,
+        k.l2_bytes,
+        k.dram_bytes);
   }
   return text;
 }

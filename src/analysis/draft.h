@@ -1,6 +1,7 @@
-// The Symbol-based Analyzer for CPUs, first version: the structure of Pruner's analyzer (symbols of
-// each statement at levels L0, L1, L2, a penalty at each, a latency; Pruner, section 4.2) with CPU
-// meanings. Closed form on the loop nest, a few microseconds a candidate.
+// The Symbol-based Analyzer, first version: the structure of Pruner's analyzer (symbols of each
+// statement at levels L0, L1, L2, a penalty at each, a latency; Pruner, section 4.2) with the
+// meanings of a CPU, and of a GPU by kernel. Closed form on the loop nest, a few microseconds a
+// candidate.
 #pragma once
 
 #include <string>
@@ -25,8 +26,21 @@ struct StageSymbols {
   double dram_bytes = 0;       // constants: cold in a network, streamed once
 };
 
+/// What one kernel costs a GPU.
+struct KernelSymbols {
+  StageId root;
+  double blocks = 1, threads = 1;  // threads of a block
+  double active_warps = 1;         // of a multiprocessor, of all blocks that it holds at a time
+  double filled = 1;               // share of the multiprocessors' time that has a block to run
+  double compute_s = 0;            // operations of all threads, idle lanes and idle time included
+  double shared_s = 0;             // loads from shared memory
+  double l2_bytes = 0;             // that the blocks fetch, in whole transactions
+  double dram_bytes = 0;           // each operand and the result once
+};
+
 struct Draft {
-  std::vector<StageSymbols> stages;  // in the nest's order
+  std::vector<StageSymbols> stages;    // of a CPU, in the nest's order
+  std::vector<KernelSymbols> kernels;  // of a GPU, in the order of their launches
   double latency_s = 0;
 };
 

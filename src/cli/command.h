@@ -26,6 +26,7 @@ enum OptionGroup : uint32_t {
   kSearchOptions = 1 << 11,  // seed, forms, jobs
   kThreadsOption = 1 << 12,
   kDeviceArgument = 1 << 13,
+  kCheckOptions = 1 << 14,  // DAGs, jobs
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

@@ -19,6 +19,7 @@ Result<int> run_device_show(const Options& options);
 Result<int> run_device_probe(const Options& options);
 Result<int> run_records_stat(const Options& options);
 Result<int> run_records_best(const Options& options);
+Result<int> run_records_check(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
@@ -62,6 +63,10 @@ inline constexpr Command kCommands[] = {
      run_device_probe},
     {"records stat", "Count what record files hold.", kFilesArgument, run_records_stat},
     {"records best", "Show the fastest record of each task.", kFilesArgument, run_records_best},
+    {"records check",
+     "Replay the steps of Ansor's records to loop nests; count which do.",
+     kFilesArgument | kCheckOptions,
+     run_records_check},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
 };

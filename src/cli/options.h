@@ -30,7 +30,7 @@ struct Options {
   std::string tasks_regex, work_dir;
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.
-  std::vector<std::string> records, files;
+  std::vector<std::string> records, files, dags;
   std::string out_file, name, module, inputs, outputs;
   // Timing and showing.
   double min_time_s = 1;

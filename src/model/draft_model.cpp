@@ -17,9 +17,7 @@ class DraftModel : public CostModel {
                              const Space& space,
                              std::span<const Candidate> batch) override {
     const int64_t size = static_cast<int64_t>(batch.size());
-    // The draft is one of CPUs; on a GPU it says nothing, and the search draws at random.
-    std::vector<float> scores(batch.size(), 0);
-    if (task.target.is_gpu()) return scores;
+    std::vector<float> scores(batch.size());
     parallel_for((size + kChunk - 1) / kChunk, jobs_, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
         const LoopNest nest = make_loop_nest(space, batch[static_cast<size_t>(i)]);

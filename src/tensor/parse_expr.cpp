@@ -173,12 +173,14 @@ class ExprParser {
                          (as_whole.ptr == end || (*as_whole.ptr != '.' && *as_whole.ptr != 'e'));
     if (integer) {
       at_ += static_cast<size_t>(as_whole.ptr - begin);
+      if (take("f")) return float_imm(static_cast<double>(whole));  // TVM's own print: 0f
       return int_imm(whole);
     }
     double value = 0;
     const auto as_double = std::from_chars(begin, end, value);
     if (as_double.ec != std::errc()) return error("a number");
     at_ += static_cast<size_t>(as_double.ptr - begin);
+    take("f");
     return float_imm(value);
   }
 
@@ -227,6 +229,8 @@ class ExprParser {
       if (args.size() == 2 && !common_dtype(args[0], args[1])) return mismatch(args[0], args[1]);
       return call(row.function, std::move(args));
     }
+    const std::optional<DType> dtype = parse_dtype(name);
+    if (dtype && args.size() == 1) return cast(*dtype, args[0]);
     at_ = start;
     return error("a known function with its number of arguments");
   }

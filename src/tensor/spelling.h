@@ -23,6 +23,8 @@ inline constexpr BinarySpelling kBinarySpellings[] = {
     {BinaryOp::kDiv, "/", 5, false},
     {BinaryOp::kFloorMod, "%%", 5, false},
     {BinaryOp::kFloorMod, "%", 5, false},
+    {BinaryOp::kFloorDiv, "floordiv", 0, true},
+    {BinaryOp::kFloorMod, "floormod", 0, true},
     {BinaryOp::kMin, "min", 0, true},
     {BinaryOp::kMax, "max", 0, true},
     {BinaryOp::kLe, "<=", 3, false},

@@ -186,6 +186,13 @@ TEST_F(BadInput, ModuleThatIsNone) {
   EXPECT_FALSE(fs::exists(dir + "/y.npz"));
 }
 
+TEST_F(BadInput, NothingToCheck) {
+  expect_words(fail({"records", "check"}), {"records check: no file is named"});
+  expect_words(fail({"records", "check", dir + "/none"}), {dir + "/none", "no such file"});
+  const std::string bad = write("dags.json", "{\"dag\": []}");
+  expect_words(fail({"records", "check", dir, "--dags", bad}), {bad, "workload_key"});
+}
+
 TEST_F(BadInput, RecordsThatDoNotFit) {
   const std::string work_dir = dir + "/out";
   ASSERT_EQ(run_program(small({"tune"}, {"--n-trials", "2", "--work-dir", work_dir})).exit_code, 0);

@@ -6,6 +6,7 @@
 
 #include "cli/run_program.h"
 #include "golden.h"
+#include "support/file.h"
 #include "support/json.h"
 
 namespace pruner {
@@ -157,6 +158,20 @@ TEST_F(Commands, PrintShowsTheRecordedSchedule) {
   EXPECT_NE(best.find(printed.substr(0, printed.find(':'))), std::string::npos) << best;
   EXPECT_NE(out({"compile", "--op", op, "--records", records, "--print=program"}).find("kernel"),
             std::string::npos);
+}
+
+TEST_F(Commands, RecordsCheckCountsWhatReplays) {
+  const std::string record =
+      R"({"i": [["[\"matmul_layer\", 8, 8, 8]", "cuda"], [[], [["SP", 2, 0, 8, [2], 1]]]], )"
+      R"("r": [[0.1], 0, 1, 1], "v": "v0.6"})";
+  const std::string path = dir + "/logs.json";
+  ASSERT_TRUE(write_file(path, record + "\n" + record + "\n{\"i\": [").ok());
+  const Json check = json({"records", "check", path});
+  EXPECT_EQ(check["total"]["records"], 3);
+  EXPECT_EQ(check["total"]["replayed"], 2);
+  EXPECT_EQ(check["total"]["failed"], 1);
+  EXPECT_EQ(check["files"][0]["file"], path);
+  EXPECT_NE(out({"records", "check", dir}).find("66.7%"), std::string::npos);
 }
 
 TEST_F(Commands, PrintMakesCodeForAnotherCpu) {

@@ -38,6 +38,13 @@ std::string reprinted(std::string_view text) {
 
 Result<Expr> parsed(std::string_view text) { return parse_expr(text, Names().scope); }
 
+TEST(ParseExpr, ReadsWhatTvmPrintsItself) {
+  EXPECT_EQ(reprinted("max(A[floordiv(i, 3), floormod(i, 3)], 0f)"),
+            "max(A[(i // 3), (i %% 3)], 0.0)");
+  EXPECT_EQ(reprinted("(A[i, j]*-3.5e+2f)"), "(A[i, j] * -350.0)");
+  EXPECT_EQ(reprinted("float32((i + 1))"), "cast<float32>((i + 1))");
+}
+
 TEST(ParseExpr, PrintsAsItWasWritten) {
   for (const char* text :
        {"(A[i, k] * A[k, j])",

@@ -1,0 +1,108 @@
+// pruner records check: which records of public logs replay to a loop nest.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "record/replay_check.h"
+
+namespace pruner {
+
+namespace {
+
+Json reasons_to_json(const std::map<std::string, ReplayReason>& reasons) {
+  Json json = Json::array();
+  for (const auto& [reason, entry] : reasons) {
+    json.push_back({{"reason", reason}, {"records", entry.count}, {"first", entry.first}});
+  }
+  return json;
+}
+
+Json to_json(const ReplayCount& count) {
+  return {{"file", count.path},
+          {"records", count.records},
+          {"replayed", count.replayed},
+          {"no_dag", count.no_dag},
+          {"failed", count.failures()},
+          {"share", count.share()},
+          {"damaged", count.damaged},
+          {"reasons", reasons_to_json(count.failed)},
+          {"unknown", reasons_to_json(count.unknown)}};
+}
+
+void print_row(const ReplayCount& count, const std::string& name) {
+  const bool any = count.records > count.no_dag;
+  fmt::print("| {:>7} | {:>8} | {:>7} | {:>7} | {:>6} | {}{}\n",
+             count.records,
+             count.replayed,
+             count.failures(),
+             count.no_dag,
+             any ? fmt::format("{:.1f}%", 100 * count.share()) : "-",
+             name,
+             count.damaged ? " (ends early: damaged)" : "");
+}
+
+void print_reasons(const ReplayCount& count) {
+  for (const auto& [reason, entry] : count.failed) {
+    fmt::print("  {:>7} failed: {} (first: {})\n", entry.count, reason, entry.first);
+  }
+  for (const auto& [reason, entry] : count.unknown) {
+    fmt::print("  {:>7} no DAG: {} (first: {})\n", entry.count, reason, entry.first);
+  }
+}
+
+Result<Unit> add_dags(const std::vector<std::string>& patterns, ansor::WorkloadTable& workloads) {
+  TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(patterns));
+  for (const RecordPath& file : files) {
+    const Result<Unit> added = workloads.add_file(file.path);
+    if (!added.ok() && file.named) return added.error();
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Result<int> run_records_check(const Options& options) {
+  if (options.files.empty()) {
+    return Error("records check: no file is named; e.g. pruner records check logs/");
+  }
+  ansor::WorkloadTable workloads;
+  TRY(add_dags(options.dags, workloads));
+  TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.files));
+  const int jobs = options.jobs > 0 ? static_cast<int>(options.jobs)
+                                    : static_cast<int>(std::thread::hardware_concurrency());
+  const auto start = std::chrono::steady_clock::now();
+  ReplayCount total;
+  int64_t other = 0;
+  Json json = Json::array();
+  if (!options.json) fmt::print("| Records | Replayed |  Failed |  No DAG |  Share | File\n");
+  for (const RecordPath& file : files) {
+    TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, jobs));
+    total.add(count);
+    other += count.other;
+    if (count.other) continue;
+    json.push_back(to_json(count));
+    if (options.json) continue;
+    print_row(count, count.path);
+    print_reasons(count);
+  }
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double records_per_s = static_cast<double>(total.records) / std::max(wall_s, 1e-9);
+  if (options.json) {
+    Json sum = to_json(total);
+    sum.erase("file");
+    sum["other_files"] = other;
+    sum["records_per_s"] = records_per_s;
+    fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
+    return kDone;
+  }
+  print_row(total, fmt::format("total, {} files", files.size() - static_cast<size_t>(other)));
+  if (other > 0) fmt::print("{} files in the folders hold no records\n", other);
+  fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
+  return kDone;
+}
+
+}  // namespace pruner

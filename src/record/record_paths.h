@@ -1,0 +1,19 @@
+// What a user names as record files -> the files: files, patterns, and folders with all below.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/result.h"
+
+namespace pruner {
+
+struct RecordPath {
+  std::string path;
+  bool named = true;  // not: found in a folder, where other files may stand as well
+};
+
+/// Sorted within each folder and pattern. An error names what matches nothing.
+Result<std::vector<RecordPath>> find_record_files(const std::vector<std::string>& patterns);
+
+}  // namespace pruner

@@ -1,0 +1,119 @@
+#include "record/replay_check.h"
+
+#include <algorithm>
+
+#include "record/record.h"
+#include "space/ansor/nest.h"
+#include "support/gzip.h"
+#include "support/parallel_for.h"
+
+namespace pruner {
+namespace {
+
+constexpr size_t kLinesAPart = 64;
+
+struct Line {
+  std::string_view text;
+  int64_t number;
+};
+
+std::vector<Line> lines_of(std::string_view content) {
+  std::vector<Line> lines;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = std::min(content.find('\n', begin), content.size());
+    const std::string_view line = content.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.front() == '#') continue;
+    lines.push_back({line, number});
+  }
+  return lines;
+}
+
+void note(std::map<std::string, ReplayReason>& reasons,
+          const std::string& reason,
+          const std::string& where) {
+  ReplayReason& entry = reasons[reason];
+  if (entry.count++ == 0) entry.first = where;
+}
+
+// A reason without the numbers of the one record, so that like cases are counted together.
+std::string general(const std::string& message) {
+  const size_t step = message.find("step ");
+  const size_t comma = message.find(", ", step);
+  if (step != 0 || comma == std::string::npos) return message;
+  return message.substr(comma + 2);
+}
+
+void check_line(const std::string& path,
+                const Line& line,
+                ansor::WorkloadTable& workloads,
+                ReplayCount& count) {
+  const auto where = [&] { return path + ":" + std::to_string(line.number); };
+  ++count.records;
+  const Result<Record> record = parse_line(line.text);
+  if (!record.ok()) return note(count.failed, record.error().message(), where());
+  const ansor::WorkloadEntry& workload = workloads.find(record->workload_key);
+  if (workload.variants.empty()) {
+    ++count.no_dag;
+    return note(count.unknown, workload.missing, where());
+  }
+  const Json& steps = record->steps;
+  if (!steps.is_array() || steps.size() != 2) {
+    return note(count.failed, "no list of steps", where());
+  }
+  const auto list = ansor::steps_from_json(steps[1]);
+  if (!list.ok()) return note(count.failed, list.error().message(), where());
+  const auto nest = ansor::replay(workload, *list);
+  if (!nest.ok()) return note(count.failed, general(nest.error().message()), where());
+  ++count.replayed;
+}
+
+}  // namespace
+
+double ReplayCount::share() const {
+  const int64_t known = records - no_dag;
+  return known == 0 ? 1 : static_cast<double>(replayed) / static_cast<double>(known);
+}
+
+void ReplayCount::add(const ReplayCount& part) {
+  records += part.records;
+  replayed += part.replayed;
+  no_dag += part.no_dag;
+  for (const auto& [mine, theirs] :
+       {std::pair(&failed, &part.failed), std::pair(&unknown, &part.unknown)}) {
+    for (const auto& [reason, entry] : *theirs) {
+      ReplayReason& sum = (*mine)[reason];
+      if (sum.count == 0) sum.first = entry.first;
+      sum.count += entry.count;
+    }
+  }
+}
+
+Result<ReplayCount> check_replay(const RecordPath& file,
+                                 ansor::WorkloadTable& workloads,
+                                 int jobs) {
+  TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
+  const std::vector<Line> lines = lines_of(unpacked.content);
+  ReplayCount total;
+  total.path = file.path;
+  total.damaged = unpacked.damaged;
+  total.other = !file.named && !std::ranges::any_of(lines, [](const Line& line) {
+    return line.text.starts_with("{\"i\"");
+  });
+  if (total.other) return total;
+  const size_t parts = (lines.size() + kLinesAPart - 1) / kLinesAPart;
+  std::vector<ReplayCount> counts(parts);
+  parallel_for(static_cast<int64_t>(parts), jobs, [&](int64_t part) {
+    const size_t begin = static_cast<size_t>(part) * kLinesAPart;
+    const size_t end = std::min(begin + kLinesAPart, lines.size());
+    for (size_t i = begin; i < end; ++i) {
+      check_line(file.path, lines[i], workloads, counts[static_cast<size_t>(part)]);
+    }
+  });
+  for (const ReplayCount& part : counts) total.add(part);
+  return total;
+}
+
+}  // namespace pruner

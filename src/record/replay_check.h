@@ -1,0 +1,38 @@
+// Whether records replay: record files and DAGs -> how many of each file's records become a loop
+// nest, and why others don't. No line is lost: each is replayed, without a DAG, or counted under
+// its reason.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "record/record_paths.h"
+#include "space/ansor/workload_table.h"
+
+namespace pruner {
+
+/// One reason, how often it came, and where first.
+struct ReplayReason {
+  int64_t count = 0;
+  std::string first;  // "records.json:17"
+};
+
+struct ReplayCount {
+  std::string path;
+  int64_t records = 0;   // lines that are neither empty nor comments
+  int64_t replayed = 0;  // of them
+  int64_t no_dag = 0;    // ... whose workload is not known here
+  std::map<std::string, ReplayReason> failed;
+  std::map<std::string, ReplayReason> unknown;  // why there is no DAG
+  bool damaged = false;                         // a packed file that ends early
+  bool other = false;                           // found in a folder, and holds no records
+
+  int64_t failures() const { return records - replayed - no_dag; }
+  /// Of those with a DAG; 1 where there are none.
+  double share() const;
+  void add(const ReplayCount& part);
+};
+
+Result<ReplayCount> check_replay(const RecordPath& file, ansor::WorkloadTable& workloads, int jobs);
+
+}  // namespace pruner
