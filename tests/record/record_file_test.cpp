@@ -141,7 +141,7 @@ TEST_F(RecordFileTest, SurvivesBeingKilled) {
       _exit(1);
     }
     const auto before = std::filesystem::file_size(path_);
-    while (std::filesystem::file_size(path_) == before) usleep(100);
+    for (int i = 0; i < 100000 && std::filesystem::file_size(path_) == before; ++i) usleep(100);
     usleep(static_cast<useconds_t>(200 * round));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
