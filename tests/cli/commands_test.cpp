@@ -181,26 +181,6 @@ TEST_F(Commands, PrintMakesCodeForAnotherCpu) {
             std::string::npos);
 }
 
-TEST_F(Commands, CompileForOpenClThenTimeIt) {
-  const std::string module = dir + "/mm.so";
-  out({"compile",
-       "--op",
-       "matmul 16 16 16",
-       "--target",
-       "opencl",
-       "--n-trials",
-       "0",
-       "-o",
-       module});
-  const std::vector<std::string> bench = {"bench", "--module", module, "--min-time", "0"};
-  if (run_program(bench).err.find("OpenCL") != std::string::npos) GTEST_SKIP() << "no OpenCL here";
-  EXPECT_NE(out(bench).find("runs, on the device"), std::string::npos);
-  const Json profile = json({"bench", "--module", module, "--min-time", "0", "--profile"});
-  EXPECT_EQ(profile["threads"], 0);
-  EXPECT_EQ(profile["kernels"].size(), 1u);
-  EXPECT_TRUE(profile["kernels"][0]["peak_percent"].is_null());
-}
-
 TEST_F(Commands, PrintMakesCodeForAGpu) {
   const auto print = [&](const std::string& stage) {
     return out({"compile", "--op", "matmul 16 16 16", "--target", "opencl", "--print", stage});
