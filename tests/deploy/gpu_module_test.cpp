@@ -61,11 +61,14 @@ TEST_F(OpenClModule, CopiesWhatNoKernelWrites) {
   expect_right(*c, opencl());
 }
 
-TEST_F(OpenClModule, RunsANetwork) {
-  const Result<Case> c =
-      make_case(build_network("mobilenet_v2", {.image_size = 32, .input_shapes = {}}));
-  ASSERT_TRUE(c.ok()) << c.error().message();
-  expect_right(*c, opencl());
+TEST_F(OpenClModule, RunsNetworks) {
+  for (const char* name : {"bert_tiny", "mobilenet_v2"}) {
+    SCOPED_TRACE(name);
+    const Result<Case> c = make_case(
+        build_network(name, {.image_size = 32, .sequence_length = 12, .input_shapes = {}}));
+    ASSERT_TRUE(c.ok()) << c.error().message();
+    expect_right(*c, opencl());
+  }
 }
 
 TEST_F(OpenClModule, TellsTheTimeOfEachKernel) {
