@@ -25,11 +25,8 @@ enum OptionGroup : uint32_t {
   kFilesArgument = 1 << 10,
   kSearchOptions = 1 << 11,  // seed, forms, jobs
   kThreadsOption = 1 << 12,
-<<<<<<< HEAD
   kDeviceArgument = 1 << 13,
-=======
-  kCheckOptions = 1 << 13,  // DAGs, jobs
->>>>>>> replay
+  kCheckOptions = 1 << 14,  // DAGs, jobs
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
