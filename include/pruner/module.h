@@ -52,7 +52,8 @@ int32_t pruner_module_num_outputs(void);
 const PrunerTensorSpec* pruner_module_input(int32_t index);
 const PrunerTensorSpec* pruner_module_output(int32_t index);
 
-/* The number of threads of an instance, the caller's included; 0: it runs on a GPU. */
+/* The number of threads of an instance, the caller's included; 0: it runs on a GPU or
+   another device of OpenCL. */
 int32_t pruner_module_threads(const PrunerModule* module);
 
 /* Runs the network: dense row-major tensors in the order of the specs; an output overlaps no other

@@ -14,16 +14,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(OpenClCommands, TuneAnOperatorThenSeeItsCode) {
-  const std::string dir =
-      (fs::temp_directory_path() / ("pruner_opencl_" + std::to_string(getpid()))).string();
-  setenv("POCL_CACHE_DIR", dir.c_str(), 1);
-  fs::create_directories(dir);
-  const std::vector<std::string> task = {"--op", "matmul 16 32 24", "--target", "opencl"};
-  const auto run = [&](std::vector<std::string> words) {
+struct OpenClCommands : testing::Test {
+  OpenClCommands() {
+    fs::remove_all(dir);
+    fs::create_directories(dir);
+    setenv("POCL_CACHE_DIR", dir.c_str(), 1);
+  }
+  ~OpenClCommands() override { fs::remove_all(dir); }
+
+  /// A command on `matmul 16 32 24` for OpenCL.
+  static ProgramRun run(std::vector<std::string> words) {
+    const std::vector<std::string> task = {"--op", "matmul 16 32 24", "--target", "opencl"};
     words.insert(words.begin() + 1, task.begin(), task.end());
     return run_program(words);
-  };
+  }
+
+  const std::string dir =
+      (fs::temp_directory_path() / ("pruner_opencl_" + std::to_string(getpid()))).string();
+};
+
+TEST_F(OpenClCommands, TuneAnOperatorThenSeeItsCode) {
   const std::string work_dir = dir + "/out";
   const ProgramRun tuned = run({"tune", "--n-trials", "3", "--work-dir", work_dir, "--json"});
   if (tuned.err.find("no OpenCL") != std::string::npos) GTEST_SKIP() << tuned.err;
@@ -37,7 +47,46 @@ TEST(OpenClCommands, TuneAnOperatorThenSeeItsCode) {
   const ProgramRun printed = run({"compile", "--records", records, "--print=opencl"});
   EXPECT_EQ(printed.exit_code, 0) << printed.err;
   EXPECT_NE(printed.out.find("__kernel "), std::string::npos);
-  fs::remove_all(dir);
+
+  const ProgramRun made = run({"compile", "--records", records, "-o", dir + "/best.so"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(run_program({"bench", "--module", dir + "/best.so", "--min-time", "0"}).exit_code, 0);
+}
+
+TEST_F(OpenClCommands, CompileThenTimeIt) {
+  const std::string module = dir + "/mm.so";
+  const ProgramRun made = run({"compile", "--n-trials", "0", "-o", module});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const ProgramRun timed = run_program({"bench", "--module", module, "--min-time", "0"});
+  if (timed.err.find("OpenCL") != std::string::npos) GTEST_SKIP() << timed.err;
+  EXPECT_NE(timed.out.find("runs, on the device"), std::string::npos) << timed.out;
+  const ProgramRun profiled =
+      run_program({"bench", "--module", module, "--min-time", "0", "--profile", "--json"});
+  const Result<Json> profile = parse_json(profiled.out);
+  ASSERT_TRUE(profile.ok()) << profiled.out << profiled.err;
+  EXPECT_EQ((*profile)["threads"], 0);
+  EXPECT_EQ((*profile)["kernels"].size(), 1u);
+  EXPECT_TRUE((*profile)["kernels"][0]["peak_percent"].is_null());
+}
+
+TEST_F(OpenClCommands, TuneANetworkEndsWithItsModule) {
+  const ProgramRun tuned = run_program({"tune",
+                                        "--network",
+                                        "mobilenet_v2",
+                                        "--image-size",
+                                        "32",
+                                        "--target",
+                                        "opencl",
+                                        "--tasks",
+                                        "dense",
+                                        "--n-trials",
+                                        "1",
+                                        "--work-dir",
+                                        dir + "/out"});
+  if (tuned.err.find("no OpenCL") != std::string::npos) GTEST_SKIP() << tuned.err;
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("Mean inference time"), std::string::npos) << tuned.out;
+  EXPECT_TRUE(fs::exists(dir + "/out/mobilenet_v2.so"));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ TEST(PrintProfile, HasALineAKernelAndTheTotal) {
 
 TEST(PrintProfile, LeavesOutWhatIsNotKnown) {
   const std::string table = print_profile(kKernels, {});
+  EXPECT_EQ(table.find("Peak"), std::string::npos) << table;
   EXPECT_NE(table.find("     120.0       -      8.0       -  tile"), std::string::npos) << table;
   EXPECT_NE(print_profile({}, {}).find(" all     0.0000      -"), std::string::npos);
 }

@@ -29,7 +29,7 @@ Result<int> run_bench(const Options& options) {
   const BenchOptions bench{.min_s = options.min_time_s};
   TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
   std::vector<KernelTime> kernels;
-  PeakRates peaks;
+  PeakRates peaks{.threads = result.threads};
   if (options.profile) {
     TRY_ASSIGN(kernels, module.profile(inputs, bench));
     if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
@@ -44,7 +44,7 @@ Result<int> run_bench(const Options& options) {
   fmt::print(
       "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
   const std::string on =
-      result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the GPU";
+      result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
   fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
   return kDone;
 }
