@@ -20,19 +20,6 @@ struct Staged {
   Result<Program> program() const { return lower(space, candidate, "kernel"); }
 };
 
-std::string print_sketches(const Space& space) {
-  std::string text;
-  for (const Sketch& sketch : space.sketches) {
-    text += fmt::format("{} {}\n", sketch.name, sketch.hash);
-    for (const Decision& decision : sketch.decisions) {
-      text += fmt::format("  {}:", decision.name);
-      for (const int32_t choice : decision.choices) text += fmt::format(" {}", choice);
-      text += "\n";
-    }
-  }
-  return text;
-}
-
 Result<std::string> print_code(const Staged& s, CodeText form) {
   TRY_ASSIGN(const Program program, s.program());
   return compile_to_text(program, s.task.target, form);
@@ -45,7 +32,7 @@ struct StageRow {
 
 constexpr StageRow kStages[] = {
     {"dag", [](const Staged& s) -> Result<std::string> { return print(s.task.dag); }},
-    {"sketches", [](const Staged& s) -> Result<std::string> { return print_sketches(s.space); }},
+    {"sketches", [](const Staged& s) -> Result<std::string> { return print(s.space); }},
     {"candidate",
      [](const Staged& s) -> Result<std::string> { return print(s.space, s.candidate) + "\n"; }},
     {"nest",

@@ -49,6 +49,7 @@ std::string general(const std::string& message) {
 void check_line(const std::string& path,
                 const Line& line,
                 ansor::WorkloadTable& workloads,
+                ansor::OwnPoints& points,
                 ReplayCount& count) {
   const auto where = [&] { return path + ":" + std::to_string(line.number); };
   ++count.records;
@@ -68,6 +69,9 @@ void check_line(const std::string& path,
   const auto nest = ansor::replay(workload, *list);
   if (!nest.ok()) return note(count.failed, general(nest.error().message()), where());
   ++count.replayed;
+  const auto point = points.find(*nest, record->hardware);
+  if (!point.ok()) return note(count.foreign, point.error().message(), where());
+  ++count.own;
 }
 
 }  // namespace
@@ -80,9 +84,11 @@ double ReplayCount::share() const {
 void ReplayCount::add(const ReplayCount& part) {
   records += part.records;
   replayed += part.replayed;
+  own += part.own;
   no_dag += part.no_dag;
-  for (const auto& [mine, theirs] :
-       {std::pair(&failed, &part.failed), std::pair(&unknown, &part.unknown)}) {
+  for (const auto& [mine, theirs] : {std::pair(&failed, &part.failed),
+                                     std::pair(&unknown, &part.unknown),
+                                     std::pair(&foreign, &part.foreign)}) {
     for (const auto& [reason, entry] : *theirs) {
       ReplayReason& sum = (*mine)[reason];
       if (sum.count == 0) sum.first = entry.first;
@@ -93,6 +99,7 @@ void ReplayCount::add(const ReplayCount& part) {
 
 Result<ReplayCount> check_replay(const RecordPath& file,
                                  ansor::WorkloadTable& workloads,
+                                 ansor::OwnPoints& points,
                                  int jobs) {
   TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
   const std::vector<Line> lines = lines_of(unpacked.content);
@@ -109,7 +116,7 @@ Result<ReplayCount> check_replay(const RecordPath& file,
     const size_t begin = static_cast<size_t>(part) * kLinesAPart;
     const size_t end = std::min(begin + kLinesAPart, lines.size());
     for (size_t i = begin; i < end; ++i) {
-      check_line(file.path, lines[i], workloads, counts[static_cast<size_t>(part)]);
+      check_line(file.path, lines[i], workloads, points, counts[static_cast<size_t>(part)]);
     }
   });
   for (const ReplayCount& part : counts) total.add(part);

@@ -1,12 +1,13 @@
 // Whether records replay: record files and DAGs -> how many of each file's records become a loop
 // nest, and why others don't. No line is lost: each is replayed, without a DAG, or counted under
-// its reason.
+// its reason. Of those that replay: how many are also points of our own space.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "record/record_paths.h"
+#include "space/ansor/own_points.h"
 #include "space/ansor/workload_table.h"
 
 namespace pruner {
@@ -21,9 +22,11 @@ struct ReplayCount {
   std::string path;
   int64_t records = 0;   // lines that are neither empty nor comments
   int64_t replayed = 0;  // of them
-  int64_t no_dag = 0;    // ... whose workload is not known here
+  int64_t own = 0;       // ... that are points of our space
+  int64_t no_dag = 0;    // of the records: whose workload is not known here
   std::map<std::string, ReplayReason> failed;
   std::map<std::string, ReplayReason> unknown;  // why there is no DAG
+  std::map<std::string, ReplayReason> foreign;  // why one that replays is no point of ours
   bool damaged = false;                         // a packed file that ends early
   bool other = false;                           // found in a folder, and holds no records
 
@@ -33,6 +36,9 @@ struct ReplayCount {
   void add(const ReplayCount& part);
 };
 
-Result<ReplayCount> check_replay(const RecordPath& file, ansor::WorkloadTable& workloads, int jobs);
+Result<ReplayCount> check_replay(const RecordPath& file,
+                                 ansor::WorkloadTable& workloads,
+                                 ansor::OwnPoints& points,
+                                 int jobs);
 
 }  // namespace pruner

@@ -6,6 +6,19 @@
 
 namespace pruner {
 
+std::string print(const Space& space) {
+  std::string text;
+  for (const Sketch& sketch : space.sketches) {
+    text += sketch.name + " " + sketch.hash + "\n";
+    for (const Decision& decision : sketch.decisions) {
+      text += "  " + decision.name + ":";
+      for (const int32_t choice : decision.choices) text += " " + std::to_string(choice);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 std::string print(const Space& space, const Candidate& candidate) {
   const Sketch& sketch = space[candidate.sketch];
   std::string text = sketch.name + ":";

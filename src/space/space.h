@@ -92,6 +92,8 @@ std::optional<Candidate> cross_over(const Space& space,
                                     const Candidate& b,
                                     Rng& rng);
 
+/// Each sketch with its decisions and their choices.
+std::string print(const Space& space);
 /// "tile+epilogue: h.tile0=7 w.tile0=14 ...", and back; the error names the decision.
 std::string print(const Space& space, const Candidate& candidate);
 Result<Candidate> parse_candidate(const Space& space, std::string_view text);

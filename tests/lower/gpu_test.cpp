@@ -8,17 +8,11 @@
 
 #include "golden.h"
 #include "lower/lower.h"
-#include "space/operator_task.h"
+#include "space/gpu/gpu_task.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {
-
-Task gpu_task(const std::string& op) {
-  Result<Target> target = parse_target("cuda --arch=sm_80", 0);
-  EXPECT_TRUE(target.ok()) << target.error().message();
-  return operator_task(op, *target);
-}
 
 class EveryGpuOperator : public testing::TestWithParam<const char*> {};
 
@@ -54,6 +48,32 @@ TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
       }
     }
   }
+}
+
+void expect_program(const std::string& golden,
+                    const std::string& op,
+                    int sketch,
+                    const Decided& values) {
+  const Space space = make_space(gpu_task(op));
+  const Result<Program> program = lower(space, decided(space, sketch, values), "k");
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  EXPECT_GOLDEN(golden, print(*program));
+}
+
+TEST(LowerGpu, PrintsAsItself) {
+  expect_program("lower/gpu_matmul.txt",
+                 "matmul 32 48 64",
+                 0,
+                 {{".i.vthreads", 2},
+                  {".i.threads", 4},
+                  {".i.inner", 2},
+                  {".j.threads", 8},
+                  {".j.outer", 3},
+                  {".k.outer", 2},
+                  {".k.inner", 4},
+                  {"A.shared.vector", 4},
+                  {"B.shared.vector", 2}});
+  expect_program("lower/gpu_softmax.txt", "softmax 6 64", 3, {{".threads", 16}, {".rows", 2}});
 }
 
 INSTANTIATE_TEST_SUITE_P(GpuCandidates, EveryGpuOperator, testing::ValuesIn(kSmallOperators));

@@ -24,13 +24,14 @@ struct ReplayCheck : testing::Test {
 
   ReplayCount check(const std::string& content, bool named = true) {
     std::ofstream(path) << content;
-    const auto count = check_replay({path, named}, workloads, 2);
+    const auto count = check_replay({path, named}, workloads, points, 2);
     EXPECT_TRUE(count.ok()) << count.error().message();
     return *count;
   }
 
   std::string path;
   ansor::WorkloadTable workloads;
+  ansor::OwnPoints points;
 };
 
 TEST_F(ReplayCheck, CountsEveryLineOnce) {
@@ -50,6 +51,8 @@ TEST_F(ReplayCheck, CountsEveryLineOnce) {
   EXPECT_EQ(count.failed.at("SP: a factor of 0").first, path + ":5");
   EXPECT_EQ(count.failed.at("step 0: unknown code \"XY\"").count, 1);
   EXPECT_EQ(count.failed.at("not a record: no \"i\"").count, 1);
+  EXPECT_EQ(count.own, 0);
+  EXPECT_EQ(count.foreign.at("the loops of a CPU").count, 2);
   EXPECT_EQ(count.unknown.at("a hash without a DAG").count, 1);
 }
 
@@ -82,11 +85,15 @@ TEST_F(ReplayCheck, ReplaysPublicLogs) {
   ASSERT_TRUE(files.ok()) << files.error().message();
   ReplayCount total;
   for (size_t i = 0; i < files->size() && total.records < 20000; ++i) {
-    const auto count = check_replay((*files)[i], workloads, 2);
+    const auto count = check_replay((*files)[i], workloads, points, 2);
     ASSERT_TRUE(count.ok());
     total.add(*count);
   }
   EXPECT_GT(total.replayed, 1000);
+  int64_t foreign = 0;
+  for (const auto& [reason, entry] : total.foreign) foreign += entry.count;
+  EXPECT_EQ(total.own + foreign, total.replayed);
+  EXPECT_GT(total.own, total.replayed / 10);
   EXPECT_EQ(total.failures(), 0) << total.failed.begin()->first;
 }
 

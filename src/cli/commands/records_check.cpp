@@ -24,19 +24,22 @@ Json to_json(const ReplayCount& count) {
   return {{"file", count.path},
           {"records", count.records},
           {"replayed", count.replayed},
+          {"own", count.own},
           {"no_dag", count.no_dag},
           {"failed", count.failures()},
           {"share", count.share()},
           {"damaged", count.damaged},
           {"reasons", reasons_to_json(count.failed)},
-          {"unknown", reasons_to_json(count.unknown)}};
+          {"unknown", reasons_to_json(count.unknown)},
+          {"foreign", reasons_to_json(count.foreign)}};
 }
 
 void print_row(const ReplayCount& count, const std::string& name) {
   const bool any = count.records > count.no_dag;
-  fmt::print("| {:>7} | {:>8} | {:>7} | {:>7} | {:>6} | {}{}\n",
+  fmt::print("| {:>7} | {:>8} | {:>7} | {:>7} | {:>7} | {:>6} | {}{}\n",
              count.records,
              count.replayed,
+             count.own,
              count.failures(),
              count.no_dag,
              any ? fmt::format("{:.1f}%", 100 * count.share()) : "-",
@@ -50,6 +53,9 @@ void print_reasons(const ReplayCount& count) {
   }
   for (const auto& [reason, entry] : count.unknown) {
     fmt::print("  {:>7} no DAG: {} (first: {})\n", entry.count, reason, entry.first);
+  }
+  for (const auto& [reason, entry] : count.foreign) {
+    fmt::print("  {:>7} not in our space: {} (first: {})\n", entry.count, reason, entry.first);
   }
 }
 
@@ -69,6 +75,7 @@ Result<int> run_records_check(const Options& options) {
     return Error("records check: no file is named; e.g. pruner records check logs/");
   }
   ansor::WorkloadTable workloads;
+  ansor::OwnPoints points;
   TRY(add_dags(options.dags, workloads));
   TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.files));
   const int jobs = options.jobs > 0 ? static_cast<int>(options.jobs)
@@ -77,9 +84,10 @@ Result<int> run_records_check(const Options& options) {
   ReplayCount total;
   int64_t other = 0;
   Json json = Json::array();
-  if (!options.json) fmt::print("| Records | Replayed |  Failed |  No DAG |  Share | File\n");
+  if (!options.json)
+    fmt::print("| Records | Replayed |     Own |  Failed |  No DAG |  Share | File\n");
   for (const RecordPath& file : files) {
-    TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, jobs));
+    TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, points, jobs));
     total.add(count);
     other += count.other;
     if (count.other) continue;

@@ -165,7 +165,7 @@ std::vector<int64_t> key_of(const State& state) {
 
 Result<std::shared_ptr<const Structure>> make_structure(const ComputeDag& dag, const State& state) {
   auto made = std::make_shared<Structure>();
-  made->dag = dag;
+  made->task = made->dag = dag;
   for (const StageEdit& edit : state.edits) apply(made->dag, edit);
   const int size = made->dag.size();
   made->inlined.assign(static_cast<size_t>(size), false);

@@ -163,53 +163,85 @@ class Drawer {
     for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
   }
 
-  // Axis after axis, each within what the axes before have left of threads, virtual threads and
-  // registers; a block that is too small for a warp is drawn again.
+  // Axis after axis, each within what the axes before have left of threads, virtual threads,
+  // registers and shared memory; a block that is too small for a warp is drawn again.
   void draw_block_tile(const StagePlan& plan) {
-    const Stage& stage = sketch_.dag[plan.stage];
-    const bool small = stage.num_elements() <= 2 * gpu_.warp_size;
+    const bool small = sketch_.dag[plan.stage].num_elements() <= 2 * gpu_.warp_size;
     for (int attempt = 0; attempt < 64; ++attempt) {
-      int64_t threads = gpu_.max_threads_per_block, vthreads = gpu_.max_vthreads;
-      int64_t registers = gpu_.max_registers_per_thread - kOtherRegisters, used = 1;
+      left_ = {gpu_.max_threads_per_block,
+               gpu_.max_vthreads,
+               gpu_.max_registers_per_thread - kOtherRegisters};
       std::vector<const GpuAxisPlan*> axes;
-      for (const GpuAxisPlan& a : plan.tiles) axes.push_back(&a);
-      shuffle(axes);
-      for (const GpuAxisPlan* a : axes) {
-        const int64_t extent = stage.axes[static_cast<size_t>(a->axis)].extent;
-        int64_t tile = 1;
-        std::vector<DecisionRef> levels = {a->vthreads, a->threads, a->outer, a->inner};
-        for (const DecisionRef level : levels) {
-          if (level != kFixed) decision(level) = choices(level).front();
-        }
-        shuffle(levels);
-        for (const DecisionRef level : levels) {
-          int64_t& left = level == a->threads ? threads : registers;
-          const int64_t value = draw(level, [&](int64_t v) {
-            return v <= left && (level != a->vthreads || v <= vthreads) &&
-                   wastes_little(extent, tile * v);
-          });
-          tile *= value;
-          left /= value;
-          if (level == a->threads) used *= value;
-          if (level == a->vthreads) vthreads /= value;
-        }
+      for (const GpuAxisPlan& a : plan.tiles) {
+        axes.push_back(&a);
+        for (const DecisionRef level : {a.vthreads, a.threads, a.outer, a.inner}) make_first(level);
       }
+      shuffle(axes);
+      for (const GpuAxisPlan* a : axes) draw_axis(plan, *a);
+      const int64_t used = GpuTiles(sketch_, candidate_).block_threads(plan);
       if (small || used >= gpu_.warp_size) return;
     }
+  }
+
+  // What the block tile may still take.
+  struct Left {
+    int64_t threads = 0, vthreads = 0, registers = 0;
+  };
+
+  void draw_axis(const StagePlan& plan, const GpuAxisPlan& a) {
+    const int64_t extent = sketch_.dag[plan.stage].axes[static_cast<size_t>(a.axis)].extent;
+    int64_t tile = 1;
+    std::vector<DecisionRef> levels = {a.vthreads, a.threads, a.outer, a.inner};
+    shuffle(levels);
+    for (const DecisionRef level : levels) {
+      int64_t most = level == a.threads    ? left_.threads
+                     : level == a.vthreads ? std::min(left_.vthreads, left_.registers)
+                                           : left_.registers;
+      const auto fits = [&](int64_t v) { return v <= most && wastes_little(extent, tile * v); };
+      int64_t value = draw(level, fits);
+      while (value > 1 && !smallest_chunk_fits(plan)) {
+        most = value - 1;
+        value = draw(level, fits);
+      }
+      tile *= value;
+      (level == a.threads ? left_.threads : left_.registers) /= value;
+      if (level == a.vthreads) left_.vthreads /= value;
+    }
+  }
+
+  bool fits_shared(const StagePlan& contraction) const {
+    const int64_t bytes = Limits(sketch_, gpu_, candidate_).shared_bytes(contraction);
+    return bytes <= gpu_.shared_bytes_per_block;
+  }
+
+  void make_first(DecisionRef ref) {
+    if (ref != kFixed) decision(ref) = choices(ref).front();
+  }
+  void make_smallest(const StagePlan& contraction) {
+    for (const GpuAxisPlan& a : contraction.tiles) {
+      make_first(a.outer);
+      make_first(a.inner);
+    }
+  }
+
+  // With one buffer, so that two don't make large blocks rare.
+  bool smallest_chunk_fits(const StagePlan& root) {
+    for (const StagePlan& plan : sketch_.plans) {
+      if (plan.role != StageRole::kThreadTile || plan.root != root.stage) continue;
+      make_smallest(plan);
+      const int32_t buffers = std::exchange(decision(plan.double_buffer), 1);
+      const bool fits = fits_shared(plan);
+      decision(plan.double_buffer) = buffers;
+      if (!fits) return false;
+    }
+    return true;
   }
 
   // Chunks of the reduction that the shared memory holds.
   void draw_thread_tile(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
-    for (const GpuAxisPlan& a : plan.tiles) {
-      for (const DecisionRef level : {a.outer, a.inner}) {
-        if (level != kFixed) decision(level) = choices(level).front();
-      }
-    }
-    const auto fits = [&] {
-      return Limits(sketch_, gpu_, candidate_).shared_bytes(plan) <= gpu_.shared_bytes_per_block;
-    };
-    if (!fits() && plan.double_buffer != kFixed) decision(plan.double_buffer) = 1;
+    make_smallest(plan);
+    if (!fits_shared(plan)) decision(plan.double_buffer) = 1;
     std::vector<const GpuAxisPlan*> axes;
     for (const GpuAxisPlan& a : plan.tiles) axes.push_back(&a);
     shuffle(axes);
@@ -223,7 +255,7 @@ class Drawer {
         tile *= draw(level, [&](int64_t v) {
           if (!wastes_little(extent, tile * v)) return false;
           const int32_t before = std::exchange(decision(level), static_cast<int32_t>(v));
-          const bool fit = fits();
+          const bool fit = fits_shared(plan);
           decision(level) = before;
           return fit;
         });
@@ -246,6 +278,7 @@ class Drawer {
   const Sketch& sketch_;
   const Gpu& gpu_;
   Rng& rng_;
+  Left left_;
   Candidate candidate_;
 };
 

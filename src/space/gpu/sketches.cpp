@@ -6,7 +6,8 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMaxTile = 64;       // of an axis in one thread (Ansor's innermost split)
+constexpr int64_t kMaxInner = 64;      // of an axis at the innermost level (Ansor's limit)
+constexpr int64_t kMaxOuter = 1024;    // ... around it, where registers and shared memory bind
 constexpr size_t kMaxCrossThread = 3;  // reductions that may be computed across threads or not
 
 std::vector<int32_t> powers_of_two(int64_t from, int64_t to) {
@@ -66,8 +67,8 @@ class GpuSketchMaker {
       GpuAxisPlan axis{a, kFixed, kFixed, kFixed, kFixed};
       axis.vthreads = tile(".vthreads", gpu_.max_vthreads);
       axis.threads = tile(".threads", gpu_.max_threads_per_block);
-      axis.outer = tile(".outer", kMaxTile);
-      axis.inner = tile(".inner", kMaxTile);
+      axis.outer = tile(".outer", kMaxOuter);
+      axis.inner = tile(".inner", kMaxInner);
       plan.tiles.push_back(axis);
     }
   }
@@ -80,8 +81,10 @@ class GpuSketchMaker {
       const std::string name = s.name + "." + s.reduce_axes[r].name;
       const int group = next_group_++;
       GpuAxisPlan axis{static_cast<int>(s.axes.size() + r), kFixed, kFixed, kFixed, kFixed};
-      axis.outer = add(DecisionKind::kTile, name + ".outer", tile_choices(extent, kMaxTile), group);
-      axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(extent, kMaxTile), group);
+      axis.outer =
+          add(DecisionKind::kTile, name + ".outer", tile_choices(extent, kMaxOuter), group);
+      axis.inner =
+          add(DecisionKind::kTile, name + ".inner", tile_choices(extent, kMaxInner), group);
       plan.tiles.push_back(axis);
     }
     plan.unroll = add(DecisionKind::kUnroll, s.name + ".unroll", {0, 16, 64, 512, 1024});

@@ -1,0 +1,36 @@
+// Tasks on a GPU for tests, and candidates that differ from the smallest in a few decisions.
+#pragma once
+
+#include "space/operator_task.h"
+#include "space/space.h"
+
+namespace pruner {
+
+inline Target gpu_target() {
+  const Result<Target> target = parse_target("cuda --arch=sm_80", 0);
+  EXPECT_TRUE(target.ok()) << target.error().message();
+  return *target;
+}
+
+inline Task gpu_task(const std::string& op) { return operator_task(op, gpu_target()); }
+
+/// Decisions by the end of their names: ".i.threads" -> 32.
+using Decided = std::vector<std::pair<std::string, int32_t>>;
+
+/// The first choice of each decision of a sketch, but for those given.
+inline Candidate decided(const Space& space, int sketch, const Decided& values) {
+  Candidate candidate{SketchId{sketch}, {}};
+  size_t used = 0;
+  for (const Decision& decision : space[candidate.sketch].decisions) {
+    candidate.decisions.push_back(decision.choices.front());
+    for (const auto& [name, value] : values) {
+      if (!decision.name.ends_with(name)) continue;
+      candidate.decisions.back() = value;
+      ++used;
+    }
+  }
+  EXPECT_GE(used, values.size()) << print(space, candidate);
+  return candidate;
+}
+
+}  // namespace pruner

@@ -1,0 +1,271 @@
+// What is legal on a GPU, and that what is drawn is all of it and little else.
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "golden.h"
+#include "space/gpu/gpu_task.h"
+
+namespace pruner {
+namespace {
+
+std::string reason(const Space& space, const Candidate& candidate) {
+  std::string why;
+  const bool legal = is_legal(space, candidate, &why);
+  EXPECT_EQ(legal, why.empty());
+  return why;
+}
+
+// `base` is legal, and is not with the values of `broken`, for a reason that holds `words`.
+void expect_broken(const Space& space,
+                   int sketch,
+                   const Decided& base,
+                   const Decided& broken,
+                   const std::string& words) {
+  EXPECT_EQ(reason(space, decided(space, sketch, base)), "") << words;
+  Decided all = base;
+  all.insert(all.end(), broken.begin(), broken.end());
+  EXPECT_NE(reason(space, decided(space, sketch, all)).find(words), std::string::npos)
+      << reason(space, decided(space, sketch, all)) << ", expected " << words;
+}
+
+TEST(GpuLimits, OfABlocksTileHaveEachTheirReason) {
+  const Space space = make_space(gpu_task("matmul 512 512 512"));
+  const Decided warp = {{".j.threads", 32}};
+  expect_broken(space, 0, warp, {{".j.outer", 64}}, "the tiles of T_matmul_NN.j do not fit it");
+  expect_broken(space, 0, warp, {{".i.threads", 64}}, "too many threads in a block");
+  expect_broken(space,
+                0,
+                {{".i.threads", 4}, {".j.threads", 8}},
+                {{".i.threads", 2}},
+                "fewer threads than a warp");
+  expect_broken(space,
+                0,
+                {{".j.threads", 32}, {".i.vthreads", 4}},
+                {{".j.vthreads", 4}},
+                "too many virtual threads");
+  expect_broken(space,
+                0,
+                {{".j.threads", 32}, {".i.inner", 16}, {".j.inner", 8}},
+                {{".i.outer", 2}},
+                "the accumulators exceed the registers");
+  const Space large = make_space(gpu_task("matmul 300000 300000 2"));
+  expect_broken(
+      large, 0, {{".i.threads", 32}, {".j.inner", 2}}, {{".j.inner", 1}}, "too many blocks");
+}
+
+TEST(GpuLimits, OfAChunkHaveEachTheirReason) {
+  const Space space = make_space(gpu_task("matmul 512 512 512"));
+  const Decided warp = {{".j.threads", 32}};
+  expect_broken(space,
+                0,
+                warp,
+                {{".k.outer", 32}, {".k.inner", 64}},
+                "the tiles of T_matmul_NN.local.k do not fit it");
+  const Decided chunk = {{".j.threads", 32}, {".i.outer", 32}, {".k.inner", 64}};
+  const Decided longer = {{".j.threads", 32}, {".i.outer", 32}, {".k.inner", 64}, {".k.outer", 2}};
+  expect_broken(space, 0, chunk, {{".k.outer", 4}}, "too much shared memory");
+  expect_broken(space, 0, longer, {{".buffers", 2}}, "too much shared memory");
+  expect_broken(space,
+                0,
+                warp,
+                {{"A.shared.vector", 4}},
+                "vectors do not divide what is fetched of A.shared");
+  EXPECT_EQ(reason(space, decided(space, 0, {{".j.threads", 32}, {"B.shared.vector", 4}})), "");
+}
+
+TEST(GpuLimits, OfRowsAndElementsHaveEachTheirReason) {
+  Target small = gpu_target();
+  const Space rows = make_space(operator_task("sum 64 4096", small));
+  expect_broken(rows,
+                1,
+                {{".threads", 512}, {".rows", 2}},
+                {{".threads", 1024}},
+                "too many threads in a block");
+  expect_broken(rows, 1, {{".threads", 32}}, {{".threads", 16}}, "fewer threads than a warp");
+  small.gpu.shared_bytes_per_block = 1024;
+  const Space tight = make_space(operator_task("sum 64 4096", small));
+  expect_broken(tight, 1, {{".threads", 256}}, {{".rows", 2}}, "too much shared memory");
+  const Space large = make_space(gpu_task("relu 90000 1000000"));
+  expect_broken(large, 0, {{".threads", 64}}, {{".threads", 32}}, "too many blocks");
+}
+
+TEST(GpuLimits, AllowABlockLessThanAWarpWhereThereIsNoMoreToDo) {
+  const Space space = make_space(gpu_task("matmul 8 8 16"));
+  EXPECT_EQ(reason(space, decided(space, 0, {})), "");
+}
+
+TEST(GpuLimits, NameADecisionThatIsOutOfRange) {
+  const Space space = make_space(gpu_task("matmul 512 512 512"));
+  EXPECT_EQ(reason(space, decided(space, 0, {{".j.threads", 37}})),
+            "T_matmul_NN.j.threads is 37, not one of its choices");
+}
+
+class EveryGpuOperator : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryGpuOperator, SamplesAreLegalAndPrintParsePrintIsStable) {
+  const Space space = make_space(gpu_task(GetParam()));
+  Rng rng(1);
+  for (int i = 0; i < 200; ++i) {
+    const Candidate candidate = sample(space, rng);
+    ASSERT_EQ(reason(space, candidate), "");
+    const Result<Candidate> parsed = parse_candidate(space, print(space, candidate));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message();
+    EXPECT_EQ(*parsed, candidate);
+  }
+}
+
+TEST_P(EveryGpuOperator, MutationsAndCrossoversStayLegal) {
+  const Space space = make_space(gpu_task(GetParam()));
+  Rng rng(2);
+  int children = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Candidate a = sample(space, rng), b = sample(space, rng);
+    const std::optional<Candidate> child = mutate(space, a, rng),
+                                   mix = cross_over(space, a, b, rng);
+    EXPECT_TRUE(!child || (is_legal(space, *child) && !(*child == a)));
+    EXPECT_TRUE(!mix || is_legal(space, *mix));
+    children += child.has_value();
+  }
+  EXPECT_GT(children, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(GpuCandidates, EveryGpuOperator, testing::ValuesIn(kSmallOperators));
+
+// ---- what is drawn
+
+// All legal candidates of a sketch, one decision vector after the other.
+std::set<std::vector<int32_t>> legal_candidates(const Space& space, SketchId id) {
+  const std::vector<Decision>& decisions = space[id].decisions;
+  std::set<std::vector<int32_t>> legal;
+  std::vector<size_t> at(decisions.size(), 0);
+  Candidate candidate = decided(space, id.value, {});
+  for (size_t d = 0; d < decisions.size();) {
+    if (is_legal(space, candidate)) legal.insert(candidate.decisions);
+    for (d = 0; d < decisions.size(); ++d) {  // as an odometer
+      at[d] = (at[d] + 1) % decisions[d].choices.size();
+      candidate.decisions[d] = decisions[d].choices[at[d]];
+      if (at[d] != 0) break;
+    }
+  }
+  if (decisions.empty()) legal.insert(candidate.decisions);
+  return legal;
+}
+
+// The legal candidates that no draw of `most` gives, and those of one sketch.
+struct Reached {
+  size_t legal = 0, missing = 0, not_legal = 0;
+};
+Reached reach(const Space& space, int64_t most) {
+  std::set<std::pair<int32_t, std::vector<int32_t>>> missing, legal;
+  for (const SketchId id : space.drawn) {
+    for (const std::vector<int32_t>& decisions : legal_candidates(space, id))
+      legal.insert({id.value, decisions});
+  }
+  missing = legal;
+  Reached reached{legal.size(), 0, 0};
+  Rng rng(11);
+  for (int64_t i = 0; i < most && !missing.empty(); ++i) {
+    const Candidate candidate = draw(space, rng);
+    const auto key = std::pair(candidate.sketch.value, candidate.decisions);
+    missing.erase(key);
+    reached.not_legal += is_legal(space, candidate) && !legal.contains(key);
+  }
+  reached.missing = missing.size();
+  return reached;
+}
+
+struct SmallSpace {
+  const char* op;
+  int64_t threads, shared_bytes, registers;
+};
+
+class GpuDraw : public testing::TestWithParam<SmallSpace> {};
+
+// With limits that bind, so that the order in which tiles are drawn can't hide a part.
+TEST_P(GpuDraw, ReachesEveryLegalCandidate) {
+  Target target = gpu_target();
+  target.gpu.max_threads_per_block = GetParam().threads;
+  target.gpu.warp_size = std::min<int>(32, static_cast<int>(GetParam().threads) / 2);
+  target.gpu.shared_bytes_per_block = GetParam().shared_bytes;
+  target.gpu.max_registers_per_thread = GetParam().registers;
+  const Space space = make_space(operator_task(GetParam().op, target));
+  const Reached reached = reach(space, 4'000'000);
+  std::cout << GetParam().op << ": " << reached.legal << " legal candidates\n";
+  EXPECT_GT(reached.legal, 20u);
+  EXPECT_EQ(reached.missing, 0u);
+  EXPECT_EQ(reached.not_legal, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallSpaces,
+                         GpuDraw,
+                         testing::Values(SmallSpace{"matmul 4 2 2", 1024, 49152, 255},
+                                         SmallSpace{"matmul 5 1 6", 4, 48, 36},
+                                         SmallSpace{"matmul 6 4 1", 8, 32, 35},
+                                         SmallSpace{"sum 3 64", 1024, 49152, 255},
+                                         SmallSpace{"softmax 3 64", 64, 256, 255},
+                                         SmallSpace{"relu 100", 1024, 49152, 255}));
+
+// What the candidates of an operator show, by name.
+std::set<std::string> traits(const char* op) {
+  const Space space = make_space(gpu_task(op));
+  std::set<std::string> seen;
+  Rng rng(6);
+  for (int i = 0; i < 500; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const Sketch& sketch = space[candidate.sketch];
+    if (sketch.form == "split-k") seen.insert("split-k");
+    if (sketch.name.find("rows(") != std::string::npos) seen.insert("rows");
+    const LoopNest nest = make_loop_nest(space, candidate);
+    for (const NestStage& stage : nest.stages) {
+      if (stage.double_buffer) seen.insert("double buffer");
+      const std::vector<Iterator>& axes = (*nest.dag)[stage.stage].axes;
+      for (const NestLoop& loop : stage.loops) {
+        const bool spatial = loop.axis >= 0 && loop.axis < static_cast<int>(axes.size());
+        if (loop.kind == LoopKind::kUnroll) seen.insert("virtual threads");
+        if (loop.kind == LoopKind::kVectorize) seen.insert("vectors");
+        if (loop.kind == LoopKind::kBlock && spatial &&
+            axes[static_cast<size_t>(loop.axis)].extent % loop.step != 0)
+          seen.insert("imperfect tiles");
+      }
+    }
+  }
+  return seen;
+}
+
+TEST(GpuSample, ShowsAllThatASketchCanDo) {
+  EXPECT_EQ(
+      traits("matmul 16 24 2048"),
+      (std::set<std::string>{
+          "double buffer", "imperfect tiles", "rows", "split-k", "vectors", "virtual threads"}));
+}
+
+TEST(GpuDrawShare, IsMostlyLegal) {
+  for (const char* op : {"matmul 512 512 512",
+                         "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
+                         "batch_matmul 12 128 64 128",
+                         "conv2d 1 64 112 112 3 7 7 stride=2 padding=3 +bias +relu",
+                         "matmul 127 509 33",
+                         "matmul 16 24 2048",
+                         "dense 1 1000 2048",
+                         "conv2d 1 37 13 11 53 3 3 padding=1 +bias"}) {
+    const Space space = make_space(gpu_task(op));
+    Rng rng(5);
+    int legal = 0;
+    std::map<std::string, int> reasons;
+    constexpr int kDraws = 2000;
+    for (int i = 0; i < kDraws; ++i) {
+      const std::string why = reason(space, draw(space, rng));
+      ++reasons[why];
+      legal += why.empty();
+    }
+    const double share = static_cast<double>(legal) / kDraws;
+    std::cout << op << ": " << 100 * share << "% of draws are legal\n";
+    EXPECT_GE(share, 0.8);
+    for (const auto& [why, count] : reasons)
+      if (!why.empty()) std::cout << "  " << count << " " << why << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace pruner
