@@ -103,9 +103,8 @@ def start_peers(stack, operator, options, folder):
 
 def bandwidth_turn(stack, pruner, operator, options, folder):
     """GB/s: the program's probe where it has one, otherwise torch reading 512 MiB."""
-    probe = ["device", "probe", "--threads", options.threads]
-    if "bandwidth_gbs" in pruner.json(*probe):
-        return lambda: pruner.json(*probe)["bandwidth_gbs"]
+    if "dram_bandwidth" in pruner.probe(options.threads):
+        return lambda: 1e-9 * pruner.probe(options.threads)["dram_bandwidth"]
     reader = PeerProcess("bandwidth", operator.text, "-", options.threads)
     stack.callback(reader.close)
     return reader.measure

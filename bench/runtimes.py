@@ -12,6 +12,7 @@ import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
+PROBE_S = 0.6  # of a look at what the machine can do
 
 
 class Pruner:
@@ -51,8 +52,11 @@ class Pruner:
         more = ["--min-time", seconds] if seconds else []
         return self.json("bench", "--module", module, "--threads", threads, *more)["median_ms"]
 
+    def probe(self, threads):
+        return self.json("device", "probe", "--threads", threads, "--min-time", PROBE_S)
+
     def peak_gflops(self, threads):
-        return self.json("device", "probe", "--threads", threads)["peak_flops"] * threads * 1e-9
+        return self.probe(threads)["peak_flops"] * threads * 1e-9
 
 
 class OnnxRuntime:

@@ -1,7 +1,8 @@
 # src/runtime/module/*.c: what a deployed module needs while it runs, in plain C. Twice: as the
 # library that our own layers link, and as one relocatable object that the layer deploy holds as
 # bytes (pruner_module_runtime_start to pruner_module_runtime_end) and links into every module. A
-# second such object is for modules of the other instruction set, if there is a compiler for it.
+# second such object is for modules of the other instruction set, if there is a compiler for it. Each
+# function has a section of its own, so that a module has one of the executors.
 add_library(pruner_module_runtime_interface INTERFACE)
 add_library(pruner::module_runtime ALIAS pruner_module_runtime_interface)
 add_library(pruner_module_runtime_bytes_interface INTERFACE)
@@ -15,7 +16,8 @@ if(runtime_sources)
                                                                   Threads::Threads)
 
   add_library(pruner_module_runtime_parts OBJECT ${runtime_sources})
-  target_compile_options(pruner_module_runtime_parts PRIVATE -Wall -Wextra -O2 -g0)
+  target_compile_options(pruner_module_runtime_parts PRIVATE -Wall -Wextra -O2 -g0
+                         -ffunction-sections -fdata-sections)
   set_target_properties(pruner_module_runtime_parts PROPERTIES POSITION_INDEPENDENT_CODE ON)
   foreach(target pruner_module_runtime pruner_module_runtime_parts)
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
@@ -26,7 +28,7 @@ if(runtime_sources)
   set(object ${PROJECT_BINARY_DIR}/module_runtime.o)
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${object}
+    COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -Wl,--unique -o ${object}
             $<TARGET_OBJECTS:pruner_module_runtime_parts>
     DEPENDS $<TARGET_OBJECTS:pruner_module_runtime_parts>
     COMMAND_EXPAND_LISTS VERBATIM)
@@ -53,7 +55,8 @@ if(runtime_sources)
          ${PROJECT_SOURCE_DIR}/include/pruner/*.h)
     add_custom_command(
       OUTPUT ${other_object}
-      COMMAND ${PRUNER_OTHER_CC} -r -nostdlib -std=gnu11 -O2 -g0 -fPIC ${other_flags} -Wall -Wextra
+      COMMAND ${PRUNER_OTHER_CC} -r -nostdlib -Wl,--unique -std=gnu11 -O2 -g0 -fPIC ${other_flags} -Wall -Wextra
+              -ffunction-sections -fdata-sections
               -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
               -o ${other_object} ${runtime_sources}
       DEPENDS ${runtime_sources} ${runtime_headers}

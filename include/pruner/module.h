@@ -40,10 +40,11 @@ typedef struct PrunerModule PrunerModule;
 /* The PRUNER_MODULE_ABI that the module was built with. */
 int32_t pruner_module_abi(void);
 /* An instance with its own activations and thread pool; weights are shared. threads 0: the number
-   the module was tuned for. NULL: see pruner_module_error (e.g. a CPU feature that is missing). */
+   the module was tuned for. On a GPU an instance has its own queue, activations and weights there.
+   NULL: see pruner_module_error (e.g. a CPU feature that is missing, no driver). */
 PrunerModule* pruner_module_create(int32_t threads);
 void pruner_module_destroy(PrunerModule* module);
-/* Why the last pruner_module_create of this thread failed. */
+/* Why the last pruner_module_create or run of this thread failed. */
 const char* pruner_module_error(void);
 
 int32_t pruner_module_num_inputs(void);
@@ -51,12 +52,13 @@ int32_t pruner_module_num_outputs(void);
 const PrunerTensorSpec* pruner_module_input(int32_t index);
 const PrunerTensorSpec* pruner_module_output(int32_t index);
 
-/* The number of threads of an instance, the caller's included. */
+/* The number of threads of an instance, the caller's included; 0: it runs on a GPU. */
 int32_t pruner_module_threads(const PrunerModule* module);
 
 /* Runs the network: dense row-major tensors in the order of the specs; an output overlaps no other
-   tensor. Kernels work on them in place: addresses that are multiples of 64 are the fastest. One
-   run at a time for an instance. 0: done. */
+   tensor. Kernels of a CPU work on them in place: addresses that are multiples of 64 are the
+   fastest. For a GPU they are copied. One run at a time for an instance. 0: done; else see
+   pruner_module_error. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
 
 /* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */

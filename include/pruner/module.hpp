@@ -43,10 +43,12 @@ class Module {
   int num_kernels() const { return api_.num_kernels(); }
   const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
 
-  /// Runs the network on dense row-major tensors in the order of the specs; false: not done.
+  /// Runs the network on dense row-major tensors in the order of the specs; false: see error().
   bool run(const void* const* inputs, void* const* outputs) {
     return api_.run(instance_, inputs, outputs) == 0;
   }
+  /// Why the last run of this thread was not done.
+  const char* error() const { return api_.error(); }
   /// Also writes the seconds that each kernel took.
   bool run_profiled(const void* const* inputs, void* const* outputs, double* seconds) {
     return api_.run_profiled(instance_, inputs, outputs, seconds) == 0;

@@ -146,7 +146,7 @@ class Module:
     def _execute(self, arrays: List[np.ndarray], seconds) -> List[np.ndarray]:
         results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
         if self._run_profiled(self._instance, _pointers(arrays), _pointers(results), seconds) != 0:
-            raise RuntimeError(f"{self._path}: the run failed")
+            raise RuntimeError(f"{self._path}: {self._error().decode()}")
         return results
 
 

@@ -12,7 +12,7 @@
 namespace pruner {
 namespace {
 
-constexpr double kFmaLatencyCycles = 4;
+constexpr double kFmaLatencyCycles = 5;     // 4, and a chain that is no longer leaves gaps
 constexpr double kUsableCache = 0.75;       // of a cache, before neighbours evict
 constexpr double kUnhidden = 0.25;          // share of the shorter terms that overlap does not hide
 constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
@@ -37,9 +37,9 @@ class Analyzer {
  public:
   Analyzer(const LoopNest& nest, const Target& target)
       : nest_(nest), dag_(*nest.dag), target_(target) {
-    // A 64-byte operation issues once a cycle, a narrower one twice.
     const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
-    cycle_s_ = 2.0 * target.lanes(4) / peak * (target.vector_bytes >= 64 ? 1.0 : 2.0);
+    issue_cycles_ = target.vector_bytes >= 64 ? 1.0 : 0.5;
+    cycle_s_ = 2.0 * target.lanes(4) / peak / issue_cycles_;
   }
 
   Draft run() {
@@ -145,7 +145,7 @@ class Analyzer {
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
     const double idle =
         std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
-    out.operation_cycles = tile.count() * operations * idle;
+    out.operation_cycles = tile.count() * operations * idle * issue_cycles_;
     for (const Access& access : accesses(stage))
       out.memory_cycles += load_cycles(access, stage, tile);
     if (s.is_reduction()) {
@@ -374,6 +374,7 @@ class Analyzer {
   const LoopNest& nest_;
   const ComputeDag& dag_;
   const Target& target_;
+  double issue_cycles_;  // of a vector operation: 64-byte ones issue once a cycle, others twice
   double cycle_s_;
   std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;

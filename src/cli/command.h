@@ -27,6 +27,7 @@ enum OptionGroup : uint32_t {
   kThreadsOption = 1 << 12,
   kDeviceArgument = 1 << 13,
   kCheckOptions = 1 << 14,  // DAGs, jobs
+  kCompileOptions = 1 << 15,
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

@@ -32,7 +32,8 @@ inline constexpr Command kCommands[] = {
      run_tune},
     {"compile",
      "Make a module of a network or operator, with the best records or without any.",
-     kNetworkOptions | kSearchOptions | kRecordsOption | kOutOption | kPrintOptions,
+     kNetworkOptions | kSearchOptions | kRecordsOption | kOutOption | kPrintOptions |
+         kCompileOptions,
      run_compile},
     {"run",
      "Run a module on the arrays of an .npz file.",

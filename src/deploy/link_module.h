@@ -13,8 +13,8 @@ namespace pruner {
 /// Whether this build can link modules for `isa`; the error says what it lacks.
 Result<Unit> check_linkable(Isa isa);
 
-/// Links a module at `path`; `kernels` are the objects that define the plan's symbols. Between the
-/// steps the objects lie in `folder`.
+/// Links a module at `path`; `kernels` are the objects that define the plan's symbols, none for a
+/// GPU. Between the steps the objects lie in `folder`.
 Result<Unit> link_module(const ModulePlan& plan,
                          const std::vector<std::string_view>& kernels,
                          const TemporaryFolder& folder,

@@ -96,7 +96,7 @@ struct LoadedModule::State {
     for (int i = -options.warm_up; i < options.min_runs || now_s() - begin < options.min_s; ++i) {
       const double start = now_s();
       if (!module.run_profiled(in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
-        return Error("out of memory");
+        return Error(module.error());
       }
       if (i < 0) {
         begin = now_s();
@@ -134,7 +134,7 @@ Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs) {
   TRY_ASSIGN(const std::vector<const void*> in, state_->check_inputs(inputs));
   std::vector<Tensor> results = state_->make_outputs();
   const std::vector<void*> out = State::pointers_of(results);
-  if (!state_->module.run(in.data(), out.data())) return Error("out of memory");
+  if (!state_->module.run(in.data(), out.data())) return Error(state_->module.error());
   return results;
 }
 

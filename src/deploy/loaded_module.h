@@ -22,7 +22,7 @@ struct BenchResult {
   double mean_ms = 0;
   double std_ms = 0;  // of the runs, with n - 1
   int runs = 0;
-  int threads = 0;
+  int threads = 0;  // 0: on a GPU
 };
 
 /// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec) and its time.
@@ -40,7 +40,7 @@ class LoadedModule {
 
   const std::vector<TensorSpec>& inputs() const;
   const std::vector<TensorSpec>& outputs() const;
-  int threads() const;
+  int threads() const;  // 0: it runs on a GPU
 
   /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
@@ -58,7 +58,8 @@ class LoadedModule {
 
 /// Loads a module with an instance of `threads` threads (0: the number it was tuned for). Errors:
 /// no such file, no shared library, no pruner module (names the symbol that it lacks), another
-/// version of the interface, a CPU feature that is missing here.
+/// version of the interface, a CPU feature that is missing here; of a module for a GPU no driver,
+/// no device, one that it was not compiled for or that has no memory left.
 Result<LoadedModule> load_module(const std::string& path, int threads = 0);
 
 /// Seeded inputs to time a module with: floats in [-1, 1), integers and booleans 0 or 1.

@@ -61,15 +61,12 @@ int64_t value_bytes(const PlannedValue& value) {
   return bytes;
 }
 
-int64_t round_up(int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 class Planner {
  public:
-  Planner(const Partition& partition, std::span<const KernelMemory> kernels)
+  Planner(const Partition& partition, std::span<const KernelMemory> kernels, int64_t alignment)
       : partition_(partition),
         kernels_(kernels),
+        alignment_(alignment),
         places_(partition.values.size()),
         last_use_(partition.values.size(), -1),
         block_of_(partition.values.size(), -1) {}
@@ -129,7 +126,7 @@ class Planner {
   }
 
   int add_block(int first, int last, int64_t bytes) {
-    blocks_.push_back({round_up(bytes), first, last});
+    blocks_.push_back({(bytes + alignment_ - 1) / alignment_ * alignment_, first, last});
     return static_cast<int>(blocks_.size()) - 1;
   }
 
@@ -166,6 +163,7 @@ class Planner {
 
   const Partition& partition_;
   std::span<const KernelMemory> kernels_;
+  int64_t alignment_;
   std::vector<ValuePlace> places_;  // of values outside of the arena
   std::vector<int> last_use_;       // the last group that reads it
   std::vector<int> block_of_;
@@ -186,9 +184,11 @@ bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Partition& partition, std::span<const KernelMemory> kernels) {
+MemoryPlan plan_memory(const Partition& partition,
+                       std::span<const KernelMemory> kernels,
+                       int64_t alignment) {
   CHECK(kernels.size() == partition.groups.size());
-  return Planner(partition, kernels).plan();
+  return Planner(partition, kernels, alignment).plan();
 }
 
 bool reads_in_place(const ComputeDag& dag, StageId input) {

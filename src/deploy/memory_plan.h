@@ -46,8 +46,10 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;
 };
 
-/// Plans the memory of a partition; `kernels`: one a group.
-MemoryPlan plan_memory(const Partition& partition, std::span<const KernelMemory> kernels);
+/// Plans the memory of a partition; `kernels`: one a group. Offsets are multiples of `alignment`.
+MemoryPlan plan_memory(const Partition& partition,
+                       std::span<const KernelMemory> kernels,
+                       int64_t alignment = kArenaAlignment);
 
 /// Whether the DAG's output may overwrite `input`: every element of it that output element i
 /// depends on is element i.

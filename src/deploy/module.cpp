@@ -7,12 +7,15 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu_features.h"
+#include "codegen/cuda/nvrtc.h"
 #include "deploy/link_module.h"
 #include "deploy/memory_plan.h"
 #include "deploy/temporary_folder.h"
 #include "deploy/weights.h"
 #include "lower/lower.h"
+#include "runtime/module/plan.h"
 #include "search/search.h"
+#include "support/file.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -72,7 +75,8 @@ Result<Kernels> compile_kernels(const Partition& partition,
   parallel_for(static_cast<int64_t>(n), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
     const Group& group = partition.groups[kernels.first_group[k]];
-    const std::string symbol = fmt::format("pruner_kernel_{}", k);
+    // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
+    const std::string symbol = target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", k);
     compiled[k] = compile_group(group, target, choice, choice_mutex, options.forms, symbol);
   });
   for (size_t k = 0; k < n; ++k) {
@@ -92,6 +96,35 @@ std::vector<TensorSpec> specs_of(const Partition& partition, const std::vector<V
   return specs;
 }
 
+/// What offsets in the arena and the weights are multiples of.
+int64_t alignment_of(const Target& target) {
+  return target.is_gpu() ? int64_t{kPlanGpuAlignment} : kArenaAlignment;
+}
+
+int64_t bytes_of(const Artifact::Argument& argument) {
+  int64_t bytes = dtype_bytes(argument.dtype);
+  for (const int64_t extent : argument.shape) bytes *= extent;
+  return bytes;
+}
+
+/// A GPU's launches of a step, given where its arguments and its workspace are.
+std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
+                                               size_t code,
+                                               const ModulePlan::Step& step) {
+  std::vector<ModulePlan::Launch> launches;
+  for (const Artifact::Launch& launch : artifact.launches) {
+    ModulePlan::Launch& placed = launches.emplace_back();
+    placed = {launch.kernel, code, launch.blocks, launch.threads, launch.shared_bytes, {}};
+    for (const int i : launch.arguments) {
+      const auto a = static_cast<size_t>(i);
+      placed.args.push_back({step.args[a], bytes_of(artifact.arguments[a])});
+    }
+    if (launch.workspace)
+      placed.args.push_back({{Place::kArena, step.workspace}, artifact.workspace_bytes});
+  }
+  return launches;
+}
+
 /// What the module carries beside its code; constants are entered into `weights`.
 ModulePlan make_plan(const Partition& partition,
                      const Target& target,
@@ -99,13 +132,16 @@ ModulePlan make_plan(const Partition& partition,
                      Weights& weights) {
   std::vector<KernelMemory> needs;
   for (const size_t k : kernels.of_group) {
-    needs.push_back({kernels.made[k].artifact.workspace_bytes, kernels.made[k].artifact.rewrites});
+    const Artifact& artifact = kernels.made[k].artifact;
+    // The pointers of a GPU's kernel are declared to share no memory.
+    needs.push_back({artifact.workspace_bytes, artifact.rewrites || target.is_gpu()});
   }
-  MemoryPlan memory = plan_memory(partition, needs);
+  MemoryPlan memory = plan_memory(partition, needs, alignment_of(target));
   ModulePlan plan;
+  plan.backend = target.backend;
   plan.isa = target.isa;
   plan.threads = target.threads;
-  plan.cpu_features = cpu_features(target);
+  if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
   plan.arena_bytes = memory.arena_bytes;
   plan.inputs = specs_of(partition, partition.inputs);
   plan.outputs = specs_of(partition, partition.outputs);
@@ -118,7 +154,7 @@ ModulePlan make_plan(const Partition& partition,
             .sketch = sketch,
             .flops = static_cast<int64_t>(flop_count(group.dag)),
             .bytes = static_cast<int64_t>(traffic_bytes(group.dag)),
-            .symbol = artifact.symbol,
+            .symbol = target.is_gpu() ? "" : artifact.symbol,
             .args = {},
             .workspace = memory.workspaces[g]};
     for (size_t i = 0; i < group.inputs.size(); ++i) {
@@ -131,6 +167,10 @@ ModulePlan make_plan(const Partition& partition,
       step.args.push_back(place);
     }
     step.args.push_back(memory.values[static_cast<size_t>(group.output.value)]);
+    if (target.is_gpu()) {
+      step.launches = place_launches(artifact, kernels.of_group[g], step);
+      step.args.clear();
+    }
   }
   for (OutputCopy& copy : memory.copies) {
     if (copy.from.place == Place::kConstant) {
@@ -154,12 +194,22 @@ Result<ModuleSummary> build_module(const Partition& partition,
   TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
   TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options));
 
-  Weights weights(partition);
+  Weights weights(partition, alignment_of(target));
   ModulePlan plan = make_plan(partition, target, kernels, weights);
   plan.weights_file = folder.path("weights.bin");
   TRY(weights.write(plan.weights_file, options.jobs));
+  if (target.backend == Backend::kCuda) {
+    TRY_ASSIGN(plan.gpu_arch, cuda_arch(target));
+  }
   std::vector<std::string_view> objects;
-  for (const Kernel& kernel : kernels.made) objects.push_back(kernel.artifact.object);
+  for (const Kernel& kernel : kernels.made) {
+    if (target.is_gpu()) {
+      plan.code_files.push_back(folder.path(fmt::format("code_{}.bin", plan.code_files.size())));
+      TRY(write_file(plan.code_files.back(), kernel.artifact.object));
+    } else {
+      objects.push_back(kernel.artifact.object);
+    }
+  }
   TRY(link_module(plan, objects, folder, output.path()));
   TRY(output.commit());
 

@@ -1,5 +1,6 @@
 // Partition + best records -> one shared library that runs the network without us: kernels, packed
-// weights, memory plan and a small executor with its thread pool (include/pruner/module.h).
+// weights, memory plan and a small executor with its thread pool, or with the door to a GPU's
+// driver (include/pruner/module.h).
 #pragma once
 
 #include <functional>

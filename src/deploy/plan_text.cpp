@@ -45,27 +45,41 @@ int plan_place(Place place) {
   return 0;
 }
 
+/// The executor of a backend (runtime/module/executor.h) and its driver (gpu_driver.h).
+std::string executor_of(Backend backend) {
+  switch (backend) {
+    case Backend::kLlvm: return "pruner_cpu_executor, 0";
+    case Backend::kCuda: return "pruner_gpu_executor, pruner_cuda_driver";
+    case Backend::kOpenCl: return "pruner_gpu_executor, pruner_opencl_driver";
+  }
+  return "";
+}
+
 /// Collects the text; strings and arrays get labels and stand behind what points to them.
 class PlanText {
  public:
   std::string write(const ModulePlan& plan) {
-    std::string args;
+    std::string args, launches;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       args += fmt::format(".Largs{}:\n", s);
       for (const ValuePlace& arg : plan.steps[s].args) args += address(arg);
+      launches += fmt::format(".Llaunches{}:\n", s);
+      for (const ModulePlan::Launch& launch : plan.steps[s].launches) launches += text(launch);
     }
     std::string steps = ".Lsteps:\n";
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       const ModulePlan::Step& step = plan.steps[s];
-      steps += fmt::format(".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}\n",
+      steps += fmt::format(".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}\n",
                            string(step.name),
                            string(step.sketch),
                            step.flops,
                            step.bytes,
-                           step.symbol,
+                           step.symbol.empty() ? "0" : step.symbol,
                            s,
                            step.args.size(),
-                           step.workspace);
+                           step.workspace,
+                           s,
+                           step.launches.size());
     }
     std::string copies = ".Lcopies:\n";
     for (const OutputCopy& copy : plan.copies) {
@@ -76,20 +90,25 @@ class PlanText {
     const std::string head = fmt::format(
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
-        ".quad {}, {}, {}, .Lweights, {}, {}, .Linputs, {}, .Loutputs, {}, .Lsteps, {}, .Lcopies\n",
+        ".quad {}, {}, {}, {}, {}, .Lweights, .Lweights_end - .Lweights, {}\n"
+        ".quad {}, .Linputs, {}, .Loutputs, {}, .Lsteps, {}, .Lcopies, {}, .Lcodes\n",
         PRUNER_MODULE_ABI,
         plan.threads,
+        executor_of(plan.backend),
         string(plan.cpu_features),
+        string(plan.gpu_arch),
         plan.arena_bytes,
         plan.inputs.size(),
         plan.outputs.size(),
         plan.steps.size(),
-        plan.copies.size());
+        plan.copies.size(),
+        plan.code_files.size());
     const std::string weights =
-        fmt::format(".section {}\n.balign 4096\n.Lweights:\n.incbin {}\n.byte 0\n",
+        fmt::format(".section {}\n.balign 4096\n.Lweights:\n.incbin {}\n.Lweights_end:\n.byte 0\n",
                     weights_section(plan.isa),
                     escaped(plan.weights_file));
-    return head + args + steps + copies + inputs + outputs +
+    const std::string listed = codes(plan.code_files);
+    return head + args + launches + launch_args_ + steps + copies + inputs + outputs + listed +
            ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
            ".section .note.GNU-stack,\"\",@progbits\n";
   }
@@ -97,6 +116,34 @@ class PlanText {
  private:
   static std::string address(const ValuePlace& place) {
     return fmt::format(".quad {}, {}\n", plan_place(place.place), place.index);
+  }
+
+  std::string text(const ModulePlan::Launch& launch) {
+    const std::string args = fmt::format(".Llaunch_args{}", labels_++);
+    launch_args_ += args + ":\n";
+    for (const ModulePlan::Range& arg : launch.args)
+      launch_args_ += address(arg.at) + fmt::format(".quad {}\n", arg.bytes);
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+                       string(launch.kernel),
+                       launch.code,
+                       launch.blocks,
+                       launch.threads,
+                       launch.shared_bytes,
+                       args,
+                       launch.args.size());
+  }
+
+  /// The list; the files' bytes stand among the constants.
+  std::string codes(const std::vector<std::string>& files) {
+    std::string list = ".Lcodes:\n";
+    for (size_t c = 0; c < files.size(); ++c) {
+      constants_ +=
+          fmt::format(".balign 64\n.Lcode{0}:\n.incbin {1}\n.Lcode{0}_end:\n.byte 0\n.balign 8\n",
+                      c,
+                      escaped(files[c]));
+      list += fmt::format(".quad .Lcode{0}, .Lcode{0}_end - .Lcode{0}\n", c);
+    }
+    return list;
   }
 
   std::string label(const std::string& content) {
@@ -123,7 +170,7 @@ class PlanText {
     return text;
   }
 
-  std::string constants_;
+  std::string constants_, launch_args_;
   int labels_ = 0;
 };
 

@@ -11,18 +11,33 @@
 namespace pruner {
 
 struct ModulePlan {
+  struct Range {
+    ValuePlace at;
+    int64_t bytes = 0;
+  };
+  /// A kernel of a GPU.
+  struct Launch {
+    std::string kernel;
+    size_t code = 0;  // which of code_files has it
+    int64_t blocks = 0, threads = 0, shared_bytes = 0;
+    std::vector<Range> args;
+  };
   struct Step {
     std::string name, sketch;  // for profiles, as flops and bytes
     int64_t flops = 0, bytes = 0;
-    std::string symbol;            // of the kernel
+    std::string symbol;            // of a CPU's kernel
     std::vector<ValuePlace> args;  // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;
+    std::vector<Launch> launches = {};  // of a GPU
   };
 
-  Isa isa = kHostIsa;
+  Backend backend = Backend::kLlvm;
+  Isa isa = kHostIsa;  // of the host, too
   int threads = 1;
-  std::string cpu_features;  // "avx512f fma ..."
-  std::string weights_file;  // whose bytes the module holds
+  std::string cpu_features;             // "avx512f fma ..."
+  std::string gpu_arch;                 // "sm_80"
+  std::vector<std::string> code_files;  // a GPU's code: cubins, or OpenCL C
+  std::string weights_file;             // whose bytes the module holds
   int64_t arena_bytes = 0;
   std::vector<TensorSpec> inputs, outputs;
   std::vector<Step> steps;

@@ -11,8 +11,6 @@
 
 namespace pruner {
 
-static constexpr int64_t kAlignment = 64;
-
 int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
   ValueId owner = id;
   while (partition_[owner].alias_of.valid()) owner = partition_[owner].alias_of;
@@ -27,7 +25,7 @@ int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
     entries_.push_back({constant->reshaped(partition_[id].shape), pack, bytes_});
     int64_t bytes = dtype_bytes(constant->dtype());
     for (const int64_t extent : pack.packed_shape(partition_[id].shape)) bytes *= extent;
-    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
   return at->second;
 }

@@ -12,11 +12,15 @@
 
 namespace pruner {
 
+inline constexpr int64_t kWeightAlignment = 64;
+
 class Weights {
  public:
-  explicit Weights(const Partition& partition) : partition_(partition) {}
+  /// Every constant begins at a multiple of `alignment`.
+  explicit Weights(const Partition& partition, int64_t alignment = kWeightAlignment)
+      : partition_(partition), alignment_(alignment) {}
 
-  /// Byte offset, a multiple of 64, of constant `id` packed by `pack`; entered when it is new.
+  /// Byte offset of constant `id` packed by `pack`; entered when it is new.
   int64_t offset_of(ValueId id, const PackSpec& pack);
   int64_t bytes() const { return bytes_; }
 
@@ -36,6 +40,7 @@ class Weights {
                          int>;
 
   const Partition& partition_;
+  int64_t alignment_;
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
   int64_t bytes_ = 0;

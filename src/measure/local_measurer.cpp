@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "measure/build_worker.h"
+#include "measure/runner.h"
 #include "measure/wire.h"
 #include "measure/worker_process.h"
 #include "support/log.h"
@@ -132,7 +133,8 @@ class LocalMeasurer : public Measurer {
     const Artifact& artifact = jobs_[job].artifact;
     const Json request = {{"artifact", to_json(artifact)}, {"best_s", best_s_}};
     // The runner itself stops a candidate that runs too long; this is for a runner that hangs.
-    send(runner_, job, {request, artifact.object}, options_.run_timeout_s + 10);
+    const double compile_s = artifact.backend == Backend::kLlvm ? 0 : kDriverCompileS;
+    send(runner_, job, {request, artifact.object}, options_.run_timeout_s + compile_s + 10);
   }
 
   // Sends to a worker that knows the task, or learns it by this request.

@@ -149,7 +149,8 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   const int threads = here ? workload_->task.target.threads
                            : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   memory_bytes += threads * kThreadBytes;
-  const double cpu_s = (options_.run_timeout_s + 2) * threads;
+  const double limit_s = options_.run_timeout_s + (here ? 0 : kDriverCompileS);
+  const double cpu_s = (limit_s + 2) * threads;
   const Shared<RunReport> report;
   const pid_t child = fork();
   if (child < 0) return failed(MeasureError::kUnknown, "no process for the candidate");
@@ -163,11 +164,11 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
     }
     _exit(0);
   }
-  const End end = wait_for_child(child, options_.run_timeout_s);
+  const End end = wait_for_child(child, limit_s);
   if (report->peak_gflops > 0) {
     peak_gflops_ = std::max(report->peak_gflops, peak_gflops_ * kForget);
   }
-  MeasureResult result = judge(*report, end, artifact, options_.run_timeout_s);
+  MeasureResult result = judge(*report, end, artifact, limit_s);
   result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.timestamp = std::time(nullptr);
   return result;

@@ -8,6 +8,9 @@
 
 namespace pruner {
 
+/// On top of the time limit of a run: a driver compiles where it runs, PoCL for seconds.
+inline constexpr double kDriverCompileS = 30;
+
 class Runner {
  public:
   /// `loader` is called in the child.

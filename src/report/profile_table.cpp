@@ -74,7 +74,7 @@ std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& 
   };
   for (size_t i = 0; i < kernels.size(); ++i) add_line(std::to_string(i), kernels[i]);
   add_line("all", total);
-  return table + print(peaks) + "\n";
+  return peaks.gflops > 0 ? table + print(peaks) + "\n" : table;
 }
 
 std::string print(const PeakRates& peaks) {

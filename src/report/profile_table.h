@@ -11,8 +11,8 @@
 namespace pruner {
 
 /// A header, a line a kernel in execution order (time and its share, GFLOP/s and GB/s with their
-/// shares of the peaks, sketch, name), a line of totals, a line of the peaks. What comes from a
-/// cache may be above 100 % of the memory's bandwidth.
+/// shares of the peaks, sketch, name), a line of totals, a line of the peaks if they are known.
+/// What comes from a cache may be above 100 % of the memory's bandwidth.
 std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& peaks);
 
 /// "Peak: 205.1 GFLOP/s of fused multiply-adds, 31.2 GB/s read from memory, on 2 threads".

@@ -120,8 +120,6 @@ TEST_F(BadInput, UnknownNetwork) {
 TEST_F(BadInput, UnknownTarget) {
   expect_words(fail(small({"compile"}, {"--target", "llvm -mcpu=z80"})), {"--target", "z80"});
   expect_words(fail(small({"compile"}, {"--target", "abacus"})), {"--target", "abacus", "llvm"});
-  expect_words(fail(small({"compile"}, {"--target", "cuda --model=a100"})),
-               {"--target", "cuda", "llvm"});
   expect_words(fail(small({"compile"}, {"--target", "cuda --model=a1000"})),
                {"--target", "unknown device \"a1000\"", "a100, a100_40"});
   expect_words(fail(small({"compile"}, {"--target", "cuda --arch=sm_1"})),
@@ -152,8 +150,18 @@ TEST_F(BadInput, GpuCodeThatCannotBeRunOrMade) {
   unsetenv("OCL_ICD_VENDORS");
   expect_words(fail(small({"tune"}, {"--target", "cuda"})), {"--target", "cuda", "opencl"});
   expect_words(fail(small({"compile"}, {"--print", "cuda"})), {"target cuda or opencl"});
+  expect_words(fail(small({"compile"}, {"--n-trials", "9"})),
+               {"--n-trials", "takes 0", "pruner tune --n-trials 9"});
   expect_words(fail(small({"compile"}, {"--target", "opencl", "--print", "asm"})),
                {"target llvm", "opencl"});
+}
+
+TEST_F(BadInput, ModuleForAGpuWithoutADriver) {
+  const std::string module = dir + "/gpu.so";
+  ASSERT_EQ(run_program(small({"compile"}, {"--target", "opencl", "-o", module})).exit_code, 0);
+  setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+  expect_words(fail({"bench", "--module", module}), {"gpu.so", "OpenCL", "install"});
+  unsetenv("OCL_ICD_VENDORS");
 }
 
 TEST_F(BadInput, CostModelOfAnotherBuild) {

@@ -19,11 +19,6 @@ void run_serially(PrunerPool*, PrunerBody body, void* closure, int64_t n) {
   for (int64_t i = 0; i < n; ++i) body(closure, i, i + 1);
 }
 
-int candidates_each() {
-  const char* text = std::getenv("PRUNER_CANDIDATES");
-  return text == nullptr ? 4 : std::atoi(text);
-}
-
 class EveryOperator : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(EveryOperator, ComputesWhatTheInterpreterDoes) {
@@ -36,7 +31,7 @@ TEST_P(EveryOperator, ComputesWhatTheInterpreterDoes) {
   Rng rng(11);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  for (int i = 0; i < candidates_each(); ++i) {
+  for (int i = 0; i < candidates_each(4); ++i) {
     const Candidate candidate = sample(space, rng);
     const std::string what = print(space, candidate);
     const Result<Program> program = lower(space, candidate, "k");

@@ -2,22 +2,14 @@
 // A module from other programs than ours: plain C, C++ and Python.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <string>
 
 #include "golden.h"
+#include "shell.h"
 #include "tiny_module.h"
 
 namespace pruner {
 namespace {
-
-/// What a shell command prints, errors too, and then its exit status.
-std::string output_of(const std::string& command) {
-  FILE* pipe = popen(("exec 2>&1; " + command).c_str(), "r");
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  return text + "status " + std::to_string(pclose(pipe));
-}
 
 class Languages : public testing::Test {
  protected:

@@ -147,6 +147,8 @@ TEST(LoadModule, LinksNoLibraryOfOurs) {
       "! readelf --dyn-syms -W " + file.path() +
       " | awk '$7 != \"UND\" && $5 == \"GLOBAL\" {print $8}' | grep -v '^pruner_module_'";
   EXPECT_EQ(std::system(symbols.c_str()), 0);
+  const std::string drivers = "! readelf --dyn-syms -W " + file.path() + " | grep dlopen";
+  EXPECT_EQ(std::system(drivers.c_str()), 0) << "the GPU's executor is in a module for CPUs";
 }
 
 }  // namespace

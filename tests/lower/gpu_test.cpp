@@ -1,10 +1,9 @@
 // Every operator x seeded GPU candidates: the loop IR computes what the reference interpreter does,
-// without a race, a divergent barrier or an access out of bounds. PRUNER_GPU_CANDIDATES=N draws N
+// without a race, a divergent barrier or an access out of bounds. PRUNER_CANDIDATES=N draws N
 // of each (default 12).
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "golden.h"
@@ -15,11 +14,6 @@
 namespace pruner {
 namespace {
 
-int candidates_each() {
-  const char* text = std::getenv("PRUNER_GPU_CANDIDATES");
-  return text == nullptr ? 12 : std::atoi(text);
-}
-
 class EveryGpuOperator : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
@@ -28,7 +22,7 @@ TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
   Rng rng(17);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  for (int i = 0; i < candidates_each(); ++i) {
+  for (int i = 0; i < candidates_each(12); ++i) {
     const Candidate candidate = sample(space, rng);
     const std::string what = print(space, candidate);
     const Result<Program> program = lower(space, candidate, "k");

@@ -1,10 +1,11 @@
 // label: slow
 // Candidates of every kind of operator on this machine's OpenCL device, held against the reference
-// interpreter.
+// interpreter. PRUNER_CANDIDATES=N draws N of each.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 
 #include "lower/lower.h"
 #include "runtime/opencl.h"
@@ -13,6 +14,35 @@
 
 namespace pruner {
 namespace {
+
+// The outputs of a candidate, shaped as `expected`; none when something failed.
+std::vector<Tensor> run(const Space& space,
+                        const Candidate& candidate,
+                        const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& expected) {
+  const auto fails = [&](const Error& error) {
+    ADD_FAILURE() << error.message() << "\n" << print(space, candidate);
+    return std::vector<Tensor>();
+  };
+  const Result<Program> program = lower(space, candidate, "k");
+  if (!program.ok()) return fails(program.error());
+  const Result<Artifact> artifact = compile(*program, space.target, "k");
+  if (!artifact.ok()) return fails(artifact.error());
+  const auto loaded = load_opencl(*artifact);
+  if (!loaded.ok()) return fails(loaded.error());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_TRUE((*loaded)->write_argument(static_cast<int>(i), inputs[i].data()).ok());
+  }
+  const Result<double> seconds = (*loaded)->run(1);
+  if (!seconds.ok()) return fails(seconds.error());
+  std::vector<Tensor> outputs;
+  for (size_t o = 0; o < expected.size(); ++o) {
+    outputs.emplace_back(expected[o].dtype(), expected[o].shape());
+    const int number = static_cast<int>(inputs.size() + o);
+    EXPECT_TRUE((*loaded)->read_argument(number, outputs.back().data()).ok());
+  }
+  return outputs;
+}
 
 class OpenClCandidates : public testing::TestWithParam<const char*> {};
 
@@ -26,29 +56,16 @@ TEST_P(OpenClCandidates, ComputeWhatTheDagDoes) {
   Rng rng(11);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  Candidate candidate = sample(space, rng);
-  while (!is_legal(space, candidate)) candidate = sample(space, rng);
-  const Result<Program> program = lower(space, candidate, "k");
-  ASSERT_TRUE(program.ok()) << program.error().message();
-  const Result<Artifact> artifact = compile(*program, target, "k");
-  ASSERT_TRUE(artifact.ok()) << artifact.error().message();
-  const auto loaded = load_opencl(*artifact);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const PackSpec& spec = artifact->arguments[i].pack;
-    const Tensor input = spec.identity() ? inputs[i] : pack(inputs[i], spec);
-    ASSERT_TRUE((*loaded)->write_argument(static_cast<int>(i), input.data()).ok());
-  }
-  const Result<double> seconds = (*loaded)->run(1);
-  ASSERT_TRUE(seconds.ok()) << seconds.error().message();
-  for (size_t o = 0; o < expected.size(); ++o) {
-    Tensor output(expected[o].dtype(), expected[o].shape());
-    const int number = static_cast<int>(inputs.size() + o);
-    ASSERT_TRUE((*loaded)->read_argument(number, output.data()).ok());
-    for (int64_t e = 0; e < output.num_elements(); ++e) {
-      const double want = expected[o].get(e);
-      ASSERT_NEAR(output.get(e), want, 1e-4 * (1 + std::fabs(want))) << "element " << e << "\n"
-                                                                     << print(space, candidate);
+  for (int i = 0; i < candidates_each(1); ++i) {
+    const Candidate candidate = sample(space, rng);
+    const std::vector<Tensor> outputs = run(space, candidate, inputs, expected);
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      for (int64_t e = 0; e < outputs[o].num_elements(); ++e) {
+        const double want = expected[o].get(e);
+        ASSERT_NEAR(outputs[o].get(e), want, 1e-4 * (1 + std::fabs(want)))
+            << "element " << e << "\n"
+            << print(space, candidate);
+      }
     }
   }
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tensor/operators.h"
 #include "tensor/task.h"
 
@@ -29,6 +31,12 @@ inline Task operator_task(const std::string& op, const Target& target = test_tar
   Result<ComputeDag> dag = parse_operator(op);
   EXPECT_TRUE(dag.ok()) << op;
   return make_task(dag.ok() ? *dag : ComputeDag{}, target, op);
+}
+
+/// Candidates that a property test draws of each operator: what PRUNER_CANDIDATES says.
+inline int candidates_each(int otherwise) {
+  const char* text = std::getenv("PRUNER_CANDIDATES");
+  return text == nullptr ? otherwise : std::atoi(text);
 }
 
 /// One of each kind of operator, with extents that are odd, prime or shorter than a vector.

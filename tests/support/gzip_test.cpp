@@ -5,23 +5,28 @@
 #include <filesystem>
 
 #include "golden.h"
+#include "own_path.h"
 #include "support/file.h"
 
 namespace pruner {
 namespace {
 
 std::string packed(const std::string& text) {
-  const std::string path = testing::TempDir() + "gzip_test.gz";
+  const std::string path = own_path("gzip_test.gz");
   gzFile file = gzopen(path.c_str(), "wb");
   gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
   gzclose(file);
-  return *read_file(path);
+  const std::string content = *read_file(path);
+  std::filesystem::remove(path);
+  return content;
 }
 
 UnpackedFile unpacked(const std::string& content) {
-  const std::string path = testing::TempDir() + "gzip_test.bin";
+  const std::string path = own_path("gzip_test.bin");
   EXPECT_TRUE(write_file(path, content).ok());
-  return *read_unpacked(path);
+  UnpackedFile file = *read_unpacked(path);
+  std::filesystem::remove(path);
+  return file;
 }
 
 TEST(ReadUnpacked, GivesPlainFilesAsTheyAre) {

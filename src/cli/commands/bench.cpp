@@ -1,5 +1,5 @@
-// pruner bench: the time of a module, and with --profile that of each kernel beside the machine's
-// peaks, measured in the same run.
+// pruner bench: the time of a module, and with --profile that of each kernel beside this CPU's
+// peaks, measured in the same run; beside none when the module runs on a GPU.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -32,7 +32,7 @@ Result<int> run_bench(const Options& options) {
   PeakRates peaks;
   if (options.profile) {
     TRY_ASSIGN(kernels, module.profile(inputs, bench));
-    peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
+    if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
   }
   if (options.json) {
     Json json = to_json(result);
@@ -43,8 +43,9 @@ Result<int> run_bench(const Options& options) {
   if (options.profile) fmt::print("{}", print_profile(kernels, peaks));
   fmt::print(
       "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
-  fmt::print(
-      "Median: {:.3f} ms, {} runs, {} threads\n", result.median_ms, result.runs, result.threads);
+  const std::string on =
+      result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the GPU";
+  fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
   return kDone;
 }
 

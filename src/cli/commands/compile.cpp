@@ -21,6 +21,11 @@ static Result<size_t> task_number(const Options& options, size_t tasks) {
 }
 
 Result<int> run_compile(const Options& options) {
+  if (options.trials != 0) {
+    return Error("--n-trials: compile measures nothing, so it takes 0; `pruner tune --n-trials ",
+                 options.trials,
+                 "` makes records for its --records");
+  }
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const Source source, read_source(options, target));
   TRY_ASSIGN(const std::vector<std::string> forms, read_forms(options));
@@ -32,11 +37,6 @@ Result<int> run_compile(const Options& options) {
         print_stage(options.print, source.tasks[number].task, schedule_choice(schedules), forms));
     fmt::print("{}", text);
     return kDone;
-  }
-  if (target.is_gpu()) {
-    return Error(
-        "--target: a module is made for llvm only; --print=cuda, opencl or ptx shows the code of a "
-        "GPU");
   }
   const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
   TRY_ASSIGN(const ModuleSummary summary,

@@ -160,9 +160,7 @@ Result<int> run_tune(const Options& options) {
                print_task_table(task_rows(tuner)),
                print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
   }
-  if (source.network && target.is_gpu()) {
-    log_warning("no module is made: one runs on CPUs only; the best schedules are in the records");
-  } else if (source.network && end != TuneEnd::kInterrupted) {
+  if (source.network && end != TuneEnd::kInterrupted) {
     const std::string path =
         options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
     const ModuleOptions module{job_count(options), "", tune.search.forms};

@@ -188,9 +188,13 @@ Result<NvrtcVersion> find_nvrtc() {
   return library()->version;
 }
 
-Result<std::string> compile_to_cubin(const std::string& source, const Target& target) {
+Result<std::string> cuda_arch(const Target& target) {
   TRY(library());
-  TRY_ASSIGN(const std::string arch, arch_of(target, library()->version));
+  return arch_of(target, library()->version);
+}
+
+Result<std::string> compile_to_cubin(const std::string& source, const Target& target) {
+  TRY_ASSIGN(const std::string arch, cuda_arch(target));
   const std::vector<std::string> options = {"--gpu-architecture=" + arch, "--std=c++17"};
   std::string key = print(library()->version) + "\n";
   for (const std::string& option : options) key += option + "\n";
@@ -200,8 +204,7 @@ Result<std::string> compile_to_cubin(const std::string& source, const Target& ta
 }
 
 Result<std::string> compile_to_ptx(const std::string& source, const Target& target) {
-  TRY(library());
-  TRY_ASSIGN(std::string arch, arch_of(target, library()->version));
+  TRY_ASSIGN(std::string arch, cuda_arch(target));
   arch.replace(0, 2, "compute");
   TRY_ASSIGN(const std::string text,
              Compilation(library()->calls)

@@ -20,8 +20,12 @@ struct NvrtcVersion {
 /// Looks in LD_LIBRARY_PATH, the system's folders and /usr/local/cuda*; the error says where.
 Result<NvrtcVersion> find_nvrtc();
 
-/// Compiles for target.gpu.arch ("sm_80"; empty: the oldest that this NVRTC knows). Cubins are kept
-/// in the cache folder. Errors: no NVRTC, an arch unknown to it, what the compiler says.
+/// The arch that code for `target` is compiled for: its own ("sm_80"), else the oldest that this
+/// NVRTC knows. Errors: no NVRTC, an arch unknown to it.
+Result<std::string> cuda_arch(const Target& target);
+
+/// Compiles for cuda_arch(). Cubins are kept in the cache folder. Errors: those, and what the
+/// compiler says.
 Result<std::string> compile_to_cubin(const std::string& source, const Target& target);
 Result<std::string> compile_to_ptx(const std::string& source, const Target& target);
 

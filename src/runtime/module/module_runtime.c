@@ -1,32 +1,26 @@
-/* The executor that every module carries: include/pruner/module.h over the module's own plan. C11
- * and libc only. */
+/* include/pruner/module.h over the plan that a module carries. C11 and libc only, as all of the
+ * executors. */
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
-#include "runtime/module/cpu_features.h"
+#include "runtime/module/executor.h"
 #include "runtime/module/plan.h"
 
-enum { kAlignment = 64, kHugePage = 2 << 20 };
+static _Thread_local char error[1024];
 
-struct PrunerModule {
-  PrunerPool* pool;
-  unsigned char* arena;
-  void** args; /* of the kernel that runs */
-};
+int pruner_fail(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  vsnprintf(error, sizeof error, format, values);
+  va_end(values);
+  return 0;
+}
 
-static _Thread_local char error[160];
-
-static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-
-static void* allocate(int64_t bytes) {
-  const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
-  void* memory = NULL;
-  if (posix_memalign(&memory, alignment, (size_t)max(bytes, 1)) != 0) return NULL;
-  if (alignment == kHugePage) madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
-  return memory;
+double pruner_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 int32_t pruner_module_abi(void) { return (int32_t)pruner_plan.abi; }
@@ -34,7 +28,6 @@ const char* pruner_module_error(void) { return error; }
 int32_t pruner_module_num_inputs(void) { return (int32_t)pruner_plan.num_inputs; }
 int32_t pruner_module_num_outputs(void) { return (int32_t)pruner_plan.num_outputs; }
 int32_t pruner_module_num_kernels(void) { return (int32_t)pruner_plan.num_steps; }
-int32_t pruner_module_threads(const PrunerModule* module) { return module->pool->threads; }
 
 const PrunerTensorSpec* pruner_module_input(int32_t index) {
   return index >= 0 && index < pruner_plan.num_inputs ? &pruner_plan.inputs[index] : NULL;
@@ -49,88 +42,22 @@ const PrunerKernelSpec* pruner_module_kernel(int32_t index) {
 }
 
 PrunerModule* pruner_module_create(int32_t threads) {
-  int length = 0;
-  const char* missing = pruner_missing_cpu_feature(pruner_plan.cpu_features, &length);
-  if (missing != NULL) {
-    snprintf(
-        error, sizeof error, "this CPU lacks %.*s, which it was compiled for", length, missing);
-    return NULL;
-  }
-  int64_t num_args = 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    num_args = max(num_args, pruner_plan.steps[s].num_args);
-  }
-  if (threads <= 0) threads = (int32_t)pruner_plan.threads;
-  PrunerModule* module = calloc(1, sizeof *module);
-  if (module == NULL) goto failed;
-  module->args = calloc((size_t)max(num_args, 1), sizeof(void*));
-  module->arena = allocate(pruner_plan.arena_bytes);
-  module->pool = pruner_pool_create(threads, 0);
-  if (module->args != NULL && module->arena != NULL && module->pool != NULL) return module;
-failed:
-  snprintf(error,
-           sizeof error,
-           "cannot have %lld bytes of memory and %d threads",
-           (long long)pruner_plan.arena_bytes,
-           (int)threads);
-  pruner_module_destroy(module);
-  return NULL;
+  return pruner_plan.executor->create(threads);
 }
 
 void pruner_module_destroy(PrunerModule* module) {
-  if (module == NULL) return;
-  if (module->pool != NULL) pruner_pool_destroy(module->pool);
-  free(module->arena);
-  free(module->args);
-  free(module);
+  if (module != NULL) pruner_plan.executor->destroy(module);
 }
 
-/* One run: the instance and the caller's tensors. */
-typedef struct {
-  PrunerModule* module;
-  const void* const* inputs;
-  void* const* outputs;
-} Run;
-
-static void* resolve(const Run* run, const PlanAddress* address) {
-  switch (address->place) {
-    case kPlanArena: return run->module->arena + address->where;
-    case kPlanInput: return (void*)run->inputs[address->where];
-    case kPlanOutput: return run->outputs[address->where];
-    default: return (void*)(pruner_plan.weights + address->where);
-  }
-}
-
-static void run_step(const Run* run, const PlanStep* step) {
-  PrunerModule* module = run->module;
-  for (int64_t a = 0; a < step->num_args; a++) module->args[a] = resolve(run, &step->args[a]);
-  step->kernel(module->args, module->arena + step->workspace, module->pool);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+int32_t pruner_module_threads(const PrunerModule* module) {
+  return pruner_plan.executor->threads(module);
 }
 
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,
                                    double* seconds) {
-  const Run run = {module, inputs, outputs};
-  double start = seconds != NULL ? now() : 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    run_step(&run, &pruner_plan.steps[s]);
-    if (seconds == NULL) continue;
-    const double end = now();
-    seconds[s] = end - start;
-    start = end;
-  }
-  for (int64_t c = 0; c < pruner_plan.num_copies; c++) {
-    const PlanCopy* copy = &pruner_plan.copies[c];
-    memcpy(outputs[copy->output], resolve(&run, &copy->from), (size_t)copy->bytes);
-  }
-  return 0;
+  return pruner_plan.executor->run(module, inputs, outputs, seconds);
 }
 
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs) {

@@ -1,6 +1,7 @@
 #include "space/ansor/workload_table.h"
 
 #include "golden.h"
+#include "own_path.h"
 #include "support/file.h"
 
 namespace pruner::ansor {
@@ -14,7 +15,7 @@ constexpr const char* kTask =
 
 TEST(WorkloadTable, FindsADagByEitherFormOfItsKey) {
   WorkloadTable table;
-  const std::string path = testing::TempDir() + "workload_table_test.jsonl";
+  const std::string path = own_path("workload_table_test.jsonl");
   ASSERT_TRUE(write_file(path, std::string(kTask) + "\n\n" + kTask + "\n").ok());
   ASSERT_TRUE(table.add_file(path).ok());
   EXPECT_EQ(table.size(), 1);
@@ -35,7 +36,7 @@ TEST(WorkloadTable, SaysWhyThereIsNoDag) {
 
 TEST(WorkloadTable, NamesTheLineThatIsNoTask) {
   WorkloadTable table;
-  const std::string path = testing::TempDir() + "workload_table_test.bad";
+  const std::string path = own_path("workload_table_test.bad");
   ASSERT_TRUE(write_file(path, std::string(kTask) + "\n{\"dag\"\n").ok());
   EXPECT_ERROR(table.add_file(path), ".bad:2: ");
   ASSERT_TRUE(write_file(path, "{}").ok());

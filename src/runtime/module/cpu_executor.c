@@ -1,0 +1,105 @@
+/* Runs a plan on CPUs: one kernel after the other, on the threads of a pool. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/module/cpu_features.h"
+#include "runtime/module/executor.h"
+#include "runtime/module/plan.h"
+
+enum { kAlignment = 64, kHugePage = 2 << 20 };
+
+struct PrunerModule {
+  PrunerPool* pool;
+  unsigned char* arena;
+  void** args; /* of the kernel that runs */
+};
+
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void* allocate(int64_t bytes) {
+  const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
+  void* memory = NULL;
+  if (posix_memalign(&memory, alignment, (size_t)max(bytes, 1)) != 0) return NULL;
+  if (alignment == kHugePage) madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+static int32_t threads_of(const PrunerModule* module) { return module->pool->threads; }
+
+static void destroy(PrunerModule* module) {
+  if (module->pool != NULL) pruner_pool_destroy(module->pool);
+  free(module->arena);
+  free(module->args);
+  free(module);
+}
+
+static PrunerModule* create(int32_t threads) {
+  int length = 0;
+  const char* missing = pruner_missing_cpu_feature(pruner_plan.cpu_features, &length);
+  if (missing != NULL) {
+    pruner_fail("this CPU lacks %.*s, which it was compiled for", length, missing);
+    return NULL;
+  }
+  int64_t num_args = 0;
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    num_args = max(num_args, pruner_plan.steps[s].num_args);
+  }
+  if (threads <= 0) threads = (int32_t)pruner_plan.threads;
+  PrunerModule* module = calloc(1, sizeof *module);
+  if (module != NULL) {
+    module->args = calloc((size_t)max(num_args, 1), sizeof(void*));
+    module->arena = allocate(pruner_plan.arena_bytes);
+    module->pool = pruner_pool_create(threads, 0);
+    if (module->args != NULL && module->arena != NULL && module->pool != NULL) return module;
+    destroy(module);
+  }
+  pruner_fail("cannot have %lld bytes of memory and %d threads",
+              (long long)pruner_plan.arena_bytes,
+              (int)threads);
+  return NULL;
+}
+
+/* One run: the instance and the caller's tensors. */
+typedef struct {
+  PrunerModule* module;
+  const void* const* inputs;
+  void* const* outputs;
+} Run;
+
+static void* resolve(const Run* run, const PlanAddress* address) {
+  switch (address->place) {
+    case kPlanArena: return run->module->arena + address->where;
+    case kPlanInput: return (void*)run->inputs[address->where];
+    case kPlanOutput: return run->outputs[address->where];
+    default: return (void*)(pruner_plan.weights + address->where);
+  }
+}
+
+static void run_step(const Run* run, const PlanStep* step) {
+  PrunerModule* module = run->module;
+  for (int64_t a = 0; a < step->num_args; a++) module->args[a] = resolve(run, &step->args[a]);
+  step->kernel(module->args, module->arena + step->workspace, module->pool);
+}
+
+static int32_t run_plan(PrunerModule* module,
+                        const void* const* inputs,
+                        void* const* outputs,
+                        double* seconds) {
+  const Run run = {module, inputs, outputs};
+  double start = seconds != NULL ? pruner_now() : 0;
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    run_step(&run, &pruner_plan.steps[s]);
+    if (seconds == NULL) continue;
+    const double end = pruner_now();
+    seconds[s] = end - start;
+    start = end;
+  }
+  for (int64_t c = 0; c < pruner_plan.num_copies; c++) {
+    const PlanCopy* copy = &pruner_plan.copies[c];
+    memcpy(outputs[copy->output], resolve(&run, &copy->from), (size_t)copy->bytes);
+  }
+  return 0;
+}
+
+const PlanExecutor pruner_cpu_executor = {create, destroy, threads_of, run_plan};

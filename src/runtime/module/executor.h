@@ -1,0 +1,27 @@
+/* Who runs a module's plan: cpu_executor.c or gpu_executor.c. The plan names one, so that the
+   linker leaves the other out. */
+#ifndef PRUNER_RUNTIME_MODULE_EXECUTOR_H_
+#define PRUNER_RUNTIME_MODULE_EXECUTOR_H_
+
+#include "pruner/module.h"
+
+/* The functions of pruner/module.h that the executors do differently. */
+typedef struct PlanExecutor {
+  PrunerModule* (*create)(int32_t threads);
+  void (*destroy)(PrunerModule* module);
+  int32_t (*threads)(const PrunerModule* module);
+  int32_t (*run)(PrunerModule* module,
+                 const void* const* inputs,
+                 void* const* outputs,
+                 double* seconds);
+} PlanExecutor;
+
+extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;
+
+/* Sets what pruner_module_error() returns; 0. */
+int pruner_fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Seconds of a clock that only goes on. */
+double pruner_now(void);
+
+#endif /* PRUNER_RUNTIME_MODULE_EXECUTOR_H_ */

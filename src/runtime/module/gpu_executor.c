@@ -1,0 +1,264 @@
+/* Runs a plan on a GPU: the weights and an arena are in its memory, every value has its place there
+   from the beginning, so a run is inputs in, launches, outputs out, on one queue. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/module/executor.h"
+#include "runtime/module/gpu_driver.h"
+
+/* Something of the driver's to be released. */
+typedef struct {
+  int kind;
+  GpuHandle handle;
+} Made;
+
+struct PrunerModule {
+  GpuDevice* device;
+  GpuHandle weights, arena;
+  GpuHandle* programs; /* one a code of the plan */
+  GpuHandle* inputs;
+  GpuHandle* outputs;
+  GpuHandle* results; /* what is copied to the caller: outputs, or what the plan's copies say */
+  GpuHandle* kernels; /* one a launch */
+  GpuHandle* args;    /* of all launches, one after the other */
+  Made* made;
+  int64_t num_made;
+};
+
+int pruner_open_library(
+    const char* file, const char* advice, const char* const* names, int count, void* calls) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL); /* stays: drivers have threads */
+  if (library == NULL) return pruner_fail("no %s: %s", file, advice);
+  for (int i = 0; i < count; i++) {
+    void* symbol = dlsym(library, names[i]);
+    if (symbol == NULL) return pruner_fail("%s is too old: it has no %s", file, names[i]);
+    memcpy((char*)calls + (size_t)i * sizeof symbol, &symbol, sizeof symbol);
+  }
+  return 1;
+}
+
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int64_t bytes_of(const PrunerTensorSpec* spec) {
+  static const int64_t kBytes[] = {4, 2, 8, 4, 1, 1}; /* by PrunerDType */
+  int64_t bytes = kBytes[spec->dtype];
+  for (int32_t d = 0; d < spec->rank; d++) bytes *= spec->shape[d];
+  return bytes;
+}
+
+static GpuHandle keep(PrunerModule* module, int kind, GpuHandle handle) {
+  if (handle != 0) module->made[module->num_made++] = (Made){kind, handle};
+  return handle;
+}
+
+static GpuHandle allocate(PrunerModule* module, int64_t bytes) {
+  return keep(module, kGpuMemory, pruner_plan.driver->allocate(module->device, max(bytes, 1)));
+}
+
+static GpuHandle view(PrunerModule* module, GpuHandle memory, int64_t offset, int64_t bytes) {
+  const GpuDriver* driver = pruner_plan.driver;
+  return keep(module, kGpuView, driver->view(module->device, memory, offset, max(bytes, 1)));
+}
+
+static GpuHandle resolve(PrunerModule* module, const PlanAddress* at, int64_t bytes) {
+  switch (at->place) {
+    case kPlanArena: return view(module, module->arena, at->where, bytes);
+    case kPlanInput: return module->inputs[at->where];
+    case kPlanOutput: return module->outputs[at->where];
+    default: return view(module, module->weights, at->where, bytes);
+  }
+}
+
+/* Launches and their arguments, of all steps. */
+typedef struct {
+  int64_t launches, args;
+  GpuNeeds needs;
+} Totals;
+
+static Totals count(void) {
+  Totals totals = {0, 0, {0, 0}};
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    const PlanStep* step = &pruner_plan.steps[s];
+    for (int64_t i = 0; i < step->num_launches; i++) {
+      const PlanLaunch* launch = &step->launches[i];
+      totals.launches++;
+      totals.args += launch->num_args;
+      totals.needs.threads = max(totals.needs.threads, launch->threads);
+      totals.needs.shared_bytes = max(totals.needs.shared_bytes, launch->shared_bytes);
+    }
+  }
+  return totals;
+}
+
+static int make_tables(PrunerModule* module, const Totals* totals) {
+  const int64_t inputs = pruner_plan.num_inputs, outputs = pruner_plan.num_outputs;
+  const int64_t codes = pruner_plan.num_codes;
+  const int64_t made = 2 + codes + inputs + 2 * outputs + totals->launches + totals->args;
+  module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
+  module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
+  module->outputs = calloc((size_t)outputs + 1, sizeof(GpuHandle));
+  module->results = calloc((size_t)outputs + 1, sizeof(GpuHandle));
+  module->kernels = calloc((size_t)totals->launches + 1, sizeof(GpuHandle));
+  module->args = calloc((size_t)totals->args + 1, sizeof(GpuHandle));
+  module->made = calloc((size_t)made, sizeof(Made));
+  if (module->programs != NULL && module->inputs != NULL && module->outputs != NULL &&
+      module->results != NULL && module->kernels != NULL && module->args != NULL &&
+      module->made != NULL) {
+    return 1;
+  }
+  return pruner_fail("out of memory");
+}
+
+static int make_memory(PrunerModule* module) {
+  const int64_t weight_bytes = pruner_plan.weight_bytes;
+  if ((module->weights = allocate(module, weight_bytes)) == 0) return 0;
+  if ((module->arena = allocate(module, pruner_plan.arena_bytes)) == 0) return 0;
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
+    module->inputs[i] = allocate(module, bytes_of(&pruner_plan.inputs[i]));
+    if (module->inputs[i] == 0) return 0;
+  }
+  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
+    module->outputs[o] = allocate(module, bytes_of(&pruner_plan.outputs[o]));
+    if (module->outputs[o] == 0) return 0;
+    module->results[o] = module->outputs[o];
+  }
+  for (int64_t c = 0; c < pruner_plan.num_copies; c++) {
+    const PlanCopy* copy = &pruner_plan.copies[c];
+    module->results[copy->output] = resolve(module, &copy->from, copy->bytes);
+    if (module->results[copy->output] == 0) return 0;
+  }
+  const GpuDriver* driver = pruner_plan.driver;
+  if (weight_bytes == 0) return 1;
+  return driver->write(module->device, module->weights, pruner_plan.weights, weight_bytes) &&
+         driver->wait(module->device);
+}
+
+static int make_launches(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  for (int64_t c = 0; c < pruner_plan.num_codes; c++) {
+    module->programs[c] =
+        keep(module, kGpuProgram, driver->load(module->device, &pruner_plan.codes[c]));
+    if (module->programs[c] == 0) return 0;
+  }
+  GpuHandle* kernel = module->kernels;
+  GpuHandle* arg = module->args;
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    const PlanStep* step = &pruner_plan.steps[s];
+    for (int64_t i = 0; i < step->num_launches; i++) {
+      const PlanLaunch* launch = &step->launches[i];
+      const GpuHandle program = module->programs[launch->code];
+      *kernel = keep(module, kGpuKernel, driver->kernel(module->device, program, launch->kernel));
+      if (*kernel++ == 0) return 0;
+      for (int64_t a = 0; a < launch->num_args; a++) {
+        *arg = resolve(module, &launch->args[a].at, launch->args[a].bytes);
+        if (*arg++ == 0) return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+static void destroy(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  if (module->device != NULL) {
+    if (driver->enter(module->device)) {
+      while (module->num_made > 0) {
+        const Made* last = &module->made[--module->num_made];
+        driver->release(module->device, last->kind, last->handle);
+      }
+      driver->leave(module->device);
+    }
+    driver->close(module->device);
+  }
+  free(module->programs);
+  free(module->inputs);
+  free(module->outputs);
+  free(module->results);
+  free(module->kernels);
+  free(module->args);
+  free(module->made);
+  free(module);
+}
+
+static int prepare(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  const Totals totals = count();
+  if (!make_tables(module, &totals)) return 0;
+  if ((module->device = driver->open(&totals.needs)) == NULL) return 0;
+  if (!driver->enter(module->device)) return 0;
+  const int ready = make_memory(module) && make_launches(module);
+  driver->leave(module->device);
+  return ready;
+}
+
+static PrunerModule* create(int32_t threads) {
+  (void)threads;
+  PrunerModule* module = calloc(1, sizeof *module);
+  if (module == NULL) {
+    pruner_fail("out of memory");
+    return NULL;
+  }
+  if (prepare(module)) return module;
+  destroy(module);
+  return NULL;
+}
+
+static int32_t threads_of(const PrunerModule* module) {
+  (void)module;
+  return 0;
+}
+
+static int write_inputs(PrunerModule* module, const void* const* inputs) {
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
+    const int64_t bytes = bytes_of(&pruner_plan.inputs[i]);
+    if (bytes == 0) continue;
+    if (!pruner_plan.driver->write(module->device, module->inputs[i], inputs[i], bytes)) return 0;
+  }
+  return 1;
+}
+
+/* With `seconds` each step is waited for: its time has that of a launch in it. */
+static int run_steps(PrunerModule* module, double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  const GpuHandle* kernel = module->kernels;
+  const GpuHandle* args = module->args;
+  if (seconds != NULL && !driver->wait(module->device)) return 0;
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    const PlanStep* step = &pruner_plan.steps[s];
+    const double start = seconds != NULL ? pruner_now() : 0;
+    for (int64_t i = 0; i < step->num_launches; i++) {
+      if (!driver->launch(module->device, *kernel++, &step->launches[i], args)) return 0;
+      args += step->launches[i].num_args;
+    }
+    if (seconds == NULL) continue;
+    if (!driver->wait(module->device)) return 0;
+    seconds[s] = pruner_now() - start;
+  }
+  return 1;
+}
+
+static int read_outputs(PrunerModule* module, void* const* outputs) {
+  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
+    const int64_t bytes = bytes_of(&pruner_plan.outputs[o]);
+    if (bytes == 0) continue;
+    if (!pruner_plan.driver->read(module->device, outputs[o], module->results[o], bytes)) return 0;
+  }
+  return 1;
+}
+
+static int32_t run_plan(PrunerModule* module,
+                        const void* const* inputs,
+                        void* const* outputs,
+                        double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  if (!driver->enter(module->device)) return 1;
+  const int given =
+      write_inputs(module, inputs) && run_steps(module, seconds) && read_outputs(module, outputs);
+  /* Also after a failure: what is in the queue may still touch the caller's tensors. */
+  const int done = driver->wait(module->device) && given;
+  driver->leave(module->device);
+  return done ? 0 : 1;
+}
+
+const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_plan};

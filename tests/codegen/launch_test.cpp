@@ -1,0 +1,50 @@
+#include "codegen/launch.h"
+
+#include <gtest/gtest.h>
+
+#include "golden.h"
+#include "lower/gpu_programs.h"
+
+namespace pruner {
+namespace {
+
+using Launch = Artifact::Launch;
+
+TEST(PlanLaunches, SaysWhatEachKernelTakes) {
+  EXPECT_EQ(plan_launches(gpu_matmul({}), "k"),
+            (std::vector<Launch>{{"k_0", 8, 64, 16 * 16 * 4 + 16 * 32 * 4, {0, 1, 2}, false}}));
+  EXPECT_EQ(plan_launches(gpu_softmax(10, 33, 32), "softmax"),
+            (std::vector<Launch>{{"softmax_0", 1, 32, 0, {0}, true},
+                                 {"softmax_1", 10, 32, 0, {0, 1}, true}}));
+}
+
+TEST(PlanLaunches, BeginsEachSharedBufferAt16Bytes) {
+  ProgramBuilder b("two");
+  const TensorId y = b.output("y", {8}), first = b.shared("first", {3}),
+                 second = b.shared("second", {5});
+  b.program.body = b.blocks(1, [&](Expr) {
+    const Stmt threads = b.threads(8, [&](Expr t) { return b.store(y, {t}, float_imm(0)); });
+    return b.allocate(first, b.allocate(second, threads));
+  });
+  EXPECT_EQ(plan_launches(b.program, "k")[0].shared_bytes, 16 + 20);
+}
+
+TEST(Artifact, OfAGpuSurvivesTheWayThroughJson) {
+  const Result<Artifact> artifact =
+      compile(gpu_softmax(10, 33, 32), *parse_target("opencl", 0), "k");
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+  const Result<Artifact> back = artifact_from_json(to_json(*artifact), artifact->object);
+  ASSERT_TRUE(back.ok()) << back.error().message();
+  EXPECT_EQ(back->backend, Backend::kOpenCl);
+  EXPECT_EQ(back->launches, artifact->launches);
+  EXPECT_EQ(back->workspace_bytes, artifact->workspace_bytes);
+}
+
+TEST(Compile, TellsProgramsForGpusFromThoseForCpus) {
+  EXPECT_ERROR(compile(gpu_matmul({}), Target{}, "k"), "is one for GPUs, the target is \"llvm\"");
+  EXPECT_ERROR(compile_to_text(gpu_matmul({}), *parse_target("opencl", 0), CodeText::kAssembly),
+               "of a GPU there is cuda, opencl, ptx");
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,157 @@
+// label: device
+// Modules for GPUs: those for OpenCL run here (PoCL on a CPU), those for CUDA are made.
+#include <cstdlib>
+
+#include "codegen/cuda/nvrtc.h"
+#include "deploy/loaded_module.h"
+#include "deploy/temporary_folder.h"
+#include "golden.h"
+#include "graph/networks/network_builder.h"
+#include "network_case.h"
+#include "runtime/opencl.h"
+#include "shell.h"
+
+namespace pruner {
+namespace {
+
+Target opencl() { return *parse_target("opencl", 0); }
+
+std::optional<Candidate> first_legal(const Space& space, uint64_t seed) {
+  Rng rng(seed);
+  for (int i = 0; i < 1000; ++i) {
+    Candidate candidate = sample(space, rng);
+    if (is_legal(space, candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
+class OpenClModule : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("POCL_CACHE_DIR", testing::TempDir().c_str(), 1);
+    const auto devices = list_opencl_devices();
+    if (!devices.ok()) GTEST_SKIP() << devices.error().message();
+  }
+};
+
+TEST_F(OpenClModule, GivesWhatTheInterpreterGives) {
+  const Result<Case> c = make_case(small_convolutional());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, opencl());
+}
+
+TEST_F(OpenClModule, TakesAnySchedule) {
+  const Result<Case> c = make_case(small_convolutional());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    expect_right(
+        *c, opencl(), [seed](const Task&, const Space& space) { return first_legal(space, seed); });
+  }
+}
+
+// An output that is an input, and two of the same bytes.
+TEST_F(OpenClModule, CopiesWhatNoKernelWrites) {
+  NetworkBuilder b("copies");
+  const ValueId x = b.input("x", {4, 6}, DType::kFloat32);
+  const ValueId flat = b.node("Flatten", {x}, {{"axis", int64_t{0}}});
+  const ValueId relu = b.node("Relu", {x});
+  const ValueId both = b.node("Flatten", {relu}, {{"axis", int64_t{0}}});
+  const Result<Case> c = make_case(b.finish({{flat, "flat"}, {relu, "relu"}, {both, "both"}}));
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, opencl());
+}
+
+TEST_F(OpenClModule, RunsANetwork) {
+  const Result<Case> c =
+      make_case(build_network("mobilenet_v2", {.image_size = 32, .input_shapes = {}}));
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, opencl());
+}
+
+TEST_F(OpenClModule, TellsTheTimeOfEachKernel) {
+  const Result<TemporaryFolder> folder = TemporaryFolder::make("");
+  const Result<Partition> cut = partition(small_convolutional(), opencl());
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  const std::string path = folder->path("module.so");
+  const Result<ModuleSummary> built = build_module(*cut, opencl(), nullptr, {}, path);
+  ASSERT_TRUE(built.ok()) << built.error().message();
+  Result<LoadedModule> module = load_module(path), other = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  ASSERT_TRUE(other.ok()) << other.error().message();  // instances stand beside each other
+  const auto kernels = module->profile(seeded_inputs(module->inputs(), 0),
+                                       {.warm_up = 1, .min_runs = 3, .min_s = 0});
+  ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+  EXPECT_EQ(kernels->size(), cut->groups.size());
+  for (const KernelTime& kernel : *kernels) EXPECT_GT(kernel.median_ms, 0) << kernel.name;
+}
+
+/// A module of small_convolutional() for sm_80, and a driver that takes the place of CUDA's.
+class CudaModule : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto nvrtc = find_nvrtc();
+    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
+    setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+    const Target target = *parse_target("cuda --arch=sm_80", 0);
+    const Result<Partition> cut = partition(small_convolutional(), target);
+    ASSERT_TRUE(cut.ok()) << cut.error().message();
+    const Result<ModuleSummary> built = build_module(*cut, target, nullptr, {}, module_);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+    EXPECT_GT(built->kernels, 0);
+    EXPECT_GT(built->weight_bytes, 0);
+  }
+
+  /// What `pruner bench` prints with the fake driver, and then its exit status.
+  std::string bench(const std::string& environment) {
+    const std::string driver = folder_->path("libcuda.so.1");
+    const std::string compile =
+        "cc -shared -fPIC -o " + driver + " " + test_path("deploy/data/fake_cuda.c");
+    if (std::system(compile.c_str()) != 0) return "no cc";
+    return output_of("LD_LIBRARY_PATH=" + folder_->path("") + " " + environment + " " +
+                     PRUNER_BINARY + " bench --min-time 0 --module " + module_);
+  }
+
+  const Result<TemporaryFolder> folder_ = TemporaryFolder::make("");
+  const std::string module_ = folder_->path("module.so");
+};
+
+TEST_F(CudaModule, IsMadeWithoutAGpu) {
+  const Result<LoadedModule> module = load_module(module_);
+  if (module.ok() || module.error().message().find("libcuda") == std::string::npos)
+    GTEST_SKIP() << "there is a driver";
+  EXPECT_ERROR(module,
+               "module.so: no libcuda.so.1: the module runs on NVIDIA GPUs; install their driver");
+}
+
+TEST_F(CudaModule, HasNoneOfTheCpusExecutor) {
+  const std::string needed = output_of("readelf -dW --dyn-syms " + module_);
+  EXPECT_NE(needed.find("dlopen"), std::string::npos) << needed;
+  EXPECT_EQ(needed.find("pthread_create"), std::string::npos);
+  EXPECT_EQ(needed.find("NEEDED"), std::string::npos);
+}
+
+TEST_F(CudaModule, AsksTheDriverForWhatItAllows) {
+  if (std::system("cc --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no cc here";
+  for (const char* arch : {"80", "86"}) {
+    const std::string printed = bench(std::string("FAKE_SM=") + arch);
+    EXPECT_NE(printed.find("runs, on the GPU\nstatus 0"), std::string::npos) << printed;
+  }
+}
+
+TEST_F(CudaModule, SaysWhatToMend) {
+  if (std::system("cc --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no cc here";
+  const auto expect_said = [&](const std::string& environment, const std::string& words) {
+    const std::string printed = bench(environment);
+    EXPECT_NE(printed.find(words), std::string::npos) << printed;
+    EXPECT_EQ(printed.find("status 0"), std::string::npos) << printed;
+  };
+  expect_said("FAKE_SM=90",
+              "Fake GPU is sm_90, the module was compiled for sm_80: compile it with --target "
+              "\"cuda --arch=sm_90\"");
+  expect_said("FAKE_SM=75", "compile it with --target \"cuda --arch=sm_75\"");
+  expect_said("FAKE_MEMORY=100000", "bytes of memory left");
+  expect_said("FAKE_GPUS=0", "sees no GPU");
+}
+
+}  // namespace
+}  // namespace pruner

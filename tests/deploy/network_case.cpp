@@ -1,0 +1,74 @@
+#include "network_case.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "deploy/loaded_module.h"
+#include "deploy/temporary_folder.h"
+#include "graph/networks/network_builder.h"
+
+namespace pruner {
+
+Graph small_convolutional() {
+  NetworkBuilder b("small_convolutional");
+  const ValueId x = b.input("image", {1, 3, 13, 11}, DType::kFloat32);
+  const ValueId stem = b.node("Relu", {b.conv_norm("stem", x, {.channels = 24, .kernel = 3})});
+  const ValueId inner =
+      b.node("Relu", {b.conv_norm("inner", stem, {.channels = 24, .kernel = 3, .groups = 24})});
+  const ValueId sum =
+      b.node("Add", {b.conv_norm("outer", inner, {.channels = 24, .kernel = 1}), stem});
+  const ValueId down = b.node(
+      "Relu",
+      {b.conv_norm("down", b.node("Relu", {sum}), {.channels = 40, .kernel = 3, .stride = 2})});
+  const ValueId scores = b.classifier("head", down, 10);
+  return b.finish({{sum, "sum"}, {b.node("Softmax", {scores}, {{"axis", int64_t{1}}}), "scores"}});
+}
+
+Result<Case> make_case(Result<Graph> graph) {
+  if (!graph.ok()) return graph.error();
+  std::vector<TensorSpec> specs;
+  for (const ValueId id : graph->inputs)
+    specs.push_back({(*graph)[id].name, (*graph)[id].dtype, (*graph)[id].shape});
+  Case made{*std::move(graph), seeded_inputs(specs, 7), {}};
+  TRY_ASSIGN(made.expected, interpret_graph(made.graph, made.inputs));
+  return made;
+}
+
+void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t t = 0; t < found.size(); ++t) {
+    ASSERT_EQ(found[t].shape(), expected[t].shape());
+    double largest = 0, worst = 0;
+    for (int64_t i = 0; i < expected[t].num_elements(); ++i) {
+      largest = std::max(largest, std::abs(expected[t].get(i)));
+      const double error = std::abs(found[t].get(i) - expected[t].get(i));
+      worst = error <= worst ? worst : error;  // NaN counts
+    }
+    EXPECT_LE(worst, 1e-4 * largest) << "output " << t;
+  }
+}
+
+void expect_right(const Case& c, const Target& target, const ScheduleChoice& choice) {
+  const Result<TemporaryFolder> folder = TemporaryFolder::make("");
+  ASSERT_TRUE(folder.ok());
+  const Result<Partition> cut = partition(c.graph, target);
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  const std::string path = folder->path("module.so");
+  const Result<ModuleSummary> built =
+      build_module(*cut, target, choice, {.jobs = 2, .work_dir = ""}, path);
+  ASSERT_TRUE(built.ok()) << built.error().message();
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder->path("")), {}),
+            1);  // nothing else is left
+  Result<LoadedModule> module = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  EXPECT_EQ(module->threads(), target.is_gpu() ? 0 : target.threads);
+  for (int run = 0; run < 2; ++run) {  // the second one finds what the first left in the arena
+    const Result<std::vector<Tensor>> outputs = module->run(c.inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+    expect_close(*outputs, c.expected);
+  }
+}
+
+}  // namespace pruner

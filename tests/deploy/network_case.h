@@ -1,0 +1,27 @@
+// Small networks with inputs and what the interpreter makes of them.
+#pragma once
+
+#include <vector>
+
+#include "deploy/module.h"
+
+namespace pruner {
+
+struct Case {
+  Graph graph;
+  std::vector<Tensor> inputs, expected;
+};
+
+/// Conv with norm, relu, residual, strided and depthwise convs, pool, classifier, softmax; the
+/// residual's sum is an output too.
+Graph small_convolutional();
+
+Result<Case> make_case(Result<Graph> graph);
+
+/// Each output to 1e-4 of its largest element.
+void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& expected);
+
+/// Builds the graph with `choice` and compares what the module gives with the interpreter.
+void expect_right(const Case& c, const Target& target, const ScheduleChoice& choice = nullptr);
+
+}  // namespace pruner
