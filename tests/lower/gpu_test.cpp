@@ -9,20 +9,20 @@
 #include "golden.h"
 #include "lower/lower.h"
 #include "space/gpu/gpu_task.h"
+#include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
+#include "tensor/operator_dags.h"
 
 namespace pruner {
 namespace {
 
-class EveryGpuOperator : public testing::TestWithParam<const char*> {};
-
-TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
-  const Task task = gpu_task(GetParam());
+// Draws candidates of a task and holds each against the reference interpreter.
+void expect_right(const Task& task, int candidates) {
   const Space space = make_space(task);
   Rng rng(17);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  for (int i = 0; i < candidates_each(12); ++i) {
+  for (int i = 0; i < candidates; ++i) {
     const Candidate candidate = sample(space, rng);
     const std::string what = print(space, candidate);
     const Result<Program> program = lower(space, candidate, "k");
@@ -74,6 +74,21 @@ TEST(LowerGpu, PrintsAsItself) {
                   {"A.shared.vector", 4},
                   {"B.shared.vector", 2}});
   expect_program("lower/gpu_softmax.txt", "softmax 6 64", 3, {{".threads", 16}, {".rows", 2}});
+}
+
+class EveryGpuOperator : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
+  expect_right(gpu_task(GetParam()), candidates_each(12));
+}
+
+// Two contractions of one reader, and of one operand.
+TEST(GpuProgram, AddsTwoProducts) {
+  DagBuilder b;
+  const StageId a = b.placeholder("A", {20, 24});
+  const StageId left = add_matmul(b, a, b.placeholder("B", {24, 28}));
+  const StageId right = add_matmul(b, a, b.placeholder("C", {24, 28}));
+  expect_right(make_task(b.finish({add_add(b, left, right)}), gpu_target(), "two"), 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(GpuCandidates, EveryGpuOperator, testing::ValuesIn(kSmallOperators));

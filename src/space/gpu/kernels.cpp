@@ -44,11 +44,15 @@ class KernelMaker {
   }
   bool shared(StageId id) const { return dag_[id].tag == kSharedTag; }
 
-  // The reader that finishes what a reduction leaves, element by element.
+  // The reader that finishes what a reduction leaves, element by element. Of two contractions with
+  // one reader, the first: a kernel computes one.
   StageId follower(StageId id) const {
     const std::vector<StageId> readers = dag_.consumers(id);
     if (readers.size() != 1 || dag_[id].output) return {};
     const StageId reader = readers[0];
+    for (const StageId other : dag_.producers(reader)) {
+      if (tiled(id) && other < id && tiled(other)) return {};
+    }
     const bool follows =
         !dag_[reader].is_reduction() && !shared(reader) && reads_elementwise(dag_, reader, id);
     return follows ? reader : StageId{};
@@ -60,13 +64,18 @@ class KernelMaker {
       if (!tiled(StageId{s})) continue;
       for (const StageId operand : dag_.producers(StageId{s})) {
         if (dag_[operand].axes.empty() || !reads_boxes(StageId{s}, operand)) continue;
-        Stage copy = copy_stage(dag_, operand, dag_[operand].name + ".shared");
+        std::string name = dag_[operand].name + ".shared";
+        if (has_stage(name)) name += "." + dag_[StageId{s}].name;  // for a second contraction
+        Stage copy = copy_stage(dag_, operand, name);
         copy.tag = kSharedTag;
         insert_stage(dag_, s, std::move(copy));
         ++s;
         redirect_in(StageId{s}, operand, StageId{s - 1});
       }
     }
+  }
+  bool has_stage(const std::string& name) const {
+    return std::ranges::count(dag_.stages, name, &Stage::name) > 0;
   }
   bool reads_boxes(StageId reader, StageId operand) const {
     for (const Access& access : accesses_of(dag_, reader)) {
