@@ -57,7 +57,11 @@ StageId add_activation(DagBuilder& b, StageId data, const Activation& activation
       });
 }
 
-StageId add_dense(DagBuilder& b, StageId data, StageId weight) {
+Expr product(const Expr& a, const Expr& b, std::optional<DType> sums) {
+  return sums ? cast(*sums, a) * cast(*sums, b) : a * b;
+}
+
+StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums) {
   std::vector<int64_t> shape = b.shape(data);
   const std::vector<int64_t> weights = b.shape(weight);
   CHECK(!shape.empty() && weights.size() == 2 && shape.back() == weights[1])
@@ -66,7 +70,7 @@ StageId add_dense(DagBuilder& b, StageId data, StageId weight) {
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> k) {
     std::vector<Expr> index(i.begin(), i.end());
     index.back() = k[0];
-    return b.at(data, index) * b.at(weight, {i.back(), k[0]});
+    return product(b.at(data, index), b.at(weight, {i.back(), k[0]}), sums);
   };
   std::vector<std::string> names;
   if (shape.size() == 2) names = {"i", "j", "k"};
@@ -76,8 +80,12 @@ StageId add_dense(DagBuilder& b, StageId data, StageId weight) {
   return out;
 }
 
-StageId add_matmul(
-    DagBuilder& b, StageId lhs, StageId rhs, bool transpose_lhs, bool transpose_rhs) {
+StageId add_matmul(DagBuilder& b,
+                   StageId lhs,
+                   StageId rhs,
+                   bool transpose_lhs,
+                   bool transpose_rhs,
+                   std::optional<DType> sums) {
   std::vector<int64_t> a = b.shape(lhs), w = b.shape(rhs);
   CHECK(a.size() >= 2 && w.size() >= 2) << "matmul of tensors with less than two dims";
   const int64_t m = a[a.size() - (transpose_lhs ? 1 : 2)];
@@ -103,8 +111,9 @@ StageId add_matmul(
     return b.at(id, index);
   };
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
-    return operand(lhs, a, i, i[i.size() - 2], r[0], transpose_lhs) *
-           operand(rhs, w, i, r[0], i.back(), transpose_rhs);
+    return product(operand(lhs, a, i, i[i.size() - 2], r[0], transpose_lhs),
+                   operand(rhs, w, i, r[0], i.back(), transpose_rhs),
+                   sums);
   };
   const std::string tag = batch.empty() ? "matmul" : "batch_matmul";
   const std::string order = std::string("_") + "NT"[transpose_lhs] + "NT"[transpose_rhs];

@@ -4,6 +4,7 @@
 // fit (CHECK): whoever calls has inferred them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct Window {
 struct ConvParams {
   Window window;
   int64_t groups = 1;
+  std::optional<DType> sums = {};  // see product()
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage };
@@ -46,6 +48,8 @@ int64_t window_output(int64_t input,
 /// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co].
 /// A pad stage only where something is padded. The weight is marked layout free.
 StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
+/// The same of images with channels first: data [n, ci, h, w], weight [co, ci, kh, kw].
+StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
 /// Depthwise: weight [kernel..., c, multiplier]; output channel c * multiplier + m.
 StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window);
 /// Transposed convolution, weight [kernel..., ci / groups, co]; output extent
@@ -59,15 +63,20 @@ StageId add_conv_transpose(DagBuilder& b,
                            const ConvParams& params,
                            std::span<const int64_t> output_padding = {});
 
+/// What a contraction adds up: a * b, both first made `sums` where it is given, so that products of
+/// float16 add up in float32.
+Expr product(const Expr& a, const Expr& b, std::optional<DType> sums);
+
 /// T_dense: data [..., k] times weight [n, k], transposed as TVM has it.
-StageId add_dense(DagBuilder& b, StageId data, StageId weight);
+StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums = {});
 /// [batch..., m, k] times [batch..., k, n]; a transposed operand has its last two dims exchanged.
 /// Batch dims broadcast as in numpy.
 StageId add_matmul(DagBuilder& b,
                    StageId lhs,
                    StageId rhs,
                    bool transpose_lhs = false,
-                   bool transpose_rhs = false);
+                   bool transpose_rhs = false,
+                   std::optional<DType> sums = {});
 
 StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params);
 /// `value` around the data: output extent before + in + after per dim (negative: cuts).

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "tensor/operator_dags.h"
@@ -44,8 +45,8 @@ static Window window_of(const OperatorCall& call) {
   return window;
 }
 
-// The data that a window operator with HO x WO outputs reads.
-static Result<StageId> windowed_data(DagBuilder& b, const OperatorCall& call, int64_t channels) {
+// The shape [n, h, w, channels] of the data that a window operator with HO x WO outputs reads.
+static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int64_t channels) {
   static constexpr std::string_view kOut[] = {"HO", "WO"}, kKernel[] = {"KH", "KW"};
   const Window w = window_of(call);
   std::vector<int64_t> shape = {call["N"], 0, 0, channels};
@@ -58,11 +59,31 @@ static Result<StageId> windowed_data(DagBuilder& b, const OperatorCall& call, in
       return Error(kOut[d], " ", call[kOut[d]], " with this padding leaves an input of ", in);
     }
   }
-  return b.placeholder("data", std::move(shape));
+  return shape;
 }
 
-static StageId weight_of(DagBuilder& b, std::vector<int64_t> shape) {
-  return b.placeholder("weight", std::move(shape), DType::kFloat32, true);
+static Result<StageId> windowed_data(DagBuilder& b,
+                                     const OperatorCall& call,
+                                     int64_t channels,
+                                     DType dtype = DType::kFloat32) {
+  TRY_ASSIGN(std::vector<int64_t> shape, windowed_shape(call, channels));
+  return b.placeholder("data", std::move(shape), dtype);
+}
+
+// What bits=32 or bits=16 makes of a contraction: operands of float16 are added up in float32.
+struct OperandType {
+  DType dtype = DType::kFloat32;
+  std::optional<DType> sums;
+};
+
+static Result<OperandType> operand_type(const OperatorCall& call) {
+  if (call["bits"] == 32) return OperandType{};
+  if (call["bits"] == 16) return OperandType{DType::kFloat16, DType::kFloat32};
+  return Error("bits is ", call["bits"], ", expected 32 or 16");
+}
+
+static StageId weight_of(DagBuilder& b, std::vector<int64_t> shape, DType dtype = DType::kFloat32) {
+  return b.placeholder("weight", std::move(shape), dtype, true);
 }
 
 static Result<Unit> check_groups(const OperatorCall& call) {
@@ -75,25 +96,40 @@ static Result<Unit> check_groups(const OperatorCall& call) {
 }
 
 static Result<StageId> matmul(DagBuilder& b, const OperatorCall& c) {
-  const StageId lhs = b.placeholder("A", {c["M"], c["K"]});
-  return add_matmul(b, lhs, b.placeholder("B", {c["K"], c["N"]}));
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  const StageId lhs = b.placeholder("A", {c["M"], c["K"]}, type.dtype);
+  const StageId rhs = b.placeholder("B", {c["K"], c["N"]}, type.dtype);
+  return add_matmul(b, lhs, rhs, false, false, type.sums);
 }
 
 static Result<StageId> batch_matmul(DagBuilder& b, const OperatorCall& c) {
-  const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]});
-  return add_matmul(b, lhs, b.placeholder("B", {c["B"], c["K"], c["N"]}));
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]}, type.dtype);
+  const StageId rhs = b.placeholder("B", {c["B"], c["K"], c["N"]}, type.dtype);
+  return add_matmul(b, lhs, rhs, false, false, type.sums);
 }
 
 static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
-  const StageId data = b.placeholder("data", {c["M"], c["K"]});
-  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}));
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  const StageId data = b.placeholder("data", {c["M"], c["K"]}, type.dtype);
+  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.dtype), type.sums);
 }
 
 static Result<StageId> conv2d(DagBuilder& b, const OperatorCall& c) {
   TRY(check_groups(c));
-  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"]));
-  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
-  return add_conv(b, data, weight, {window_of(c), c["groups"]});
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"], type.dtype));
+  const StageId weight =
+      weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]}, type.dtype);
+  return add_conv(b, data, weight, {window_of(c), c["groups"], type.sums});
+}
+
+static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  TRY_ASSIGN(const std::vector<int64_t> in, windowed_shape(c, c["CI"]));
+  const StageId data = b.placeholder("data", {in[0], in[3], in[1], in[2]}, type.dtype);
+  const StageId weight = weight_of(b, {c["CO"], c["CI"], c["KH"], c["KW"]}, type.dtype);
+  return add_conv_nchw(b, data, weight, {window_of(c), 1, type.sums});
 }
 
 static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
@@ -110,7 +146,7 @@ static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
   }
   const StageId data = b.placeholder("data", shape);
   const StageId weight = weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]});
-  return add_conv_transpose(b, data, weight, {w, c["groups"]}, output_padding);
+  return add_conv_transpose(b, data, weight, {w, c["groups"], {}}, output_padding);
 }
 
 static Result<StageId> depthwise_conv2d(DagBuilder& b, const OperatorCall& c) {
@@ -162,14 +198,23 @@ static Result<StageId> activation(DagBuilder& b, const OperatorCall& c, std::str
 }
 
 static constexpr OperatorRow kOperators[] = {
-    {"matmul", "M N K", "", "[M,K] x [K,N]", matmul},
-    {"dense", "M N K", "", "[M,K] x constant [N,K] transposed", dense},
-    {"batch_matmul", "B M N K", "", "B times [M,K] x [K,N]", batch_matmul},
+    {"matmul",
+     "M N K",
+     "bits=32",
+     "[M,K] x [K,N]; bits=16: of float16, added up in float32",
+     matmul},
+    {"dense", "M N K", "bits=32", "[M,K] x constant [N,K] transposed", dense},
+    {"batch_matmul", "B M N K", "bits=32", "B times [M,K] x [K,N]", batch_matmul},
     {"conv2d",
      "N CO HO WO CI KH KW",
-     "stride=1 padding=0 dilation=1 groups=1",
+     "stride=1 padding=0 dilation=1 groups=1 bits=32",
      "NHWC, HO and WO are the output's",
      conv2d},
+    {"conv2d_nchw",
+     "N CO HO WO CI KH KW",
+     "stride=1 padding=0 dilation=1 bits=32",
+     "NCHW, HO and WO are the output's",
+     conv2d_nchw},
     {"conv2d_transpose",
      "N CO HO WO CI KH KW",
      "stride=2 padding=0 dilation=1 groups=1",
@@ -297,11 +342,15 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
   return call;
 }
 
-static Result<StageId> add_epilogue(DagBuilder& b, StageId out, std::string_view name) {
+static Result<StageId> add_epilogue(DagBuilder& b,
+                                    StageId out,
+                                    std::string_view name,
+                                    bool channels_first) {
   const std::vector<int64_t> shape = b.shape(out);
-  if (name == "bias") {  // as TVM: [1, 1, 1, c] for images
+  if (name == "bias") {  // as TVM: [1, 1, 1, c] for images, [1, c, 1, 1] with channels first
     std::vector<int64_t> bias = {shape.empty() ? 1 : shape.back()};
     if (shape.size() == 4) bias.insert(bias.begin(), {1, 1, 1});
+    if (channels_first) bias = {1, shape[1], 1, 1};
     return add_add(b, out, b.placeholder("bias", bias, DType::kFloat32, true));
   }
   if (name == "residual") return add_add(b, out, b.placeholder("residual", shape));
@@ -322,7 +371,8 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
   TRY_ASSIGN(StageId out, row.build(b, call));
   for (const std::string& epilogue : arguments.subspan(count)) {
     if (!epilogue.starts_with('+')) return Error("\"", epilogue, "\" comes after an epilogue");
-    TRY_ASSIGN(out, add_epilogue(b, out, std::string_view(epilogue).substr(1)));
+    const bool channels_first = row.name.ends_with("_nchw");
+    TRY_ASSIGN(out, add_epilogue(b, out, std::string_view(epilogue).substr(1), channels_first));
   }
   const ComputeDag dag = b.finish({out});
   for (const Stage& stage : dag.stages) {

@@ -167,7 +167,7 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
     std::vector<Expr> tap(r.begin(), r.end());
     tap.push_back(i.back());
     const Expr channel = group_channel(i.back(), r.back(), params.groups, co, ci);
-    return window_load(b, padded, dims, i, r, channel) * b.at(weight, tap);
+    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), params.sums);
   };
   const std::vector<int64_t> reduced(kernel.begin(), kernel.end() - 1);
   const std::string conv = "conv" + rank_text(rank) + "_" + layout_text(rank);
@@ -180,6 +180,31 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
                                conv_names(rank, true));
   b.allow_repacking(out, weight);
   return out;
+}
+
+StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
+  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
+  CHECK(in.size() == 4 && kernel.size() == 4 && kernel[1] == in[1] && params.groups == 1)
+      << "a conv weight is [co, ci, kh, kw]";
+  const auto dims =
+      window_dims({in[0], in[2], in[3], in[1]}, std::span(kernel).last(2), params.window);
+  const std::vector<int64_t> before = {0, 0, dims[0].before, dims[1].before};
+  const std::vector<int64_t> after = {0, 0, dims[0].after, dims[1].after};
+  const auto padding = [](int64_t pad) { return pad > 0; };
+  const bool padded = std::ranges::any_of(before, padding) || std::ranges::any_of(after, padding);
+  const StageId source = padded ? add_pad(b, data, before, after, 0, "PaddedInput") : data;
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    return product(b.at(source, {i[0], r[0], dims[0].at(i[2], r[1]), dims[1].at(i[3], r[2])}),
+                   b.at(weight, {i[1], r[0], r[1], r[2]}),
+                   params.sums);
+  };
+  return b.reduce("Conv2dOutput",
+                  {in[0], kernel[0], dims[0].out, dims[1].out},
+                  {in[1], kernel[2], kernel[3]},
+                  Combiner::kSum,
+                  body,
+                  "conv2d_nchw",
+                  {"nn", "ff", "yy", "xx", "rc", "ry", "rx"});
 }
 
 StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window) {

@@ -82,6 +82,16 @@ TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
   expect_right(gpu_task(GetParam()), candidates_each(12));
 }
 
+// Operands of float16 lie so in shared memory; their products are added up in float32.
+TEST(GpuProgram, AddsProductsOfHalvesInSingle) {
+  for (const char* op : {"matmul 20 28 24 bits=16",
+                         "dense 5 19 24 bits=16 +bias +relu",
+                         "batch_matmul 3 9 20 17 bits=16",
+                         "conv2d 1 16 7 7 8 3 3 padding=1 bits=16 +bias +relu"}) {
+    expect_right(gpu_task(op), 8);
+  }
+}
+
 // Two contractions of one reader, and of one operand.
 TEST(GpuProgram, AddsTwoProducts) {
   DagBuilder b;

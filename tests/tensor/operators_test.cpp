@@ -49,7 +49,8 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator(""), "empty operator, expected one of: matmul, dense");
   EXPECT_ERROR(parse_operator("gemm 1 2 3"),
                "unknown operator \"gemm\", expected one of: matmul, dense");
-  EXPECT_ERROR(parse_operator("matmul 1 2"), "matmul: K is missing (matmul M N K)");
+  EXPECT_ERROR(parse_operator("matmul 1 2"), "matmul: K is missing (matmul M N K [bits=32])");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=8"), "bits is 8, expected 32 or 16");
   EXPECT_ERROR(parse_operator("matmul 1 2 0"), "matmul: K is 0, expected 1 to 1000000000");
   EXPECT_ERROR(parse_operator("matmul 1 2 -3"), "K is -3");
   EXPECT_ERROR(parse_operator("matmul 1 2 3x"), "K is \"3x\", expected a whole number");

@@ -192,7 +192,7 @@ Types infer_conv_transpose(const OpCall& call) {
 
 StageId lower_conv_transpose(const OpCall& call, Lowering& to) {
   const TransposedWindow t = *transposed_window(call, weight_shape(call).kernel);
-  const ConvParams params{t.window, call.integer("group", 1)};
+  const ConvParams params{t.window, call.integer("group", 1), {}};
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
   const StageId result = add_conv_transpose(to.dag, data, weight, params, t.output_padding);
   return add_bias(call, to, result);
