@@ -19,6 +19,11 @@ class ProgramParts {
   Expr var(VarId id) const {
     return make_var(id, program_.var_names[static_cast<size_t>(id.value)]);
   }
+  /// Of a spatial or, after those, a reduce axis.
+  static const std::string& iterator_name(const Stage& stage, int axis) {
+    const size_t spatial = stage.axes.size(), a = static_cast<size_t>(axis);
+    return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
+  }
   Expr simple(const Expr& e) const { return simplify(e, ranges_); }
 
  protected:

@@ -222,7 +222,7 @@ class GpuLowering : private ProgramParts {
       copies *= stage.loops[i].extent;
       if (stage.loops[i].axis == loop.axis) dense_step *= stage.loops[i].extent;
     }
-    const VarId index = new_var(axis_name(stage, loop.axis), {0, loop.extent - 1});
+    const VarId index = new_var(iterator_name(dag_[stage.stage], loop.axis), {0, loop.extent - 1});
     Point next = at;
     const size_t axis = static_cast<size_t>(loop.axis);
     next.values[axis] = simple(next.values[axis] + var(index) * Expr(loop.step));
@@ -231,12 +231,6 @@ class GpuLowering : private ProgramParts {
     const LoopKind kind = unrolled ? LoopKind::kUnroll : LoopKind::kSerial;
     return make_stmt(For{
         index, Expr(loop.extent), kind, 1, thread_loops(stage, first + 1, unroll, next, inner)});
-  }
-
-  const std::string& axis_name(const NestStage& stage, int axis) const {
-    const Stage& s = dag_[stage.stage];
-    const size_t a = static_cast<size_t>(axis), spatial = s.axes.size();
-    return a < spatial ? s.axes[a].name : s.reduce_axes[a - spatial].name;
   }
 
   // The condition that a point lies in its stage, over the axes that tiles may leave.

@@ -20,11 +20,6 @@ Program Lowering::run() {
   return std::move(program_);
 }
 
-const std::string& Lowering::iterator_name(const Stage& stage, int axis) const {
-  const int spatial = static_cast<int>(stage.axes.size());
-  return axis < spatial ? stage.axes[axis].name : stage.reduce_axes[axis - spatial].name;
-}
-
 void Lowering::declare_buffers() {
   for (const PackedOperand& packed : nest_.packed) state(packed.operand).pack = packed.spec;
   for (const StageId id : sketch_.args) {

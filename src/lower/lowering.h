@@ -40,7 +40,6 @@ class Lowering : private ProgramParts {
 
   // ---- lower.cpp: buffers and bodies
 
-  const std::string& iterator_name(const Stage& stage, int axis) const;
   void declare_buffers();
   void all_dims(StageId id);
   int vectorized_axis(const NestStage& stage) const;

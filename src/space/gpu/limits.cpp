@@ -12,8 +12,6 @@ namespace {
 constexpr int64_t kOtherRegisters = 32;  // of a thread, beside accumulators: addresses, operands
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // How far tiles may reach past the end. What is legal stays so for each factor of the tile.
 bool wastes_little(int64_t extent, int64_t tile) {
   const int64_t covered = divide_up(extent, tile) * tile;

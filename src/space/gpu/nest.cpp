@@ -8,8 +8,6 @@
 namespace pruner {
 namespace {
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class GpuNestMaker {
  public:
   GpuNestMaker(const Sketch& sketch, const Candidate& candidate)

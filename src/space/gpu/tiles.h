@@ -8,6 +8,8 @@
 
 namespace pruner {
 
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /// Extents of the part of `producer` that `reader` reads while its iterators run over `spans`.
 std::vector<int64_t> read_box(const Sketch& sketch,
                               StageId producer,
