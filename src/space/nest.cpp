@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "space/gpu/space.h"
+#include "space/read_box.h"
 #include "space/sketch_rule.h"
 #include "space/space.h"
 #include "support/check.h"
@@ -192,40 +193,14 @@ class NestMaker {
 
   // Extents of the part of `id` that one visit of `at`'s loops inside the first `depth` reads.
   std::vector<int64_t> region(StageId id, StageId at, int depth) const {
-    const Stage& producer = stage(id);
-    const size_t rank = producer.axes.size();
-    std::vector<int64_t> low(rank, 0), high(rank, 0);
-    std::vector<const Affine*> first(rank, nullptr);
-    std::vector<bool> whole(rank, false);
+    ReadBox box(stage(id));
     for (const StageId reader : sketch_.tables->consumers[id.value]) {
       const std::vector<int64_t> spans = iterator_spans(reader, at, depth);
       for (const Access& access : sketch_.tables->accesses[reader.value]) {
-        if (access.producer != id) continue;
-        for (size_t d = 0; d < rank; ++d) {
-          const std::optional<Affine>& index = access.indices[d];
-          if (access.whole[d]) {
-            whole[d] = true;
-            continue;
-          }
-          int64_t lo = index->constant, hi = index->constant;
-          for (const auto& [var, coefficient] : index->terms) {
-            const int64_t reach = coefficient * (spans[var.value] - 1);
-            (reach < 0 ? lo : hi) += reach;
-          }
-          // Two reads share a box when only their constants differ.
-          if (first[d] != nullptr && first[d]->terms != index->terms) whole[d] = true;
-          low[d] = first[d] == nullptr ? lo : std::min(low[d], lo);
-          high[d] = first[d] == nullptr ? hi : std::max(high[d], hi);
-          first[d] = &*index;
-        }
+        if (access.producer == id) box.add(access, spans);
       }
     }
-    std::vector<int64_t> extents(rank);
-    for (size_t d = 0; d < rank; ++d) {
-      const int64_t full = producer.axes[d].extent;
-      extents[d] = whole[d] ? full : high[d] - low[d] + 1;
-    }
-    return extents;
+    return box.extents();
   }
 
   // How far each iterator of `id` runs in one visit of `at`'s loops inside the first `depth`.

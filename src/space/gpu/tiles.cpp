@@ -3,38 +3,19 @@
 #include <algorithm>
 #include <numeric>
 
+#include "space/read_box.h"
+
 namespace pruner {
 
 std::vector<int64_t> read_box(const Sketch& sketch,
                               StageId producer,
                               StageId reader,
                               std::span<const int64_t> spans) {
-  const Stage& stage = sketch.dag[producer];
-  const size_t rank = stage.axes.size();
-  std::vector<int64_t> low(rank, 0), high(rank, 0), extents(rank);
-  std::vector<const Affine*> first(rank, nullptr);
-  std::vector<bool> whole(rank, false);
+  ReadBox box(sketch.dag[producer]);
   for (const Access& access : sketch.tables->accesses[static_cast<size_t>(reader.value)]) {
-    if (access.producer != producer) continue;
-    for (size_t d = 0; d < rank; ++d) {
-      const std::optional<Affine>& index = access.indices[d];
-      if (access.whole[d] || (first[d] != nullptr && first[d]->terms != index->terms)) {
-        whole[d] = true;
-        continue;
-      }
-      int64_t lo = index->constant, hi = index->constant;
-      for (const auto& [var, coefficient] : index->terms) {
-        const int64_t reach = coefficient * (spans[static_cast<size_t>(var.value)] - 1);
-        (reach < 0 ? lo : hi) += reach;
-      }
-      low[d] = first[d] == nullptr ? lo : std::min(low[d], lo);
-      high[d] = first[d] == nullptr ? hi : std::max(high[d], hi);
-      first[d] = &*index;
-    }
+    if (access.producer == producer) box.add(access, spans);
   }
-  for (size_t d = 0; d < rank; ++d)
-    extents[d] = whole[d] ? stage.axes[d].extent : high[d] - low[d] + 1;
-  return extents;
+  return box.extents();
 }
 
 std::vector<int64_t> GpuTiles::chunk_spans(const StagePlan& contraction) const {

@@ -1,0 +1,55 @@
+// The box of a stage that some reads touch while their iterators run over given spans.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "space/access.h"
+
+namespace pruner {
+
+class ReadBox {
+ public:
+  explicit ReadBox(const Stage& producer) : producer_(producer), dims_(producer.axes.size()) {}
+
+  /// A read of the producer by a stage whose iterators run over `spans`.
+  void add(const Access& access, std::span<const int64_t> spans) {
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      Dim& dim = dims_[d];
+      const std::optional<Affine>& index = access.indices[d];
+      // Two reads share a box when only their constants differ.
+      dim.whole = dim.whole || access.whole[d] ||
+                  (dim.first != nullptr && dim.first->terms != index->terms);
+      if (dim.whole) continue;
+      int64_t low = index->constant, high = index->constant;
+      for (const auto& [var, coefficient] : index->terms) {
+        const int64_t reach = coefficient * (spans[static_cast<size_t>(var.value)] - 1);
+        (reach < 0 ? low : high) += reach;
+      }
+      dim.low = dim.first == nullptr ? low : std::min(dim.low, low);
+      dim.high = dim.first == nullptr ? high : std::max(dim.high, high);
+      dim.first = &*index;
+    }
+  }
+
+  std::vector<int64_t> extents() const {
+    std::vector<int64_t> extents;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      extents.push_back(dims_[d].whole ? producer_.axes[d].extent
+                                       : dims_[d].high - dims_[d].low + 1);
+    }
+    return extents;
+  }
+
+ private:
+  struct Dim {
+    int64_t low = 0, high = 0;
+    const Affine* first = nullptr;
+    bool whole = false;
+  };
+  const Stage& producer_;
+  std::vector<Dim> dims_;
+};
+
+}  // namespace pruner
