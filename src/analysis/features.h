@@ -1,0 +1,26 @@
+// What learned models read of one program: a row of numbers for each stored buffer, and the records
+// of the tiled contraction's data flow (Pruner, sections 4.3 and 4.4; the statement rows are
+// Ansor's, appendix B).
+#pragma once
+
+#include <array>
+#include <vector>
+
+namespace pruner {
+
+inline constexpr int kStatementFeatures = 164;  // of the program
+inline constexpr int kTaskFeatures = 10;        // flags of the task, the same in every row
+inline constexpr int kRowFeatures = kStatementFeatures + kTaskFeatures;
+inline constexpr int kDataflowSteps = 8;
+inline constexpr int kDataflowFeatures = 23;  // of a step
+
+struct ProgramFeatures {
+  std::vector<float> rows;  // stored buffers x kRowFeatures
+  // All zero where the program has no such pattern.
+  std::array<float, size_t{kDataflowSteps} * kDataflowFeatures> dataflow{};
+
+  size_t row_count() const { return rows.size() / kRowFeatures; }
+  friend bool operator==(const ProgramFeatures&, const ProgramFeatures&) = default;
+};
+
+}  // namespace pruner
