@@ -66,10 +66,8 @@ Result<std::string> print_stage(std::string_view name,
   for (const StageRow& stage : kStages) {
     names.append(names.empty() ? "" : ", ").append(stage.name);
     if (stage.name != name) continue;
-    Staged staged{task, make_space(task), {}};
-    draw_only(staged.space, forms);
-    const std::optional<Candidate> chosen = choice(task, staged.space);
-    staged.candidate = chosen ? *chosen : default_schedule(task, staged.space);
+    Staged staged{task, make_space(task, forms), {}};
+    staged.candidate = chosen_schedule(task, staged.space, choice);
     return stage.print(staged);
   }
   return Error("--print: \"", name, "\" is no stage; use one of ", names);

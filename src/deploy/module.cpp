@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <mutex>
 
 #include "codegen/codegen.h"
 #include "codegen/cpu_features.h"
@@ -47,21 +46,14 @@ Kernels distinct_kernels(const Partition& partition) {
 Result<Kernel> compile_group(const Group& group,
                              const Target& target,
                              const ScheduleChoice& choice,
-                             std::mutex& choice_mutex,
                              std::span<const std::string> forms,
                              const std::string& symbol) {
   const Task task = make_task(group.dag, target, group.name);
-  Space space = make_space(task);
-  draw_only(space, forms);
-  std::optional<Candidate> candidate;
-  if (choice) {
-    const std::lock_guard<std::mutex> lock(choice_mutex);
-    candidate = choice(task, space);
-  }
-  if (!candidate) candidate = default_schedule(task, space);
-  TRY_ASSIGN(const Program program, lower(space, *candidate, symbol));
+  const Space space = make_space(task, forms);
+  const Candidate candidate = chosen_schedule(task, space, choice);
+  TRY_ASSIGN(const Program program, lower(space, candidate, symbol));
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
-  return Kernel{std::move(artifact), space[candidate->sketch].name};
+  return Kernel{std::move(artifact), space[candidate.sketch].name};
 }
 
 Result<Kernels> compile_kernels(const Partition& partition,
@@ -71,13 +63,12 @@ Result<Kernels> compile_kernels(const Partition& partition,
   Kernels kernels = distinct_kernels(partition);
   const size_t n = kernels.first_group.size();
   std::vector<std::optional<Result<Kernel>>> compiled(n);
-  std::mutex choice_mutex;
   parallel_for(static_cast<int64_t>(n), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
     const Group& group = partition.groups[kernels.first_group[k]];
     // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
     const std::string symbol = target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", k);
-    compiled[k] = compile_group(group, target, choice, choice_mutex, options.forms, symbol);
+    compiled[k] = compile_group(group, target, choice, options.forms, symbol);
   });
   for (size_t k = 0; k < n; ++k) {
     if (!compiled[k]->ok()) {
@@ -182,6 +173,13 @@ ModulePlan make_plan(const Partition& partition,
 }
 
 }  // namespace
+
+Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice) {
+  if (choice) {
+    if (std::optional<Candidate> chosen = choice(task, space)) return *std::move(chosen);
+  }
+  return default_schedule(task, space);
+}
 
 Result<ModuleSummary> build_module(const Partition& partition,
                                    const Target& target,

@@ -12,9 +12,13 @@
 
 namespace pruner {
 
-/// The candidate to build a task key with; nullopt: the schedule that needs no search.
+/// The candidate to build a task with; nullopt: the schedule that needs no search. Called from
+/// several threads at once.
 using ScheduleChoice =
     std::function<std::optional<Candidate>(const Task& task, const Space& space)>;
+
+/// The chosen candidate, or the schedule that needs no search.
+Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice);
 
 struct ModuleOptions {
   int jobs = 2;

@@ -243,11 +243,24 @@ class SketchMaker {
   int next_group_ = 0;
 };
 
+// The sketches of the forms that are asked for: all without names, the direct ones where none are.
+std::vector<SketchId> drawn_sketches(std::span<const Sketch> sketches,
+                                     std::span<const std::string> forms) {
+  std::vector<SketchId> direct, drawn;
+  for (size_t s = 0; s < sketches.size(); ++s) {
+    const SketchId id{static_cast<int32_t>(s)};
+    const std::string& form = sketches[s].form;
+    if (form == kDirect.name) direct.push_back(id);
+    if (forms.empty() || std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
+  }
+  return drawn.empty() ? direct : drawn;
+}
+
 }  // namespace
 
 const Form kDirect = {"direct", [](ComputeDag&, const Target&) { return true; }, true};
 
-Space make_space(const Task& task) {
+Space make_space(const Task& task, std::span<const std::string> forms) {
   Space space{task.target, {}, {}};
   for (const Form* form : kForms) {
     if (task.target.is_gpu() && !form->gpu) continue;
@@ -263,7 +276,7 @@ Space make_space(const Task& task) {
         space.sketches.push_back(SketchMaker(dag, task.target, *form, *rule).make(task.dag));
     }
   }
-  draw_only(space, {});
+  space.drawn = drawn_sketches(space.sketches, forms);
   return space;
 }
 
@@ -271,17 +284,6 @@ std::vector<std::string> form_names() {
   std::vector<std::string> names;
   for (const Form* form : kForms) names.push_back(form->name);
   return names;
-}
-
-void draw_only(Space& space, std::span<const std::string> forms) {
-  std::vector<SketchId> direct, drawn;
-  for (size_t s = 0; s < space.sketches.size(); ++s) {
-    const SketchId id{static_cast<int32_t>(s)};
-    const std::string& form = space.sketches[s].form;
-    if (form == kDirect.name) direct.push_back(id);
-    if (forms.empty() || std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
-  }
-  space.drawn = drawn.empty() ? direct : drawn;
 }
 
 }  // namespace pruner

@@ -61,13 +61,12 @@ struct Space {
   const Sketch& operator[](SketchId id) const { return sketches[static_cast<size_t>(id.value)]; }
 };
 
-Space make_space(const Task& task);
+/// The task's space; sample() draws only from sketches of `forms` (form_names()). A task that has
+/// none of them keeps its direct form; no names: all forms.
+Space make_space(const Task& task, std::span<const std::string> forms = {});
 
 /// Names of all forms: "direct", "winograd-2x2", ...
 std::vector<std::string> form_names();
-/// Lets sample() draw only from sketches of these forms. A task that has none of them keeps its
-/// direct form; no names: all forms.
-void draw_only(Space& space, std::span<const std::string> forms);
 
 /// A drawn candidate: a sketch, then each decision; tiles of an axis so that they fit it, those of
 /// a GPU so that most limits are kept. Every legal candidate can be drawn; some drawn are not

@@ -52,8 +52,7 @@ Tuner::Tuner(std::span<const WeightedTask> tasks,
              const TuneTools& tools)
     : options_(options), tools_(tools), rng_(options.seed), scheduler_(scheduled(tasks)) {
   for (const WeightedTask& task : tasks) {
-    tasks_.push_back({.task = &task, .space = make_space(task.task)});
-    draw_only(tasks_.back().space, options.search.forms);
+    tasks_.push_back({.task = &task, .space = make_space(task.task, options.search.forms)});
   }
 }
 

@@ -71,9 +71,8 @@ class FormKernel {
   FormKernel(const Convolution& conv, int m, Rng& rng) : conv_(conv) {
     const bool wide = __builtin_cpu_supports("avx512vl");
     const Task task = operator_task(conv.op(), test_target(wide ? 64 : 32));
-    Space space = make_space(task);
     const std::string form = m == 2 ? "winograd-2x2" : "winograd-4x4";
-    draw_only(space, std::vector<std::string>{form});
+    const Space space = make_space(task, std::vector<std::string>{form});
     const Candidate candidate = sample(space, rng);
     EXPECT_EQ(space[candidate.sketch].form, form);
     Result<Program> program = lower(space, candidate, "k");

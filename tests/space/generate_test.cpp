@@ -23,35 +23,30 @@ TEST(FormNames, BeginWithTheTaskAsItStands) {
   EXPECT_EQ(form_names(), (Names{"direct", "split-k", "winograd-2x2", "winograd-4x4"}));
 }
 
-TEST(DrawOnly, RestrictsWhatIsDrawn) {
-  Space space = make_space(operator_task(kConvolution));
-  EXPECT_EQ(space.drawn.size(), space.sketches.size());
-  EXPECT_EQ(drawn_forms(space), (std::set<std::string>{"direct", "winograd-2x2", "winograd-4x4"}));
-  draw_only(space, Names{"winograd-4x4"});
-  EXPECT_EQ(drawn_forms(space), std::set<std::string>{"winograd-4x4"});
-  draw_only(space, Names{"winograd-2x2", "direct"});
-  EXPECT_EQ(drawn_forms(space), (std::set<std::string>{"direct", "winograd-2x2"}));
-  draw_only(space, {});
-  EXPECT_EQ(space.drawn.size(), space.sketches.size());
+TEST(MakeSpace, DrawsOnlyFromTheFormsAskedFor) {
+  const Task task = operator_task(kConvolution);
+  const auto forms_of = [&](const Names& forms) { return drawn_forms(make_space(task, forms)); };
+  EXPECT_EQ(forms_of({}), (std::set<std::string>{"direct", "winograd-2x2", "winograd-4x4"}));
+  EXPECT_EQ(forms_of({"winograd-4x4"}), std::set<std::string>{"winograd-4x4"});
+  EXPECT_EQ(forms_of({"winograd-2x2", "direct"}),
+            (std::set<std::string>{"direct", "winograd-2x2"}));
 }
 
-TEST(DrawOnly, KeepsAllSketchesSoThatRecordsAreRead) {
-  Space space = make_space(operator_task(kConvolution));
-  draw_only(space, Names{"direct"});
-  Space all = make_space(operator_task(kConvolution));
-  draw_only(all, Names{"winograd-2x2"});
+TEST(MakeSpace, KeepsAllSketchesSoThatRecordsAreRead) {
+  const Task task = operator_task(kConvolution);
+  const Space space = make_space(task, Names{"direct"});
+  const Space other_space = make_space(task, Names{"winograd-2x2"});
   Rng rng(2);
-  const Candidate other = sample(all, rng);
+  const Candidate other = sample(other_space, rng);
   EXPECT_TRUE(is_legal(space, other));
-  const Result<Candidate> parsed = parse_candidate(space, print(all, other));
+  const Result<Candidate> parsed = parse_candidate(space, print(other_space, other));
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
   EXPECT_EQ(*parsed, other);
 }
 
-TEST(DrawOnly, KeepsTheDirectFormOfATaskThatHasNoneOfThem) {
-  Space space = make_space(operator_task("matmul 16 16 16"));
+TEST(MakeSpace, KeepsTheDirectFormOfATaskThatHasNoneOfThem) {
   for (const Names& forms : {Names{"winograd-4x4"}, Names{"no such form"}}) {
-    draw_only(space, forms);
+    const Space space = make_space(operator_task("matmul 16 16 16"), forms);
     EXPECT_EQ(drawn_forms(space), std::set<std::string>{"direct"});
   }
 }

@@ -172,8 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Forms,
 // The loops of every stage that has an unrolled tile, in any candidate.
 TEST(WinogradNest, TilesAreUnrolledAndTheirPartsInRegisters) {
   const Task task = operator_task("conv2d 2 24 9 11 16 3 3 padding=1 +bias +relu");
-  Space space = make_space(task);
-  draw_only(space, Names{"winograd-4x4"});
+  const Space space = make_space(task, Names{"winograd-4x4"});
   Rng rng(6);
   for (int i = 0; i < 20; ++i) {
     const Candidate candidate = sample(space, rng);
