@@ -270,10 +270,11 @@ static std::string names_of(const Rows& rows) {
   return out;
 }
 
-// "3" or "1,2,1,2"; extents, strides and the like are at least 1, padding at least 0.
-static Result<std::vector<int64_t>> parse_values(const std::string& name, std::string_view text) {
+// "3" or "1,2,1,2".
+static Result<std::vector<int64_t>> whole_numbers(const std::string& name,
+                                                  std::string_view text,
+                                                  int64_t least) {
   constexpr int64_t kMost = 1'000'000'000;
-  const int64_t least = name == "padding" ? 0 : 1;
   std::vector<int64_t> values;
   while (values.empty() || !text.empty()) {
     int64_t value = 0;
@@ -288,6 +289,13 @@ static Result<std::vector<int64_t>> parse_values(const std::string& name, std::s
     values.push_back(value);
     text = text.substr(static_cast<size_t>(end - text.begin()) + more);
   }
+  return values;
+}
+
+// Extents, strides and the like are at least 1, padding at least 0.
+static Result<std::vector<int64_t>> parse_values(const std::string& name, std::string_view text) {
+  TRY_ASSIGN(const std::vector<int64_t> values,
+             whole_numbers(name, text, name == "padding" ? 0 : 1));
   const bool is_window = name == "stride" || name == "padding" || name == "dilation";
   const size_t most = name == "padding" ? 4 : is_window ? 2 : 1;
   if (values.size() > most || values.size() == 3) {
@@ -342,6 +350,24 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
   return call;
 }
 
+// "2", "3,2" or "3,2,1": a square window, its stride (the window without one) and padding.
+static Result<StageId> pool_epilogue(
+    DagBuilder& b, StageId out, PoolKind kind, std::string_view text, bool channels_first) {
+  if (b.shape(out).size() != 4 || channels_first)
+    return Error("a pooling follows an operator of [n, h, w, c]");
+  TRY_ASSIGN(const std::vector<int64_t> v, whole_numbers("a pooling", text, 0));
+  const int64_t kernel = v[0], stride = v.size() > 1 ? v[1] : kernel;
+  const int64_t padding = v.size() > 2 ? v[2] : 0;
+  const std::vector<int64_t> shape = b.shape(out);
+  if (v.size() > 3 || kernel < 1 || stride < 1 || padding >= kernel ||
+      kernel > std::min(shape[1], shape[2]) + 2 * padding)
+    return Error("a pooling \"", text, "\" does not fit ", shape[1], "x", shape[2]);
+  return add_pool(
+      b,
+      out,
+      {kind, {kernel, kernel}, {{stride, stride}, {1, 1}, {padding, padding}, {padding, padding}}});
+}
+
 static Result<StageId> add_epilogue(DagBuilder& b,
                                     StageId out,
                                     std::string_view name,
@@ -354,12 +380,20 @@ static Result<StageId> add_epilogue(DagBuilder& b,
     return add_add(b, out, b.placeholder("bias", bias, DType::kFloat32, true));
   }
   if (name == "residual") return add_add(b, out, b.placeholder("residual", shape));
+  for (const auto& [pool, kind] :
+       {std::pair{"max_pool2d=", PoolKind::kMax}, {"avg_pool2d=", PoolKind::kAverage}}) {
+    if (name.starts_with(pool)) {
+      return pool_epilogue(
+          b, out, kind, name.substr(std::string_view(pool).size()), channels_first);
+    }
+  }
   if (const Activation* activation = find_activation(name)) {
     return add_activation(b, out, *activation);
   }
   return Error("unknown epilogue \"+",
                name,
-               "\", expected +bias, +residual or an activation: ",
+               "\", expected +bias, +residual, +max_pool2d=K,STRIDE,PADDING, "
+               "+avg_pool2d=K,STRIDE,PADDING or an activation: ",
                names_of(activations()));
 }
 
@@ -403,7 +437,8 @@ std::string operator_help() {
     out += line + std::string(row.help);
     out.erase(out.find_last_not_of(' ') + 1) += '\n';
   }
-  out += "then any of: +bias, +residual";
+  out +=
+      "then any of: +bias, +residual, +max_pool2d=K,STRIDE,PADDING, +avg_pool2d=K,STRIDE,PADDING";
   for (const Activation& row : activations()) out += ", +" + std::string(row.name);
   return out + "\n";
 }

@@ -62,6 +62,13 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator("matmul 1 2 3,4"), "K has 2 values, expected 1");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 +swoosh"),
                "unknown epilogue \"+swoosh\", expected +bias");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 +max_pool2d=2"),
+               "a pooling follows an operator of [n, h, w, c]");
+  for (const char* window : {"0", "9", "2,0", "2,2,2", "2,1,0,1"}) {
+    EXPECT_ERROR(parse_operator(std::string("conv2d 1 8 5 5 4 1 1 +avg_pool2d=") + window),
+                 "does not fit 5x5");
+  }
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 1 1 +max_pool2d=two"), "expected a whole number");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 +relu 4"), "\"4\" comes after an epilogue");
   EXPECT_ERROR(parse_operator("softmax"), "DIMS... is missing");
   EXPECT_ERROR(parse_operator("add 1000000 1000000"), "A has 1e+12 elements, at most 1e11");
