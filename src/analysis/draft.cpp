@@ -220,19 +220,46 @@ class Analyzer {
   }
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
-  // move its operands; what another attached stage reads is taken as moving on with every visit.
+  // move its operands; those around a cluster move what is read of it. What another attached stage
+  // reads is taken as moving on with every visit.
   void surrounding(const NestStage& stage,
                    bool own,
                    std::vector<SurroundingLoop>& loops,
                    size_t count) const {
     if (stage.at.valid()) {
+      const bool anchor = stage.unroll_steps > 0, cluster = !anchor && is_cluster(stage);
       surrounding(
-          of(stage.at), own && stage.unroll_steps > 0, loops, static_cast<size_t>(stage.depth));
+          of(stage.at), own && (anchor || cluster), loops, static_cast<size_t>(stage.depth));
+      if (own && cluster) {
+        for (SurroundingLoop& loop : loops) loop = moved_axis(stage, loop);
+      }
     }
     for (size_t i = 0; i < count; ++i) {
       const NestLoop& loop = stage.loops[i];
       loops.push_back({own ? loop.axis : -1, loop.extent, loop.step});
     }
+  }
+
+  bool is_cluster(const NestStage& stage) const {
+    return std::ranges::any_of(nest_.stages, [&](const NestStage& other) {
+      return other.at == stage.stage && other.unroll_steps > 0;
+    });
+  }
+
+  // A loop of the root that a cluster is inside of, as the cluster's axis that it moves.
+  SurroundingLoop moved_axis(const NestStage& cluster, const SurroundingLoop& loop) const {
+    for (const StageId reader : nest_.tables->consumers[static_cast<size_t>(cluster.stage.value)]) {
+      if (loop.axis < 0 || (reader != cluster.at && of(reader).unroll_steps == 0)) continue;
+      for (const Access& access : accesses(of(reader))) {
+        if (access.producer != cluster.stage) continue;
+        for (size_t d = 0; d < access.indices.size(); ++d) {
+          if (!access.indices[d]) continue;
+          const int64_t factor = access.indices[d]->coefficient(VarId{loop.axis});
+          if (factor > 0) return {static_cast<int>(d), loop.extent, loop.step * factor};
+        }
+      }
+    }
+    return {-1, loop.extent, loop.step};
   }
 
   // A transform reads what its tiles need, all of it once.
@@ -317,16 +344,17 @@ class Analyzer {
     return kContention * static_cast<double>(s.num_elements()) * element * 2 * kLineBytes / piece;
   }
 
-  // A tile that is accumulated in cache is read and written for every chunk of the reduction.
+  // A tile that is accumulated in cache is read and written for every chunk of the reduction; what
+  // a cluster leaves to the one around it is written and read once.
   double tile_traffic(const NestStage& stage, int64_t cache_bytes) const {
     const Stage& s = dag_[stage.stage];
-    if (stage.scope != Scope::kLocal || stage.loops.empty() ||
-        stage.loops[0].axis < static_cast<int>(s.axes.size()))
-      return 0;
+    if (stage.scope != Scope::kLocal || stage.loops.empty()) return 0;
+    const bool chunked = stage.loops[0].axis >= static_cast<int>(s.axes.size());
+    if (!chunked && !is_cluster(stage)) return 0;
     double bytes = static_cast<double>(dtype_bytes(s.dtype));
     for (const int64_t extent : stage.extents) bytes *= static_cast<double>(extent);
     if (bytes <= usable(cache_bytes)) return 0;
-    return 2 * bytes * static_cast<double>(stage.loops[0].extent) * visits(stage);
+    return 2 * bytes * visits(stage) * (chunked ? static_cast<double>(stage.loops[0].extent) : 1.0);
   }
 
   // Bytes of an operand that the loops (of loops_) walk through before they jump, one after the

@@ -19,14 +19,23 @@ Stmt Lowering::emit_stage(const NestStage& nest, std::vector<Expr> base) {
 Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
   std::vector<Stmt> statements;
   std::vector<TensorId> allocations;
+  std::vector<std::pair<VarId, Expr>> starts;  // of boxes that were moved, each named once
   for (const NestStage& child : nest_.stages) {
     if (child.at != nest.stage || child.depth != i) continue;
-    statements.push_back(emit_stage(child, region_start(child.stage, nest.stage, values)));
+    std::vector<Expr> start = region_start(child.stage, nest.stage, values);
+    for (size_t d = 0; d < start.size(); ++d) {
+      if (as<Binary>(start[d]) == nullptr || as<Binary>(start[d])->op != BinaryOp::kMax) continue;
+      const int64_t last = dag_[child.stage].axes[d].extent - child.extents[d];
+      starts.emplace_back(new_var(dag_[child.stage].axes[d].name + "_start", {0, last}), start[d]);
+      start[d] = var(starts.back().first);
+    }
+    statements.push_back(emit_stage(child, std::move(start)));
     allocations.push_back(state(child.stage).buffer);
   }
   statements.push_back(emit_rest(nest, i, values));
   Stmt result = statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
   for (const TensorId buffer : allocations) result = make_stmt(Allocate{buffer, result});
+  for (const auto& [start, value] : starts) result = make_stmt(Let{start, value, result});
   return result;
 }
 
@@ -151,7 +160,7 @@ std::vector<Expr> Lowering::region_start(StageId id, StageId at, const Values& v
   const size_t rank = dag_[id].axes.size();
   std::vector<std::optional<Affine>> lowest(rank);
   std::vector<Expr> start(rank, Expr(0));
-  std::vector<bool> whole(rank, false);
+  std::vector<bool> whole(rank, false), leaves(rank, false);
   for (const StageId reader : sketch_.tables->consumers[static_cast<size_t>(id.value)]) {
     Values low = reader == at ? values : region_start(reader, at, values);
     low.resize(dag_[reader].axes.size() + dag_[reader].reduce_axes.size(), Expr(0));
@@ -159,7 +168,9 @@ std::vector<Expr> Lowering::region_start(StageId id, StageId at, const Values& v
       if (access.producer != id) continue;
       for (size_t d = 0; d < rank; ++d) {
         const std::optional<Affine>& index = access.indices[d];
-        if (access.whole[d] || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
+        const bool boxed = !access.whole[d] || access.leaves[d];
+        if (!boxed || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
+        leaves[d] = leaves[d] || access.leaves[d];
         if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
         lowest[d] = index;
         start[d] = Expr(index->constant);
@@ -168,7 +179,12 @@ std::vector<Expr> Lowering::region_start(StageId id, StageId at, const Values& v
       }
     }
   }
-  for (size_t d = 0; d < rank; ++d) start[d] = whole[d] ? Expr(0) : simple(start[d]);
+  // A box that guarded reads leave is moved to lie inside the stage.
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t last = dag_[id].axes[d].extent - nest_.of(id).extents[d];
+    if (leaves[d] && last > 0) start[d] = max(min(start[d], Expr(last)), Expr(0));
+    start[d] = whole[d] || (leaves[d] && last == 0) ? Expr(0) : simple(start[d]);
+  }
   return start;
 }
 

@@ -23,7 +23,7 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
   visit(stage.body, [&](const Expr& e) {
     const Load* read = as<Load>(e);
     if (read == nullptr) return;
-    Access access{read->tensor, {}, {}};
+    Access access{read->tensor, {}, {}, {}};
     const Stage& producer = dag[read->tensor];
     for (size_t d = 0; d < read->indices.size(); ++d) {
       const Expr index = simplify(read->indices[d], ranges);
@@ -31,9 +31,10 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
       const Range range = bounds(index, ranges);
       // The start of a box is where its iterators start; a descending index has no such place.
       const auto descends = [](const std::pair<VarId, int64_t>& term) { return term.second < 0; };
-      access.whole.push_back(!affine || range.first < 0 ||
-                             range.second >= producer.axes[d].extent ||
-                             std::any_of(affine->terms.begin(), affine->terms.end(), descends));
+      const bool boxed = affine && std::ranges::none_of(affine->terms, descends);
+      const bool leaves = range.first < 0 || range.second >= producer.axes[d].extent;
+      access.whole.push_back(!boxed || leaves);
+      access.leaves.push_back(boxed && leaves);
       access.indices.push_back(std::move(affine));
     }
     const bool seen = std::any_of(accesses.begin(), accesses.end(), [&](const Access& other) {

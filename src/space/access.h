@@ -17,6 +17,9 @@ struct Access {
   /// By dimension: no box can be derived (not affine, descending, or a guarded read that may leave
   /// the producer's domain), so the whole dimension must be there.
   std::vector<bool> whole;
+  /// Where `whole` is for the last reason alone: a box moved to lie inside the domain has all that
+  /// the guard lets through.
+  std::vector<bool> leaves;
 };
 
 /// The distinct loads of a stage's body.

@@ -32,6 +32,20 @@ bool reduces_rows(const ComputeDag& dag, StageId id) {
   return false;
 }
 
+// The root whose cluster alone reads the cluster of a contraction.
+static StageId only_reader(const ComputeDag& dag, const Clusters& clusters, StageId root) {
+  StageId found;
+  if (!clusters.anchor_of[root.value].valid() || dag[root].output) return found;
+  if (dag[clusters.anchor_of[root.value]].tag == kSplitTag) return found;
+  for (const StageId reader : dag.consumers(root)) {
+    const StageId other = clusters.root_of[reader.value];
+    if (found.valid() && found != other) return {};
+    if (clusters.root_only[reader.value] || !dag[reader].unrolled.empty()) return {};
+    found = other;
+  }
+  return dag[found].unrolled.empty() ? found : StageId{};
+}
+
 Clusters find_clusters(const ComputeDag& dag) {
   Clusters clusters;
   const size_t n = static_cast<size_t>(dag.size());
@@ -75,6 +89,10 @@ Clusters find_clusters(const ComputeDag& dag) {
     const bool contraction = needs_multi_level_tiling(dag, id);
     const bool windowed = !reduces_rows(dag, id);
     if (contraction || (windowed && !anchor.valid())) anchor = id;
+  }
+  clusters.inside_of.resize(n);
+  for (int s = 0; s < dag.size(); ++s) {
+    if (clusters.root_of[s] == StageId{s}) clusters.inside_of[s] = only_reader(dag, clusters, {s});
   }
   return clusters;
 }

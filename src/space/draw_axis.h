@@ -1,14 +1,22 @@
-// Drawing the tiles of one axis, for samples and for mutations.
+// Tiles of a cluster's root: what they divide, and drawing those of one axis, for samples and for
+// mutations.
 #pragma once
 
 #include "space/space.h"
 
 namespace pruner {
 
-/// Redraws the factors of one tiled axis of `plan` until they fit it.
+/// What one visit of a cluster computes of each axis of its root: all, or what a tile of the root
+/// that it is inside of reads.
+std::vector<int64_t> visited_extents(const Sketch& sketch,
+                                     const StagePlan& plan,
+                                     const Candidate& candidate);
+
+/// Redraws the factors of one tiled axis of `plan` until they fit its extent.
 void draw_axis(const Sketch& sketch,
                const StagePlan& plan,
                const AxisPlan& axis,
+               int64_t extent,
                Candidate& candidate,
                Rng& rng);
 

@@ -168,6 +168,9 @@ class SketchMaker {
     const int64_t bytes = stage.num_elements() * dtype_bytes(stage.dtype);
     if (stage.output && bytes >= target_.l2_bytes)
       plan.streaming = add(DecisionKind::kStreaming, stage.name + ".streaming", {0, 1});
+    plan.inside = clusters_.inside_of[plan.stage.value];
+    if (plan.inside.valid())
+      plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
     if (tiled >= 2 && anchor.valid()) {
       plan.parallel_order = add(DecisionKind::kOrder, stage.name + ".parallel_order", {0, 1});
       plan.order = add(DecisionKind::kOrder, stage.name + ".order", {0, 1});

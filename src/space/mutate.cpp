@@ -48,7 +48,9 @@ bool redraw_axis(const Space& space, Candidate& candidate, Rng& rng) {
   if (!axes.empty()) {
     const TiledAxis& drawn =
         axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))];
-    draw_axis(sketch, *drawn.plan, *drawn.axis, candidate, rng);
+    const int64_t extent =
+        visited_extents(sketch, *drawn.plan, candidate)[static_cast<size_t>(drawn.axis->axis)];
+    draw_axis(sketch, *drawn.plan, *drawn.axis, extent, candidate, rng);
     return true;
   }
   constexpr int kAttempts = 16;

@@ -1,6 +1,7 @@
 // make_loop_nest: decisions -> loops, by the plans of the sketch.
 #include <algorithm>
 
+#include "space/draw_axis.h"
 #include "space/gpu/space.h"
 #include "space/read_box.h"
 #include "space/sketch_rule.h"
@@ -20,6 +21,18 @@ class NestMaker {
     depths_.resize(sketch.plans.size());
   }
 
+  /// What one visit of a cluster computes of each axis of its root.
+  std::vector<int64_t> visited(const StagePlan& plan) {
+    const Location location = static_cast<Location>(value(plan.location, 0));
+    if (location == Location::kRoot) {
+      std::vector<int64_t> extents;
+      for (const Iterator& axis : stage(plan.stage).axes) extents.push_back(axis.extent);
+      return extents;
+    }
+    make();
+    return region(plan.stage, plan.inside, depth_at(plan.inside, location));
+  }
+
   LoopNest make() {
     // Consumers first: an attached stage computes what they read.
     for (int p = static_cast<int>(sketch_.plans.size()) - 1; p >= 0; --p) {
@@ -36,7 +49,7 @@ class NestMaker {
         default: CHECK(false) << "a GPU's stage in a CPU's sketch";
       }
     }
-    return std::move(nest_);
+    return nest_;
   }
 
  private:
@@ -75,22 +88,27 @@ class NestMaker {
     out.scope = s.output ? Scope::kArgument : Scope::kWorkspace;
     out.streaming = value(plan.streaming, 0) == 1;
     for (const Iterator& axis : s.axes) out.extents.push_back(axis.extent);
+    const Location location = static_cast<Location>(value(plan.location, 0));
+    const bool inside = location != Location::kRoot;
+    if (inside) attach(out, plan.inside, location);
     const auto registers = [&](const AxisPlan& a) {
       return value(a.registers, 1) * (a.vector ? plan.lanes : 1);
     };
     for_axes(plan, value(plan.parallel_order, 0) == 1, [&](const AxisPlan& a) {
       const int64_t unit = registers(a);
-      const int64_t units = (s.axes[a.axis].extent + unit - 1) / unit;
+      const int64_t length = out.extents[static_cast<size_t>(a.axis)];
+      const int64_t units = (length + unit - 1) / unit;
       const int64_t tile = std::min(value(a.middle, 1) * value(a.inner, 1), units);
       const int64_t step = tile * unit;
-      const int64_t length = s.axes[a.axis].extent;
       const bool masked = a.vector && !(plan.overlaps && step <= length);
       const int64_t whole = masked ? units * unit : length;
+      if (inside) out.extents[static_cast<size_t>(a.axis)] = whole;
       const int64_t extent = (whole + step - 1) / step;
       push(out.loops,
            {a.axis, extent, step, LoopKind::kSerial, whole % step == 0 ? -1 : whole - step, false});
     });
-    out.parallel_loops = depths.parallel = static_cast<int>(out.loops.size());
+    depths.parallel = static_cast<int>(out.loops.size());
+    if (!inside) out.parallel_loops = depths.parallel;
     const bool vector_first = value(plan.order, 0) == 1;
     for_axes(plan, vector_first, [&](const AxisPlan& a) {
       push(out.loops,
@@ -193,7 +211,7 @@ class NestMaker {
 
   // Extents of the part of `id` that one visit of `at`'s loops inside the first `depth` reads.
   std::vector<int64_t> region(StageId id, StageId at, int depth) const {
-    ReadBox box(stage(id));
+    ReadBox box(stage(id), true);
     for (const StageId reader : sketch_.tables->consumers[id.value]) {
       const std::vector<int64_t> spans = iterator_spans(reader, at, depth);
       for (const Access& access : sketch_.tables->accesses[reader.value]) {
@@ -271,12 +289,21 @@ class NestMaker {
       }
       return;
     }
-    const Depths& depths = depths_[sketch_.tables->plan_of[plan.root.value]];
-    out.at = plan.root;
-    out.depth = location == Location::kAfterParallel ? depths.parallel : depths.middle;
-    out.scope = Scope::kLocal;
-    out.extents = region(plan.stage, out.at, out.depth);
+    attach(out, plan.root, location);
     push_box_loops(plan, out);
+  }
+
+  // Computes a stage where a root's loops read it, into a buffer of what they read there.
+  void attach(NestStage& out, StageId root, Location location) const {
+    out.at = root;
+    out.depth = depth_at(root, location);
+    out.scope = Scope::kLocal;
+    out.extents = region(out.stage, out.at, out.depth);
+  }
+
+  int depth_at(StageId root, Location location) const {
+    const Depths& depths = depths_[sketch_.tables->plan_of[root.value]];
+    return location == Location::kAfterParallel ? depths.parallel : depths.middle;
   }
 
   void make_row_part(const StagePlan& plan, NestStage& out) {
@@ -344,6 +371,12 @@ class NestMaker {
 };
 
 }  // namespace
+
+std::vector<int64_t> visited_extents(const Sketch& sketch,
+                                     const StagePlan& plan,
+                                     const Candidate& candidate) {
+  return NestMaker(sketch, candidate).visited(plan);
+}
 
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {
   if (space.target.is_gpu()) return make_gpu_loop_nest(space[candidate.sketch], candidate);

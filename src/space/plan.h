@@ -1,5 +1,7 @@
 // How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root
 // stage, tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
+// One cluster may run inside another's loops: then it computes, in tiles of its own, what a tile of
+// the other reads (a convolution inside the pooling that follows it).
 // On a GPU a cluster is a kernel, and level 0 are its blocks.
 #pragma once
 
@@ -60,6 +62,7 @@ struct StagePlan {
   // kTileRoot
   std::vector<AxisPlan> axes;
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
+  StageId inside;         // the root in whose loops `location` may put the cluster
   DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
 
   // kAnchor
@@ -74,7 +77,7 @@ struct StagePlan {
   };
   std::vector<Packed> packed;
 
-  // kAttached
+  // kAttached; kTileRoot with `inside`
   DecisionRef location = kFixed;
 
   // kBlockTile: spatial axes; kThreadTile: reduce axes

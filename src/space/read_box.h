@@ -11,7 +11,9 @@ namespace pruner {
 
 class ReadBox {
  public:
-  explicit ReadBox(const Stage& producer) : producer_(producer), dims_(producer.axes.size()) {}
+  /// `moved`: a box of guarded reads is moved to lie inside the producer, not made the whole.
+  explicit ReadBox(const Stage& producer, bool moved = false)
+      : producer_(producer), moved_(moved), dims_(producer.axes.size()) {}
 
   /// A read of the producer by a stage whose iterators run over `spans`.
   void add(const Access& access, std::span<const int64_t> spans) {
@@ -19,8 +21,8 @@ class ReadBox {
       Dim& dim = dims_[d];
       const std::optional<Affine>& index = access.indices[d];
       // Two reads share a box when only their constants differ.
-      dim.whole = dim.whole || access.whole[d] ||
-                  (dim.first != nullptr && dim.first->terms != index->terms);
+      const bool boxed = !access.whole[d] || (moved_ && access.leaves[d]);
+      dim.whole = dim.whole || !boxed || (dim.first != nullptr && dim.first->terms != index->terms);
       if (dim.whole) continue;
       int64_t low = index->constant, high = index->constant;
       for (const auto& [var, coefficient] : index->terms) {
@@ -30,14 +32,15 @@ class ReadBox {
       dim.low = dim.first == nullptr ? low : std::min(dim.low, low);
       dim.high = dim.first == nullptr ? high : std::max(dim.high, high);
       dim.first = &*index;
+      dim.leaves = dim.leaves || access.leaves[d];
     }
   }
 
   std::vector<int64_t> extents() const {
     std::vector<int64_t> extents;
     for (size_t d = 0; d < dims_.size(); ++d) {
-      extents.push_back(dims_[d].whole ? producer_.axes[d].extent
-                                       : dims_[d].high - dims_[d].low + 1);
+      const int64_t all = producer_.axes[d].extent, box = dims_[d].high - dims_[d].low + 1;
+      extents.push_back(dims_[d].whole ? all : dims_[d].leaves ? std::min(box, all) : box);
     }
     return extents;
   }
@@ -46,9 +49,10 @@ class ReadBox {
   struct Dim {
     int64_t low = 0, high = 0;
     const Affine* first = nullptr;
-    bool whole = false;
+    bool whole = false, leaves = false;
   };
   const Stage& producer_;
+  bool moved_;
   std::vector<Dim> dims_;
 };
 

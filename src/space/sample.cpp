@@ -1,6 +1,7 @@
 // Drawing candidates, and what makes one legal. Legality is closed-form and checked before anything
 // else is done with a candidate.
 #include <algorithm>
+#include <ranges>
 
 #include "space/draw_axis.h"
 #include "space/gpu/space.h"
@@ -70,8 +71,11 @@ class LegalityCheck {
  private:
   std::string check(const StagePlan& plan) const {
     const Stage& stage = sketch_.dag[plan.stage];
+    const bool inside = plan.inside.valid() && location(plan) > 0;
+    std::vector<int64_t> extents;
+    if (!plan.axes.empty()) extents = visited_extents(sketch_, plan, candidate_);
     for (const AxisPlan& axis : plan.axes) {
-      if (!tiles_fit(axis, plan, stage.axes[axis.axis].extent, candidate_)) {
+      if (!tiles_fit(axis, plan, extents[static_cast<size_t>(axis.axis)], candidate_)) {
         return "the tiles of " + stage.name + "." + stage.axes[axis.axis].name + " do not fit it";
       }
     }
@@ -80,7 +84,8 @@ class LegalityCheck {
       if (!registers_fit(root, plan, candidate_, space_.target))
         return "the register tile exceeds the registers";
     }
-    if (plan.role == StageRole::kAttached) {
+    if (inside && !starts_at_blocks(plan)) return "tiles of " + stage.name + " part a packed block";
+    if (plan.role == StageRole::kAttached || inside) {
       // What it feeds must be computed at the same place or further inside.
       for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
         const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
@@ -96,6 +101,35 @@ class LegalityCheck {
     return "";
   }
 
+  // A cluster that reads packed blocks starts each visit at one.
+  bool starts_at_blocks(const StagePlan& plan) const {
+    if (plan.overlaps) return true;
+    const auto along = std::ranges::find_if(plan.axes, &AxisPlan::vector);
+    if (along == plan.axes.end()) return true;
+    const int64_t block = value(candidate_, along->registers) * plan.lanes;
+    const auto dim = static_cast<size_t>(along->axis);
+    const LoopNest nest = make_loop_nest(space_, candidate_);
+    const NestStage& visited = nest.of(plan.stage);
+    if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
+    const NestStage& outer = nest.of(plan.inside);
+    for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
+      const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
+      if (reader != plan.inside && other.role != StageRole::kAnchor) return false;
+      for (const Access& access : sketch_.tables->accesses[reader.value]) {
+        if (access.producer != plan.stage) continue;
+        const std::optional<Affine>& index = access.indices[dim];
+        if (!index || index->constant % block != 0) return false;
+        for (int i = 0; i < visited.depth; ++i) {
+          const NestLoop& loop = outer.loops[static_cast<size_t>(i)];
+          const int64_t moved = index->coefficient(VarId{loop.axis});
+          if (moved * loop.step % block != 0) return false;
+          if (loop.clamp >= 0 && moved * loop.clamp % block != 0) return false;
+        }
+      }
+    }
+    return true;
+  }
+
   int64_t location(const StagePlan& plan) const {
     return plan.location == kFixed ? 0 : candidate_.decisions[static_cast<size_t>(plan.location)];
   }
@@ -103,8 +137,7 @@ class LegalityCheck {
   int64_t local_bytes() const {
     bool any_local = false;
     for (const StagePlan& plan : sketch_.plans) {
-      any_local =
-          any_local || plan.cache_tile || (plan.role == StageRole::kAttached && location(plan) > 0);
+      any_local = any_local || plan.cache_tile || (plan.location != kFixed && location(plan) > 0);
     }
     if (!any_local) return 0;
     const LoopNest nest = make_loop_nest(space_, candidate_);
@@ -139,9 +172,9 @@ bool is_legal(const Space& space, const Candidate& candidate, std::string* why) 
 void draw_axis(const Sketch& sketch,
                const StagePlan& plan,
                const AxisPlan& axis,
+               int64_t extent,
                Candidate& candidate,
                Rng& rng) {
-  const int64_t extent = sketch.dag[plan.stage].axes[axis.axis].extent;
   const auto draw = [&](DecisionRef ref) {
     if (ref != kFixed)
       candidate.decisions[static_cast<size_t>(ref)] = pick(sketch.decisions[ref].choices, rng);
@@ -162,12 +195,17 @@ static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& targe
   Candidate candidate{id, {}};
   for (const Decision& decision : sketch.decisions)
     candidate.decisions.push_back(pick(decision.choices, rng));
-  for (const StagePlan& plan : sketch.plans) {
+  // A cluster's tiles divide what those of the one that it is inside of leave it.
+  for (const StagePlan& plan : std::views::reverse(sketch.plans)) {
+    if (plan.axes.empty()) continue;
+    const std::vector<int64_t> extents = visited_extents(sketch, plan, candidate);
     const auto anchor = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
       return other.role == StageRole::kAnchor && other.root == plan.stage;
     });
     for (int tries = 0; tries < 32; ++tries) {
-      for (const AxisPlan& axis : plan.axes) draw_axis(sketch, plan, axis, candidate, rng);
+      for (const AxisPlan& axis : plan.axes) {
+        draw_axis(sketch, plan, axis, extents[static_cast<size_t>(axis.axis)], candidate, rng);
+      }
       const bool anchored = anchor != sketch.plans.end();
       if (!anchored || registers_fit(plan, *anchor, candidate, target)) break;
     }

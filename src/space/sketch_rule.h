@@ -69,11 +69,15 @@ bool reduces_rows(const ComputeDag& dag, StageId stage);
 /// Tag of the stage that rfactor makes: partial results, one a lane.
 inline constexpr const char* kRowPartTag = "rfactor";
 
+/// Tag of the stage that split-K makes: partial sums, which the threads divide.
+inline constexpr const char* kSplitTag = "split";
+
 /// How a DAG (after the DAG rules) is divided into stages that are computed together.
 struct Clusters {
   std::vector<StageId> root_of;    // by stage; invalid for placeholders
   std::vector<StageId> anchor_of;  // by root stage; invalid: none
   std::vector<bool> root_only;     // by stage: read by several clusters, so computed at root
+  std::vector<StageId> inside_of;  // by root stage: the root that may compute it tile by tile
 };
 Clusters find_clusters(const ComputeDag& dag);
 

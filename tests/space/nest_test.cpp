@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "space/operator_task.h"
 #include "space/sketch_rule.h"
 #include "space/space.h"
@@ -111,6 +113,58 @@ TEST(Nest, OverlapsTilesOfAnOperandThatIsNotPacked) {
     }
     EXPECT_GT(one_vector, 5) << op;
   }
+}
+
+// A convolution inside the pooling that reads it computes what the windows of a tile cover, no more
+// than the whole, and writes it to a buffer of that size.
+TEST(Nest, ComputesAContractionInsideThePoolingThatReadsIt) {
+  const Task task = operator_task("conv2d 1 16 14 14 32 3 3 padding=1 +relu +max_pool2d=3,2,1");
+  const Space space = make_space(task, std::vector<std::string>{"direct"});
+  Rng rng(14);
+  int inside = 0, smaller = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const LoopNest nest = make_loop_nest(space, candidate);
+    const auto& plans = space[candidate.sketch].plans;
+    const auto conv = std::ranges::find_if(plans, [](const auto& p) { return p.inside.valid(); });
+    ASSERT_NE(conv, plans.end());
+    const NestStage& computed = nest.of(conv->stage);
+    if (!computed.at.valid()) continue;
+    ++inside;
+    EXPECT_EQ(computed.at, conv->inside);
+    EXPECT_EQ(computed.scope, Scope::kLocal);
+    EXPECT_EQ(computed.parallel_loops, 0);
+    const NestStage& pooling = nest.of(conv->inside);
+    for (const int axis : {1, 2}) {
+      int64_t rows = 1;  // of the pooling that one visit serves
+      for (size_t l = static_cast<size_t>(computed.depth); l < pooling.loops.size(); ++l) {
+        const NestLoop& loop = pooling.loops[l];
+        if (loop.axis == axis) rows += (loop.extent - 1) * loop.step;
+      }
+      EXPECT_EQ(computed.extents[static_cast<size_t>(axis)],
+                std::min<int64_t>((rows - 1) * 2 + 3, 14))
+          << print(nest);
+    }
+    smaller += computed.extents[1] < 14;
+  }
+  EXPECT_GT(inside, 100);
+  EXPECT_GT(smaller, 50);
+}
+
+// A packed weight is read in whole blocks, so a visit may start only where one does.
+TEST(IsLegal, KeepsPackedBlocksWholeInsideAnotherCluster) {
+  const Task task = operator_task("conv2d 1 72 8 8 24 1 1 +avg_pool2d=2");
+  const Space space = make_space(task);
+  Rng rng(15);
+  int parted = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Candidate candidate = draw(space, rng);
+    std::string why;
+    is_legal(space, candidate, &why);
+    parted += why.ends_with("part a packed block");
+  }
+  EXPECT_GT(parted, 0);
+  EXPECT_LT(parted, 1000);
 }
 
 TEST(MakeSpace, SketchHashesNameTheStructureAndNotTheRun) {

@@ -79,6 +79,10 @@ inline const char* const kSmallOperators[] = {
     "matmul 12 20 24 bits=16",
     "conv2d_nchw 1 13 9 7 10 3 3 stride=2 padding=1 +bias +relu",
     "conv2d 1 16 6 6 8 3 3 padding=1 bits=16 +bias",
+    "conv2d 1 8 8 12 40 3 3 padding=1 +bias +relu +max_pool2d=2",
+    "conv2d 1 20 7 9 33 3 3 +relu +max_pool2d=3,2,1",
+    "conv2d 1 24 6 6 48 1 1 +avg_pool2d=2",
+    "conv2d 1 16 5 5 72 1 1 +bias +residual +relu +avg_pool2d=5",
 };
 
 }  // namespace pruner

@@ -1,6 +1,8 @@
 // Inlines cheap stages into their readers (Ansor's always-inline, widened to injective stages). A
 // stage stays when its work would be repeated: read by a contraction, or costly (a call, a guard)
 // and read by a reduction or more than once.
+#include <algorithm>
+
 #include "space/access.h"
 #include "space/dag_edit.h"
 #include "space/sketch_rule.h"
@@ -19,6 +21,24 @@ static bool is_padding_of_window(const ComputeDag& dag, StageId id, StageId read
   return reads_at_own_places(dag, reader, id);
 }
 
+// The end of a contraction's epilogue, if its readers are reductions: there it is done once an
+// element, on the contraction's tile.
+static bool ends_epilogue(const ComputeDag& dag, StageId id) {
+  const auto reduces = [&](StageId reader) { return dag[reader].is_reduction(); };
+  if (!std::ranges::any_of(dag.consumers(id), reduces)) return false;
+  std::vector<StageId> open = {id};
+  while (!open.empty()) {
+    const StageId at = open.back();
+    open.pop_back();
+    for (const StageId producer : dag.producers(at)) {
+      if (dag[producer].is_placeholder() || !reads_elementwise(dag, at, producer)) continue;
+      if (dag[producer].is_reduction() && needs_multi_level_tiling(dag, producer)) return true;
+      if (!dag[producer].is_reduction()) open.push_back(producer);
+    }
+  }
+  return false;
+}
+
 static bool should_inline(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
   if (stage.is_placeholder() || stage.output || stage.is_reduction()) return false;
@@ -28,6 +48,7 @@ static bool should_inline(const ComputeDag& dag, StageId id) {
     return readers.size() == 1 && reads_elementwise(dag, readers[0], id);
   }
   if (costly && readers.size() > 1) return false;
+  if (ends_epilogue(dag, id)) return false;
   for (const StageId reader : readers) {
     if (is_padding_of_window(dag, id, reader)) continue;
     if (needs_multi_level_tiling(dag, reader)) return false;

@@ -28,6 +28,7 @@ void split(ComputeDag& dag, StageId id, size_t axis, int64_t parts) {
   Stage part = dag[id];
   part.name += ".part";
   part.output = false;
+  part.tag = kSplitTag;
   const int64_t width = part.reduce_axes[axis].extent / parts;
   part.axes.insert(part.axes.begin(), {part.reduce_axes[axis].name + "_o", parts});
   part.reduce_axes[axis].extent = width;
