@@ -24,7 +24,7 @@ struct Sample {
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  /// One score a candidate. Legal candidates only.
+  /// One score a candidate. Legal candidates only. Empty: the model has nothing to say.
   virtual std::vector<float> predict(const Task& task,
                                      const Space& space,
                                      std::span<const Candidate> batch) = 0;

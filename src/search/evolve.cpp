@@ -71,6 +71,7 @@ std::vector<Scored> evolve(const Task& task,
   std::vector<Scored> ranked;   // the parents of the next generation
   for (int generation = 0; !population.empty(); ++generation) {
     const std::vector<float> scores = scorer.predict(task, space, population);
+    if (scores.empty()) break;
     ranked.resize(std::min(ranked.size(), static_cast<size_t>(options.elites)));
     for (size_t i = 0; i < population.size(); ++i) {
       if (!std::isfinite(scores[i])) continue;

@@ -22,7 +22,8 @@ struct Scored {
 };
 
 /// The distinct candidates that were seen in `generations` generations from `population`, best
-/// first. Only legal candidates enter; a space that yields nothing new ends it early.
+/// first. Only legal candidates enter; a space that yields nothing new ends it early, and so does a
+/// scorer that has nothing to say.
 std::vector<Scored> evolve(const Task& task,
                            const Space& space,
                            std::vector<Candidate> population,

@@ -1,5 +1,5 @@
-// Candidates worth measuring: the schedule that needs no search, and the batches of a tuning round.
-// One seed and the same measured times give one sequence.
+// Candidates worth measuring: the schedule that needs no search, and the policies that fill the
+// batches of a tuning round. One seed and the same measured times give one sequence.
 #pragma once
 
 #include <vector>
@@ -14,25 +14,57 @@ namespace pruner {
 /// some 20 ms. Trial 0 of each task, and what a module without records is built with.
 Candidate default_schedule(const Task& task, const Space& space);
 
+/// The Latent Schedule Explorer's constants: the reference's where it has them.
 struct SearchOptions {
-  double eps_greedy = 0.1;         // share of a batch that is drawn uniformly
-  double neighbours = 0.25;        // share that is next to the fastest measured
+  double eps_greedy = 0.1;  // share of a batch that is drawn uniformly
+  int random_samples = 1536;
+  int draft_generations = 2;       // by the draft model, from the random samples
+  size_t draft_size = 512;         // drafts that are verified
+  int redraft_every = 2;           // rounds of a task that are verified from the same drafts
+  int verify_generations = 1;      // by the learned model, from drafts, random and measured ones
+  double measured_share = 0.1;     // of the verified population that measured best, at most
+  double neighbours = 0.25;        // share of a batch that is next to the fastest measured
   size_t measured_parents = 5;     // ... of how many of them
-  int random_samples = 512;        // a round starts from
   int mutations = 32;              // of each measured parent
   std::vector<std::string> forms;  // that are searched (form_names()); empty: all
   int min_distance = 2;            // decisions in which two of a batch differ, where there are such
-  EvolveOptions evolve;
+  EvolveOptions evolve = {.population = 1536};
 };
 
-/// Up to `count` candidates to measure next, none of them tried before; empty: the space is used
-/// up. The task's first batch begins with its default schedule and the best of each sketch.
-std::vector<Candidate> next_batch(const Task& task,
-                                  const Space& space,
-                                  const History& history,
-                                  size_t count,
-                                  CostModel& model,
-                                  const SearchOptions& options,
-                                  Rng& rng);
+/// Who orders candidates: the draft, and a learned model or none.
+struct SearchModels {
+  CostModel& draft;
+  CostModel* verify = nullptr;
+
+  /// Both learn.
+  Result<Unit> update(std::span<const Sample> samples) const;
+};
+
+/// What a policy keeps of a task from one round to the next.
+struct SearchMemory {
+  std::vector<Scored> drafts;
+  int rounds = 0;
+};
+
+/// One round of one task.
+struct SearchRequest {
+  const Task& task;
+  const Space& space;
+  const History& history;
+  SearchMemory& memory;
+  size_t count;  // candidates wanted
+  const SearchModels& models;
+  const SearchOptions& options;
+};
+
+struct SearchPolicy {
+  std::string_view name;
+  /// Up to `count` candidates to measure next, none of them tried before; empty: the space is used
+  /// up.
+  std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
+};
+
+extern const SearchPolicy kPrunerPolicy, kAnsorPolicy;
+inline constexpr const SearchPolicy* kSearchPolicies[] = {&kPrunerPolicy, &kAnsorPolicy};
 
 }  // namespace pruner

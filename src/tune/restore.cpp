@@ -70,7 +70,7 @@ Result<RestoreSummary> Tuner::restore(std::span<const Record> records) {
       scheduler_.finish_round(i, best_s[std::min(r * round, best_s.size()) - 1]);
     }
     scheduler_.correct(i, tasks_[i].history.best_cost_s());
-    TRY(tools_.model.update(restored[i].samples));
+    TRY(tools_.models.update(restored[i].samples));
   }
   restored_trials_ = last_gain_ = trials();
   rng_ = Rng(options_.seed + static_cast<uint64_t>(restored_trials_));

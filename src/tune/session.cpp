@@ -61,7 +61,7 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
     s->finish_round(summary);
   };
   session->tuner_.emplace(
-      tasks, tune, TuneTools{tools.measurer, tools.model, session->writer_, tools.stop, on_round});
+      tasks, tune, TuneTools{tools.measurer, tools.models, session->writer_, tools.stop, on_round});
   TRY(session->restore(records, options.accept_foreign));
   const Json& more = session->manifest_.more;
   session->spent_.explore_s = number_or_zero(more, "explore_s");

@@ -23,7 +23,7 @@ struct SessionOptions {
 /// What a session works with; all of it outlives the session.
 struct SessionTools {
   Measurer& measurer;
-  CostModel& model;
+  SearchModels models;
   const std::atomic<bool>& stop;
   std::function<void(const Tuner& tuner, const RoundSummary& summary)> on_round;
 };

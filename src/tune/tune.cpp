@@ -151,13 +151,14 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   count = std::min(count, options_.trials - trials());
 
   const Clock::time_point start = Clock::now();
-  const std::vector<Candidate> batch = next_batch(task,
-                                                  tuned.space,
-                                                  tuned.history,
-                                                  static_cast<size_t>(count),
-                                                  tools_.model,
-                                                  options_.search,
-                                                  rng_);
+  const std::vector<Candidate> batch = options_.policy->next_batch({task,
+                                                                    tuned.space,
+                                                                    tuned.history,
+                                                                    tuned.memory,
+                                                                    static_cast<size_t>(count),
+                                                                    tools_.models,
+                                                                    options_.search},
+                                                                   rng_);
   summary.explore_s = seconds_since(start);
   if (batch.empty()) scheduler_.mark_dead(index);
 
@@ -171,7 +172,7 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   if (hopeless || stale) scheduler_.mark_dead(index);
 
   const Clock::time_point train_start = Clock::now();
-  TRY(tools_.model.update(samples));
+  TRY(tools_.models.update(samples));
   summary.train_s = seconds_since(train_start);
   tools_.on_round(summary);
   return Unit{};

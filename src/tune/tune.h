@@ -33,6 +33,7 @@ struct TuneOptions {
   double earlier_s = 0;  // time that earlier runs took
   bool remeasure = true;
   SearchOptions search = {};
+  const SearchPolicy* policy = &kPrunerPolicy;
 };
 
 /// A task while it is tuned.
@@ -40,6 +41,7 @@ struct TunedTask {
   const WeightedTask* task;
   Space space;
   History history = {};
+  SearchMemory memory = {};
   int64_t trials = 0;  // of the search, failed ones included
   int64_t failed = 0;
   int64_t last_gain = 0;        // `trials` when its best time last improved
@@ -67,7 +69,7 @@ enum class TuneEnd : uint8_t { kTrials, kBudget, kEarlyStopping, kNothingLeft, k
 /// What a tuner works with; all of it outlives the tuner.
 struct TuneTools {
   Measurer& measurer;
-  CostModel& model;
+  SearchModels models;
   RecordWriter& writer;
   const std::atomic<bool>& stop;  // set by Ctrl-C: ends the run after the measurement in flight
   std::function<void(const RoundSummary&)> on_round;

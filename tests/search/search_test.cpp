@@ -104,11 +104,15 @@ std::vector<Candidate> run_rounds(const Task& task, int rounds, uint64_t seed, i
   const Space space = make_space(task);
   const auto model = make_calibrated_draft_model(jobs);
   History history;
+  SearchMemory memory;
+  const SearchModels models{*model};
+  const SearchOptions options;
+  const SearchRequest request{task, space, history, memory, 10, models, options};
   Rng rng(seed);
   std::vector<Candidate> tried;
   for (int round = 0; round < rounds; ++round) {
     std::vector<Sample> samples;
-    for (const Candidate& c : next_batch(task, space, history, 10, *model, {}, rng)) {
+    for (const Candidate& c : kPrunerPolicy.next_batch(request, rng)) {
       samples.push_back({&task, &space, c, fake_cost_s(task, space, c)});
       tried.push_back(c);
     }
@@ -149,10 +153,14 @@ TEST(NextBatch, IsEmptyWhenTheSpaceIsUsedUp) {
   const Space space = make_space(task);
   const auto model = make_draft_model();
   History history;
+  SearchMemory memory;
+  const SearchModels models{*model};
+  const SearchOptions options;
+  const SearchRequest request{task, space, history, memory, 10, models, options};
   Rng rng(0);
   size_t rounds = 0;
   for (; rounds < 1000; ++rounds) {
-    const std::vector<Candidate> batch = next_batch(task, space, history, 10, *model, {}, rng);
+    const std::vector<Candidate> batch = kPrunerPolicy.next_batch(request, rng);
     if (batch.empty()) break;
     for (const Candidate& c : batch) history.add(c, 1);
   }

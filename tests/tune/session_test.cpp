@@ -44,7 +44,7 @@ struct TuneSession : testing::Test {
   Result<TuneEnd> run() {
     model = make_calibrated_draft_model();
     const auto opened = Session::open(
-        tasks, options, {machine, *model, machine.stop, [](const auto&, const auto&) {}});
+        tasks, options, {machine, {*model}, machine.stop, [](const auto&, const auto&) {}});
     if (!opened.ok()) return opened.error();
     const Result<TuneEnd> end = (*opened)->run();
     trials = (*opened)->tuner().trials();
@@ -126,8 +126,8 @@ TEST_F(TuneSession, AReplayedLogGivesItsOwnSequence) {
   FakeMeasurer replay([&](const Candidate& candidate, int) { return log.at(candidate); });
   model = make_calibrated_draft_model();
   options.fresh = true;
-  const auto session =
-      Session::open(tasks, options, {replay, *model, replay.stop, [](const auto&, const auto&) {}});
+  const auto session = Session::open(
+      tasks, options, {replay, {*model}, replay.stop, [](const auto&, const auto&) {}});
   ASSERT_TRUE(session.ok() && (*session)->run().ok());
   EXPECT_EQ(candidates(), first);
 }

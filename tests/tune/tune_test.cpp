@@ -35,7 +35,7 @@ struct TunerTest : testing::Test {
     tuner.emplace(
         tasks,
         options,
-        TuneTools{*machine, *model, *writer, machine->stop, [this](const RoundSummary& summary) {
+        TuneTools{*machine, {*model}, *writer, machine->stop, [this](const RoundSummary& summary) {
                     rounds.push_back(summary);
                   }});
     return *tuner->run();

@@ -1,0 +1,127 @@
+// Draft, then verify (Pruner, section 4.1, algorithm 1): candidates evolve by the draft model, a
+// few microseconds each; the best few hundred, along with the round's random ones and what measured
+// best, are scored by the learned model; the best of these are measured. Beyond the paper: parents
+// are drawn by rank, a population has no duplicates, tiles cross over, and a share of each batch is
+// next to what measured best.
+#include <algorithm>
+
+#include "search/batch.h"
+#include "search/search.h"
+
+namespace pruner {
+
+namespace {
+
+/// Mutations of the fastest trials, of one or two steps.
+std::vector<Candidate> neighbours(const SearchRequest& request, Rng& rng) {
+  std::vector<Candidate> found;
+  for (const Trial& parent : request.history.best(request.options.measured_parents)) {
+    for (int i = 0; i < request.options.mutations; ++i) {
+      std::optional<Candidate> child = mutate(request.space, parent.candidate, rng);
+      if (child && i % 2 == 1) child = mutate(request.space, *child, rng);
+      if (child) found.push_back(*std::move(child));
+    }
+  }
+  return found;
+}
+
+/// The best of each sketch in a ranked list.
+std::vector<Candidate> best_of_each_sketch(const Space& space, const std::vector<Scored>& ranked) {
+  std::vector<Candidate> best;
+  std::vector<bool> seen(space.sketches.size());
+  for (const Scored& scored : ranked) {
+    const size_t sketch = static_cast<size_t>(scored.candidate.sketch.value);
+    if (!seen[sketch]) best.push_back(scored.candidate);
+    seen[sketch] = true;
+  }
+  return best;
+}
+
+class Explorer {
+ public:
+  Explorer(const SearchRequest& request, Rng& rng)
+      : r_(request), options_(request.options), rng_(rng) {}
+
+  std::vector<Candidate> run() {
+    Batch batch(r_.history, r_.count);
+    if (r_.history.empty()) batch.add(default_schedule(r_.task, r_.space));
+    random_ = sample_legal(r_.space, static_cast<size_t>(options_.random_samples), rng_);
+    const std::vector<Candidate> near = neighbours(r_, rng_);
+    draft(near);
+    const std::vector<Scored> best = verify(near);
+    if (r_.history.empty()) {
+      for (const Candidate& candidate : best_of_each_sketch(r_.space, best)) batch.add(candidate);
+    }
+    const size_t num_random = draw_share(options_.eps_greedy, batch.room(), rng_);
+    const size_t num_near = draw_share(options_.neighbours, batch.room(), rng_);
+    batch.add_best(ranked_near_, num_near, options_.min_distance);
+    batch.add_best(best, batch.room() - std::min(batch.room(), num_random), options_.min_distance);
+    for (const Candidate& candidate : random_) batch.add(candidate);
+    batch.add_best(best, batch.room(), 1);  // where the random ones were all tried
+    return batch.take();
+  }
+
+ private:
+  std::vector<Scored> evolve_by(CostModel& model,
+                                std::vector<Candidate> population,
+                                int generations) {
+    EvolveOptions evolve_options = options_.evolve;
+    evolve_options.generations = generations;
+    evolve_options.exclude = &r_.history.tried();
+    return evolve(r_.task, r_.space, std::move(population), model, evolve_options, rng_);
+  }
+
+  void add_measured(std::vector<Candidate>& population, size_t count) const {
+    for (const Trial& trial : r_.history.best(count)) population.push_back(trial.candidate);
+  }
+
+  // Renews the drafts, all that the draft model ranks; a verified search keeps the best of them for
+  // some rounds.
+  void draft(const std::vector<Candidate>& near) {
+    std::vector<Scored>& drafts = r_.memory.drafts;
+    const auto tried = [&](const Scored& s) { return r_.history.tried().contains(s.candidate); };
+    std::erase_if(drafts, tried);
+    const bool due = r_.memory.rounds++ % options_.redraft_every == 0;
+    if (r_.models.verify != nullptr && !due && drafts.size() > r_.count) return;
+    std::vector<Candidate> population = random_;
+    population.insert(population.end(), near.begin(), near.end());
+    add_measured(population, static_cast<size_t>(options_.evolve.elites) / 2);
+    drafts = evolve_by(r_.models.draft, std::move(population), options_.draft_generations);
+    if (r_.models.verify != nullptr && drafts.size() > options_.draft_size)
+      drafts.resize(options_.draft_size);
+  }
+
+  // What the learned model makes of the drafts; the drafts, where it has nothing to say.
+  std::vector<Scored> verify(const std::vector<Candidate>& near) {
+    CostModel* ranks = r_.models.verify;
+    std::vector<Scored> verified;
+    if (ranks != nullptr) {
+      std::vector<Candidate> population;
+      for (const Scored& draft : r_.memory.drafts) population.push_back(draft.candidate);
+      population.insert(population.end(), random_.begin(), random_.end());
+      population.insert(population.end(), near.begin(), near.end());
+      add_measured(population,
+                   static_cast<size_t>(options_.measured_share * options_.evolve.population));
+      verified = evolve_by(*ranks, std::move(population), options_.verify_generations);
+    }
+    if (verified.empty()) ranks = &r_.models.draft;
+    ranked_near_ = evolve_by(*ranks, near, 0);
+    return verified.empty() ? r_.memory.drafts : verified;
+  }
+
+  const SearchRequest& r_;
+  const SearchOptions& options_;
+  Rng& rng_;
+  std::vector<Candidate> random_;
+  std::vector<Scored> ranked_near_;
+};
+
+}  // namespace
+
+static std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
+  return Explorer(request, rng).run();
+}
+
+const SearchPolicy kPrunerPolicy = {"pruner", next_batch};
+
+}  // namespace pruner
