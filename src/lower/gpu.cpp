@@ -367,32 +367,12 @@ class GpuLowering : private ProgramParts {
     return dag_.producers(sum.stage).size() > fetched.size();
   }
 
-  // Where a block's box of an operand begins, while the reader's iterators start at `low`.
-  Values box_start(StageId operand, StageId reader, const Values& low) const {
-    const size_t rank = dag_[operand].axes.size();
-    std::vector<std::optional<Affine>> lowest(rank);
-    Values start(rank, Expr(0));
-    for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(reader.value)]) {
-      if (access.producer != operand) continue;
-      for (size_t d = 0; d < rank; ++d) {
-        const std::optional<Affine>& index = access.indices[d];
-        if (lowest[d] && lowest[d]->constant <= index->constant) continue;
-        lowest[d] = index;
-        start[d] = Expr(index->constant);
-        for (const auto& [iterator, coefficient] : index->terms)
-          start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
-        start[d] = simple(start[d]);
-      }
-    }
-    return start;
-  }
-
   void set_shared_places(const NestStage& sum,
                          const std::vector<const NestStage*>& fetched,
                          const Values& chunk,
                          const Expr& buffer) {
     for (const NestStage* operand : fetched) {
-      const Values start = box_start(operand->stage, sum.stage, chunk);
+      const Values start = region_start(sketch_, operand->stage, sum.stage, chunk);
       state(operand->stage).place = [start, buffer](const Values& point) {
         Values at;
         if (buffer) at.push_back(buffer);
@@ -409,7 +389,7 @@ class GpuLowering : private ProgramParts {
              const Values& chunk,
              const Expr& buffer) {
     const Stage& s = dag_[operand.stage];
-    const Values start = box_start(operand.stage, sum.stage, chunk);
+    const Values start = region_start(sketch_, operand.stage, sum.stage, chunk);
     int64_t total = 1;
     for (const int64_t extent : operand.extents) total *= extent;
     int64_t rounds = 1, lanes = 1;
