@@ -15,9 +15,8 @@ namespace {
 constexpr double kOtherRegisters = 32;  // of a thread beside its accumulators
 constexpr double kHidingWork = 16;      // warps x independent operations that hide latencies
 constexpr double kUnhidden = 0.25;      // share of the shorter terms that overlap does not hide
-constexpr double kSharedLanesPerCycle = 32;  // loads of a multiprocessor from shared memory
+constexpr double kSharedLoadBytes = 4;  // of a thread
 constexpr double kTransactionBytes = 32;
-constexpr double kL2OverMemory = 3;   // bandwidths
 constexpr double kUnrolledLoads = 4;  // elements of one load where the innermost tile has them
 
 class GpuAnalyzer {
@@ -112,8 +111,8 @@ class GpuAnalyzer {
     const double lanes = std::ceil(k.threads / gpu_.warp_size) * gpu_.warp_size;
     const double hidden = std::min(1.0, k.active_warps * std::min(accumulators, 8.0) / kHidingWork);
     k.compute_s = k.blocks * lanes * thread_operations / (rate * hidden);
-    k.shared_s = k.blocks * lanes * shared_loads /
-                 (gpu_.sms * k.filled * kSharedLanesPerCycle * gpu_.clock_hz);
+    k.shared_s =
+        k.blocks * lanes * shared_loads * kSharedLoadBytes / (gpu_.shared_bandwidth * k.filled);
     return k;
   }
 
@@ -181,7 +180,7 @@ class GpuAnalyzer {
   }
 
   double seconds(const KernelSymbols& k) const {
-    const double l2 = k.l2_bytes / (kL2OverMemory * gpu_.dram_bandwidth);
+    const double l2 = k.l2_bytes / gpu_.l2_bandwidth;
     const double memory = k.dram_bytes / gpu_.dram_bandwidth;
     const double longest = std::max({k.compute_s, k.shared_s, l2, memory});
     const double all = k.compute_s + k.shared_s + l2 + memory;
