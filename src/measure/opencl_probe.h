@@ -1,4 +1,5 @@
-// The rates of this machine's OpenCL device, measured by kernels of our own and the device's events.
+// The rates of this machine's OpenCL device, measured by kernels of our own and the device's
+// events.
 #pragma once
 
 #include "support/result.h"
