@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <numeric>
+#include <vector>
 
 #include "analysis/draft.h"
 #include "codegen/codegen.h"
