@@ -1,6 +1,6 @@
-# add_layer(name [DEPS layers...] [LIBS targets...]): the library pruner_<name> from
-# src/<name>/**.cpp, and test programs from tests/<name>/**_test.cpp. A folder without a .cpp yet
-# is a library of headers.
+# add_layer(name [DEPS layers...] [TEST_DEPS layers...] [LIBS targets...]): the library
+# pruner_<name> from src/<name>/**.cpp, and test programs from tests/<name>/**_test.cpp, which may
+# ask TEST_DEPS, too. A folder without a .cpp yet is a library of headers.
 set(PRUNER_LAYERS)
 set(PRUNER_PCH_HEADERS <nlohmann/json.hpp> <spdlog/spdlog.h> <algorithm> <cstdint> <functional>
                        <map> <memory> <optional> <span> <sstream> <string> <string_view>
@@ -15,13 +15,14 @@ function(use_pch target owner)
 endfunction()
 
 function(add_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPS;TEST_DEPS;LIBS")
   set(target pruner_${name})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   # Parts with flags of their own: codegen/llvm (llvm_part.cmake), the program's main.
   list(FILTER sources EXCLUDE REGEX "/src/codegen/llvm/|/src/cli/main\\.cpp$")
   list(TRANSFORM layer_DEPS PREPEND pruner_)
+  list(TRANSFORM layer_TEST_DEPS PREPEND pruner_)
   if(sources)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
@@ -88,7 +89,8 @@ function(add_test_program layer label)
   endif()
   add_executable(${program} ${ARGN})
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${program} PRIVATE pruner_options pruner_${layer} GTest::gtest_main)
+  target_link_libraries(${program} PRIVATE pruner_options pruner_${layer} ${layer_TEST_DEPS}
+                                           GTest::gtest_main)
   target_compile_definitions(
     ${program} PRIVATE PRUNER_TEST_DIR="${PROJECT_SOURCE_DIR}/tests"
                        PRUNER_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")

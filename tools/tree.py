@@ -20,7 +20,7 @@ def layers():
     found = {}
     text = (ROOT / "CMakeLists.txt").read_text()
     for name, rest in re.findall(r"^add_layer\((\w+)([^)]*)\)", text, re.MULTILINE):
-        deps = re.search(r"\bDEPS\b(.*?)(\bLIBS\b|$)", rest, re.DOTALL)
+        deps = re.search(r"\bDEPS\b(.*?)(\bTEST_DEPS\b|\bLIBS\b|$)", rest, re.DOTALL)
         words = deps.group(1).split() if deps else []
         found[name] = list(found) if words == ["${PRUNER_LAYERS}"] else words
     return found

@@ -76,6 +76,13 @@ void GpuLegalityAndNest(benchmark::State& state) {
   }
 }
 
+// The bar: at most 10 microseconds, nest included.
+void GpuDraftScore(benchmark::State& state) {
+  Fixture f = gpu_fixture(state.range(0));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(draft_latency_s(make_loop_nest(f.space, f.next()), f.task.target));
+}
+
 void Lower(benchmark::State& state) {
   Fixture f(state.range(0));
   for (auto _ : state) benchmark::DoNotOptimize(lower(f.space, f.next(), "k"));
@@ -87,6 +94,7 @@ BENCHMARK(LegalityAndNest)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(DraftScore)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(GpuSample)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(GpuLegalityAndNest)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(GpuDraftScore)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Lower)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -438,17 +438,20 @@ std::string print(const Draft& draft, const ComputeDag& dag) {
   }
   for (const KernelSymbols& k : draft.kernels) {
     text += fmt::format(
-        "{}: blocks {:.0f} threads {:.0f} active warps {:.0f} filled {:.2f}; us: compute {:.2f} "
-        "shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}\n",
+        "{}: blocks {:.0f} threads {:.0f} registers {:.0f} active warps {:.0f} filled {:.2f}; us: "
+        "compute {:.2f} "
+        "shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}, local of a thread {:.0f}\n",
         dag[k.root].name,
         k.blocks,
         k.threads,
+        k.registers,
         k.active_warps,
         k.filled,
         1e6 * k.compute_s,
         1e6 * k.shared_s,
         k.l2_bytes,
-        k.dram_bytes);
+        k.dram_bytes,
+        k.local_bytes);
   }
   return text;
 }

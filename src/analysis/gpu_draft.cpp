@@ -6,18 +6,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/gpu_registers.h"
 #include "analysis/operand.h"
 #include "space/plan.h"
 
 namespace pruner {
 namespace {
 
-constexpr double kOtherRegisters = 32;  // of a thread beside its accumulators
+constexpr double kRegisterGranule = 8;  // of a thread, as they are allocated
 constexpr double kHidingWork = 16;      // warps x independent operations that hide latencies
 constexpr double kUnhidden = 0.25;      // share of the shorter terms that overlap does not hide
-constexpr double kSharedLanesPerCycle = 32;  // loads of a multiprocessor from shared memory
+// An accumulator in local memory is read and written for each step, by the L1, which is the memory
+// that is shared memory, too.
+constexpr double kLocalAccesses = 2;
+constexpr double kSharedLoadBytes = 4;  // of a thread
 constexpr double kTransactionBytes = 32;
-constexpr double kL2OverMemory = 3;   // bandwidths
 constexpr double kUnrolledLoads = 4;  // elements of one load where the innermost tile has them
 
 class GpuAnalyzer {
@@ -64,6 +67,9 @@ class GpuAnalyzer {
     k.root = root.stage;
     k.blocks = product(root, LoopKind::kBlock);
     k.threads = product(root, LoopKind::kThread);
+    const ThreadResources thread = thread_resources(nest_, root);
+    k.registers = thread.registers;
+    k.local_bytes = thread.local_bytes;
     double shared_bytes = 0, accumulators = 1, thread_operations = 0, shared_loads = 0;
     const double per_thread = iterations(root) / (k.blocks * k.threads);
     const auto add = [&](const NestStage& stage, double times) {
@@ -85,7 +91,8 @@ class GpuAnalyzer {
         if (stage.scope == Scope::kLocal) accumulators *= elements(stage.extents);
         if (stage.scope == Scope::kShared)
           shared_bytes += k.threads * static_cast<double>(dtype_bytes(dag_[stage.stage].dtype));
-        shared_loads += iterations(stage) / own_threads * loads_per_step(stage);
+        const double local = k.local_bytes > 0 ? kLocalAccesses : 0;
+        shared_loads += iterations(stage) / own_threads * (loads_per_step(stage) + local);
       }
       if (fetched) {
         const double buffers = nest_.of(stage.at).double_buffer ? 2 : 1;
@@ -107,13 +114,13 @@ class GpuAnalyzer {
         add_direct_loads(stage, root, k);
       }
     }
-    occupy(k, shared_bytes, accumulators);
+    occupy(k, shared_bytes);
     const double rate = gpu_.peak_flops / 2 * k.filled;  // operations a second
     const double lanes = std::ceil(k.threads / gpu_.warp_size) * gpu_.warp_size;
     const double hidden = std::min(1.0, k.active_warps * std::min(accumulators, 8.0) / kHidingWork);
     k.compute_s = k.blocks * lanes * thread_operations / (rate * hidden);
-    k.shared_s = k.blocks * lanes * shared_loads /
-                 (gpu_.sms * k.filled * kSharedLanesPerCycle * gpu_.clock_hz);
+    k.shared_s =
+        k.blocks * lanes * shared_loads * kSharedLoadBytes / (gpu_.shared_bandwidth * k.filled);
     return k;
   }
 
@@ -163,9 +170,10 @@ class GpuAnalyzer {
     }
   }
 
-  void occupy(KernelSymbols& k, double shared_bytes, double accumulators) const {
-    const double registers = std::min(static_cast<double>(gpu_.max_registers_per_thread),
-                                      accumulators + kOtherRegisters);
+  void occupy(KernelSymbols& k, double shared_bytes) const {
+    const double granules = std::ceil(k.registers / kRegisterGranule);
+    const double registers =
+        std::min(granules * kRegisterGranule, static_cast<double>(gpu_.max_registers_per_thread));
     const double warps = std::ceil(k.threads / gpu_.warp_size);
     double held = static_cast<double>(gpu_.max_blocks_per_sm);
     const auto limit = [&](double most) { held = std::min(held, std::floor(most)); };
@@ -181,7 +189,7 @@ class GpuAnalyzer {
   }
 
   double seconds(const KernelSymbols& k) const {
-    const double l2 = k.l2_bytes / (kL2OverMemory * gpu_.dram_bandwidth);
+    const double l2 = k.l2_bytes / gpu_.l2_bandwidth;
     const double memory = k.dram_bytes / gpu_.dram_bandwidth;
     const double longest = std::max({k.compute_s, k.shared_s, l2, memory});
     const double all = k.compute_s + k.shared_s + l2 + memory;

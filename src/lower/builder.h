@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lower/program.h"
+#include "space/space.h"
 #include "tensor/affine.h"
 
 namespace pruner {
@@ -25,10 +26,22 @@ class ProgramParts {
     return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
   }
   Expr simple(const Expr& e) const { return simplify(e, ranges_); }
+  /// Where the region of `id` starts that the loops of `at`, at `values`, read: themselves or
+  /// through stages in between. A region that guarded reads leave is moved to lie inside the stage.
+  std::vector<Expr> region_start(const LoopNest& nest,
+                                 StageId id,
+                                 StageId at,
+                                 const std::vector<Expr>& values) const;
 
  protected:
   Program program_;
   std::vector<Range> ranges_;
+
+ private:
+  std::vector<Expr> tile_start(const ComputeDag& dag,
+                               StageId id,
+                               StageId reader,
+                               const std::vector<Expr>& values) const;
 };
 
 }  // namespace pruner

@@ -22,7 +22,7 @@ Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
   std::vector<std::pair<VarId, Expr>> starts;  // of boxes that were moved, each named once
   for (const NestStage& child : nest_.stages) {
     if (child.at != nest.stage || child.depth != i) continue;
-    std::vector<Expr> start = region_start(child.stage, nest.stage, values);
+    std::vector<Expr> start = region_start(nest_, child.stage, nest.stage, values);
     for (size_t d = 0; d < start.size(); ++d) {
       if (as<Binary>(start[d]) == nullptr || as<Binary>(start[d])->op != BinaryOp::kMax) continue;
       const int64_t last = dag_[child.stage].axes[d].extent - child.extents[d];
@@ -153,54 +153,6 @@ Stmt Lowering::emit_parallel(const NestStage& nest, Values values) {
   };
   Stmt body = decode(0, values);
   return make_stmt(For{index, Expr(total), LoopKind::kParallel, 1, std::move(body)});
-}
-
-std::vector<Expr> Lowering::region_start(StageId id, StageId at, const Values& values) const {
-  if (!dag_[id].unrolled.empty()) return tile_start(id, at, values);
-  const size_t rank = dag_[id].axes.size();
-  std::vector<std::optional<Affine>> lowest(rank);
-  std::vector<Expr> start(rank, Expr(0));
-  std::vector<bool> whole(rank, false), leaves(rank, false);
-  for (const StageId reader : sketch_.tables->consumers[static_cast<size_t>(id.value)]) {
-    Values low = reader == at ? values : region_start(reader, at, values);
-    low.resize(dag_[reader].axes.size() + dag_[reader].reduce_axes.size(), Expr(0));
-    for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(reader.value)]) {
-      if (access.producer != id) continue;
-      for (size_t d = 0; d < rank; ++d) {
-        const std::optional<Affine>& index = access.indices[d];
-        const bool boxed = !access.whole[d] || access.leaves[d];
-        if (!boxed || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
-        leaves[d] = leaves[d] || access.leaves[d];
-        if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
-        lowest[d] = index;
-        start[d] = Expr(index->constant);
-        for (const auto& [iterator, coefficient] : index->terms)
-          start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
-      }
-    }
-  }
-  // A box that guarded reads leave is moved to lie inside the stage.
-  for (size_t d = 0; d < rank; ++d) {
-    const int64_t last = dag_[id].axes[d].extent - nest_.of(id).extents[d];
-    if (leaves[d] && last > 0) start[d] = max(min(start[d], Expr(last)), Expr(0));
-    start[d] = whole[d] || (leaves[d] && last == 0) ? Expr(0) : simple(start[d]);
-  }
-  return start;
-}
-
-// A part of a transform: what its reader's tile at `values` needs, all of its own unrolled axes.
-std::vector<Expr> Lowering::tile_start(StageId id, StageId reader, const Values& values) const {
-  std::vector<Expr> start;
-  visit(dag_[reader].body, [&](const Expr& e) {
-    const Load* read = as<Load>(e);
-    if (read == nullptr || read->tensor != id || !start.empty()) return;
-    for (const Expr& index : read->indices) start.push_back(simple(substitute(index, values)));
-  });
-  for (const auto& [axis, tile] : dag_[id].unrolled) {
-    Expr& at = start[static_cast<size_t>(axis)];
-    if (dag_[id].axes[static_cast<size_t>(axis)].extent == tile) at = Expr(0);
-  }
-  return start;
 }
 
 }  // namespace pruner

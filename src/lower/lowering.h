@@ -71,9 +71,6 @@ class Lowering : private ProgramParts {
   /// Iterations of a loop at this place: fewer than its extent where the axis or the region ends.
   Expr loop_extent(const NestStage& nest, const NestLoop& loop, const Values& values) const;
   Stmt emit_parallel(const NestStage& nest, Values values);
-  /// Where the region of `id` starts that the loops of `at`, at `values`, read.
-  std::vector<Expr> region_start(StageId id, StageId at, const Values& values) const;
-  std::vector<Expr> tile_start(StageId id, StageId reader, const Values& values) const;
 
   // ---- reductions.cpp
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "measure/measure.h"
+#include "measure/opencl_probe.h"
 #include "runtime/thread_pool.h"
 
 namespace pruner {
@@ -44,6 +45,7 @@ Result<Target> probe_cpu(Target target, double seconds) {
     target.*bandwidth = next;
   }
   target.launch_s = std::max(std::round(probe_fork_join_s(threads, seconds / 4) * 1e9), 1.0) * 1e-9;
+  target.source = "measured by pruner device probe on " + device_fingerprint(target);
   return target;
 }
 
@@ -70,11 +72,12 @@ double probe_fork_join_s(int threads, double seconds) {
 }
 
 Result<Target> probe_device(const Target& target, double seconds) {
-  if (target.backend != Backend::kLlvm)
-    return Error("\"", print(target), "\" cannot be probed: only CPUs can");
-  TRY_ASSIGN(Target probed, probe_cpu(target, seconds));
-  probed.source = "measured by pruner device probe on " + device_fingerprint(target);
-  return probed;
+  switch (target.backend) {
+    case Backend::kLlvm: return probe_cpu(target, seconds);
+    case Backend::kOpenCl: return probe_opencl(target, seconds);
+    case Backend::kCuda: break;
+  }
+  return Error("\"", print(target), "\" cannot be probed, expected llvm or opencl");
 }
 
 }  // namespace pruner

@@ -17,7 +17,8 @@ using Flags = uint64_t;
 constexpr Flags kAllDevices = 0xFFFFFFFF, kGpu = 1 << 2;
 constexpr Flags kReadWrite = 1 << 0;
 constexpr Flags kProfiling = 1 << 1;
-constexpr uint32_t kDeviceType = 0x1000, kComputeUnits = 0x1002, kGroupSize = 0x1004;
+constexpr uint32_t kDeviceType = 0x1000, kComputeUnits = 0x1002, kGroupSize = 0x1004,
+                   kClockMhz = 0x100C;
 constexpr uint32_t kMemoryBytes = 0x101F, kLocalBytes = 0x1023;
 constexpr uint32_t kDeviceName = 0x102B, kDeviceVersion = 0x102F;
 constexpr uint32_t kPlatformName = 0x0902;
@@ -144,6 +145,7 @@ Result<std::vector<Found>> find_devices() {
                          text(cl.device_value, device, kDeviceVersion),
                          (number<Flags>(cl, device, kDeviceType) & kGpu) != 0,
                          number<uint32_t>(cl, device, kComputeUnits),
+                         static_cast<double>(number<uint32_t>(cl, device, kClockMhz)) * 1e6,
                          number<size_t>(cl, device, kGroupSize),
                          number<uint64_t>(cl, device, kLocalBytes),
                          number<uint64_t>(cl, device, kMemoryBytes)}});

@@ -16,6 +16,7 @@ struct OpenClDevice {
   std::string name, platform, version;
   bool is_gpu = false;
   int64_t compute_units = 0;
+  double clock_hz = 0;  // 0: the driver does not say
   int64_t max_threads_per_block = 0;
   int64_t shared_bytes_per_block = 0;
   int64_t memory_bytes = 0;

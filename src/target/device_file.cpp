@@ -60,6 +60,8 @@ constexpr FieldRow<Gpu> kGpuFields[] = {
     {"clock_hz", &Gpu::clock_hz},
     {"peak_flops", &Gpu::peak_flops},
     {"dram_bandwidth", &Gpu::dram_bandwidth},
+    {"l2_bandwidth", &Gpu::l2_bandwidth},
+    {"shared_bandwidth", &Gpu::shared_bandwidth},
     {"launch_s", &Gpu::launch_s},
 };
 constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
@@ -182,16 +184,9 @@ Result<Target> cpu_from_json(const Json& json) {
   return target;
 }
 
-/// The device's own numbers in the formulas' terms.
-DeviceAbstraction abstraction_of(const Gpu& gpu) {
-  DeviceAbstraction psa;
-  psa.peak_performance = gpu.peak_flops * 1e-9;
-  psa.glbmem_bandwidth = gpu.dram_bandwidth * 1e-9;
-  psa.sm_nums = gpu.sms;
-  psa.arch_sm_partition = gpu.partitions_per_sm;
-  psa.arch_warp_size = gpu.warp_size;
-  return psa;
-}
+// What is typical of the bandwidths that vendors' sheets leave out.
+constexpr double kL2OverMemory = 3;
+constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
 
 Result<Target> gpu_from_json(const Json& json, Backend backend) {
   TRY(check_names(json, kNameFields, kGpuFields, kOtherGpuFields));
@@ -204,6 +199,10 @@ Result<Target> gpu_from_json(const Json& json, Backend backend) {
     }
   }
   TRY(read_fields(json, kGpuFields, target.gpu));
+  if (!json.contains("l2_bandwidth"))
+    target.gpu.l2_bandwidth = kL2OverMemory * target.gpu.dram_bandwidth;
+  if (!json.contains("shared_bandwidth"))
+    target.gpu.shared_bandwidth = kSharedBytesPerCycle * target.gpu.sms * target.gpu.clock_hz;
   target.gpu.psa = abstraction_of(target.gpu);
   if (!json.contains("psa")) return target;
   const Json& psa = json.at("psa");
@@ -263,6 +262,16 @@ Json target_to_json(const Target& target) {
   write_fields(target.gpu, kGpuFields, json);
   write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
   return json;
+}
+
+DeviceAbstraction abstraction_of(const Gpu& gpu) {
+  DeviceAbstraction psa;
+  psa.peak_performance = gpu.peak_flops * 1e-9;
+  psa.glbmem_bandwidth = gpu.dram_bandwidth * 1e-9;
+  psa.sm_nums = gpu.sms;
+  psa.arch_sm_partition = gpu.partitions_per_sm;
+  psa.arch_warp_size = gpu.warp_size;
+  return psa;
 }
 
 Result<Target> read_device(const std::string& device) {

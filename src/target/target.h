@@ -56,8 +56,10 @@ struct Gpu {
   double clock_hz = 1410e6;        // boost
   double peak_flops = 19.49e12;    // of the device, fp32, FMA counted as 2
   double dram_bandwidth = 1555e9;  // bytes/s of the device
-  double launch_s = 3e-6;          // time that an empty kernel takes
-  DeviceAbstraction psa;           // of the analysis: --psa, else the device's own
+  double l2_bandwidth = 4665e9;
+  double shared_bandwidth = 19.49e12;  // of the shared memories together
+  double launch_s = 3e-6;              // time that an empty kernel takes
+  DeviceAbstraction psa;               // of the analysis: --psa, else the device's own
 };
 
 struct Target {

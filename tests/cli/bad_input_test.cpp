@@ -243,7 +243,11 @@ TEST_F(BadInput, Devices) {
   expect_words(fail(small({"compile"}, {"--psa", "a100"})),
                {"--psa", "\"a100\" is a GPU", "expected a file of a CPU or one of: epyc_9004"});
   expect_words(fail(small({"compile"}, {"--psa", bad})), {"--psa", bad, "sms"});
-  expect_words(fail({"device", "probe", "--target", "cuda --model=a100"}), {"--target", "cuda"});
+  expect_words(fail({"device", "probe", "--target", "cuda --model=a100"}),
+               {"--target", "\"cuda --model=a100\" cannot be probed, expected llvm or opencl"});
+  setenv("OCL_ICD_VENDORS", dir.c_str(), 1);  // where drivers are registered: none is
+  expect_words(fail({"device", "probe", "--target", "opencl"}), {"--target: no OpenCL", "install"});
+  unsetenv("OCL_ICD_VENDORS");
 }
 
 }  // namespace

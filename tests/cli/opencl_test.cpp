@@ -1,5 +1,6 @@
 // label: device
-// Tuning for the OpenCL device of this machine, as a user runs it.
+// Probing the OpenCL device of this machine and tuning for it, as a user does. Each command is a
+// process of its own: one that has asked for the driver cannot fork the runner (measure).
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "cli/run_program.h"
 #include "golden.h"
 #include "support/json.h"
+#include "target/device_file.h"
 
 namespace pruner {
 namespace {
@@ -32,6 +34,40 @@ struct OpenClCommands : testing::Test {
   const std::string dir =
       (fs::temp_directory_path() / ("pruner_opencl_" + std::to_string(getpid()))).string();
 };
+
+TEST_F(OpenClCommands, ProbeTheDeviceIntoAFile) {
+  const std::string file = dir + "/mine.json";
+  const ProgramRun probed =
+      run_program({"device", "probe", "--target", "opencl", "--min-time", "0.02", "-o", file});
+  if (probed.err.find("no OpenCL") != std::string::npos) GTEST_SKIP() << probed.err;
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_NE(probed.out.find("--target 'opencl --device=" + file + "'"), std::string::npos);
+  const Result<Target> read = read_device(file);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->backend, Backend::kOpenCl);
+  EXPECT_NE(read->source.find("measured by pruner device probe on"), std::string::npos);
+  const Gpu &gpu = read->gpu, typical = parse_target("opencl", 0)->gpu;
+  for (const double rate :
+       {gpu.peak_flops, gpu.dram_bandwidth, gpu.l2_bandwidth, gpu.shared_bandwidth}) {
+    EXPECT_GE(rate, 0.1e9);
+    EXPECT_LT(rate, 1e15);
+  }
+  EXPECT_LT(gpu.launch_s, 0.01);
+  EXPECT_EQ(gpu.psa.glbmem_bandwidth, gpu.dram_bandwidth * 1e-9);
+  EXPECT_EQ(gpu.max_threads_per_block, typical.max_threads_per_block);
+  const ProgramRun shown = run_program({"device", "show", file, "--json"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ((*parse_json(shown.out))["peak_flops"].get<double>(), gpu.peak_flops);
+  const ProgramRun compiled = run_program({"compile",
+                                           "--op",
+                                           "matmul 16 32 24",
+                                           "--target",
+                                           "opencl",
+                                           "--psa",
+                                           file,
+                                           "--print=opencl"});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+}
 
 TEST_F(OpenClCommands, TuneAnOperatorThenSeeItsCode) {
   const std::string work_dir = dir + "/out";

@@ -34,7 +34,7 @@ TEST(DeviceProbe, WaitsForEveryThread) {
 
 TEST(DeviceProbe, SaysWhatCannotBeMeasuredHere) {
   EXPECT_ERROR(probe_device(*parse_target("cuda --model=t4", 0), 0),
-               "\"cuda --model=t4\" cannot be probed: only CPUs can");
+               "\"cuda --model=t4\" cannot be probed, expected llvm or opencl");
   const char* other = kHostIsa == Isa::kX86 ? "llvm -mcpu=cortex-a76" : "llvm -mcpu=haswell";
   EXPECT_ERROR(probe_device(*parse_target(other, 1), 0), "cannot be measured on this");
 }

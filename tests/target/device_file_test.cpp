@@ -28,7 +28,7 @@ TEST(DeviceFile, OverridesWhatTheCpuHas) {
 TEST(DeviceFile, OverridesWhatTheArchHas) {
   const Result<Target> target = read(
       R"({"name": "box", "backend": "cuda", "arch": "sm_89", "sms": 10, "l2_bytes": 1000,
-          "max_blocks_per_sm": 8, "peak_flops": 2e12, "dram_bandwidth": 100e9})");
+          "max_blocks_per_sm": 8, "peak_flops": 2e12, "dram_bandwidth": 100e9, "clock_hz": 1e9})");
   ASSERT_TRUE(target.ok()) << target.error().message();
   EXPECT_EQ(target->gpu.max_threads_per_sm, 1536);
   EXPECT_EQ(target->gpu.max_blocks_per_sm, 8);
@@ -37,6 +37,8 @@ TEST(DeviceFile, OverridesWhatTheArchHas) {
   EXPECT_DOUBLE_EQ(target->gpu.psa.glbmem_bandwidth, 100);
   EXPECT_EQ(target->gpu.psa.sm_nums, 10);
   EXPECT_EQ(target->gpu.psa.vec_len, 11);
+  EXPECT_DOUBLE_EQ(target->gpu.l2_bandwidth, 300e9);
+  EXPECT_DOUBLE_EQ(target->gpu.shared_bandwidth, 10 * 128 * 1e9);
 }
 
 TEST(DeviceFile, NamesWhatIsWrong) {

@@ -23,7 +23,7 @@ static std::vector<Target> devices_here() {
   Target target = *parse_target("opencl", 0);
   target.source = device.name + " (" + device.platform + ")";
   target.gpu.sms = static_cast<int>(device.compute_units);
-  target.gpu.peak_flops = target.gpu.dram_bandwidth = 0;  // the driver does not say
+  target.gpu.peak_flops = target.gpu.dram_bandwidth = 0;  // `device probe` measures them
   here.push_back(std::move(target));
   return here;
 }
@@ -80,8 +80,10 @@ Result<int> run_device_probe(const Options& options) {
   const Json json = target_to_json(probed);
   if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
   fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
-  if (!file.empty() && !options.json)
-    fmt::print("written to {}: --target 'llvm --device={}', --psa {}\n", file, file, file);
+  if (!file.empty() && !options.json) {
+    const char* backend = probed.is_gpu() ? "opencl" : "llvm";
+    fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n", file, backend);
+  }
   return kDone;
 }
 

@@ -47,7 +47,7 @@ constexpr const char* kNames[] = {
     "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
 
 // dlopen() itself looks in LD_LIBRARY_PATH and the system's folders.
-std::vector<std::string> candidates() {
+std::vector<std::string> usual_paths() {
   std::vector<std::string> paths(std::begin(kNames), std::end(kNames));
   std::vector<std::string> toolkits;
   std::error_code none;
@@ -69,9 +69,9 @@ std::string path_of(void* symbol) {
   return dladdr(symbol, &found) != 0 ? found.dli_fname : "libnvrtc.so";
 }
 
-Result<Library> open_library() {
+Result<Library> open_library(std::span<const std::string> paths) {
   void* handle = nullptr;
-  for (const std::string& path : candidates()) {
+  for (const std::string& path : paths) {
     handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) break;
   }
@@ -115,7 +115,7 @@ Result<Library> open_library() {
 
 // Looked for once; what is loaded stays.
 const Result<Library>& library() {
-  static const Result<Library> opened = open_library();
+  static const Result<Library> opened = open_library(usual_paths());
   return opened;
 }
 
@@ -186,6 +186,11 @@ class Compilation {
 Result<NvrtcVersion> find_nvrtc() {
   TRY(library());
   return library()->version;
+}
+
+Result<NvrtcVersion> find_nvrtc(std::span<const std::string> paths) {
+  TRY_ASSIGN(const Library found, open_library(paths));
+  return found.version;
 }
 
 Result<std::string> cuda_arch(const Target& target) {

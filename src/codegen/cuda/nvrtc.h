@@ -2,6 +2,7 @@
 // needs no driver and no GPU.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct NvrtcVersion {
 
 /// Looks in LD_LIBRARY_PATH, the system's folders and /usr/local/cuda*; the error says where.
 Result<NvrtcVersion> find_nvrtc();
+/// The first of these libraries that can be opened.
+Result<NvrtcVersion> find_nvrtc(std::span<const std::string> paths);
 
 /// The arch that code for `target` is compiled for: its own ("sm_80"), else the oldest that this
 /// NVRTC knows. Errors: no NVRTC, an arch unknown to it.

@@ -6,6 +6,7 @@
 #include "space/ansor/nest.h"
 #include "space/ansor/tvm_simplify.h"
 #include "support/match.h"
+#include "tensor/spelling.h"
 
 namespace pruner::ansor {
 namespace {
@@ -42,22 +43,8 @@ const char* binary_text(BinaryOp op) {
   return "";
 }
 
-const char* call_text(Intrinsic function) {
-  static constexpr const char* kNames[] = {"exp",
-                                           "log",
-                                           "sqrt",
-                                           "rsqrt",
-                                           "tanh",
-                                           "sigmoid",
-                                           "erf",
-                                           "pow",
-                                           "fabs",
-                                           "floor",
-                                           "ceil",
-                                           "nearbyint",
-                                           "sin",
-                                           "cos"};
-  return kNames[static_cast<size_t>(function)];
+std::string_view call_text(Intrinsic function) {
+  return function == Intrinsic::kRound ? "nearbyint" : spelling_of(function);
 }
 
 const char* thread_text(Annotation annotation) {

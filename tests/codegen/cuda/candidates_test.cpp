@@ -1,10 +1,16 @@
 // label: slow
 // Candidates of every kind of operator through NVRTC: what the sketches make is C that compiles,
-// and takes what it says. PRUNER_CANDIDATES=N draws N candidates of each.
+// takes what it says, and about the registers that are foreseen. PRUNER_CANDIDATES=N draws N
+// candidates of each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <vector>
 
+#include "analysis/draft.h"
 #include "codegen/codegen.h"
 #include "codegen/cuda/cubin.h"
 #include "codegen/cuda/nvrtc.h"
@@ -40,6 +46,89 @@ TEST_P(CudaCandidates, Compile) {
                 target.gpu.registers_per_block);
     }
   }
+}
+
+/// The rank of each value among all; equal values share the mean of theirs.
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<double> result;
+  for (const double value : values) {
+    const auto below = std::ranges::count_if(values, [&](double v) { return v < value; });
+    const auto equal = std::ranges::count(values, value);
+    result.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2);
+  }
+  return result;
+}
+
+/// Spearman's coefficient.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  const double mean = static_cast<double>(a.size() - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+TEST(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
+  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+  const Target target = *parse_target("cuda --arch=sm_80", 0);
+  std::vector<double> foreseen, taken;
+  int close = 0, local = 0;
+  struct {
+    int foreseen = 0, local = 0;
+  } arrays, spills;
+  for (const char* op : kSmallOperators) {
+    const Task task = operator_task(op, target);
+    const Space space = make_space(task);
+    Rng rng(5);
+    for (int i = 0; i < candidates_each(2); ++i) {
+      const Candidate candidate = sample(space, rng);
+      const Result<Artifact> artifact = compile(*lower(space, candidate, "k"), target, "k");
+      ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+      const auto kernels = read_cubin(artifact->object);
+      ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+      const Draft draft = pruner::draft(make_loop_nest(space, candidate), target);
+      ASSERT_EQ(draft.kernels.size(), kernels->size());
+      for (size_t k = 0; k < kernels->size(); ++k) {
+        const auto threads = static_cast<double>(artifact->launches[k].threads);
+        const double most = std::min(255.0, 65536 / (std::ceil(threads / 32) * 32));
+        foreseen.push_back(std::min(draft.kernels[k].registers, most));
+        taken.push_back(static_cast<double>((*kernels)[k].registers));
+        const double ratio = foreseen.back() / taken.back();
+        close += ratio < 1.5 && ratio > 1 / 1.5 ? 1 : 0;
+        const bool has_local = (*kernels)[k].stack_bytes > 0;
+        const auto count = [&](auto& counter, bool expected) {
+          counter.foreseen += expected ? 1 : 0;
+          counter.local += expected && has_local ? 1 : 0;
+        };
+        local += has_local ? 1 : 0;
+        count(arrays, draft.kernels[k].local_bytes > 0);
+        count(spills, draft.kernels[k].registers > most);
+      }
+    }
+  }
+  const double correlation = rank_correlation(foreseen, taken);
+  const double share = static_cast<double>(close) / static_cast<double>(taken.size());
+  printf("registers of %zu kernels: rank correlation %.3f, %.1f %% within 1.5 times\n",
+         taken.size(),
+         correlation,
+         100 * share);
+  printf(
+      "%d kernels have local memory; of %d with accumulators in it as foreseen %d, of %d with more "
+      "registers than there are %d\n",
+      local,
+      arrays.foreseen,
+      arrays.local,
+      spills.foreseen,
+      spills.local);
+  EXPECT_GT(correlation, 0.8);
+  EXPECT_GT(share, 0.7);
+  EXPECT_GE(arrays.local, 0.7 * arrays.foreseen);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, CudaCandidates, testing::ValuesIn(kSmallOperators));

@@ -1,0 +1,129 @@
+#include "analysis/gpu_registers.h"
+
+#include <algorithm>
+#include <span>
+
+#include "analysis/operand.h"
+#include "space/plan.h"
+
+namespace pruner {
+namespace {
+
+constexpr double kContraction = 24, kRows = 12, kElements = 12;  // addresses, loop variables
+constexpr double kRowReduction = 4;
+constexpr double kTermsOfRow = 16, kTermsOfElement = 32;
+constexpr int64_t kRoundsInFlight = 4;  // of a loop that fetches
+// Loops that we leave as loops are unrolled by the compiler up to so many copies of their body.
+constexpr int64_t kUnrolledCopies = 256;
+
+double product(const std::vector<int64_t>& extents) {
+  double total = 1;
+  for (const int64_t extent : extents) total *= static_cast<double>(extent);
+  return total;
+}
+
+/// Iterations of a thread's loops of a stage, of those that `counts` accepts.
+template <typename Counts>
+double iterations(const NestStage& stage, const Counts& counts) {
+  double total = 1;
+  for (const NestLoop& loop : stage.loops) {
+    const bool of_thread = loop.kind != LoopKind::kBlock && loop.kind != LoopKind::kThread;
+    if (of_thread && counts(loop)) total *= static_cast<double>(loop.extent);
+  }
+  return total;
+}
+
+class Contraction {
+ public:
+  Contraction(const LoopNest& nest, const NestStage& sum)
+      : nest_(nest),
+        sum_(sum),
+        loops_(sum.loops.begin() + sum.chunk_loops, sum.loops.end()),
+        rank_(static_cast<int>((*nest.dag)[sum.stage].axes.size())) {}
+
+  ThreadResources resources() const {
+    const double accumulators = product(sum_.extents);
+    ThreadResources result{kContraction + accumulators + operands() + in_flight(), 0};
+    if (accumulators > 1 && loops_left_over_tile())
+      result.local_bytes = accumulators * static_cast<double>(dtype_bytes(dtype()));
+    return result;
+  }
+
+ private:
+  DType dtype() const { return (*nest_.dag)[sum_.stage].dtype; }
+
+  /// Of all operands, what one step of the reduction reads for the whole tile.
+  double operands() const {
+    double total = 0;
+    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(sum_.stage.value)]) {
+      const Stage& producer = (*nest_.dag)[access.producer];
+      double elements = 1;
+      for (const NestLoop& loop : loops_) {
+        if (loop.axis < rank_ && element_stride(access, producer, loop.axis) != 0)
+          elements *= static_cast<double>(loop.extent);
+      }
+      total += elements;
+    }
+    return total;
+  }
+
+  double in_flight() const {
+    double total = 0;
+    for (const NestStage& operand : nest_.stages) {
+      if (operand.at != sum_.stage) continue;
+      double elements = 1;
+      for (const NestLoop& loop : operand.loops) {
+        if (loop.kind == LoopKind::kSerial)
+          elements *= static_cast<double>(std::min(loop.extent, kRoundsInFlight));
+        if (loop.kind == LoopKind::kVectorize) elements *= static_cast<double>(loop.extent);
+      }
+      total += elements;
+    }
+    return total;
+  }
+
+  /// Whether a loop over the tile stays one, its body being too long to be copied.
+  bool loops_left_over_tile() const {
+    int64_t copies = 1;
+    for (size_t i = loops_.size(); i-- > 0;) {
+      copies *= loops_[i].extent;
+      const bool unrolled = loops_[i].kind == LoopKind::kUnroll || copies <= sum_.unroll_steps;
+      if (!unrolled && copies > kUnrolledCopies && loops_[i].axis < rank_) return true;
+    }
+    return false;
+  }
+
+  const LoopNest& nest_;
+  const NestStage& sum_;
+  const std::span<const NestLoop> loops_;  // of one chunk
+  const int rank_;
+};
+
+}  // namespace
+
+ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
+  const bool tiles = std::ranges::none_of(root.loops, [](const NestLoop& l) { return l.axis < 0; });
+  double reductions = 0, terms = 1;
+  const auto add_terms = [&](const NestStage& stage) {
+    const auto spatial = static_cast<int>((*nest.dag)[stage.stage].axes.size());
+    terms = std::max(terms, iterations(stage, [&](const NestLoop& loop) {
+                       return loop.axis == kFusedReduce || loop.axis >= spatial;
+                     }));
+  };
+  add_terms(root);
+  for (const NestStage& stage : nest.stages) {
+    if (stage.at != root.stage) continue;
+    if (tiles && stage.scope == Scope::kLocal) {
+      return Contraction(nest, stage).resources();
+    }
+    if (stage.scope == Scope::kShared) ++reductions;
+    add_terms(stage);
+  }
+  const double registers = reductions > 0
+                               ? kRows + kRowReduction * reductions + std::min(terms, kTermsOfRow)
+                               : kElements + std::min(terms, kTermsOfElement) +
+                                     iterations(root, [](const NestLoop& l) { return l.axis < 0; });
+  return {registers, 0};
+}
+
+}  // namespace pruner

@@ -1,0 +1,148 @@
+// Loop nest of a GPU candidate -> loop IR. Each root is a kernel: its blocks, in each its threads,
+// and what a thread does, by the kind of kernel.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lower/builder.h"
+#include "space/plan.h"
+#include "space/space.h"
+
+namespace pruner {
+
+class GpuLowering : private ProgramParts {
+ public:
+  GpuLowering(const Sketch& sketch, const LoopNest& nest, std::string name)
+      : sketch_(sketch), dag_(sketch.dag), nest_(nest), stages_(sketch.dag.stages.size()) {
+    program_.name = std::move(name);
+  }
+  Program run();
+
+ private:
+  using Values = std::vector<Expr>;
+  /// How loads of a stage are made: of its buffer at the indices of the load, turned by `place`.
+  struct StageState {
+    TensorId buffer;
+    std::function<Values(const Values&)> place;  // empty: as they are
+  };
+  using Emit = std::function<Stmt(const Values&)>;
+
+  /// Where the thread at hand works: starts by axis, of the block and of the thread; the fused
+  /// loops' indices by -axis.
+  struct Place {
+    Values block, thread;                                   // by axis of the root
+    Expr spatial = Expr(0), rows = Expr(0), row = Expr(0);  // fused; `row` counts in the block
+    Expr lane = Expr(0);                                    // thread of the row
+    int64_t block_rows = 1, lanes = 1;
+    int64_t threads = 1;
+    Expr thread_index;
+  };
+  /// Values of a stage's iterators: of its own, and those that count within the thread's tile.
+  struct Point {
+    Values values, dense;
+  };
+
+  const NestStage& nest(StageId id) const {
+    return nest_
+        .stages[static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)])];
+  }
+  StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
+  StageRole role(const NestStage& stage) const {
+    return sketch_.plans[static_cast<size_t>(&stage - nest_.stages.data())].role;
+  }
+  std::vector<const NestStage*> attached_to(StageId id) const;
+
+  // ---- gpu.cpp: buffers, bodies, kernels and the loops of a thread
+
+  void declare_buffers();
+  TensorId add_buffer(const NestStage& stage,
+                      std::vector<int64_t> shape,
+                      Scope scope,
+                      const std::string& suffix = "");
+  /// A stage's body at `values`, its loads turned into loads of buffers.
+  Expr body_at(StageId id, const Values& values);
+  Expr load_of(TensorId buffer, const Values& at) const {
+    return load(buffer, at, program_[buffer].dtype);
+  }
+  static Stmt block(std::vector<Stmt> statements) {
+    return statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
+  }
+  /// No condition where it is known to hold.
+  Stmt guarded(const Expr& condition, Stmt body) const {
+    const Expr simplified = simple(condition);
+    return always(simplified) ? body : make_stmt(If{simplified, std::move(body)});
+  }
+  bool always(const Expr& condition) const { return bounds(condition, ranges_).first >= 1; }
+  static Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
+  /// `count` iterations of one index, which `loops` divide in row-major order.
+  Stmt decode(const std::vector<const NestLoop*>& loops,
+              const std::string& name,
+              const Expr& index,
+              size_t first,
+              const std::function<void(const NestLoop&, const Expr&)>& place,
+              const std::function<Stmt()>& inner);
+  Stmt kernel(const NestStage& root);
+  void move(const NestLoop& loop, const Expr& at);
+  /// Loops [first, end) of a stage around what `inner` makes of the values there. The innermost are
+  /// unrolled while they are no more than `unroll` iterations in all.
+  Stmt thread_loops(const NestStage& stage,
+                    size_t first,
+                    int64_t unroll,
+                    const Point& at,
+                    const std::function<Stmt(const Point&)>& inner);
+  /// The condition that a point lies in its stage, over the axes that tiles may leave.
+  Expr inside(StageId id, const Values& values, size_t first, size_t end) const;
+  Stmt if_inside(const Expr& condition, Stmt body) const {
+    return condition ? make_stmt(If{simple(condition), std::move(body)}) : body;
+  }
+
+  // ---- gpu_contraction.cpp: a block computes a tile of a contraction
+
+  Stmt block_tile(const NestStage& root);
+  static NestStage from_loop(const NestStage& stage, size_t first);
+  /// Whether a contraction loads what no shared memory holds.
+  bool reads_directly(const NestStage& sum, const std::vector<const NestStage*>& fetched) const;
+  void set_shared_places(const NestStage& sum,
+                         const std::vector<const NestStage*>& fetched,
+                         const Values& chunk,
+                         const Expr& buffer);
+  /// The threads of the block fetch the box of an operand that a chunk needs; what lies beyond the
+  /// operand is 0.
+  Stmt fetch(const NestStage& operand,
+             const NestStage& sum,
+             const Values& chunk,
+             const Expr& buffer);
+
+  // ---- gpu_elements.cpp: a thread computes elements, or the threads of a row reduce it together
+
+  /// Values of axes [first, end) of a stage, of which `index` numbers the points in row-major
+  /// order.
+  Stmt decode_axes(const std::vector<Iterator>& axes,
+                   size_t first,
+                   size_t end,
+                   const Expr& index,
+                   Values values,
+                   size_t offset,
+                   const Emit& inner);
+  Stmt elements(const NestStage& root);
+  Stmt one_element(const NestStage& root, const Values& values);
+  Stmt serial_reduction(const NestStage& stage, const Values& point, TensorId sum);
+  Stmt rows(const NestStage& root);
+  /// Each thread of the row folds its share of the terms; then halves of the threads fold the
+  /// others' results.
+  Stmt row_reduction(const NestStage& stage, const Values& row);
+
+  // Loops that set and write accumulators are unrolled up to so many iterations.
+  static constexpr int64_t kMostUnrolled = 256;
+
+  const Sketch& sketch_;
+  const ComputeDag& dag_;
+  const LoopNest& nest_;
+  std::vector<StageState> stages_;
+  Place place_;
+  std::vector<TensorId> shared_;  // of the kernel at hand
+};
+
+}  // namespace pruner

@@ -1,0 +1,181 @@
+#include "measure/opencl_probe.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/opencl.h"
+#include "target/device_file.h"
+
+namespace pruner {
+
+namespace {
+
+// What a thread does, so that a kernel takes much longer than its launch.
+constexpr int64_t kLoads = 8;           // of the buffers in global memory, 16 bytes each
+constexpr int64_t kSharedLoads = 2048;  // of 16 bytes
+constexpr int64_t kSteps = 512;         // multiply-adds of each chain
+constexpr int64_t kChains = 8;          // independent
+constexpr int64_t kBlocksPerUnit = 16;
+constexpr int64_t kLaunches = 200;  // in a row, to find what one costs
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMostMemoryBytes = int64_t{256} << 20;  // more than an L2 holds
+constexpr int64_t kL2Bytes = 1 << 20;                     // an L2 holds it, a unit's L1 does not
+
+// A thread reads `LOADS` vectors of what its block reads, all blocks together the buffer or, where
+// it is the smaller, the buffer over and over. Sums are written if they are below 0, which they
+// never are and no compiler knows. A chain x -> x * a + b settles at 2 * b.
+constexpr const char* kSource = R"(
+__kernel void read_global(__global const float4* restrict data,
+                          __global float* restrict result) {
+  float4 sum = 0.0f;
+  for (int i = 0; i < LOADS; ++i)
+    sum += data[(get_group_id(0) * LOADS + i) * THREADS % VECTORS + get_local_id(0)];
+  if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
+}
+__kernel void read_shared(__global float* restrict result) {
+  __local float4 data[THREADS];
+  const uint thread = get_local_id(0);
+  data[thread] = (float)thread;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float4 sum = 0.0f;
+#pragma unroll 8
+  for (uint i = 0; i < SHARED_LOADS; ++i) sum += data[(thread + i) % THREADS];
+  if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
+}
+#define MULTIPLY_ADD(NAME, TYPE)                                  \
+  __kernel void NAME(__global TYPE* restrict result) {            \
+    const TYPE a = 0.5f, b = (TYPE)(0.5f + get_local_id(0));      \
+    TYPE x0 = 1, x1 = 2, x2 = 3, x3 = 4, x4 = 5, x5 = 6, x6 = 7, x7 = 8; \
+    for (int i = 0; i < STEPS; ++i) {                             \
+      x0 = mad(x0, a, b), x1 = mad(x1, a, b);                     \
+      x2 = mad(x2, a, b), x3 = mad(x3, a, b);                     \
+      x4 = mad(x4, a, b), x5 = mad(x5, a, b);                     \
+      x6 = mad(x6, a, b), x7 = mad(x7, a, b);                     \
+    }                                                             \
+    result[get_global_id(0)] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7; \
+  }
+MULTIPLY_ADD(multiply_add_1, float)
+MULTIPLY_ADD(multiply_add_4, float4)
+MULTIPLY_ADD(multiply_add_16, float16)
+__kernel void nothing(__global float* restrict result) {}
+)";
+
+class Probe {
+ public:
+  Probe(const OpenClDevice& device, double seconds)
+      : device_(device),
+        seconds_(seconds),
+        threads_(static_cast<int64_t>(std::bit_floor(
+            static_cast<uint64_t>(std::clamp<int64_t>(device.max_threads_per_block, 1, 256))))),
+        blocks_(std::max<int64_t>(device.compute_units, 1) * kBlocksPerUnit) {}
+
+  Result<double> peak_flops() const {
+    double best = 0;
+    for (const int64_t lanes : {1, 4, 16}) {  // as vectors they suit CPUs, one by one GPUs
+      TRY_ASSIGN(
+          const double time,
+          seconds_of(
+              "multiply_add_" + std::to_string(lanes), blocks_, {blocks_ * threads_ * lanes}));
+      const int64_t flops = 2 * kSteps * kChains * lanes * blocks_ * threads_;
+      best = std::max(best, static_cast<double>(flops) / time);
+    }
+    return best;
+  }
+
+  /// Of reading a buffer of about so many bytes.
+  Result<double> global_bandwidth(int64_t buffer_bytes) const {
+    const int64_t of_block = threads_ * kLoads * kVectorBytes;
+    const int64_t pieces = std::max<int64_t>(buffer_bytes / of_block, 1);
+    const int64_t blocks = std::max<int64_t>(memory_bytes() / of_block, 1);
+    const int64_t floats = pieces * of_block / 4;
+    TRY_ASSIGN(const double time, seconds_of("read_global", blocks, {floats, 1}));
+    return static_cast<double>(blocks * of_block) / time;
+  }
+  Result<double> dram_bandwidth() const { return global_bandwidth(memory_bytes()); }
+  Result<double> l2_bandwidth() const { return global_bandwidth(kL2Bytes); }
+
+  Result<double> shared_bandwidth() const {
+    TRY_ASSIGN(const double time, seconds_of("read_shared", blocks_, {1}));
+    return static_cast<double>(blocks_ * threads_ * kSharedLoads * kVectorBytes) / time;
+  }
+
+  Result<double> launch_s() const { return seconds_of("nothing", 1, {1}, kLaunches); }
+
+ private:
+  int64_t memory_bytes() const { return std::min(kMostMemoryBytes, device_.memory_bytes / 8); }
+
+  /// Seconds of one launch: the fastest timing of `times` in a row. Buffers of so many floats are
+  /// the kernel's arguments; the first is filled with 1.
+  Result<double> seconds_of(const std::string& kernel,
+                            int64_t blocks,
+                            const std::vector<int64_t>& floats,
+                            int64_t times = 1) const {
+    const auto macro = [](const char* name, int64_t value) {
+      return std::string("#define ") + name + " " + std::to_string(value) + "\n";
+    };
+    Artifact artifact;
+    artifact.backend = Backend::kOpenCl;
+    artifact.symbol = kernel;
+    artifact.object = macro("THREADS", threads_) + macro("LOADS", kLoads) +
+                      macro("SHARED_LOADS", kSharedLoads) + macro("STEPS", kSteps) +
+                      macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) + kSource;
+    Artifact::Launch launch{.kernel = kernel, .blocks = blocks, .threads = threads_};
+    for (size_t i = 0; i < floats.size(); ++i) {
+      artifact.arguments.push_back({DType::kFloat32, {floats[i]}, i + 1 == floats.size(), {}});
+      launch.arguments.push_back(static_cast<int>(i));
+    }
+    artifact.launches = {launch};
+    TRY_ASSIGN(const auto program, load_opencl(artifact));
+    TRY(program->write_argument(0, std::vector<float>(static_cast<size_t>(floats[0]), 1).data()));
+    TRY(program->run(1));  // drivers compile when a kernel is first run
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds_);
+    double fastest = 0;
+    do {
+      TRY_ASSIGN(const double time, program->run(times));
+      if (fastest == 0 || time < fastest) fastest = time;
+    } while (Clock::now() < end);
+    if (fastest <= 0) return Error(device_.name, " does not tell how long a kernel runs");
+    return fastest;
+  }
+
+  const OpenClDevice& device_;
+  double seconds_;
+  int64_t threads_, blocks_;
+};
+
+/// A rate in units per second, to 0.1e9.
+double rounded(double rate) { return std::max(std::round(rate * 1e-8), 1.0) * 1e8; }
+
+}  // namespace
+
+Result<Target> probe_opencl(Target target, double seconds) {
+  TRY_ASSIGN(const std::vector<OpenClDevice> devices, list_opencl_devices());
+  const OpenClDevice& device = devices.front();
+  const Probe probe(device, seconds / 4);
+  Gpu& gpu = target.gpu;
+  TRY_ASSIGN(gpu.peak_flops, probe.peak_flops());
+  TRY_ASSIGN(gpu.dram_bandwidth, probe.dram_bandwidth());
+  TRY_ASSIGN(gpu.l2_bandwidth, probe.l2_bandwidth());
+  TRY_ASSIGN(gpu.shared_bandwidth, probe.shared_bandwidth());
+  TRY_ASSIGN(gpu.launch_s, probe.launch_s());
+  for (double Gpu::*rate :
+       {&Gpu::peak_flops, &Gpu::dram_bandwidth, &Gpu::l2_bandwidth, &Gpu::shared_bandwidth})
+    gpu.*rate = rounded(gpu.*rate);
+  gpu.launch_s = std::max(std::round(gpu.launch_s * 1e9), 1.0) * 1e-9;
+  gpu.sms = static_cast<int>(std::clamp<int64_t>(device.compute_units, 1, 65536));
+  if (device.clock_hz > 0) gpu.clock_hz = device.clock_hz;
+  gpu.psa = abstraction_of(gpu);
+  target.source =
+      "measured by pruner device probe on " + device.name + " (" + device.platform + ")";
+  return target;
+}
+
+}  // namespace pruner
