@@ -63,9 +63,7 @@ class Machine {
   }
   void push(PickleNode node) { stack_.push_back(add(std::move(node))); }
   void push_integer(int64_t value) { push({.kind = PickleKind::kInteger, .integer = value}); }
-  void push_text(uint64_t count) {
-    push({.kind = PickleKind::kText, .text = take_bytes(count)});
-  }
+  void push_text(uint64_t count) { push({.kind = PickleKind::kText, .text = take_bytes(count)}); }
 
   /// The number of values above the last mark; without a mark, all.
   size_t bottom() const { return marks_.empty() ? 0 : marks_.back(); }
@@ -130,7 +128,8 @@ class Machine {
   void call() {
     const PickleId arguments = pop(), callee = pop();
     if (failure_) return;
-    if (pickle_[callee].kind != PickleKind::kGlobal || pickle_[arguments].kind != PickleKind::kTuple)
+    if (pickle_[callee].kind != PickleKind::kGlobal ||
+        pickle_[arguments].kind != PickleKind::kTuple)
       return fail("a call of what is no class");
     push({.kind = PickleKind::kCall, .callee = callee, .arguments = arguments});
   }
@@ -177,31 +176,31 @@ class Machine {
         return;
       }
       case '(': return marks_.push_back(stack_.size());
-      case '0': return void(pop());                              // POP
-      case 'N': return push({});                                 // NONE
-      case 0x88: return push_integer(1);                         // NEWTRUE
-      case 0x89: return push_integer(0);                         // NEWFALSE
-      case 'J': return push_integer(take<int32_t>());            // BININT
-      case 'K': return push_integer(take<uint8_t>());            // BININT1
-      case 'M': return push_integer(take<uint16_t>());           // BININT2
-      case 0x8a: return long_integer(take<uint8_t>());           // LONG1
-      case 'G': return big_endian_float();                       // BINFLOAT
-      case 'X': return push_text(take<uint32_t>());              // BINUNICODE
-      case 'B': return push_text(take<uint32_t>());              // BINBYTES
-      case 'C': return push_text(take<uint8_t>());               // SHORT_BINBYTES
-      case 'T': return push_text(take<uint32_t>());              // BINSTRING
-      case 'U': return push_text(take<uint8_t>());               // SHORT_BINSTRING
-      case ')': return push({.kind = kTuple});                   // EMPTY_TUPLE
+      case '0': return void(pop());                     // POP
+      case 'N': return push({});                        // NONE
+      case 0x88: return push_integer(1);                // NEWTRUE
+      case 0x89: return push_integer(0);                // NEWFALSE
+      case 'J': return push_integer(take<int32_t>());   // BININT
+      case 'K': return push_integer(take<uint8_t>());   // BININT1
+      case 'M': return push_integer(take<uint16_t>());  // BININT2
+      case 0x8a: return long_integer(take<uint8_t>());  // LONG1
+      case 'G': return big_endian_float();              // BINFLOAT
+      case 'X': return push_text(take<uint32_t>());     // BINUNICODE
+      case 'B': return push_text(take<uint32_t>());     // BINBYTES
+      case 'C': return push_text(take<uint8_t>());      // SHORT_BINBYTES
+      case 'T': return push_text(take<uint32_t>());     // BINSTRING
+      case 'U': return push_text(take<uint8_t>());      // SHORT_BINSTRING
+      case ')': return push({.kind = kTuple});          // EMPTY_TUPLE
       case 0x85: return push({.kind = kTuple, .items = pop_items(1)});
       case 0x86: return push({.kind = kTuple, .items = pop_items(2)});
       case 0x87: return push({.kind = kTuple, .items = pop_items(3)});
       case 't': return push({.kind = kTuple, .items = pop_to_mark()});
-      case ']': return push({.kind = kList});                    // EMPTY_LIST
-      case 'a': return extend({kList, kCall}, pop_items(1));     // APPEND
-      case 'e': return extend({kList, kCall}, pop_to_mark());    // APPENDS
-      case '}': return push({.kind = kDict});                    // EMPTY_DICT
-      case 's': return extend({kDict, kCall}, pop_items(2));     // SETITEM
-      case 'u': {                                                // SETITEMS
+      case ']': return push({.kind = kList});                  // EMPTY_LIST
+      case 'a': return extend({kList, kCall}, pop_items(1));   // APPEND
+      case 'e': return extend({kList, kCall}, pop_to_mark());  // APPENDS
+      case '}': return push({.kind = kDict});                  // EMPTY_DICT
+      case 's': return extend({kDict, kCall}, pop_items(2));   // SETITEM
+      case 'u': {                                              // SETITEMS
         const std::vector<PickleId> items = pop_to_mark();
         return items.size() % 2 == 0 ? extend({kDict, kCall}, items)
                                      : fail("a key without a value");

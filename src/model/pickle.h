@@ -32,8 +32,8 @@ struct PickleNode {
   PickleKind kind = PickleKind::kNone;
   int64_t integer = 0;
   double number = 0;
-  std::string_view text;        // into the stream
-  std::vector<PickleId> items;  // elements, or keys and values in turn
+  std::string_view text{};        // into the stream
+  std::vector<PickleId> items{};  // elements, or keys and values in turn
   PickleId callee = kNoNode, arguments = kNoNode, state = kNoNode;
 };
 
