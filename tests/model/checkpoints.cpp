@@ -1,4 +1,4 @@
-#include "checkpoints.h"
+#include "model/checkpoints.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "checkpoints.h"
 #include "golden.h"
+#include "model/checkpoints.h"
 #include "model/torch_checkpoint.h"
 #include "own_path.h"
 #include "support/rng.h"
