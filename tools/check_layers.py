@@ -17,6 +17,7 @@ DOORS = {
     "spdlog/": "src/support/log.",
     "tl/": "src/support/result.h",
     "xxhash.h": "src/support/hash.cpp",
+    "torch/": "src/model/nn/torch/",
     "zip.h": "src/support/zip.cpp",
 }
 
