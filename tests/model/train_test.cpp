@@ -3,18 +3,13 @@
 #include <cmath>
 
 #include "golden.h"
-#include "model/checkpoints.h"
 #include "model/nn/network.h"
 #include "model/synthetic.h"
+#include "model/trainer_here.h"
 #include "support/json.h"
 
 namespace pruner {
 namespace {
-
-#define NEEDS_TRAINER()                                                                   \
-  if (const auto plugin = make_torch_trainer(random_weights(Architecture::kPacm, 1), {}); \
-      !plugin.ok())                                                                       \
-  GTEST_SKIP() << plugin.error().message()
 
 double held_out_accuracy(const Weights& weights) {
   const std::vector<TrainingSample> samples = synthetic_samples(8, 60, 999);
