@@ -47,7 +47,9 @@ class NetworkModel : public OnlineModel {
       : OnlineModel(updates, options), architecture_(architecture) {
     if (!loaded) return;
     if (updates == Updates::kSiamese)
-      momentum_.emplace(*loaded, MomentumOptions{.replace_scales = options.as_published});
+      momentum_.emplace(*loaded,
+                        MomentumOptions{.period = options.momentum_period,
+                                        .replace_scales = options.as_published});
     use(*std::move(loaded));
   }
 

@@ -19,6 +19,8 @@ struct LearnedModelOptions {
   int training_threads = 1;
   double time_box_s = kNoTimeBox;  // of one update's training
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
+  int momentum_period =
+      4;  // rounds between trainings of -siamese-update, as released; the paper: 1
   uint64_t seed = 0;
 };
 

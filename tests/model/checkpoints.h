@@ -12,11 +12,10 @@ namespace pruner {
 /// Weights drawn at random, of the size that torch's layers start with; scales of 1.
 Weights random_weights(Architecture architecture, uint64_t seed);
 
-/// Pieces of a pickle of protocol 2.
-std::string pickled_text(std::string_view text);
-std::string pickled_integers(std::string_view opcodes_before, const std::vector<int64_t>& integers);
-
 /// The entries of a .pth that torch.save(state_dict) makes of the tensors.
 std::vector<ZipEntry> state_dict_entries(const Tensors& tensors);
+
+/// What pickle.dump((network, {}, mode, row_scale)) gives for TenSetMLP under torch 1.8.
+std::string pickled_tenset_mlp(const Weights& weights);
 
 }  // namespace pruner

@@ -134,6 +134,19 @@ TEST(TorchTrainer, GivesThePublishedScoresByBatchStatistics) {
     EXPECT_NEAR((*scores)[b], expected[b].get<float>(), 1e-4) << b;
 }
 
+TEST(TorchTrainerDeathTest, SaysWhatToInstallWithoutThePlugin) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not loaded it
+  EXPECT_EXIT(
+      {
+        setenv("PRUNER_TORCH_PLUGIN", "/nowhere/libpruner_torch.so", 1);
+        const auto trainer = make_torch_trainer(random_weights(Architecture::kPacm, 1), {});
+        std::cerr << (trainer.ok() ? "a trainer" : trainer.error().message());
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "training needs the plug-in libpruner_torch.so, .* install libtorch-dev");
+}
+
 TEST(TorchTrainer, WordsWhatLibTorchThrows) {
   NEEDS_TRAINER();
   Weights weights = random_weights(Architecture::kTenSetMlp, 1);

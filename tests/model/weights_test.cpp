@@ -55,6 +55,16 @@ TEST(Weights, OfAStateDictHaveTheirScalesBeside) {
   EXPECT_ERROR(load_weights(alone), "missing scales: expected ");
 }
 
+TEST(Weights, OfAPickledTenSetMlpBringTheirScales) {
+  const std::string path = own_path("mlp.pkl");
+  Weights written = random_weights(Architecture::kTenSetMlp, 6);
+  written.row_scale[5] = 3.25f;
+  ASSERT_TRUE(write_file(path, pickled_tenset_mlp(written)).ok());
+  const Result<Weights> read = load_weights(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(*read, written);
+}
+
 TEST(Weights, ThatDoNotFitAreRefusedInOneLine) {
   const std::string path = own_path("bad.pth");
   Weights weights = random_weights(Architecture::kPacm, 3);
