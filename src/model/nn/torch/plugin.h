@@ -1,7 +1,7 @@
-// What libpruner_torch.so offers: one function, which gives a table of calls: tensors and batches in,
-// scores and trained tensors out. Plain C, so that the program and the plug-in share no C++ types and
-// nothing of LibTorch. Calls that return int give 0, or 1 after a failure that error() words. One
-// trainer is used by one thread at a time.
+// What libpruner_torch.so offers: one function, which gives a table of calls: tensors and batches
+// in, scores and trained tensors out. Plain C, so that the program and the plug-in share no C++
+// types and nothing of LibTorch. Calls that return int give 0, or 1 after a failure that error()
+// words. One trainer is used by one thread at a time.
 #pragma once
 
 #include <stdint.h>
