@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . tools/packages.sh
 
-install_packages $build_packages $test_packages
+install_packages $build_packages $training_packages $test_packages
 tools/check.sh
 
 # The peers that networks are compared with; without them that test is left out.

@@ -19,8 +19,9 @@ function(add_layer name)
   set(target pruner_${name})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  # Parts with flags of their own: codegen/llvm (llvm_part.cmake), the program's main.
-  list(FILTER sources EXCLUDE REGEX "/src/codegen/llvm/|/src/cli/main\\.cpp$")
+  # Parts with flags of their own: codegen/llvm (llvm_part.cmake), model/nn/torch (torch_part.cmake),
+  # the program's main.
+  list(FILTER sources EXCLUDE REGEX "/src/codegen/llvm/|/src/model/nn/torch/|/src/cli/main\\.cpp$")
   list(TRANSFORM layer_DEPS PREPEND pruner_)
   list(TRANSFORM layer_TEST_DEPS PREPEND pruner_)
   if(sources)

@@ -7,7 +7,8 @@ endif()
 
 file(GLOB micro_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/micro/*.cpp)
 if(micro_sources AND benchmark_FOUND)
-  add_executable(micro_bench ${micro_sources} ${PROJECT_SOURCE_DIR}/tests/codegen/kernels.cpp)
+  add_executable(micro_bench ${micro_sources} ${PROJECT_SOURCE_DIR}/tests/codegen/kernels.cpp
+                             ${PROJECT_SOURCE_DIR}/tests/model/checkpoints.cpp)
   target_include_directories(micro_bench PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   list(TRANSFORM PRUNER_LAYERS PREPEND pruner_ OUTPUT_VARIABLE layer_targets)
   target_link_libraries(micro_bench PRIVATE pruner_options ${layer_targets}

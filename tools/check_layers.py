@@ -17,7 +17,8 @@ DOORS = {
     "spdlog/": "src/support/log.",
     "tl/": "src/support/result.h",
     "xxhash.h": "src/support/hash.cpp",
-    "zip.h": "src/support/npz.cpp",
+    "torch/": "src/model/nn/torch/",
+    "zip.h": "src/support/zip.cpp",
 }
 
 

@@ -1,51 +1,14 @@
 #include "support/npz.h"
 
-#include <zip.h>
-
 #include <cstring>
-#include <filesystem>
-#include <memory>
+
+#include "support/zip.h"
 
 namespace pruner {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr int64_t kMaxBytes = int64_t{1} << 40;  // more is a damaged header
-constexpr uint64_t kMaxRatio = 1100;             // deflate reaches 1032
-
-struct CloseZip {
-  void operator()(zip_t* zip) const { zip_discard(zip); }
-};
-using Zip = std::unique_ptr<zip_t, CloseZip>;
-
-Result<Zip> open_zip(const std::string& path, int flags) {
-  int code = 0;
-  if (zip_t* zip = zip_open(path.c_str(), flags, &code)) return Zip(zip);
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  const std::string reason = zip_error_strerror(&error);
-  zip_error_fini(&error);
-  return Error(path, ": cannot open as .npz: ", reason);
-}
-
-Result<std::string> read_entry(zip_t* zip, const zip_stat_t& entry) {
-  zip_file_t* file = zip_fopen_index(zip, entry.index, 0);
-  if (file == nullptr) return Error(zip_strerror(zip));
-  std::string bytes(entry.size, '\0');
-  size_t done = 0;
-  zip_int64_t n = 1;
-  while (done < bytes.size() && n > 0) {
-    n = zip_fread(file, bytes.data() + done, bytes.size() - done);
-    done += n > 0 ? static_cast<size_t>(n) : 0;
-  }
-  char rest;  // reading the end checks the sum of the whole
-  if (n > 0) n = zip_fread(file, &rest, 1);
-  const std::string reason = n < 0 ? zip_file_strerror(file) : "";
-  zip_fclose(file);
-  if (n < 0) return Error(reason);
-  if (done < bytes.size()) return Error("truncated");
-  return bytes;
-}
 
 /// What stands behind `key` in the header, a Python dictionary.
 std::string_view header_value(std::string_view header, std::string_view key) {
@@ -148,21 +111,12 @@ std::string npy_header(const NpyArray& array) {
 }  // namespace
 
 Result<std::vector<NpyArray>> read_npz(const std::string& path) {
-  TRY_ASSIGN(const Zip zip, open_zip(path, ZIP_RDONLY));
-  std::error_code unknown;
-  const uint64_t file_bytes = std::filesystem::file_size(path, unknown);
-  if (unknown) return Error(path, ": ", unknown.message());
+  TRY_ASSIGN(const ZipReader zip, ZipReader::open(path));
   std::vector<NpyArray> arrays;
-  for (zip_int64_t i = 0; i < zip_get_num_entries(zip.get(), 0); ++i) {
-    zip_stat_t entry;
-    if (zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &entry) != 0) {
-      return Error(path, ": entry ", i, ": ", zip_strerror(zip.get()));
-    }
-    std::string name = entry.name;
+  for (size_t i = 0; i < zip.names().size(); ++i) {
+    std::string name = zip.names()[i];
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    if (entry.size > kMaxRatio * file_bytes)
-      return Error(path, ": array \"", name, "\": truncated");
-    Result<std::string> bytes = read_entry(zip.get(), entry);
+    Result<std::string> bytes = zip.read(i);
     if (!bytes.ok()) return Error(path, ": array \"", name, "\": ", bytes.error().message());
     Result<NpyArray> array = parse_npy(*std::move(bytes));
     if (!array.ok()) return Error(path, ": array \"", name, "\": ", array.error().message());
@@ -173,22 +127,10 @@ Result<std::vector<NpyArray>> read_npz(const std::string& path) {
 }
 
 Result<Unit> write_npz(const std::string& path, std::span<const NpyArray> arrays) {
-  TRY_ASSIGN(Zip zip, open_zip(path, ZIP_CREATE | ZIP_TRUNCATE));
-  std::vector<std::string> files;  // libzip reads them when it closes
-  files.reserve(arrays.size());
-  for (const NpyArray& array : arrays) {
-    const std::string& file = files.emplace_back(npy_header(array) + array.bytes);
-    zip_source_t* source = zip_source_buffer(zip.get(), file.data(), file.size(), 0);
-    const zip_int64_t index =
-        zip_file_add(zip.get(), (array.name + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8);
-    if (index < 0 || zip_set_file_compression(
-                         zip.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0) {
-      return Error(path, ": array \"", array.name, "\": ", zip_strerror(zip.get()));
-    }
-  }
-  if (zip_close(zip.get()) != 0) return Error(path, ": cannot write: ", zip_strerror(zip.get()));
-  zip.release();
-  return Unit{};
+  std::vector<ZipEntry> entries;
+  for (const NpyArray& array : arrays)
+    entries.push_back({array.name + ".npy", npy_header(array) + array.bytes});
+  return write_zip(path, entries);
 }
 
 }  // namespace pruner

@@ -1,5 +1,5 @@
 // numpy's archives: .npz files as np.savez and np.savez_compressed write them, as named arrays of
-// raw bytes. What we write loads with np.load. The door to libzip.
+// raw bytes. What we write loads with np.load.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,8 @@ TEST(WriteNpz, LoadsInNumpy) {
 }
 
 TEST(ReadNpz, SaysWhatIsWrong) {
-  EXPECT_ERROR(read_npz("/nowhere/x.npz"), "/nowhere/x.npz: cannot open as .npz: No such file");
+  EXPECT_ERROR(read_npz("/nowhere/x.npz"),
+               "/nowhere/x.npz: cannot open as a zip archive: No such file");
   EXPECT_ERROR(read_npz(test_path("support/npz_test.cpp")), "Not a zip archive");
   EXPECT_ERROR(read_npz(test_path("support/data/objects.npz")),
                "array \"o\": its type '|O' has no plain");

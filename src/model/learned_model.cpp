@@ -1,0 +1,238 @@
+#include "model/learned_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/boosted_trees.h"
+#include "model/momentum.h"
+#include "model/nn/network.h"
+#include "support/file.h"
+#include "support/log.h"
+
+namespace pruner {
+namespace {
+
+constexpr int kWarmEpochs = 10;  // of a training that goes on from the last weights
+
+enum class Updates { kOnline, kNone, kSiamese };
+
+/// What all have in common: the samples so far, and when to train.
+class OnlineModel : public LearnedModel {
+ public:
+  OnlineModel(Updates updates, const LearnedModelOptions& options)
+      : updates_(updates), options_(options) {}
+
+  Result<Unit> update(std::span<const TrainingSample> samples) override {
+    if (updates_ == Updates::kNone) return Unit{};
+    samples_.insert(samples_.end(), samples.begin(), samples.end());
+    const auto has_rows = [](const TrainingSample& s) { return !s.features.rows.empty(); };
+    if (std::count_if(samples_.begin(), samples_.end(), has_rows) < 2) return Unit{};
+    return learn();
+  }
+
+ protected:
+  virtual Result<Unit> learn() = 0;
+
+  Updates updates_;
+  LearnedModelOptions options_;
+  std::vector<TrainingSample> samples_;
+};
+
+class NetworkModel : public OnlineModel {
+ public:
+  NetworkModel(Architecture architecture,
+               Updates updates,
+               const LearnedModelOptions& options,
+               std::optional<Weights> loaded)
+      : OnlineModel(updates, options), architecture_(architecture) {
+    if (!loaded) return;
+    if (updates == Updates::kSiamese)
+      momentum_.emplace(*loaded,
+                        MomentumOptions{.period = options.momentum_period,
+                                        .replace_scales = options.as_published});
+    use(*std::move(loaded));
+  }
+
+  Result<Unit> save(const std::string& path) const override {
+    if (!weights_) return Error(path, ": there are no weights to save before the first training");
+    return save_weights(path, *weights_);
+  }
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    if (!network_) return std::vector<float>();
+    return network_->predict(programs, options_.jobs);
+  }
+
+  Result<Unit> learn() override {
+    const bool scratch = options_.as_published || !weights_ || momentum_;
+    TrainOptions train_options =
+        options_.as_published ? published_training(architecture_) : TrainOptions{};
+    if (!scratch) train_options.epochs = kWarmEpochs;
+    train_options.time_box_s = options_.time_box_s;
+    train_options.threads = options_.training_threads;
+    train_options.seed = options_.seed + ++trainings_;
+    if (momentum_) {
+      TRY_ASSIGN(const bool trained, momentum_->update(samples_, train_options));
+      if (trained) use(momentum_->target());
+      return Unit{};
+    }
+    Weights start = scratch ? initial_weights(architecture_, options_.seed) : *weights_;
+    TRY_ASSIGN(Trained trained, train(std::move(start), samples_, train_options));
+    log_detail("cost model: {} epochs on {} programs, {:.2f} s, {:.0f} programs/s",
+               trained.report.epochs,
+               samples_.size(),
+               trained.report.seconds,
+               trained.report.samples_per_s);
+    use(std::move(trained.weights));
+    return Unit{};
+  }
+
+ private:
+  void use(Weights weights) {
+    network_.emplace(weights);
+    weights_ = std::move(weights);
+  }
+
+  Architecture architecture_;
+  std::optional<MomentumAdaptation> momentum_;
+  std::optional<Weights> weights_;
+  std::optional<Network> network_;
+  uint64_t trainings_ = 0;
+};
+
+class TreesModel : public OnlineModel {
+ public:
+  TreesModel(Updates updates,
+             const LearnedModelOptions& options,
+             std::optional<BoostedTrees> loaded)
+      : OnlineModel(updates, options), trees_(std::move(loaded)) {}
+
+  Result<Unit> save(const std::string& path) const override {
+    if (!trees_) return Error(path, ": there are no trees to save before the first training");
+    TRY_ASSIGN(const std::string json, trees_->print());
+    return write_file(path, json);
+  }
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    if (!trees_) return std::vector<float>();
+    return trees_->predict(programs);
+  }
+
+  Result<Unit> learn() override {
+    TRY_ASSIGN(
+        trees_,
+        BoostedTrees::fit(
+            samples_, {.threads = options_.training_threads, .time_box_s = options_.time_box_s}));
+    return Unit{};
+  }
+
+ private:
+  std::optional<BoostedTrees> trees_;
+};
+
+Result<std::unique_ptr<LearnedModel>> make_network(Architecture architecture,
+                                                   Updates updates,
+                                                   const LearnedModelOptions& options) {
+  std::optional<Weights> loaded;
+  if (!options.load_model.empty()) {
+    TRY_ASSIGN(loaded, load_weights(options.load_model));
+    if (loaded->architecture != architecture)
+      return Error(options.load_model,
+                   ": weights of ",
+                   architecture_name(loaded->architecture),
+                   ", expected ",
+                   architecture_name(architecture));
+  }
+  return std::unique_ptr<LearnedModel>(
+      std::make_unique<NetworkModel>(architecture, updates, options, std::move(loaded)));
+}
+
+using Make = Result<std::unique_ptr<LearnedModel>> (*)(Updates updates,
+                                                       const LearnedModelOptions& options);
+
+Result<std::unique_ptr<LearnedModel>> make_pacm(Updates updates,
+                                                const LearnedModelOptions& options) {
+  return make_network(Architecture::kPacm, updates, options);
+}
+
+Result<std::unique_ptr<LearnedModel>> make_mlp(Updates updates,
+                                               const LearnedModelOptions& options) {
+  return make_network(Architecture::kTenSetMlp, updates, options);
+}
+
+Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
+                                                 const LearnedModelOptions& options) {
+  if (updates == Updates::kSiamese)
+    return Error(
+        "cost model xgb-siamese-update: momentum needs a network's weights; use pam or mlp");
+  std::optional<BoostedTrees> loaded;
+  if (!options.load_model.empty()) {
+    TRY_ASSIGN(const std::string json, read_file(options.load_model));
+    Result<BoostedTrees> trees = BoostedTrees::parse(json, options.jobs);
+    if (!trees.ok()) return Error(options.load_model, ": ", trees.error().message());
+    loaded = *std::move(trees);
+  }
+  return std::unique_ptr<LearnedModel>(
+      std::make_unique<TreesModel>(updates, options, std::move(loaded)));
+}
+
+struct KindRow {
+  std::string_view name, alias;
+  Make make;
+};
+constexpr KindRow kKinds[] = {
+    {"pam", "pacm", make_pacm}, {"mlp", "tenset-mlp", make_mlp}, {"xgb", "", make_trees}};
+
+struct UpdatesRow {
+  std::string_view suffix;
+  Updates updates;
+};
+constexpr UpdatesRow kUpdates[] = {
+    {"-no-update", Updates::kNone}, {"-siamese-update", Updates::kSiamese}, {"", Updates::kOnline}};
+
+}  // namespace
+
+std::optional<std::string> fault_of(std::span<const float> scores,
+                                    std::span<const ProgramFeatures> programs) {
+  if (std::any_of(scores.begin(), scores.end(), [](float s) { return std::isnan(s); }))
+    return "NaN";
+  const auto differs = [&](size_t i) { return scores[i] != scores[0]; };
+  for (size_t i = 1; i < scores.size(); ++i)
+    if (differs(i)) return std::nullopt;
+  for (size_t i = 1; i < scores.size(); ++i)
+    if (!(programs[i] == programs[0])) return "the same for all programs";
+  return std::nullopt;
+}
+
+std::vector<float> LearnedModel::predict(std::span<const ProgramFeatures> programs) {
+  Result<std::vector<float>> found = scores(programs);
+  const std::optional<std::string> fault =
+      found.ok() ? fault_of(*found, programs) : found.error().message();
+  if (!fault) return *std::move(found);
+  if (!reported_)
+    log_warning("the cost model's scores are of no use ({}): the draft's order serves", *fault);
+  reported_ = true;
+  return {};
+}
+
+Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
+                                                         const LearnedModelOptions& options) {
+  for (const KindRow& kind : kKinds) {
+    for (const UpdatesRow& row : kUpdates) {
+      if (!name.ends_with(row.suffix)) continue;
+      const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
+      if (stem.empty() || (stem != kind.name && stem != kind.alias)) continue;
+      if (row.updates != Updates::kOnline && options.load_model.empty())
+        return Error("cost model ", name, " needs weights to start from: --load-model FILE");
+      return kind.make(row.updates, options);
+    }
+  }
+  return Error("cost model ",
+               name,
+               " is unknown; use pam, mlp or xgb, or one of these with -no-update ",
+               "or -siamese-update");
+}
+
+}  // namespace pruner

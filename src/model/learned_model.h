@@ -1,0 +1,57 @@
+// Models that learn: features of programs in, scores out; measured programs in, a better model.
+// A CostModel over candidates is one of these behind the extraction of features.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/train.h"
+
+namespace pruner {
+
+struct LearnedModelOptions {
+  std::string load_model;  // file of weights; empty: untrained
+  int jobs = 1;            // threads that score
+  int training_threads = 1;
+  double time_box_s = kNoTimeBox;  // of one update's training
+  bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
+  int momentum_period =
+      4;  // rounds between trainings of -siamese-update, as released; the paper: 1
+  uint64_t seed = 0;
+};
+
+class LearnedModel {
+ public:
+  virtual ~LearnedModel() = default;
+
+  /// One score a program, higher is faster. Empty where the model has nothing to say, and the
+  /// draft's order serves: before it is trained, and when its scores are NaN or all the same, which
+  /// is reported once.
+  std::vector<float> predict(std::span<const ProgramFeatures> programs);
+  /// Learns from a round's programs, along with all before; models that do not update do nothing.
+  /// An error leaves the model as it was.
+  virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;
+  /// Writes what load_model reads; an error before the model is trained.
+  virtual Result<Unit> save(const std::string& path) const = 0;
+
+ protected:
+  virtual Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) = 0;
+
+ private:
+  bool reported_ = false;
+};
+
+/// The model of a name: pam, mlp or xgb (pacm and tenset-mlp are the first two), which trains
+/// online, or one of these with -no-update or -siamese-update (Momentum online Adaptation).
+Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
+                                                         const LearnedModelOptions& options);
+
+/// Why scores cannot order the programs: a NaN, or one score for programs that differ.
+std::optional<std::string> fault_of(std::span<const float> scores,
+                                    std::span<const ProgramFeatures> programs);
+
+}  // namespace pruner

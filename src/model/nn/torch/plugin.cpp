@@ -1,0 +1,168 @@
+// The plug-in that trains: LibTorch's autograd and optimizers behind plugin.h. The only file that
+// sees LibTorch; it throws, so every call catches.
+#include "model/nn/torch/plugin.h"
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+struct PrunerTrainer {
+  PrunerTrainerOptions options;
+  std::map<std::string, torch::Tensor> tensors;
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  torch::Tensor scores;  // of the last forward()
+
+  const torch::Tensor& operator[](const std::string& name) const { return tensors.at(name); }
+  torch::Tensor linear(const std::string& name, const torch::Tensor& x) const {
+    return torch::linear(x, (*this)[name + ".weight"], (*this)[name + ".bias"]);
+  }
+  torch::Tensor relu(const std::string& name, const torch::Tensor& x) const {
+    return torch::relu(linear(name, x));
+  }
+
+  /// (B, 8, 23) → (B, 128): multi-head self-attention over the steps, with its residual, summed.
+  torch::Tensor dataflow_branch(const torch::Tensor& steps) const {
+    constexpr int64_t kHeads = 4, kHeadWidth = 32;
+    const torch::Tensor h = relu("gemm_encoder.2", relu("gemm_encoder.0", steps));
+    const int64_t programs = h.size(0), length = h.size(1);
+    const torch::Tensor qkv =
+        torch::linear(h, (*this)["attention.in_proj_weight"], (*this)["attention.in_proj_bias"])
+            .view({programs, length, 3, kHeads, kHeadWidth})
+            .permute({2, 0, 3, 1, 4});  // (3, B, heads, 8, 32)
+    const torch::Tensor weight =
+        torch::softmax(torch::matmul(qkv[0], qkv[1].transpose(-2, -1)) / std::sqrt(kHeadWidth), -1);
+    const torch::Tensor context =
+        torch::matmul(weight, qkv[2]).transpose(1, 2).reshape({programs, length, -1});
+    return (linear("attention.out_proj", context) + h).sum(1);
+  }
+
+  torch::Tensor forward(const torch::Tensor& rows,
+                        const torch::Tensor& program_of_row,
+                        const torch::Tensor& steps) const {
+    const torch::Tensor encoded = relu("segment_encoder.2", relu("segment_encoder.0", rows));
+    torch::Tensor x =
+        torch::zeros({steps.size(0), encoded.size(1)}).index_add(0, program_of_row, encoded);
+    if (options.pacm) {
+      x = relu("fuse.0", torch::cat({x, dataflow_branch(steps)}, 1));
+      x = torch::batch_norm(x,
+                            (*this)["norm.weight"],
+                            (*this)["norm.bias"],
+                            (*this)["norm.running_mean"],
+                            (*this)["norm.running_var"],
+                            /*training=*/true,
+                            /*momentum=*/0.1,
+                            /*eps=*/1e-5,
+                            /*cudnn_enabled=*/false);
+    }
+    for (const char* block : {"l0.0", "l1.0"}) x = relu(block, x) + x;
+    return linear("decoder", x).squeeze(1);
+  }
+
+  std::vector<torch::Tensor> parameters() const {
+    std::vector<torch::Tensor> found;
+    for (const auto& [name, tensor] : tensors)
+      if (tensor.requires_grad()) found.push_back(tensor);
+    return found;
+  }
+
+  void make_optimizer() {
+    if (options.adam) {
+      optimizer = std::make_unique<torch::optim::Adam>(
+          parameters(), torch::optim::AdamOptions(1).weight_decay(options.weight_decay));
+    } else {
+      optimizer = std::make_unique<torch::optim::SGD>(
+          parameters(), torch::optim::SGDOptions(1).weight_decay(options.weight_decay));
+    }
+  }
+};
+
+namespace {
+
+thread_local std::string last_error;
+
+/// 0 when `call` returns, 1 when it throws.
+template <typename Call>
+int guarded(PrunerTrainer* trainer, const Call& call) {
+  try {
+    torch::set_num_threads(trainer->options.threads);  // of the calling thread
+    call();
+    return 0;
+  } catch (const std::exception& e) {
+    last_error = e.what();
+    last_error.resize(std::min(last_error.find('\n'), last_error.size()));
+    return 1;
+  }
+}
+
+/// A view of the caller's numbers.
+torch::Tensor view(const float* values, torch::IntArrayRef shape) {
+  return torch::from_blob(const_cast<float*>(values), shape, torch::kFloat32);
+}
+
+PrunerTrainer* create(const PrunerTrainerOptions* options) {
+  return new PrunerTrainer{*options, {}, nullptr, {}};
+}
+
+void destroy(PrunerTrainer* trainer) { delete trainer; }
+
+int set_tensor(PrunerTrainer* trainer,
+               const char* name,
+               const float* values,
+               const int64_t* shape,
+               int dimensions) {
+  return guarded(trainer, [&] {
+    const bool statistic = std::string(name).find("running_") != std::string::npos;
+    trainer->tensors[name] =
+        view(values, {shape, static_cast<size_t>(dimensions)}).clone().requires_grad_(!statistic);
+  });
+}
+
+int get_tensor(PrunerTrainer* trainer, const char* name, float* values, int64_t count) {
+  return guarded(trainer, [&] {
+    const torch::Tensor tensor = (*trainer)[name].detach().contiguous();
+    TORCH_CHECK(tensor.numel() == count, name, " has ", tensor.numel(), " numbers");
+    std::memcpy(values, tensor.data_ptr<float>(), static_cast<size_t>(count) * sizeof(float));
+  });
+}
+
+/// Copies: the graph reads the batch again in step().
+int forward(PrunerTrainer* trainer, const PrunerBatch* batch, float* scores) {
+  return guarded(trainer, [&] {
+    const torch::Tensor program_of_row =
+        torch::from_blob(
+            const_cast<int64_t*>(batch->program_of_row), {batch->row_count}, torch::kInt64)
+            .clone();
+    trainer->scores =
+        trainer->forward(view(batch->rows, {batch->row_count, 174}).clone(),
+                         program_of_row,
+                         view(batch->dataflow, {batch->program_count, 8, 23}).clone());
+    std::memcpy(scores,
+                trainer->scores.detach().contiguous().data_ptr<float>(),
+                static_cast<size_t>(batch->program_count) * sizeof(float));
+  });
+}
+
+int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, double clip_norm) {
+  return guarded(trainer, [&] {
+    if (trainer->optimizer == nullptr) trainer->make_optimizer();
+    trainer->optimizer->zero_grad();
+    trainer->scores.backward(view(gradient, trainer->scores.sizes()));
+    trainer->scores = torch::Tensor();  // frees the graph
+    if (clip_norm > 0) torch::nn::utils::clip_grad_norm_(trainer->parameters(), clip_norm);
+    for (torch::optim::OptimizerParamGroup& group : trainer->optimizer->param_groups())
+      group.options().set_lr(learning_rate);
+    trainer->optimizer->step();
+  });
+}
+
+const char* error() { return last_error.c_str(); }
+
+constexpr PrunerTrainerCalls kCalls = {
+    PRUNER_TRAINER_VERSION, create, destroy, set_tensor, get_tensor, forward, step, error};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const PrunerTrainerCalls* pruner_trainer_calls() {
+  return &kCalls;
+}

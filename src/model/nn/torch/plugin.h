@@ -1,0 +1,56 @@
+// What libpruner_torch.so offers: one function, which gives a table of calls: tensors and batches
+// in, scores and trained tensors out. Plain C, so that the program and the plug-in share no C++
+// types and nothing of LibTorch. Calls that return int give 0, or 1 after a failure that error()
+// words. One trainer is used by one thread at a time.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PRUNER_TRAINER_VERSION 1
+
+struct PrunerTrainer; /* a network, its optimizer, and the graph of its last forward() */
+
+struct PrunerTrainerOptions {
+  int pacm; /* 1: with the data flow's branch and batch norm; 0: TenSetMLP */
+  int adam; /* 1: Adam; 0: plain SGD */
+  double weight_decay;
+  int threads;
+};
+
+struct PrunerBatch {
+  const float* rows;             /* (row_count, 174), divided by the scales */
+  const int64_t* program_of_row; /* (row_count) */
+  int64_t row_count;
+  const float* dataflow; /* (program_count, 8, 23), divided by the scales */
+  int64_t program_count;
+};
+
+struct PrunerTrainerCalls {
+  int version;
+  struct PrunerTrainer* (*create)(const struct PrunerTrainerOptions*); /* NULL after a failure */
+  void (*destroy)(struct PrunerTrainer*);
+  /* Every tensor is set before the first forward(). */
+  int (*set_tensor)(struct PrunerTrainer*,
+                    const char* name,
+                    const float* values,
+                    const int64_t* shape,
+                    int dimensions);
+  int (*get_tensor)(struct PrunerTrainer*, const char* name, float* values, int64_t count);
+  /* Scores in training mode (batch statistics). */
+  int (*forward)(struct PrunerTrainer*, const struct PrunerBatch*, float* scores);
+  /* From d loss / d scores of the last forward(): gradients, their global L2 norm clipped at
+   * clip_norm where that is above 0, and one step of the optimizer. */
+  int (*step)(struct PrunerTrainer*, const float* gradient, double learning_rate, double clip_norm);
+  const char* (*error)(void);
+};
+
+/* The name under which the program looks it up. */
+const struct PrunerTrainerCalls* pruner_trainer_calls(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,121 @@
+// Trainer on the plug-in's calls (nn/torch/plugin.h). The plug-in stays loaded: LibTorch has
+// threads, and state that does not survive being unloaded.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "model/nn/torch/plugin.h"
+#include "model/nn/trainer.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPlugin = "libpruner_torch.so";
+
+std::vector<fs::path> plugin_paths() {
+  if (const char* path = std::getenv("PRUNER_TORCH_PLUGIN")) return {path};
+  std::error_code unknown;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  return {folder / kPlugin, folder.parent_path() / "lib" / "pruner" / kPlugin};
+}
+
+Result<const PrunerTrainerCalls*> load_plugin() {
+  // Threads of OpenMP that wait by spinning made an epoch 6 times as long beside other work.
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+  for (const fs::path& path : plugin_paths()) {
+    std::error_code unknown;
+    if (!fs::exists(path, unknown)) continue;
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return Error(path.string(), ": cannot be loaded: ", dlerror());
+    const auto calls =
+        reinterpret_cast<decltype(&pruner_trainer_calls)>(dlsym(handle, "pruner_trainer_calls"));
+    if (calls == nullptr || calls()->version != PRUNER_TRAINER_VERSION)
+      return Error(path.string(), ": not the plug-in of this version of pruner");
+    return calls();
+  }
+  return Error("training needs the plug-in ",
+               kPlugin,
+               ", expected beside the program: install ",
+               "libtorch-dev, then configure and build again");
+}
+
+class TorchTrainer : public Trainer {
+ public:
+  TorchTrainer(const PrunerTrainerCalls* calls, Architecture architecture, PrunerTrainer* trainer)
+      : calls_(calls), architecture_(architecture), trainer_(trainer) {}
+  ~TorchTrainer() override { calls_->destroy(trainer_); }
+  TorchTrainer(const TorchTrainer&) = delete;
+  TorchTrainer& operator=(const TorchTrainer&) = delete;
+
+  Result<Unit> set(const Tensors& tensors) {
+    for (const auto& [name, tensor] : tensors) {
+      TRY(done(calls_->set_tensor(trainer_,
+                                  name.c_str(),
+                                  tensor.values.data(),
+                                  tensor.shape.data(),
+                                  static_cast<int>(tensor.shape.size()))));
+    }
+    return Unit{};
+  }
+
+  Result<std::vector<float>> forward(const TrainingBatch& batch) override {
+    const PrunerBatch view = {batch.rows.data(),
+                              batch.program_of_row.data(),
+                              static_cast<int64_t>(batch.program_of_row.size()),
+                              batch.dataflow.data(),
+                              batch.programs};
+    std::vector<float> scores(static_cast<size_t>(batch.programs));
+    TRY(done(calls_->forward(trainer_, &view, scores.data())));
+    return scores;
+  }
+
+  Result<Unit> step(std::span<const float> gradient,
+                    double learning_rate,
+                    double clip_norm) override {
+    return done(calls_->step(trainer_, gradient.data(), learning_rate, clip_norm));
+  }
+
+  Result<Tensors> tensors() override {
+    Tensors tensors;
+    for (const TensorSpec& spec : tensor_specs(architecture_)) {
+      const std::string name(spec.name);
+      int64_t count = 1;
+      for (const int64_t extent : spec.shape) count *= extent;
+      std::vector<float> values(static_cast<size_t>(count));
+      TRY(done(calls_->get_tensor(trainer_, name.c_str(), values.data(), count)));
+      tensors[name] = {spec.shape, std::move(values)};
+    }
+    return tensors;
+  }
+
+ private:
+  Result<Unit> done(int status) const {
+    if (status != 0) return Error("LibTorch: ", calls_->error());
+    return Unit{};
+  }
+
+  const PrunerTrainerCalls* calls_;
+  Architecture architecture_;
+  PrunerTrainer* trainer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const Weights& start,
+                                                    const TrainerOptions& options) {
+  static const Result<const PrunerTrainerCalls*> plugin = load_plugin();
+  if (!plugin.ok()) return plugin.error();
+  const PrunerTrainerOptions plain = {start.architecture == Architecture::kPacm,
+                                      options.optimizer == Optimizer::kAdam,
+                                      options.weight_decay,
+                                      options.threads};
+  auto trainer =
+      std::make_unique<TorchTrainer>(*plugin, start.architecture, (*plugin)->create(&plain));
+  TRY(trainer->set(start.tensors));
+  return std::unique_ptr<Trainer>(std::move(trainer));
+}
+
+}  // namespace pruner

@@ -1,0 +1,48 @@
+// A network in training, one mini-batch at a time: batches and gradients of the loss in, weights
+// out. What to feed it, and when to stop, is model/train.h's.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/weights.h"
+
+namespace pruner {
+
+/// Features of B programs, divided by the scales.
+struct TrainingBatch {
+  std::vector<float> rows;              // (row count, kRowFeatures)
+  std::vector<int64_t> program_of_row;  // (row count), in [0, B)
+  std::vector<float> dataflow;          // (B, kDataflowSteps, kDataflowFeatures)
+  int64_t programs = 0;                 // B
+};
+
+enum class Optimizer { kAdam, kSgd };
+
+struct TrainerOptions {
+  Optimizer optimizer = Optimizer::kAdam;
+  double weight_decay = 0;  // L2, added to the gradient
+  int threads = 1;
+};
+
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  /// Scores in training mode (batch norm by the batch's statistics).
+  virtual Result<std::vector<float>> forward(const TrainingBatch& batch) = 0;
+  /// One step of the optimizer, from d loss / d score of the last forward(), the gradients' global
+  /// L2 norm clipped at `clip_norm` where that is above 0.
+  virtual Result<Unit> step(std::span<const float> gradient,
+                            double learning_rate,
+                            double clip_norm) = 0;
+  virtual Result<Tensors> tensors() = 0;
+};
+
+/// LibTorch's, from the plug-in libpruner_torch.so, which is loaded here: beside the program, in
+/// ../lib/pruner, or where PRUNER_TORCH_PLUGIN in the environment says.
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const Weights& start,
+                                                    const TrainerOptions& options);
+
+}  // namespace pruner

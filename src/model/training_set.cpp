@@ -1,0 +1,76 @@
+#include "model/training_set.h"
+
+#include <algorithm>
+#include <map>
+
+namespace pruner {
+namespace {
+
+void widen(const std::vector<float>& scales, std::vector<float>& own, Tensor& first_layer) {
+  if (own.empty()) own = scales;
+  for (size_t j = 0; j < own.size(); ++j) {
+    if (!(scales[j] > own[j])) continue;
+    if (own[j] != 1) {
+      const float ratio = scales[j] / own[j];
+      for (size_t k = j; k < first_layer.values.size(); k += own.size())
+        first_layer.values[k] *= ratio;
+    }
+    own[j] = scales[j];
+  }
+}
+
+}  // namespace
+
+std::vector<float> relative_throughputs(std::span<const TrainingSample> samples) {
+  std::map<int32_t, double> best_s;
+  for (const TrainingSample& sample : samples) {
+    const auto [row, added] = best_s.try_emplace(sample.task, sample.latency_s);
+    row->second = std::min(row->second, sample.latency_s);
+  }
+  std::vector<float> labels;
+  for (const TrainingSample& sample : samples)
+    labels.push_back(static_cast<float>(best_s[sample.task] / sample.latency_s));
+  return labels;
+}
+
+FeatureScales scales_of(std::span<const TrainingSample> samples) {
+  FeatureScales scales{std::vector<float>(kRowFeatures), std::vector<float>(kDataflowFeatures)};
+  const auto take = [](std::span<const float> values, std::vector<float>& largest) {
+    for (size_t i = 0; i < values.size(); ++i)
+      largest[i % largest.size()] = std::max(largest[i % largest.size()], values[i]);
+  };
+  for (const TrainingSample& sample : samples) {
+    take(sample.features.rows, scales.rows);
+    take(sample.features.dataflow, scales.dataflow);
+  }
+  for (std::vector<float>* columns : {&scales.rows, &scales.dataflow})
+    for (float& scale : *columns) scale = scale > 0 ? scale : 1;
+  return scales;
+}
+
+void widen_scales(const FeatureScales& scales, Weights& weights) {
+  widen(scales.rows, weights.row_scale, weights.tensors["segment_encoder.0.weight"]);
+  if (weights.architecture == Architecture::kPacm)
+    widen(scales.dataflow, weights.dataflow_scale, weights.tensors["gemm_encoder.0.weight"]);
+}
+
+double pairwise_accuracy(std::span<const float> scores,
+                         std::span<const float> labels,
+                         std::span<const int32_t> tasks) {
+  std::map<int32_t, std::vector<size_t>> members;
+  for (size_t i = 0; i < tasks.size(); ++i) members[tasks[i]].push_back(i);
+  double sum = 0;
+  for (const auto& [task, ids] : members) {
+    int64_t alike = 0, pairs = 0;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      for (size_t j = i + 1; j < ids.size(); ++j, ++pairs)
+        alike += (scores[ids[i]] > scores[ids[j]]) == (labels[ids[i]] > labels[ids[j]]);
+    }
+    const double accuracy =
+        pairs > 0 ? static_cast<double>(alike) / static_cast<double>(pairs) : 0.5;
+    sum += accuracy * static_cast<double>(ids.size());
+  }
+  return tasks.empty() ? 0.5 : sum / static_cast<double>(tasks.size());
+}
+
+}  // namespace pruner

@@ -1,0 +1,38 @@
+// What learned models train on: the features of measured programs and how long they took.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/features.h"
+#include "model/weights.h"
+
+namespace pruner {
+
+struct TrainingSample {
+  int32_t task = 0;  // samples of one task are compared with each other
+  ProgramFeatures features;
+  double latency_s = 0;  // 1e10 when the trial failed
+};
+
+/// One label a sample: the best latency of its task over its own, in (0, 1].
+std::vector<float> relative_throughputs(std::span<const TrainingSample> samples);
+
+/// The maximum of each column over the samples, 1 where that is not above 0.
+struct FeatureScales {
+  std::vector<float> rows, dataflow;
+};
+FeatureScales scales_of(std::span<const TrainingSample> samples);
+
+/// The same network for features divided by larger scales: each scale becomes its maximum with that
+/// of `scales`, and the first layers' columns make up for it. A column whose scale was 1 and grows
+/// was zero so far, and keeps its weights. Weights without scales take those given.
+void widen_scales(const FeatureScales& scales, Weights& weights);
+
+/// Share of the pairs within a task that scores and labels order alike, weighted by the task's
+/// number of samples; 0.5 for a task with one sample (TenSet's pairwise comparison accuracy).
+double pairwise_accuracy(std::span<const float> scores,
+                         std::span<const float> labels,
+                         std::span<const int32_t> tasks);
+
+}  // namespace pruner

@@ -1,0 +1,208 @@
+#include "model/weights.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "model/safetensors.h"
+#include "model/torch_checkpoint.h"
+#include "support/file.h"
+#include "support/json.h"
+
+namespace pruner {
+namespace {
+
+constexpr const char* kRowScale = "scale.rows";
+constexpr const char* kDataflowScale = "scale.dataflow";
+constexpr std::string_view kNotACheckpoint =
+    "not a checkpoint: expected a safetensors file, or torch's .pth or .pkl";
+
+std::string print_shape(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// The first number that is not finite, or is below `least`.
+Result<Unit> check_numbers(std::string_view name, std::span<const float> values, float least) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]) || values[i] < least)
+      return Error(name,
+                   ": element ",
+                   i,
+                   " is ",
+                   values[i],
+                   ", expected ",
+                   least < 0 ? "a finite number" : "a number above 0");
+  }
+  return Unit{};
+}
+
+Result<Unit> check_scale(std::string_view name, std::span<const float> scale, int expected) {
+  if (scale.empty()) return Error("it has no ", name, " (", expected, " numbers)");
+  if (scale.size() != static_cast<size_t>(expected))
+    return Error(name, ": expected ", expected, " numbers, found ", scale.size());
+  return check_numbers(name, scale, std::numeric_limits<float>::min());
+}
+
+/// Adds the scales that stand beside a .pth, under the names of the published text.
+Result<Unit> add_scales_beside(const std::string& path, Weights& weights) {
+  namespace fs = std::filesystem;
+  const fs::path own = fs::path(path).replace_extension(".scales.json");
+  const fs::path published = fs::path(path).replace_filename("feature_scales.json");
+  std::error_code unknown;
+  const fs::path& file = fs::exists(own, unknown) ? own : published;
+  if (!fs::exists(file, unknown))
+    return Error("missing scales: expected ",
+                 own.filename().string(),
+                 " or ",
+                 published.filename().string(),
+                 " beside it");
+  const auto read = [&]() -> Result<Unit> {
+    TRY_ASSIGN(const std::string text, read_file(file.string()));
+    TRY_ASSIGN(const Json json, parse_json(text));
+    TRY_ASSIGN(weights.row_scale, json_get<std::vector<float>>(json, "statement_scale"));
+    if (weights.architecture == Architecture::kPacm) {
+      TRY_ASSIGN(weights.dataflow_scale, json_get<std::vector<float>>(json, "access_scale"));
+    }
+    return Unit{};
+  };
+  const Result<Unit> done = read();
+  if (!done.ok())
+    return Error("scales of ", file.filename().string(), ": ", done.error().message());
+  return Unit{};
+}
+
+Result<Weights> from_safetensors(std::string_view bytes) {
+  TRY_ASSIGN(SafetensorsFile file, parse_safetensors(bytes));
+  Weights weights;
+  const std::string& architecture = file.metadata["architecture"];
+  if (architecture == architecture_name(Architecture::kTenSetMlp)) {
+    weights.architecture = Architecture::kTenSetMlp;
+  } else if (architecture != architecture_name(Architecture::kPacm)) {
+    return Error("architecture \"", architecture, "\", expected \"pacm\" or \"tenset-mlp\"");
+  }
+  const std::string& version = file.metadata["feature_version"];
+  if (version != std::to_string(kFeatureVersion))
+    return Error(
+        "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
+  weights.mode = file.metadata["mode"];
+  weights.row_scale = std::move(file.tensors[kRowScale].values);
+  weights.dataflow_scale = std::move(file.tensors[kDataflowScale].values);
+  file.tensors.erase(kRowScale);
+  file.tensors.erase(kDataflowScale);
+  weights.tensors = std::move(file.tensors);
+  return weights;
+}
+
+Result<Weights> read_any(const std::string& path, std::string_view bytes) {
+  if (bytes.starts_with("PK")) {
+    Result<Weights> weights = read_torch_state_dict(path);
+    if (weights.ok()) TRY(add_scales_beside(path, *weights));
+    return weights;
+  }
+  if (bytes.starts_with("\x80")) return read_torch_pickle(bytes);
+  // Eight bytes of length, then an object of JSON.
+  if (bytes.size() > 8 && bytes[8] == '{') return from_safetensors(bytes);
+  return Error(bytes.empty() ? "the file is empty" : kNotACheckpoint);
+}
+
+}  // namespace
+
+std::string_view architecture_name(Architecture architecture) {
+  return architecture == Architecture::kPacm ? "pacm" : "tenset-mlp";
+}
+
+std::span<const TensorSpec> tensor_specs(Architecture architecture) {
+  static const std::vector<TensorSpec> kPacm = {{"segment_encoder.0.weight", {256, 174}},
+                                                {"segment_encoder.0.bias", {256}},
+                                                {"segment_encoder.2.weight", {256, 256}},
+                                                {"segment_encoder.2.bias", {256}},
+                                                {"norm.weight", {256}},
+                                                {"norm.bias", {256}},
+                                                {"norm.running_mean", {256}},
+                                                {"norm.running_var", {256}},
+                                                {"fuse.0.weight", {256, 384}},
+                                                {"fuse.0.bias", {256}},
+                                                {"l0.0.weight", {256, 256}},
+                                                {"l0.0.bias", {256}},
+                                                {"l1.0.weight", {256, 256}},
+                                                {"l1.0.bias", {256}},
+                                                {"gemm_encoder.0.weight", {64, 23}},
+                                                {"gemm_encoder.0.bias", {64}},
+                                                {"gemm_encoder.2.weight", {128, 64}},
+                                                {"gemm_encoder.2.bias", {128}},
+                                                {"attention.in_proj_weight", {384, 128}},
+                                                {"attention.in_proj_bias", {384}},
+                                                {"attention.out_proj.weight", {128, 128}},
+                                                {"attention.out_proj.bias", {128}},
+                                                {"decoder.weight", {1, 256}},
+                                                {"decoder.bias", {1}}};
+  static const std::vector<TensorSpec> kTenSetMlp = {{"segment_encoder.0.weight", {256, 174}},
+                                                     {"segment_encoder.0.bias", {256}},
+                                                     {"segment_encoder.2.weight", {256, 256}},
+                                                     {"segment_encoder.2.bias", {256}},
+                                                     {"l0.0.weight", {256, 256}},
+                                                     {"l0.0.bias", {256}},
+                                                     {"l1.0.weight", {256, 256}},
+                                                     {"l1.0.bias", {256}},
+                                                     {"decoder.weight", {1, 256}},
+                                                     {"decoder.bias", {1}}};
+  return architecture == Architecture::kPacm ? kPacm : kTenSetMlp;
+}
+
+Result<Unit> check_weights(const Weights& weights) {
+  const std::span<const TensorSpec> specs = tensor_specs(weights.architecture);
+  for (const TensorSpec& spec : specs) {
+    const auto row = weights.tensors.find(spec.name);
+    const std::string expected = print_shape(spec.shape);
+    if (row == weights.tensors.end())
+      return Error("tensor \"", spec.name, "\": expected ", expected, ", found none");
+    const Tensor& tensor = row->second;
+    if (tensor.shape != spec.shape)
+      return Error(
+          "tensor \"", spec.name, "\": expected ", expected, ", found ", print_shape(tensor.shape));
+    TRY(check_numbers(fmt::format("tensor \"{}\"", spec.name),
+                      tensor.values,
+                      spec.name == "norm.running_var" ? 0 : std::numeric_limits<float>::lowest()));
+  }
+  for (const auto& [name, tensor] : weights.tensors) {
+    const bool known = std::any_of(
+        specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.name == name; });
+    if (!known)
+      return Error("tensor \"",
+                   name,
+                   "\": ",
+                   architecture_name(weights.architecture),
+                   " has none of that name");
+  }
+  TRY(check_scale("scales of statement rows", weights.row_scale, kRowFeatures));
+  if (weights.architecture == Architecture::kPacm) {
+    TRY(check_scale("scales of data flow", weights.dataflow_scale, kDataflowFeatures));
+  }
+  return Unit{};
+}
+
+Result<Weights> load_weights(const std::string& path) {
+  TRY_ASSIGN(const std::string bytes, read_file(path));
+  Result<Weights> weights = read_any(path, bytes);
+  const Result<Unit> checked = weights.ok() ? check_weights(*weights) : weights.error();
+  if (checked.ok()) return weights;
+  const std::string& reason = checked.error().message();
+  return reason.starts_with(path) ? checked.error() : Error(path, ": ", reason);
+}
+
+Result<Unit> save_weights(const std::string& path, const Weights& weights) {
+  SafetensorsFile file{
+      .metadata = {{"architecture", std::string(architecture_name(weights.architecture))},
+                   {"mode", weights.mode},
+                   {"feature_version", std::to_string(kFeatureVersion)}},
+      .tensors = weights.tensors};
+  const auto add_scale = [&](const char* name, const std::vector<float>& scale) {
+    file.tensors[name] = {{static_cast<int64_t>(scale.size())}, scale};
+  };
+  add_scale(kRowScale, weights.row_scale);
+  if (!weights.dataflow_scale.empty()) add_scale(kDataflowScale, weights.dataflow_scale);
+  return write_file(path, print_safetensors(file));
+}
+
+}  // namespace pruner

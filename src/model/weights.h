@@ -1,0 +1,66 @@
+// The weights of a learned model as plain data, from and to files. What load_weights gives fits its
+// architecture: every tensor there, of its shape, and every number finite.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/features.h"
+#include "support/result.h"
+
+namespace pruner {
+
+/// Dense, row-major.
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+enum class Architecture {
+  kPacm,       // Pruner's Pattern-aware Cost Model
+  kTenSetMlp,  // TenSet's multi-layer perceptron: statement rows only
+};
+
+/// "pacm" or "tenset-mlp".
+std::string_view architecture_name(Architecture architecture);
+
+/// Of the numbers in ProgramFeatures; weights for others are refused.
+inline constexpr int kFeatureVersion = 1;
+
+struct Weights {
+  Architecture architecture = Architecture::kPacm;
+  std::string mode = "base_only";  // how they were trained, in TenSet's words
+  /// What each column of the features is divided by (its maximum over the training set).
+  std::vector<float> row_scale;       // kRowFeatures
+  std::vector<float> dataflow_scale;  // kDataflowFeatures; empty for TenSetMLP
+  Tensors tensors;                    // under the names of the published checkpoints
+
+  friend bool operator==(const Weights&, const Weights&) = default;
+};
+
+struct TensorSpec {
+  std::string_view name;
+  std::vector<int64_t> shape;
+};
+
+/// The tensors of a network, linear layers as (out, in).
+std::span<const TensorSpec> tensor_specs(Architecture architecture);
+
+/// Errors name the tensor, what was expected and what was found.
+Result<Unit> check_weights(const Weights& weights);
+
+/// Reads what save_weights wrote, or a published checkpoint: the .pkl of (network, mode, scales),
+/// or the .pth of tensors alone, whose scales stand beside it in NAME.scales.json or
+/// feature_scales.json. The content decides, not the name. Errors name the file.
+Result<Weights> load_weights(const std::string& path);
+
+/// Writes a safetensors file; a failure leaves an old file as it was.
+Result<Unit> save_weights(const std::string& path, const Weights& weights);
+
+}  // namespace pruner

@@ -1,0 +1,88 @@
+#include "support/zip.h"
+
+#include <zip.h>
+
+#include <filesystem>
+
+namespace pruner {
+namespace {
+
+constexpr uint64_t kMaxRatio = 1100;  // of unpacked to packed bytes; deflate reaches 1032
+
+struct CloseZip {
+  void operator()(zip_t* zip) const { zip_discard(zip); }
+};
+using Zip = std::unique_ptr<zip_t, CloseZip>;
+
+Result<Zip> open_zip(const std::string& path, int flags) {
+  int code = 0;
+  if (zip_t* zip = zip_open(path.c_str(), flags, &code)) return Zip(zip);
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string reason = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  return Error(path, ": cannot open as a zip archive: ", reason);
+}
+
+}  // namespace
+
+struct ZipReader::Archive {
+  Zip zip;
+  uint64_t file_bytes = 0;
+};
+
+Result<ZipReader> ZipReader::open(const std::string& path) {
+  Archive archive;
+  TRY_ASSIGN(archive.zip, open_zip(path, ZIP_RDONLY));
+  std::error_code unknown;
+  archive.file_bytes = std::filesystem::file_size(path, unknown);
+  if (unknown) return Error(path, ": ", unknown.message());
+  ZipReader reader;
+  for (zip_int64_t i = 0; i < zip_get_num_entries(archive.zip.get(), 0); ++i) {
+    const char* name = zip_get_name(archive.zip.get(), static_cast<zip_uint64_t>(i), 0);
+    if (name == nullptr) return Error(path, ": entry ", i, ": ", zip_strerror(archive.zip.get()));
+    reader.names_.emplace_back(name);
+  }
+  reader.archive_ = std::make_shared<const Archive>(std::move(archive));
+  return reader;
+}
+
+Result<std::string> ZipReader::read(size_t index) const {
+  zip_t* zip = archive_->zip.get();
+  zip_stat_t entry;
+  if (zip_stat_index(zip, index, 0, &entry) != 0) return Error(zip_strerror(zip));
+  if (entry.size > kMaxRatio * archive_->file_bytes) return Error("truncated");
+  zip_file_t* file = zip_fopen_index(zip, index, 0);
+  if (file == nullptr) return Error(zip_strerror(zip));
+  std::string bytes(entry.size, '\0');
+  size_t done = 0;
+  zip_int64_t n = 1;
+  while (done < bytes.size() && n > 0) {
+    n = zip_fread(file, bytes.data() + done, bytes.size() - done);
+    done += n > 0 ? static_cast<size_t>(n) : 0;
+  }
+  char rest;  // reading the end checks the sum of the whole
+  if (n > 0) n = zip_fread(file, &rest, 1);
+  const std::string reason = n < 0 ? zip_file_strerror(file) : "";
+  zip_fclose(file);
+  if (n < 0) return Error(reason);
+  if (done < bytes.size()) return Error("truncated");
+  return bytes;
+}
+
+Result<Unit> write_zip(const std::string& path, std::span<const ZipEntry> entries) {
+  TRY_ASSIGN(Zip zip, open_zip(path, ZIP_CREATE | ZIP_TRUNCATE));
+  for (const ZipEntry& entry : entries) {  // libzip reads their bytes when it closes
+    zip_source_t* source = zip_source_buffer(zip.get(), entry.bytes.data(), entry.bytes.size(), 0);
+    const zip_int64_t index = zip_file_add(zip.get(), entry.name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0 || zip_set_file_compression(
+                         zip.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0) {
+      return Error(path, ": entry \"", entry.name, "\": ", zip_strerror(zip.get()));
+    }
+  }
+  if (zip_close(zip.get()) != 0) return Error(path, ": cannot write: ", zip_strerror(zip.get()));
+  zip.release();
+  return Unit{};
+}
+
+}  // namespace pruner

@@ -1,0 +1,110 @@
+#include "model/learned_model.h"
+
+#include <cmath>
+
+#include "golden.h"
+#include "model/checkpoints.h"
+#include "model/synthetic.h"
+#include "model/trainer_here.h"
+#include "own_path.h"
+
+namespace pruner {
+namespace {
+
+std::unique_ptr<LearnedModel> made(std::string_view name, const LearnedModelOptions& options = {}) {
+  Result<std::unique_ptr<LearnedModel>> model = make_learned_model(name, options);
+  EXPECT_TRUE(model.ok()) << model.error().message();
+  return *std::move(model);
+}
+
+std::string weights_file(Architecture architecture) {
+  const std::string path = own_path("weights");
+  EXPECT_TRUE(save_weights(path, random_weights(architecture, 1)).ok());
+  return path;
+}
+
+void expect_learns_online(std::string_view name, double least) {
+  const std::vector<TrainingSample> samples = synthetic_samples(4, 100, 1);
+  const std::vector<TrainingSample> unseen = synthetic_samples(4, 50, 999);
+  const auto model = made(name);
+  EXPECT_TRUE(model->predict(features_of(unseen)).empty()) << "untrained";
+  EXPECT_ERROR(model->save(own_path("none")), "before the first training");
+  for (size_t first = 0; first < samples.size(); first += 100) {
+    const Result<Unit> updated = model->update(std::span(samples).subspan(first, 100));
+    ASSERT_TRUE(updated.ok()) << updated.error().message();
+  }
+  const std::vector<float> scores = model->predict(features_of(unseen));
+  ASSERT_EQ(scores.size(), unseen.size());
+  EXPECT_GT(accuracy_of(scores, unseen), least);
+
+  const std::string path = own_path("saved");
+  ASSERT_TRUE(model->save(path).ok());
+  const auto read = made(std::string(name) + "-no-update", {.load_model = path});
+  EXPECT_EQ(read->predict(features_of(unseen)), scores);
+  ASSERT_TRUE(read->update(samples).ok());
+  EXPECT_EQ(read->predict(features_of(unseen)), scores) << "it does not update";
+}
+
+TEST(LearnedModel, NetworksLearnOnline) {
+  NEEDS_TRAINER();
+  expect_learns_online("pam", 0.8);
+  expect_learns_online("tenset-mlp", 0.75);
+}
+
+TEST(LearnedModel, TreesLearnOnline) {
+  const Result<Unit> updated = made("xgb")->update(synthetic_samples(1, 2, 1));
+  if (!updated.ok()) GTEST_SKIP() << updated.error().message();
+  expect_learns_online("xgb", 0.7);
+}
+
+TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(2, 40, 1);
+  const auto model = made("pam-siamese-update", {.load_model = weights_file(Architecture::kPacm)});
+  const std::vector<ProgramFeatures> programs = features_of(samples);
+  const std::vector<float> pretrained = model->predict(programs);
+  for (size_t round = 0; round < 3; ++round)
+    ASSERT_TRUE(model->update(std::span(samples).subspan(20 * round, 20)).ok());
+  EXPECT_EQ(model->predict(programs), pretrained);
+  ASSERT_TRUE(model->update(std::span(samples).subspan(60, 20)).ok());
+  EXPECT_GT(accuracy_of(model->predict(programs), samples), accuracy_of(pretrained, samples));
+}
+
+TEST(LearnedModel, WithUselessScoresLeavesTheOrderToTheDraft) {
+  const std::string path = own_path("constant");
+  Weights weights = random_weights(Architecture::kTenSetMlp, 1);
+  for (float& v : weights.tensors["decoder.weight"].values) v = 0;
+  ASSERT_TRUE(save_weights(path, weights).ok());
+  const auto model = made("mlp-no-update", {.load_model = path});
+  const std::vector<ProgramFeatures> programs = features_of(synthetic_samples(1, 4, 1));
+  testing::internal::CaptureStdout();
+  EXPECT_TRUE(model->predict(programs).empty());
+  EXPECT_TRUE(model->predict(programs).empty());
+  const std::string log = testing::internal::GetCapturedStdout();
+  EXPECT_NE(log.find("the same for all programs"), std::string::npos);
+  EXPECT_EQ(log.find("the same for all programs"), log.rfind("the same for all programs"));
+  EXPECT_EQ(model->predict(std::vector(3, programs[0])).size(), 3u) << "equal programs may tie";
+}
+
+TEST(FaultOf, NamesNaNs) {
+  const std::vector<ProgramFeatures> programs = features_of(synthetic_samples(1, 3, 1));
+  EXPECT_EQ(fault_of(std::vector<float>{1, NAN, 2}, programs), "NaN");
+  EXPECT_EQ(fault_of(std::vector<float>{1, 1, 1}, programs), "the same for all programs");
+  EXPECT_EQ(fault_of(std::vector<float>{1, 1, 2}, programs), std::nullopt);
+}
+
+TEST(MakeLearnedModel, SaysWhatIsWrong) {
+  EXPECT_ERROR(make_learned_model("pan", {}), "cost model pan is unknown; use pam, mlp or xgb");
+  EXPECT_ERROR(make_learned_model("", {}), "is unknown");
+  EXPECT_ERROR(make_learned_model("pacm-no-update", {}),
+               "cost model pacm-no-update needs weights to start from: --load-model FILE");
+  EXPECT_ERROR(make_learned_model("mlp", {.load_model = weights_file(Architecture::kPacm)}),
+               "weights of pacm, expected tenset-mlp");
+  EXPECT_ERROR(make_learned_model("xgb-siamese-update", {.load_model = "x"}),
+               "momentum needs a network's weights");
+  EXPECT_ERROR(make_learned_model("xgb", {.load_model = weights_file(Architecture::kPacm)}),
+               "not a model of boosted trees");
+}
+
+}  // namespace
+}  // namespace pruner

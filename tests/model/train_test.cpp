@@ -1,0 +1,164 @@
+#include "model/train.h"
+
+#include <cmath>
+
+#include "golden.h"
+#include "model/nn/network.h"
+#include "model/synthetic.h"
+#include "model/trainer_here.h"
+#include "support/json.h"
+
+namespace pruner {
+namespace {
+
+double held_out_accuracy(const Weights& weights) {
+  const std::vector<TrainingSample> samples = synthetic_samples(8, 60, 999);
+  return accuracy_of(Network(weights).predict(features_of(samples), 1), samples);
+}
+
+TEST(Train, TeachesBothNetworksToOrderProgramsTheyHaveNotSeen) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(8, 120, 1);
+  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+    Weights start = initial_weights(architecture, 3);
+    Weights untrained = start;
+    widen_scales(scales_of(samples), untrained);
+    const Result<Trained> trained = train(start, samples, {.epochs = 30, .seed = 4});
+    ASSERT_TRUE(trained.ok()) << trained.error().message();
+    const double before = held_out_accuracy(untrained);
+    const double after = held_out_accuracy(trained->weights);
+    EXPECT_LT(before, 0.7);
+    // The data flow, which TenSetMLP does not see, decides a part of the pairs.
+    EXPECT_GT(after, architecture == Architecture::kPacm ? 0.9 : 0.8) << "before " << before;
+
+    const TrainReport& report = trained->report;
+    ASSERT_EQ(report.losses.size(), static_cast<size_t>(report.epochs));
+    EXPECT_LT(report.losses.back(), 0.5 * report.losses.front());
+    EXPECT_EQ(report.validation_accuracy.size(), report.losses.size());
+    EXPECT_EQ(
+        report.validation_accuracy[static_cast<size_t>(report.best_epoch - 1)],
+        *std::max_element(report.validation_accuracy.begin(), report.validation_accuracy.end()));
+    RecordProperty("samples_per_s", std::to_string(report.samples_per_s));
+  }
+}
+
+TEST(Train, AsPublishedLearnsToo) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(8, 120, 1);
+  TrainOptions options = published_training(Architecture::kPacm);
+  EXPECT_EQ(options.patience, 16);
+  EXPECT_EQ(published_training(Architecture::kTenSetMlp).patience, 8);
+  options.epochs = 30;
+  const Result<Trained> trained = train(initial_weights(Architecture::kPacm, 3), samples, options);
+  ASSERT_TRUE(trained.ok()) << trained.error().message();
+  EXPECT_GT(held_out_accuracy(trained->weights), 0.85);
+  EXPECT_TRUE(trained->report.validation_accuracy.empty());
+  EXPECT_EQ(trained->weights.row_scale, scales_of(samples).rows);
+}
+
+TEST(Train, GoesOnFromTheLastWeightsWithinItsTimeBox) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(8, 120, 1);
+  const Result<Trained> first =
+      train(initial_weights(Architecture::kTenSetMlp, 3), samples, {.epochs = 15});
+  ASSERT_TRUE(first.ok()) << first.error().message();
+  const double reached = held_out_accuracy(first->weights);
+  const Result<Trained> second =
+      train(first->weights, samples, {.epochs = 1000, .patience = 0, .time_box_s = 0.3, .seed = 5});
+  ASSERT_TRUE(second.ok()) << second.error().message();
+  EXPECT_EQ(second->report.stopped, "time box");
+  EXPECT_LT(second->report.epochs, 1000);
+  EXPECT_GT(held_out_accuracy(second->weights), reached - 0.05);
+}
+
+TEST(Train, GivesTheSameWeightsForTheSameSeed) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(3, 30, 1);
+  const auto run = [&](uint64_t seed) {
+    return train(initial_weights(Architecture::kPacm, 3), samples, {.epochs = 2, .seed = seed})
+        ->weights;
+  };
+  const Weights first = run(1);
+  EXPECT_EQ(run(1), first);
+  EXPECT_NE(run(2), first);
+}
+
+TEST(Train, FineTuningIsPlainSgdOnTheScalesThatWere) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(3, 30, 1);
+  const Weights start = random_weights(Architecture::kPacm, 7);
+  TrainOptions options = published_fine_tuning();
+  options.epochs = 1;
+  const Result<Trained> tuned = train(start, samples, options);
+  ASSERT_TRUE(tuned.ok()) << tuned.error().message();
+  EXPECT_EQ(tuned->weights.row_scale, start.row_scale);
+  EXPECT_NE(tuned->weights.tensors, start.tensors);
+}
+
+TEST(Train, NeedsTwoPrograms) {
+  EXPECT_ERROR(train(initial_weights(Architecture::kPacm, 1), synthetic_samples(1, 1, 1), {}),
+               "training needs two programs, there are 1");
+}
+
+TEST(InitialWeights, FitTheirNetworkOnceTheyHaveScales) {
+  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+    Weights weights = initial_weights(architecture, 1);
+    EXPECT_ERROR(check_weights(weights), "it has no scales of statement rows");
+    widen_scales(scales_of(synthetic_samples(2, 3, 1)), weights);
+    EXPECT_TRUE(check_weights(weights).ok());
+    EXPECT_LE(std::abs(weights.tensors["l0.0.bias"].values[9]), 1 / 16.0f);
+    EXPECT_NE(weights.tensors["l0.0.bias"].values[9], 0);
+  }
+}
+
+TEST(TorchTrainer, GivesThePublishedScoresByBatchStatistics) {
+  NEEDS_TRAINER();
+  const std::string folder = PRUNER_SHARED_DATA "/pruner-checkpoints/";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
+  const Json golden = *parse_json(*read_file(folder + "golden_forward.json"));
+  TrainingBatch batch;
+  for (const Json& segment : golden["segments"])
+    batch.program_of_row.insert(
+        batch.program_of_row.end(), segment.get<size_t>(), batch.programs++);
+  for (const Json& row : golden["X"])
+    for (const Json& value : row) batch.rows.push_back(value.get<float>());
+  for (const Json& steps : golden["Z"])
+    for (const Json& step : steps)
+      for (const Json& value : step) batch.dataflow.push_back(value.get<float>());
+  const auto trainer = make_torch_trainer(*load_weights(folder + "pam_k80_1500.pkl"), {});
+  ASSERT_TRUE(trainer.ok()) << trainer.error().message();
+  const Result<std::vector<float>> scores = (*trainer)->forward(batch);
+  ASSERT_TRUE(scores.ok()) << scores.error().message();
+  const Json& expected = golden["results"]["k80"]["score_batch_statistics"];
+  for (size_t b = 0; b < expected.size(); ++b)
+    EXPECT_NEAR((*scores)[b], expected[b].get<float>(), 1e-4) << b;
+}
+
+TEST(TorchTrainerDeathTest, SaysWhatToInstallWithoutThePlugin) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not loaded it
+  EXPECT_EXIT(
+      {
+        setenv("PRUNER_TORCH_PLUGIN", "/nowhere/libpruner_torch.so", 1);
+        const auto trainer = make_torch_trainer(random_weights(Architecture::kPacm, 1), {});
+        std::cerr << (trainer.ok() ? "a trainer" : trainer.error().message());
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "training needs the plug-in libpruner_torch.so, .* install libtorch-dev");
+}
+
+TEST(TorchTrainer, WordsWhatLibTorchThrows) {
+  NEEDS_TRAINER();
+  Weights weights = random_weights(Architecture::kTenSetMlp, 1);
+  weights.tensors.erase("l1.0.bias");
+  const auto trainer = make_torch_trainer(weights, {});
+  ASSERT_TRUE(trainer.ok());
+  TrainingBatch batch{.rows = std::vector<float>(kRowFeatures),
+                      .program_of_row = {0},
+                      .dataflow = std::vector<float>(kDataflowSteps * kDataflowFeatures),
+                      .programs = 1};
+  EXPECT_ERROR((*trainer)->forward(batch), "LibTorch: ");
+}
+
+}  // namespace
+}  // namespace pruner

@@ -1,0 +1,209 @@
+#include "model/weights.h"
+
+#include <cmath>
+
+#include "golden.h"
+#include "model/checkpoints.h"
+#include "model/torch_checkpoint.h"
+#include "own_path.h"
+#include "support/rng.h"
+
+namespace pruner {
+namespace {
+
+const std::string kCheckpoints = PRUNER_SHARED_DATA "/pruner-checkpoints/";
+
+std::string scales_json(const Weights& weights) {
+  const auto list = [](const std::vector<float>& scale) {
+    std::string text;
+    for (const float s : scale) text += (text.empty() ? "" : ", ") + std::to_string(s);
+    return "[" + text + "]";
+  };
+  return "{\"statement_scale\": " + list(weights.row_scale) +
+         ", \"access_scale\": " + list(weights.dataflow_scale) + "}";
+}
+
+/// A .pth of the tensors at `path`, and its scales beside it.
+void write_pth(const std::string& path, const Weights& weights) {
+  ASSERT_TRUE(write_zip(path, state_dict_entries(weights.tensors)).ok());
+  const std::string scales = std::filesystem::path(path).replace_extension(".scales.json");
+  ASSERT_TRUE(write_file(scales, scales_json(weights)).ok());
+}
+
+TEST(Weights, OfBothNetworksAreReadBack) {
+  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+    const std::string path = own_path("round.safetensors");
+    Weights written = random_weights(architecture, 1);
+    written.row_scale[3] = 1.7f;
+    ASSERT_TRUE(save_weights(path, written).ok());
+    const Result<Weights> read = load_weights(path);
+    ASSERT_TRUE(read.ok()) << read.error().message();
+    EXPECT_EQ(*read, written);
+  }
+}
+
+TEST(Weights, OfAStateDictHaveTheirScalesBeside) {
+  const std::string path = own_path("net.pth");
+  const Weights written = random_weights(Architecture::kPacm, 2);
+  write_pth(path, written);
+  const Result<Weights> read = load_weights(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(*read, written);
+  const std::string alone = own_path("alone.pth");
+  std::filesystem::remove(testing::TempDir() + "feature_scales.json");
+  ASSERT_TRUE(write_zip(alone, state_dict_entries(written.tensors)).ok());
+  EXPECT_ERROR(load_weights(alone), "missing scales: expected ");
+}
+
+TEST(Weights, OfAPickledTenSetMlpBringTheirScales) {
+  const std::string path = own_path("mlp.pkl");
+  Weights written = random_weights(Architecture::kTenSetMlp, 6);
+  written.row_scale[5] = 3.25f;
+  ASSERT_TRUE(write_file(path, pickled_tenset_mlp(written)).ok());
+  const Result<Weights> read = load_weights(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(*read, written);
+}
+
+TEST(Weights, ThatDoNotFitAreRefusedInOneLine) {
+  const std::string path = own_path("bad.pth");
+  Weights weights = random_weights(Architecture::kPacm, 3);
+  weights.tensors["fuse.0.weight"].shape = {384, 256};
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path),
+               "bad.pth: tensor \"fuse.0.weight\": expected [256, 384], found [384, 256]");
+
+  weights = random_weights(Architecture::kPacm, 3);
+  weights.tensors.erase("l1.0.bias");
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path), "tensor \"l1.0.bias\": expected [256], found none");
+
+  weights = random_weights(Architecture::kPacm, 3);
+  weights.tensors["decoder.bias"].values[0] = NAN;
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path),
+               "tensor \"decoder.bias\": element 0 is nan, expected a finite number");
+
+  weights = random_weights(Architecture::kPacm, 3);
+  weights.row_scale.pop_back();
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path), "scales of statement rows: expected 174 numbers, found 173");
+  weights.row_scale.push_back(0);
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path), "scales of statement rows: element 173 is 0, expected a number");
+
+  weights = random_weights(Architecture::kTenSetMlp, 3);
+  weights.tensors["classifier.weight"] = {{1}, {0}};
+  write_pth(path, weights);
+  EXPECT_ERROR(load_weights(path),
+               "tensor \"classifier.weight\": tenset-mlp has none of that name");
+}
+
+TEST(Weights, AreNotReadFromOtherFiles) {
+  const std::string path = own_path("other");
+  const std::pair<std::string, const char*> files[] = {
+      {"", "the file is empty"},
+      {"some text that is no checkpoint", "not a checkpoint: expected a safetensors file, or"},
+      {"PK\x03\x04 and then nothing", "cannot open as a zip archive"},
+      {"\x80\x03"
+       "cbuiltins\neval\n.",
+       "the class builtins.eval is none of a cost model's"},
+      {"\x80\x03N.", "expected a tuple of network, mode and scales"},
+      {std::string("\x02\0\0\0\0\0\0\0{}", 10), "architecture \"\", expected \"pacm\""}};
+  for (const auto& [bytes, words] : files) {
+    ASSERT_TRUE(write_file(path, bytes).ok());
+    EXPECT_ERROR(load_weights(path), words);
+    EXPECT_ERROR(load_weights(path), path + ": ");
+  }
+  EXPECT_ERROR(load_weights("/nowhere/x.pkl"), "/nowhere/x.pkl: ");
+}
+
+TEST(Weights, OfThePublishedCheckpointsAreTheSameInBothForms) {
+  if (!std::filesystem::exists(kCheckpoints)) GTEST_SKIP() << "no " << kCheckpoints;
+  const std::pair<const char*, const char*> files[] = {
+      {"pam_k80_1500", "base_only"}, {"fine_tune_pam_a100", "fine_tune_mix_task"}};
+  for (const auto& [name, mode] : files) {
+    const Result<Weights> pkl = load_weights(kCheckpoints + name + ".pkl");
+    ASSERT_TRUE(pkl.ok()) << pkl.error().message();
+    Result<Weights> pth = load_weights(kCheckpoints + name + ".pth");
+    ASSERT_TRUE(pth.ok()) << pth.error().message();
+    EXPECT_EQ(pkl->mode, mode);
+    EXPECT_EQ(pkl->tensors, pth->tensors);
+    ASSERT_EQ(pkl->row_scale.size(), pth->row_scale.size());
+    for (size_t i = 0; i < pkl->row_scale.size(); ++i)
+      EXPECT_NEAR(pkl->row_scale[i], pth->row_scale[i], 1e-6 * pkl->row_scale[i]);
+    EXPECT_FLOAT_EQ(pkl->dataflow_scale[0], 93.3593979f);
+  }
+}
+
+/// Reads damaged copies of `bytes`: cut at, and with a byte changed at, each of `offsets`. They may
+/// be refused or give other numbers; they may not crash.
+int refused(std::string bytes,
+            std::span<const size_t> offsets,
+            const std::function<bool(const std::string&)>& reads) {
+  int count = 0;
+  for (const size_t at : offsets) {
+    count += !reads(bytes.substr(0, at));
+    for (const char flip : {'\x01', '\x80', '\xff'}) {
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      count += !reads(bytes);
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+    }
+  }
+  return count;
+}
+
+std::vector<size_t> offsets_of(size_t first, size_t last, size_t step) {
+  std::vector<size_t> offsets;
+  for (size_t at = first; at < last; at += step) offsets.push_back(at);
+  return offsets;
+}
+
+TEST(Weights, OfDamagedFilesNeverCrash) {
+  const Weights weights = random_weights(Architecture::kTenSetMlp, 4);
+  const std::string path = own_path("damaged");
+  const auto loads = [&](const std::string& bytes) {
+    EXPECT_TRUE(write_file(path, bytes).ok());
+    return load_weights(path).ok();
+  };
+  ASSERT_TRUE(save_weights(path, weights).ok());
+  std::string bytes = *read_file(path);
+  EXPECT_GT(refused(bytes, offsets_of(0, 1000, 17), loads), 100);
+
+  // The pickle within a .pth, and the tables of the archive around it.
+  const std::string pth = own_path("damaged.pth");
+  write_pth(pth, weights);
+  const auto loads_pth = [&](const std::string& damaged) {
+    EXPECT_TRUE(write_file(pth, damaged).ok());
+    return load_weights(pth).ok();
+  };
+  bytes = *read_file(pth);
+  EXPECT_GT(refused(bytes, offsets_of(0, 2000, 37), loads_pth), 100);
+  EXPECT_GT(refused(bytes, offsets_of(bytes.size() - 900, bytes.size(), 13), loads_pth), 50);
+  std::vector<ZipEntry> entries = state_dict_entries(weights.tensors);
+  const auto loads_pickle = [&](const std::string& damaged) {
+    std::vector<ZipEntry> copy = entries;
+    copy[0].bytes = damaged;
+    EXPECT_TRUE(write_zip(pth, copy).ok());
+    return load_weights(pth).ok();
+  };
+  EXPECT_GT(refused(entries[0].bytes, offsets_of(0, entries[0].bytes.size(), 19), loads_pickle),
+            100);
+}
+
+TEST(Weights, OfDamagedPublishedPicklesNeverCrash) {
+  const Result<std::string> bytes = read_file(kCheckpoints + "pam_k80_1500.pkl");
+  if (!bytes.ok()) GTEST_SKIP() << bytes.error().message();
+  const auto reads = [](const std::string& damaged) { return read_torch_pickle(damaged).ok(); };
+  // The structure between the tensors' values, and the values of one of them.
+  std::vector<size_t> offsets = offsets_of(0, 1200, 11);
+  for (const auto& [first, last] :
+       {std::pair{178900, 181100}, std::pair{447300, 451200}, std::pair{1680900, 1685760}}) {
+    const std::vector<size_t> more = offsets_of(first, last, 29);
+    offsets.insert(offsets.end(), more.begin(), more.end());
+  }
+  EXPECT_GT(refused(*bytes, offsets, reads), 200);
+}
+
+}  // namespace
+}  // namespace pruner
