@@ -123,4 +123,9 @@ struct Statements {
 /// consecutive kernels share identities.
 Statements make_statements(const ansor::ReplayNest& nest);
 
+/// Of a candidate of ours. Blocks, virtual threads and threads of a kernel are one binding each,
+/// outermost, as in Ansor's programs; indices are of whole tensors, those of a packed operand of
+/// its packed order.
+Statements make_statements(const LoopNest& nest);
+
 }  // namespace pruner
