@@ -383,7 +383,8 @@ class Analyzer {
 }  // namespace
 
 Draft draft(const LoopNest& nest, const Target& target) {
-  return target.is_gpu() ? gpu_draft(nest, target.gpu) : Analyzer(nest, target).run();
+  return target.is_gpu() ? gpu_draft(make_statements(nest), target.gpu)
+                         : Analyzer(nest, target).run();
 }
 
 double draft_latency_s(const LoopNest& nest, const Target& target) {

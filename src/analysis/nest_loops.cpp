@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/warp_lanes.h"
 #include "space/plan.h"
 
 namespace pruner {
@@ -45,6 +46,7 @@ NestLoops::NestLoops(const LoopNest& nest)
   groups_.reserve(16 * nest.stages.size());
   spans_.reserve(96 * nest.stages.size());
   moves_.reserve(96 * nest.stages.size());
+  if (gpu_) lanes_.reserve(192 * nest.stages.size());
   // What a stage hangs in, and what reads it there, comes after it.
   for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
 }
@@ -66,6 +68,7 @@ void NestLoops::make(int p) {
   made.first_span = static_cast<int>(spans_.size());
   spans_.resize(spans_.size() + static_cast<size_t>((made.count + 1) * made.iterators), 1);
   span_own(p);
+  if (gpu_) place_lanes(p);
   if (made.inherited == 0) return;
   for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
     const int reader = plan_of(id);
@@ -215,6 +218,63 @@ void NestLoops::span_own(int p) {
         spans[static_cast<size_t>(a)] = std::min(extent, (fused - 1) / inner + 1);
         inner *= extent;
       }
+    }
+  }
+}
+
+// Lanes are numbered over the thread loops in row-major order; threads that are the kernel's own
+// stand where the stage that reads this one there has them.
+void NestLoops::place_lanes(int p) {
+  StageLoops& made = stages_[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  made.first_lane = static_cast<int>(lanes_.size());
+  lanes_.resize(lanes_.size() + static_cast<size_t>(kWarpLanes * made.iterators), 0);
+  for (const LoopGroup& group : groups(p)) {
+    if (is_thread(group.loop.role))
+      made.lanes = static_cast<int>(std::min<int64_t>(kWarpLanes, group.loop.extent));
+  }
+  const auto values = [&](int lane) {
+    return lanes_.data() + made.first_lane + lane * made.iterators;
+  };
+  const auto own = [](const NestLoop& loop) { return loop.kind == LoopKind::kThread; };
+  if (std::ranges::any_of(stage.loops, own)) {
+    for (int lane = 0; lane < made.lanes; ++lane) {
+      int64_t rest = lane;
+      for (size_t i = stage.loops.size(); i-- > 0;) {
+        const NestLoop& loop = stage.loops[i];
+        if (!own(loop)) continue;
+        const int64_t at = rest % loop.extent * loop.step;
+        rest /= loop.extent;
+        if (loop.axis >= 0) {
+          values(lane)[loop.axis] += at;
+          continue;
+        }
+        const auto [first, last] = fused_axes(stage, s, loop.axis);
+        int64_t left = at;
+        for (int a = last; a-- > first;) {
+          const int64_t extent = box_extent(stage, s, a);
+          values(lane)[a] += left % extent;
+          left /= extent;
+        }
+      }
+    }
+    return;
+  }
+  for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
+    const int reader = plan_of(id);
+    if (reader <= p || of(reader).root != made.root) continue;
+    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
+      if (access.producer != stage.stage) continue;
+      for (int lane = 0; lane < made.lanes; ++lane) {
+        for (size_t d = 0; d < s.axes.size(); ++d) {
+          if (!access.indices[d]) continue;
+          for (const auto& [var, coefficient] : access.indices[d]->terms)
+            values(lane)[d] +=
+                coefficient * this->lane(reader, lane)[static_cast<size_t>(var.value)];
+        }
+      }
+      return;
     }
   }
 }

@@ -43,6 +43,12 @@ class NestLoops {
   std::span<const int64_t> moves(int p, int g) const {
     return {moves_.data() + of(p).first_move + g * of(p).iterators, iterators(p)};
   }
+  /// By iterator: where a lane of a kernel's first warp stands; zeros on a CPU.
+  std::span<const int64_t> lane(int p, int lane) const {
+    return {lanes_.data() + of(p).first_lane + lane * of(p).iterators, iterators(p)};
+  }
+  /// Lanes of that warp that there are; 0: no threads.
+  int lanes(int p) const { return of(p).lanes; }
   size_t iterators(int p) const { return static_cast<size_t>(of(p).iterators); }
   /// Number of the root stage that it hangs in, itself for a root.
   int root(int p) const { return of(p).root; }
@@ -53,6 +59,7 @@ class NestLoops {
     int iterators = 0, inherited = 0, root = 0;
     int first = 0, count = 0;            // in groups_
     int first_span = 0, first_move = 0;  // in spans_ and moves_
+    int first_lane = 0, lanes = 0;       // in lanes_
     std::vector<int> group_of;           // by own loop
   };
   const StageLoops& of(int p) const { return stages_[static_cast<size_t>(p)]; }
@@ -72,12 +79,13 @@ class NestLoops {
   void span_own(int p);
   void span_inherited(int p, const Access& access, int reader);
   bool fetched_together(int p) const;
+  void place_lanes(int p);
 
   const LoopNest& nest_;
   const bool gpu_;
   std::vector<StageLoops> stages_;  // as the nest's
   std::vector<LoopGroup> groups_;
-  std::vector<int64_t> spans_, moves_;
+  std::vector<int64_t> spans_, moves_, lanes_;
   std::vector<int64_t> row_;
   int identities_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "analysis/nest_loops.h"
 #include "analysis/statements.h"
+#include "analysis/warp_lanes.h"
 #include "space/plan.h"
 
 namespace pruner {
@@ -88,6 +89,7 @@ class Maker {
       }
       buffer.dims = static_cast<int>(out_.shape.size()) - buffer.first_dim;
     }
+    out_.held = out_.shape;
   }
 
   // Blocks of a dimension stand behind all dimensions, outer before inner.
@@ -121,6 +123,8 @@ class Maker {
       case Scope::kLocal:
       case Scope::kRegister: buffer.scope = BufferScope::kLocal; break;
     }
+    if (nest(p).at.valid())
+      std::ranges::copy(nest(p).extents, out_.held.begin() + buffer.first_dim);
     double elements = 1, outside = 1;
     for (const int64_t extent : nest(p).extents) elements *= static_cast<double>(extent);
     const auto groups = loops_.groups(p).first(static_cast<size_t>(loops_.inherited(p)));
@@ -218,6 +222,7 @@ class Maker {
     const Stage& tensor = dag_[access.buffer];
     const StoredDim* dims = dims_.data() + buffer.first_dim;
     const bool first = placed_++ == 0;
+    if (first) out_.accesses.back().warp_transactions = warp_transactions(p, indices);
     for (size_t i = 0; i < places_.size(); ++i) {
       const int g = places_[i];
       const auto spans = loops_.spans(p, g);
@@ -247,6 +252,29 @@ class Maker {
         return std::abs(index.constant - access.indices[dim]->constant);
     }
     return 0;
+  }
+
+  int warp_transactions(int p, const std::vector<std::optional<Affine>>& indices) const {
+    const StageId id = out_.accesses.back().buffer;
+    const StatementBuffer& buffer = out_.buffer(id);
+    if (loops_.lanes(p) == 0 || buffer.scope == BufferScope::kLocal) return 0;
+    const bool shared = buffer.scope == BufferScope::kShared;
+    const auto extents = shared ? out_.held_of(id) : out_.shape_of(id);
+    WarpLanes lanes;
+    lanes.count = loops_.lanes(p);
+    int64_t pitch = 1;
+    for (size_t d = extents.size(); d-- > 0; pitch *= extents[d]) {
+      if (!indices[d]) continue;
+      for (const auto& [var, coefficient] : indices[d]->terms) {
+        for (int lane = 0; lane < lanes.count; ++lane)
+          lanes.elements[static_cast<size_t>(lane)] +=
+              pitch * coefficient * loops_.lane(p, lane)[static_cast<size_t>(var.value)];
+      }
+    }
+    const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
+    if (last != nullptr && last->kind == LoopKind::kVectorize)
+      lanes.width = static_cast<int>(last->extent);
+    return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
   }
 
   void join_use(const LoopUse& use, bool first, size_t i) {

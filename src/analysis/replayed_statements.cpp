@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/statements.h"
+#include "analysis/warp_lanes.h"
 #include "space/ansor/program_values.h"
 #include "tensor/affine.h"
 
@@ -107,6 +108,7 @@ class Reader {
       buffer.dims = static_cast<int>(dag_.stages[s].axes.size());
       for (const Iterator& axis : dag_.stages[s].axes) out_.shape.push_back(axis.extent);
     }
+    out_.held = out_.shape;
     visit_nodes(0, static_cast<int>(nest_.nodes.size()));
     return std::move(out_);
   }
@@ -153,10 +155,11 @@ class Reader {
         if (is_thread(open.loop.role)) buffer.scope = BufferScope::kLocal;
       }
     }
+    const std::vector<int64_t>& extents = nest_.regions[at(s)].extents;
+    std::ranges::copy(extents, out_.held.begin() + buffer.first_dim);
     inside();
     float elements = 1;
-    for (const int64_t extent : nest_.regions[at(s)].extents)
-      elements *= static_cast<float>(extent);
+    for (const int64_t extent : extents) elements *= static_cast<float>(extent);
     buffer.allocated = elements;
     buffer.realize_iterations = iterations_;
   }
@@ -260,6 +263,7 @@ class Reader {
     out_.uses.resize(first_use + open_.size());
     out_.sizes.resize(first_size + open_.size() * shape.size());
     for (const Open& open : open_) ranges_[at(open.variable)] = {0, 0};
+    out_.accesses.back().warp_transactions = warp_transactions(access);
     for (size_t i = open_.size(); i-- > 0;) {
       const Open& open = open_[i];
       out_.uses[first_use + i] = use_of(open.variable, access, shape);
@@ -275,6 +279,34 @@ class Reader {
             known ? range.second - range.first + 1 : shape[d];
       }
     }
+  }
+
+  // With all loops but the threads' at their start.
+  int warp_transactions(const TensorAccess& access) {
+    const StatementBuffer& buffer = out_.buffer(access.buffer);
+    const auto thread = std::find_if(open_.rbegin(), open_.rend(), [](const Open& open) {
+      return open.loop.role == LoopRole::kThreadX;
+    });
+    if (thread == open_.rend() || buffer.scope == BufferScope::kLocal) return 0;
+    const std::vector<Expr>& place = *access.places[0];
+    const bool shared = buffer.scope == BufferScope::kShared;
+    const auto extents = shared ? out_.held_of(access.buffer) : out_.shape_of(access.buffer);
+    WarpLanes lanes;
+    lanes.count = static_cast<int>(std::min<int64_t>(kWarpLanes, thread->loop.extent));
+    int64_t pitch = 1;
+    for (size_t d = place.size(); d-- > 0; pitch *= extents[d]) {
+      if (!holds(place[d], thread->variable)) continue;
+      for (int lane = 0; lane < lanes.count; ++lane) {
+        ranges_[at(thread->variable)] = {lane, lane};
+        lanes.elements[at(lane)] += pitch * bounds_of(place[d]).first;
+      }
+    }
+    ranges_[at(thread->variable)] = {0, 0};
+    const Open& last = open_.back();
+    if (last.loop.role == LoopRole::kVectorize && !place.empty() &&
+        holds(place.back(), last.variable))
+      lanes.width = static_cast<int>(last.loop.extent);
+    return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
   }
 
   LoopUse use_of(int variable, const TensorAccess& access, std::span<const int64_t> shape) const {

@@ -62,6 +62,9 @@ struct StatementAccess {
   AccessKind kind = AccessKind::kRead;
   int first_use = 0;   // of Statements::uses: one a loop, outer to inner
   int first_size = 0;  // of Statements::sizes: a row a loop, one number a dimension
+  // Of the 32 lanes of a warp, vectors as a whole: 32-byte sectors of global memory, or cycles of
+  // shared memory's banks; 0: not looked at (no threads, registers).
+  int warp_transactions = 0;
 };
 
 /// Where a buffer lies.
@@ -96,7 +99,8 @@ struct Statements {
   std::vector<LoopUse> uses;
   std::vector<int64_t> sizes;  // elements of each dimension touched by a loop and those inside it
   std::vector<int64_t> shape;
-  int identities = 0;  // of loops: one more than the largest
+  std::vector<int64_t> held;  // as shape: extents of the part that is allocated at a time
+  int identities = 0;         // of loops: one more than the largest
   int kernels = 0;
 
   std::span<const StatementLoop> loops_of(const Statement& s) const {
@@ -111,6 +115,9 @@ struct Statements {
   const StatementBuffer& buffer(StageId id) const { return buffers[static_cast<size_t>(id.value)]; }
   std::span<const int64_t> shape_of(StageId id) const {
     return {shape.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
+  }
+  std::span<const int64_t> held_of(StageId id) const {
+    return {held.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
   }
   /// By dimension: elements that `loop` (of the statement, from 0) and those inside it touch.
   std::span<const int64_t> region(const StatementAccess& a, int loop) const {

@@ -100,6 +100,31 @@ double memory_ms(const Symbols& s, const DeviceAbstraction& device) {
   return static_cast<double>(s.dram) / device.glbmem_bandwidth * 1000 / (1 << 30);
 }
 
+constexpr double kTransactionElements = 8;  // 32 bytes
+
+// Loops inside of the stored buffer's allocation start here: each fills it once.
+size_t inside_allocation(const Statements& program, const Statement& s) {
+  const auto loops = program.loops_of(s);
+  const double own =
+      static_cast<double>(s.iterations) / program.buffer(s.buffer).realize_iterations;
+  double product = 1;
+  size_t i = loops.size();
+  while (i > 0 && product * static_cast<double>(loops[i - 1].extent) <= own * 1.0001)
+    product *= static_cast<double>(loops[--i].extent);
+  return i;
+}
+
+// Share of the transactions' elements that a copy to shared memory uses: rows of n neighbours fetch
+// whole transactions (the paper's n / (ceil(n / tx) * tx)).
+double transaction_penalty(const Statements& program, const Statement& s) {
+  if (program.buffer(s.buffer).scope != BufferScope::kShared) return 1;
+  const size_t first = inside_allocation(program, s);
+  if (first >= static_cast<size_t>(s.loops) || program.shape_of(s.buffer).empty()) return 1;
+  const StatementAccess& stored = program.accesses_of(s).back();
+  const auto row = static_cast<double>(program.region(stored, static_cast<int>(first)).back());
+  return row / (std::ceil(row / kTransactionElements) * kTransactionElements);
+}
+
 }  // namespace
 
 std::vector<Symbols> symbols(const Statements& program) {
@@ -118,6 +143,32 @@ std::vector<Symbols> symbols(const Statements& program) {
 double release_latency_ms(const std::vector<Symbols>& rows, const DeviceAbstraction& device) {
   double latency_ms = 0;
   for (const Symbols& s : rows) latency_ms += std::max(compute_ms(s, device), memory_ms(s, device));
+  return latency_ms;
+}
+
+double paper_latency_ms(const Statements& program, const Gpu& gpu) {
+  const std::vector<Symbols> rows = symbols(program);
+  std::vector<double> shared_bytes(static_cast<size_t>(program.kernels), 0);
+  const auto last_store = [&](StageId buffer) {
+    const auto end = program.statements.rend();
+    return *std::find_if(
+        program.statements.rbegin(), end, [&](const Statement& s) { return s.buffer == buffer; });
+  };
+  for (const Symbols& row : rows) {
+    const StatementBuffer& buffer = program.buffer(row.buffer);
+    if (buffer.scope == BufferScope::kShared)
+      shared_bytes[static_cast<size_t>(last_store(row.buffer).kernel)] +=
+          buffer.allocated * buffer.element_bytes;
+  }
+  double latency_ms = 0;
+  for (const Symbols& row : rows) {
+    const Statement s = last_store(row.buffer);
+    const double shared = shared_bytes[static_cast<size_t>(s.kernel)];
+    const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
+    const double allocation = shared > capacity ? capacity / shared : 1;
+    latency_ms += compute_ms(row, gpu.psa) +
+                  memory_ms(row, gpu.psa) / (transaction_penalty(program, s) * allocation);
+  }
   return latency_ms;
 }
 

@@ -39,4 +39,9 @@ std::vector<Symbols> symbols(const Statements& program);
 /// for bytes (spec 3.3, 17.9). 0: there is nothing that it counts.
 double release_latency_ms(const std::vector<Symbols>& rows, const DeviceAbstraction& device);
 
+/// The published form: a statement's compute and memory times are added, memory is slowed by
+/// transactions that are used in part and by shared memory beyond what a multiprocessor has. In
+/// milliseconds of the same measure.
+double paper_latency_ms(const Statements& program, const Gpu& gpu);
+
 }  // namespace pruner
