@@ -15,24 +15,15 @@ std::string gpu_limit(const Statements& program, const Gpu& gpu) {
   for (const Statement& s : program.statements) {
     if (!s.gpu) continue;
     double threads[3] = {1, 1, 1};
-    int64_t vthreads = 1, vector = 1;
     for (const StatementLoop& loop : program.loops_of(s)) {
       if (is_thread(loop.role))
         threads[(static_cast<int>(loop.role) - static_cast<int>(LoopRole::kThreadX)) / 2] =
             static_cast<double>(loop.extent);
-      if (loop.role == LoopRole::kVThread) vthreads *= loop.extent;
-      if (loop.role == LoopRole::kVectorize) vector *= loop.extent;
     }
     const StatementBuffer& buffer = program.buffer(s.buffer);
     const double block = threads[0] * threads[1] * threads[2];
     if (block > static_cast<double>(gpu.max_threads_per_block))
       return exceeded("threads of a block", block, gpu.max_threads_per_block);
-    if (vthreads > gpu.max_vthreads)
-      return exceeded("virtual threads", static_cast<double>(vthreads), gpu.max_vthreads);
-    if (vector * buffer.element_bytes > gpu.vector_bytes)
-      return exceeded("bytes of a vector",
-                      static_cast<double>(vector * buffer.element_bytes),
-                      gpu.vector_bytes);
     const auto id = static_cast<size_t>(s.buffer.value);
     if (buffer.scope != BufferScope::kShared || counted[id]) continue;
     counted[id] = true;
@@ -48,10 +39,8 @@ Gpu gpu_of_record(std::span<const int64_t> hardware) {
   Gpu gpu;
   if (hardware.size() != 8) return gpu;
   const auto set = [](int64_t& limit, int64_t value) { limit = value > 0 ? value : limit; };
-  set(gpu.vector_bytes, hardware[1]);
   set(gpu.shared_bytes_per_block, hardware[3]);
   set(gpu.max_threads_per_block, hardware[5]);
-  set(gpu.max_vthreads, hardware[6]);
   return gpu;
 }
 
