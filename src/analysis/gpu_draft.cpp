@@ -1,6 +1,6 @@
-// A kernel's time is that of its slowest resource: instructions, shared memory, L2, memory; others
-// overlap it but for a part. Blocks of a multiprocessor run together as far as registers, shared
-// memory and threads allow, and each of them waits for memory once a chunk of the reduction.
+// A kernel's time is that of its multiprocessors, whose blocks run together as far as registers,
+// shared memory and threads allow and each wait for memory once a chunk of the reduction, and that
+// of the bytes that it moves.
 #include "analysis/gpu_draft.h"
 
 #include <algorithm>
@@ -9,18 +9,26 @@
 namespace pruner {
 namespace {
 
-constexpr double kOtherRegisters = 24;  // of a thread beside its accumulators and operands
-constexpr double kHidingWork = 16;      // warps x independent operations that hide latencies
-constexpr double kUnhidden = 0.25;      // share of the shorter terms that overlap does not hide
-constexpr double kMemoryLatencyCycles = 600;
-constexpr double kBarrierCycles = 40;
-constexpr double kL2OverMemory = 3;            // bandwidths
-constexpr double kL2Misses = 0.25;             // of repeated reads of what L2 does not hold
-constexpr double kCallOperations = 4;          // of a math function, the choice of a guarded value
-constexpr double kDivisionOperations = 4;      // an integer division by a constant
-constexpr double kDefaultUnroll = 16;          // iterations that the compiler unrolls unasked
+// Of every device and task alike; chosen on half of the public records (docs/analysis.md).
+constexpr double kOtherRegisters = 28;     // of a thread beside its accumulators ...
+constexpr double kRegistersEach = 1.15;    // ... which take more than one each
+constexpr double kHidingWork = 34;         // warps x independent operations that hide latencies
+constexpr double kIndependent = 5;         // most operations of a thread that overlap
+constexpr double kChunkCycles = 3000;      // from a fetch to the barrier behind it
+constexpr double kSharedShare = 0.5;       // of a load's cycles that arithmetic does not hide
+constexpr double kFetchShare = 5;          // of a store to shared memory's: nothing overlaps it
+constexpr double kGlobalShare = 0.7;       // of a load's from L1 or local memory
+constexpr double kL2Share = 0.1;           // of memory's time for a byte that L2 has
+constexpr double kL2Misses = 0.25;         // of repeated reads of what L2 does not hold
+constexpr double kCallOperations = 4;      // of a math function, the choice of a guarded value
+constexpr double kDivisionOperations = 4;  // an integer division by a constant
+constexpr double kIntegerShare = 0.36;     // of integer operations that are not hoisted
+constexpr double kCompilerUnrolls = 128;   // operations of loops that the compiler unrolls unasked
+constexpr double kDefaultUnroll = 16;      // iterations, likewise
 constexpr double kBlockCacheBytes = 32 << 10;  // of L1 for what a block reads directly
-constexpr double kSpillOperations = 4;         // for each access of a register that is spilled
+constexpr double kSpillOperations = 100;       // for an operation whose registers are spilled
+constexpr double kCodeInstructions = 2200;     // that the instruction cache of 64 lanes holds
+constexpr double kCodePenalty = 1.75;          // of code that it does not
 
 class KernelAnalyzer {
  public:
@@ -96,13 +104,15 @@ class KernelAnalyzer {
     const double iterations = thread_iterations(s), width = vector_width(loops);
     const bool fetch = stored.scope == BufferScope::kShared && s.counts.float_arithmetic() == 0;
     add_instructions(s, iterations / width, fetch);
+    add_code(s, fetch);
     for (const StatementAccess& a : program_.accesses_of(s)) {
       const StatementBuffer& buffer = program_.buffer(a.buffer);
       const bool read = a.kind == AccessKind::kRead;
       if (buffer.scope == BufferScope::kLocal) continue;
       const double times = fetch || !read ? iterations / width : loads(s, a);
       if (buffer.scope == BufferScope::kShared) {
-        shared_cycles_ += warps_ * times * std::max(1, a.warp_transactions);
+        shared_cycles_ += (fetch ? kFetchShare : kSharedShare) * warps_ * times *
+                          std::max(1, a.warp_transactions);
       } else if (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite) {
         add_global(s, a, times, fetch);
       }
@@ -115,6 +125,44 @@ class KernelAnalyzer {
     if (stored.scope == BufferScope::kLocal && !counted(s.buffer))
       accumulators_ += stored.allocated * vthreads(s);
     seen_.push_back(s.buffer);
+  }
+
+  // Iterations that are written out one after the other: loops from the innermost outwards, as far
+  // as the schedule's limit goes.
+  static double unrolled(std::span<const StatementLoop> loops, double limit) {
+    double product = 1;
+    for (size_t i = loops.size(); i-- > 0;) {
+      if (is_binding(loops[i].role)) break;
+      const double more = product * static_cast<double>(loops[i].extent);
+      if (more > limit) break;
+      product = more;
+    }
+    return product;
+  }
+
+  // Unrolled code, and accumulators that stay in local memory because a loop over them is not.
+  void add_code(const Statement& s, bool fetch) {
+    const auto loops = program_.loops_of(s);
+    const auto limit = static_cast<double>(s.unroll_steps);
+    const OperationCounts& c = s.counts;
+    const double copies = fetch ? 1 : vthreads(s);
+    const double each = fetch ? 4.0 + c[Operation::kIntAddSub] + c[Operation::kIntMul] +
+                                    kDivisionOperations * c[Operation::kIntDivMod]
+                              : 1.0;
+    code_ += unrolled(loops, limit) * copies * each;
+    const StatementAccess& stored = program_.accesses_of(s).back();
+    if (stored.kind != AccessKind::kReadWrite ||
+        program_.buffer(s.buffer).scope != BufferScope::kLocal)
+      return;
+    const auto uses = program_.uses_of(s, stored);
+    double body = 1, needed = 1;  // up to the outermost loop over accumulators
+    for (size_t i = loops.size(); i-- > 0;) {
+      if (is_binding(loops[i].role)) break;
+      body *= static_cast<double>(loops[i].extent);
+      if (uses[i].used && loops[i].extent > 1) needed = body;
+    }
+    if (needed > limit && needed * copies > kCompilerUnrolls)
+      local_accesses_ += 2 * thread_iterations(s);
   }
 
   bool counted(StageId buffer) const { return std::ranges::find(seen_, buffer) != seen_.end(); }
@@ -174,36 +222,48 @@ class KernelAnalyzer {
     return std::min(1.0, buffer.allocated / slots);
   }
 
-  void occupy() {
-    const double most = static_cast<double>(gpu_.max_registers_per_thread);
-    const double wanted = accumulators_ + 2 * std::sqrt(accumulators_) + kOtherRegisters;
-    const double registers = std::min(most, wanted);
-    if (wanted > most)
-      other_instructions_ += float_instructions_ * kSpillOperations * (1 - most / wanted);
+  // Blocks of a multiprocessor at a time.
+  double held_blocks(double registers) const {
+    const double lanes = warps_ * gpu_.warp_size;
     double held = static_cast<double>(gpu_.max_blocks_per_sm);
     const auto limit = [&](double blocks) { held = std::min(held, std::floor(blocks)); };
-    limit(static_cast<double>(gpu_.max_threads_per_sm) / (warps_ * gpu_.warp_size));
-    limit(static_cast<double>(gpu_.registers_per_sm) / (registers * warps_ * gpu_.warp_size));
+    limit(static_cast<double>(gpu_.max_threads_per_sm) / lanes);
+    limit(static_cast<double>(gpu_.registers_per_sm) / (registers * lanes));
     if (shared_bytes_ > 0) limit(static_cast<double>(gpu_.shared_bytes_per_sm) / shared_bytes_);
-    held = std::max(1.0, held);
+    return std::max(1.0, held);
+  }
+
+  // Cycles that a multiprocessor works for one block.
+  double busy_cycles(double spilled) const {
+    const double lanes = warps_ * gpu_.warp_size;
+    const double others =
+        kIntegerShare * other_instructions_ + kSpillOperations * spilled * float_instructions_;
+    const double arithmetic = float_instructions_ * lanes / gpu_.fp32_lanes_per_sm;
+    const double issue = (float_instructions_ + others) * warps_ / gpu_.partitions_per_sm;
+    const double loads = kGlobalShare * (global_cycles_ + local_accesses_ * warps_);
+    const double capacity = kCodeInstructions * (gpu_.fp32_lanes_per_sm > 64 ? 1 : 2);
+    return std::hypot(std::max(arithmetic, issue), shared_cycles_, loads) *
+           (code_ > capacity ? kCodePenalty : 1);
+  }
+
+  void occupy() {
+    const double most = static_cast<double>(gpu_.max_registers_per_thread);
+    const double wanted = kRegistersEach * accumulators_ + kOtherRegisters;
+    const double held = held_blocks(std::min(most, wanted));
+    const double busy = busy_cycles(std::max(0.0, 1 - most / wanted));
     const double rounds = std::ceil(k_.blocks / gpu_.sms);
     k_.active_warps = std::min(held, rounds) * warps_;
     k_.filled = k_.blocks / (rounds * gpu_.sms);
-    // Cycles of one block alone, by resource.
-    const double lanes = warps_ * gpu_.warp_size;
-    const double arithmetic = float_instructions_ * lanes / gpu_.fp32_lanes_per_sm;
-    const double issue = (float_instructions_ + other_instructions_) * lanes /
-                         (gpu_.warp_size * static_cast<double>(gpu_.partitions_per_sm));
-    const double busy = std::max(arithmetic, issue) + kUnhidden * shared_cycles_;
-    const double longest = std::max(busy, shared_cycles_);
-    const auto hidden = [&](double blocks) {
-      const double independent = std::clamp(accumulators_, 1.0, 8.0);
-      return std::min(1.0, blocks * warps_ * independent / kHidingWork);
-    };
-    const double waits = chunks_ * (kMemoryLatencyCycles + kBarrierCycles);
+    // Of so many blocks together: their work, or one's chain of chunks.
+    const double independent = std::clamp(accumulators_, 1.0, kIndependent);
     const auto cycles = [&](double blocks) {
       if (blocks <= 0) return 0.0;
-      return std::max(blocks * longest / hidden(blocks), waits + longest / hidden(1));
+      const auto hidden = [&](double n) {
+        return std::min(1.0, n * warps_ * independent / kHidingWork);
+      };
+      const double work = blocks * busy / hidden(blocks);
+      const double chain = chunks_ * kChunkCycles + busy / hidden(1);
+      return std::pow(std::pow(work, 4) + std::pow(chain, 4), 0.25);
     };
     const double full = std::floor(rounds / held);
     k_.compute_s = (full * cycles(held) + cycles(rounds - full * held)) / gpu_.clock_hz;
@@ -220,15 +280,16 @@ class KernelAnalyzer {
   double chunks_ = 1;         // times that a block fetches and waits
   double shared_cycles_ = 0;  // of a block's accesses to shared memory and L1
   double float_instructions_ = 0, other_instructions_ = 0;  // of a thread
+  double code_ = 0;            // instructions that stand in the code, roughly
+  double local_accesses_ = 0;  // of a thread, to accumulators that are no registers
+  double global_cycles_ = 0;   // of a block's accesses to L1
   std::vector<StageId> seen_;
 };
 
+// As published, compute and memory are added.
 double seconds(const KernelSymbols& k, const Gpu& gpu) {
-  const double l2 = k.l2_bytes / (kL2OverMemory * gpu.dram_bandwidth);
-  const double memory = k.dram_bytes / gpu.dram_bandwidth;
-  const double longest = std::max({k.compute_s, l2, memory});
-  const double all = k.compute_s + l2 + memory;
-  return longest + kUnhidden * (all - longest) + gpu.launch_s;
+  const double bytes = k.dram_bytes + kL2Share * k.l2_bytes;
+  return k.compute_s + bytes / gpu.dram_bandwidth + gpu.launch_s;
 }
 
 }  // namespace

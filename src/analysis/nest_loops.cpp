@@ -240,20 +240,21 @@ void NestLoops::place_lanes(int p) {
   const auto own = [](const NestLoop& loop) { return loop.kind == LoopKind::kThread; };
   if (std::ranges::any_of(stage.loops, own)) {
     for (int lane = 0; lane < made.lanes; ++lane) {
-      int64_t rest = lane;
+      uint32_t rest = static_cast<uint32_t>(lane);  // divided in 32 bits: that is faster
       for (size_t i = stage.loops.size(); i-- > 0;) {
         const NestLoop& loop = stage.loops[i];
         if (!own(loop)) continue;
-        const int64_t at = rest % loop.extent * loop.step;
-        rest /= loop.extent;
+        const auto loop_extent = static_cast<uint32_t>(loop.extent);
+        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(loop.step);
+        rest /= loop_extent;
         if (loop.axis >= 0) {
           values(lane)[loop.axis] += at;
           continue;
         }
         const auto [first, last] = fused_axes(stage, s, loop.axis);
-        int64_t left = at;
-        for (int a = last; a-- > first;) {
-          const int64_t extent = box_extent(stage, s, a);
+        uint32_t left = at;
+        for (int a = last; left > 0 && a-- > first;) {
+          const auto extent = static_cast<uint32_t>(box_extent(stage, s, a));
           values(lane)[a] += left % extent;
           left /= extent;
         }

@@ -273,7 +273,7 @@ class Maker {
     }
     const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
     if (last != nullptr && last->kind == LoopKind::kVectorize)
-      lanes.width = static_cast<int>(last->extent);
+      lanes.width = static_cast<int>(last->extent);  // a space draws only those that are vectors
     return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
   }
 

@@ -222,13 +222,14 @@ class Reader {
     const std::vector<Expr> indices = values_.indices(s);
     const Expr value = values_.value(s);
     Statement made;
-    made.buffer = StageId{s.stage};
+    made.buffer = stored_ = StageId{s.stage};
     made.kernel = kernel_;
     made.gpu = gpu_;
     made.iterations = iterations_;
     made.work = work_;
     made.unroll_steps = unroll_steps_;
     made.counts = count_operations(value);
+    guarded_ = made.counts[Operation::kFloatMath] > 0;
     made.first_loop = static_cast<int>(out_.loops.size());
     made.loops = static_cast<int>(open_.size());
     for (const Open& open : open_) out_.loops.push_back(open.loop);
@@ -303,10 +304,19 @@ class Reader {
     }
     ranges_[at(thread->variable)] = {0, 0};
     const Open& last = open_.back();
+    int64_t repeats = 1;  // of what is no vector to the device
     if (last.loop.role == LoopRole::kVectorize && !place.empty() &&
-        holds(place.back(), last.variable))
-      lanes.width = static_cast<int>(last.loop.extent);
-    return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
+        holds(place.back(), last.variable)) {
+      const int64_t row = out_.held_of(stored_).empty() ? 1 : out_.held_of(stored_).back();
+      const bool vector = !guarded_ && is_vector(last.loop.extent, buffer.element_bytes, row);
+      if (vector) {
+        lanes.width = static_cast<int>(last.loop.extent);
+      } else {
+        repeats = last.loop.extent;
+      }
+    }
+    const int bytes = buffer.element_bytes;
+    return static_cast<int>(repeats) * (shared ? bank_cycles(lanes, bytes) : sectors(lanes, bytes));
   }
 
   LoopUse use_of(int variable, const TensorAccess& access, std::span<const int64_t> shape) const {
@@ -386,6 +396,8 @@ class Reader {
   int64_t unroll_steps_ = 0;
   int kernel_ = 0;
   bool gpu_ = false;
+  StageId stored_;        // of the statement at hand
+  bool guarded_ = false;  // it chooses by conditions, element for element
   Statements out_;
 };
 

@@ -62,8 +62,8 @@ struct StatementAccess {
   AccessKind kind = AccessKind::kRead;
   int first_use = 0;   // of Statements::uses: one a loop, outer to inner
   int first_size = 0;  // of Statements::sizes: a row a loop, one number a dimension
-  // Of the 32 lanes of a warp, vectors as a whole: 32-byte sectors of global memory, or cycles of
-  // shared memory's banks; 0: not looked at (no threads, registers).
+  // Of the 32 lanes of a warp, for all of a vectorised loop: 32-byte sectors of global memory, or
+  // cycles of shared memory's banks; 0: not looked at (no threads, registers).
   int warp_transactions = 0;
 };
 

@@ -16,6 +16,12 @@ struct WarpLanes {
   int width = 1;                               // neighbouring elements of a lane
 };
 
+/// Whether a GPU moves so many neighbours at once: 8 or 16 bytes, in rows that they divide.
+constexpr bool is_vector(int64_t width, int element_bytes, int64_t row) {
+  const int64_t bytes = width * element_bytes;
+  return (bytes == 4 || bytes == 8 || bytes == 16) && row % width == 0;
+}
+
 /// 32-byte sectors that the lanes touch together.
 int sectors(const WarpLanes& lanes, int element_bytes);
 
