@@ -408,10 +408,18 @@ class Analyzer {
   std::vector<Operand> operands_;
 };
 
+Draft candidate_draft(const LoopNest& nest, const Gpu& gpu) {
+  std::vector<ThreadResources> threads;
+  for (const NestStage& stage : nest.stages) {
+    if (!stage.at.valid()) threads.push_back(thread_resources(nest, stage));
+  }
+  return gpu_draft(make_statements(nest), gpu, threads);
+}
+
 }  // namespace
 
 Draft draft(const LoopNest& nest, const Target& target) {
-  return target.is_gpu() ? gpu_draft(nest, target.gpu) : Analyzer(nest, target).run();
+  return target.is_gpu() ? candidate_draft(nest, target.gpu) : Analyzer(nest, target).run();
 }
 
 double draft_latency_s(const LoopNest& nest, const Target& target) {

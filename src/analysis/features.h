@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "analysis/statements.h"
+
 namespace pruner {
 
 inline constexpr int kStatementFeatures = 164;  // of the program
@@ -22,5 +24,14 @@ struct ProgramFeatures {
   size_t row_count() const { return rows.size() / kRowFeatures; }
   friend bool operator==(const ProgramFeatures&, const ProgramFeatures&) = default;
 };
+
+using TaskFlags = std::array<float, kTaskFeatures>;
+
+/// 1 for each of nine words that the DAG's print holds anywhere, and a 0 (spec 5.4).
+TaskFlags task_flags(const ComputeDag& task);
+
+/// Rows in the order of symbols(). `compat`: data flow only where the reference has it, on GPUs; a
+/// CPU's tile has none then.
+ProgramFeatures features(const Statements& program, const TaskFlags& flags, bool compat = false);
 
 }  // namespace pruner

@@ -1,10 +1,19 @@
-// The draft of a GPU's kernels (draft.h).
+// The draft of a GPU's kernels (draft.h), our form of the analyzer: bytes and not elements,
+// transactions, shared memory's banks, occupancy from registers and shared memory, integer work,
+// epilogues and reductions as what they are.
 #pragma once
 
+#include <span>
+
 #include "analysis/draft.h"
+#include "analysis/gpu_registers.h"
+#include "analysis/statements.h"
 
 namespace pruner {
 
-Draft gpu_draft(const LoopNest& nest, const Gpu& gpu);
+/// `threads`: of each kernel, where more is known than the statements say.
+Draft gpu_draft(const Statements& program,
+                const Gpu& gpu,
+                std::span<const ThreadResources> threads = {});
 
 }  // namespace pruner

@@ -28,6 +28,7 @@ enum OptionGroup : uint32_t {
   kDeviceArgument = 1 << 13,
   kCheckOptions = 1 << 14,  // DAGs, jobs
   kCompileOptions = 1 << 15,
+  kFeaturesOptions = 1 << 16,  // what scores and shows programs
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

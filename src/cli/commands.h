@@ -20,6 +20,7 @@ Result<int> run_device_probe(const Options& options);
 Result<int> run_records_stat(const Options& options);
 Result<int> run_records_best(const Options& options);
 Result<int> run_records_check(const Options& options);
+Result<int> run_features(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
@@ -68,6 +69,10 @@ inline constexpr Command kCommands[] = {
      "Replay the steps of Ansor's records to loop nests; count which do.",
      kFilesArgument | kCheckOptions,
      run_records_check},
+    {"features",
+     "Show what the analysis and the models see of recorded programs.",
+     kNetworkOptions | kRecordsOption | kCheckOptions | kFeaturesOptions,
+     run_features},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
 };

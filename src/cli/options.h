@@ -21,7 +21,7 @@ struct Options {
   std::string target = "llvm";
   int64_t threads = 0, jobs = 0;  // 0: all cores
   int64_t seed = 0;
-  std::string forms, device_abstraction;
+  std::string forms, device_abstraction, psa_form;
   // Tuning.
   int64_t trials = 0;  // 0: 1000, or what the budget allows
   std::string budget;
@@ -34,7 +34,7 @@ struct Options {
   std::string out_file, name, module, inputs, outputs;
   // Timing and showing.
   double min_time_s = 1;
-  bool profile = false, json = false, verbose = false;
+  bool compat = false, profile = false, json = false, verbose = false;
   std::string print;
   std::string command_line;  // as given, for reports
 };

@@ -45,6 +45,13 @@ std::string print_line(const Record& record);
 /// The error says what a record line has and this one has not.
 Result<Record> parse_line(std::string_view line);
 
+/// A line of a record file that is neither empty nor a comment (#).
+struct RecordLine {
+  std::string_view text;
+  int64_t number = 0;  // from 1
+};
+std::vector<RecordLine> record_lines(std::string_view content);
+
 /// The record's candidate in this space; nullopt when its sketch is not known here any more, is of
 /// a form that is not drawn, or a decision is out of range.
 std::optional<Candidate> resolve(const Space& space, const Record& record);

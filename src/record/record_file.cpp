@@ -13,6 +13,20 @@
 
 namespace pruner {
 
+std::vector<RecordLine> record_lines(std::string_view content) {
+  std::vector<RecordLine> lines;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = std::min(content.find('\n', begin), content.size());
+    const std::string_view line = content.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.front() == '#') continue;
+    lines.push_back({line, number});
+  }
+  return lines;
+}
+
 namespace {
 
 Error cannot(const std::string& path, const char* what) {

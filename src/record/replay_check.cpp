@@ -12,25 +12,6 @@ namespace {
 
 constexpr size_t kLinesAPart = 64;
 
-struct Line {
-  std::string_view text;
-  int64_t number;
-};
-
-std::vector<Line> lines_of(std::string_view content) {
-  std::vector<Line> lines;
-  int64_t number = 0;
-  for (size_t begin = 0; begin < content.size();) {
-    const size_t end = std::min(content.find('\n', begin), content.size());
-    const std::string_view line = content.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.front() == '#') continue;
-    lines.push_back({line, number});
-  }
-  return lines;
-}
-
 void note(std::map<std::string, ReplayReason>& reasons,
           const std::string& reason,
           const std::string& where) {
@@ -47,7 +28,7 @@ std::string general(const std::string& message) {
 }
 
 void check_line(const std::string& path,
-                const Line& line,
+                const RecordLine& line,
                 ansor::WorkloadTable& workloads,
                 ansor::OwnPoints& points,
                 ReplayCount& count) {
@@ -102,11 +83,11 @@ Result<ReplayCount> check_replay(const RecordPath& file,
                                  ansor::OwnPoints& points,
                                  int jobs) {
   TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
-  const std::vector<Line> lines = lines_of(unpacked.content);
+  const std::vector<RecordLine> lines = record_lines(unpacked.content);
   ReplayCount total;
   total.path = file.path;
   total.damaged = unpacked.damaged;
-  total.other = !file.named && !std::ranges::any_of(lines, [](const Line& line) {
+  total.other = !file.named && !std::ranges::any_of(lines, [](const RecordLine& line) {
     return line.text.starts_with("{\"i\"");
   });
   if (total.other) return total;

@@ -53,6 +53,10 @@ void complete_sketch(Sketch& sketch,
     tables->consumers.push_back(dag.consumers(StageId{s}));
     tables->body_operations.push_back(
         dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
+    const Stage& stage = dag[StageId{s}];
+    tables->counts.push_back(count_operations(stage.body));
+    tables->iterator_uses.push_back(
+        count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
     if (dag[StageId{s}].is_placeholder()) continue;
     tables->plan_of[s] = static_cast<int>(sketch.plans.size());
     sketch.plans.push_back(plan(StageId{s}));

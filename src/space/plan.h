@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "space/access.h"
+#include "tensor/operation_counts.h"
 
 namespace pruner {
 
@@ -95,6 +96,8 @@ struct SketchTables {
   std::vector<std::vector<StageId>> consumers;  // by stage
   std::vector<int> plan_of;                     // by stage; -1: placeholder
   std::vector<double> body_operations;          // by stage: vector instructions of one evaluation
+  std::vector<OperationCounts> counts;          // by stage: of its body, iterators as they stand
+  std::vector<std::vector<int>> iterator_uses;  // by stage and iterator: how often it stands there
 };
 
 }  // namespace pruner

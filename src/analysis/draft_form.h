@@ -1,0 +1,25 @@
+// The forms of the analyzer for GPUs, and the score that each gives a program.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "analysis/statements.h"
+#include "target/target.h"
+
+namespace pruner {
+
+enum class DraftForm : uint8_t {
+  kOurs,     // ours_latency_s(): bytes, occupancy, shared memory, integer work (gpu_draft.h)
+  kPaper,    // as published: compute and memory are added (paper_latency_ms)
+  kRelease,  // as released (release_latency_ms)
+};
+
+/// "ours", "paper", "release"
+std::optional<DraftForm> parse_draft_form(std::string_view name);
+
+/// Higher is faster: 1 / the milliseconds that the form predicts, each in its own measure; 0 where
+/// it counts nothing.
+double draft_score(const Statements& program, const Gpu& gpu, DraftForm form);
+
+}  // namespace pruner

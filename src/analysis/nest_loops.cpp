@@ -1,0 +1,324 @@
+#include "analysis/nest_loops.h"
+
+#include <algorithm>
+
+#include "analysis/warp_lanes.h"
+#include "space/plan.h"
+
+namespace pruner {
+
+namespace {
+
+bool is_gpu_nest(const LoopNest& nest) {
+  for (const NestStage& stage : nest.stages) {
+    for (const NestLoop& loop : stage.loops) {
+      if (loop.kind == LoopKind::kBlock || loop.kind == LoopKind::kThread) return true;
+    }
+  }
+  return false;
+}
+
+// The iterators that a fused axis stands for, from first to last.
+std::pair<int, int> fused_axes(const NestStage& stage, const Stage& s, int axis) {
+  const int rank = static_cast<int>(s.axes.size());
+  if (axis == kFusedSpatial) return {stage.row_axes, rank};
+  if (axis == kFusedRows) return {0, stage.row_axes};
+  return {rank, rank + static_cast<int>(s.reduce_axes.size())};
+}
+
+// Elements of iterator `i` in the box that the stage computes at one visit.
+int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
+  const auto rank = static_cast<int>(s.axes.size());
+  return i < rank ? stage.extents[static_cast<size_t>(i)]
+                  : s.reduce_axes[static_cast<size_t>(i - rank)].extent;
+}
+
+int64_t whole_extent(const Stage& s, int i) {
+  const auto rank = static_cast<int>(s.axes.size());
+  return i < rank ? s.axes[static_cast<size_t>(i)].extent
+                  : s.reduce_axes[static_cast<size_t>(i - rank)].extent;
+}
+
+}  // namespace
+
+NestLoops::NestLoops(const LoopNest& nest)
+    : nest_(nest), gpu_(is_gpu_nest(nest)), stages_(nest.stages.size()) {
+  groups_.reserve(16 * nest.stages.size());
+  spans_.reserve(96 * nest.stages.size());
+  moves_.reserve(96 * nest.stages.size());
+  if (gpu_) lanes_.reserve(192 * nest.stages.size());
+  // What a stage hangs in, and what reads it there, comes after it.
+  for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
+}
+
+int NestLoops::plan_of(StageId id) const {
+  return nest_.tables->plan_of[static_cast<size_t>(id.value)];
+}
+
+void NestLoops::make(int p) {
+  StageLoops& made = stages_[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  made.iterators = static_cast<int>(s.axes.size() + s.reduce_axes.size());
+  made.root = p;
+  made.first = static_cast<int>(groups_.size());
+  made.first_move = static_cast<int>(moves_.size());
+  if (stage.at.valid()) inherit(p);
+  push_own(p);
+  made.first_span = static_cast<int>(spans_.size());
+  spans_.resize(spans_.size() + static_cast<size_t>((made.count + 1) * made.iterators), 1);
+  span_own(p);
+  if (gpu_) place_lanes(p);
+  if (made.inherited == 0) return;
+  for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
+    const int reader = plan_of(id);
+    if (reader < 0 || of(reader).count < made.inherited) continue;
+    const LoopGroup& last = groups(reader)[static_cast<size_t>(made.inherited) - 1];
+    if (last.loop.identity != groups(p)[static_cast<size_t>(made.inherited) - 1].loop.identity)
+      continue;
+    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
+      if (access.producer == stage.stage) span_inherited(p, access, reader);
+    }
+  }
+}
+
+void NestLoops::inherit(int p) {
+  StageLoops& made = stages_[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const int at = plan_of(stage.at);
+  made.root = of(at).root;
+  made.inherited = of(at).inherited;
+  for (int i = 0; i < stage.depth; ++i)
+    made.inherited = std::max(made.inherited, of(at).group_of[static_cast<size_t>(i)] + 1);
+  made.count = made.inherited;
+  for (int g = 0; g < made.inherited; ++g) {
+    LoopGroup group = groups_[static_cast<size_t>(of(at).first + g)];
+    group.moved = 0;
+    groups_.push_back(group);
+  }
+  moves_.resize(moves_.size() + static_cast<size_t>(made.inherited * made.iterators), 0);
+}
+
+int NestLoops::push_group(int p, LoopRole role) {
+  StageLoops& made = stages_[static_cast<size_t>(p)];
+  groups_.push_back({{role, identities_++, 1}, 0, false, 0});
+  moves_.resize(moves_.size() + static_cast<size_t>(made.iterators), 0);
+  return made.count++;
+}
+
+// Adds the stage's own loop to a group: its extent, and what it moves.
+void NestLoops::add_loop(int p, int group, size_t number) {
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  const NestLoop& loop = stage.loops[number];
+  LoopGroup& made = groups_[static_cast<size_t>(of(p).first + group)];
+  stages_[static_cast<size_t>(p)].group_of[number] = group;
+  if (group >= of(p).inherited) made.loop.extent *= loop.extent;
+  ++made.parts;
+  const std::span<int64_t> moves = own_moves(p, group);
+  const auto rank = static_cast<int>(s.axes.size());
+  if (loop.axis >= 0) {
+    made.moved |= 1u << loop.axis;
+    made.reduces = made.reduces || loop.axis >= rank;
+    std::ranges::fill(moves, 0);
+    moves[static_cast<size_t>(loop.axis)] = loop.step;
+    return;
+  }
+  made.reduces = made.reduces || loop.axis == kFusedReduce;
+  std::ranges::fill(moves, 0);
+  const auto [first, last] = fused_axes(stage, s, loop.axis);
+  int64_t inner = 1;
+  for (int i = last; i-- > first;) {
+    const int64_t extent = box_extent(stage, s, i);
+    if (extent > 1) made.moved |= 1u << i;
+    moves[static_cast<size_t>(i)] = loop.step / inner % extent;
+    inner *= extent;
+  }
+}
+
+// A kernel's blocks, virtual threads and threads first, each as one; a CPU's parallel loops as one.
+void NestLoops::push_own(int p) {
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const bool root = !stage.at.valid();
+  stages_[static_cast<size_t>(p)].group_of.assign(stage.loops.size(), -1);
+  const auto role_of = [&](size_t i) {
+    switch (stage.loops[i].kind) {
+      case LoopKind::kBlock: return LoopRole::kBlockX;
+      case LoopKind::kThread: return LoopRole::kThreadX;
+      case LoopKind::kParallel: return LoopRole::kParallel;
+      case LoopKind::kVectorize: return LoopRole::kVectorize;
+      case LoopKind::kUnroll: return gpu_ ? LoopRole::kVThread : LoopRole::kUnroll;
+      case LoopKind::kSerial: break;
+    }
+    return static_cast<int>(i) < stage.parallel_loops ? LoopRole::kParallel : LoopRole::kSerial;
+  };
+  // Tiles keep bindings of extent 1, as Ansor's programs do.
+  const bool tiled = gpu_ && std::ranges::any_of(stage.loops, [](const NestLoop& loop) {
+                       return loop.axis >= 0 && loop.kind != LoopKind::kSerial;
+                     });
+  const auto push_all = [&](LoopRole role) {
+    int group = tiled && is_binding(role) ? push_group(p, role) : -1;
+    for (size_t i = 0; i < stage.loops.size(); ++i) {
+      if (role_of(i) != role) continue;
+      if (group < 0) group = push_group(p, role);
+      add_loop(p, group, i);
+    }
+  };
+  if (root) {
+    for (const LoopRole role :
+         {LoopRole::kBlockX, LoopRole::kVThread, LoopRole::kThreadX, LoopRole::kParallel}) {
+      push_all(role);
+    }
+  }
+  for (size_t i = 0; i < stage.loops.size(); ++i) {
+    if (of(p).group_of[i] >= 0) continue;
+    const LoopRole role = role_of(i);
+    // Virtual threads, and threads that reduce a row, are the kernel's again.
+    const bool again = role == LoopRole::kVThread ||
+                       (role == LoopRole::kThreadX && stage.loops[i].axis == kFusedReduce);
+    int group = -1;
+    for (int g = 0; again && g < of(p).inherited; ++g) {
+      if (groups(p)[static_cast<size_t>(g)].loop.role == role) group = g;
+    }
+    add_loop(p, group >= 0 ? group : push_group(p, role), i);
+  }
+}
+
+bool NestLoops::fetched_together(int p) const {
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  return std::ranges::any_of(stage.loops, [&](const NestLoop& loop) {
+    return stage.at.valid() && loop.kind == LoopKind::kThread && loop.axis == kFusedSpatial;
+  });
+}
+
+// Spans by the stage's own loops, from the innermost outwards; a fused axis runs over its box in
+// row-major order.
+void NestLoops::span_own(int p) {
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  int64_t reach[3] = {1, 1, 1};  // of fused spatial, reduce and row axes
+  for (int g = of(p).count; g-- > 0;) {
+    const std::span<int64_t> spans = own_spans(p, g);
+    std::ranges::copy(own_spans(p, g + 1), spans.begin());
+    for (size_t i = 0; i < stage.loops.size(); ++i) {
+      if (of(p).group_of[i] != g) continue;
+      const NestLoop& loop = stage.loops[i];
+      const int64_t way = (loop.extent - 1) * loop.step;
+      if (loop.axis >= 0) {
+        int64_t& span = spans[static_cast<size_t>(loop.axis)];
+        span = std::min(span + way, whole_extent(s, loop.axis));
+        continue;
+      }
+      int64_t& fused = reach[-1 - loop.axis];
+      fused += way;
+      const auto [first, last] = fused_axes(stage, s, loop.axis);
+      int64_t inner = 1;
+      for (int a = last; a-- > first;) {
+        const int64_t extent = box_extent(stage, s, a);
+        spans[static_cast<size_t>(a)] = std::min(extent, (fused - 1) / inner + 1);
+        inner *= extent;
+      }
+    }
+  }
+}
+
+// Lanes are numbered over the thread loops in row-major order; threads that are the kernel's own
+// stand where the stage that reads this one there has them.
+void NestLoops::place_lanes(int p) {
+  StageLoops& made = stages_[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  made.first_lane = static_cast<int>(lanes_.size());
+  lanes_.resize(lanes_.size() + static_cast<size_t>(kWarpLanes * made.iterators), 0);
+  for (const LoopGroup& group : groups(p)) {
+    if (is_thread(group.loop.role))
+      made.lanes = static_cast<int>(std::min<int64_t>(kWarpLanes, group.loop.extent));
+  }
+  const auto values = [&](int lane) {
+    return lanes_.data() + made.first_lane + lane * made.iterators;
+  };
+  const auto own = [](const NestLoop& loop) { return loop.kind == LoopKind::kThread; };
+  if (std::ranges::any_of(stage.loops, own)) {
+    for (int lane = 0; lane < made.lanes; ++lane) {
+      uint32_t rest = static_cast<uint32_t>(lane);  // divided in 32 bits: that is faster
+      for (size_t i = stage.loops.size(); i-- > 0;) {
+        const NestLoop& loop = stage.loops[i];
+        if (!own(loop)) continue;
+        const auto loop_extent = static_cast<uint32_t>(loop.extent);
+        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(loop.step);
+        rest /= loop_extent;
+        if (loop.axis >= 0) {
+          values(lane)[loop.axis] += at;
+          continue;
+        }
+        const auto [first, last] = fused_axes(stage, s, loop.axis);
+        uint32_t left = at;
+        for (int a = last; left > 0 && a-- > first;) {
+          const auto extent = static_cast<uint32_t>(box_extent(stage, s, a));
+          values(lane)[a] += left % extent;
+          left /= extent;
+        }
+      }
+    }
+    return;
+  }
+  for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
+    const int reader = plan_of(id);
+    if (reader <= p || of(reader).root != made.root) continue;
+    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
+      if (access.producer != stage.stage) continue;
+      for (int lane = 0; lane < made.lanes; ++lane) {
+        for (size_t d = 0; d < s.axes.size(); ++d) {
+          if (!access.indices[d]) continue;
+          for (const auto& [var, coefficient] : access.indices[d]->terms)
+            values(lane)[d] +=
+                coefficient * this->lane(reader, lane)[static_cast<size_t>(var.value)];
+        }
+      }
+      return;
+    }
+  }
+}
+
+// What the loops that the stage hangs in add, by one of its reads there.
+void NestLoops::span_inherited(int p, const Access& access, int reader) {
+  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const Stage& s = (*nest_.dag)[stage.stage];
+  const bool together = fetched_together(p);
+  const int inside = of(reader).inherited;  // a kernel's bindings are outside of its chunks
+  int blocks = 0;
+  while (together && blocks < inside &&
+         is_block(groups(reader)[static_cast<size_t>(blocks)].loop.role))
+    ++blocks;
+  for (int g = 0; g < of(p).inherited; ++g) {
+    LoopGroup& group = groups_[static_cast<size_t>(of(p).first + g)];
+    const bool of_all = together && g >= blocks;
+    const auto from = spans(reader, of_all ? std::max(g, inside) : g);
+    row_.assign(from.begin(), from.end());
+    for (size_t i = 0; of_all && i < row_.size(); ++i)
+      row_[i] += spans(reader, blocks)[i] - spans(reader, inside)[i];
+    const std::span<int64_t> own = own_spans(p, g), moves = own_moves(p, g);
+    const bool still = together && g >= blocks && g < inside;
+    const LoopGroup& theirs = groups(reader)[static_cast<size_t>(g)];
+    const auto their_moves = this->moves(reader, g);
+    for (size_t d = 0; d < s.axes.size(); ++d) {
+      const int64_t whole = s.axes[d].extent;
+      if (!access.indices[d]) {
+        own[d] = whole;
+        if (!still && theirs.moved != 0) group.moved |= 1u << d;
+        continue;
+      }
+      int64_t span = 1, move = 0;
+      for (const auto& [var, coefficient] : access.indices[d]->terms) {
+        const auto v = static_cast<size_t>(var.value);
+        span += std::abs(coefficient) * (row_[v] - 1);
+        move += std::abs(coefficient) * their_moves[v];
+        if (!still && (theirs.moved >> v & 1u) != 0) group.moved |= 1u << d;
+      }
+      own[d] = std::max(own[d], std::min(span, whole));
+      if (!still) moves[d] = std::max(moves[d], move);
+    }
+  }
+}
+
+}  // namespace pruner

@@ -1,0 +1,93 @@
+// The loops around each stage of a candidate's nest, and how far they drive its iterators: what its
+// accesses touch is arithmetic on these spans. A stage that hangs in another's loops is moved by
+// them as the other reads it.
+//
+// On a GPU the loops over blocks, virtual threads and threads of a kernel are one binding each and
+// come first, in this order; what block threads fetch together is theirs as a whole, so it does not
+// move with one of them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/statements.h"
+#include "space/access.h"
+#include "space/loop_nest.h"
+
+namespace pruner {
+
+/// One loop around a stage; bindings and parallel loops stand for several of the nest's.
+struct LoopGroup {
+  StatementLoop loop;
+  uint32_t moved = 0;    // bit i: it drives iterator i of the stage
+  bool reduces = false;  // over a reduce axis
+  int parts = 0;         // loops of the nest in it
+};
+
+class NestLoops {
+ public:
+  explicit NestLoops(const LoopNest& nest);
+
+  /// Of the nest's stage `p`, outer to inner.
+  std::span<const LoopGroup> groups(int p) const {
+    return {groups_.data() + of(p).first, static_cast<size_t>(of(p).count)};
+  }
+  /// How many of them are of the stages it hangs in; its buffer is held inside these.
+  int inherited(int p) const { return of(p).inherited; }
+  /// By iterator: values that it runs over while group `g` and those inside run; g may be the
+  /// number of groups.
+  std::span<const int64_t> spans(int p, int g) const {
+    return {spans_.data() + of(p).first_span + g * of(p).iterators, iterators(p)};
+  }
+  /// By iterator: how far one iteration of the group's innermost loop moves it.
+  std::span<const int64_t> moves(int p, int g) const {
+    return {moves_.data() + of(p).first_move + g * of(p).iterators, iterators(p)};
+  }
+  /// By iterator: where a lane of a kernel's first warp stands; zeros on a CPU.
+  std::span<const int64_t> lane(int p, int lane) const {
+    return {lanes_.data() + of(p).first_lane + lane * of(p).iterators, iterators(p)};
+  }
+  /// Lanes of that warp that there are; 0: no threads.
+  int lanes(int p) const { return of(p).lanes; }
+  size_t iterators(int p) const { return static_cast<size_t>(of(p).iterators); }
+  /// Number of the root stage that it hangs in, itself for a root.
+  int root(int p) const { return of(p).root; }
+  int identities() const { return identities_; }
+
+ private:
+  struct StageLoops {
+    int iterators = 0, inherited = 0, root = 0;
+    int first = 0, count = 0;            // in groups_
+    int first_span = 0, first_move = 0;  // in spans_ and moves_
+    int first_lane = 0, lanes = 0;       // in lanes_
+    std::vector<int> group_of;           // by own loop
+  };
+  const StageLoops& of(int p) const { return stages_[static_cast<size_t>(p)]; }
+  int plan_of(StageId id) const;
+  std::span<int64_t> own_spans(int p, int g) {
+    return {spans_.data() + of(p).first_span + g * of(p).iterators, iterators(p)};
+  }
+  std::span<int64_t> own_moves(int p, int g) {
+    return {moves_.data() + of(p).first_move + g * of(p).iterators, iterators(p)};
+  }
+
+  void make(int p);
+  void inherit(int p);
+  void push_own(int p);
+  int push_group(int p, LoopRole role);
+  void add_loop(int p, int group, size_t loop);
+  void span_own(int p);
+  void span_inherited(int p, const Access& access, int reader);
+  bool fetched_together(int p) const;
+  void place_lanes(int p);
+
+  const LoopNest& nest_;
+  const bool gpu_;
+  std::vector<StageLoops> stages_;  // as the nest's
+  std::vector<LoopGroup> groups_;
+  std::vector<int64_t> spans_, moves_, lanes_;
+  std::vector<int64_t> row_;
+  int identities_ = 0;
+};
+
+}  // namespace pruner

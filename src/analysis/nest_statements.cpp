@@ -1,0 +1,376 @@
+// Statements of a candidate's loop nest. A reduction is two stores, its first value and its update,
+// as in Ansor's programs.
+#include <algorithm>
+#include <bit>
+
+#include "analysis/nest_loops.h"
+#include "analysis/statements.h"
+#include "analysis/warp_lanes.h"
+#include "space/plan.h"
+
+namespace pruner {
+namespace {
+
+// One dimension of a buffer as it is stored: (index / divisor) % modulus of an original dimension.
+struct StoredDim {
+  int dim = 0;
+  int64_t divisor = 1, modulus = 0;  // 0: none
+};
+
+class Maker {
+ public:
+  explicit Maker(const LoopNest& nest)
+      : nest_(nest), dag_(*nest.dag), tables_(*nest.tables), loops_(nest) {
+    out_.statements.reserve(2 * nest.stages.size());
+    out_.loops.reserve(24 * nest.stages.size());
+    out_.accesses.reserve(6 * nest.stages.size());
+    out_.uses.reserve(48 * nest.stages.size());
+    out_.sizes.reserve(192 * nest.stages.size());
+  }
+
+  Statements run() {
+    out_.identities = loops_.identities();
+    add_buffers();
+    const int stages = static_cast<int>(nest_.stages.size());
+    kernel_of_.assign(nest_.stages.size(), 0);
+    for (int p = 0; p < stages; ++p) {
+      if (loops_.root(p) == p) kernel_of_[static_cast<size_t>(p)] = out_.kernels++;
+    }
+    for (int p = 0; p < stages; ++p) {
+      if (loops_.root(p) == p) add_stage(p);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  const NestStage& nest(int p) const { return nest_.stages[static_cast<size_t>(p)]; }
+  const Stage& stage(int p) const { return dag_[nest(p).stage]; }
+
+  // In the program's order: what hangs outside of the reduction, the first value, what hangs inside
+  // (what threads fetch together always does), the update.
+  void add_stage(int p) {
+    hold_buffer(p);
+    int spatial = 0;
+    for (const NestLoop& loop : nest(p).loops) {
+      if (loop.axis == kFusedReduce || loop.axis >= static_cast<int>(stage(p).axes.size())) break;
+      ++spatial;
+    }
+    const auto hanging = [&](bool inside) {
+      for (int q = 0; q < p; ++q) {
+        if (nest(q).at != nest(p).stage) continue;
+        const bool fetched = stage(p).is_reduction() && nest(q).scope == Scope::kShared;
+        if ((fetched || nest(q).depth > spatial) == inside) add_stage(q);
+      }
+    };
+    hanging(false);
+    if (stage(p).is_reduction()) add_statement(p, true);
+    hanging(true);
+    add_statement(p, false);
+  }
+
+  void add_buffers() {
+    out_.buffers.resize(dag_.stages.size());
+    for (size_t s = 0; s < dag_.stages.size(); ++s) {
+      StatementBuffer& buffer = out_.buffers[s];
+      const Stage& tensor = dag_.stages[s];
+      buffer.element_bytes = static_cast<int>(dtype_bytes(tensor.dtype));
+      buffer.first_dim = static_cast<int>(out_.shape.size());
+      const PackSpec* packing = nullptr;
+      for (const PackedOperand& packed : nest_.packed) {
+        if (packed.operand.value == static_cast<int>(s)) packing = &packed.spec;
+      }
+      if (packing != nullptr && !packing->order.empty()) {
+        add_packed_dims(*packing, tensor);
+      } else {
+        for (size_t d = 0; d < tensor.axes.size(); ++d) {
+          dims_.push_back({static_cast<int>(d), 1, 0});
+          out_.shape.push_back(tensor.axes[d].extent);
+        }
+      }
+      buffer.dims = static_cast<int>(out_.shape.size()) - buffer.first_dim;
+    }
+    out_.held = out_.shape;
+  }
+
+  // Blocks of a dimension stand behind all dimensions, outer before inner.
+  void add_packed_dims(const PackSpec& spec, const Stage& tensor) {
+    const auto divisor_after = [&](int dim, size_t block) {
+      int64_t divisor = 1;
+      for (size_t b = block; b < spec.blocks.size(); ++b)
+        divisor *= spec.blocks[b].first == dim ? spec.blocks[b].second : 1;
+      return divisor;
+    };
+    for (const int dim : spec.order) {
+      const int64_t divisor = divisor_after(dim, 0);
+      dims_.push_back({dim, divisor, 0});
+      const int64_t extent = tensor.axes[static_cast<size_t>(dim)].extent;
+      out_.shape.push_back((extent + divisor - 1) / divisor);
+    }
+    for (size_t b = 0; b < spec.blocks.size(); ++b) {
+      const auto [dim, size] = spec.blocks[b];
+      dims_.push_back({dim, divisor_after(dim, b + 1), size});
+      out_.shape.push_back(size);
+    }
+  }
+
+  // Where the stage's buffer is, and how much of it is held at a time.
+  void hold_buffer(int p) {
+    StatementBuffer& buffer = out_.buffers[static_cast<size_t>(nest(p).stage.value)];
+    switch (nest(p).scope) {
+      case Scope::kArgument:
+      case Scope::kWorkspace: buffer.scope = BufferScope::kGlobal; break;
+      case Scope::kShared: buffer.scope = BufferScope::kShared; break;
+      case Scope::kLocal:
+      case Scope::kRegister: buffer.scope = BufferScope::kLocal; break;
+    }
+    if (nest(p).at.valid())
+      std::ranges::copy(nest(p).extents, out_.held.begin() + buffer.first_dim);
+    double elements = 1, outside = 1;
+    for (const int64_t extent : nest(p).extents) elements *= static_cast<double>(extent);
+    const auto groups = loops_.groups(p).first(static_cast<size_t>(loops_.inherited(p)));
+    for (const LoopGroup& group : groups) {
+      outside *= static_cast<double>(group.loop.extent);
+      // A virtual thread's part of an accumulator is its own; threads that reduce a row together
+      // have one each.
+      if (group.loop.role == LoopRole::kVThread && buffer.scope == BufferScope::kLocal)
+        elements /= static_cast<double>(group.loop.extent);
+      if (group.loop.role == LoopRole::kThreadX && group.reduces)
+        elements *= static_cast<double>(group.loop.extent);
+    }
+    if (buffer.scope == BufferScope::kShared && nest(p).at.valid() && double_buffered(p))
+      elements *= 2;
+    buffer.allocated = elements;
+    buffer.realize_iterations = outside;
+  }
+
+  bool double_buffered(int p) const {
+    const int at = tables_.plan_of[static_cast<size_t>(nest(p).at.value)];
+    return nest(at).double_buffer;
+  }
+
+  // What a contraction fetches is unrolled with it.
+  int64_t unroll_steps(int p) const {
+    if (nest(p).scope != Scope::kShared || nest(p).unroll_steps > 0) return nest(p).unroll_steps;
+    return nest(tables_.plan_of[static_cast<size_t>(nest(p).at.value)]).unroll_steps;
+  }
+
+  void add_statement(int p, bool init) {
+    const Stage& s = stage(p);
+    const auto groups = loops_.groups(p);
+    Statement made;
+    made.buffer = nest(p).stage;
+    made.kernel = kernel_of_[static_cast<size_t>(loops_.root(p))];
+    made.unroll_steps = unroll_steps(p);
+    made.first_loop = static_cast<int>(out_.loops.size());
+    places_.clear();
+    bool reducing = false;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      StatementLoop loop = groups[g].loop;
+      const bool own = static_cast<int>(g) >= loops_.inherited(p);
+      reducing = reducing || (own && groups[g].reduces);
+      if (init && own && groups[g].reduces) continue;
+      if (init && reducing) loop.identity = out_.identities++;  // loops of the first value's own
+      places_.push_back(static_cast<int>(g));
+      out_.loops.push_back(loop);
+      const auto extent = static_cast<float>(loop.extent);
+      made.iterations *= extent;
+      if (!is_binding(loop.role) || loop.role == LoopRole::kVThread) made.work *= extent;
+      gpu_ = gpu_ || is_binding(loop.role);
+    }
+    made.gpu = gpu_;
+    made.loops = static_cast<int>(places_.size());
+    if (!init) made.counts = counts(p);
+    made.first_access = static_cast<int>(out_.accesses.size());
+    if (!init) add_loads(p);
+    const AccessKind kind = !init && s.is_reduction() ? AccessKind::kReadWrite : AccessKind::kWrite;
+    begin_access(made.buffer, kind);
+    while (own_dims_.size() < s.axes.size())
+      own_dims_.push_back(Affine{{{VarId{static_cast<int>(own_dims_.size())}, 1}}, 0});
+    set_access(p, own_dims_);
+    made.accesses = static_cast<int>(out_.accesses.size()) - made.first_access;
+    out_.statements.push_back(made);
+  }
+
+  // Loaded buffers in the reverse order of their first loads.
+  void add_loads(int p) {
+    const std::vector<Access>& all = tables_.accesses[static_cast<size_t>(nest(p).stage.value)];
+    for (size_t i = all.size(); i-- > 0;) {
+      const StageId producer = all[i].producer;
+      const auto first = std::ranges::find(all, producer, &Access::producer) - all.begin();
+      if (static_cast<size_t>(first) != i) continue;
+      begin_access(producer, AccessKind::kRead);
+      for (size_t j = i; j < all.size(); ++j) {
+        if (all[j].producer == producer) set_access(p, all[j].indices);
+      }
+    }
+  }
+
+  void begin_access(StageId buffer, AccessKind kind) {
+    out_.accesses.push_back(
+        {buffer, kind, static_cast<int>(out_.uses.size()), static_cast<int>(out_.sizes.size())});
+    const size_t dims = out_.shape_of(buffer).size();
+    out_.uses.resize(out_.uses.size() + places_.size());
+    out_.sizes.resize(out_.sizes.size() + places_.size() * dims, 0);
+    placed_ = 0;
+  }
+
+  // Joins one place of the last access: by dimension of the tensor an affine index.
+  void set_access(int p, const std::vector<std::optional<Affine>>& indices) {
+    const StatementAccess& access = out_.accesses.back();
+    const StatementBuffer& buffer = out_.buffer(access.buffer);
+    const auto shape = out_.shape_of(access.buffer);
+    const Stage& tensor = dag_[access.buffer];
+    const StoredDim* dims = dims_.data() + buffer.first_dim;
+    const bool first = placed_++ == 0;
+    if (first) out_.accesses.back().warp_transactions = warp_transactions(p, indices);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const int g = places_[i];
+      const auto spans = loops_.spans(p, g);
+      int64_t* sizes = out_.sizes.data() + access.first_size + i * shape.size();
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const auto dim = static_cast<size_t>(dims[d].dim);
+        const int64_t whole = tensor.axes[dim].extent;
+        int64_t span = whole;
+        if (indices[dim]) {
+          span = 1;
+          for (const auto& [var, coefficient] : indices[dim]->terms)
+            span += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
+          span += first ? 0 : shift(p, access.buffer, dim, *indices[dim]);
+        }
+        span = (std::min(span, whole) - 1) / dims[d].divisor + 1;
+        if (dims[d].modulus > 0) span = std::min(span, dims[d].modulus);
+        sizes[d] = std::max(sizes[d], span);
+      }
+      join_use(use_of(p, g, indices, dims, shape), first, i);
+    }
+  }
+
+  // How far a further place of one access starts from the first.
+  int64_t shift(int p, StageId buffer, size_t dim, const Affine& index) const {
+    for (const Access& access : tables_.accesses[static_cast<size_t>(nest(p).stage.value)]) {
+      if (access.producer == buffer && access.indices[dim])
+        return std::abs(index.constant - access.indices[dim]->constant);
+    }
+    return 0;
+  }
+
+  int warp_transactions(int p, const std::vector<std::optional<Affine>>& indices) const {
+    const StageId id = out_.accesses.back().buffer;
+    const StatementBuffer& buffer = out_.buffer(id);
+    if (loops_.lanes(p) == 0 || buffer.scope == BufferScope::kLocal) return 0;
+    const bool shared = buffer.scope == BufferScope::kShared;
+    const auto extents = shared ? out_.held_of(id) : out_.shape_of(id);
+    WarpLanes lanes;
+    lanes.count = loops_.lanes(p);
+    int64_t pitch = 1;
+    for (size_t d = extents.size(); d-- > 0; pitch *= extents[d]) {
+      if (!indices[d]) continue;
+      for (const auto& [var, coefficient] : indices[d]->terms) {
+        for (int lane = 0; lane < lanes.count; ++lane)
+          lanes.elements[static_cast<size_t>(lane)] +=
+              pitch * coefficient * loops_.lane(p, lane)[static_cast<size_t>(var.value)];
+      }
+    }
+    const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
+    if (last != nullptr && last->kind == LoopKind::kVectorize)
+      lanes.width = static_cast<int>(last->extent);  // a space draws only those that are vectors
+    return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
+  }
+
+  void join_use(const LoopUse& use, bool first, size_t i) {
+    LoopUse& made = out_.uses[static_cast<size_t>(out_.accesses.back().first_use) + i];
+    if (!first && made.used && use.used) {
+      made.stride = std::min(made.stride, use.stride);
+    } else if (use.used) {
+      made = use;
+    }
+  }
+
+  LoopUse use_of(int p,
+                 int g,
+                 const std::vector<std::optional<Affine>>& indices,
+                 const StoredDim* dims,
+                 std::span<const int64_t> shape) const {
+    const LoopGroup& group = loops_.groups(p)[static_cast<size_t>(g)];
+    const auto moves = loops_.moves(p, g);
+    LoopUse use;
+    int64_t factor = 1;
+    for (size_t d = shape.size(); d-- > 0; factor *= shape[d]) {
+      const std::optional<Affine>& index = indices[static_cast<size_t>(dims[d].dim)];
+      if (!index) {
+        use.used = use.used || group.moved != 0;
+        continue;
+      }
+      int64_t move = 0;
+      for (const auto& [var, coefficient] : index->terms) {
+        const auto v = static_cast<size_t>(var.value);
+        if ((group.moved >> v & 1u) == 0) continue;
+        use.used = true;
+        move = std::max(move, std::abs(coefficient) * moves[v]);
+      }
+      const bool blocked = dims[d].modulus > 0 && move >= dims[d].modulus * dims[d].divisor;
+      if (move == 0 || blocked || move % dims[d].divisor != 0 || use.stride > 0) continue;
+      use.stride = move / dims[d].divisor * factor;
+    }
+    return use;
+  }
+
+  // Operations of the body, with what its iterators cost as indices: a sum over the loops that
+  // move one, divisions where a binding stands for several.
+  OperationCounts counts(int p) const {
+    const Stage& s = stage(p);
+    const auto id = static_cast<size_t>(nest(p).stage.value);
+    OperationCounts counts = tables_.counts[id];
+    switch (s.combiner) {
+      case Combiner::kNone: break;
+      case Combiner::kSum:
+        ++counts[is_float(s.dtype) ? Operation::kFloatAddSub : Operation::kIntAddSub];
+        break;
+      case Combiner::kProd:
+        ++counts[is_float(s.dtype) ? Operation::kFloatMul : Operation::kIntMul];
+        break;
+      case Combiner::kMax:
+      case Combiner::kMin:
+        ++counts[is_float(s.dtype) ? Operation::kFloatCompare : Operation::kIntCompare];
+        break;
+    }
+    const std::vector<int>& uses = tables_.iterator_uses[id];
+    const auto groups = loops_.groups(p);
+    for (size_t v = 0; v < uses.size(); ++v) {
+      if (uses[v] == 0) continue;
+      int terms = 0, products = 0, divisions = 0, fused = 0;
+      for (size_t g = 0; g < groups.size(); ++g) {
+        if ((groups[g].moved >> v & 1u) == 0) continue;
+        ++terms;
+        products += loops_.moves(p, static_cast<int>(g))[v] == 1 ? 0 : 1;
+        if (groups[g].parts > 1) {
+          ++divisions;
+        } else if (std::popcount(groups[g].moved) > 1) {
+          fused = 1;  // the loops over a fused axis are divided once
+        }
+      }
+      counts[Operation::kIntAddSub] += uses[v] * std::max(0, terms - 1);
+      counts[Operation::kIntMul] += uses[v] * products;
+      counts[Operation::kIntDivMod] += uses[v] * (divisions + fused);
+    }
+    return counts;
+  }
+
+  const LoopNest& nest_;
+  const ComputeDag& dag_;
+  const SketchTables& tables_;
+  const NestLoops loops_;
+  std::vector<StoredDim> dims_;                  // as Statements::shape
+  std::vector<int> kernel_of_;                   // by stage of the nest; of roots
+  std::vector<int> places_;                      // groups of the statement at hand
+  std::vector<std::optional<Affine>> own_dims_;  // index d is iterator d
+  int placed_ = 0;
+  bool gpu_ = false;
+  Statements out_;
+};
+
+}  // namespace
+
+Statements make_statements(const LoopNest& nest) { return Maker(nest).run(); }
+
+}  // namespace pruner

@@ -1,0 +1,138 @@
+// A program as the analysis sees it: for every store the loops around it, what it computes, and
+// what each buffer access touches from each loop inwards, in closed form (Pruner, sections 4.2 and
+// 4.3; spec of the reference, section 2). Symbols, the draft and every feature set read this and
+// nothing else. A replayed record and a candidate's loop nest are both made into it.
+//
+// Loops include the bindings of blocks, threads and virtual threads. Flat arrays: a statement holds
+// the numbers of its first loop and access, an access those of its first use and size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/compute_dag.h"
+#include "tensor/operation_counts.h"
+
+namespace pruner {
+
+namespace ansor {
+struct ReplayNest;
+}
+struct LoopNest;
+
+enum class LoopRole : uint8_t {
+  kSerial,
+  kUnroll,
+  kVectorize,
+  kParallel,
+  kVThread,
+  kBlockX,
+  kThreadX,
+  kBlockY,
+  kThreadY,
+  kBlockZ,
+  kThreadZ,
+};
+constexpr bool is_binding(LoopRole role) { return role >= LoopRole::kVThread; }
+constexpr bool is_block(LoopRole role) {
+  return role == LoopRole::kBlockX || role == LoopRole::kBlockY || role == LoopRole::kBlockZ;
+}
+constexpr bool is_thread(LoopRole role) {
+  return role == LoopRole::kThreadX || role == LoopRole::kThreadY || role == LoopRole::kThreadZ;
+}
+
+/// A loop around a statement. Statements inside one loop share its identity.
+struct StatementLoop {
+  LoopRole role = LoopRole::kSerial;
+  int32_t identity = 0;
+  int64_t extent = 1;
+};
+
+/// What an access has to do with one loop around it.
+struct LoopUse {
+  bool used = false;   // the loop's variable stands in an index
+  int64_t stride = 0;  // elements that one iteration moves by; 0: not at all
+};
+
+enum class AccessKind : uint8_t { kRead, kWrite, kReadWrite };
+
+struct StatementAccess {
+  StageId buffer;
+  AccessKind kind = AccessKind::kRead;
+  int first_use = 0;   // of Statements::uses: one a loop, outer to inner
+  int first_size = 0;  // of Statements::sizes: a row a loop, one number a dimension
+  // Of the 32 lanes of a warp, for all of a vectorised loop: 32-byte sectors of global memory, or
+  // cycles of shared memory's banks; 0: not looked at (no threads, registers).
+  int warp_transactions = 0;
+};
+
+/// Where a buffer lies.
+enum class BufferScope : uint8_t { kGlobal, kShared, kLocal };
+
+struct StatementBuffer {
+  BufferScope scope = BufferScope::kGlobal;
+  int element_bytes = 4;
+  int first_dim = 0, dims = 0;    // of Statements::shape: as the accesses index it
+  double allocated = 0;           // elements held at a time; 0: an input
+  double realize_iterations = 1;  // of the loops around its allocation
+};
+
+/// One store.
+struct Statement {
+  StageId buffer;
+  int kernel = 0;            // loops at the root, counted in the program's order
+  bool gpu = false;          // some thread has been bound here or before
+  float iterations = 1;      // of all loops (spec 5: O)
+  float work = 1;            // of the loops of one thread, virtual threads included (spec 3.2: W)
+  int64_t unroll_steps = 0;  // auto_unroll_max_step in force; 0: none
+  OperationCounts counts;    // of one evaluation of the stored value
+  int first_loop = 0, loops = 0;       // of Statements::loops, outer to inner
+  int first_access = 0, accesses = 0;  // the stored buffer's comes last
+};
+
+struct Statements {
+  std::vector<StatementBuffer> buffers;  // by stage
+  std::vector<Statement> statements;     // in the program's order
+  std::vector<StatementLoop> loops;
+  std::vector<StatementAccess> accesses;
+  std::vector<LoopUse> uses;
+  std::vector<int64_t> sizes;  // elements of each dimension touched by a loop and those inside it
+  std::vector<int64_t> shape;
+  std::vector<int64_t> held;  // as shape: extents of the part that is allocated at a time
+  int identities = 0;         // of loops: one more than the largest
+  int kernels = 0;
+
+  std::span<const StatementLoop> loops_of(const Statement& s) const {
+    return {loops.data() + s.first_loop, static_cast<size_t>(s.loops)};
+  }
+  std::span<const StatementAccess> accesses_of(const Statement& s) const {
+    return {accesses.data() + s.first_access, static_cast<size_t>(s.accesses)};
+  }
+  std::span<const LoopUse> uses_of(const Statement& s, const StatementAccess& a) const {
+    return {uses.data() + a.first_use, static_cast<size_t>(s.loops)};
+  }
+  const StatementBuffer& buffer(StageId id) const { return buffers[static_cast<size_t>(id.value)]; }
+  std::span<const int64_t> shape_of(StageId id) const {
+    return {shape.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
+  }
+  std::span<const int64_t> held_of(StageId id) const {
+    return {held.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
+  }
+  /// By dimension: elements that `loop` (of the statement, from 0) and those inside it touch.
+  std::span<const int64_t> region(const StatementAccess& a, int loop) const {
+    const int dims = buffer(a.buffer).dims;
+    return {sizes.data() + a.first_size + loop * dims, static_cast<size_t>(dims)};
+  }
+};
+
+/// Of a replayed record, as the reference sees it, with its quirks (spec 17.13): bindings of
+/// consecutive kernels share identities.
+Statements make_statements(const ansor::ReplayNest& nest);
+
+/// Of a candidate of ours. Blocks, virtual threads and threads of a kernel are one binding each,
+/// outermost, as in Ansor's programs; indices are of whole tensors, those of a packed operand of
+/// its packed order.
+Statements make_statements(const LoopNest& nest);
+
+}  // namespace pruner

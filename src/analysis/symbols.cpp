@@ -1,0 +1,175 @@
+#include "analysis/symbols.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pruner {
+namespace {
+
+// The reference leaves these two out by name (spec 17.12).
+bool is_first_dimension(LoopRole role) {
+  return role == LoopRole::kThreadX || role == LoopRole::kBlockX;
+}
+
+// Product of the extents that move `access`, of those that move `also` too.
+float extents(std::span<const StatementLoop> loops,
+              std::span<const LoopUse> access,
+              std::span<const LoopUse> also) {
+  float product = 1;
+  for (size_t i = loops.size(); i-- > 0;) {
+    if (access[i].used && also[i].used && !is_first_dimension(loops[i].role))
+      product *= static_cast<float>(loops[i].extent);
+  }
+  return product;
+}
+
+void set_parallelism(Symbols& row, const Statement& s, std::span<const StatementLoop> loops) {
+  std::array<float, 6> bound = {1, 1, 1, 1, 1, 1};  // blockIdx.x, threadIdx.x, blockIdx.y ...
+  row.vthread = 1;
+  for (const StatementLoop& loop : loops) {
+    const auto extent = static_cast<float>(loop.extent);
+    if (loop.role == LoopRole::kVThread) {
+      row.vthread *= extent;
+    } else if (is_binding(loop.role)) {  // an inner binding takes the place of an outer one
+      bound[static_cast<size_t>(loop.role) - static_cast<size_t>(LoopRole::kBlockX)] = extent;
+    }
+  }
+  row.is_gpu = s.gpu ? 1 : 0;
+  row.grid = bound[0] * bound[2] * bound[4];
+  row.block = bound[1] * bound[3] * bound[5];
+}
+
+void set_row(Symbols& row, const Statements& program, const Statement& s) {
+  const auto loops = program.loops_of(s);
+  const auto accesses = program.accesses_of(s);
+  const auto stored = program.uses_of(s, accesses.back());
+  set_parallelism(row, s, loops);
+  row.f_thread = s.work * static_cast<float>(s.counts.float_arithmetic());
+  row.f_total = row.f_thread * row.grid * row.block;
+  row.reg = row.smem = row.dram = 0;
+  row.reuse = 1;
+  for (const StatementAccess& access : accesses) {
+    const auto uses = program.uses_of(s, access);
+    if (row.f_thread != 0) {
+      row.reg += extents(loops, uses, stored);
+      row.mem_thread += extents(loops, uses, uses);  // kept over stores (spec 17.10)
+    } else if (program.buffer(s.buffer).scope == BufferScope::kShared) {
+      row.smem += extents(loops, uses, stored) * row.block;
+      row.dram += row.smem * row.grid;
+      break;
+    } else {
+      row.dram += s.work * row.grid * row.block;
+      break;
+    }
+  }
+  if (row.f_thread != 0 && row.mem_thread != 0) row.reuse += row.f_thread / row.mem_thread;
+}
+
+// What the two forms share of one row: the factors of spec 3.3.
+struct Penalties {
+  double thread = 1;     // (1, 2]: work is inflated by what has no reuse
+  double warp = 1;       // lanes that are used
+  double peak = 1;       // slots that are used over all waves
+  double registers = 1;  // >= 1: spilled
+};
+
+Penalties penalties(const Symbols& s, const DeviceAbstraction& device) {
+  Penalties p;
+  p.thread = 1 + 1 / static_cast<double>(s.reuse);
+  const double warps = static_cast<double>(s.block) / device.arch_warp_size;
+  p.warp = warps / std::ceil(warps);
+  const double held = static_cast<double>(device.active_blocks_per_sm) * device.sm_nums;
+  double units = s.grid, slots = held;
+  if (units < held) {
+    units *= std::min(std::ceil(warps), static_cast<double>(device.arch_sm_partition));
+    slots = static_cast<double>(device.arch_sm_partition) * device.sm_nums;
+  }
+  p.peak = units / (std::ceil(units / slots) * slots);
+  if (s.reg >= static_cast<float>(device.reg_cap))
+    p.registers = static_cast<double>(s.reg) / device.reg_cap;
+  return p;
+}
+
+double compute_ms(const Symbols& s, const DeviceAbstraction& device) {
+  const Penalties p = penalties(s, device);
+  const double peak = device.peak_performance * p.peak * p.warp / p.registers;
+  return static_cast<double>(s.f_total) * p.thread / peak / 1e6;
+}
+
+double memory_ms(const Symbols& s, const DeviceAbstraction& device) {
+  return static_cast<double>(s.dram) / device.glbmem_bandwidth * 1000 / (1 << 30);
+}
+
+constexpr double kTransactionElements = 8;  // 32 bytes
+
+// Loops inside of the stored buffer's allocation start here: each fills it once.
+size_t inside_allocation(const Statements& program, const Statement& s) {
+  const auto loops = program.loops_of(s);
+  const double own =
+      static_cast<double>(s.iterations) / program.buffer(s.buffer).realize_iterations;
+  double product = 1;
+  size_t i = loops.size();
+  while (i > 0 && product * static_cast<double>(loops[i - 1].extent) <= own * 1.0001)
+    product *= static_cast<double>(loops[--i].extent);
+  return i;
+}
+
+// Share of the transactions' elements that a copy to shared memory uses: rows of n neighbours fetch
+// whole transactions (the paper's n / (ceil(n / tx) * tx)).
+double transaction_penalty(const Statements& program, const Statement& s) {
+  if (program.buffer(s.buffer).scope != BufferScope::kShared) return 1;
+  const size_t first = inside_allocation(program, s);
+  if (first >= static_cast<size_t>(s.loops) || program.shape_of(s.buffer).empty()) return 1;
+  const StatementAccess& stored = program.accesses_of(s).back();
+  const auto row = static_cast<double>(program.region(stored, static_cast<int>(first)).back());
+  return row / (std::ceil(row / kTransactionElements) * kTransactionElements);
+}
+
+}  // namespace
+
+std::vector<Symbols> symbols(const Statements& program) {
+  std::vector<Symbols> rows;
+  for (const Statement& s : program.statements) {
+    auto row = std::ranges::find(rows, s.buffer, &Symbols::buffer);
+    if (row == rows.end()) {
+      rows.emplace_back().buffer = s.buffer;
+      row = rows.end() - 1;
+    }
+    set_row(*row, program, s);
+  }
+  return rows;
+}
+
+double release_latency_ms(const std::vector<Symbols>& rows, const DeviceAbstraction& device) {
+  double latency_ms = 0;
+  for (const Symbols& s : rows) latency_ms += std::max(compute_ms(s, device), memory_ms(s, device));
+  return latency_ms;
+}
+
+double paper_latency_ms(const Statements& program, const Gpu& gpu) {
+  const std::vector<Symbols> rows = symbols(program);
+  std::vector<double> shared_bytes(static_cast<size_t>(program.kernels), 0);
+  const auto last_store = [&](StageId buffer) {
+    const auto end = program.statements.rend();
+    return *std::find_if(
+        program.statements.rbegin(), end, [&](const Statement& s) { return s.buffer == buffer; });
+  };
+  for (const Symbols& row : rows) {
+    const StatementBuffer& buffer = program.buffer(row.buffer);
+    if (buffer.scope == BufferScope::kShared)
+      shared_bytes[static_cast<size_t>(last_store(row.buffer).kernel)] +=
+          buffer.allocated * buffer.element_bytes;
+  }
+  double latency_ms = 0;
+  for (const Symbols& row : rows) {
+    const Statement s = last_store(row.buffer);
+    const double shared = shared_bytes[static_cast<size_t>(s.kernel)];
+    const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
+    const double allocation = shared > capacity ? capacity / shared : 1;
+    latency_ms += compute_ms(row, gpu.psa) +
+                  memory_ms(row, gpu.psa) / (transaction_penalty(program, s) * allocation);
+  }
+  return latency_ms;
+}
+
+}  // namespace pruner

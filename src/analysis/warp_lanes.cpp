@@ -1,0 +1,48 @@
+#include "analysis/warp_lanes.h"
+
+#include <algorithm>
+
+namespace pruner {
+
+constexpr int64_t kBanks = 32, kBankBytes = 4;
+
+// The lanes' elements ascending, and none before 0.
+static std::array<int64_t, kWarpLanes> ordered(const WarpLanes& lanes) {
+  std::array<int64_t, kWarpLanes> starts = lanes.elements;
+  std::sort(starts.begin(), starts.begin() + lanes.count);
+  if (starts[0] >= 0) return starts;
+  const int64_t lines = (-starts[0] + kWarpLanes - 1) / kWarpLanes;
+  for (int64_t& start : starts) start += lines * kWarpLanes;
+  return starts;
+}
+
+int sectors(const WarpLanes& lanes, int element_bytes) {
+  const std::array<int64_t, kWarpLanes> starts = ordered(lanes);
+  int64_t last = -1;  // sector that is counted already
+  int count = 0;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    const int64_t begin = starts[static_cast<size_t>(lane)] * element_bytes;
+    const int64_t first = std::max(last + 1, begin / kSectorBytes);
+    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kSectorBytes;
+    if (end < first) continue;
+    count += static_cast<int>(end - first + 1);
+    last = end;
+  }
+  return std::max(1, count);
+}
+
+int bank_cycles(const WarpLanes& lanes, int element_bytes) {
+  const std::array<int64_t, kWarpLanes> starts = ordered(lanes);
+  std::array<int, kBanks> words{};
+  int64_t last = -1;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    const int64_t begin = starts[static_cast<size_t>(lane)] * element_bytes;
+    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kBankBytes;
+    for (int64_t word = std::max(last + 1, begin / kBankBytes); word <= end; ++word)
+      ++words[static_cast<size_t>(word % kBanks)];
+    last = std::max(last, end);
+  }
+  return std::max(1, *std::max_element(words.begin(), words.end()));
+}
+
+}  // namespace pruner

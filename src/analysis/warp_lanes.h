@@ -1,0 +1,32 @@
+// What one access of a warp costs the memory: where its lanes read or write -> sectors of global
+// memory, cycles of shared memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace pruner {
+
+inline constexpr int kWarpLanes = 32;
+inline constexpr int kSectorBytes = 32;
+
+struct WarpLanes {
+  std::array<int64_t, kWarpLanes> elements{};  // by lane: offset of its first element
+  int count = kWarpLanes;                      // lanes that there are
+  int width = 1;                               // neighbouring elements of a lane
+};
+
+/// Whether a GPU moves so many neighbours at once: 8 or 16 bytes, in rows that they divide.
+constexpr bool is_vector(int64_t width, int element_bytes, int64_t row) {
+  const int64_t bytes = width * element_bytes;
+  return (bytes == 4 || bytes == 8 || bytes == 16) && row % width == 0;
+}
+
+/// 32-byte sectors that the lanes touch together.
+int sectors(const WarpLanes& lanes, int element_bytes);
+
+/// Cycles of 32 banks of 4 bytes: the most words that one bank must give; lanes that read the same
+/// word share it.
+int bank_cycles(const WarpLanes& lanes, int element_bytes);
+
+}  // namespace pruner

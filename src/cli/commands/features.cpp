@@ -1,0 +1,149 @@
+// pruner features: what the analysis and the models see of recorded programs.
+#include <fmt/format.h>
+
+#include "analysis/draft_form.h"
+#include "analysis/symbols.h"
+#include "cli/commands.h"
+#include "cli/source.h"
+#include "dataset/recorded_program.h"
+#include "record/record_paths.h"
+#include "support/gzip.h"
+#include "target/device_file.h"
+
+namespace pruner {
+
+namespace {
+
+/// What scores a program, as the options say.
+struct Scoring {
+  Gpu gpu;
+  DraftForm form = DraftForm::kRelease;
+
+  double draft_score(const RecordedProgram& program) const {
+    if (program.cpu_draft_s > 0 && form == DraftForm::kOurs) return 1e-3 / program.cpu_draft_s;
+    return pruner::draft_score(program.statements, gpu, form);
+  }
+  /// The score of --load-model; null without one.
+  Json model_score(const ProgramFeatures&) const { return {}; }
+};
+
+Result<Scoring> read_scoring(const Options& options) {
+  Scoring scoring;
+  const std::string& device = options.device_abstraction;
+  const Result<Target> target = read_device(device.empty() ? "a100_40" : device);
+  if (!target.ok()) return Error("--psa: ", target.error().message());
+  if (!target->is_gpu()) return Error("--psa: ", device, " is no GPU");
+  scoring.gpu = target->gpu;
+  if (options.psa_form.empty()) return scoring;
+  const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
+  if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
+  scoring.form = *form;
+  return scoring;
+}
+
+void print_json_line(const RecordedProgram& program, const Scoring& scoring, bool compat) {
+  const ProgramFeatures f = features(program.statements, program.flags, compat);
+  Json rows = Json::array();
+  const std::vector<Symbols> all = symbols(program.statements);
+  for (size_t r = 0; r < all.size(); ++r) {
+    const auto first = f.rows.begin() + static_cast<std::ptrdiff_t>(r * kRowFeatures);
+    rows.push_back({{"buffer", program.buffers[static_cast<size_t>(all[r].buffer.value)]},
+                    {"symbols", all[r].values()},
+                    {"statement", std::vector<float>(first, first + kRowFeatures)}});
+  }
+  Json dataflow = Json::array();
+  for (auto step = f.dataflow.begin(); step != f.dataflow.end(); step += kDataflowFeatures)
+    dataflow.push_back(std::vector<float>(step, step + kDataflowFeatures));
+  const Json json = {{"rows", rows},
+                     {"dataflow", dataflow},
+                     {"draft_score", scoring.draft_score(program)},
+                     {"model_score", scoring.model_score(f)}};
+  fmt::print("{}\n", json.dump());
+}
+
+void print_table(const std::string& where, const RecordedProgram& program, const Scoring& scoring) {
+  fmt::print("{}: draft score {:.6g}\n", where, scoring.draft_score(program));
+  fmt::print("| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
+             "f_thread",
+             "f_total",
+             "reg",
+             "mem_thread",
+             "smem",
+             "dram",
+             "reuse",
+             "grid",
+             "block",
+             "vthread");
+  for (const Symbols& s : symbols(program.statements)) {
+    fmt::print(
+        "| {:>9.4g} | {:>9.4g} | {:>7.5g} | {:>10.4g} | {:>9.4g} | {:>9.4g} | {:>7.4g} | {:>7.6g} "
+        "| "
+        "{:>5.4g} | {:>7.3g} | {}\n",
+        s.f_thread,
+        s.f_total,
+        s.reg,
+        s.mem_thread,
+        s.smem,
+        s.dram,
+        s.reuse,
+        s.grid,
+        s.block,
+        s.vthread,
+        program.buffers[static_cast<size_t>(s.buffer.value)]);
+  }
+}
+
+/// DAGs of --dags, and of --op, --task or a network.
+Result<Unit> add_dags(const Options& options,
+                      ansor::WorkloadTable& workloads,
+                      RecordedPrograms& programs) {
+  for (const std::string& file : options.dags) TRY(workloads.add_file(file));
+  const bool named = !options.op.empty() || !options.network.empty() ||
+                     !options.model_file.empty() || !options.task.empty();
+  if (!named) return Unit{};
+  if (!options.task.empty()) {
+    const Result<Unit> keyed = workloads.add_file(options.task);
+    if (keyed.ok()) return Unit{};
+  }
+  TRY_ASSIGN(const Target target, parse_target(options.target, static_cast<int>(options.threads)));
+  TRY_ASSIGN(const Source source, read_source(options, target));
+  for (const WeightedTask& weighted : source.tasks) programs.add_task(weighted.task.dag);
+  return Unit{};
+}
+
+}  // namespace
+
+Result<int> run_features(const Options& options) {
+  if (options.records.empty())
+    return Error("features: no records are named; e.g. pruner features --records r.json");
+  TRY_ASSIGN(const Scoring scoring, read_scoring(options));
+  ansor::WorkloadTable workloads;
+  RecordedPrograms programs(workloads);
+  TRY(add_dags(options, workloads, programs));
+  TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.records));
+  int64_t shown = 0, bad = 0;
+  for (const RecordPath& file : files) {
+    TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
+    for (const RecordLine& line : record_lines(unpacked.content)) {
+      const std::string where = file.path + ":" + std::to_string(line.number);
+      const Result<Record> record = parse_line(line.text);
+      const Result<RecordedProgram> program =
+          record.ok() ? programs.read(*record) : Result<RecordedProgram>(record.error());
+      if (!program.ok()) {
+        fmt::print(stderr, "{}: {}\n", where, program.error().message());
+        ++bad;
+        continue;
+      }
+      ++shown;
+      if (options.json) {
+        print_json_line(*program, scoring, options.compat);
+      } else {
+        print_table(where, *program, scoring);
+      }
+    }
+  }
+  if (shown == 0) return Error("features: none of ", bad, " records is a program");
+  return kDone;
+}
+
+}  // namespace pruner

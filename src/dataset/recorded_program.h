@@ -1,0 +1,50 @@
+// A record -> the program that the analysis sees: Ansor's by replaying its steps on the workload's
+// DAG, ours by finding its candidate in the task's space.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/features.h"
+#include "record/record.h"
+#include "space/ansor/workload_table.h"
+
+namespace pruner {
+
+struct RecordedProgram {
+  Statements statements;
+  std::vector<std::string> buffers;  // names, by stage
+  TaskFlags flags{};
+  double cpu_draft_s = 0;  // of a candidate of ours on a CPU: the draft's prediction; 0: another's
+
+  bool is_gpu() const;
+};
+
+class RecordedPrograms {
+ public:
+  /// `workloads`: DAGs by key, for Ansor's records.
+  explicit RecordedPrograms(ansor::WorkloadTable& workloads) : workloads_(workloads) {}
+
+  /// A DAG for our records of its key, and for Ansor's of keys that `workloads` does not know.
+  void add_task(const ComputeDag& dag);
+  /// The program, or why there is none: no DAG, steps that do not fit it, a candidate that the
+  /// space does not have, a kernel beyond the record's own limits of the device.
+  Result<RecordedProgram> read(const Record& record);
+
+ private:
+  struct OwnSpace {
+    Task task;
+    Space space;
+  };
+  Result<RecordedProgram> read_own(const Record& record);
+  Result<RecordedProgram> read_steps(const Record& record);
+
+  ansor::WorkloadTable& workloads_;
+  std::map<std::string, ComputeDag> dags_;                   // of added tasks, by key
+  std::unique_ptr<ansor::Structures> only_;                  // of the one that was added
+  std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // by key and target
+};
+
+}  // namespace pruner

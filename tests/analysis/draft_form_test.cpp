@@ -1,0 +1,48 @@
+#include "analysis/draft_form.h"
+
+#include <cmath>
+
+#include "golden_programs.h"
+#include "target/device_file.h"
+
+namespace pruner {
+namespace {
+
+TEST(DraftForm, IsReadByItsName) {
+  EXPECT_EQ(parse_draft_form("ours"), DraftForm::kOurs);
+  EXPECT_EQ(parse_draft_form("paper"), DraftForm::kPaper);
+  EXPECT_EQ(parse_draft_form("release"), DraftForm::kRelease);
+  EXPECT_EQ(parse_draft_form("best"), std::nullopt);
+}
+
+// Compute and memory are added in the paper, and the longer one taken in the release, so that is
+// never the slower prediction; all forms score every program.
+TEST(DraftForm, TheReleaseIsNoSlowerThanThePaper) {
+  const Gpu gpu = read_device("a100_40")->gpu;
+  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+    const Statements program = make_statements(golden.nest);
+    const double release = draft_score(program, gpu, DraftForm::kRelease);
+    const double paper = draft_score(program, gpu, DraftForm::kPaper);
+    const double ours = draft_score(program, gpu, DraftForm::kOurs);
+    EXPECT_GE(release, paper) << golden.name;
+    EXPECT_GT(paper, 0) << golden.name;
+    EXPECT_TRUE(std::isfinite(ours) && ours > 0) << golden.name;
+  });
+  if (!found) GTEST_SKIP() << "no golden programs";
+}
+
+// What the released form does not see: a row sum with threads that share it (spec 18) is work.
+TEST(DraftForm, OursCountsBytesWhereTheReleaseSeesNone) {
+  const Gpu gpu = read_device("a100_40")->gpu;
+  double highest = 0;
+  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+    if (!golden.name.starts_with("add")) return;
+    highest = std::max(highest, draft_score(make_statements(golden.nest), gpu, DraftForm::kOurs));
+  });
+  if (!found) GTEST_SKIP() << "no golden programs";
+  // Three tensors of 1024 x 1000 floats at the bandwidth of the device.
+  EXPECT_LT(highest, 1 / (1e3 * 3 * 1024 * 1000 * 4 / gpu.dram_bandwidth));
+}
+
+}  // namespace
+}  // namespace pruner

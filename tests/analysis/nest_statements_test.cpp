@@ -1,0 +1,170 @@
+#include <cmath>
+#include <functional>
+
+#include "analysis/features.h"
+#include "analysis/symbols.h"
+#include "golden_programs.h"
+#include "space/ansor/own_points.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+namespace {
+
+const std::vector<int64_t> kHardware = {-1, 16, 64, 49152, 2147483647, 1024, 8, 32};
+
+// The candidate that computes as a record does has the record's symbols; its features differ in
+// how many loops a copy runs over and in integer operations, which are those of other code.
+TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
+  int rows_seen = 0;
+  double difference = 0, numbers = 0;
+  ansor::OwnPoints points;
+  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+    const auto candidate = points.find(golden.nest, kHardware);
+    if (!candidate.ok()) return;
+    Target target;
+    target.backend = Backend::kCuda;
+    const Space space = make_space(make_task(golden.nest.structure->task, target, ""));
+    const LoopNest nest = make_loop_nest(space, *candidate);
+    const Statements own = make_statements(nest), replayed = make_statements(golden.nest);
+    const std::vector<Symbols> rows = symbols(own), expected = symbols(replayed);
+    const ProgramFeatures f = features(own, {}), g = features(replayed, {});
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const std::string name = (*nest.dag)[rows[r].buffer].name;
+      const auto same = std::ranges::find_if(expected, [&](const Symbols& other) {
+        return golden.nest.structure->dag[other.buffer].name == name;
+      });
+      ASSERT_NE(same, expected.end()) << golden.name << ": " << name;
+      EXPECT_EQ(rows[r].values(), same->values()) << golden.name << ": " << name;
+      const auto at = static_cast<size_t>(same - expected.begin());
+      for (size_t i = 0; i < kStatementFeatures; ++i) {
+        if (i >= 7 && i < 14) continue;  // integer operations
+        difference += std::abs(f.rows[r * kRowFeatures + i] - g.rows[at * kRowFeatures + i]);
+        ++numbers;
+      }
+      ++rows_seen;
+    }
+    for (size_t i = 0; i < f.dataflow.size(); ++i) {
+      difference += std::abs(f.dataflow[i] - g.dataflow[i]);
+      ++numbers;
+    }
+  });
+  if (!found) GTEST_SKIP() << "no golden programs";
+  EXPECT_GT(rows_seen, 50);
+  EXPECT_LT(difference / numbers, 0.05);  // of numbers that are log2
+}
+
+Space space_of(const std::string& op, const Target& target) {
+  return make_space(make_task(*parse_operator(op), target, op));
+}
+
+// The boxes of a contraction's accesses, by running its loops.
+TEST(NestStatements, RegionsAreWhatTheLoopsTouch) {
+  int compared = 0;
+  for (const char* op : {"matmul 12 20 9", "conv2d 1 8 6 6 16 3 3 padding=1"}) {
+    const Space space = space_of(op, host_target(2));
+    Rng rng(3);
+    for (int n = 0; n < 60; ++n) {
+      const Candidate candidate = sample(space, rng);
+      const LoopNest nest = make_loop_nest(space, candidate);
+      const Statements program = make_statements(nest);
+      for (const Statement& s : program.statements) {
+        const NestStage& stage = nest.of(s.buffer);
+        const Stage& body = (*nest.dag)[s.buffer];
+        const bool anchor = body.is_reduction() && stage.at.valid() && s.accesses > 1 &&
+                            nest.of(stage.at).parallel_loops <= stage.depth;
+        if (!anchor || body.shape() != (*nest.dag)[stage.at].shape()) continue;
+        const NestStage& root = nest.of(stage.at);
+        std::vector<NestLoop> loops(root.loops.begin(), root.loops.begin() + stage.depth);
+        loops.insert(loops.end(), stage.loops.begin(), stage.loops.end());
+        const size_t iterators = body.axes.size() + body.reduce_axes.size();
+        for (int g = 0; g < s.loops; ++g) {
+          // The parallel loops are one group.
+          const size_t fused = static_cast<size_t>(std::max(1, root.parallel_loops));
+          const size_t first = g == 0 ? 0 : fused + static_cast<size_t>(g) - 1;
+          for (const StatementAccess& a : program.accesses_of(s)) {
+            if (a.kind != AccessKind::kRead) continue;
+            const Stage& tensor = (*nest.dag)[a.buffer];
+            const auto region = program.region(a, g);
+            if (region.size() != tensor.axes.size()) continue;  // packed
+            const auto& accesses = nest.tables->accesses[static_cast<size_t>(s.buffer.value)];
+            const auto access = std::ranges::find(accesses, a.buffer, &Access::producer);
+            for (size_t d = 0; d < region.size(); ++d) {
+              int64_t low = 1 << 20, high = -1;
+              std::vector<int64_t> values(iterators, 0);
+              const std::function<void(size_t)> run = [&](size_t i) {
+                if (i < loops.size()) {
+                  const NestLoop& loop = loops[i];
+                  const auto axis = static_cast<size_t>(loop.axis);
+                  const int64_t before = values[axis];
+                  for (int64_t k = 0; k < loop.extent; ++k) {
+                    const int64_t start = k * loop.step;
+                    values[axis] = before + (loop.clamp < 0 ? start : std::min(start, loop.clamp));
+                    run(i + 1);
+                  }
+                  values[axis] = before;
+                  return;
+                }
+                int64_t index = access->indices[d]->constant;
+                for (const auto& [var, c] : access->indices[d]->terms)
+                  index += c * values[static_cast<size_t>(var.value)];
+                if (index < 0 || index >= tensor.axes[d].extent) return;
+                low = std::min(low, index);
+                high = std::max(high, index);
+              };
+              run(first);
+              EXPECT_EQ(region[d], high - low + 1)
+                  << op << ": " << tensor.name << " dimension " << d << " in loop " << g << " of "
+                  << print(space, candidate);
+              ++compared;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 1000);
+}
+
+// All points are computed, some twice where tiles overlap or reach over the end.
+TEST(NestStatements, OperationsAreAtLeastTheTasks) {
+  for (const Target& target : {host_target(2), *parse_target("cuda --arch=sm_80", 0)}) {
+    const Space space = space_of("matmul 64 96 80", target);
+    Rng rng(1);
+    float least = INFINITY;
+    for (int n = 0; n < 200; ++n) {
+      const LoopNest nest = make_loop_nest(space, sample(space, rng));
+      float operations = 0;
+      for (const Symbols& row : symbols(make_statements(nest))) operations += row.f_total;
+      EXPECT_GE(operations, 2.0f * 64 * 96 * 80);
+      least = std::min(least, operations);
+    }
+    EXPECT_EQ(least, 2.0f * 64 * 96 * 80);
+  }
+}
+
+// A packed operand's innermost loop reads neighbours, whatever the operand's own order.
+TEST(NestStatements, SeesThePackedOrder) {
+  const Space space = space_of("dense 64 96 80", host_target(2));
+  Rng rng(1);
+  int packed = 0;
+  for (int n = 0; n < 50; ++n) {
+    const LoopNest nest = make_loop_nest(space, sample(space, rng));
+    const Statements program = make_statements(nest);
+    for (const PackedOperand& operand : nest.packed) {
+      for (const Statement& s : program.statements) {
+        for (const StatementAccess& a : program.accesses_of(s)) {
+          if (a.buffer != operand.operand || a.kind != AccessKind::kRead) continue;
+          EXPECT_EQ(program.loops_of(s).back().role, LoopRole::kVectorize);
+          EXPECT_EQ(program.uses_of(s, a).back().stride, 1);
+          EXPECT_EQ(program.shape_of(a.buffer).size(),
+                    (*nest.dag)[a.buffer].axes.size() + operand.spec.blocks.size());
+          ++packed;
+        }
+      }
+    }
+  }
+  EXPECT_GT(packed, 20);
+}
+
+}  // namespace
+}  // namespace pruner
