@@ -279,6 +279,7 @@ class Maker {
     for (size_t d = extents.size(); d-- > 0; pitch *= extents[d]) {
       if (!indices[d]) continue;
       for (const auto& [var, coefficient] : indices[d]->terms) {
+        if ((loops_.lanes_move(p) >> var.value & 1u) == 0) continue;
         const int64_t step = pitch * coefficient;
         const int64_t* value = loops_.lane(p, 0).data() + var.value;
         for (int lane = 0; lane < lanes.count; ++lane, value += loops_.iterators(p))
