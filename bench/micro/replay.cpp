@@ -1,7 +1,8 @@
-// What a record of Ansor costs on one core: its line, its steps, its loop nest, and TVM's text of
-// it.
+// What a record of Ansor costs on one core: its line, its steps, its loop nest, TVM's text of it,
+// its statements and their features.
 #include <benchmark/benchmark.h>
 
+#include "analysis/features.h"
 #include "record/record.h"
 #include "space/ansor/workload_table.h"
 
@@ -52,10 +53,24 @@ void RecordProgram(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(ansor::print_program(nest));
 }
 
+void RecordStatements(benchmark::State& state) {
+  Fixture f;
+  const ansor::ReplayNest nest = f.nest();
+  for (auto _ : state) benchmark::DoNotOptimize(make_statements(nest));
+}
+
+void RecordFeatures(benchmark::State& state) {
+  Fixture f;
+  const Statements program = make_statements(f.nest());
+  for (auto _ : state) benchmark::DoNotOptimize(features(program, {}));
+}
+
 BENCHMARK(RecordLine)->Unit(benchmark::kMicrosecond);
 BENCHMARK(RecordSteps)->Unit(benchmark::kMicrosecond);
 BENCHMARK(RecordNest)->Unit(benchmark::kMicrosecond);
 BENCHMARK(RecordProgram)->Unit(benchmark::kMicrosecond);
+BENCHMARK(RecordStatements)->Unit(benchmark::kMicrosecond);
+BENCHMARK(RecordFeatures)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace pruner

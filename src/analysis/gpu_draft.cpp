@@ -270,7 +270,7 @@ class KernelAnalyzer {
       };
       const double work = blocks * busy / hidden(blocks);
       const double chain = chunks_ * kChunkCycles + busy / hidden(1);
-      return std::pow(std::pow(work, 4) + std::pow(chain, 4), 0.25);
+      return std::sqrt(std::hypot(work * work, chain * chain));
     };
     const double full = std::floor(rounds / held);
     k_.compute_s = (full * cycles(held) + cycles(rounds - full * held)) / gpu_.clock_hz;

@@ -46,7 +46,7 @@ NestLoops::NestLoops(const LoopNest& nest)
   groups_.reserve(16 * nest.stages.size());
   spans_.reserve(96 * nest.stages.size());
   moves_.reserve(96 * nest.stages.size());
-  if (gpu_) lanes_.reserve(192 * nest.stages.size());
+  if (gpu_) lanes_.reserve(256 * nest.stages.size());
   // What a stage hangs in, and what reads it there, comes after it.
   for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
 }
@@ -247,8 +247,10 @@ void NestLoops::place_lanes(int p) {
         const auto loop_extent = static_cast<uint32_t>(loop.extent);
         const uint32_t at = rest % loop_extent * static_cast<uint32_t>(loop.step);
         rest /= loop_extent;
+        if (at == 0) continue;
         if (loop.axis >= 0) {
           values(lane)[loop.axis] += at;
+          made.lanes_move |= 1u << loop.axis;
           continue;
         }
         const auto [first, last] = fused_axes(stage, s, loop.axis);
@@ -256,6 +258,7 @@ void NestLoops::place_lanes(int p) {
         for (int a = last; left > 0 && a-- > first;) {
           const auto extent = static_cast<uint32_t>(box_extent(stage, s, a));
           values(lane)[a] += left % extent;
+          made.lanes_move |= 1u << a;
           left /= extent;
         }
       }
@@ -267,10 +270,12 @@ void NestLoops::place_lanes(int p) {
     if (reader <= p || of(reader).root != made.root) continue;
     for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
       if (access.producer != stage.stage) continue;
-      for (int lane = 0; lane < made.lanes; ++lane) {
-        for (size_t d = 0; d < s.axes.size(); ++d) {
-          if (!access.indices[d]) continue;
-          for (const auto& [var, coefficient] : access.indices[d]->terms)
+      for (size_t d = 0; d < s.axes.size(); ++d) {
+        if (!access.indices[d]) continue;
+        for (const auto& [var, coefficient] : access.indices[d]->terms) {
+          if ((lanes_move(reader) >> var.value & 1u) == 0) continue;
+          made.lanes_move |= 1u << d;
+          for (int lane = 0; lane < made.lanes; ++lane)
             values(lane)[d] +=
                 coefficient * this->lane(reader, lane)[static_cast<size_t>(var.value)];
         }

@@ -47,6 +47,8 @@ class NestLoops {
   std::span<const int64_t> lane(int p, int lane) const {
     return {lanes_.data() + of(p).first_lane + lane * of(p).iterators, iterators(p)};
   }
+  /// Bit i: not all lanes stand at 0 of iterator i.
+  uint32_t lanes_move(int p) const { return of(p).lanes_move; }
   /// Lanes of that warp that there are; 0: no threads.
   int lanes(int p) const { return of(p).lanes; }
   size_t iterators(int p) const { return static_cast<size_t>(of(p).iterators); }
@@ -60,7 +62,8 @@ class NestLoops {
     int first = 0, count = 0;            // in groups_
     int first_span = 0, first_move = 0;  // in spans_ and moves_
     int first_lane = 0, lanes = 0;       // in lanes_
-    std::vector<int> group_of;           // by own loop
+    uint32_t lanes_move = 0;
+    std::vector<int> group_of;  // by own loop
   };
   const StageLoops& of(int p) const { return stages_[static_cast<size_t>(p)]; }
   int plan_of(StageId id) const;

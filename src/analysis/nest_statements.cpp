@@ -223,10 +223,22 @@ class Maker {
     const StoredDim* dims = dims_.data() + buffer.first_dim;
     const bool first = placed_++ == 0;
     if (first) out_.accesses.back().warp_transactions = warp_transactions(p, indices);
-    for (size_t i = 0; i < places_.size(); ++i) {
+    uint32_t iterators = 0;  // that stand in an index
+    for (size_t dim = 0; dim < tensor.axes.size(); ++dim) {
+      if (!indices[dim]) iterators = ~0u;
+      for (size_t t = 0; indices[dim] && t < indices[dim]->terms.size(); ++t)
+        iterators |= 1u << indices[dim]->terms[t].first.value;
+    }
+    const auto groups = loops_.groups(p);
+    for (size_t i = places_.size(); i-- > 0;) {
       const int g = places_[i];
-      const auto spans = loops_.spans(p, g);
       int64_t* sizes = out_.sizes.data() + access.first_size + i * shape.size();
+      const bool moves = (groups[static_cast<size_t>(g)].moved & iterators) != 0;
+      if (first && !moves && i + 1 < places_.size()) {
+        std::copy_n(sizes + shape.size(), shape.size(), sizes);
+        continue;
+      }
+      const auto spans = loops_.spans(p, g);
       for (size_t d = 0; d < shape.size(); ++d) {
         const auto dim = static_cast<size_t>(dims[d].dim);
         const int64_t whole = tensor.axes[dim].extent;
@@ -237,7 +249,8 @@ class Maker {
             span += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
           span += first ? 0 : shift(p, access.buffer, dim, *indices[dim]);
         }
-        span = (std::min(span, whole) - 1) / dims[d].divisor + 1;
+        span = std::min(span, whole);
+        if (dims[d].divisor != 1) span = (span - 1) / dims[d].divisor + 1;
         if (dims[d].modulus > 0) span = std::min(span, dims[d].modulus);
         sizes[d] = std::max(sizes[d], span);
       }
@@ -266,9 +279,11 @@ class Maker {
     for (size_t d = extents.size(); d-- > 0; pitch *= extents[d]) {
       if (!indices[d]) continue;
       for (const auto& [var, coefficient] : indices[d]->terms) {
-        for (int lane = 0; lane < lanes.count; ++lane)
-          lanes.elements[static_cast<size_t>(lane)] +=
-              pitch * coefficient * loops_.lane(p, lane)[static_cast<size_t>(var.value)];
+        if ((loops_.lanes_move(p) >> var.value & 1u) == 0) continue;
+        const int64_t step = pitch * coefficient;
+        const int64_t* value = loops_.lane(p, 0).data() + var.value;
+        for (int lane = 0; lane < lanes.count; ++lane, value += loops_.iterators(p))
+          lanes.elements[static_cast<size_t>(lane)] += step * *value;
       }
     }
     const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
@@ -309,8 +324,12 @@ class Maker {
         move = std::max(move, std::abs(coefficient) * moves[v]);
       }
       const bool blocked = dims[d].modulus > 0 && move >= dims[d].modulus * dims[d].divisor;
-      if (move == 0 || blocked || move % dims[d].divisor != 0 || use.stride > 0) continue;
-      use.stride = move / dims[d].divisor * factor;
+      if (move == 0 || blocked || use.stride > 0) continue;
+      if (dims[d].divisor != 1) {
+        if (move % dims[d].divisor != 0) continue;
+        move /= dims[d].divisor;
+      }
+      use.stride = move * factor;
     }
     return use;
   }

@@ -9,7 +9,8 @@ constexpr int64_t kBanks = 32, kBankBytes = 4;
 // The lanes' elements ascending, and none before 0.
 static std::array<int64_t, kWarpLanes> ordered(const WarpLanes& lanes) {
   std::array<int64_t, kWarpLanes> starts = lanes.elements;
-  std::sort(starts.begin(), starts.begin() + lanes.count);
+  const auto end = starts.begin() + lanes.count;
+  if (!std::is_sorted(starts.begin(), end)) std::sort(starts.begin(), end);
   if (starts[0] >= 0) return starts;
   const int64_t lines = (-starts[0] + kWarpLanes - 1) / kWarpLanes;
   for (int64_t& start : starts) start += lines * kWarpLanes;
