@@ -44,7 +44,7 @@ void TrainPacm(benchmark::State& state) {
                        .latency_s = 1e-3 * static_cast<double>(1 + samples.size() * 7919 % 97)});
   const TrainOptions options = {
       .epochs = 1, .validation_share = 0, .threads = static_cast<int>(state.range(1))};
-  const Weights start = initial_weights(Architecture::kPacm, 1);
+  const ModelWeights start = initial_weights(Architecture::kPacm, 1);
   const Result<Trained> loaded = train(start, samples, options);  // LibTorch takes a second to load
   if (!loaded.ok()) return state.SkipWithError(loaded.error().message().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(train(start, samples, options));

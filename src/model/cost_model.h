@@ -4,10 +4,9 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "model/learned_model.h"
 #include "space/space.h"
 
 namespace pruner {
@@ -32,23 +31,14 @@ class CostModel {
   virtual Result<Unit> update(std::span<const Sample> samples) = 0;
 };
 
-/// What every model is made with.
-struct CostModelOptions {
-  uint64_t seed = 0;
-  int jobs = 1;  // threads that score a batch
-};
-
 /// The closed-form analyzer as a model: score = 1 / predicted seconds.
 std::unique_ptr<CostModel> make_draft_model(int jobs = 1);
 /// The draft score, corrected by how the task's measured candidates compared with theirs.
 std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1);
 /// Uniformly random scores: the base line.
 std::unique_ptr<CostModel> make_random_model(uint64_t seed);
-
-/// The model of a `--cost-model` name (kCostModels); the error lists the names.
-Result<std::unique_ptr<CostModel>> make_cost_model(std::string_view name,
-                                                   const CostModelOptions& options);
-/// "draft or random": the names of this build.
-std::string cost_model_names();
+/// A learned model, its features extracted by `jobs` threads. An update that fails is reported once
+/// and leaves the model as it was.
+std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned, int jobs);
 
 }  // namespace pruner

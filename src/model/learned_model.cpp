@@ -1,6 +1,7 @@
 #include "model/learned_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "model/boosted_trees.h"
@@ -12,7 +13,8 @@
 namespace pruner {
 namespace {
 
-constexpr int kWarmEpochs = 10;  // of a training that goes on from the last weights
+constexpr int kWarmEpochs = 4;        // of a training that goes on from the last weights
+constexpr double kRetrainGrowth = 0.1;  // of the samples since the last training, before the next
 
 enum class Updates { kOnline, kNone, kSiamese };
 
@@ -27,15 +29,36 @@ class OnlineModel : public LearnedModel {
     samples_.insert(samples_.end(), samples.begin(), samples.end());
     const auto has_rows = [](const TrainingSample& s) { return !s.features.rows.empty(); };
     if (std::count_if(samples_.begin(), samples_.end(), has_rows) < 2) return Unit{};
-    return learn();
+    if (!options_.as_published && !due()) return Unit{};
+    trained_on_ = samples_.size();
+    const Clock::time_point start = Clock::now();
+    const Result<Unit> learned = learn();
+    trained_s_ += seconds_since(start);
+    return learned;
   }
 
  protected:
   virtual Result<Unit> learn() = 0;
 
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  // Each training goes over all samples: as their number grows by a share each time, what training
+  // costs a sample stays the same.
+  bool due() const {
+    const auto fresh = static_cast<double>(samples_.size() - trained_on_);
+    return fresh >= kRetrainGrowth * static_cast<double>(trained_on_) &&
+           trained_s_ <= options_.training_share * seconds_since(made_);
+  }
+
   Updates updates_;
   LearnedModelOptions options_;
   std::vector<TrainingSample> samples_;
+  size_t trained_on_ = 0;  // samples of the last training
+  double trained_s_ = 0;
+  Clock::time_point made_ = Clock::now();
 };
 
 class NetworkModel : public OnlineModel {
@@ -43,7 +66,7 @@ class NetworkModel : public OnlineModel {
   NetworkModel(Architecture architecture,
                Updates updates,
                const LearnedModelOptions& options,
-               std::optional<Weights> loaded)
+               std::optional<ModelWeights> loaded)
       : OnlineModel(updates, options), architecture_(architecture) {
     if (!loaded) return;
     if (updates == Updates::kSiamese)
@@ -52,6 +75,8 @@ class NetworkModel : public OnlineModel {
                                         .replace_scales = options.as_published});
     use(*std::move(loaded));
   }
+
+  bool ready() const override { return network_.has_value(); }
 
   Result<Unit> save(const std::string& path) const override {
     if (!weights_) return Error(path, ": there are no weights to save before the first training");
@@ -77,7 +102,7 @@ class NetworkModel : public OnlineModel {
       if (trained) use(momentum_->target());
       return Unit{};
     }
-    Weights start = scratch ? initial_weights(architecture_, options_.seed) : *weights_;
+    ModelWeights start = scratch ? initial_weights(architecture_, options_.seed) : *weights_;
     TRY_ASSIGN(Trained trained, train(std::move(start), samples_, train_options));
     log_detail("cost model: {} epochs on {} programs, {:.2f} s, {:.0f} programs/s",
                trained.report.epochs,
@@ -89,14 +114,14 @@ class NetworkModel : public OnlineModel {
   }
 
  private:
-  void use(Weights weights) {
+  void use(ModelWeights weights) {
     network_.emplace(weights);
     weights_ = std::move(weights);
   }
 
   Architecture architecture_;
   std::optional<MomentumAdaptation> momentum_;
-  std::optional<Weights> weights_;
+  std::optional<ModelWeights> weights_;
   std::optional<Network> network_;
   uint64_t trainings_ = 0;
 };
@@ -107,6 +132,8 @@ class TreesModel : public OnlineModel {
              const LearnedModelOptions& options,
              std::optional<BoostedTrees> loaded)
       : OnlineModel(updates, options), trees_(std::move(loaded)) {}
+
+  bool ready() const override { return trees_.has_value(); }
 
   Result<Unit> save(const std::string& path) const override {
     if (!trees_) return Error(path, ": there are no trees to save before the first training");
@@ -135,7 +162,7 @@ class TreesModel : public OnlineModel {
 Result<std::unique_ptr<LearnedModel>> make_network(Architecture architecture,
                                                    Updates updates,
                                                    const LearnedModelOptions& options) {
-  std::optional<Weights> loaded;
+  std::optional<ModelWeights> loaded;
   if (!options.load_model.empty()) {
     TRY_ASSIGN(loaded, load_weights(options.load_model));
     if (loaded->architecture != architecture)

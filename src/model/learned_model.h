@@ -18,6 +18,8 @@ struct LearnedModelOptions {
   int jobs = 1;            // threads that score
   int training_threads = 1;
   double time_box_s = kNoTimeBox;  // of one update's training
+  // Of the time since the model was made, what training may take; updates wait where it took more.
+  double training_share = 1;
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
   int momentum_period =
       4;  // rounds between trainings of -siamese-update, as released; the paper: 1
@@ -32,6 +34,8 @@ class LearnedModel {
   /// draft's order serves: before it is trained, and when its scores are NaN or all the same, which
   /// is reported once.
   std::vector<float> predict(std::span<const ProgramFeatures> programs);
+  /// Whether there is anything to score with: weights, or enough to have been trained on.
+  virtual bool ready() const = 0;
   /// Learns from a round's programs, along with all before; models that do not update do nothing.
   /// An error leaves the model as it was.
   virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;

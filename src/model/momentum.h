@@ -18,13 +18,13 @@ struct MomentumOptions {
 
 class MomentumAdaptation {
  public:
-  MomentumAdaptation(Weights pretrained, const MomentumOptions& options)
+  MomentumAdaptation(ModelWeights pretrained, const MomentumOptions& options)
       : options_(options), siamese_(pretrained), target_(std::move(pretrained)) {}
 
   /// What predicts: the pretrained network, then the one trained last.
-  const Weights& target() const { return target_; }
+  const ModelWeights& target() const { return target_; }
   /// Where each training starts.
-  const Weights& siamese() const { return siamese_; }
+  const ModelWeights& siamese() const { return siamese_; }
 
   /// After a round of measuring; `samples`: all of the run. True when it trained: a copy of the
   /// siamese network, which then moves 1 - momentum of the way towards it (batch norm's statistics
@@ -33,7 +33,7 @@ class MomentumAdaptation {
 
  private:
   MomentumOptions options_;
-  Weights siamese_, target_;
+  ModelWeights siamese_, target_;
   int rounds_ = 0;
 };
 

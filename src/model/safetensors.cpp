@@ -22,10 +22,10 @@ Result<uint64_t> element_count(const std::vector<int64_t>& shape, uint64_t limit
   return count;
 }
 
-Result<Tensor> parse_tensor(const Json& entry, std::string_view data) {
+Result<WeightTensor> parse_tensor(const Json& entry, std::string_view data) {
   TRY_ASSIGN(const std::string type, json_get<std::string>(entry, "dtype"));
   if (type != "F32") return Error("type ", type, ", expected F32");
-  Tensor tensor;
+  WeightTensor tensor;
   TRY_ASSIGN(tensor.shape, json_get<std::vector<int64_t>>(entry, "shape"));
   TRY_ASSIGN(const auto offsets, json_get<std::vector<uint64_t>>(entry, "data_offsets"));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) return Error("data_offsets are damaged");
@@ -59,7 +59,7 @@ Result<SafetensorsFile> parse_safetensors(std::string_view bytes) {
       }
       continue;
     }
-    Result<Tensor> tensor = parse_tensor(entry, data);
+    Result<WeightTensor> tensor = parse_tensor(entry, data);
     if (!tensor.ok()) return Error("tensor \"", name, "\": ", tensor.error().message());
     file.tensors[name] = *std::move(tensor);
   }

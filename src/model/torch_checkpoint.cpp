@@ -125,7 +125,7 @@ Result<std::vector<int64_t>> integers_of(const Pickle& pickle, PickleId id) {
 
 /// The tensor at `id`: _rebuild_tensor_v2(storage, offset, shape, strides, ...), perhaps within a
 /// _rebuild_parameter(tensor, ...).
-Result<Tensor> tensor_of(const Pickle& pickle, PickleId id, const FindStorage& find) {
+Result<WeightTensor> tensor_of(const Pickle& pickle, PickleId id, const FindStorage& find) {
   PickleNode node = pickle[id];
   if (node.kind == PickleKind::kCall && pickle[node.callee].text == kRebuildParameter &&
       !pickle[node.arguments].items.empty())
@@ -137,7 +137,7 @@ Result<Tensor> tensor_of(const Pickle& pickle, PickleId id, const FindStorage& f
     return Error("a tensor is damaged");
   TRY_ASSIGN(const Storage storage, storage_of(pickle, arguments[0], find));
   TRY_ASSIGN(const std::vector<float> values, values_of(storage));
-  Tensor tensor;
+  WeightTensor tensor;
   TRY_ASSIGN(tensor.shape, integers_of(pickle, arguments[2]));
   TRY_ASSIGN(const std::vector<int64_t> strides, integers_of(pickle, arguments[3]));
 
@@ -170,7 +170,7 @@ Result<Unit> add_tensors(const Pickle& pickle,
     if (key.kind != PickleKind::kText) return Error("a name is no text");
     const std::string name = prefix + std::string(key.text);
     if (pickle[node.items[i + 1]].kind == PickleKind::kNone) continue;
-    Result<Tensor> tensor = tensor_of(pickle, node.items[i + 1], find);
+    Result<WeightTensor> tensor = tensor_of(pickle, node.items[i + 1], find);
     if (!tensor.ok()) return Error("tensor \"", name, "\": ", tensor.error().message());
     if (!name.ends_with("num_batches_tracked")) tensors[name] = *std::move(tensor);
   }
@@ -206,7 +206,7 @@ Architecture architecture_of(const Tensors& tensors) {
 }
 
 Result<std::vector<float>> scale_of(const Pickle& pickle, PickleId id) {
-  const Result<Tensor> tensor = tensor_of(pickle, id, [](std::string_view) {
+  const Result<WeightTensor> tensor = tensor_of(pickle, id, [](std::string_view) {
     return Result<std::string>(Error("a storage outside of the file"));
   });
   if (!tensor.ok()) return Error("scales: ", tensor.error().message());
@@ -215,7 +215,7 @@ Result<std::vector<float>> scale_of(const Pickle& pickle, PickleId id) {
 
 }  // namespace
 
-Result<Weights> read_torch_state_dict(const std::string& path) {
+Result<ModelWeights> read_torch_state_dict(const std::string& path) {
   TRY_ASSIGN(const ZipReader zip, ZipReader::open(path));
   const auto entry = [&](std::string_view end) -> Result<std::string> {
     for (size_t i = 0; i < zip.names().size(); ++i) {
@@ -226,13 +226,13 @@ Result<Weights> read_torch_state_dict(const std::string& path) {
     }
     return Error("it has no entry \"", end, "\"");
   };
-  const auto read = [&]() -> Result<Weights> {
+  const auto read = [&]() -> Result<ModelWeights> {
     TRY_ASSIGN(const std::string bytes, entry("/data.pkl"));
     TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, kKnownClasses));
     const PickleNode& root = pickle[pickle.root];
     if (root.kind != PickleKind::kDict && root.kind != PickleKind::kCall)
       return Error("expected a state dict");
-    Weights weights;
+    ModelWeights weights;
     TRY(add_tensors(
         pickle,
         pickle.root,
@@ -242,17 +242,17 @@ Result<Weights> read_torch_state_dict(const std::string& path) {
     weights.architecture = architecture_of(weights.tensors);
     return weights;
   };
-  Result<Weights> weights = read();
+  Result<ModelWeights> weights = read();
   if (!weights.ok()) return Error(path, ": ", weights.error().message());
   return weights;
 }
 
-Result<Weights> read_torch_pickle(std::string_view bytes) {
+Result<ModelWeights> read_torch_pickle(std::string_view bytes) {
   TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, kKnownClasses));
   const PickleNode& tuple = pickle[pickle.root];
   if (tuple.kind != PickleKind::kTuple || tuple.items.size() != 4)
     return Error("expected a tuple of network, mode and scales");
-  Weights weights;
+  ModelWeights weights;
   TRY(add_module(pickle, tuple.items[0], "", 0, weights.tensors));
   weights.architecture = architecture_of(weights.tensors);
   const bool pacm = weights.architecture == Architecture::kPacm;

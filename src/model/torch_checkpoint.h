@@ -10,10 +10,10 @@
 namespace pruner {
 
 /// A .pth: a zip archive of a state dict (torch.save). It holds no scales.
-Result<Weights> read_torch_state_dict(const std::string& path);
+Result<ModelWeights> read_torch_state_dict(const std::string& path);
 
 /// The bytes of a .pkl (pickle.dump) of (PaCM, mode, scales of rows, scales of data flow), or of
 /// (TenSetMLP, local models, mode, scales of rows).
-Result<Weights> read_torch_pickle(std::string_view bytes);
+Result<ModelWeights> read_torch_pickle(std::string_view bytes);
 
 }  // namespace pruner

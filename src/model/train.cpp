@@ -34,7 +34,7 @@ class Training {
     split();
   }
 
-  Result<Trained> run(Weights start) {
+  Result<Trained> run(ModelWeights start) {
     if (ids_.size() < 2) return Error("training needs two programs, there are ", ids_.size());
     if (options_.widen_scales || start.row_scale.empty()) widen_scales(scales_of(samples_), start);
     weights_ = std::move(start);
@@ -193,7 +193,7 @@ class Training {
   Rng rng_;
   Ids ids_, validation_ids_;
   std::vector<ProgramFeatures> validation_;
-  Weights weights_;
+  ModelWeights weights_;
   std::unique_ptr<Trainer> trainer_;
   Clock::time_point begin_;
   size_t trained_programs_ = 0;
@@ -221,16 +221,16 @@ TrainOptions published_fine_tuning() {
   return options;
 }
 
-Weights initial_weights(Architecture architecture, uint64_t seed) {
+ModelWeights initial_weights(Architecture architecture, uint64_t seed) {
   Rng rng(seed);
-  Weights weights;
+  ModelWeights weights;
   weights.architecture = architecture;
   double fan_in = 1;  // of the layer, whose weight precedes its bias
-  for (const TensorSpec& spec : tensor_specs(architecture)) {
+  for (const WeightSpec& spec : tensor_specs(architecture)) {
     const std::string_view name = spec.name;
     int64_t count = 1;
     for (const int64_t extent : spec.shape) count *= extent;
-    Tensor tensor{spec.shape, std::vector<float>(static_cast<size_t>(count))};
+    WeightTensor tensor{spec.shape, std::vector<float>(static_cast<size_t>(count))};
     if (name == "norm.weight" || name == "norm.running_var") {
       std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
     } else if (!name.starts_with("norm.") && name != "attention.in_proj_bias" &&
@@ -246,7 +246,7 @@ Weights initial_weights(Architecture architecture, uint64_t seed) {
   return weights;
 }
 
-Result<Trained> train(Weights start,
+Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
                       const TrainOptions& options) {
   return Training(samples, options).run(std::move(start));

@@ -53,15 +53,15 @@ struct TrainReport {
 };
 
 struct Trained {
-  Weights weights;
+  ModelWeights weights;
   TrainReport report;
 };
 
-/// Weights as torch draws them for new layers; no scales yet, the first training gives them.
-Weights initial_weights(Architecture architecture, uint64_t seed);
+/// ModelWeights as torch draws them for new layers; no scales yet, the first training gives them.
+ModelWeights initial_weights(Architecture architecture, uint64_t seed);
 
 /// Samples without rows are left out. Errors: fewer than two are left; the plug-in is missing.
-Result<Trained> train(Weights start,
+Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
                       const TrainOptions& options);
 

@@ -6,7 +6,7 @@
 namespace pruner {
 namespace {
 
-void widen(const std::vector<float>& scales, std::vector<float>& own, Tensor& first_layer) {
+void widen(const std::vector<float>& scales, std::vector<float>& own, WeightTensor& first_layer) {
   if (own.empty()) own = scales;
   for (size_t j = 0; j < own.size(); ++j) {
     if (!(scales[j] > own[j])) continue;
@@ -48,7 +48,7 @@ FeatureScales scales_of(std::span<const TrainingSample> samples) {
   return scales;
 }
 
-void widen_scales(const FeatureScales& scales, Weights& weights) {
+void widen_scales(const FeatureScales& scales, ModelWeights& weights) {
   widen(scales.rows, weights.row_scale, weights.tensors["segment_encoder.0.weight"]);
   if (weights.architecture == Architecture::kPacm)
     widen(scales.dataflow, weights.dataflow_scale, weights.tensors["gemm_encoder.0.weight"]);

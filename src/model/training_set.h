@@ -26,8 +26,8 @@ FeatureScales scales_of(std::span<const TrainingSample> samples);
 
 /// The same network for features divided by larger scales: each scale becomes its maximum with that
 /// of `scales`, and the first layers' columns make up for it. A column whose scale was 1 and grows
-/// was zero so far, and keeps its weights. Weights without scales take those given.
-void widen_scales(const FeatureScales& scales, Weights& weights);
+/// was zero so far, and keeps its weights. ModelWeights without scales take those given.
+void widen_scales(const FeatureScales& scales, ModelWeights& weights);
 
 /// Share of the pairs within a task that scores and labels order alike, weighted by the task's
 /// number of samples; 0.5 for a task with one sample (TenSet's pairwise comparison accuracy).

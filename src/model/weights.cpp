@@ -45,7 +45,7 @@ Result<Unit> check_scale(std::string_view name, std::span<const float> scale, in
 }
 
 /// Adds the scales that stand beside a .pth, under the names of the published text.
-Result<Unit> add_scales_beside(const std::string& path, Weights& weights) {
+Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
   namespace fs = std::filesystem;
   const fs::path own = fs::path(path).replace_extension(".scales.json");
   const fs::path published = fs::path(path).replace_filename("feature_scales.json");
@@ -72,9 +72,9 @@ Result<Unit> add_scales_beside(const std::string& path, Weights& weights) {
   return Unit{};
 }
 
-Result<Weights> from_safetensors(std::string_view bytes) {
+Result<ModelWeights> from_safetensors(std::string_view bytes) {
   TRY_ASSIGN(SafetensorsFile file, parse_safetensors(bytes));
-  Weights weights;
+  ModelWeights weights;
   const std::string& architecture = file.metadata["architecture"];
   if (architecture == architecture_name(Architecture::kTenSetMlp)) {
     weights.architecture = Architecture::kTenSetMlp;
@@ -94,9 +94,9 @@ Result<Weights> from_safetensors(std::string_view bytes) {
   return weights;
 }
 
-Result<Weights> read_any(const std::string& path, std::string_view bytes) {
+Result<ModelWeights> read_any(const std::string& path, std::string_view bytes) {
   if (bytes.starts_with("PK")) {
-    Result<Weights> weights = read_torch_state_dict(path);
+    Result<ModelWeights> weights = read_torch_state_dict(path);
     if (weights.ok()) TRY(add_scales_beside(path, *weights));
     return weights;
   }
@@ -112,8 +112,8 @@ std::string_view architecture_name(Architecture architecture) {
   return architecture == Architecture::kPacm ? "pacm" : "tenset-mlp";
 }
 
-std::span<const TensorSpec> tensor_specs(Architecture architecture) {
-  static const std::vector<TensorSpec> kPacm = {{"segment_encoder.0.weight", {256, 174}},
+std::span<const WeightSpec> tensor_specs(Architecture architecture) {
+  static const std::vector<WeightSpec> kPacm = {{"segment_encoder.0.weight", {256, 174}},
                                                 {"segment_encoder.0.bias", {256}},
                                                 {"segment_encoder.2.weight", {256, 256}},
                                                 {"segment_encoder.2.bias", {256}},
@@ -137,7 +137,7 @@ std::span<const TensorSpec> tensor_specs(Architecture architecture) {
                                                 {"attention.out_proj.bias", {128}},
                                                 {"decoder.weight", {1, 256}},
                                                 {"decoder.bias", {1}}};
-  static const std::vector<TensorSpec> kTenSetMlp = {{"segment_encoder.0.weight", {256, 174}},
+  static const std::vector<WeightSpec> kTenSetMlp = {{"segment_encoder.0.weight", {256, 174}},
                                                      {"segment_encoder.0.bias", {256}},
                                                      {"segment_encoder.2.weight", {256, 256}},
                                                      {"segment_encoder.2.bias", {256}},
@@ -150,14 +150,14 @@ std::span<const TensorSpec> tensor_specs(Architecture architecture) {
   return architecture == Architecture::kPacm ? kPacm : kTenSetMlp;
 }
 
-Result<Unit> check_weights(const Weights& weights) {
-  const std::span<const TensorSpec> specs = tensor_specs(weights.architecture);
-  for (const TensorSpec& spec : specs) {
+Result<Unit> check_weights(const ModelWeights& weights) {
+  const std::span<const WeightSpec> specs = tensor_specs(weights.architecture);
+  for (const WeightSpec& spec : specs) {
     const auto row = weights.tensors.find(spec.name);
     const std::string expected = print_shape(spec.shape);
     if (row == weights.tensors.end())
       return Error("tensor \"", spec.name, "\": expected ", expected, ", found none");
-    const Tensor& tensor = row->second;
+    const WeightTensor& tensor = row->second;
     if (tensor.shape != spec.shape)
       return Error(
           "tensor \"", spec.name, "\": expected ", expected, ", found ", print_shape(tensor.shape));
@@ -167,7 +167,7 @@ Result<Unit> check_weights(const Weights& weights) {
   }
   for (const auto& [name, tensor] : weights.tensors) {
     const bool known = std::any_of(
-        specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.name == name; });
+        specs.begin(), specs.end(), [&](const WeightSpec& spec) { return spec.name == name; });
     if (!known)
       return Error("tensor \"",
                    name,
@@ -182,16 +182,16 @@ Result<Unit> check_weights(const Weights& weights) {
   return Unit{};
 }
 
-Result<Weights> load_weights(const std::string& path) {
+Result<ModelWeights> load_weights(const std::string& path) {
   TRY_ASSIGN(const std::string bytes, read_file(path));
-  Result<Weights> weights = read_any(path, bytes);
+  Result<ModelWeights> weights = read_any(path, bytes);
   const Result<Unit> checked = weights.ok() ? check_weights(*weights) : weights.error();
   if (checked.ok()) return weights;
   const std::string& reason = checked.error().message();
   return reason.starts_with(path) ? checked.error() : Error(path, ": ", reason);
 }
 
-Result<Unit> save_weights(const std::string& path, const Weights& weights) {
+Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) {
   SafetensorsFile file{
       .metadata = {{"architecture", std::string(architecture_name(weights.architecture))},
                    {"mode", weights.mode},

@@ -14,13 +14,13 @@
 namespace pruner {
 
 /// Dense, row-major.
-struct Tensor {
+struct WeightTensor {
   std::vector<int64_t> shape;
   std::vector<float> values;
-  friend bool operator==(const Tensor&, const Tensor&) = default;
+  friend bool operator==(const WeightTensor&, const WeightTensor&) = default;
 };
 
-using Tensors = std::map<std::string, Tensor, std::less<>>;
+using Tensors = std::map<std::string, WeightTensor, std::less<>>;
 
 enum class Architecture {
   kPacm,       // Pruner's Pattern-aware Cost Model
@@ -33,7 +33,7 @@ std::string_view architecture_name(Architecture architecture);
 /// Of the numbers in ProgramFeatures; weights for others are refused.
 inline constexpr int kFeatureVersion = 1;
 
-struct Weights {
+struct ModelWeights {
   Architecture architecture = Architecture::kPacm;
   std::string mode = "base_only";  // how they were trained, in TenSet's words
   /// What each column of the features is divided by (its maximum over the training set).
@@ -41,26 +41,26 @@ struct Weights {
   std::vector<float> dataflow_scale;  // kDataflowFeatures; empty for TenSetMLP
   Tensors tensors;                    // under the names of the published checkpoints
 
-  friend bool operator==(const Weights&, const Weights&) = default;
+  friend bool operator==(const ModelWeights&, const ModelWeights&) = default;
 };
 
-struct TensorSpec {
+struct WeightSpec {
   std::string_view name;
   std::vector<int64_t> shape;
 };
 
 /// The tensors of a network, linear layers as (out, in).
-std::span<const TensorSpec> tensor_specs(Architecture architecture);
+std::span<const WeightSpec> tensor_specs(Architecture architecture);
 
 /// Errors name the tensor, what was expected and what was found.
-Result<Unit> check_weights(const Weights& weights);
+Result<Unit> check_weights(const ModelWeights& weights);
 
 /// Reads what save_weights wrote, or a published checkpoint: the .pkl of (network, mode, scales),
 /// or the .pth of tensors alone, whose scales stand beside it in NAME.scales.json or
 /// feature_scales.json. The content decides, not the name. Errors name the file.
-Result<Weights> load_weights(const std::string& path);
+Result<ModelWeights> load_weights(const std::string& path);
 
 /// Writes a safetensors file; a failure leaves an old file as it was.
-Result<Unit> save_weights(const std::string& path, const Weights& weights);
+Result<Unit> save_weights(const std::string& path, const ModelWeights& weights);
 
 }  // namespace pruner

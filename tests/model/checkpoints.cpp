@@ -39,7 +39,7 @@ std::string pickled_storage(const std::string& key, size_t count) {
 }
 
 /// _rebuild_tensor_v2 of a storage.
-std::string pickled_tensor(const std::string& storage, const Tensor& tensor) {
+std::string pickled_tensor(const std::string& storage, const WeightTensor& tensor) {
   std::vector<int64_t> strides(tensor.shape.size(), 1);
   for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * tensor.shape[d];
   return pickled_global("torch._utils", "_rebuild_tensor_v2") + "(" + storage +
@@ -86,16 +86,16 @@ std::string pickled_module(const std::string& type,
 
 }  // namespace
 
-Weights random_weights(Architecture architecture, uint64_t seed) {
+ModelWeights random_weights(Architecture architecture, uint64_t seed) {
   Rng rng(seed);
-  Weights weights{.architecture = architecture,
+  ModelWeights weights{.architecture = architecture,
                   .mode = "base_only",
                   .row_scale = std::vector<float>(kRowFeatures, 1),
                   .dataflow_scale = {},
                   .tensors = {}};
   if (architecture == Architecture::kPacm) weights.dataflow_scale.assign(kDataflowFeatures, 1);
-  for (const TensorSpec& spec : tensor_specs(architecture)) {
-    Tensor tensor{.shape = spec.shape, .values = {}};
+  for (const WeightSpec& spec : tensor_specs(architecture)) {
+    WeightTensor tensor{.shape = spec.shape, .values = {}};
     int64_t count = 1;
     for (const int64_t extent : spec.shape) count *= extent;
     const double bound = 1 / std::sqrt(static_cast<double>(spec.shape.back()));
@@ -123,8 +123,8 @@ std::vector<ZipEntry> state_dict_entries(const Tensors& tensors) {
   return entries;
 }
 
-std::string pickled_tenset_mlp(const Weights& weights) {
-  const Tensor scale{{static_cast<int64_t>(weights.row_scale.size())}, weights.row_scale};
+std::string pickled_tenset_mlp(const ModelWeights& weights) {
+  const WeightTensor scale{{static_cast<int64_t>(weights.row_scale.size())}, weights.row_scale};
   return "\x80\x03(" +
          pickled_module(
              "tvm.auto_scheduler.cost_model.mlp_model\nMLPModule\n", weights.tensors, "") +

@@ -1,4 +1,4 @@
-// Weights and checkpoints that tests make themselves.
+// ModelWeights and checkpoints that tests make themselves.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace pruner {
 
-/// Weights drawn at random, of the size that torch's layers start with; scales of 1.
-Weights random_weights(Architecture architecture, uint64_t seed);
+/// ModelWeights drawn at random, of the size that torch's layers start with; scales of 1.
+ModelWeights random_weights(Architecture architecture, uint64_t seed);
 
 /// The entries of a .pth that torch.save(state_dict) makes of the tensors.
 std::vector<ZipEntry> state_dict_entries(const Tensors& tensors);
 
 /// What pickle.dump((network, {}, mode, row_scale)) gives for TenSetMLP under torch 1.8.
-std::string pickled_tenset_mlp(const Weights& weights);
+std::string pickled_tenset_mlp(const ModelWeights& weights);
 
 }  // namespace pruner

@@ -72,7 +72,7 @@ TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
 
 TEST(LearnedModel, WithUselessScoresLeavesTheOrderToTheDraft) {
   const std::string path = own_path("constant");
-  Weights weights = random_weights(Architecture::kTenSetMlp, 1);
+  ModelWeights weights = random_weights(Architecture::kTenSetMlp, 1);
   for (float& v : weights.tensors["decoder.weight"].values) v = 0;
   ASSERT_TRUE(save_weights(path, weights).ok());
   const auto model = made("mlp-no-update", {.load_model = path});

@@ -12,7 +12,7 @@ constexpr TrainOptions kShort = {.epochs = 3};
 TEST(MomentumAdaptation, TrainsACopyEveryFourthRoundAndMovesOnePercentTowardsIt) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(3, 40, 1);
-  Weights pretrained = random_weights(Architecture::kPacm, 2);
+  ModelWeights pretrained = random_weights(Architecture::kPacm, 2);
   widen_scales(scales_of(samples), pretrained);  // nothing is left to widen
   MomentumAdaptation moa(pretrained, {});
   for (int round = 1; round < 4; ++round) {
@@ -37,7 +37,7 @@ TEST(MomentumAdaptation, TrainsACopyEveryFourthRoundAndMovesOnePercentTowardsIt)
 TEST(MomentumAdaptation, WidensScalesWithoutChangingTheSiameseNetwork) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(2, 20, 1);
-  Weights pretrained = random_weights(Architecture::kPacm, 2);
+  ModelWeights pretrained = random_weights(Architecture::kPacm, 2);
   pretrained.row_scale.assign(kRowFeatures, 0.5f);
   const std::vector<ProgramFeatures> programs = features_of(samples);
   const auto moved = [&](bool replace_scales) {

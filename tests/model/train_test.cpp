@@ -11,7 +11,7 @@
 namespace pruner {
 namespace {
 
-double held_out_accuracy(const Weights& weights) {
+double held_out_accuracy(const ModelWeights& weights) {
   const std::vector<TrainingSample> samples = synthetic_samples(8, 60, 999);
   return accuracy_of(Network(weights).predict(features_of(samples), 1), samples);
 }
@@ -20,8 +20,8 @@ TEST(Train, TeachesBothNetworksToOrderProgramsTheyHaveNotSeen) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(8, 120, 1);
   for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
-    Weights start = initial_weights(architecture, 3);
-    Weights untrained = start;
+    ModelWeights start = initial_weights(architecture, 3);
+    ModelWeights untrained = start;
     widen_scales(scales_of(samples), untrained);
     const Result<Trained> trained = train(start, samples, {.epochs = 30, .seed = 4});
     ASSERT_TRUE(trained.ok()) << trained.error().message();
@@ -78,7 +78,7 @@ TEST(Train, GivesTheSameWeightsForTheSameSeed) {
     return train(initial_weights(Architecture::kPacm, 3), samples, {.epochs = 2, .seed = seed})
         ->weights;
   };
-  const Weights first = run(1);
+  const ModelWeights first = run(1);
   EXPECT_EQ(run(1), first);
   EXPECT_NE(run(2), first);
 }
@@ -86,7 +86,7 @@ TEST(Train, GivesTheSameWeightsForTheSameSeed) {
 TEST(Train, FineTuningIsPlainSgdOnTheScalesThatWere) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(3, 30, 1);
-  const Weights start = random_weights(Architecture::kPacm, 7);
+  const ModelWeights start = random_weights(Architecture::kPacm, 7);
   TrainOptions options = published_fine_tuning();
   options.epochs = 1;
   const Result<Trained> tuned = train(start, samples, options);
@@ -102,7 +102,7 @@ TEST(Train, NeedsTwoPrograms) {
 
 TEST(InitialWeights, FitTheirNetworkOnceTheyHaveScales) {
   for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
-    Weights weights = initial_weights(architecture, 1);
+    ModelWeights weights = initial_weights(architecture, 1);
     EXPECT_ERROR(check_weights(weights), "it has no scales of statement rows");
     widen_scales(scales_of(synthetic_samples(2, 3, 1)), weights);
     EXPECT_TRUE(check_weights(weights).ok());
@@ -149,7 +149,7 @@ TEST(TorchTrainerDeathTest, SaysWhatToInstallWithoutThePlugin) {
 
 TEST(TorchTrainer, WordsWhatLibTorchThrows) {
   NEEDS_TRAINER();
-  Weights weights = random_weights(Architecture::kTenSetMlp, 1);
+  ModelWeights weights = random_weights(Architecture::kTenSetMlp, 1);
   weights.tensors.erase("l1.0.bias");
   const auto trainer = make_torch_trainer(weights, {});
   ASSERT_TRUE(trainer.ok());

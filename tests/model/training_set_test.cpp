@@ -39,11 +39,11 @@ TEST(TrainingSet, ScalesAreTheMaximaOfColumns) {
 }
 
 TEST(TrainingSet, WiderScalesLeaveTheNetworkAsItWas) {
-  Weights weights = random_weights(Architecture::kPacm, 1);
+  ModelWeights weights = random_weights(Architecture::kPacm, 1);
   weights.row_scale.assign(kRowFeatures, 0.7f);
   weights.dataflow_scale.assign(kDataflowFeatures, 0.9f);
   const TrainingSample samples[] = {sample(0, 1, 3), sample(0, 1, 5)};
-  Weights wider = weights;
+  ModelWeights wider = weights;
   widen_scales(scales_of(samples), wider);
   EXPECT_EQ(wider.row_scale[3], 5);
   EXPECT_EQ(wider.row_scale[4], 0.7f);

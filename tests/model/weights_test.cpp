@@ -13,7 +13,7 @@ namespace {
 
 const std::string kCheckpoints = PRUNER_SHARED_DATA "/pruner-checkpoints/";
 
-std::string scales_json(const Weights& weights) {
+std::string scales_json(const ModelWeights& weights) {
   const auto list = [](const std::vector<float>& scale) {
     std::string text;
     for (const float s : scale) text += (text.empty() ? "" : ", ") + std::to_string(s);
@@ -24,29 +24,29 @@ std::string scales_json(const Weights& weights) {
 }
 
 /// A .pth of the tensors at `path`, and its scales beside it.
-void write_pth(const std::string& path, const Weights& weights) {
+void write_pth(const std::string& path, const ModelWeights& weights) {
   ASSERT_TRUE(write_zip(path, state_dict_entries(weights.tensors)).ok());
   const std::string scales = std::filesystem::path(path).replace_extension(".scales.json");
   ASSERT_TRUE(write_file(scales, scales_json(weights)).ok());
 }
 
-TEST(Weights, OfBothNetworksAreReadBack) {
+TEST(ModelWeights, OfBothNetworksAreReadBack) {
   for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
     const std::string path = own_path("round.safetensors");
-    Weights written = random_weights(architecture, 1);
+    ModelWeights written = random_weights(architecture, 1);
     written.row_scale[3] = 1.7f;
     ASSERT_TRUE(save_weights(path, written).ok());
-    const Result<Weights> read = load_weights(path);
+    const Result<ModelWeights> read = load_weights(path);
     ASSERT_TRUE(read.ok()) << read.error().message();
     EXPECT_EQ(*read, written);
   }
 }
 
-TEST(Weights, OfAStateDictHaveTheirScalesBeside) {
+TEST(ModelWeights, OfAStateDictHaveTheirScalesBeside) {
   const std::string path = own_path("net.pth");
-  const Weights written = random_weights(Architecture::kPacm, 2);
+  const ModelWeights written = random_weights(Architecture::kPacm, 2);
   write_pth(path, written);
-  const Result<Weights> read = load_weights(path);
+  const Result<ModelWeights> read = load_weights(path);
   ASSERT_TRUE(read.ok()) << read.error().message();
   EXPECT_EQ(*read, written);
   const std::string alone = own_path("alone.pth");
@@ -55,19 +55,19 @@ TEST(Weights, OfAStateDictHaveTheirScalesBeside) {
   EXPECT_ERROR(load_weights(alone), "missing scales: expected ");
 }
 
-TEST(Weights, OfAPickledTenSetMlpBringTheirScales) {
+TEST(ModelWeights, OfAPickledTenSetMlpBringTheirScales) {
   const std::string path = own_path("mlp.pkl");
-  Weights written = random_weights(Architecture::kTenSetMlp, 6);
+  ModelWeights written = random_weights(Architecture::kTenSetMlp, 6);
   written.row_scale[5] = 3.25f;
   ASSERT_TRUE(write_file(path, pickled_tenset_mlp(written)).ok());
-  const Result<Weights> read = load_weights(path);
+  const Result<ModelWeights> read = load_weights(path);
   ASSERT_TRUE(read.ok()) << read.error().message();
   EXPECT_EQ(*read, written);
 }
 
-TEST(Weights, ThatDoNotFitAreRefusedInOneLine) {
+TEST(ModelWeights, ThatDoNotFitAreRefusedInOneLine) {
   const std::string path = own_path("bad.pth");
-  Weights weights = random_weights(Architecture::kPacm, 3);
+  ModelWeights weights = random_weights(Architecture::kPacm, 3);
   weights.tensors["fuse.0.weight"].shape = {384, 256};
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path),
@@ -99,7 +99,7 @@ TEST(Weights, ThatDoNotFitAreRefusedInOneLine) {
                "tensor \"classifier.weight\": tenset-mlp has none of that name");
 }
 
-TEST(Weights, AreNotReadFromOtherFiles) {
+TEST(ModelWeights, AreNotReadFromOtherFiles) {
   const std::string path = own_path("other");
   const std::pair<std::string, const char*> files[] = {
       {"", "the file is empty"},
@@ -118,14 +118,14 @@ TEST(Weights, AreNotReadFromOtherFiles) {
   EXPECT_ERROR(load_weights("/nowhere/x.pkl"), "/nowhere/x.pkl: ");
 }
 
-TEST(Weights, OfThePublishedCheckpointsAreTheSameInBothForms) {
+TEST(ModelWeights, OfThePublishedCheckpointsAreTheSameInBothForms) {
   if (!std::filesystem::exists(kCheckpoints)) GTEST_SKIP() << "no " << kCheckpoints;
   const std::pair<const char*, const char*> files[] = {
       {"pam_k80_1500", "base_only"}, {"fine_tune_pam_a100", "fine_tune_mix_task"}};
   for (const auto& [name, mode] : files) {
-    const Result<Weights> pkl = load_weights(kCheckpoints + name + ".pkl");
+    const Result<ModelWeights> pkl = load_weights(kCheckpoints + name + ".pkl");
     ASSERT_TRUE(pkl.ok()) << pkl.error().message();
-    Result<Weights> pth = load_weights(kCheckpoints + name + ".pth");
+    Result<ModelWeights> pth = load_weights(kCheckpoints + name + ".pth");
     ASSERT_TRUE(pth.ok()) << pth.error().message();
     EXPECT_EQ(pkl->mode, mode);
     EXPECT_EQ(pkl->tensors, pth->tensors);
@@ -159,8 +159,8 @@ std::vector<size_t> offsets_of(size_t first, size_t last, size_t step) {
   return offsets;
 }
 
-TEST(Weights, OfDamagedFilesNeverCrash) {
-  const Weights weights = random_weights(Architecture::kTenSetMlp, 4);
+TEST(ModelWeights, OfDamagedFilesNeverCrash) {
+  const ModelWeights weights = random_weights(Architecture::kTenSetMlp, 4);
   const std::string path = own_path("damaged");
   const auto loads = [&](const std::string& bytes) {
     EXPECT_TRUE(write_file(path, bytes).ok());
@@ -191,7 +191,7 @@ TEST(Weights, OfDamagedFilesNeverCrash) {
             100);
 }
 
-TEST(Weights, OfDamagedPublishedPicklesNeverCrash) {
+TEST(ModelWeights, OfDamagedPublishedPicklesNeverCrash) {
   const Result<std::string> bytes = read_file(kCheckpoints + "pam_k80_1500.pkl");
   if (!bytes.ok()) GTEST_SKIP() << bytes.error().message();
   const auto reads = [](const std::string& damaged) { return read_torch_pickle(damaged).ok(); };

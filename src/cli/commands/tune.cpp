@@ -9,6 +9,7 @@
 #include "cli/duration.h"
 #include "cli/interrupt.h"
 #include "cli/schedules.h"
+#include "cli/search_options.h"
 #include "cli/version.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
@@ -115,16 +116,13 @@ Result<Json> make_module(const Source& source,
 
 Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(TuneOptions tune, tune_options(options));
-  TRY_ASSIGN(tune.search.forms, read_forms(options));
+  TRY_ASSIGN(tune.search, read_search_options(options));
   TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(const std::unique_ptr<CostModel> model,
-             make_cost_model(options.cost_model, {.seed = tune.seed, .jobs = job_count(options)}));
+  TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
+  TRY_ASSIGN(tune.policy, read_policy(options, *mode));
+  TRY_ASSIGN(const ModeModels models, read_models(options, *mode));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options.tasks_regex, source.tasks));
-  if (!options.load_model.empty())
-    log_warning("--load-model {}: the cost model {} has no use for it",
-                options.load_model,
-                options.cost_model);
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);
@@ -149,7 +147,7 @@ Result<int> run_tune(const Options& options) {
                                        .input = source.name};
   TRY_ASSIGN(
       const std::unique_ptr<Session> session,
-      Session::open(source.tasks, session_options, {*measurer, {*model}, interrupted, on_round}));
+      Session::open(source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
   TRY_ASSIGN(const TuneEnd end, session->run());
   live.finish();
 

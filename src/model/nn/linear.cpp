@@ -111,7 +111,7 @@ const KernelRow kKernel = kernel_of_this_machine();
 
 }  // namespace
 
-Linear::Linear(const Tensor& weight, const Tensor& bias)
+Linear::Linear(const WeightTensor& weight, const WeightTensor& bias)
     : in_(weight.shape[1]), out_(weight.shape[0]), bias_(bias.values) {
   CHECK(out_ % 32 == 0) << out_ << " outputs";
   weight_.resize(weight.values.size());

@@ -24,7 +24,7 @@ enum class Activation { kNone, kRelu };
 class Linear {
  public:
   /// `weight`: (out, in), out a multiple of 32; `bias`: (out).
-  Linear(const Tensor& weight, const Tensor& bias);
+  Linear(const WeightTensor& weight, const WeightTensor& bias);
 
   /// (rows, in) → (rows, out), through the activation.
   Matrix operator()(const Matrix& x, Activation activation) const;

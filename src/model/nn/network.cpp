@@ -17,17 +17,17 @@ constexpr int64_t kSteps = kDataflowSteps;
 constexpr float kBatchNormEpsilon = 1e-5f;
 constexpr int64_t kBlock = 32;  // programs whose activations stay in a core's cache
 
-const Tensor& tensor(const Weights& weights, std::string_view name) {
+const WeightTensor& tensor(const ModelWeights& weights, std::string_view name) {
   return weights.tensors.find(name)->second;
 }
 
-Linear layer(const Weights& weights, const std::string& name) {
+Linear layer(const ModelWeights& weights, const std::string& name) {
   return Linear(tensor(weights, name + ".weight"), tensor(weights, name + ".bias"));
 }
 
 /// The output projection of attention, summed over the steps: its bias counts for each.
-Linear summed_projection(const Weights& weights) {
-  Tensor bias = tensor(weights, "attention.out_proj.bias");
+Linear summed_projection(const ModelWeights& weights) {
+  WeightTensor bias = tensor(weights, "attention.out_proj.bias");
   for (float& b : bias.values) b *= static_cast<float>(kSteps);
   return Linear(tensor(weights, "attention.out_proj.weight"), bias);
 }
@@ -71,7 +71,7 @@ void add_context(const float* qkv, float* context) {
 
 }  // namespace
 
-Network::DataflowBranch::DataflowBranch(const Weights& weights)
+Network::DataflowBranch::DataflowBranch(const ModelWeights& weights)
     : encoder0(layer(weights, "gemm_encoder.0")),
       encoder2(layer(weights, "gemm_encoder.2")),
       project_in(tensor(weights, "attention.in_proj_weight"),
@@ -89,7 +89,7 @@ Matrix Network::DataflowBranch::operator()(const Matrix& steps) const {
   return sum;
 }
 
-Network::Fusion::Fusion(const Weights& weights) : linear(layer(weights, "fuse.0")) {
+Network::Fusion::Fusion(const ModelWeights& weights) : linear(layer(weights, "fuse.0")) {
   const std::vector<float>& mean = tensor(weights, "norm.running_mean").values;
   const std::vector<float>& variance = tensor(weights, "norm.running_var").values;
   const std::vector<float>& weight = tensor(weights, "norm.weight").values;
@@ -100,7 +100,7 @@ Network::Fusion::Fusion(const Weights& weights) : linear(layer(weights, "fuse.0"
   }
 }
 
-Network::Network(const Weights& weights)
+Network::Network(const ModelWeights& weights)
     : row_scale_(weights.row_scale),
       dataflow_scale_(weights.dataflow_scale),
       encoder0_(layer(weights, "segment_encoder.0")),

@@ -24,7 +24,7 @@ struct Activations {
 class Network {
  public:
   /// `weights` must be checked (check_weights).
-  explicit Network(const Weights& weights);
+  explicit Network(const ModelWeights& weights);
 
   /// One score a program, higher is faster, over `jobs` threads; minus infinity for a program
   /// without rows.
@@ -35,7 +35,7 @@ class Network {
  private:
   /// Self-attention over the steps of the data flow.
   struct DataflowBranch {
-    explicit DataflowBranch(const Weights& weights);
+    explicit DataflowBranch(const ModelWeights& weights);
     /// (programs * 8, 23) → (programs, 128).
     Matrix operator()(const Matrix& steps) const;
 
@@ -43,7 +43,7 @@ class Network {
   };
   /// Concatenation with the data flow, and batch norm.
   struct Fusion {
-    explicit Fusion(const Weights& weights);
+    explicit Fusion(const ModelWeights& weights);
 
     Linear linear;
     std::vector<float> gain, shift;  // batch norm as x * gain + shift

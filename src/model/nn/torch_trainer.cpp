@@ -80,7 +80,7 @@ class TorchTrainer : public Trainer {
 
   Result<Tensors> tensors() override {
     Tensors tensors;
-    for (const TensorSpec& spec : tensor_specs(architecture_)) {
+    for (const WeightSpec& spec : tensor_specs(architecture_)) {
       const std::string name(spec.name);
       int64_t count = 1;
       for (const int64_t extent : spec.shape) count *= extent;
@@ -104,7 +104,7 @@ class TorchTrainer : public Trainer {
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> make_torch_trainer(const Weights& start,
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,
                                                     const TrainerOptions& options) {
   static const Result<const PrunerTrainerCalls*> plugin = load_plugin();
   if (!plugin.ok()) return plugin.error();

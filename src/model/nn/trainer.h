@@ -42,7 +42,7 @@ class Trainer {
 
 /// LibTorch's, from the plug-in libpruner_torch.so, which is loaded here: beside the program, in
 /// ../lib/pruner, or where PRUNER_TORCH_PLUGIN in the environment says.
-Result<std::unique_ptr<Trainer>> make_torch_trainer(const Weights& start,
+Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,
                                                     const TrainerOptions& options);
 
 }  // namespace pruner

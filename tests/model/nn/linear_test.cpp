@@ -17,8 +17,8 @@ TEST(Linear, AgreesWithTheSumSpelledOut) {
   for (const int64_t in : {1, 23, 174, 384}) {
     for (const int64_t out : {32, 64, 384}) {
       for (const int64_t rows : {0, 1, 5, 12, 37}) {
-        const Tensor weight{{out, in}, drawn(static_cast<size_t>(out * in))};
-        const Tensor bias{{out}, drawn(static_cast<size_t>(out))};
+        const WeightTensor weight{{out, in}, drawn(static_cast<size_t>(out * in))};
+        const WeightTensor bias{{out}, drawn(static_cast<size_t>(out))};
         Matrix x(rows, in);
         x.values = drawn(static_cast<size_t>(rows * in));
         const Linear linear(weight, bias);

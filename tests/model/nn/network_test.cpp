@@ -43,7 +43,7 @@ TEST(Pacm, GivesThePublishedActivationsAndScores) {
     first += rows;
   }
   for (const auto& [name, file] : kPublished) {
-    Weights weights = *load_weights(kCheckpoints + file);
+    ModelWeights weights = *load_weights(kCheckpoints + file);
     weights.row_scale.assign(kRowFeatures, 1);  // the inputs are divided already
     weights.dataflow_scale.assign(kDataflowFeatures, 1);
     const Json& expected = golden["results"][name];
@@ -114,9 +114,9 @@ TEST(Network, ScoresAProgramTheSameInEveryBatchAndOnEveryNumberOfThreads) {
 
 // y = decoder(block1(block0(sum of encoded rows))), spelled out in double precision.
 TEST(TenSetMlp, IsTheNetworkOfItsPaper) {
-  const Weights weights = random_weights(Architecture::kTenSetMlp, 7);
+  const ModelWeights weights = random_weights(Architecture::kTenSetMlp, 7);
   const auto linear = [&](const std::string& name, const std::vector<double>& x, bool relu) {
-    const Tensor& w = weights.tensors.at(name + ".weight");
+    const WeightTensor& w = weights.tensors.at(name + ".weight");
     std::vector<double> y;
     for (size_t j = 0; j < static_cast<size_t>(w.shape[0]); ++j) {
       double sum = weights.tensors.at(name + ".bias").values[j];

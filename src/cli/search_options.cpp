@@ -1,0 +1,58 @@
+#include "cli/search_options.h"
+
+#include "cli/schedules.h"
+#include "cli/source.h"
+#include "support/log.h"
+
+namespace pruner {
+
+// What training may take of a run's time.
+constexpr double kTrainingShare = 0.1;
+
+Result<const SearchPolicy*> read_policy(const Options& options, const SearchMode& mode) {
+  if (!options.policy.empty()) {
+    const Result<const SearchPolicy*> policy = find_policy(options.policy);
+    if (!policy.ok()) return Error("--policy: ", policy.error().message());
+    if (*policy == &kAnsorPolicy && mode.model.empty())
+      return Error("--policy ansor asks a learned model; --cost-model ", mode.name, " has none");
+    return policy;
+  }
+  const bool drafts = !options.device_abstraction.empty() && mode.model != "random";
+  return drafts ? &kPrunerPolicy : mode.policy;
+}
+
+Result<SearchOptions> read_search_options(const Options& options) {
+  SearchOptions search;
+  TRY_ASSIGN(search.forms, read_forms(options));
+  const auto set = [](int64_t given, auto& value) {
+    if (given > 0) value = static_cast<std::remove_reference_t<decltype(value)>>(given);
+  };
+  set(options.population, search.evolve.population);
+  set(options.population, search.random_samples);
+  set(options.draft_generations, search.draft_generations);
+  set(options.draft_size, search.draft_size);
+  set(options.redraft_every, search.redraft_every);
+  set(options.verify_generations, search.verify_generations);
+  if (options.eps_greedy > 1) return Error("--eps-greedy is ", options.eps_greedy, ", at most 1");
+  if (options.eps_greedy >= 0) search.eps_greedy = options.eps_greedy;
+  return search;
+}
+
+Result<ModeModels> read_models(const Options& options, const SearchMode& mode) {
+  if (!options.training.empty() && options.training != "as-published")
+    return Error("--train: \"", options.training, "\" is not as-published");
+  LearnedModelOptions model{.load_model = options.load_model,
+                            .jobs = static_cast<int>(job_count(options)),
+                            .training_share = kTrainingShare,
+                            .as_published = !options.training.empty(),
+                            .seed = static_cast<uint64_t>(options.seed)};
+  if (options.momentum_period > 0)
+    model.momentum_period = static_cast<int>(options.momentum_period);
+  const bool learns = !mode.model.empty() && mode.model != "random";
+  if (!learns && !options.load_model.empty())
+    log_warning(
+        "--load-model {}: the cost model {} has no use for it", options.load_model, mode.name);
+  return make_models(mode, model);
+}
+
+}  // namespace pruner

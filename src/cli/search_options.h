@@ -1,0 +1,14 @@
+// --cost-model, --policy and the explorer's constants -> a policy, its options and its models.
+#pragma once
+
+#include "cli/options.h"
+#include "search/mode.h"
+
+namespace pruner {
+
+/// The mode's policy, unless --policy names one, or --psa asks for a draft.
+Result<const SearchPolicy*> read_policy(const Options& options, const SearchMode& mode);
+Result<SearchOptions> read_search_options(const Options& options);
+Result<ModeModels> read_models(const Options& options, const SearchMode& mode);
+
+}  // namespace pruner

@@ -1,0 +1,60 @@
+// A learned model over candidates: the features of each one's loop nest, made by all threads, are
+// what it scores and learns from.
+#include <map>
+#include <string>
+
+#include "analysis/statements.h"
+#include "model/cost_model.h"
+#include "support/log.h"
+#include "support/parallel_for.h"
+
+namespace pruner {
+
+namespace {
+
+class FeatureModel : public CostModel {
+ public:
+  FeatureModel(std::unique_ptr<LearnedModel> learned, int jobs)
+      : learned_(std::move(learned)), jobs_(jobs) {}
+
+  std::vector<float> predict(const Task& task,
+                             const Space& space,
+                             std::span<const Candidate> batch) override {
+    if (!learned_->ready()) return {};
+    const TaskFlags flags = task_flags(task.dag);
+    std::vector<ProgramFeatures> programs(batch.size());
+    parallel_for(static_cast<int64_t>(batch.size()), jobs_, [&](int64_t i) {
+      const auto n = static_cast<size_t>(i);
+      programs[n] = features(make_statements(make_loop_nest(space, batch[n])), flags);
+    });
+    return learned_->predict(programs);
+  }
+
+  Result<Unit> update(std::span<const Sample> samples) override {
+    std::vector<TrainingSample> learned;
+    for (const Sample& s : samples) {
+      const auto [task, fresh] = tasks_.emplace(s.task->key, static_cast<int32_t>(tasks_.size()));
+      const LoopNest nest = make_loop_nest(*s.space, s.candidate);
+      learned.push_back(
+          {task->second, features(make_statements(nest), task_flags(s.task->dag)), s.cost_s});
+    }
+    const Result<Unit> updated = learned_->update(learned);
+    if (!updated.ok() && !reported_) log_warning("{}", updated.error().message());
+    reported_ = reported_ || !updated.ok();
+    return Unit{};
+  }
+
+ private:
+  std::unique_ptr<LearnedModel> learned_;
+  int jobs_;
+  std::map<std::string, int32_t> tasks_;  // by key
+  bool reported_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned, int jobs) {
+  return std::make_unique<FeatureModel>(std::move(learned), jobs);
+}
+
+}  // namespace pruner

@@ -1,0 +1,37 @@
+#include "search/mode.h"
+
+#include <algorithm>
+
+namespace pruner {
+
+Result<const SearchMode*> find_mode(std::string_view name) {
+  std::string names;
+  for (const SearchMode& mode : kSearchModes) {
+    if (mode.name == name || (!mode.alias.empty() && mode.alias == name)) return &mode;
+    names.append(names.empty() ? "" : ", ").append(mode.name);
+    if (!mode.alias.empty()) names.append(" (").append(mode.alias).append(")");
+  }
+  return Error("cost model ", name, " is unknown; use one of ", names);
+}
+
+Result<ModeModels> make_models(const SearchMode& mode, const LearnedModelOptions& options) {
+  ModeModels made{make_calibrated_draft_model(options.jobs), nullptr};
+  if (mode.model == "random") {
+    made.verify = make_random_model(options.seed);
+  } else if (!mode.model.empty()) {
+    TRY_ASSIGN(std::unique_ptr<LearnedModel> learned, make_learned_model(mode.model, options));
+    made.verify = make_feature_model(std::move(learned), options.jobs);
+  }
+  return made;
+}
+
+Result<const SearchPolicy*> find_policy(std::string_view name) {
+  std::string names;
+  for (const SearchPolicy* policy : kSearchPolicies) {
+    if (policy->name == name) return policy;
+    names.append(names.empty() ? "" : " or ").append(policy->name);
+  }
+  return Error("policy ", name, " is unknown; use ", names);
+}
+
+}  // namespace pruner

@@ -1,0 +1,48 @@
+// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share space,
+// code generator, measurement and features.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "search/search.h"
+
+namespace pruner {
+
+struct SearchMode {
+  std::string_view name;
+  std::string_view alias;
+  const SearchPolicy* policy;
+  std::string_view model;  // make_learned_model()'s; "" none, "random" random scores
+};
+
+/// The published systems by their names, and the reference's names of modes.
+inline constexpr SearchMode kSearchModes[] = {
+    {"pam", "pruner", &kPrunerPolicy, "pam"},
+    {"pam-siamese-update", "moa-pruner", &kPrunerPolicy, "pam-siamese-update"},
+    {"pam-no-update", "pacm-no-update", &kPrunerPolicy, "pam-no-update"},
+    {"mlp", "ansor", &kAnsorPolicy, "mlp"},
+    {"mlp-no-update", "tenset-mlp", &kAnsorPolicy, "mlp-no-update"},
+    {"xgb", "ansor-xgb", &kAnsorPolicy, "xgb"},
+    {"xgb-no-update", "", &kAnsorPolicy, "xgb-no-update"},
+    {"draft-only", "draft", &kPrunerPolicy, ""},
+    {"random", "", &kAnsorPolicy, "random"},
+};
+
+/// What runs a search in a mode.
+struct ModeModels {
+  std::unique_ptr<CostModel> draft, verify;
+
+  SearchModels models() const { return {*draft, verify.get()}; }
+};
+
+/// The mode of a name; the error lists them.
+Result<const SearchMode*> find_mode(std::string_view name);
+/// Its models. Errors: weights are missing, or are no weights of this model.
+Result<ModeModels> make_models(const SearchMode& mode, const LearnedModelOptions& options);
+
+/// "pruner or ansor"; the policy of a name, or an error that lists them.
+Result<const SearchPolicy*> find_policy(std::string_view name);
+
+}  // namespace pruner
