@@ -44,6 +44,12 @@ int64_t whole_extent(const Stage& s, int i) {
 NestLoops::NestLoops(const LoopNest& nest)
     : nest_(nest), gpu_(is_gpu_nest(nest)), stages_(nest.stages.size()) {
   groups_.reserve(16 * nest.stages.size());
+  size_t loops = 0;
+  for (size_t p = 0; p < nest.stages.size(); ++p) {
+    stages_[p].first_loop = static_cast<int>(loops);
+    loops += nest.stages[p].loops.size();
+  }
+  group_of_.assign(loops, -1);
   spans_.reserve(96 * nest.stages.size());
   moves_.reserve(96 * nest.stages.size());
   if (gpu_) lanes_.reserve(256 * nest.stages.size());
@@ -89,7 +95,7 @@ void NestLoops::inherit(int p) {
   made.root = of(at).root;
   made.inherited = of(at).inherited;
   for (int i = 0; i < stage.depth; ++i)
-    made.inherited = std::max(made.inherited, of(at).group_of[static_cast<size_t>(i)] + 1);
+    made.inherited = std::max(made.inherited, group_of(at, static_cast<size_t>(i)) + 1);
   made.count = made.inherited;
   for (int g = 0; g < made.inherited; ++g) {
     LoopGroup group = groups_[static_cast<size_t>(of(at).first + g)];
@@ -112,7 +118,7 @@ void NestLoops::add_loop(int p, int group, size_t number) {
   const Stage& s = (*nest_.dag)[stage.stage];
   const NestLoop& loop = stage.loops[number];
   LoopGroup& made = groups_[static_cast<size_t>(of(p).first + group)];
-  stages_[static_cast<size_t>(p)].group_of[number] = group;
+  group_of(p, number) = group;
   if (group >= of(p).inherited) made.loop.extent *= loop.extent;
   ++made.parts;
   const std::span<int64_t> moves = own_moves(p, group);
@@ -140,7 +146,6 @@ void NestLoops::add_loop(int p, int group, size_t number) {
 void NestLoops::push_own(int p) {
   const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
   const bool root = !stage.at.valid();
-  stages_[static_cast<size_t>(p)].group_of.assign(stage.loops.size(), -1);
   const auto role_of = [&](size_t i) {
     switch (stage.loops[i].kind) {
       case LoopKind::kBlock: return LoopRole::kBlockX;
@@ -171,7 +176,7 @@ void NestLoops::push_own(int p) {
     }
   }
   for (size_t i = 0; i < stage.loops.size(); ++i) {
-    if (of(p).group_of[i] >= 0) continue;
+    if (group_of(p, i) >= 0) continue;
     const LoopRole role = role_of(i);
     // Virtual threads, and threads that reduce a row, are the kernel's again.
     const bool again = role == LoopRole::kVThread ||
@@ -201,7 +206,7 @@ void NestLoops::span_own(int p) {
     const std::span<int64_t> spans = own_spans(p, g);
     std::ranges::copy(own_spans(p, g + 1), spans.begin());
     for (size_t i = 0; i < stage.loops.size(); ++i) {
-      if (of(p).group_of[i] != g) continue;
+      if (group_of(p, i) != g) continue;
       const NestLoop& loop = stage.loops[i];
       const int64_t way = (loop.extent - 1) * loop.step;
       if (loop.axis >= 0) {

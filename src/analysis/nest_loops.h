@@ -63,10 +63,14 @@ class NestLoops {
     int first_span = 0, first_move = 0;  // in spans_ and moves_
     int first_lane = 0, lanes = 0;       // in lanes_
     uint32_t lanes_move = 0;
-    std::vector<int> group_of;  // by own loop
+    int first_loop = 0;  // in group_of_
   };
   const StageLoops& of(int p) const { return stages_[static_cast<size_t>(p)]; }
   int plan_of(StageId id) const;
+  /// The group of a stage's own loop.
+  int& group_of(int p, size_t loop) {
+    return group_of_[static_cast<size_t>(of(p).first_loop) + loop];
+  }
   std::span<int64_t> own_spans(int p, int g) {
     return {spans_.data() + of(p).first_span + g * of(p).iterators, iterators(p)};
   }
@@ -87,6 +91,7 @@ class NestLoops {
   const LoopNest& nest_;
   const bool gpu_;
   std::vector<StageLoops> stages_;  // as the nest's
+  std::vector<int> group_of_;       // by stage and own loop
   std::vector<LoopGroup> groups_;
   std::vector<int64_t> spans_, moves_, lanes_;
   std::vector<int64_t> row_;

@@ -17,6 +17,17 @@ struct StoredDim {
   int64_t divisor = 1, modulus = 0;  // 0: none
 };
 
+// A stage's own place: index d is iterator d.
+const std::vector<std::optional<Affine>>& own_dims() {
+  static const std::vector<std::optional<Affine>> dims = [] {
+    constexpr int kMostDims = 16;
+    std::vector<std::optional<Affine>> made;
+    for (int d = 0; d < kMostDims; ++d) made.push_back(Affine{{{VarId{d}, 1}}, 0});
+    return made;
+  }();
+  return dims;
+}
+
 class Maker {
  public:
   explicit Maker(const LoopNest& nest)
@@ -184,9 +195,7 @@ class Maker {
     if (!init) add_loads(p);
     const AccessKind kind = !init && s.is_reduction() ? AccessKind::kReadWrite : AccessKind::kWrite;
     begin_access(made.buffer, kind);
-    while (own_dims_.size() < s.axes.size())
-      own_dims_.push_back(Affine{{{VarId{static_cast<int>(own_dims_.size())}, 1}}, 0});
-    set_access(p, own_dims_);
+    set_access(p, own_dims());
     made.accesses = static_cast<int>(out_.accesses.size()) - made.first_access;
     out_.statements.push_back(made);
   }
@@ -379,10 +388,9 @@ class Maker {
   const ComputeDag& dag_;
   const SketchTables& tables_;
   const NestLoops loops_;
-  std::vector<StoredDim> dims_;                  // as Statements::shape
-  std::vector<int> kernel_of_;                   // by stage of the nest; of roots
-  std::vector<int> places_;                      // groups of the statement at hand
-  std::vector<std::optional<Affine>> own_dims_;  // index d is iterator d
+  std::vector<StoredDim> dims_;  // as Statements::shape
+  std::vector<int> kernel_of_;   // by stage of the nest; of roots
+  std::vector<int> places_;      // groups of the statement at hand
   int placed_ = 0;
   bool gpu_ = false;
   Statements out_;

@@ -17,7 +17,7 @@ TEST(WarpLanes, NeighboursShareSectors) {
   EXPECT_EQ(sectors(lanes_of_stride(0), 4), 1);
   EXPECT_EQ(sectors(lanes_of_stride(8), 4), 32);
   EXPECT_EQ(sectors(lanes_of_stride(4, 4), 4), 16);  // 16 bytes a lane
-  EXPECT_EQ(sectors(lanes_of_stride(-1), 4), 5);  // the first one ends a sector
+  EXPECT_EQ(sectors(lanes_of_stride(-1), 4), 5);     // the first one ends a sector
 }
 
 TEST(WarpLanes, LanesOfOneBankWaitForEachOther) {

@@ -1,0 +1,44 @@
+#include "analysis/gpu_limits.h"
+
+#include "golden_programs.h"
+
+namespace pruner {
+namespace {
+
+// Those that the reference found valid keep the limits; the files' others have too much shared
+// memory or too many threads.
+TEST(GpuLimits, AreKeptByValidPrograms) {
+  int programs = 0;
+  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+    EXPECT_EQ(gpu_limit(make_statements(golden.nest), Gpu()), "") << golden.name;
+    ++programs;
+  });
+  if (!found) GTEST_SKIP() << "no golden programs";
+  EXPECT_EQ(programs, 38);
+}
+
+TEST(GpuLimits, NameWhatIsExceeded) {
+  Gpu small;
+  small.max_threads_per_block = 16;
+  Gpu tight;
+  tight.shared_bytes_per_block = 16;
+  int threads = 0, shared = 0;
+  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+    const Statements program = make_statements(golden.nest);
+    threads += gpu_limit(program, small).starts_with("threads of a block: ");
+    shared += gpu_limit(program, tight).ends_with("the device allows 16");
+  });
+  if (!found) GTEST_SKIP() << "no golden programs";
+  EXPECT_GT(threads, 20);
+  EXPECT_GT(shared, 20);
+}
+
+TEST(GpuLimits, OfARecordAreItsHardwareNumbers) {
+  const std::vector<int64_t> hardware = {-1, 16, 64, 65536, 2147483647, 512, 8, 32};
+  EXPECT_EQ(gpu_of_record(hardware).shared_bytes_per_block, 65536);
+  EXPECT_EQ(gpu_of_record(hardware).max_threads_per_block, 512);
+  EXPECT_EQ(gpu_of_record({}).max_threads_per_block, 1024);
+}
+
+}  // namespace
+}  // namespace pruner
