@@ -6,9 +6,6 @@
 
 namespace pruner {
 
-// What training may take of a run's time.
-constexpr double kTrainingShare = 0.1;
-
 Result<const SearchPolicy*> read_policy(const Options& options, const SearchMode& mode) {
   if (!options.policy.empty()) {
     const Result<const SearchPolicy*> policy = find_policy(options.policy);
@@ -38,12 +35,13 @@ Result<SearchOptions> read_search_options(const Options& options) {
   return search;
 }
 
-Result<ModeModels> read_models(const Options& options, const SearchMode& mode) {
+Result<ModeModels> read_models(const Options& options,
+                               const SearchMode& mode,
+                               const SearchPolicy& policy) {
   if (!options.training.empty() && options.training != "as-published")
     return Error("--train: \"", options.training, "\" is not as-published");
   LearnedModelOptions model{.load_model = options.load_model,
                             .jobs = static_cast<int>(job_count(options)),
-                            .training_share = kTrainingShare,
                             .as_published = !options.training.empty(),
                             .seed = static_cast<uint64_t>(options.seed)};
   if (options.momentum_period > 0)
@@ -52,7 +50,7 @@ Result<ModeModels> read_models(const Options& options, const SearchMode& mode) {
   if (!learns && !options.load_model.empty())
     log_warning(
         "--load-model {}: the cost model {} has no use for it", options.load_model, mode.name);
-  return make_models(mode, model);
+  return make_models(mode, policy, model);
 }
 
 }  // namespace pruner

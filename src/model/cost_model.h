@@ -40,5 +40,8 @@ std::unique_ptr<CostModel> make_random_model(uint64_t seed);
 /// A learned model, its features extracted by `jobs` threads. An update that fails is reported once
 /// and leaves the model as it was.
 std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned, int jobs);
+/// Both, weighed by how well each foretold what was measured; nothing to say while the learned one
+/// has none. `draft` outlives it, and learns of samples after it.
+std::unique_ptr<CostModel> make_stacked_model(CostModel& draft, std::unique_ptr<CostModel> learned);
 
 }  // namespace pruner

@@ -14,13 +14,17 @@ Result<const SearchMode*> find_mode(std::string_view name) {
   return Error("cost model ", name, " is unknown; use one of ", names);
 }
 
-Result<ModeModels> make_models(const SearchMode& mode, const LearnedModelOptions& options) {
+Result<ModeModels> make_models(const SearchMode& mode,
+                               const SearchPolicy& policy,
+                               const LearnedModelOptions& options) {
   ModeModels made{make_calibrated_draft_model(options.jobs), nullptr};
   if (mode.model == "random") {
     made.verify = make_random_model(options.seed);
   } else if (!mode.model.empty()) {
     TRY_ASSIGN(std::unique_ptr<LearnedModel> learned, make_learned_model(mode.model, options));
     made.verify = make_feature_model(std::move(learned), options.jobs);
+    if (&policy == &kPrunerPolicy && !options.as_published)
+      made.verify = make_stacked_model(*made.draft, std::move(made.verify));
   }
   return made;
 }

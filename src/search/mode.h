@@ -1,5 +1,5 @@
-// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share space,
-// code generator, measurement and features.
+// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share
+// space, code generator, measurement and features.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,11 @@ struct ModeModels {
 
 /// The mode of a name; the error lists them.
 Result<const SearchMode*> find_mode(std::string_view name);
-/// Its models. Errors: weights are missing, or are no weights of this model.
-Result<ModeModels> make_models(const SearchMode& mode, const LearnedModelOptions& options);
+/// Its models, for a policy: one that drafts verifies by the learned model and the draft together,
+/// unless as published. Errors: weights are missing, or are no weights of this model.
+Result<ModeModels> make_models(const SearchMode& mode,
+                               const SearchPolicy& policy,
+                               const LearnedModelOptions& options);
 
 /// "pruner or ansor"; the policy of a name, or an error that lists them.
 Result<const SearchPolicy*> find_policy(std::string_view name);

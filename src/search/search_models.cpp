@@ -3,8 +3,8 @@
 namespace pruner {
 
 Result<Unit> SearchModels::update(std::span<const Sample> samples) const {
-  TRY(draft.update(samples));
-  return verify != nullptr ? verify->update(samples) : Unit{};
+  if (verify != nullptr) TRY(verify->update(samples));
+  return draft.update(samples);
 }
 
 }  // namespace pruner

@@ -120,7 +120,7 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
   TRY_ASSIGN(tune.policy, read_policy(options, *mode));
-  TRY_ASSIGN(const ModeModels models, read_models(options, *mode));
+  TRY_ASSIGN(const ModeModels models, read_models(options, *mode, *tune.policy));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options.tasks_regex, source.tasks));
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
@@ -147,7 +147,8 @@ Result<int> run_tune(const Options& options) {
                                        .input = source.name};
   TRY_ASSIGN(
       const std::unique_ptr<Session> session,
-      Session::open(source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
+      Session::open(
+          source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
   TRY_ASSIGN(const TuneEnd end, session->run());
   live.finish();
 

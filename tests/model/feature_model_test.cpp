@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include "analysis/statements.h"
+#include "model/cost_model.h"
+#include "space/operator_task.h"
+
+namespace pruner {
+namespace {
+
+/// Its score is the sum of the features.
+class SumOfFeatures : public LearnedModel {
+ public:
+  bool ready() const override { return ready_; }
+  Result<Unit> update(std::span<const TrainingSample> samples) override {
+    ready_ = true;
+    tasks.push_back(samples[0].task);
+    return Error("no training here");
+  }
+  Result<Unit> save(const std::string&) const override { return Unit{}; }
+  std::vector<int32_t> tasks;
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    std::vector<float> found;
+    for (const ProgramFeatures& p : programs) {
+      float sum = 0;
+      for (const float x : p.rows) sum += x;
+      found.push_back(sum);
+    }
+    return found;
+  }
+
+ private:
+  bool ready_ = false;
+};
+
+TEST(FeatureModel, ScoresTheFeaturesOfCandidatesWhateverTheJobs) {
+  const Task task = operator_task("matmul 64 64 64"), other = operator_task("matmul 32 64 64");
+  const Space space = make_space(task), other_space = make_space(other);
+  auto learned = std::make_unique<SumOfFeatures>();
+  const SumOfFeatures& seen = *learned;
+  const auto model = make_feature_model(std::move(learned), 2);
+  Rng rng(4);
+  std::vector<Candidate> batch;
+  for (int i = 0; i < 20; ++i) batch.push_back(sample(space, rng));
+  EXPECT_TRUE(model->predict(task, space, batch).empty()) << "nothing was learned";
+  const std::vector<Sample> samples = {{&task, &space, batch[0], 1}};
+  const std::vector<Sample> others = {{&other, &other_space, sample(other_space, rng), 1}};
+  EXPECT_TRUE(model->update(samples).ok()) << "a training that fails is no end";
+  EXPECT_TRUE(model->update(others).ok());
+  EXPECT_TRUE(model->update(samples).ok());
+  EXPECT_EQ(seen.tasks, (std::vector<int32_t>{0, 1, 0}));
+  const std::vector<float> scores = model->predict(task, space, batch);
+  ASSERT_EQ(scores.size(), batch.size());
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const ProgramFeatures f =
+        features(make_statements(make_loop_nest(space, batch[i])), task_flags(task.dag));
+    float sum = 0;
+    for (const float x : f.rows) sum += x;
+    EXPECT_EQ(scores[i], sum);
+  }
+}
+
+}  // namespace
+}  // namespace pruner

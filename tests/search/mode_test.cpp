@@ -1,0 +1,125 @@
+#include "search/mode.h"
+
+#include <set>
+
+#include "golden.h"
+#include "space/operator_task.h"
+
+namespace pruner {
+namespace {
+
+TEST(FindMode, KnowsThePublishedSystemsByTheirNames) {
+  for (const auto& [name, mode, policy] : {std::tuple{"pruner", "pam", &kPrunerPolicy},
+                                           {"moa-pruner", "pam-siamese-update", &kPrunerPolicy},
+                                           {"ansor", "mlp", &kAnsorPolicy},
+                                           {"tenset-mlp", "mlp-no-update", &kAnsorPolicy},
+                                           {"ansor-xgb", "xgb", &kAnsorPolicy},
+                                           {"pam", "pam", &kPrunerPolicy}}) {
+    const Result<const SearchMode*> found = find_mode(name);
+    ASSERT_TRUE(found.ok()) << name;
+    EXPECT_EQ((*found)->name, mode);
+    EXPECT_EQ((*found)->policy, policy) << name;
+  }
+  EXPECT_ERROR(find_mode("pamm"), "cost model pamm is unknown; use one of pam (pruner), ");
+}
+
+TEST(FindMode, NamesAreUnlikeOneAnother) {
+  std::set<std::string_view> names;
+  for (const SearchMode& mode : kSearchModes) {
+    EXPECT_TRUE(names.insert(mode.name).second) << mode.name;
+    EXPECT_TRUE(mode.alias.empty() || names.insert(mode.alias).second) << mode.alias;
+  }
+}
+
+TEST(MakeModels, VerifyAsTheModeSays) {
+  for (const SearchMode& mode : kSearchModes) {
+    const Result<ModeModels> made = make_models(mode, *mode.policy, {});
+    const bool pretrained = mode.model.ends_with("-update");
+    ASSERT_EQ(made.ok(), !pretrained) << mode.name;
+    if (made.ok()) {
+      EXPECT_EQ(made->verify != nullptr, mode.name != "draft-only") << mode.name;
+    } else {
+      EXPECT_ERROR(made, "needs weights to start from: --load-model FILE");
+    }
+  }
+}
+
+TEST(FindPolicy, ListsThePolicies) {
+  EXPECT_EQ(*find_policy("ansor"), &kAnsorPolicy);
+  EXPECT_ERROR(find_policy("halide"), "policy halide is unknown; use pruner or ansor");
+}
+
+// What a machine takes: a fixed share beside the draft's time, which the draft cannot know.
+double machine_s(const Task& task, const Space& space, const Candidate& candidate) {
+  const float score = make_draft_model()->predict(task, space, {&candidate, 1})[0];
+  return (1 + static_cast<double>(CandidateHash{}(candidate) % 1000) / 100) / score;
+}
+
+// Knows what the machine takes.
+class Oracle : public CostModel {
+ public:
+  std::vector<float> predict(const Task& task,
+                             const Space& space,
+                             std::span<const Candidate> batch) override {
+    std::vector<float> scores;
+    for (const Candidate& c : batch)
+      scores.push_back(static_cast<float>(1 / machine_s(task, space, c)));
+    return scores;
+  }
+  Result<Unit> update(std::span<const Sample>) override { return Unit{}; }
+};
+
+// Seconds of the best of three rounds.
+double best_after_rounds(const SearchPolicy& policy, CostModel* verify, int* tried_twice) {
+  const Task task = operator_task("matmul 128 256 128 +bias");
+  const Space space = make_space(task);
+  const auto draft = make_draft_model();
+  const SearchModels models{*draft, verify};
+  SearchOptions options;
+  options.random_samples = options.evolve.population = 192;
+  History history;
+  SearchMemory memory;
+  Rng rng(5);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<Candidate> batch =
+        policy.next_batch({task, space, history, memory, 10, models, options}, rng);
+    EXPECT_EQ(batch.size(), 10u);
+    for (const Candidate& c : batch) {
+      *tried_twice += history.tried().contains(c);
+      history.add(c, machine_s(task, space, c));
+    }
+  }
+  return history.best_cost_s();
+}
+
+TEST(Policies, FindWhatTheVerifyingModelKnows) {
+  Oracle oracle;
+  int tried_twice = 0;
+  const double drafted = best_after_rounds(kPrunerPolicy, nullptr, &tried_twice);
+  const double verified = best_after_rounds(kPrunerPolicy, &oracle, &tried_twice);
+  const double evolved = best_after_rounds(kAnsorPolicy, &oracle, &tried_twice);
+  EXPECT_LT(verified, drafted);
+  EXPECT_LT(evolved, drafted);
+  EXPECT_EQ(tried_twice, 0);
+}
+
+// Without scores the drafts are taken in their order, and Ansor's policy draws.
+class Silent : public CostModel {
+ public:
+  std::vector<float> predict(const Task&, const Space&, std::span<const Candidate>) override {
+    return {};
+  }
+  Result<Unit> update(std::span<const Sample>) override { return Unit{}; }
+};
+
+TEST(Policies, GoOnWithoutScores) {
+  Silent silent;
+  int tried_twice = 0;
+  const double drafted = best_after_rounds(kPrunerPolicy, &silent, &tried_twice);
+  const double drawn = best_after_rounds(kAnsorPolicy, &silent, &tried_twice);
+  EXPECT_LT(drafted, drawn);
+  EXPECT_EQ(tried_twice, 0);
+}
+
+}  // namespace
+}  // namespace pruner
