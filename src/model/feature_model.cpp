@@ -39,7 +39,8 @@ class FeatureModel : public CostModel {
           {task->second, features(make_statements(nest), task_flags(s.task->dag)), s.cost_s});
     }
     const Result<Unit> updated = learned_->update(learned);
-    if (!updated.ok() && !reported_) log_warning("{}", updated.error().message());
+    if (!updated.ok() && !reported_)
+      log_warning("{}; the draft's order serves", updated.error().message());
     reported_ = reported_ || !updated.ok();
     return Unit{};
   }

@@ -302,6 +302,7 @@ Result<Target> with_abstraction(Target target, const std::string& device) {
   }
   if (target.is_gpu()) {
     target.gpu.psa = other.gpu.psa;
+    target.drafted_as = std::make_shared<const Gpu>(other.gpu);
     return target;
   }
   // Not the caches: the space of schedules asks for them, and records belong to a space.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,8 +86,10 @@ struct Target {
   double dram_bandwidth = 0;  // bytes/s of the machine
   double launch_s = 1.5e-6;   // time that a parallel loop takes to fork and join
 
-  Gpu gpu;  // of backends kCuda and kOpenCl
+  Gpu gpu;                                // of backends kCuda and kOpenCl
+  std::shared_ptr<const Gpu> drafted_as;  // --psa: the GPU whose numbers the draft takes
 
+  const Gpu& drafted_gpu() const { return drafted_as ? *drafted_as : gpu; }
   bool is_gpu() const { return backend != Backend::kLlvm; }
   int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "space/operator_task.h"
+#include "target/device_file.h"
 #include "space/space.h"
 
 namespace pruner {
@@ -81,6 +82,18 @@ TEST(Draft, PrintsALineForEachStage) {
   const std::string text =
       print(draft(make_loop_nest(space, candidate), task.target), space[candidate.sketch].dag);
   EXPECT_NE(text.find("T_softmax_norm: visits 1 "), std::string::npos) << text;
+}
+
+// --psa: the program is made for one GPU and drafted for another.
+TEST(Draft, OfAGpuTakesTheNumbersOfItsAbstraction) {
+  const Target a100 = *parse_target("cuda --model=a100", 0);
+  const Target as_k80 = *with_abstraction(a100, "k80");
+  const Task task = operator_task("matmul 256 256 256", a100);
+  const Space space = make_space(task);
+  Rng rng(8);
+  const LoopNest nest = make_loop_nest(space, sample(space, rng));
+  EXPECT_EQ(draft_latency_s(nest, as_k80), draft_latency_s(nest, *read_device("k80")));
+  EXPECT_GT(draft_latency_s(nest, as_k80), draft_latency_s(nest, a100));
 }
 
 }  // namespace

@@ -181,6 +181,8 @@ TEST(WithAbstraction, ChangesTheNumbersOfTheAnalysisAlone) {
   ASSERT_TRUE(as_k80.ok()) << as_k80.error().message();
   EXPECT_EQ(as_k80->gpu.psa.sm_nums, 26);
   EXPECT_EQ(as_k80->gpu.sms, 108);
+  EXPECT_EQ(as_k80->drafted_gpu().sms, 13);
+  EXPECT_EQ(a100.drafted_gpu().sms, 108);
   EXPECT_EQ(device_fingerprint(*as_k80), device_fingerprint(a100));
   EXPECT_EQ(print(*as_k80), print(a100));
 
