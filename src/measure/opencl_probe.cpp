@@ -126,7 +126,10 @@ class Probe {
     artifact.object = macro("THREADS", threads_) + macro("LOADS", kLoads) +
                       macro("SHARED_LOADS", kSharedLoads) + macro("STEPS", kSteps) +
                       macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) + kSource;
-    Artifact::Launch launch{.kernel = kernel, .blocks = blocks, .threads = threads_};
+    Artifact::Launch launch;
+    launch.kernel = kernel;
+    launch.blocks = blocks;
+    launch.threads = threads_;
     for (size_t i = 0; i < floats.size(); ++i) {
       artifact.arguments.push_back({DType::kFloat32, {floats[i]}, i + 1 == floats.size(), {}});
       launch.arguments.push_back(static_cast<int>(i));
