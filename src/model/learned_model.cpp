@@ -13,7 +13,7 @@
 namespace pruner {
 namespace {
 
-constexpr int kWarmEpochs = 4;        // of a training that goes on from the last weights
+constexpr int kWarmEpochs = 4;          // of a training that goes on from the last weights
 constexpr double kRetrainGrowth = 0.1;  // of the samples since the last training, before the next
 
 enum class Updates { kOnline, kNone, kSiamese };
@@ -50,7 +50,8 @@ class OnlineModel : public LearnedModel {
   bool due() const {
     const auto fresh = static_cast<double>(samples_.size() - trained_on_);
     return fresh >= kRetrainGrowth * static_cast<double>(trained_on_) &&
-           trained_s_ <= options_.training_share * seconds_since(made_);
+           trained_s_ <= options_.training_share *
+                             (options_.clock_s ? options_.clock_s() : seconds_since(made_));
   }
 
   Updates updates_;

@@ -2,6 +2,7 @@
 // A CostModel over candidates is one of these behind the extraction of features.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,7 +21,8 @@ struct LearnedModelOptions {
   double time_box_s = kNoTimeBox;  // of one update's training
   // Of the time since the model was made, what training may take; updates wait where it took more.
   double training_share = 1;
-  bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
+  std::function<double()> clock_s = {};  // seconds of whom it trains for; empty: of this machine
+  bool as_published = false;  // refit from scratch at every update, batches of all tasks mixed
   int momentum_period =
       4;  // rounds between trainings of -siamese-update, as released; the paper: 1
   uint64_t seed = 0;

@@ -57,6 +57,21 @@ TEST(LearnedModel, TreesLearnOnline) {
   expect_learns_online("xgb", 0.7);
 }
 
+TEST(LearnedModel, TrainsForAShareOfTheGivenClocksTime) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(1, 40, 1);
+  double now_s = 0;
+  const auto model = made("pam", {.clock_s = [&] { return now_s; }});
+  const auto scores_after = [&](size_t first, size_t count) {
+    EXPECT_TRUE(model->update(std::span(samples).subspan(first, count)).ok());
+    return model->predict(features_of(samples));
+  };
+  const std::vector<float> once = scores_after(0, 20);
+  EXPECT_EQ(scores_after(20, 10), once) << "no time has passed for whom it trains";
+  now_s = 1e6;
+  EXPECT_NE(scores_after(30, 10), once);
+}
+
 TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(2, 40, 1);
