@@ -1,5 +1,5 @@
-// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share space,
-// code generator, measurement and features.
+// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share
+// space, code generator, measurement and features.
 #pragma once
 
 #include <memory>
@@ -37,6 +37,11 @@ struct ModeModels {
   SearchModels models() const { return {*draft, verify.get()}; }
 };
 
+/// How its model changes while it tunes: "online", "offline" (not at all), "momentum", "draft only"
+/// or "random".
+std::string_view update_mode(const SearchMode& mode);
+/// Whether it does not begin without weights (--load-model).
+bool needs_weights(const SearchMode& mode);
 /// The mode of a name; the error lists them.
 Result<const SearchMode*> find_mode(std::string_view name);
 /// Its models. Errors: weights are missing, or are no weights of this model.
