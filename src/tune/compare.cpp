@@ -222,8 +222,10 @@ Result<std::vector<TuningCurve>> compare_modes(std::span<const WeightedTask> tas
     TRY_ASSIGN(std::unique_ptr<Entry> entry, Entry::make(tasks, contestant, options, tools));
     entries.push_back(std::move(entry));
   }
-  while (!std::ranges::all_of(entries, &Entry::ended, [](const auto& e) -> Entry& { return *e; })) {
-    for (const auto& entry : entries) TRY(entry->step());
+  // Who comes first to a task pays for its set-up on the measurer: each begins a turn in its turn.
+  const auto ended = [](const std::unique_ptr<Entry>& entry) { return entry->ended(); };
+  for (size_t turn = 0; !std::ranges::all_of(entries, ended); ++turn) {
+    for (size_t i = 0; i < entries.size(); ++i) TRY(entries[(turn + i) % entries.size()]->step());
   }
   for (const auto& entry : entries) entry->mark_last_leaders();
   FinalTimes final_times(tasks.size());

@@ -64,8 +64,11 @@ struct CompareModes : testing::Test {
 TEST_F(CompareModes, TakeTurnsAndBeginEachTaskWithTwoCandidates) {
   const auto curves = run();
   ASSERT_TRUE(curves.ok()) << curves.error().message();
-  for (size_t i = 0; i < 6; ++i)
-    EXPECT_EQ(rounds[i].first, i % 2 == 0 ? "random" : "draft-only") << i;
+  std::vector<std::string> turns;
+  for (size_t i = 0; i < 6; ++i) turns.push_back(rounds[i].first);
+  EXPECT_EQ(turns,
+            (std::vector<std::string>{
+                "random", "draft-only", "draft-only", "random", "random", "draft-only"}));
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rounds[i].second.samples.size(), 2u) << i;
   EXPECT_EQ(rounds[4].second.samples.size(), 10u);
   ASSERT_EQ(curves->size(), 2u);
