@@ -222,6 +222,10 @@ Result<std::vector<TuningCurve>> compare_modes(std::span<const WeightedTask> tas
     TRY_ASSIGN(std::unique_ptr<Entry> entry, Entry::make(tasks, contestant, options, tools));
     entries.push_back(std::move(entry));
   }
+  // A trial of nobody's: the measurer starts its workers for the first one.
+  const TunedTask& first = entries.front()->task(0);
+  const Candidate candidate = default_schedule(first.task->task, first.space);
+  tools.measurer.measure(first.task->task, {&candidate, 1}, kFailedCost);
   // Who comes first to a task pays for its set-up on the measurer: each begins a turn in its turn.
   const auto ended = [](const std::unique_ptr<Entry>& entry) { return entry->ended(); };
   for (size_t turn = 0; !std::ranges::all_of(entries, ended); ++turn) {
