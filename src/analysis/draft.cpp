@@ -419,7 +419,8 @@ Draft candidate_draft(const LoopNest& nest, const Gpu& gpu) {
 }  // namespace
 
 Draft draft(const LoopNest& nest, const Target& target) {
-  return target.is_gpu() ? candidate_draft(nest, target.drafted_gpu()) : Analyzer(nest, target).run();
+  return target.is_gpu() ? candidate_draft(nest, target.drafted_gpu())
+                         : Analyzer(nest, target).run();
 }
 
 double draft_latency_s(const LoopNest& nest, const Target& target) {

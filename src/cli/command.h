@@ -14,7 +14,7 @@ struct Options;
 enum OptionGroup : uint32_t {
   kInputOptions = 1 << 0,   // the network, operator or DAG
   kTargetOptions = 1 << 1,  // target, threads
-  kTuneOptions = 1 << 2,
+  kTuneOptions = 1 << 2,    // limits, the mode, resuming
   kRecordsOption = 1 << 3,
   kOutOption = 1 << 4,
   kPrintOptions = 1 << 5,
@@ -29,6 +29,8 @@ enum OptionGroup : uint32_t {
   kCheckOptions = 1 << 14,  // DAGs, jobs
   kCompileOptions = 1 << 15,
   kFeaturesOptions = 1 << 16,  // what scores and shows programs
+  kExplorerOptions = 1 << 17,  // trials, work dir, training, the explorer's constants
+  kCompareOptions = 1 << 18,
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

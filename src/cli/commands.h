@@ -6,6 +6,7 @@
 namespace pruner {
 
 Result<int> run_tune(const Options& options);
+Result<int> run_compare(const Options& options);
 Result<int> run_tasks(const Options& options);
 Result<int> run_ops(const Options& options);
 Result<int> run_networks_list(const Options& options);
@@ -29,8 +30,12 @@ inline constexpr uint32_t kNetworkOptions = kInputOptions | kTargetOptions;
 inline constexpr Command kCommands[] = {
     {"tune",
      "Search the schedules of a network or operator, measured on this machine.",
-     kNetworkOptions | kSearchOptions | kTuneOptions | kOutOption,
+     kNetworkOptions | kSearchOptions | kExplorerOptions | kTuneOptions | kOutOption,
      run_tune},
+    {"compare",
+     "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
+     kNetworkOptions | kSearchOptions | kExplorerOptions | kCompareOptions,
+     run_compare},
     {"compile",
      "Make a module of a network or operator, with the best records or without any.",
      kNetworkOptions | kSearchOptions | kRecordsOption | kOutOption | kPrintOptions |

@@ -30,6 +30,9 @@ struct Options {
   int64_t population = 0, draft_generations = 0, draft_size = 0, redraft_every = 0;
   int64_t verify_generations = 0, momentum_period = 0;  // 0: the default of each
   double eps_greedy = -1;                               // < 0: the default
+  std::string modes;                                    // that are compared
+  int64_t seeds = 3;
+  std::vector<std::string> weights;  // FILE or MODE=FILE
   std::string tasks_regex, work_dir;
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.

@@ -35,9 +35,7 @@ Result<SearchOptions> read_search_options(const Options& options) {
   return search;
 }
 
-Result<ModeModels> read_models(const Options& options,
-                               const SearchMode& mode,
-                               const SearchPolicy& policy) {
+Result<LearnedModelOptions> read_model_options(const Options& options) {
   if (!options.training.empty() && options.training != "as-published")
     return Error("--train: \"", options.training, "\" is not as-published");
   LearnedModelOptions model{.load_model = options.load_model,
@@ -46,6 +44,13 @@ Result<ModeModels> read_models(const Options& options,
                             .seed = static_cast<uint64_t>(options.seed)};
   if (options.momentum_period > 0)
     model.momentum_period = static_cast<int>(options.momentum_period);
+  return model;
+}
+
+Result<ModeModels> read_models(const Options& options,
+                               const SearchMode& mode,
+                               const SearchPolicy& policy) {
+  TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
   const bool learns = !mode.model.empty() && mode.model != "random";
   if (!learns && !options.load_model.empty())
     log_warning(

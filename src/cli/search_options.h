@@ -9,6 +9,8 @@ namespace pruner {
 /// The mode's policy, unless --policy names one, or --psa asks for a draft.
 Result<const SearchPolicy*> read_policy(const Options& options, const SearchMode& mode);
 Result<SearchOptions> read_search_options(const Options& options);
+/// What --train, --load-model and the rest say of the models of any mode.
+Result<LearnedModelOptions> read_model_options(const Options& options);
 Result<ModeModels> read_models(const Options& options,
                                const SearchMode& mode,
                                const SearchPolicy& policy);

@@ -4,6 +4,17 @@
 
 namespace pruner {
 
+std::string_view update_mode(const SearchMode& mode) {
+  if (mode.model.empty()) return "draft only";
+  if (mode.model == "random") return "random";
+  if (mode.model.ends_with("-no-update")) return "offline";
+  return mode.model.ends_with("-siamese-update") ? "momentum" : "online";
+}
+
+bool needs_weights(const SearchMode& mode) {
+  return mode.model.ends_with("-no-update") || mode.model.ends_with("-siamese-update");
+}
+
 Result<const SearchMode*> find_mode(std::string_view name) {
   std::string names;
   for (const SearchMode& mode : kSearchModes) {

@@ -37,6 +37,11 @@ struct ModeModels {
   SearchModels models() const { return {*draft, verify.get()}; }
 };
 
+/// How its model changes while it tunes: "online", "offline" (not at all), "momentum", "draft only"
+/// or "random".
+std::string_view update_mode(const SearchMode& mode);
+/// Whether it does not begin without weights (--load-model).
+bool needs_weights(const SearchMode& mode);
 /// The mode of a name; the error lists them.
 Result<const SearchMode*> find_mode(std::string_view name);
 /// Its models, for a policy: one that drafts verifies by the learned model and the draft together,

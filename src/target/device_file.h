@@ -37,8 +37,8 @@ DeviceAbstraction abstraction_of(const Gpu& gpu);
 /// The device of a name in device_files(), or of a file by its path; the error lists the names.
 Result<Target> read_device(const std::string& device);
 /// `target` with the numbers of the analysis from another device (a name or a path): a GPU's
-/// Gpu::psa and drafted_as, a CPU's rates and launch_s. A GPU takes those of a GPU, a CPU those of a CPU; code,
-/// print and fingerprint stay as they are.
+/// Gpu::psa and drafted_as, a CPU's rates and launch_s. A GPU takes those of a GPU, a CPU those of
+/// a CPU; code, print and fingerprint stay as they are.
 Result<Target> with_abstraction(Target target, const std::string& device);
 
 }  // namespace pruner

@@ -15,10 +15,6 @@ constexpr double kWarmUpShare = 0.5;
 // How often a new leader is looked at again; timings that are too fast are rare.
 constexpr int kFinalPasses = 8;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 ScheduledTask scheduled(const WeightedTask& weighted) {
   std::vector<std::string> operator_tags;
   for (const Stage& stage : weighted.task.dag.stages) {
@@ -62,11 +58,11 @@ int64_t Tuner::trials() const {
   return sum;
 }
 
-double Tuner::elapsed_s() const { return options_.earlier_s + seconds_since(start_); }
+double Tuner::elapsed_s() const { return options_.earlier_s + own_time_.seconds(); }
 
 double Tuner::seconds_per_trial() const {
   const int64_t done = trials() - restored_trials_;
-  return done > 0 ? seconds_since(start_) / static_cast<double>(done) : 0;
+  return done > 0 ? own_time_.seconds() / static_cast<double>(done) : 0;
 }
 
 std::optional<double> Tuner::eta_s() const {
@@ -100,7 +96,8 @@ std::optional<TuneEnd> Tuner::limit_reached() const {
 
 // Small budgets would be used up before the scheduler has a say; rounds shrink then.
 int64_t Tuner::warm_up_size(size_t tasks_left) const {
-  double size = static_cast<double>(options_.round_size);
+  double size = static_cast<double>(options_.first_round_size > 0 ? options_.first_round_size
+                                                                  : options_.round_size);
   if (options_.trials != kNoTrialLimit) {
     const double trials_left =
         kWarmUpShare * static_cast<double>(options_.trials) - static_cast<double>(trials());
@@ -115,33 +112,42 @@ int64_t Tuner::warm_up_size(size_t tasks_left) const {
   return std::max<int64_t>(1, static_cast<int64_t>(size));
 }
 
-// One round for each task without any; what costs most first, where not all of them get one.
-Result<Unit> Tuner::warm_up() {
+// Those without a round yet; what costs most first, as not all of them may get one.
+std::vector<size_t> Tuner::cold_tasks() const {
   std::vector<size_t> cold;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].trials == 0) cold.push_back(i);
+    if (tasks_[i].trials == 0 && !scheduler_[i].dead) cold.push_back(i);
   }
   std::ranges::stable_sort(
       cold, std::greater(), [&](size_t i) { return scheduler_[i].weight * scheduler_[i].flops; });
-  for (size_t k = 0; k < cold.size() && !limit_reached(); ++k) {
-    TRY(search_round(cold[k], warm_up_size(cold.size() - k)));
-  }
-  return Unit{};
+  return cold;
 }
 
 Result<TuneEnd> Tuner::run() {
-  TRY(warm_up());
   std::optional<TuneEnd> end;
-  while (!(end = limit_reached())) {
-    const int next = scheduler_.next(rng_);
-    if (next < 0) end = TuneEnd::kNothingLeft;
-    if (end) break;
+  while (!end) {
+    TRY_ASSIGN(end, step());
+  }
+  return *end;
+}
+
+Result<std::optional<TuneEnd>> Tuner::step() {
+  const Stopwatch::Lap lap(own_time_);
+  std::optional<TuneEnd> end = limit_reached();
+  const std::vector<size_t> cold = cold_tasks();
+  if (!end && !cold.empty()) {
+    TRY(search_round(cold.front(), warm_up_size(cold.size())));
+    return end;
+  }
+  const int next = end ? -1 : scheduler_.next(rng_);
+  if (next >= 0) {
     const int64_t tasks = static_cast<int64_t>(tasks_.size());
     TRY(search_round(static_cast<size_t>(next),
                      round_size(options_.round_size, options_.trials, tasks)));
+    return end;
   }
   if (options_.remeasure) TRY(remeasure_best());
-  return tools_.stop ? TuneEnd::kInterrupted : *end;
+  return std::optional(tools_.stop ? TuneEnd::kInterrupted : end.value_or(TuneEnd::kNothingLeft));
 }
 
 Result<Unit> Tuner::search_round(size_t index, int64_t count) {
@@ -150,7 +156,7 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   RoundSummary summary{.task = index, .round = ++rounds_};
   count = std::min(count, options_.trials - trials());
 
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const std::vector<Candidate> batch = options_.policy->next_batch({task,
                                                                     tuned.space,
                                                                     tuned.history,
@@ -163,7 +169,7 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   if (batch.empty()) scheduler_.mark_dead(index);
 
   const double before_s = scheduler_.objective_s();
-  TRY_ASSIGN(const std::vector<Sample> samples, measure(index, batch, "search", summary));
+  TRY(measure(index, batch, "search", summary));
   scheduler_.finish_round(index, tuned.history.best_cost_s());
   if (scheduler_.objective_s() < before_s) last_gain_ = trials();
   const bool hopeless = tuned.failed == tuned.trials && tuned.trials >= kHopelessTrials;
@@ -171,21 +177,21 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
                      tuned.trials - tuned.last_gain >= options_.task_early_stopping;
   if (hopeless || stale) scheduler_.mark_dead(index);
 
-  const Clock::time_point train_start = Clock::now();
-  TRY(tools_.models.update(samples));
+  const auto train_start = std::chrono::steady_clock::now();
+  TRY(tools_.models.update(summary.samples));
   summary.train_s = seconds_since(train_start);
   tools_.on_round(summary);
   return Unit{};
 }
 
-Result<std::vector<Sample>> Tuner::measure(size_t index,
-                                           std::span<const Candidate> batch,
-                                           const char* origin,
-                                           RoundSummary& summary) {
+Result<Unit> Tuner::measure(size_t index,
+                            std::span<const Candidate> batch,
+                            const char* origin,
+                            RoundSummary& summary) {
   TunedTask& tuned = tasks_[index];
   const Task& task = tuned.task->task;
   const MeasureTimes before = tools_.measurer.times();
-  std::vector<Sample> samples;
+  std::vector<Sample>& samples = summary.samples;
   while (!batch.empty() && !tools_.stop) {
     const auto part =
         batch.first(std::min(batch.size(), static_cast<size_t>(options_.measured_at_once)));
@@ -210,7 +216,7 @@ Result<std::vector<Sample>> Tuner::measure(size_t index,
   }
   summary.build_s = tools_.measurer.times().build_s - before.build_s;
   summary.measure_s = tools_.measurer.times().run_s - before.run_s;
-  return samples;
+  return Unit{};
 }
 
 Result<Unit> Tuner::remeasure_best() {
@@ -234,7 +240,9 @@ Result<Unit> Tuner::remeasure(size_t index) {
     std::vector<Candidate> in_turns;
     for (size_t i = 0; i < 2 * leaders.size(); ++i)
       in_turns.push_back(leaders[i % leaders.size()].candidate);
-    TRY_ASSIGN(const std::vector<Sample> samples, measure(index, in_turns, "final", summary));
+    const size_t earlier = summary.samples.size();
+    TRY(measure(index, in_turns, "final", summary));
+    const std::span<const Sample> samples = std::span(summary.samples).subspan(earlier);
     for (const Trial& leader : leaders) {
       const std::optional<double> cost_s = fastest(samples, leader.candidate);
       if (!cost_s) continue;  // stopped before its turn

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "record/record.h"
 #include "search/search.h"
 #include "tune/scheduler.h"
+#include "tune/stopwatch.h"
 
 namespace pruner {
 
@@ -26,6 +26,7 @@ struct TuneOptions {
   int64_t trials = kNoTrialLimit;  // both limits are totals over resumed runs
   double budget_s = std::numeric_limits<double>::infinity();
   int64_t round_size = 10;
+  int64_t first_round_size = 0;     // of each task; 0: as the others
   int64_t early_stopping = 0;       // trials without gain that end the run; 0: none
   int64_t task_early_stopping = 0;  // ... that end a task
   int64_t measured_at_once = 2;     // recorded before the next ones are measured
@@ -55,6 +56,7 @@ struct RoundSummary {
   bool final = false;  // re-measuring
   int ok = 0, failed = 0;
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
+  std::vector<Sample> samples = {};  // what was measured, in its order
 };
 
 /// How a record file's lines were taken up.
@@ -85,10 +87,13 @@ class Tuner {
   /// Tunes until a limit is reached or it is stopped. Each record is appended before anything
   /// depends on it.
   Result<TuneEnd> run();
+  /// One round of run(), for those who take turns. Once a limit is reached, the last look at the
+  /// best and the end instead.
+  Result<std::optional<TuneEnd>> step();
 
   const std::vector<TunedTask>& tasks() const { return tasks_; }
   int64_t trials() const;
-  /// Seconds of this run and the earlier ones.
+  /// Seconds of this run and the earlier ones; what passes between two steps is nobody's.
   double elapsed_s() const;
   /// Seconds until the limit that comes first; nullopt while nothing can be told.
   std::optional<double> eta_s() const;
@@ -96,26 +101,24 @@ class Tuner {
   std::optional<double> total_latency_s() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::optional<TuneEnd> limit_reached() const;
   int64_t warm_up_size(size_t tasks_left) const;
   double seconds_per_trial() const;
-  Result<Unit> warm_up();
+  std::vector<size_t> cold_tasks() const;
   Result<Unit> search_round(size_t index, int64_t count);
   Result<Unit> remeasure_best();
   Result<Unit> remeasure(size_t index);
-  Result<std::vector<Sample>> measure(size_t index,
-                                      std::span<const Candidate> batch,
-                                      const char* origin,
-                                      RoundSummary& summary);
+  Result<Unit> measure(size_t index,
+                       std::span<const Candidate> batch,
+                       const char* origin,
+                       RoundSummary& summary);
 
   TuneOptions options_;
   TuneTools tools_;
   Rng rng_;
   std::vector<TunedTask> tasks_;
   Scheduler scheduler_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch own_time_;
   int64_t restored_trials_ = 0;
   int64_t last_gain_ = 0;  // trials() when the objective last improved
   int rounds_ = 0;

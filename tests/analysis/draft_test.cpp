@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "space/operator_task.h"
-#include "target/device_file.h"
 #include "space/space.h"
+#include "target/device_file.h"
 
 namespace pruner {
 namespace {

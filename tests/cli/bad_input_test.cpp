@@ -75,6 +75,25 @@ TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"compile", "--print", "asm"}), {"nothing to work on"});
 }
 
+TEST_F(BadInput, ModesThatCannotBeCompared) {
+  const auto compare = [&](const std::string& modes, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"compare", "--work-dir", dir + "/cmp", "--modes", modes};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return fail(small(arguments));
+  };
+  expect_words(compare("ansor,prunner"), {"--modes: cost model prunner is unknown", "moa-pruner"});
+  expect_words(compare("ansor"), {"--modes: 1 given, two or more are compared"});
+  expect_words(fail(small({"compare"})), {"--modes: 0 given"});
+  expect_words(compare("pruner,pruner"), {"--modes: pruner is there twice"});
+  expect_words(compare("ansor,moa-pruner"), {"--modes: moa-pruner", "--load-model"});
+  expect_words(compare("ansor,draft-only", {"--load-model", "pruner=a.pkl"}),
+               {"--load-model pruner=a.pkl: no mode of --modes takes it"});
+  expect_words(compare("ansor,moa-pruner", {"--load-model", dir + "/none.pkl"}),
+               {"none.pkl", "no such file"});
+  expect_words(compare("ansor,draft-only", {"--seeds", "0"}), {"--seeds: 0 is less than 1"});
+  EXPECT_FALSE(fs::exists(dir + "/cmp"));
+}
+
 TEST_F(BadInput, UnknownForm) {
   for (const char* command : {"compile", "tune"}) {
     expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),

@@ -82,6 +82,43 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   EXPECT_TRUE(parse_json(out({"records", "best", records})).ok());
 }
 
+TEST_F(Commands, CompareModesAndKeepTheCurves) {
+  const std::vector<std::string> compare = {"compare",
+                                            "--op",
+                                            "matmul 32 48 64",
+                                            "--n-trials",
+                                            "6",
+                                            "--modes",
+                                            "random,draft-only",
+                                            "--seeds",
+                                            "2",
+                                            "--work-dir",
+                                            dir + "/cmp"};
+  const Json summary = json(compare);
+  ASSERT_EQ(summary["modes"].size(), 2u);
+  EXPECT_EQ(summary["modes"][0]["reached"], 2) << "its own latency";
+  EXPECT_EQ(summary["modes"][1]["seeds"], 2);
+  EXPECT_EQ(summary["curves"].size(), 4u);
+  for (const Json& curve : summary["curves"]) EXPECT_EQ(curve["trials"], 6);
+  for (const char* file : {"comparison.txt",
+                           "comparison.json",
+                           "curves.tsv",
+                           "curves.svg",
+                           "records-random-0.json",
+                           "records-draft-only-1.json"})
+    EXPECT_TRUE(fs::exists(dir + "/cmp/" + file)) << file;
+
+  // The same again has nothing left to do; other modes want a folder of their own.
+  EXPECT_EQ(json(compare), summary);
+  std::vector<std::string> other = compare;
+  other[6] = "draft-only,random";
+  const ProgramRun refused = run_program(other);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("of the modes random,draft-only; choose another folder"),
+            std::string::npos)
+      << refused.err;
+}
+
 TEST_F(Commands, ADryRunDoesNothing) {
   const std::string text =
       out({"tune", "--op", "matmul 32 32 32", "--dry-run", "--work-dir", dir + "/out"});

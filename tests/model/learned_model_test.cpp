@@ -57,6 +57,21 @@ TEST(LearnedModel, TreesLearnOnline) {
   expect_learns_online("xgb", 0.7);
 }
 
+// 10 samples pay for 400 passes, a training for 30 epochs over them takes 300.
+TEST(LearnedModel, TrainsWhenNewSamplesHavePaidForIt) {
+  NEEDS_TRAINER();
+  const std::vector<TrainingSample> samples = synthetic_samples(1, 60, 1);
+  const auto model = made("pam");
+  const auto scores_after = [&](size_t first) {
+    EXPECT_TRUE(model->update(std::span(samples).subspan(first, 10)).ok());
+    return model->predict(features_of(samples));
+  };
+  const std::vector<float> first = scores_after(0);
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(scores_after(10), first) << "500 passes are left, 20 samples take 600";
+  EXPECT_NE(scores_after(20), first) << "900 of 900";
+}
+
 TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(2, 40, 1);

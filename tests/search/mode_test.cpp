@@ -44,6 +44,20 @@ TEST(MakeModels, VerifyAsTheModeSays) {
   }
 }
 
+TEST(SearchMode, SaysHowItsModelChanges) {
+  const auto update_of = [](const char* name) { return update_mode(**find_mode(name)); };
+  EXPECT_EQ(update_of("ansor"), "online");
+  EXPECT_EQ(update_of("moa-pruner"), "momentum");
+  EXPECT_EQ(update_of("tenset-mlp"), "offline");
+  EXPECT_EQ(update_of("draft-only"), "draft only");
+  EXPECT_EQ(update_of("random"), "random");
+}
+
+TEST(SearchMode, NeedsWeightsWhereMakingItsModelsDoes) {
+  for (const SearchMode& mode : kSearchModes)
+    EXPECT_EQ(needs_weights(mode), !make_models(mode, *mode.policy, {}).ok()) << mode.name;
+}
+
 TEST(FindPolicy, ListsThePolicies) {
   EXPECT_EQ(*find_policy("ansor"), &kAnsorPolicy);
   EXPECT_ERROR(find_policy("halide"), "policy halide is unknown; use pruner or ansor");

@@ -75,6 +75,17 @@ TEST_F(TunerTest, FewerTrialsThanTasksGoToTheCostliest) {
   EXPECT_FALSE(tuner->total_latency_s().has_value());
 }
 
+TEST_F(TunerTest, FirstRoundsAreOfTheirOwnSize) {
+  tasks.push_back(operator_task("matmul 64 64 128"));
+  options.trials = 30;
+  options.first_round_size = 2;
+  run();
+  EXPECT_EQ(rounds[0].samples.size(), 2u);
+  EXPECT_EQ(rounds[1].samples.size(), 2u);
+  EXPECT_NE(rounds[0].task, rounds[1].task);
+  EXPECT_EQ(rounds[2].samples.size(), 10u);
+}
+
 TEST_F(TunerTest, EndsWhenTheBudgetIsSpent) {
   options.budget_s = 100;
   options.earlier_s = 100;

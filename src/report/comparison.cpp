@@ -1,0 +1,242 @@
+#include "report/comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace pruner {
+
+namespace {
+
+/// Seeds whose runs count: the complete ones, or all when none is.
+std::vector<uint64_t> counted_seeds(const Comparison& comparison) {
+  std::vector<uint64_t> all, complete;
+  for (const TuningCurve& curve : comparison.curves) {
+    if (curve.mode != comparison.modes.front().name) continue;
+    all.push_back(curve.seed);
+    if (curve.complete) complete.push_back(curve.seed);
+  }
+  return complete.empty() ? all : complete;
+}
+
+/// A column of numbers over the seeds.
+struct Values {
+  std::vector<double> search_s, latency_s, trials, seconds;
+  std::vector<double> trials_of_budget, time_of_budget, trials_of_reach, time_of_reach;
+};
+
+void add_share(double part, double whole, std::vector<double>& shares) {
+  if (whole > 0) shares.push_back(part / whole);
+}
+
+std::string text(const std::optional<Spread>& spread, int digits) {
+  if (!spread) return "-";
+  const auto number = [&](double value) { return fmt::format("{:.{}f}", value, digits); };
+  if (spread->least == spread->most) return number(spread->median);
+  return fmt::format(
+      "{} ({} to {})", number(spread->median), number(spread->least), number(spread->most));
+}
+
+using Row = std::vector<std::string>;
+
+std::string print_rows(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t i = 0; i < widths.size(); ++i)
+      text += fmt::format("| {:<{}} ", rows[r][i], widths[i]);
+    text += "|\n";
+    if (r > 0) continue;
+    for (const size_t width : widths) text += fmt::format("|{:-<{}}", "", width + 2);
+    text += "|\n";
+  }
+  return text;
+}
+
+Json to_json(const std::optional<Spread>& spread) {
+  if (!spread) return nullptr;
+  return {{"median", spread->median}, {"least", spread->least}, {"most", spread->most}};
+}
+
+/// The spreads of a mode by the names that JSON gives them.
+Json to_json(const ComparedMode& mode, const Standing& standing) {
+  return {{"mode", mode.name},
+          {"update", mode.update},
+          {"seeds", standing.seeds},
+          {"reached", standing.reached},
+          {"search_s", to_json(standing.search_s)},
+          {"latency_s", to_json(standing.latency_s)},
+          {"trials", to_json(standing.trials)},
+          {"seconds", to_json(standing.seconds)},
+          {"trials_of_budget", to_json(standing.trials_of_budget)},
+          {"time_of_budget", to_json(standing.time_of_budget)},
+          {"trials_of_reach", to_json(standing.trials_of_reach)},
+          {"time_of_reach", to_json(standing.time_of_reach)}};
+}
+
+}  // namespace
+
+const TuningCurve* Comparison::curve(const std::string& mode, uint64_t seed) const {
+  const auto found = std::ranges::find_if(
+      curves, [&](const TuningCurve& c) { return c.mode == mode && c.seed == seed; });
+  return found == curves.end() ? nullptr : &*found;
+}
+
+Reached reach(const TuningCurve& curve, double latency_s) {
+  const auto point = std::ranges::find_if(
+      curve.points, [&](const CurvePoint& p) { return p.latency_s <= kReachRatio * latency_s; });
+  if (point == curve.points.end()) return {curve.trials, curve.search_s, false};
+  return {point->trials, point->seconds, true};
+}
+
+std::optional<Spread> spread(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::ranges::sort(values);
+  const size_t n = values.size();
+  return Spread{(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
+}
+
+std::vector<Standing> standings(const Comparison& comparison) {
+  std::vector<Standing> found;
+  for (const ComparedMode& mode : comparison.modes) {
+    Standing& standing = found.emplace_back();
+    Values values;
+    for (const uint64_t seed : counted_seeds(comparison)) {
+      const TuningCurve* first = comparison.curve(comparison.modes.front().name, seed);
+      const TuningCurve* own = comparison.curve(mode.name, seed);
+      if (own == nullptr) continue;
+      ++standing.seeds;
+      values.search_s.push_back(own->search_s);
+      if (own->final_s()) values.latency_s.push_back(*own->final_s());
+      if (!first->final_s()) continue;  // nothing to reach
+      const Reached there = reach(*own, *first->final_s());
+      const Reached by_first = reach(*first, *first->final_s());
+      const auto trials = static_cast<double>(there.trials);
+      standing.reached += there.ever;
+      values.trials.push_back(trials);
+      values.seconds.push_back(there.seconds);
+      add_share(trials, static_cast<double>(first->trials), values.trials_of_budget);
+      add_share(there.seconds, first->search_s, values.time_of_budget);
+      add_share(trials, static_cast<double>(by_first.trials), values.trials_of_reach);
+      add_share(there.seconds, by_first.seconds, values.time_of_reach);
+    }
+    standing.search_s = spread(values.search_s);
+    standing.latency_s = spread(values.latency_s);
+    standing.trials = spread(values.trials);
+    standing.seconds = spread(values.seconds);
+    standing.trials_of_budget = spread(values.trials_of_budget);
+    standing.time_of_budget = spread(values.time_of_budget);
+    standing.trials_of_reach = spread(values.trials_of_reach);
+    standing.time_of_reach = spread(values.time_of_reach);
+  }
+  return found;
+}
+
+std::string print_comparison(const Comparison& comparison) {
+  const std::string& first = comparison.modes.front().name;
+  const std::vector<Standing> all = standings(comparison);
+  std::vector<Row> rows = {
+      {fmt::format("method ({}; seeds: {})", comparison.subject, all.front().seeds)},
+      {"Update mode"},
+      {"Search time (s)"},
+      {"Estimated total latency (ms)"},
+      {fmt::format("Seeds that reach {}'s latency", first)},
+      {"Trials to it"},
+      {"Seconds to it"},
+      {fmt::format("Trials to it / {}'s budget", first)},
+      {fmt::format("Seconds to it / {}'s budget", first)},
+      {fmt::format("Trials to it / {}'s", first)},
+      {fmt::format("Seconds to it / {}'s", first)}};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Standing& s = all[i];
+    std::optional<Spread> latency_ms = s.latency_s;
+    if (latency_ms)
+      latency_ms = {s.latency_s->median * 1e3, s.latency_s->least * 1e3, s.latency_s->most * 1e3};
+    const Row column = {comparison.modes[i].name,
+                        comparison.modes[i].update,
+                        text(s.search_s, 1),
+                        text(latency_ms, 4),
+                        fmt::format("{} of {}", s.reached, s.seeds),
+                        text(s.trials, 0),
+                        text(s.seconds, 1),
+                        text(s.trials_of_budget, 2),
+                        text(s.time_of_budget, 2),
+                        text(s.trials_of_reach, 2),
+                        text(s.time_of_reach, 2)};
+    for (size_t r = 0; r < rows.size(); ++r) rows[r].push_back(column[r]);
+  }
+  return print_rows(rows);
+}
+
+std::string curves_tsv(const Comparison& comparison) {
+  std::string tsv = "mode\tseed\ttrials\tseconds\tlatency_ms\n";
+  for (const TuningCurve& curve : comparison.curves) {
+    const auto line = [&](int64_t trials, double seconds, double latency_s) {
+      tsv += fmt::format(
+          "{}\t{}\t{}\t{:.2f}\t{:.6f}\n", curve.mode, curve.seed, trials, seconds, latency_s * 1e3);
+    };
+    for (const CurvePoint& point : curve.points) line(point.trials, point.seconds, point.latency_s);
+    if (curve.final_s()) line(curve.trials, curve.search_s, *curve.final_s());
+  }
+  return tsv;
+}
+
+Json comparison_json(const Comparison& comparison) {
+  Json modes = Json::array(), curves = Json::array();
+  const std::vector<Standing> all = standings(comparison);
+  for (size_t i = 0; i < all.size(); ++i) modes.push_back(to_json(comparison.modes[i], all[i]));
+  for (const TuningCurve& curve : comparison.curves) {
+    Json points = Json::array();
+    for (const CurvePoint& point : curve.points)
+      points.push_back(Json::array({point.trials, point.seconds, point.latency_s}));
+    curves.push_back({{"mode", curve.mode},
+                      {"seed", curve.seed},
+                      {"trials", curve.trials},
+                      {"search_s", curve.search_s},
+                      {"complete", curve.complete},
+                      {"points", std::move(points)}});
+  }
+  return {{"subject", comparison.subject},
+          {"device", comparison.device},
+          {"modes", std::move(modes)},
+          {"curves", std::move(curves)}};
+}
+
+Result<std::vector<TuningCurve>> complete_curves(const Json& saved, const Comparison& now) {
+  TRY_ASSIGN(const std::string subject, json_get<std::string>(saved, "subject"));
+  TRY_ASSIGN(const std::string device, json_get<std::string>(saved, "device"));
+  TRY_ASSIGN(const Json modes, json_get<Json>(saved, "modes"));
+  TRY_ASSIGN(const Json all, json_get<Json>(saved, "curves"));
+  std::vector<std::string> names, names_now;
+  for (const Json& mode : modes) {
+    TRY_ASSIGN(std::string name, json_get<std::string>(mode, "mode"));
+    names.push_back(std::move(name));
+  }
+  for (const ComparedMode& mode : now.modes) names_now.push_back(mode.name);
+  if (subject != now.subject) return Error("of ", subject, ", not ", now.subject);
+  if (device != now.device) return Error("of another device, ", device);
+  if (names != names_now) return Error(fmt::format("of the modes {}", fmt::join(names, ",")));
+
+  std::vector<TuningCurve> curves;
+  for (const Json& json : all) {
+    TuningCurve curve;
+    TRY_ASSIGN(curve.mode, json_get<std::string>(json, "mode"));
+    TRY_ASSIGN(curve.seed, json_get<uint64_t>(json, "seed"));
+    TRY_ASSIGN(curve.trials, json_get<int64_t>(json, "trials"));
+    TRY_ASSIGN(curve.search_s, json_get<double>(json, "search_s"));
+    TRY_ASSIGN(curve.complete, json_get<bool>(json, "complete"));
+    using Point = std::array<double, 3>;
+    TRY_ASSIGN(const std::vector<Point> points, json_get<std::vector<Point>>(json, "points"));
+    for (const auto& [trials, seconds, latency_s] : points)
+      curve.points.push_back({static_cast<int64_t>(trials), seconds, latency_s});
+    if (curve.complete) curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+}  // namespace pruner

@@ -1,0 +1,34 @@
+// What one tuning run found, and when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pruner {
+
+/// The estimated total latency of the best schedules so far.
+struct CurvePoint {
+  int64_t trials = 0;
+  double seconds = 0;  // the run's own, when the round of this trial had ended
+  double latency_s = 0;
+};
+
+/// A run of one mode with one seed.
+struct TuningCurve {
+  std::string mode;
+  uint64_t seed = 0;
+  int64_t trials = 0;
+  double search_s = 0;  // all of the run's own time
+  bool complete = false;
+  std::vector<CurvePoint> points;  // latency falls from one to the next
+
+  /// nullopt: not every task has a valid trial.
+  std::optional<double> final_s() const {
+    if (points.empty()) return std::nullopt;
+    return points.back().latency_s;
+  }
+};
+
+}  // namespace pruner
