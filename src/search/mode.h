@@ -42,7 +42,7 @@ Result<const SearchMode*> find_mode(std::string_view name);
 /// Its models. Errors: weights are missing, or are no weights of this model.
 Result<ModeModels> make_models(const SearchMode& mode, const LearnedModelOptions& options);
 
-/// "pruner or ansor"; the policy of a name, or an error that lists them.
+/// The policy of a name, or an error that lists them.
 Result<const SearchPolicy*> find_policy(std::string_view name);
 
 }  // namespace pruner
