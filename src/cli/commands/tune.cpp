@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <regex>
 
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/interrupt.h"
+#include "cli/measurer.h"
 #include "cli/schedules.h"
 #include "cli/search_options.h"
 #include "cli/version.h"
@@ -40,32 +39,6 @@ Result<TuneOptions> tune_options(const Options& options) {
     tune.trials = options.trials > 0 ? options.trials : kDefaultTrials;
   }
   return tune;
-}
-
-Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks) {
-  if (pattern.empty()) return Unit{};
-  try {
-    const std::regex regex(pattern);
-    std::erase_if(tasks,
-                  [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
-  } catch (const std::regex_error& e) {
-    return Error("--tasks: \"", pattern, "\" is no regular expression: ", e.what());
-  }
-  if (tasks.empty())
-    return Error("--tasks: no task's name matches \"", pattern, "\"; see pruner tasks");
-  return Unit{};
-}
-
-/// Its workers are this program's own file, with the hidden commands.
-Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
-                                                const std::atomic<bool>& interrupted) {
-  std::error_code code;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
-  if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
-  MeasureOptions measure{
-      .build_jobs = job_count(options), .seed = static_cast<uint64_t>(options.seed), .stop = {}};
-  measure.stop = [&interrupted] { return interrupted.load(); };
-  return make_local_measurer(measure, program.string());
 }
 
 Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
@@ -122,7 +95,7 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(tune.policy, read_policy(options, *mode));
   TRY_ASSIGN(const ModeModels models, read_models(options, *mode));
   TRY_ASSIGN(Source source, read_source(options, target));
-  TRY(keep_matching(options.tasks_regex, source.tasks));
+  TRY(keep_matching(options, source.tasks));
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);
