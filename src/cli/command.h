@@ -29,6 +29,7 @@ enum OptionGroup : uint32_t {
   kCheckOptions = 1 << 14,  // DAGs, jobs
   kCompileOptions = 1 << 15,
   kFeaturesOptions = 1 << 16,  // what scores and shows programs
+  kCollectOptions = 1 << 17,
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

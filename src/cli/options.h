@@ -31,6 +31,7 @@ struct Options {
   int64_t verify_generations = 0, momentum_period = 0;  // 0: the default of each
   double eps_greedy = -1;                               // < 0: the default
   std::string tasks_regex, work_dir;
+  int64_t programs_per_task = 1000;
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.
   std::vector<std::string> records, files, dags;
