@@ -13,7 +13,7 @@
 namespace pruner {
 namespace {
 
-constexpr int kWarmEpochs = 4;        // of a training that goes on from the last weights
+constexpr int kWarmEpochs = 4;          // of a training that goes on from the last weights
 constexpr double kRetrainGrowth = 0.1;  // of the samples since the last training, before the next
 
 enum class Updates { kOnline, kNone, kSiamese };

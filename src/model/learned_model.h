@@ -20,7 +20,7 @@ struct LearnedModelOptions {
   double time_box_s = kNoTimeBox;  // of one update's training
   // Of the time since the model was made, what training may take; updates wait where it took more.
   double training_share = 1;
-  bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
+  bool as_published = false;  // refit from scratch at every update, batches of all tasks mixed
   int momentum_period =
       4;  // rounds between trainings of -siamese-update, as released; the paper: 1
   uint64_t seed = 0;

@@ -1,5 +1,5 @@
-// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share space,
-// code generator, measurement and features.
+// The modes of `--cost-model`: a policy, and the model that verifies what it finds. All share
+// space, code generator, measurement and features.
 #pragma once
 
 #include <memory>

@@ -77,8 +77,7 @@ void print_table(const std::string& where,
                  const Scoring& scoring,
                  bool compat) {
   fmt::print("{}: draft score {:.6g}", where, scoring.draft_score(program));
-  const Json model_score =
-      scoring.model_score(features(program.statements, program.flags, compat));
+  const Json model_score = scoring.model_score(features(program.statements, program.flags, compat));
   if (model_score.is_number()) fmt::print(", model score {:.6g}", model_score.get<float>());
   fmt::print("\n");
   fmt::print("| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",

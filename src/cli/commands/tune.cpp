@@ -120,7 +120,8 @@ Result<int> run_tune(const Options& options) {
                                        .input = source.name};
   TRY_ASSIGN(
       const std::unique_ptr<Session> session,
-      Session::open(source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
+      Session::open(
+          source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
   TRY_ASSIGN(const TuneEnd end, session->run());
   live.finish();
 

@@ -1,5 +1,5 @@
-// Programs that no model chose, for data sets: a share of each batch is drawn uniformly, the rest are
-// evolved from drawn ones by chance, as TenSet's dump_programs.py does with a random model.
+// Programs that no model chose, for data sets: a share of each batch is drawn uniformly, the rest
+// are evolved from drawn ones by chance, as TenSet's dump_programs.py does with a random model.
 #include "search/batch.h"
 #include "search/search.h"
 
@@ -15,7 +15,8 @@ constexpr int64_t kMostMutations = 4;
 std::optional<Candidate> evolved(const Space& space,
                                  const std::vector<Candidate>& drawn,
                                  Rng& rng) {
-  std::optional<Candidate> child = drawn[static_cast<size_t>(rng.below(static_cast<int64_t>(drawn.size())))];
+  std::optional<Candidate> child =
+      drawn[static_cast<size_t>(rng.below(static_cast<int64_t>(drawn.size())))];
   for (int64_t left = 1 + rng.below(kMostMutations); child && left > 0; --left)
     child = mutate(space, *child, rng);
   return child;
@@ -30,7 +31,8 @@ std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
     if (batch.room() > num_evolved) batch.add(candidate);
   }
   for (size_t attempt = 0; attempt < kAttempts * num_evolved && !batch.full(); ++attempt) {
-    if (const std::optional<Candidate> child = evolved(request.space, drawn, rng)) batch.add(*child);
+    if (const std::optional<Candidate> child = evolved(request.space, drawn, rng))
+      batch.add(*child);
   }
   for (const Candidate& candidate : drawn) batch.add(candidate);  // where few mutations are new
   return batch.take();
