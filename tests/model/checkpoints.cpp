@@ -89,10 +89,10 @@ std::string pickled_module(const std::string& type,
 ModelWeights random_weights(Architecture architecture, uint64_t seed) {
   Rng rng(seed);
   ModelWeights weights{.architecture = architecture,
-                  .mode = "base_only",
-                  .row_scale = std::vector<float>(kRowFeatures, 1),
-                  .dataflow_scale = {},
-                  .tensors = {}};
+                       .mode = "base_only",
+                       .row_scale = std::vector<float>(kRowFeatures, 1),
+                       .dataflow_scale = {},
+                       .tensors = {}};
   if (architecture == Architecture::kPacm) weights.dataflow_scale.assign(kDataflowFeatures, 1);
   for (const WeightSpec& spec : tensor_specs(architecture)) {
     WeightTensor tensor{.shape = spec.shape, .values = {}};
