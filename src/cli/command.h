@@ -31,6 +31,7 @@ enum OptionGroup : uint32_t {
   kFeaturesOptions = 1 << 16,  // what scores and shows programs
   kExplorerOptions = 1 << 17,  // trials, work dir, training, the explorer's constants
   kCompareOptions = 1 << 18,
+  kCollectOptions = 1 << 19,
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

@@ -22,6 +22,7 @@ Result<int> run_records_stat(const Options& options);
 Result<int> run_records_best(const Options& options);
 Result<int> run_records_check(const Options& options);
 Result<int> run_features(const Options& options);
+Result<int> run_dataset_collect(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
@@ -78,6 +79,10 @@ inline constexpr Command kCommands[] = {
      "Show what the analysis and the models see of recorded programs.",
      kNetworkOptions | kRecordsOption | kCheckOptions | kFeaturesOptions,
      run_features},
+    {"dataset collect",
+     "Measure programs that no model chose, into a file of records.",
+     kNetworkOptions | kSearchOptions | kOutOption | kCollectOptions,
+     run_dataset_collect},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
 };

@@ -18,6 +18,7 @@ namespace {
 
 /// Help for the first words that run nothing by themselves; without one they are hidden.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
+    {"dataset", "Make data sets for cost models."},
     {"device", "Look at one device."},
     {"records", "Look into record files."},
 };

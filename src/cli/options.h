@@ -34,6 +34,7 @@ struct Options {
   int64_t seeds = 3;
   std::vector<std::string> weights;  // FILE or MODE=FILE
   std::string tasks_regex, work_dir;
+  int64_t programs_per_task = 1000;
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.
   std::vector<std::string> records, files, dags;

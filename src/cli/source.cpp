@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <regex>
 #include <thread>
 
 #include "support/file.h"
@@ -164,6 +165,21 @@ Result<Source> read_source(const Options& options, const Target& target) {
   Result<ComputeDag> dag = parse_operator(options.op);
   if (!dag.ok()) return Error("--op: ", dag.error().message());
   return single_source(*std::move(dag), options.op, options, target);
+}
+
+Result<Unit> keep_matching(const Options& options, std::vector<WeightedTask>& tasks) {
+  const std::string& pattern = options.tasks_regex;
+  if (pattern.empty()) return Unit{};
+  try {
+    const std::regex regex(pattern);
+    std::erase_if(tasks,
+                  [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
+  } catch (const std::regex_error& e) {
+    return Error("--tasks: \"", pattern, "\" is no regular expression: ", e.what());
+  }
+  if (tasks.empty())
+    return Error("--tasks: no task's name matches \"", pattern, "\"; see pruner tasks");
+  return Unit{};
 }
 
 }  // namespace pruner

@@ -21,6 +21,8 @@ Result<Target> read_target(const Options& options);
 Result<NetworkOptions> network_options(const Options& options);
 /// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them.
 Result<Source> read_source(const Options& options, const Target& target);
+/// Leaves the tasks whose name --tasks matches; an error where there is none.
+Result<Unit> keep_matching(const Options& options, std::vector<WeightedTask>& tasks);
 /// --jobs, or all cores.
 int job_count(const Options& options);
 

@@ -200,6 +200,11 @@ Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
       std::make_unique<TreesModel>(updates, options, std::move(loaded)));
 }
 
+// xgboost's JSON; checkpoints are binary.
+bool is_text_object(const std::string& content) {
+  return content.starts_with('{') && content.find('\0') == std::string::npos;
+}
+
 struct KindRow {
   std::string_view name, alias;
   Make make;
@@ -255,6 +260,16 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                name,
                " is unknown; use pam, mlp or xgb, or one of these with -no-update ",
                "or -siamese-update");
+}
+
+Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs) {
+  const LearnedModelOptions options{.load_model = path, .jobs = jobs};
+  TRY_ASSIGN(const std::string content, read_file(path));
+  if (is_text_object(content)) return make_trees(Updates::kNone, options);
+  TRY_ASSIGN(ModelWeights weights, load_weights(path));
+  const Architecture architecture = weights.architecture;
+  return std::unique_ptr<LearnedModel>(
+      std::make_unique<NetworkModel>(architecture, Updates::kNone, options, std::move(weights)));
 }
 
 }  // namespace pruner

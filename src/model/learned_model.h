@@ -52,6 +52,9 @@ class LearnedModel {
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options);
 
+/// The model whose weights or trees a file holds, whichever it is: it scores and never learns.
+Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs);
+
 /// Why scores cannot order the programs: a NaN, or one score for programs that differ.
 std::optional<std::string> fault_of(std::span<const float> scores,
                                     std::span<const ProgramFeatures> programs);

@@ -26,7 +26,8 @@ struct Record {
   std::string device;                                      // device_fingerprint
   int threads = 0;
   MeasureResult result;
-  std::string origin;  // "search", "final" (re-measured best), "foreign" (no `p`)
+  // "search", "final" (re-measured best), "collect" (chosen by no model), "foreign" (no `p`)
+  std::string origin;
 
   // The rest of `i`, which Ansor's readers need:
   std::vector<int64_t> hardware;  // 8 numbers, or none in old files

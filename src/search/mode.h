@@ -50,7 +50,7 @@ Result<ModeModels> make_models(const SearchMode& mode,
                                const SearchPolicy& policy,
                                const LearnedModelOptions& options);
 
-/// "pruner or ansor"; the policy of a name, or an error that lists them.
+/// The policy of a name, or an error that lists them.
 Result<const SearchPolicy*> find_policy(std::string_view name);
 
 }  // namespace pruner

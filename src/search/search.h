@@ -64,7 +64,8 @@ struct SearchPolicy {
   std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
 };
 
-extern const SearchPolicy kPrunerPolicy, kAnsorPolicy;
-inline constexpr const SearchPolicy* kSearchPolicies[] = {&kPrunerPolicy, &kAnsorPolicy};
+extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy;
+inline constexpr const SearchPolicy* kSearchPolicies[] = {
+    &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 
 }  // namespace pruner

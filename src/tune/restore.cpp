@@ -70,6 +70,7 @@ Result<RestoreSummary> Tuner::restore(std::span<const Record> records) {
       scheduler_.finish_round(i, best_s[std::min(r * round, best_s.size()) - 1]);
     }
     scheduler_.correct(i, tasks_[i].history.best_cost_s());
+    if (tasks_[i].trials >= options_.task_trials) scheduler_.mark_dead(i);
     TRY(tools_.models.update(restored[i].samples));
   }
   restored_trials_ = last_gain_ = trials();

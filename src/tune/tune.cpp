@@ -65,11 +65,21 @@ double Tuner::seconds_per_trial() const {
   return done > 0 ? own_time_.seconds() / static_cast<double>(done) : 0;
 }
 
+std::optional<int64_t> Tuner::trials_left() const {
+  std::optional<int64_t> left;
+  if (options_.trials != kNoTrialLimit) left = options_.trials - trials();
+  if (options_.task_trials == kNoTrialLimit) return left;
+  int64_t of_tasks = 0;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (!scheduler_[i].dead) of_tasks += options_.task_trials - tasks_[i].trials;
+  }
+  return std::min(left.value_or(of_tasks), of_tasks);
+}
+
 std::optional<double> Tuner::eta_s() const {
   double eta = options_.budget_s - elapsed_s();
-  if (options_.trials != kNoTrialLimit && seconds_per_trial() > 0) {
-    eta = std::min(eta, static_cast<double>(options_.trials - trials()) * seconds_per_trial());
-  }
+  if (const std::optional<int64_t> left = trials_left(); left && seconds_per_trial() > 0)
+    eta = std::min(eta, static_cast<double>(*left) * seconds_per_trial());
   if (!std::isfinite(eta)) return std::nullopt;
   return std::max(0.0, eta);
 }
@@ -154,7 +164,7 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   TunedTask& tuned = tasks_[index];
   const Task& task = tuned.task->task;
   RoundSummary summary{.task = index, .round = ++rounds_};
-  count = std::min(count, options_.trials - trials());
+  count = std::min({count, options_.trials - trials(), options_.task_trials - tuned.trials});
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Candidate> batch = options_.policy->next_batch({task,
@@ -169,13 +179,14 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
   if (batch.empty()) scheduler_.mark_dead(index);
 
   const double before_s = scheduler_.objective_s();
-  TRY(measure(index, batch, "search", summary));
+  TRY(measure(index, batch, options_.origin, summary));
   scheduler_.finish_round(index, tuned.history.best_cost_s());
   if (scheduler_.objective_s() < before_s) last_gain_ = trials();
   const bool hopeless = tuned.failed == tuned.trials && tuned.trials >= kHopelessTrials;
   const bool stale = options_.task_early_stopping > 0 &&
                      tuned.trials - tuned.last_gain >= options_.task_early_stopping;
-  if (hopeless || stale) scheduler_.mark_dead(index);
+  const bool done = tuned.trials >= options_.task_trials;
+  if (hopeless || stale || done) scheduler_.mark_dead(index);
 
   const auto train_start = std::chrono::steady_clock::now();
   TRY(tools_.models.update(summary.samples));

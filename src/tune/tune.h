@@ -25,6 +25,7 @@ inline constexpr int64_t kNoTrialLimit = std::numeric_limits<int64_t>::max();
 struct TuneOptions {
   int64_t trials = kNoTrialLimit;  // both limits are totals over resumed runs
   double budget_s = std::numeric_limits<double>::infinity();
+  int64_t task_trials = kNoTrialLimit;  // ... for each task
   int64_t round_size = 10;
   int64_t first_round_size = 0;     // of each task; 0: as the others
   int64_t early_stopping = 0;       // trials without gain that end the run; 0: none
@@ -35,6 +36,7 @@ struct TuneOptions {
   bool remeasure = true;
   SearchOptions search = {};
   const SearchPolicy* policy = &kPrunerPolicy;
+  const char* origin = "search";  // of the records
 };
 
 /// A task while it is tuned.
@@ -102,6 +104,8 @@ class Tuner {
 
  private:
   std::optional<TuneEnd> limit_reached() const;
+  /// Trials until the limits on them; nullopt without one.
+  std::optional<int64_t> trials_left() const;
   int64_t warm_up_size(size_t tasks_left) const;
   double seconds_per_trial() const;
   std::vector<size_t> cold_tasks() const;

@@ -94,6 +94,21 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
   EXPECT_FALSE(fs::exists(dir + "/cmp"));
 }
 
+TEST_F(BadInput, CollectNeedsTasksAndAFile) {
+  const std::vector<std::string> collect = {"dataset", "collect"};
+  expect_words(fail(small(collect)), {"no file to write is named", "-o FILE"});
+  expect_words(fail({"dataset", "collect", "-o", dir + "/set.json"}), {"nothing to work on"});
+  expect_words(fail(small(collect, {"-o", dir + "/none/set.json"})), {"/none/set.json"});
+  expect_words(fail(small(collect, {"-o", dir + "/set.json", "--programs-per-task", "0"})),
+               {"--programs-per-task: 0 is less than 1"});
+  expect_words(fail(small(collect, {"-o", dir + "/set.json", "--eps-greedy", "2"})),
+               {"--eps-greedy is 2, at most 1"});
+  const std::string other = write("other.json", "hello\n");
+  expect_words(fail(small(collect, {"-o", other})), {"other.json:1", "delete that line"});
+  EXPECT_EQ(*read_file(other), "hello\n");
+  EXPECT_FALSE(fs::exists(dir + "/set.json"));
+}
+
 TEST_F(BadInput, UnknownForm) {
   for (const char* command : {"compile", "tune"}) {
     expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),

@@ -2,6 +2,7 @@
 // The commands as a user runs them, on problems that take a second.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/run_program.h"
@@ -134,6 +135,43 @@ TEST_F(Commands, CtrlCKeepsTheBestAndPrintsTheTable) {
   EXPECT_NE(run.out.find("[ Task Scheduler ]"), std::string::npos);
   EXPECT_NE(run.out.find("Estimated total latency: "), std::string::npos);
   EXPECT_NE(read_file(work_dir + "/run.json")->find("\"interrupted\""), std::string::npos);
+}
+
+TEST_F(Commands, CollectMeasuresProgramsAndGoesOn) {
+  const std::string file = dir + "/set.json";
+  const auto collect = [&](const char* programs) {
+    return json({"dataset",
+                 "collect",
+                 "--op",
+                 "matmul 32 32 32",
+                 "--programs-per-task",
+                 programs,
+                 "-o",
+                 file});
+  };
+  const auto lines = [&] { return std::ranges::count(*read_file(file), '\n'); };
+  EXPECT_EQ(collect("5")["trials"], 5);
+  EXPECT_EQ(lines(), 5);
+  EXPECT_EQ(collect("8")["tasks"][0]["trials"], 8);
+  EXPECT_EQ(lines(), 8);
+  EXPECT_NE(out({"records", "stat", file}).find("|       8 |"), std::string::npos);
+}
+
+TEST_F(Commands, CtrlCKeepsWhatWasCollected) {
+  const std::string file = dir + "/set.json";
+  const ProgramRun run = run_program({"dataset",
+                                      "collect",
+                                      "--op",
+                                      "matmul 64 64 64",
+                                      "--programs-per-task",
+                                      "100000",
+                                      "-o",
+                                      file},
+                                     2);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_NE(run.out.find("/100000] task  0: best "), std::string::npos) << run.out;
+  EXPECT_NE(read_file(file)->find("\"collect\""), std::string::npos);
+  EXPECT_TRUE(read_file(file)->ends_with('\n'));
 }
 
 TEST_F(Commands, PrintShowsEveryStage) {

@@ -4,6 +4,7 @@
 #include "cli/run_program.h"
 #include "golden.h"
 #include "own_path.h"
+#include "record/record.h"
 #include "support/file.h"
 #include "support/json.h"
 
@@ -45,6 +46,46 @@ TEST(Features, ShowsATable) {
   EXPECT_NE(run.out.find("f_total"), std::string::npos);
 }
 
+// The records of the golden programs, through the command, with the published weights.
+TEST(Features, ScoresTheGoldenProgramsAsThePublishedModels) {
+  const std::string shared = PRUNER_SHARED_DATA;
+  if (!std::filesystem::exists(shared + "/pruner-golden")) GTEST_SKIP() << "no golden programs";
+  constexpr std::pair<const char*, const char*> kModels[] = {
+      {"k80_eval", "pam_k80_1500.pkl"}, {"a100_eval", "fine_tune_pam_a100.pth"}};
+  int compared = 0;
+  for (const char* workload :
+       {"matmul", "matmul_bias_relu", "conv2d", "conv2d_s2", "softmax", "reduce", "add"}) {
+    const std::string golden_file = shared + "/pruner-golden/" + workload;
+    const Json golden = *parse_json(*read_file(golden_file + ".json"));
+    std::string lines;
+    std::vector<Json> expected;
+    for (const Json& state : golden["states"]) {
+      if (!state["valid"].get<bool>()) continue;
+      lines += state["record"].dump() + "\n";
+      expected.push_back(state["pacm_score"]);
+    }
+    for (const auto& [name, weights] : kModels) {
+      const ProgramRun run = run_program({"features",
+                                          "--records",
+                                          records_file(lines),
+                                          "--task",
+                                          golden_file + ".dag.json",
+                                          "--load-model",
+                                          shared + "/pruner-checkpoints/" + weights,
+                                          "--json"});
+      ASSERT_EQ(run.exit_code, 0) << run.err;
+      const std::vector<RecordLine> shown = record_lines(run.out);
+      ASSERT_EQ(shown.size(), expected.size()) << workload << ": " << run.err;
+      for (size_t i = 0; i < shown.size(); ++i, ++compared) {
+        const Json json = *parse_json(shown[i].text);
+        EXPECT_NEAR(json["model_score"].get<double>(), expected[i][name].get<double>(), 1e-4)
+            << workload << " " << i << " " << name;
+      }
+    }
+  }
+  EXPECT_EQ(compared, 2 * 38);
+}
+
 TEST(Features, SaysWhatIsWrong) {
   const std::string path = records_file(kRecord);
   EXPECT_NE(run_program({"features"}).err.find("no records are named"), std::string::npos);
@@ -53,6 +94,12 @@ TEST(Features, SaysWhatIsWrong) {
             std::string::npos);
   EXPECT_NE(run_program({"features", "--records", path, "--psa", "epyc_9004"}).err.find("no GPU"),
             std::string::npos);
+  const std::string no_weights = own_path("no_weights");
+  ASSERT_TRUE(write_file(no_weights, "hello").ok());
+  const ProgramRun unread =
+      run_program({"features", "--records", path, "--load-model", no_weights, "--json"});
+  EXPECT_EQ(unread.exit_code, 2);
+  EXPECT_NE(unread.err.find(no_weights + ": "), std::string::npos) << unread.err;
   const ProgramRun none = run_program({"features", "--records", records_file("what?\n")});
   EXPECT_EQ(none.exit_code, 2);
 }

@@ -152,19 +152,68 @@ TEST(NextBatch, IsEmptyWhenTheSpaceIsUsedUp) {
   const Task task = operator_task("relu 1");
   const Space space = make_space(task);
   const auto model = make_draft_model();
+  for (const SearchPolicy* policy : {&kPrunerPolicy, &kUniformPolicy}) {
+    History history;
+    SearchMemory memory;
+    const SearchModels models{*model};
+    const SearchOptions options;
+    const SearchRequest request{task, space, history, memory, 10, models, options};
+    Rng rng(0);
+    size_t rounds = 0;
+    for (; rounds < 1000; ++rounds) {
+      const std::vector<Candidate> batch = policy->next_batch(request, rng);
+      if (batch.empty()) break;
+      for (const Candidate& c : batch) history.add(c, 1);
+    }
+    EXPECT_LT(rounds, 1000u) << policy->name;
+  }
+}
+
+// A model that must not be asked.
+class NoModel : public CostModel {
+  std::vector<float> predict(const Task&, const Space&, std::span<const Candidate>) override {
+    ADD_FAILURE() << "a model was asked";
+    return {};
+  }
+  Result<Unit> update(std::span<const Sample>) override { return Unit{}; }
+};
+
+// The fewest decisions in which the candidate differs from one of the others.
+size_t nearest(const Candidate& candidate, const std::vector<Candidate>& others) {
+  size_t least = 1000;
+  for (const Candidate& other : others) {
+    if (other == candidate || other.sketch != candidate.sketch) continue;
+    size_t differing = 0;
+    for (size_t i = 0; i < other.decisions.size(); ++i)
+      differing += other.decisions[i] != candidate.decisions[i];
+    least = std::min(least, differing);
+  }
+  return least;
+}
+
+TEST(UniformPolicy, DrawsAShareAndEvolvesTheRestWithoutAModel) {
+  const Task task = operator_task("conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu");
+  const Space space = make_space(task);
+  NoModel model;
   History history;
   SearchMemory memory;
-  const SearchModels models{*model};
-  const SearchOptions options;
-  const SearchRequest request{task, space, history, memory, 10, models, options};
-  Rng rng(0);
-  size_t rounds = 0;
-  for (; rounds < 1000; ++rounds) {
-    const std::vector<Candidate> batch = kPrunerPolicy.next_batch(request, rng);
-    if (batch.empty()) break;
-    for (const Candidate& c : batch) history.add(c, 1);
+  const SearchModels models{model};
+  SearchOptions options;
+  const SearchRequest request{task, space, history, memory, 64, models, options};
+  size_t near_when[2] = {0, 0};
+  for (const int evolved : {0, 1}) {
+    options.eps_greedy = evolved ? 0.5 : 1;
+    Rng rng(1);
+    const std::vector<Candidate> batch = kUniformPolicy.next_batch(request, rng);
+    ASSERT_EQ(batch.size(), 64u);
+    EXPECT_EQ(CandidateSet(batch.begin(), batch.end()).size(), 64u);
+    for (const Candidate& c : batch) {
+      EXPECT_TRUE(is_legal(space, c));
+      near_when[evolved] += nearest(c, batch) <= 3;
+    }
   }
-  EXPECT_LT(rounds, 1000u);
+  EXPECT_LE(near_when[0], 2u);  // drawn ones have nothing to do with one another
+  EXPECT_GE(near_when[1], 4u);
 }
 
 }  // namespace

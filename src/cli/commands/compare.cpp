@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/measurer.h"
 #include "cli/search_options.h"
 #include "cli/source.h"
-#include "cli/tuning.h"
 #include "report/comparison.h"
 #include "report/progress.h"
 #include "support/file.h"
@@ -100,7 +100,7 @@ Result<int> run_compare(const Options& options) {
   TRY_ASSIGN(compare.tune.search, read_search_options(options));
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(Source source, read_source(options, target));
-  TRY(keep_matching(options.tasks_regex, source.tasks));
+  TRY(keep_matching(options, source.tasks));
   if (const Result<Unit> runs = check_measurable(target); !runs.ok())
     return Error("--target: ", runs.error().message());
   Comparison comparison{.subject = fmt::format("{}, {} trials", source.name, compare.tune.trials),

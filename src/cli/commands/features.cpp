@@ -1,11 +1,14 @@
 // pruner features: what the analysis and the models see of recorded programs.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "analysis/draft_form.h"
 #include "analysis/symbols.h"
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "dataset/recorded_program.h"
+#include "model/learned_model.h"
 #include "record/record_paths.h"
 #include "support/gzip.h"
 #include "target/device_file.h"
@@ -18,13 +21,18 @@ namespace {
 struct Scoring {
   Gpu gpu;
   DraftForm form = DraftForm::kRelease;
+  std::unique_ptr<LearnedModel> model;  // null without --load-model
 
   double draft_score(const RecordedProgram& program) const {
     if (program.cpu_draft_s > 0 && form == DraftForm::kOurs) return 1e-3 / program.cpu_draft_s;
     return pruner::draft_score(program.statements, gpu, form);
   }
-  /// The score of --load-model; null without one.
-  Json model_score(const ProgramFeatures&) const { return {}; }
+  /// The score of --load-model; null without one, and where it gives no number.
+  Json model_score(const ProgramFeatures& program) const {
+    if (model == nullptr) return {};
+    const std::vector<float> scores = model->predict({&program, 1});
+    return scores.empty() || !std::isfinite(scores[0]) ? Json() : Json(scores[0]);
+  }
 };
 
 Result<Scoring> read_scoring(const Options& options) {
@@ -34,6 +42,9 @@ Result<Scoring> read_scoring(const Options& options) {
   if (!target.ok()) return Error("--psa: ", target.error().message());
   if (!target->is_gpu()) return Error("--psa: ", device, " is no GPU");
   scoring.gpu = target->gpu;
+  if (!options.load_model.empty()) {
+    TRY_ASSIGN(scoring.model, load_learned_model(options.load_model, 1));
+  }
   if (options.psa_form.empty()) return scoring;
   const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
   if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
@@ -61,8 +72,14 @@ void print_json_line(const RecordedProgram& program, const Scoring& scoring, boo
   fmt::print("{}\n", json.dump());
 }
 
-void print_table(const std::string& where, const RecordedProgram& program, const Scoring& scoring) {
-  fmt::print("{}: draft score {:.6g}\n", where, scoring.draft_score(program));
+void print_table(const std::string& where,
+                 const RecordedProgram& program,
+                 const Scoring& scoring,
+                 bool compat) {
+  fmt::print("{}: draft score {:.6g}", where, scoring.draft_score(program));
+  const Json model_score = scoring.model_score(features(program.statements, program.flags, compat));
+  if (model_score.is_number()) fmt::print(", model score {:.6g}", model_score.get<float>());
+  fmt::print("\n");
   fmt::print("| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
              "f_thread",
              "f_total",
@@ -138,7 +155,7 @@ Result<int> run_features(const Options& options) {
       if (options.json) {
         print_json_line(*program, scoring, options.compat);
       } else {
-        print_table(where, *program, scoring);
+        print_table(where, *program, scoring, options.compat);
       }
     }
   }

@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/interrupt.h"
+#include "cli/measurer.h"
 #include "cli/schedules.h"
 #include "cli/search_options.h"
-#include "cli/tuning.h"
 #include "cli/version.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
@@ -93,7 +93,7 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(tune.policy, read_policy(options, *mode));
   TRY_ASSIGN(const ModeModels models, read_models(options, *mode, *tune.policy));
   TRY_ASSIGN(Source source, read_source(options, target));
-  TRY(keep_matching(options.tasks_regex, source.tasks));
+  TRY(keep_matching(options, source.tasks));
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);
