@@ -198,11 +198,19 @@ TEST_F(BadInput, ModuleForAGpuWithoutADriver) {
   unsetenv("OCL_ICD_VENDORS");
 }
 
-TEST_F(BadInput, CostModelOfAnotherBuild) {
-  expect_words(fail(small({"tune"}, {"--cost-model", "pam"})),
-               {"cost model pam is not in this build; use draft or random"});
-  expect_words(fail(small({"tune"}, {"--cost-model", "oracle"})),
-               {"cost model oracle is unknown; use draft or random"});
+TEST_F(BadInput, CostModelThatCannotBe) {
+  const auto tune = [&](const std::vector<std::string>& more) {
+    return fail(small({"tune"}, more));
+  };
+  expect_words(tune({"--cost-model", "oracle"}), {"cost model oracle is unknown", "pam (pruner)"});
+  expect_words(tune({"--cost-model", "pam-no-update"}),
+               {"cost model pam-no-update needs weights", "--load-model FILE"});
+  expect_words(tune({"--load-model", write("weights.pkl", "hello\n")}), {"weights.pkl"});
+  expect_words(tune({"--policy", "halide"}), {"--policy: policy halide is unknown", "ansor"});
+  expect_words(tune({"--policy", "ansor", "--cost-model", "draft-only"}),
+               {"--policy ansor asks a learned model", "draft-only has none"});
+  expect_words(tune({"--train", "hard"}), {"--train: \"hard\" is not as-published"});
+  expect_words(tune({"--eps-greedy", "2"}), {"--eps-greedy is 2, at most 1"});
 }
 
 TEST_F(BadInput, BudgetThatIsNoTime) {
