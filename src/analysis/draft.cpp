@@ -156,8 +156,7 @@ class Analyzer {
     if (stage.prefetch_bytes > 0) out.memory_cycles += 0.5 * tile.vectors;
     const double unrolled =
         std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
-    if (out.steps > out.visits || out.visits == 1)  // else it is one tile, without a loop to enter
-      out.overhead_cycles = iterations / unrolled + 6 * out.visits;
+    out.overhead_cycles = iterations / unrolled + 6 * out.visits;
     if (s.is_reduction()) out.overhead_cycles += tiles * (1.5 * tile.count() + 12);
     add_traffic(stage, tile.vector_axis, out);
     return out;
@@ -308,10 +307,8 @@ class Analyzer {
       const double bytes = bytes_of(s);
       const bool held = bytes <= usable(target_.l3_bytes);
       if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
-      if (!stage.streaming && bytes > usable(target_.l2_bytes * target_.threads))
-        out.l3_bytes += 2 * bytes;  // likewise between L2 and L3
     }
-    if (!stage.at.valid() && stage.scope != Scope::kRegister && !stage.streaming)
+    if (!stage.at.valid() && stage.scope != Scope::kRegister)
       out.l3_bytes += contended_bytes(stage, vector);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);

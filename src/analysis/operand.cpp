@@ -63,13 +63,11 @@ double fetched_bytes(std::span<const Operand> operands,
     if (sum > capacity) break;
     fits = i;
   }
-  // What one iteration leaves is there for the next one of the same loop: they share lines.
-  const size_t walked = fits > 0 && loops[fits - 1].axis >= 0 ? fits - 1 : fits;
   double total = 0;
   for (const Operand& operand : operands) {
-    double bytes = operand.bytes[walked];
-    bool moved = walked < fits && operand.moves[walked];
-    for (size_t i = walked; i-- > 0;) {
+    double bytes = operand.bytes[fits];
+    bool moved = false;
+    for (size_t i = fits; i-- > 0;) {
       moved = moved || operand.moves[i];
       if (moved) bytes *= static_cast<double>(loops[i].extent);
     }

@@ -32,8 +32,7 @@ Operand make_operand(const Access& access,
 
 /// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
 /// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
-/// all that such a loop touches fits. The innermost loop that does not fit fetches what its
-/// iterations share once.
+/// all that such a loop touches fits.
 double fetched_bytes(std::span<const Operand> operands,
                      std::span<const SurroundingLoop> loops,
                      double capacity);

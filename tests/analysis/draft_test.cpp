@@ -74,47 +74,6 @@ TEST(Draft, CountsTheOperationsOfAWinogradProduct) {
   }
 }
 
-// What the cores' L2 do not hold is fetched before it is written, and goes back to L3; streamed
-// stores do neither, and take no line from another core.
-TEST(Draft, AnOutputBeyondL2GoesThroughL3UnlessItStreams) {
-  const Task task = operator_task("depthwise_conv2d 1 144 112 112 3 3 padding=1 +relu");
-  const Space space = make_space(task);
-  const double bytes = 4.0 * 144 * 112 * 112;
-  Rng rng(2);
-  int contended = 0;
-  for (int i = 0; i < 50; ++i) {
-    std::string text = print(space, sample(space, rng));
-    const size_t word = text.find("streaming=");
-    ASSERT_NE(word, std::string::npos) << text;
-    const size_t at = word + std::string("streaming=").size();
-    text[at] = '0';
-    const StageSymbols kept = draft_of(task, space, text).stages.back();
-    text[at] = '1';
-    const StageSymbols streamed = draft_of(task, space, text).stages.back();
-    EXPECT_GE(kept.l3_bytes, streamed.l3_bytes + 2 * bytes) << text;
-    EXPECT_GT(streamed.dram_bytes, kept.dram_bytes) << text;
-    contended += kept.l3_bytes > streamed.l3_bytes + 2 * bytes;
-  }
-  EXPECT_GT(contended, 0);
-}
-
-TEST(Draft, AStageOfOneTileHasNoLoopToEnter) {
-  const Task task = operator_task("layernorm 128 768");
-  const Space space = make_space(task);
-  Rng rng(2);
-  int single = 0;
-  for (int i = 0; i < 100; ++i) {
-    const LoopNest nest = make_loop_nest(space, sample(space, rng));
-    for (const StageSymbols& s : draft(nest, task.target).stages) {
-      const bool one_tile = s.steps == s.visits && s.visits > 1;
-      if ((*nest.dag)[s.stage].is_reduction()) continue;
-      EXPECT_EQ(s.overhead_cycles == 0, one_tile) << (*nest.dag)[s.stage].name;
-      single += one_tile;
-    }
-  }
-  EXPECT_GT(single, 0);
-}
-
 TEST(Draft, PrintsALineForEachStage) {
   const Task task = operator_task("softmax 64 128");
   const Space space = make_space(task);
