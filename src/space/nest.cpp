@@ -21,15 +21,10 @@ class NestMaker {
     depths_.resize(sketch.plans.size());
   }
 
-  /// What one visit of a cluster computes of each axis of its root.
+  /// What one visit computes of each axis of a root that is inside of another.
   std::vector<int64_t> visited(const StagePlan& plan) {
-    const Location location = static_cast<Location>(value(plan.location, 0));
-    if (location == Location::kRoot) {
-      std::vector<int64_t> extents;
-      for (const Iterator& axis : stage(plan.stage).axes) extents.push_back(axis.extent);
-      return extents;
-    }
     make();
+    const Location location = static_cast<Location>(value(plan.location, 0));
     return region(plan.stage, plan.inside, depth_at(plan.inside, location));
   }
 
@@ -375,7 +370,13 @@ class NestMaker {
 std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const StagePlan& plan,
                                      const Candidate& candidate) {
-  return NestMaker(sketch, candidate).visited(plan);
+  const bool inside =
+      plan.location != kFixed && candidate.decisions[static_cast<size_t>(plan.location)] !=
+                                     static_cast<int32_t>(Location::kRoot);
+  if (inside) return NestMaker(sketch, candidate).visited(plan);
+  std::vector<int64_t> extents;
+  for (const Iterator& axis : sketch.dag[plan.stage].axes) extents.push_back(axis.extent);
+  return extents;
 }
 
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {
