@@ -17,17 +17,7 @@ KernelSymbols only_kernel(const Space& space, int sketch, const Decided& values)
 
 TEST(GpuRegisters, OfAContractionHoldItsTileAndWhatItReads) {
   const Space space = make_space(gpu_task("matmul 32 48 64"));
-  const KernelSymbols kernel = only_kernel(space,
-                                           0,
-                                           {{".i.vthreads", 2},
-                                            {".i.threads", 4},
-                                            {".i.inner", 2},
-                                            {".j.threads", 8},
-                                            {".j.outer", 3},
-                                            {".k.outer", 2},
-                                            {".k.inner", 4},
-                                            {"A.shared.vector", 4},
-                                            {"B.shared.vector", 2}});
+  const KernelSymbols kernel = only_kernel(space, 0, kProductTile);
   // A tile of 4 x 3; a fetch of 4 elements of A, and 3 of 2 of B.
   EXPECT_EQ(kernel.registers, 24 + 12 + (4 + 3) + (4 + 6));
   EXPECT_EQ(kernel.local_bytes, 0);

@@ -61,18 +61,7 @@ void expect_program(const std::string& golden,
 }
 
 TEST(LowerGpu, PrintsAsItself) {
-  expect_program("lower/gpu_matmul.txt",
-                 "matmul 32 48 64",
-                 0,
-                 {{".i.vthreads", 2},
-                  {".i.threads", 4},
-                  {".i.inner", 2},
-                  {".j.threads", 8},
-                  {".j.outer", 3},
-                  {".k.outer", 2},
-                  {".k.inner", 4},
-                  {"A.shared.vector", 4},
-                  {"B.shared.vector", 2}});
+  expect_program("lower/gpu_matmul.txt", "matmul 32 48 64", 0, kProductTile);
   expect_program("lower/gpu_softmax.txt", "softmax 6 64", 3, {{".threads", 16}, {".rows", 2}});
 }
 

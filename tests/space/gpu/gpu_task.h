@@ -17,6 +17,17 @@ inline Task gpu_task(const std::string& op) { return operator_task(op, gpu_targe
 /// Decisions by the end of their names: ".i.threads" -> 32.
 using Decided = std::vector<std::pair<std::string, int32_t>>;
 
+/// A tile of "matmul 32 48 64": 4 x 3 elements a thread, fetched in vectors of 4 and 2.
+inline const Decided kProductTile = {{".i.vthreads", 2},
+                                     {".i.threads", 4},
+                                     {".i.inner", 2},
+                                     {".j.threads", 8},
+                                     {".j.outer", 3},
+                                     {".k.outer", 2},
+                                     {".k.inner", 4},
+                                     {"A.shared.vector", 4},
+                                     {"B.shared.vector", 2}};
+
 /// The first choice of each decision of a sketch, but for those given.
 inline Candidate decided(const Space& space, int sketch, const Decided& values) {
   Candidate candidate{SketchId{sketch}, {}};

@@ -6,18 +6,9 @@ namespace {
 
 TEST(GpuNest, OfAProductHasBlocksVirtualThreadsThreadsAndChunks) {
   const Space space = make_space(gpu_task("matmul 32 48 64"));
-  const Candidate candidate = decided(space,
-                                      0,
-                                      {{".i.vthreads", 2},
-                                       {".i.threads", 4},
-                                       {".i.inner", 2},
-                                       {".j.threads", 8},
-                                       {".j.outer", 3},
-                                       {".k.outer", 2},
-                                       {".k.inner", 4},
-                                       {"A.shared.vector", 4},
-                                       {"B.shared.vector", 2},
-                                       {".buffers", 2}});
+  Decided tile = kProductTile;
+  tile.push_back({".buffers", 2});
+  const Candidate candidate = decided(space, 0, tile);
   std::string why;
   ASSERT_TRUE(is_legal(space, candidate, &why)) << why;
   EXPECT_GOLDEN("space/gpu/matmul_nest.txt", print(make_loop_nest(space, candidate)));
