@@ -6,36 +6,18 @@
 #include "analysis/draft.h"
 #include "analysis/features.h"
 #include "analysis/symbols.h"
-#include "space/space.h"
-#include "tensor/operators.h"
+#include "drawn_candidates.h"
 
 namespace pruner {
 namespace {
 
-constexpr const char* kOperators[] = {
-    "matmul 512 512 512",
-    "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
-    "depthwise_conv2d 1 32 112 112 3 3 padding=1 +bias +relu",
-    "softmax 1536 128",
-};
-
-struct Fixture {
+struct Fixture : DrawnCandidates {
   Fixture(int64_t op, bool gpu)
-      : task(make_task(*parse_operator(kOperators[op]),
-                       gpu ? *parse_target("cuda --arch=sm_80", 0) : host_target(2),
-                       kOperators[op])),
-        space(make_space(task)),
-        flags(task_flags(task.dag)) {
-    Rng rng(1);
-    for (int i = 0; i < 256; ++i) candidates.push_back(sample(space, rng));
-  }
-  LoopNest nest() { return make_loop_nest(space, candidates[++at % candidates.size()]); }
+      : DrawnCandidates(op, gpu ? *parse_target("cuda --arch=sm_80", 0) : host_target(2)),
+        flags(task_flags(task.dag)) {}
+  LoopNest nest() { return make_loop_nest(space, next()); }
 
-  Task task;
-  Space space;
   TaskFlags flags;
-  std::vector<Candidate> candidates;
-  size_t at = 0;
 };
 
 template <bool gpu>

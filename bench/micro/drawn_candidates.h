@@ -1,0 +1,34 @@
+// Operators of four kinds, and candidates drawn of each: what the benchmarks of hot functions walk
+// through.
+#pragma once
+
+#include <vector>
+
+#include "space/space.h"
+#include "tensor/operators.h"
+
+namespace pruner {
+
+inline constexpr const char* kOperators[] = {
+    "matmul 512 512 512",
+    "conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
+    "depthwise_conv2d 1 32 112 112 3 3 padding=1 +bias +relu",
+    "softmax 1536 128",
+};
+
+struct DrawnCandidates {
+  explicit DrawnCandidates(int64_t op, const Target& target = host_target(2))
+      : task(make_task(*parse_operator(kOperators[op]), target, kOperators[op])),
+        space(make_space(task)) {
+    Rng rng(1);
+    for (int i = 0; i < 256; ++i) candidates.push_back(sample(space, rng));
+  }
+  const Candidate& next() { return candidates[++at % candidates.size()]; }
+
+  Task task;
+  Space space;
+  std::vector<Candidate> candidates;
+  size_t at = 0;
+};
+
+}  // namespace pruner
