@@ -89,7 +89,8 @@ const OptionRow kOptions[] = {
     {"--modes",
      &Options::modes,
      kCompareOptions,
-     "two or more cost models of `tune`, e.g. ansor,pruner,draft-only; the first is the measure"},
+     "two or more cost models of `tune`, e.g. ansor,pruner,pruner-without-dataflow; the first is "
+     "the measure"},
     {"--seeds", &Options::seeds, kCompareOptions, "runs of each mode, from --seed on (3)", 1},
     {"--load-model",
      &Options::weights,
@@ -104,6 +105,7 @@ const OptionRow kOptions[] = {
      kExplorerOptions,
      "as-published: refit from scratch after every round"},
     {"--population", &Options::population, kExplorerOptions, "candidates a generation (1536)"},
+    {"--islands", &Options::islands, kExplorerOptions, "parts of it that evolve alone (4)"},
     {"--draft-generations",
      &Options::draft_generations,
      kExplorerOptions,

@@ -27,7 +27,7 @@ struct Options {
   std::string budget;
   int64_t early_stopping = 0, task_early_stopping = 0, round_size = 10;
   std::string cost_model = "pam", load_model, policy, training;
-  int64_t population = 0, draft_generations = 0, draft_size = 0, redraft_every = 0;
+  int64_t population = 0, islands = 0, draft_generations = 0, draft_size = 0, redraft_every = 0;
   int64_t verify_generations = 0, momentum_period = 0;  // 0: the default of each
   double eps_greedy = -1;                               // < 0: the default
   std::string modes;                                    // that are compared

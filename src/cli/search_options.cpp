@@ -26,6 +26,8 @@ Result<SearchOptions> read_search_options(const Options& options) {
   };
   set(options.population, search.evolve.population);
   set(options.population, search.random_samples);
+  set(options.islands, search.evolve.islands);
+  search.evolve.jobs = static_cast<int>(job_count(options));
   set(options.draft_generations, search.draft_generations);
   set(options.draft_size, search.draft_size);
   set(options.redraft_every, search.redraft_every);

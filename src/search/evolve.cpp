@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include "support/parallel_for.h"
 
 namespace pruner {
 
@@ -29,24 +32,46 @@ std::optional<Candidate> make_child(const Space& space,
   return cross_over(space, parent, other, rng);
 }
 
-/// Children that were not seen before.
+/// A part of the population that breeds by itself.
+struct Island {
+  explicit Island(Rng& stream) : rng(stream) {}
+
+  std::vector<Candidate> population;
+  std::vector<Scored> ranked;  // the parents of the next generation
+  Rng& rng;
+};
+
+/// `rng` itself for the first, and streams split from it.
+class Streams {
+ public:
+  Streams(Rng& rng, int count) : first_(rng) {
+    for (int i = 1; i < count; ++i) split_.push_back(rng.split());
+  }
+  Rng& operator[](size_t i) { return i == 0 ? first_ : split_[i - 1]; }
+
+ private:
+  Rng& first_;
+  std::vector<Rng> split_;
+};
+
+/// Children that were not seen before, nor are twice among them.
 std::vector<Candidate> breed(const Space& space,
-                             const std::vector<Scored>& ranked,
-                             const EvolveOptions& options,
-                             CandidateSet& seen,
-                             Rng& rng) {
+                             const Island& island,
+                             size_t wanted,
+                             double mutate_probability,
+                             const CandidateSet& seen) {
   std::vector<Candidate> children;
-  const size_t wanted = static_cast<size_t>(options.population);
+  CandidateSet born;
   for (size_t attempt = 0; attempt < wanted * kAttempts && children.size() < wanted; ++attempt) {
-    std::optional<Candidate> child = make_child(space, ranked, options.mutate_probability, rng);
-    if (child && seen.insert(*child).second) children.push_back(*std::move(child));
+    std::optional<Candidate> child =
+        make_child(space, island.ranked, mutate_probability, island.rng);
+    if (child && !seen.contains(*child) && born.insert(*child).second)
+      children.push_back(*std::move(child));
   }
   return children;
 }
 
-}  // namespace
-
-std::vector<Candidate> sample_legal(const Space& space, size_t count, Rng& rng) {
+std::vector<Candidate> draw_legal(const Space& space, size_t count, Rng& rng) {
   std::vector<Candidate> drawn;
   CandidateSet seen;
   for (size_t attempt = 0; attempt < count * kAttempts && drawn.size() < count; ++attempt) {
@@ -58,6 +83,28 @@ std::vector<Candidate> sample_legal(const Space& space, size_t count, Rng& rng) 
   return drawn;
 }
 
+void drop_seen(std::vector<Candidate>& candidates, CandidateSet& seen) {
+  std::erase_if(candidates, [&](const Candidate& c) { return !seen.insert(c).second; });
+}
+
+}  // namespace
+
+std::vector<Candidate> sample_legal(
+    const Space& space, size_t count, Rng& rng, int streams, int jobs) {
+  Streams rngs(rng, streams);
+  const size_t parts = static_cast<size_t>(streams);
+  std::vector<std::vector<Candidate>> drawn(parts);
+  parallel_for(streams, jobs, [&](int64_t i) {
+    const size_t part = static_cast<size_t>(i);
+    drawn[part] = draw_legal(space, (count + parts - 1 - part) / parts, rngs[part]);
+  });
+  for (size_t part = 1; part < parts; ++part)
+    std::ranges::move(drawn[part], std::back_inserter(drawn[0]));
+  CandidateSet seen;
+  drop_seen(drawn[0], seen);
+  return std::move(drawn[0]);
+}
+
 std::vector<Scored> evolve(const Task& task,
                            const Space& space,
                            std::vector<Candidate> population,
@@ -65,23 +112,39 @@ std::vector<Scored> evolve(const Task& task,
                            const EvolveOptions& options,
                            Rng& rng) {
   CandidateSet seen;
-  std::erase_if(population, [&](const Candidate& c) { return !seen.insert(c).second; });
+  drop_seen(population, seen);
+  const size_t count = static_cast<size_t>(options.islands);
+  Streams streams(rng, options.islands);
+  std::vector<Island> islands;
+  for (size_t i = 0; i < count; ++i) islands.emplace_back(streams[i]);
+  for (size_t i = 0; i < population.size(); ++i)
+    islands[i % count].population.push_back(std::move(population[i]));
 
   std::vector<Scored> results;  // everything that may be returned
-  std::vector<Scored> ranked;   // the parents of the next generation
-  for (int generation = 0; !population.empty(); ++generation) {
-    const std::vector<float> scores = scorer.predict(task, space, population);
-    if (scores.empty()) break;
-    ranked.resize(std::min(ranked.size(), static_cast<size_t>(options.elites)));
-    for (size_t i = 0; i < population.size(); ++i) {
-      if (!std::isfinite(scores[i])) continue;
-      const bool excluded = options.exclude && options.exclude->contains(population[i]);
-      if (!excluded) results.push_back({population[i], scores[i]});
-      ranked.push_back({std::move(population[i]), scores[i]});
+  for (int generation = 0;; ++generation) {
+    for (Island& island : islands) {
+      const std::vector<float> scores = scorer.predict(task, space, island.population);
+      if (scores.empty()) island.ranked.clear();
+      island.ranked.resize(
+          std::min(island.ranked.size(), static_cast<size_t>(options.elites) / count));
+      for (size_t i = 0; i < scores.size(); ++i) {
+        if (!std::isfinite(scores[i])) continue;
+        Candidate& candidate = island.population[i];
+        const bool excluded = options.exclude && options.exclude->contains(candidate);
+        if (!excluded) results.push_back({candidate, scores[i]});
+        island.ranked.push_back({std::move(candidate), scores[i]});
+      }
+      island.population.clear();
     }
-    if (generation == options.generations || ranked.empty()) break;
-    std::ranges::stable_sort(ranked, better);
-    population = breed(space, ranked, options, seen, rng);
+    if (generation == options.generations) break;
+    parallel_for(options.islands, options.jobs, [&](int64_t i) {
+      Island& island = islands[static_cast<size_t>(i)];
+      if (island.ranked.empty()) return;
+      std::ranges::stable_sort(island.ranked, better);
+      const size_t wanted = static_cast<size_t>(options.population) / count;
+      island.population = breed(space, island, wanted, options.mutate_probability, seen);
+    });
+    for (Island& island : islands) drop_seen(island.population, seen);
   }
   std::ranges::stable_sort(results, better);
   return results;

@@ -11,8 +11,10 @@ namespace pruner {
 struct EvolveOptions {
   int population = 768;  // candidates a generation
   int generations = 4;
-  int elites = 96;                        // best so far that enter the next generation
-  double mutate_probability = 0.85;       // otherwise two parents are crossed over
+  int elites = 96;                   // best so far that enter the next generation
+  double mutate_probability = 0.85;  // otherwise two parents are crossed over
+  int islands = 1;  // equal parts of a generation whose parents are their own members only
+  int jobs = 1;     // threads that breed, an island each; the result does not depend on them
   const CandidateSet* exclude = nullptr;  // may be parents, never results
 };
 
@@ -32,6 +34,8 @@ std::vector<Scored> evolve(const Task& task,
                            Rng& rng);
 
 /// Up to `count` distinct legal candidates, drawn uniformly: fewer where the space is small.
-std::vector<Candidate> sample_legal(const Space& space, size_t count, Rng& rng);
+/// `streams` of chance draw equal parts, on up to `jobs` threads.
+std::vector<Candidate> sample_legal(
+    const Space& space, size_t count, Rng& rng, int streams = 1, int jobs = 1);
 
 }  // namespace pruner

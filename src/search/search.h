@@ -28,7 +28,7 @@ struct SearchOptions {
   int mutations = 32;              // of each measured parent
   std::vector<std::string> forms;  // that are searched (form_names()); empty: all
   int min_distance = 2;            // decisions in which two of a batch differ, where there are such
-  EvolveOptions evolve = {.population = 1536};
+  EvolveOptions evolve = {.population = 1536, .islands = 4};  // its jobs are the search's
 };
 
 /// Who orders candidates: the draft, and a learned model or none.

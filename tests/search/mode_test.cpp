@@ -84,7 +84,10 @@ class Oracle : public CostModel {
 };
 
 // Seconds of the best of three rounds.
-double best_after_rounds(const SearchPolicy& policy, CostModel* verify, int* tried_twice) {
+double best_after_rounds(const SearchPolicy& policy,
+                         CostModel* verify,
+                         uint64_t seed,
+                         int* tried_twice) {
   const Task task = operator_task("matmul 128 256 128 +bias");
   const Space space = make_space(task);
   const auto draft = make_draft_model();
@@ -93,7 +96,7 @@ double best_after_rounds(const SearchPolicy& policy, CostModel* verify, int* tri
   options.random_samples = options.evolve.population = 192;
   History history;
   SearchMemory memory;
-  Rng rng(5);
+  Rng rng(seed);
   for (int round = 0; round < 3; ++round) {
     const std::vector<Candidate> batch =
         policy.next_batch({task, space, history, memory, 10, models, options}, rng);
@@ -106,12 +109,20 @@ double best_after_rounds(const SearchPolicy& policy, CostModel* verify, int* tri
   return history.best_cost_s();
 }
 
+// The sum of it over some seeds: what one seed draws may be lucky.
+double best_of_seeds(const SearchPolicy& policy, CostModel* verify, int* tried_twice) {
+  double sum = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed)
+    sum += best_after_rounds(policy, verify, seed, tried_twice);
+  return sum;
+}
+
 TEST(Policies, FindWhatTheVerifyingModelKnows) {
   Oracle oracle;
   int tried_twice = 0;
-  const double drafted = best_after_rounds(kPrunerPolicy, nullptr, &tried_twice);
-  const double verified = best_after_rounds(kPrunerPolicy, &oracle, &tried_twice);
-  const double evolved = best_after_rounds(kAnsorPolicy, &oracle, &tried_twice);
+  const double drafted = best_of_seeds(kPrunerPolicy, nullptr, &tried_twice);
+  const double verified = best_of_seeds(kPrunerPolicy, &oracle, &tried_twice);
+  const double evolved = best_of_seeds(kAnsorPolicy, &oracle, &tried_twice);
   EXPECT_LT(verified, drafted);
   EXPECT_LT(evolved, drafted);
   EXPECT_EQ(tried_twice, 0);
@@ -129,8 +140,8 @@ class Silent : public CostModel {
 TEST(Policies, GoOnWithoutScores) {
   Silent silent;
   int tried_twice = 0;
-  const double drafted = best_after_rounds(kPrunerPolicy, &silent, &tried_twice);
-  const double drawn = best_after_rounds(kAnsorPolicy, &silent, &tried_twice);
+  const double drafted = best_of_seeds(kPrunerPolicy, &silent, &tried_twice);
+  const double drawn = best_of_seeds(kAnsorPolicy, &silent, &tried_twice);
   EXPECT_LT(drafted, drawn);
   EXPECT_EQ(tried_twice, 0);
 }

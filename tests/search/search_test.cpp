@@ -55,20 +55,25 @@ TEST(SampleLegal, GivesDistinctLegalCandidatesAndEndsInSmallSpaces) {
   }
 }
 
-TEST(Evolve, GivesDistinctLegalCandidatesBestFirstWithoutTheExcluded) {
+class Evolve : public testing::TestWithParam<int> {};
+
+TEST_P(Evolve, GivesDistinctLegalCandidatesBestFirstWithoutTheExcluded) {
   const Task task = operator_task("matmul 512 512 512");
   const Space space = make_space(task);
   Rng rng(0);
   const std::vector<Candidate> start = sample_legal(space, 100, rng);
   const CandidateSet excluded(start.begin(), start.end());
   const auto draft = make_draft_model();
-  const std::vector<Scored> found =
-      evolve(task,
-             space,
-             start,
-             *draft,
-             {.population = 100, .generations = 3, .elites = 10, .exclude = &excluded},
-             rng);
+  const std::vector<Scored> found = evolve(task,
+                                           space,
+                                           start,
+                                           *draft,
+                                           {.population = 100,
+                                            .generations = 3,
+                                            .elites = 12,
+                                            .islands = GetParam(),
+                                            .exclude = &excluded},
+                                           rng);
   ASSERT_FALSE(found.empty());
   CandidateSet seen;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -79,12 +84,13 @@ TEST(Evolve, GivesDistinctLegalCandidatesBestFirstWithoutTheExcluded) {
   }
 }
 
-TEST(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
+TEST_P(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
   const Task task = operator_task("conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu");
   const Space space = make_space(task);
   const auto draft = make_draft_model();
   Rng rng(1);
-  const EvolveOptions options{.population = 256, .generations = 4, .elites = 32};
+  const EvolveOptions options{
+      .population = 256, .generations = 4, .elites = 32, .islands = GetParam()};
   const float evolved =
       evolve(task, space, sample_legal(space, 256, rng), *draft, options, rng)[0].score;
   float best = 0;
@@ -92,6 +98,8 @@ TEST(Evolve, BeatsRandomChoiceOfAsManyCandidates) {
     best = std::max(best, score);
   EXPECT_GT(evolved, best);
 }
+
+INSTANTIATE_TEST_SUITE_P(Islands, Evolve, testing::Values(1, 4));
 
 // A machine that is a function of the candidate: sketches run at fixed shares of their draft.
 double fake_cost_s(const Task& task, const Space& space, const Candidate& candidate) {
@@ -106,7 +114,8 @@ std::vector<Candidate> run_rounds(const Task& task, int rounds, uint64_t seed, i
   History history;
   SearchMemory memory;
   const SearchModels models{*model};
-  const SearchOptions options;
+  SearchOptions options;
+  options.evolve.jobs = jobs;
   const SearchRequest request{task, space, history, memory, 10, models, options};
   Rng rng(seed);
   std::vector<Candidate> tried;

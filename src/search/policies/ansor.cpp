@@ -20,7 +20,9 @@ constexpr int kElites = 128;
 std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
   CHECK(request.models.verify != nullptr) << "Ansor's policy asks a model";
   Batch batch(request.history, request.count);
-  std::vector<Candidate> population = sample_legal(request.space, kPopulation, rng);
+  const EvolveOptions& given = request.options.evolve;
+  std::vector<Candidate> population =
+      sample_legal(request.space, kPopulation, rng, given.islands, given.jobs);
   const std::vector<Candidate> random(
       population.begin(),
       population.begin() + static_cast<int64_t>(std::min(population.size(), 4 * request.count)));
@@ -32,6 +34,8 @@ std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
                                  .generations = kGenerations,
                                  .elites = kElites,
                                  .mutate_probability = 0.85,
+                                 .islands = given.islands,
+                                 .jobs = given.jobs,
                                  .exclude = &request.history.tried()};
   const std::vector<Scored> best = evolve(
       request.task, request.space, std::move(population), *request.models.verify, options, rng);

@@ -45,7 +45,11 @@ class Explorer {
   std::vector<Candidate> run() {
     Batch batch(r_.history, r_.count);
     if (r_.history.empty()) batch.add(default_schedule(r_.task, r_.space));
-    random_ = sample_legal(r_.space, static_cast<size_t>(options_.random_samples), rng_);
+    random_ = sample_legal(r_.space,
+                           static_cast<size_t>(options_.random_samples),
+                           rng_,
+                           options_.evolve.islands,
+                           options_.evolve.jobs);
     const std::vector<Candidate> near = neighbours(r_, rng_);
     draft(near);
     const std::vector<Scored> best = verify(near);
