@@ -1,4 +1,5 @@
-// How well each form of the draft picks among measured programs: draft_bench FOLDER [DAGS...]
+// How well each form of the draft picks among measured programs: draft_bench [--without PENALTY]
+// FOLDER [DAGS...]
 //
 // FOLDER holds Ansor's records of GPUs, whose path names the device, or what `pruner dataset
 // collect
@@ -94,7 +95,8 @@ bool is_contraction(const ComputeDag& dag) {
 
 class Sets {
  public:
-  explicit Sets(ansor::WorkloadTable& workloads) : workloads_(workloads) {}
+  Sets(ansor::WorkloadTable& workloads, Penalties penalties)
+      : workloads_(workloads), penalties_(penalties) {}
 
   Result<Unit> add_file(const std::string& path) {
     const std::string device = device_of(path);
@@ -106,7 +108,7 @@ class Sets {
     constexpr int64_t kPart = 64;
     const auto parts = static_cast<int64_t>(lines.size() + kPart - 1) / kPart;
     parallel_for(parts, 2, [&](int64_t part) {
-      RecordedPrograms programs(workloads_);
+      RecordedPrograms programs(workloads_, penalties_);
       for (int64_t i = part * kPart;
            i < std::min<int64_t>((part + 1) * kPart, static_cast<int64_t>(lines.size()));
            ++i)
@@ -154,11 +156,12 @@ class Sets {
     }
     Program made{recorded_cost_s(record), {}};
     for (const DraftForm form : kForms)
-      made.scores.push_back(draft_score(program->statements, *device.gpu, form));
+      made.scores.push_back(draft_score(program->statements, *device.gpu, form, penalties_));
     return {{device.name, ansor::canonical_key(record.workload_key), {}}, made};
   }
 
   ansor::WorkloadTable& workloads_;
+  Penalties penalties_;
   std::map<std::pair<std::string, std::string>, Set> sets_;
 };
 
@@ -187,11 +190,18 @@ struct Sum {
   }
 };
 
-Result<Unit> run(const std::vector<std::string>& args) {
+Result<Unit> run(std::vector<std::string> args) {
+  Penalties penalties;
+  if (args.size() > 2 && args[0] == "--without") {
+    const std::optional<Penalty> penalty = parse_penalty(args[1]);
+    if (!penalty) return Error("--without: no penalty is named ", args[1]);
+    penalties = penalties.without(*penalty);
+    args.erase(args.begin(), args.begin() + 2);
+  }
   ansor::WorkloadTable workloads;
   for (size_t i = 1; i < args.size(); ++i) TRY(workloads.add_file(args[i]));
   TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files({args[0]}));
-  Sets sets(workloads);
+  Sets sets(workloads, penalties);
   for (const RecordPath& file : files) TRY(sets.add_file(file.path));
   std::map<std::string, Sum> sums;
   for (const auto& [key, set] : sets.all()) {
@@ -217,7 +227,7 @@ Result<Unit> run(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "draft_bench FOLDER [DAGS...]\n");
+    fmt::print(stderr, "draft_bench [--without PENALTY] FOLDER [DAGS...]\n");
     return 2;
   }
   const auto done = pruner::run(std::vector<std::string>(argv + 1, argv + argc));

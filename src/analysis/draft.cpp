@@ -35,8 +35,8 @@ double usable(int64_t cache_bytes) { return kUsableCache * static_cast<double>(c
 
 class Analyzer {
  public:
-  Analyzer(const LoopNest& nest, const Target& target)
-      : nest_(nest), dag_(*nest.dag), target_(target) {
+  Analyzer(const LoopNest& nest, const Target& target, Penalties penalties)
+      : nest_(nest), dag_(*nest.dag), target_(target), penalties_(penalties) {
     const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
     issue_cycles_ = target.vector_bytes >= 64 ? 1.0 : 0.5;
     cycle_s_ = 2.0 * target.lanes(4) / peak / issue_cycles_;
@@ -63,13 +63,18 @@ class Analyzer {
 
   // Cores kept busy by the root's parallel loops.
   double speedup(const NestStage& root) const {
+    if (!penalties_.counts(Penalty::kComputeL2)) return target_.threads;
     double tasks = 1;
     for (int i = 0; i < root.parallel_loops; ++i)
       tasks *= static_cast<double>(root.loops[static_cast<size_t>(i)].extent);
     return tasks / std::ceil(tasks / target_.threads);
   }
 
-  double seconds(const StageSymbols& s, double cores) const {
+  double seconds(StageSymbols s, double cores) const {
+    if (!penalties_.counts(Penalty::kComputeL0)) s.chain_cycles = s.overhead_cycles = 0;
+    if (!penalties_.counts(Penalty::kMemoryL0)) s.memory_cycles = 0;
+    if (!penalties_.counts(Penalty::kMemoryL1)) s.l2_bytes = 0;
+    if (!penalties_.counts(Penalty::kMemoryL2)) s.l3_bytes = 0;
     const double step = std::max({std::max(s.operation_cycles, s.memory_cycles) +
                                       0.15 * std::min(s.operation_cycles, s.memory_cycles),
                                   s.chain_cycles});
@@ -125,6 +130,14 @@ class Analyzer {
     return n;
   }
 
+  static double points(const Stage& stage) {
+    double n = 1;
+    for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const auto& axis : *axes) n *= static_cast<double>(axis.extent);
+    }
+    return n;
+  }
+
   StageSymbols symbols(const NestStage& stage) {
     const Stage& s = dag_[stage.stage];
     const int spatial = static_cast<int>(s.axes.size());
@@ -146,6 +159,8 @@ class Analyzer {
     const double idle =
         std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
     out.operation_cycles = tile.count() * operations * idle * issue_cycles_;
+    if (!penalties_.counts(Penalty::kComputeL1))
+      out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
     for (const Access& access : accesses(stage))
       out.memory_cycles += load_cycles(access, stage, tile);
     if (s.is_reduction()) {
@@ -402,29 +417,30 @@ class Analyzer {
   const LoopNest& nest_;
   const ComputeDag& dag_;
   const Target& target_;
+  const Penalties penalties_;
   double issue_cycles_;  // of a vector operation: 64-byte ones issue once a cycle, others twice
   double cycle_s_;
   std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;
 };
 
-Draft candidate_draft(const LoopNest& nest, const Gpu& gpu) {
+Draft candidate_draft(const LoopNest& nest, const Gpu& gpu, Penalties penalties) {
   std::vector<ThreadResources> threads;
   for (const NestStage& stage : nest.stages) {
     if (!stage.at.valid()) threads.push_back(thread_resources(nest, stage));
   }
-  return gpu_draft(make_statements(nest), gpu, threads);
+  return gpu_draft(make_statements(nest), gpu, threads, penalties);
 }
 
 }  // namespace
 
-Draft draft(const LoopNest& nest, const Target& target) {
-  return target.is_gpu() ? candidate_draft(nest, target.drafted_gpu())
-                         : Analyzer(nest, target).run();
+Draft draft(const LoopNest& nest, const Target& target, Penalties penalties) {
+  return target.is_gpu() ? candidate_draft(nest, target.drafted_gpu(), penalties)
+                         : Analyzer(nest, target, penalties).run();
 }
 
-double draft_latency_s(const LoopNest& nest, const Target& target) {
-  return draft(nest, target).latency_s;
+double draft_latency_s(const LoopNest& nest, const Target& target, Penalties penalties) {
+  return draft(nest, target, penalties).latency_s;
 }
 
 std::string print(const Draft& draft, const ComputeDag& dag) {

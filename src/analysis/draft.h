@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/penalty.h"
 #include "space/loop_nest.h"
 #include "target/target.h"
 
@@ -46,10 +47,10 @@ struct Draft {
   double latency_s = 0;
 };
 
-Draft draft(const LoopNest& nest, const Target& target);
+Draft draft(const LoopNest& nest, const Target& target, Penalties penalties = {});
 
 /// The seconds alone.
-double draft_latency_s(const LoopNest& nest, const Target& target);
+double draft_latency_s(const LoopNest& nest, const Target& target, Penalties penalties = {});
 
 /// One line a stage: what --print=draft shows.
 std::string print(const Draft& draft, const ComputeDag& dag);

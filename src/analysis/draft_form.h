@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/penalty.h"
 #include "analysis/statements.h"
 #include "target/target.h"
 
@@ -20,6 +21,9 @@ std::optional<DraftForm> parse_draft_form(std::string_view name);
 
 /// Higher is faster: 1 / the milliseconds that the form predicts, each in its own measure; 0 where
 /// it counts nothing.
-double draft_score(const Statements& program, const Gpu& gpu, DraftForm form);
+double draft_score(const Statements& program,
+                   const Gpu& gpu,
+                   DraftForm form,
+                   Penalties penalties = {});
 
 }  // namespace pruner

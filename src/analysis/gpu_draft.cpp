@@ -35,8 +35,9 @@ class KernelAnalyzer {
   KernelAnalyzer(const Statements& program,
                  const Gpu& gpu,
                  int kernel,
-                 const ThreadResources& thread)
-      : program_(program), gpu_(gpu), kernel_(kernel) {
+                 const ThreadResources& thread,
+                 Penalties penalties)
+      : program_(program), gpu_(gpu), kernel_(kernel), penalties_(penalties) {
     k_.registers = thread.registers;
     k_.local_bytes = thread.local_bytes;
   }
@@ -199,7 +200,10 @@ class KernelAnalyzer {
   void add_global(const Statement& s, const StatementAccess& a, double times, bool fetch) {
     const StatementBuffer& buffer = program_.buffer(a.buffer);
     const auto loops = program_.loops_of(s);
-    double fetched = k_.blocks * warps_ * times * std::max(1, a.warp_transactions) * 32;
+    double transactions = std::max(1, a.warp_transactions);
+    if (!penalties_.counts(Penalty::kMemoryL2))
+      transactions = std::min(transactions, gpu_.warp_size * buffer.element_bytes / 32.0);
+    double fetched = k_.blocks * warps_ * times * transactions * 32;
     if (fetch) fetched *= filled_lanes(s);
     if (loops.empty()) return;
     const auto bytes_inside = [&](size_t loop) {
@@ -241,14 +245,16 @@ class KernelAnalyzer {
 
   // Cycles that a multiprocessor works for one block.
   double busy_cycles(double spilled) const {
-    const double lanes = warps_ * gpu_.warp_size;
+    const double lanes =
+        penalties_.counts(Penalty::kComputeL1) ? warps_ * gpu_.warp_size : k_.threads;
+    const bool shared = penalties_.counts(Penalty::kMemoryL1);
     const double others =
         kIntegerShare * other_instructions_ + kSpillOperations * spilled * float_instructions_;
     const double arithmetic = float_instructions_ * lanes / gpu_.fp32_lanes_per_sm;
     const double issue = (float_instructions_ + others) * warps_ / gpu_.partitions_per_sm;
     const double loads = kGlobalShare * (global_cycles_ + local_accesses_ * warps_);
     const double capacity = kCodeInstructions * (gpu_.fp32_lanes_per_sm > 64 ? 1 : 2);
-    return std::hypot(std::max(arithmetic, issue), shared_cycles_, loads) *
+    return std::hypot(std::max(arithmetic, issue), shared ? shared_cycles_ : 0, loads) *
            (code_ > capacity ? kCodePenalty : 1);
   }
 
@@ -257,8 +263,10 @@ class KernelAnalyzer {
     if (k_.registers == 0) k_.registers = kRegistersEach * accumulators_ + kOtherRegisters;
     const double wanted = k_.registers;
     const double held = held_blocks(std::min(most, wanted));
-    const double busy = busy_cycles(std::max(0.0, 1 - most / wanted));
-    const double rounds = std::ceil(k_.blocks / gpu_.sms);
+    const bool spills = penalties_.counts(Penalty::kMemoryL0);
+    const double busy = busy_cycles(spills ? std::max(0.0, 1 - most / wanted) : 0);
+    const double waves = k_.blocks / gpu_.sms;
+    const double rounds = penalties_.counts(Penalty::kComputeL2) ? std::ceil(waves) : waves;
     k_.active_warps = std::min(held, rounds) * warps_;
     k_.filled = k_.blocks / (rounds * gpu_.sms);
     // Of so many blocks together: their work, or one's chain of chunks.
@@ -266,6 +274,7 @@ class KernelAnalyzer {
     const auto cycles = [&](double blocks) {
       if (blocks <= 0) return 0.0;
       const auto hidden = [&](double n) {
+        if (!penalties_.counts(Penalty::kComputeL0)) return 1.0;
         return std::min(1.0, n * warps_ * independent / kHidingWork);
       };
       const double work = blocks * busy / hidden(blocks);
@@ -280,6 +289,7 @@ class KernelAnalyzer {
   const Statements& program_;
   const Gpu& gpu_;
   const int kernel_;
+  const Penalties penalties_;
   KernelSymbols k_;
   double warps_ = 1;          // of a block
   double accumulators_ = 0;   // registers of a thread
@@ -303,12 +313,13 @@ double seconds(const KernelSymbols& k, const Gpu& gpu) {
 
 Draft gpu_draft(const Statements& program,
                 const Gpu& gpu,
-                std::span<const ThreadResources> threads) {
+                std::span<const ThreadResources> threads,
+                Penalties penalties) {
   Draft draft;
   for (int kernel = 0; kernel < program.kernels; ++kernel) {
     const ThreadResources thread =
         threads.empty() ? ThreadResources{} : threads[static_cast<size_t>(kernel)];
-    draft.kernels.push_back(KernelAnalyzer(program, gpu, kernel, thread).run());
+    draft.kernels.push_back(KernelAnalyzer(program, gpu, kernel, thread, penalties).run());
     draft.latency_s += seconds(draft.kernels.back(), gpu);
   }
   return draft;

@@ -14,6 +14,7 @@ namespace pruner {
 /// `threads`: of each kernel, where more is known than the statements say.
 Draft gpu_draft(const Statements& program,
                 const Gpu& gpu,
-                std::span<const ThreadResources> threads = {});
+                std::span<const ThreadResources> threads = {},
+                Penalties penalties = {});
 
 }  // namespace pruner

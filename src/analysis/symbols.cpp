@@ -66,15 +66,15 @@ void set_row(Symbols& row, const Statements& program, const Statement& s) {
 }
 
 // What the two forms share of one row: the factors of spec 3.3.
-struct Penalties {
+struct Factors {
   double thread = 1;     // (1, 2]: work is inflated by what has no reuse
   double warp = 1;       // lanes that are used
   double peak = 1;       // slots that are used over all waves
   double registers = 1;  // >= 1: spilled
 };
 
-Penalties penalties(const Symbols& s, const DeviceAbstraction& device) {
-  Penalties p;
+Factors factors(const Symbols& s, const DeviceAbstraction& device, Penalties penalties) {
+  Factors p;
   p.thread = 1 + 1 / static_cast<double>(s.reuse);
   const double warps = static_cast<double>(s.block) / device.arch_warp_size;
   p.warp = warps / std::ceil(warps);
@@ -87,11 +87,15 @@ Penalties penalties(const Symbols& s, const DeviceAbstraction& device) {
   p.peak = units / (std::ceil(units / slots) * slots);
   if (s.reg >= static_cast<float>(device.reg_cap))
     p.registers = static_cast<double>(s.reg) / device.reg_cap;
+  if (!penalties.counts(Penalty::kComputeL0)) p.thread = 1;
+  if (!penalties.counts(Penalty::kMemoryL0)) p.registers = 1;
+  if (!penalties.counts(Penalty::kComputeL1)) p.warp = 1;
+  if (!penalties.counts(Penalty::kComputeL2)) p.peak = 1;
   return p;
 }
 
-double compute_ms(const Symbols& s, const DeviceAbstraction& device) {
-  const Penalties p = penalties(s, device);
+double compute_ms(const Symbols& s, const DeviceAbstraction& device, Penalties penalties) {
+  const Factors p = factors(s, device, penalties);
   const double peak = device.peak_performance * p.peak * p.warp / p.registers;
   return static_cast<double>(s.f_total) * p.thread / peak / 1e6;
 }
@@ -140,13 +144,16 @@ std::vector<Symbols> symbols(const Statements& program) {
   return rows;
 }
 
-double release_latency_ms(const std::vector<Symbols>& rows, const DeviceAbstraction& device) {
+double release_latency_ms(const std::vector<Symbols>& rows,
+                          const DeviceAbstraction& device,
+                          Penalties penalties) {
   double latency_ms = 0;
-  for (const Symbols& s : rows) latency_ms += std::max(compute_ms(s, device), memory_ms(s, device));
+  for (const Symbols& s : rows)
+    latency_ms += std::max(compute_ms(s, device, penalties), memory_ms(s, device));
   return latency_ms;
 }
 
-double paper_latency_ms(const Statements& program, const Gpu& gpu) {
+double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties penalties) {
   const std::vector<Symbols> rows = symbols(program);
   std::vector<double> shared_bytes(static_cast<size_t>(program.kernels), 0);
   const auto last_store = [&](StageId buffer) {
@@ -165,9 +172,10 @@ double paper_latency_ms(const Statements& program, const Gpu& gpu) {
     const Statement s = last_store(row.buffer);
     const double shared = shared_bytes[static_cast<size_t>(s.kernel)];
     const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
-    const double allocation = shared > capacity ? capacity / shared : 1;
-    latency_ms += compute_ms(row, gpu.psa) +
-                  memory_ms(row, gpu.psa) / (transaction_penalty(program, s) * allocation);
+    double penalty = 1;  // of memory
+    if (penalties.counts(Penalty::kMemoryL1) && shared > capacity) penalty *= capacity / shared;
+    if (penalties.counts(Penalty::kMemoryL2)) penalty *= transaction_penalty(program, s);
+    latency_ms += compute_ms(row, gpu.psa, penalties) + memory_ms(row, gpu.psa) / penalty;
   }
   return latency_ms;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "analysis/penalty.h"
 #include "analysis/statements.h"
 #include "target/target.h"
 
@@ -37,11 +38,13 @@ std::vector<Symbols> symbols(const Statements& program);
 
 /// The released form's latency of all rows in milliseconds, in its own measure: elements are taken
 /// for bytes (spec 3.3, 17.9). 0: there is nothing that it counts.
-double release_latency_ms(const std::vector<Symbols>& rows, const DeviceAbstraction& device);
+double release_latency_ms(const std::vector<Symbols>& rows,
+                          const DeviceAbstraction& device,
+                          Penalties penalties = {});
 
 /// The published form: a statement's compute and memory times are added, memory is slowed by
 /// transactions that are used in part and by shared memory beyond what a multiprocessor has. In
 /// milliseconds of the same measure.
-double paper_latency_ms(const Statements& program, const Gpu& gpu);
+double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties penalties = {});
 
 }  // namespace pruner

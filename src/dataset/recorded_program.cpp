@@ -37,7 +37,8 @@ Result<RecordedProgram> RecordedPrograms::read_own(const Record& record) {
     return Error("sketch ", record.sketch_name, " has no such candidate in this version");
   const LoopNest nest = make_loop_nest(own->space, *candidate);
   RecordedProgram program{make_statements(nest), names_of(*nest.dag), task_flags(own->task.dag), 0};
-  if (!own->task.target.is_gpu()) program.cpu_draft_s = draft_latency_s(nest, own->task.target);
+  if (!own->task.target.is_gpu())
+    program.cpu_draft_s = draft_latency_s(nest, own->task.target, penalties_);
   return program;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/features.h"
+#include "analysis/penalty.h"
 #include "record/record.h"
 #include "space/ansor/workload_table.h"
 
@@ -24,8 +25,9 @@ struct RecordedProgram {
 
 class RecordedPrograms {
  public:
-  /// `workloads`: DAGs by key, for Ansor's records.
-  explicit RecordedPrograms(ansor::WorkloadTable& workloads) : workloads_(workloads) {}
+  /// `workloads`: DAGs by key, for Ansor's records. `penalties`: that a CPU's draft counts.
+  explicit RecordedPrograms(ansor::WorkloadTable& workloads, Penalties penalties = {})
+      : workloads_(workloads), penalties_(penalties) {}
 
   /// A DAG for our records of its key, and for Ansor's of keys that `workloads` does not know.
   void add_task(const ComputeDag& dag);
@@ -42,6 +44,7 @@ class RecordedPrograms {
   Result<RecordedProgram> read_steps(const Record& record);
 
   ansor::WorkloadTable& workloads_;
+  Penalties penalties_;
   std::map<std::string, ComputeDag> dags_;                   // of added tasks, by key
   std::unique_ptr<ansor::Structures> only_;                  // of the one that was added
   std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // by key and target

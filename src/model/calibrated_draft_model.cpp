@@ -67,7 +67,7 @@ double correction(const TaskTrials& trials, const Candidate& candidate) {
 
 class CalibratedDraftModel : public CostModel {
  public:
-  explicit CalibratedDraftModel(int jobs) : draft_(make_draft_model(jobs)) {}
+  CalibratedDraftModel(int jobs, Penalties penalties) : draft_(make_draft_model(jobs, penalties)) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
@@ -107,8 +107,8 @@ class CalibratedDraftModel : public CostModel {
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs) {
-  return std::make_unique<CalibratedDraftModel>(jobs);
+std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs, Penalties penalties) {
+  return std::make_unique<CalibratedDraftModel>(jobs, penalties);
 }
 
 }  // namespace pruner

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/penalty.h"
 #include "model/learned_model.h"
 #include "space/space.h"
 
@@ -32,14 +33,20 @@ class CostModel {
 };
 
 /// The closed-form analyzer as a model: score = 1 / predicted seconds.
-std::unique_ptr<CostModel> make_draft_model(int jobs = 1);
+std::unique_ptr<CostModel> make_draft_model(int jobs = 1, Penalties penalties = {});
 /// The draft score, corrected by how the task's measured candidates compared with theirs.
-std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1);
+std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1, Penalties penalties = {});
 /// Uniformly random scores: the base line.
 std::unique_ptr<CostModel> make_random_model(uint64_t seed);
+/// The features that a model sees; the others are zero to it.
+struct FeatureParts {
+  bool rows = true, dataflow = true;
+};
 /// A learned model, its features extracted by `jobs` threads. An update that fails is reported once
 /// and leaves the model as it was.
-std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned, int jobs);
+std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned,
+                                              int jobs,
+                                              FeatureParts parts = {});
 /// Both, weighed by how well each foretold what was measured; nothing to say while the learned one
 /// has none. `draft` outlives it, and learns of samples after it.
 std::unique_ptr<CostModel> make_stacked_model(CostModel& draft, std::unique_ptr<CostModel> learned);

@@ -11,7 +11,7 @@ constexpr int64_t kChunk = 16;
 
 class DraftModel : public CostModel {
  public:
-  explicit DraftModel(int jobs) : jobs_(jobs) {}
+  DraftModel(int jobs, Penalties penalties) : jobs_(jobs), penalties_(penalties) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
@@ -21,7 +21,8 @@ class DraftModel : public CostModel {
     parallel_for((size + kChunk - 1) / kChunk, jobs_, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
         const LoopNest nest = make_loop_nest(space, batch[static_cast<size_t>(i)]);
-        scores[static_cast<size_t>(i)] = static_cast<float>(1 / draft_latency_s(nest, task.target));
+        const double latency_s = draft_latency_s(nest, task.target, penalties_);
+        scores[static_cast<size_t>(i)] = static_cast<float>(1 / latency_s);
       }
     });
     return scores;
@@ -31,10 +32,13 @@ class DraftModel : public CostModel {
 
  private:
   int jobs_;
+  Penalties penalties_;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_draft_model(int jobs) { return std::make_unique<DraftModel>(jobs); }
+std::unique_ptr<CostModel> make_draft_model(int jobs, Penalties penalties) {
+  return std::make_unique<DraftModel>(jobs, penalties);
+}
 
 }  // namespace pruner

@@ -1,5 +1,6 @@
 // A learned model over candidates: the features of each one's loop nest, made by all threads, are
 // what it scores and learns from.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -14,8 +15,8 @@ namespace {
 
 class FeatureModel : public CostModel {
  public:
-  FeatureModel(std::unique_ptr<LearnedModel> learned, int jobs)
-      : learned_(std::move(learned)), jobs_(jobs) {}
+  FeatureModel(std::unique_ptr<LearnedModel> learned, int jobs, FeatureParts parts)
+      : learned_(std::move(learned)), jobs_(jobs), parts_(parts) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
@@ -25,7 +26,7 @@ class FeatureModel : public CostModel {
     std::vector<ProgramFeatures> programs(batch.size());
     parallel_for(static_cast<int64_t>(batch.size()), jobs_, [&](int64_t i) {
       const auto n = static_cast<size_t>(i);
-      programs[n] = features(make_statements(make_loop_nest(space, batch[n])), flags);
+      programs[n] = features_of(space, batch[n], flags);
     });
     return learned_->predict(programs);
   }
@@ -34,9 +35,8 @@ class FeatureModel : public CostModel {
     std::vector<TrainingSample> learned;
     for (const Sample& s : samples) {
       const auto [task, fresh] = tasks_.emplace(s.task->key, static_cast<int32_t>(tasks_.size()));
-      const LoopNest nest = make_loop_nest(*s.space, s.candidate);
       learned.push_back(
-          {task->second, features(make_statements(nest), task_flags(s.task->dag)), s.cost_s});
+          {task->second, features_of(*s.space, s.candidate, task_flags(s.task->dag)), s.cost_s});
     }
     const Result<Unit> updated = learned_->update(learned);
     if (!updated.ok() && !reported_)
@@ -46,16 +46,28 @@ class FeatureModel : public CostModel {
   }
 
  private:
+  ProgramFeatures features_of(const Space& space,
+                              const Candidate& candidate,
+                              const TaskFlags& flags) const {
+    ProgramFeatures f = features(make_statements(make_loop_nest(space, candidate)), flags);
+    if (!parts_.rows) std::ranges::fill(f.rows, 0.0f);
+    if (!parts_.dataflow) f.dataflow.fill(0);
+    return f;
+  }
+
   std::unique_ptr<LearnedModel> learned_;
   int jobs_;
+  FeatureParts parts_;
   std::map<std::string, int32_t> tasks_;  // by key
   bool reported_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned, int jobs) {
-  return std::make_unique<FeatureModel>(std::move(learned), jobs);
+std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned,
+                                              int jobs,
+                                              FeatureParts parts) {
+  return std::make_unique<FeatureModel>(std::move(learned), jobs, parts);
 }
 
 }  // namespace pruner

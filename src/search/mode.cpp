@@ -27,13 +27,14 @@ Result<const SearchMode*> find_mode(std::string_view name) {
 
 Result<ModeModels> make_models(const SearchMode& mode,
                                const SearchPolicy& policy,
-                               const LearnedModelOptions& options) {
-  ModeModels made{make_calibrated_draft_model(options.jobs), nullptr};
+                               const LearnedModelOptions& options,
+                               const Ablation& ablation) {
+  ModeModels made{make_calibrated_draft_model(options.jobs, ablation.penalties), nullptr};
   if (mode.model == "random") {
     made.verify = make_random_model(options.seed);
   } else if (!mode.model.empty()) {
     TRY_ASSIGN(std::unique_ptr<LearnedModel> learned, make_learned_model(mode.model, options));
-    made.verify = make_feature_model(std::move(learned), options.jobs);
+    made.verify = make_feature_model(std::move(learned), options.jobs, ablation.features);
     if (&policy == &kPrunerPolicy && !options.as_published)
       made.verify = make_stacked_model(*made.draft, std::move(made.verify));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "search/ablation.h"
 #include "search/search.h"
 
 namespace pruner {
@@ -48,7 +49,8 @@ Result<const SearchMode*> find_mode(std::string_view name);
 /// unless as published. Errors: weights are missing, or are no weights of this model.
 Result<ModeModels> make_models(const SearchMode& mode,
                                const SearchPolicy& policy,
-                               const LearnedModelOptions& options);
+                               const LearnedModelOptions& options,
+                               const Ablation& ablation = {});
 
 /// The policy of a name, or an error that lists them.
 Result<const SearchPolicy*> find_policy(std::string_view name);

@@ -85,9 +85,10 @@ Result<std::unique_ptr<Entry>> Entry::make(std::span<const WeightedTask> tasks,
 
   LearnedModelOptions models = contestant.models;
   models.seed = seed;
-  TRY_ASSIGN(entry->models_, make_models(*contestant.mode, *contestant.mode->policy, models));
+  TRY_ASSIGN(entry->models_,
+             make_models(contestant.mode, *contestant.mode.policy, models, contestant.ablation));
   TuneOptions tune = options.tune;
-  tune.policy = contestant.mode->policy;
+  tune.policy = contestant.mode.policy;
   const auto on_round = [e = entry.get(), &tools](const RoundSummary& summary) {
     e->see(summary);
     tools.on_round(e->contestant_, *e->tuner_, summary);

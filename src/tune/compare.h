@@ -17,8 +17,9 @@ namespace pruner {
 /// A mode that is compared.
 struct Contestant {
   std::string name;
-  const SearchMode* mode;
+  SearchMode mode;
   LearnedModelOptions models;  // seed and clock are the run's
+  Ablation ablation;
 };
 
 struct CompareOptions {

@@ -1,5 +1,6 @@
 #include "analysis/draft_form.h"
 
+#include <array>
 #include <cmath>
 
 #include "golden_programs.h"
@@ -29,6 +30,28 @@ TEST(DraftForm, TheReleaseIsNoSlowerThanThePaper) {
     EXPECT_TRUE(std::isfinite(ours) && ours > 0) << golden.name;
   });
   if (!found) GTEST_SKIP() << "no golden programs";
+}
+
+// Each of the paper's penalties only slows, and slows some program; the release has four of them.
+TEST(DraftForm, LeavesOutAPenalty) {
+  const Gpu gpu = read_device("a100_40")->gpu;
+  for (const DraftForm form : {DraftForm::kPaper, DraftForm::kRelease}) {
+    std::array<int, std::size(kPenaltyNames)> faster{};
+    const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+      const Statements program = make_statements(golden.nest);
+      const double whole = draft_score(program, gpu, form);
+      for (size_t p = 0; p < faster.size(); ++p) {
+        const Penalties fewer = Penalties().without(*parse_penalty(kPenaltyNames[p]));
+        const double score = draft_score(program, gpu, form, fewer);
+        EXPECT_GE(score, whole * 0.9999) << golden.name << " " << kPenaltyNames[p];
+        faster[p] += score > whole * 1.0001 ? 1 : 0;
+      }
+    });
+    if (!found) GTEST_SKIP() << "no golden programs";
+    EXPECT_GT(faster[static_cast<size_t>(Penalty::kComputeL0)], 0);
+    EXPECT_GT(faster[static_cast<size_t>(Penalty::kComputeL2)], 0);
+    EXPECT_EQ(faster[static_cast<size_t>(Penalty::kMemoryL2)] > 0, form == DraftForm::kPaper);
+  }
 }
 
 // What the released form does not see: a row sum with threads that share it (spec 18) is work.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "space/operator_task.h"
@@ -94,6 +95,28 @@ TEST(Draft, OfAGpuTakesTheNumbersOfItsAbstraction) {
   const LoopNest nest = make_loop_nest(space, sample(space, rng));
   EXPECT_EQ(draft_latency_s(nest, as_k80), draft_latency_s(nest, *read_device("k80")));
   EXPECT_GT(draft_latency_s(nest, as_k80), draft_latency_s(nest, a100));
+}
+
+// A penalty only adds: without it no candidate is slower, and some are faster.
+TEST(Draft, LeavesOutAPenalty) {
+  for (const Target& target : {host_target(0), *parse_target("cuda --model=a100", 0)}) {
+    const Task task = operator_task("conv2d 1 64 28 28 96 3 3 padding=1 +relu", target);
+    const Space space = make_space(task);
+    Rng rng(9);
+    std::array<int, std::size(kPenaltyNames)> faster{};
+    for (int i = 0; i < 300; ++i) {
+      const LoopNest nest = make_loop_nest(space, sample(space, rng));
+      const double whole_s = draft_latency_s(nest, target);
+      for (size_t p = 0; p < faster.size(); ++p) {
+        const Penalty penalty = *parse_penalty(kPenaltyNames[p]);
+        const double fewer_s = draft_latency_s(nest, target, Penalties().without(penalty));
+        EXPECT_LE(fewer_s, whole_s * 1.0001) << kPenaltyNames[p];
+        faster[p] += fewer_s < whole_s * 0.9999 ? 1 : 0;
+      }
+    }
+    for (size_t p = 0; p < faster.size(); ++p)
+      EXPECT_GT(faster[p], 0) << kPenaltyNames[p] << (target.is_gpu() ? " of a GPU" : " of a CPU");
+  }
 }
 
 }  // namespace

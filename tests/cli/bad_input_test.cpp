@@ -84,6 +84,8 @@ TEST_F(BadInput, ModesThatCannotBeCompared) {
   expect_words(compare("ansor,prunner"), {"--modes: cost model prunner is unknown", "moa-pruner"});
   expect_words(compare("ansor"), {"--modes: 1 given, two or more are compared"});
   expect_words(fail(small({"compare"})), {"--modes: 0 given"});
+  expect_words(compare("ansor,pruner-without-luck"),
+               {"--modes: nothing is named luck; leave out compute-l0, ", "dataflow or draft"});
   expect_words(compare("pruner,pruner"), {"--modes: pruner is there twice"});
   expect_words(compare("ansor,moa-pruner"), {"--modes: moa-pruner", "--load-model"});
   expect_words(compare("ansor,draft-only", {"--load-model", "pruner=a.pkl"}),

@@ -90,16 +90,16 @@ TEST_F(Commands, CompareModesAndKeepTheCurves) {
                                             "--n-trials",
                                             "6",
                                             "--modes",
-                                            "random,draft-only",
+                                            "random,draft-only,draft-only-without-memory-l0",
                                             "--seeds",
                                             "2",
                                             "--work-dir",
                                             dir + "/cmp"};
   const Json summary = json(compare);
-  ASSERT_EQ(summary["modes"].size(), 2u);
+  ASSERT_EQ(summary["modes"].size(), 3u);
   EXPECT_EQ(summary["modes"][0]["reached"], 2) << "its own latency";
   EXPECT_EQ(summary["modes"][1]["seeds"], 2);
-  EXPECT_EQ(summary["curves"].size(), 4u);
+  EXPECT_EQ(summary["curves"].size(), 6u);
   for (const Json& curve : summary["curves"]) EXPECT_EQ(curve["trials"], 6);
   for (const char* file : {"comparison.txt",
                            "comparison.json",
@@ -115,8 +115,10 @@ TEST_F(Commands, CompareModesAndKeepTheCurves) {
   other[6] = "draft-only,random";
   const ProgramRun refused = run_program(other);
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("of the modes random,draft-only; choose another folder"),
-            std::string::npos)
+  EXPECT_NE(
+      refused.err.find(
+          "of the modes random,draft-only,draft-only-without-memory-l0; choose another folder"),
+      std::string::npos)
       << refused.err;
 }
 

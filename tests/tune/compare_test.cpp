@@ -36,7 +36,9 @@ struct CompareModes : testing::Test {
     fs::create_directories(options.work_dir);
   }
 
-  static Contestant contestant(const std::string& name) { return {name, *find_mode(name), {}}; }
+  static Contestant contestant(const std::string& name) {
+    return {name, **find_mode(name), {}, {}};
+  }
 
   Result<std::vector<TuningCurve>> run() {
     rounds.clear();

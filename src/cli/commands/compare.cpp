@@ -22,16 +22,28 @@ namespace {
 
 constexpr int64_t kFirstRound = 2;  // candidates of each task, in every mode
 
+/// "pruner", or "pruner-without-dataflow": a mode without one of its parts.
+Result<Contestant> read_contestant(const std::string& name, const LearnedModelOptions& models) {
+  constexpr std::string_view kWithout = "-without-";
+  const size_t cut = name.find(kWithout);
+  TRY_ASSIGN(const SearchMode* mode, find_mode(name.substr(0, cut)));
+  Contestant contestant{name, *mode, models, {}};
+  if (cut == std::string::npos) return contestant;
+  TRY_ASSIGN(contestant.ablation, parse_ablation(name.substr(cut + kWithout.size())));
+  if (!contestant.ablation.drafts) contestant.mode.policy = &kAnsorPolicy;
+  return contestant;
+}
+
 Result<std::vector<Contestant>> read_contestants(const Options& options) {
   TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
   std::vector<Contestant> contestants;
   std::istringstream in(options.modes);
   for (std::string name; std::getline(in, name, ',');) {
-    const Result<const SearchMode*> mode = find_mode(name);
-    if (!mode.ok()) return Error("--modes: ", mode.error().message());
+    const Result<Contestant> contestant = read_contestant(name, model);
+    if (!contestant.ok()) return Error("--modes: ", contestant.error().message());
     if (std::ranges::find(contestants, name, &Contestant::name) != contestants.end())
       return Error("--modes: ", name, " is there twice");
-    contestants.push_back({name, *mode, model});
+    contestants.push_back(*contestant);
   }
   if (contestants.size() < 2)
     return Error(
@@ -47,7 +59,7 @@ Result<Unit> add_weights(const std::vector<std::string>& given,
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
     bool used = false;
     for (Contestant& contestant : contestants) {
-      if (name.empty() ? !needs_weights(*contestant.mode) || !contestant.models.load_model.empty()
+      if (name.empty() ? !needs_weights(contestant.mode) || !contestant.models.load_model.empty()
                        : name != contestant.name)
         continue;
       contestant.models.load_model = text.substr(name.empty() ? 0 : equals + 1);
@@ -58,7 +70,7 @@ Result<Unit> add_weights(const std::vector<std::string>& given,
   // What is wrong with weights is said before anything is measured.
   for (const Contestant& contestant : contestants) {
     const Result<ModeModels> models =
-        make_models(*contestant.mode, *contestant.mode->policy, contestant.models);
+        make_models(contestant.mode, *contestant.mode.policy, contestant.models);
     if (!models.ok()) return Error("--modes: ", contestant.name, ": ", models.error().message());
   }
   return Unit{};
@@ -108,7 +120,7 @@ Result<int> run_compare(const Options& options) {
                         .modes = {},
                         .curves = {}};
   for (const Contestant& contestant : contestants)
-    comparison.modes.push_back({contestant.name, std::string(update_mode(*contestant.mode))});
+    comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
   compare.work_dir = options.work_dir.empty() ? "cmp_" + source.name : options.work_dir;
   TRY(take_up(compare.work_dir, comparison));
   TRY_ASSIGN(const WorkDir dir, WorkDir::open(compare.work_dir));

@@ -1,0 +1,97 @@
+"""What each part of draft and verify is worth: a Markdown table on standard output.
+
+  bench/ablation.py drafts --build build/release FOLDER [DAGS...]     records, each penalty left out
+  bench/ablation.py search --build build/release --op OP [--op OP...] [--trials N] [--seeds N] [--load-model FILE]
+
+`drafts`: Best-1 of draft_bench (its page says of what). `search`: `pruner compare` of the whole mode with the same
+without a part; a latency is given over the whole mode's final one, its geometric mean over operators and seeds. With
+weights, Momentum online Adaptation is compared with training on from them and with beginning without."""
+import argparse
+import json
+import math
+import pathlib
+import re
+import subprocess
+import tempfile
+
+PENALTIES = ["compute-l0", "memory-l0", "compute-l1", "memory-l1", "compute-l2", "memory-l2"]
+PARTS = ["statement", "dataflow", "draft"]
+
+
+def drafts(args):
+    """A row a penalty; a column for each device and form."""
+    columns, rows = [], []
+    for left_out in [None] + PENALTIES:
+        command = [args.build / "draft_bench", *(["--without", left_out] if left_out else []), args.folder, *args.dags]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        values = {}
+        for device, forms in re.findall(r"^(\w+) +\d+ tasks +(.*)$", text, re.M):
+            for form, best_1 in re.findall(r"(\w+) (0\.\d+|1\.\d+)", forms):
+                if form != "random" or not left_out:
+                    values[f"{device}, {form}"] = best_1
+        columns = columns or list(values)
+        rows.append([left_out or "nothing", *(values.get(c, "") for c in columns)])
+    print_table(["left out", *columns], rows)
+
+
+def best_after(curve, share):
+    """The best latency when that share of the trials was spent; the first known before that."""
+    spent = share * curve["trials"]
+    known = [latency for trials, _, latency in curve["points"] if trials <= spent]
+    return known[-1] if known else curve["points"][0][2]
+
+
+def search(args):
+    modes = ["pruner", *(f"pruner-without-{part}" for part in PARTS), "draft-only", "ansor"]
+    weights = []
+    if args.load_model:
+        pretrained = ["moa-pruner", "pam", "pacm-no-update"]  # pam is pruner by its other name: it trains on
+        modes += pretrained
+        weights = [f"--load-model={mode}={args.load_model}" for mode in pretrained]
+    ratios = {mode: [] for mode in modes}
+    for op in args.op:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [args.build / "pruner", "compare", "--op", op, "--modes", ",".join(modes), *weights, "--n-trials",
+                       str(args.trials), "--seeds", str(args.seeds), "--work-dir", folder, "--json"]
+            curves = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["curves"]
+        whole = {c["seed"]: best_after(c, 1) for c in curves if c["mode"] == "pruner"}
+        for curve in curves:
+            ratios[curve["mode"]].append([best_after(curve, share) / whole[curve["seed"]] for share in SHARES])
+    names = {"pam": "pruner from weights, no momentum", "pacm-no-update": "pruner from weights, not trained"}
+    print_table(["mode", *(f"after {int(100 * share)} %" for share in SHARES)],
+                [[names.get(mode, mode), *(f"{geometric_mean(values):.3f}" for values in zip(*found))]
+                 for mode, found in ratios.items()])
+
+
+SHARES = [0.1, 0.25, 0.5, 1]
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def print_table(names, rows):
+    for row in [names, ["---"] * len(names), *rows]:
+        print("| " + " | ".join(row) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default="build/release")
+    which = parser.add_subparsers(required=True)
+    of_drafts = which.add_parser("drafts")
+    of_drafts.add_argument("folder")
+    of_drafts.add_argument("dags", nargs="*")
+    of_drafts.set_defaults(run=drafts)
+    of_search = which.add_parser("search")
+    of_search.add_argument("--op", action="append", required=True)
+    of_search.add_argument("--trials", type=int, default=200)
+    of_search.add_argument("--seeds", type=int, default=3)
+    of_search.add_argument("--load-model")
+    of_search.set_defaults(run=search)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()
