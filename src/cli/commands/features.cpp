@@ -1,7 +1,9 @@
 // pruner features: what the analysis and the models see of recorded programs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "analysis/draft_form.h"
 #include "analysis/symbols.h"
@@ -11,6 +13,7 @@
 #include "model/learned_model.h"
 #include "record/record_paths.h"
 #include "support/gzip.h"
+#include "support/parallel_for.h"
 #include "target/device_file.h"
 
 namespace pruner {
@@ -22,6 +25,7 @@ struct Scoring {
   Gpu gpu;
   DraftForm form = DraftForm::kRelease;
   std::unique_ptr<LearnedModel> model;  // null without --load-model
+  std::unique_ptr<std::mutex> scoring = std::make_unique<std::mutex>();  // held while it scores
 
   double draft_score(const RecordedProgram& program) const {
     if (program.cpu_draft_s > 0 && form == DraftForm::kOurs) return 1e-3 / program.cpu_draft_s;
@@ -30,6 +34,7 @@ struct Scoring {
   /// The score of --load-model; null without one, and where it gives no number.
   Json model_score(const ProgramFeatures& program) const {
     if (model == nullptr) return {};
+    const std::lock_guard lock(*scoring);
     const std::vector<float> scores = model->predict({&program, 1});
     return scores.empty() || !std::isfinite(scores[0]) ? Json() : Json(scores[0]);
   }
@@ -52,7 +57,7 @@ Result<Scoring> read_scoring(const Options& options) {
   return scoring;
 }
 
-void print_json_line(const RecordedProgram& program, const Scoring& scoring, bool compat) {
+std::string json_line(const RecordedProgram& program, const Scoring& scoring, bool compat) {
   const ProgramFeatures f = features(program.statements, program.flags, compat);
   Json rows = Json::array();
   const std::vector<Symbols> all = symbols(program.statements);
@@ -69,18 +74,18 @@ void print_json_line(const RecordedProgram& program, const Scoring& scoring, boo
                      {"dataflow", dataflow},
                      {"draft_score", scoring.draft_score(program)},
                      {"model_score", scoring.model_score(f)}};
-  fmt::print("{}\n", json.dump());
+  return json.dump() + "\n";
 }
 
-void print_table(const std::string& where,
-                 const RecordedProgram& program,
-                 const Scoring& scoring,
-                 bool compat) {
-  fmt::print("{}: draft score {:.6g}", where, scoring.draft_score(program));
+std::string table(const std::string& where,
+                  const RecordedProgram& program,
+                  const Scoring& scoring,
+                  bool compat) {
+  std::string text = fmt::format("{}: draft score {:.6g}", where, scoring.draft_score(program));
   const Json model_score = scoring.model_score(features(program.statements, program.flags, compat));
-  if (model_score.is_number()) fmt::print(", model score {:.6g}", model_score.get<float>());
-  fmt::print("\n");
-  fmt::print("| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
+  if (model_score.is_number())
+    text += fmt::format(", model score {:.6g}", model_score.get<float>());
+  text += fmt::format("\n| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
              "f_thread",
              "f_total",
              "reg",
@@ -92,7 +97,7 @@ void print_table(const std::string& where,
              "block",
              "vthread");
   for (const Symbols& s : symbols(program.statements)) {
-    fmt::print(
+    text += fmt::format(
         "| {:>9.4g} | {:>9.4g} | {:>7.5g} | {:>10.4g} | {:>9.4g} | {:>9.4g} | {:>7.4g} | {:>7.6g} "
         "| "
         "{:>5.4g} | {:>7.3g} | {}\n",
@@ -108,25 +113,48 @@ void print_table(const std::string& where,
         s.vthread,
         program.buffers[static_cast<size_t>(s.buffer.value)]);
   }
+  return text;
 }
 
-/// DAGs of --dags, and of --op, --task or a network.
-Result<Unit> add_dags(const Options& options,
-                      ansor::WorkloadTable& workloads,
-                      RecordedPrograms& programs) {
+/// DAGs of --dags, and of --op, --task or a network: the latter's.
+Result<std::vector<ComputeDag>> read_dags(const Options& options, ansor::WorkloadTable& workloads) {
   for (const std::string& file : options.dags) TRY(workloads.add_file(file));
   const bool named = !options.op.empty() || !options.network.empty() ||
                      !options.model_file.empty() || !options.task.empty();
-  if (!named) return Unit{};
+  std::vector<ComputeDag> dags;
+  if (!named) return dags;
   if (!options.task.empty()) {
     const Result<Unit> keyed = workloads.add_file(options.task);
-    if (keyed.ok()) return Unit{};
+    if (keyed.ok()) return dags;
   }
   TRY_ASSIGN(const Target target, parse_target(options.target, static_cast<int>(options.threads)));
   TRY_ASSIGN(const Source source, read_source(options, target));
-  for (const WeightedTask& weighted : source.tasks) programs.add_task(weighted.task.dag);
-  return Unit{};
+  for (const WeightedTask& weighted : source.tasks) dags.push_back(weighted.task.dag);
+  return dags;
 }
+
+/// What is shown of one line of a file: of a program, or why it is none.
+struct Shown {
+  std::string text;
+  bool program = false;
+};
+
+Shown show(const std::string& where,
+           const RecordLine& line,
+           RecordedPrograms& programs,
+           const Scoring& scoring,
+           const Options& options) {
+  const Result<Record> record = parse_line(line.text);
+  const Result<RecordedProgram> program =
+      record.ok() ? programs.read(*record) : Result<RecordedProgram>(record.error());
+  if (!program.ok()) return {where + ": " + program.error().message() + "\n"};
+  return {options.json ? json_line(*program, scoring, options.compat)
+                       : table(where, *program, scoring, options.compat),
+          true};
+}
+
+// Lines that a thread reads at once.
+constexpr int64_t kLinesAtOnce = 64;
 
 }  // namespace
 
@@ -135,28 +163,26 @@ Result<int> run_features(const Options& options) {
     return Error("features: no records are named; e.g. pruner features --records r.json");
   TRY_ASSIGN(const Scoring scoring, read_scoring(options));
   ansor::WorkloadTable workloads;
-  RecordedPrograms programs(workloads);
-  TRY(add_dags(options, workloads, programs));
+  TRY_ASSIGN(const std::vector<ComputeDag> dags, read_dags(options, workloads));
   TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.records));
   int64_t shown = 0, bad = 0;
   for (const RecordPath& file : files) {
     TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
-    for (const RecordLine& line : record_lines(unpacked.content)) {
-      const std::string where = file.path + ":" + std::to_string(line.number);
-      const Result<Record> record = parse_line(line.text);
-      const Result<RecordedProgram> program =
-          record.ok() ? programs.read(*record) : Result<RecordedProgram>(record.error());
-      if (!program.ok()) {
-        fmt::print(stderr, "{}: {}\n", where, program.error().message());
-        ++bad;
-        continue;
+    const std::vector<RecordLine> lines = record_lines(unpacked.content);
+    const int64_t count = static_cast<int64_t>(lines.size());
+    std::vector<Shown> all(lines.size());
+    parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, job_count(options), [&](int64_t part) {
+      RecordedPrograms programs(workloads);
+      for (const ComputeDag& dag : dags) programs.add_task(dag);
+      for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
+        const RecordLine& line = lines[static_cast<size_t>(i)];
+        const std::string where = file.path + ":" + std::to_string(line.number);
+        all[static_cast<size_t>(i)] = show(where, line, programs, scoring, options);
       }
-      ++shown;
-      if (options.json) {
-        print_json_line(*program, scoring, options.compat);
-      } else {
-        print_table(where, *program, scoring, options.compat);
-      }
+    });
+    for (const Shown& line : all) {
+      fmt::print(line.program ? stdout : stderr, "{}", line.text);
+      ++(line.program ? shown : bad);
     }
   }
   if (shown == 0) return Error("features: none of ", bad, " records is a program");
