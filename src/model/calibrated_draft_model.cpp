@@ -49,9 +49,7 @@ struct TaskTrials {
 
 /// What a neighbour counts: 1 at no distance.
 double neighbour_weight(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
-  int differing = 0;
-  for (size_t i = 0; i < a.size(); ++i) differing += a[i] != b[i];
-  return std::exp(-differing / kNeighbourDecisions);
+  return std::exp(-differing_decisions(a, b) / kNeighbourDecisions);
 }
 
 double correction(const TaskTrials& trials, const Candidate& candidate) {

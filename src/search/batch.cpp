@@ -6,9 +6,7 @@ namespace pruner {
 
 static int distance(const Candidate& a, const Candidate& b) {
   if (a.sketch != b.sketch) return static_cast<int>(a.decisions.size() + b.decisions.size());
-  int differing = 0;
-  for (size_t i = 0; i < a.decisions.size(); ++i) differing += a.decisions[i] != b.decisions[i];
-  return differing;
+  return differing_decisions(a.decisions, b.decisions);
 }
 
 bool Batch::add(const Candidate& candidate, int min_distance) {

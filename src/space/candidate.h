@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "support/hash.h"
@@ -19,6 +20,13 @@ struct Candidate {
   std::vector<int32_t> decisions;  // the sketch's decisions, in its order
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
+
+/// Decisions in which two candidates of one sketch differ.
+inline int differing_decisions(std::span<const int32_t> a, std::span<const int32_t> b) {
+  int differing = 0;
+  for (size_t i = 0; i < a.size(); ++i) differing += a[i] != b[i];
+  return differing;
+}
 
 struct CandidateHash {
   size_t operator()(const Candidate& c) const {

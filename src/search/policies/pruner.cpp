@@ -4,6 +4,7 @@
 // are drawn by rank, a population has no duplicates, tiles cross over, and a share of each batch is
 // next to what measured best.
 #include <algorithm>
+#include <iterator>
 
 #include "search/batch.h"
 #include "search/search.h"
@@ -97,20 +98,26 @@ class Explorer {
 
   // What the learned model makes of the drafts; the drafts, where it has nothing to say.
   std::vector<Scored> verify(const std::vector<Candidate>& near) {
-    CostModel* ranks = r_.models.verify;
     std::vector<Scored> verified;
-    if (ranks != nullptr) {
+    if (r_.models.verify != nullptr) {
       std::vector<Candidate> population;
       for (const Scored& draft : r_.memory.drafts) population.push_back(draft.candidate);
       population.insert(population.end(), random_.begin(), random_.end());
       population.insert(population.end(), near.begin(), near.end());
       add_measured(population,
                    static_cast<size_t>(options_.measured_share * options_.evolve.population));
-      verified = evolve_by(*ranks, std::move(population), options_.verify_generations);
+      verified =
+          evolve_by(*r_.models.verify, std::move(population), options_.verify_generations);
     }
-    if (verified.empty()) ranks = &r_.models.draft;
-    ranked_near_ = evolve_by(*ranks, near, 0);
-    return verified.empty() ? r_.memory.drafts : verified;
+    if (verified.empty()) {
+      ranked_near_ = evolve_by(r_.models.draft, near, 0);
+      return r_.memory.drafts;
+    }
+    const CandidateSet is_near(near.begin(), near.end());
+    std::ranges::copy_if(verified, std::back_inserter(ranked_near_), [&](const Scored& s) {
+      return is_near.contains(s.candidate);
+    });
+    return verified;
   }
 
   const SearchRequest& r_;
