@@ -1,8 +1,9 @@
 // Statements of a replayed record: a walk over the program that TVM lowers the record to, with its
 // simplified index expressions (Pruner's and Ansor's extractors; spec of the reference, 2 and 5).
+#include "analysis/replayed_statements.h"
+
 #include <algorithm>
 
-#include "analysis/statements.h"
 #include "analysis/warp_lanes.h"
 #include "space/ansor/program_values.h"
 #include "tensor/affine.h"
@@ -96,8 +97,8 @@ class Coefficient {
 
 class Reader {
  public:
-  explicit Reader(const ansor::ReplayNest& nest)
-      : nest_(nest), dag_(nest.structure->dag), values_(nest), ranges_(nest.loops.size(), {0, 0}) {}
+  Reader(const ansor::ReplayNest& nest, bool with_warps)
+      : nest_(nest), with_warps_(with_warps), dag_(nest.structure->dag), values_(nest, false), ranges_(nest.loops.size(), {0, 0}) {}
 
   Statements run() {
     out_.buffers.resize(dag_.stages.size());
@@ -264,12 +265,18 @@ class Reader {
     out_.uses.resize(first_use + open_.size());
     out_.sizes.resize(first_size + open_.size() * shape.size());
     for (const Open& open : open_) ranges_[at(open.variable)] = {0, 0};
-    out_.accesses.back().warp_transactions = warp_transactions(access);
+    if (with_warps_) out_.accesses.back().warp_transactions = warp_transactions(access);
     for (size_t i = open_.size(); i-- > 0;) {
       const Open& open = open_[i];
       out_.uses[first_use + i] = use_of(open.variable, access, shape);
       ranges_[at(open.variable)] = {0, open.loop.extent - 1};
       for (size_t d = 0; d < shape.size(); ++d) {
+        const bool same = i + 1 < open_.size() && !holds_any(access, d, open.variable);
+        if (same) {  // as without this loop
+          out_.sizes[first_size + i * shape.size() + d] =
+              out_.sizes[first_size + (i + 1) * shape.size() + d];
+          continue;
+        }
         Range range = bounds_of((*access.places[0])[d]);
         for (const std::vector<Expr>* place : access.places) {
           const Range other = bounds_of((*place)[d]);
@@ -280,6 +287,12 @@ class Reader {
             known ? range.second - range.first + 1 : shape[d];
       }
     }
+  }
+
+  static bool holds_any(const TensorAccess& access, size_t dim, int variable) {
+    return std::ranges::any_of(access.places, [&](const std::vector<Expr>* place) {
+      return holds((*place)[dim], variable);
+    });
   }
 
   // With all loops but the threads' at their start.
@@ -387,6 +400,7 @@ class Reader {
   }
 
   const ansor::ReplayNest& nest_;
+  bool with_warps_;
   const ComputeDag& dag_;
   ansor::ProgramValues values_;
   std::vector<Range> ranges_;  // by variable
@@ -403,6 +417,10 @@ class Reader {
 
 }  // namespace
 
-Statements make_statements(const ansor::ReplayNest& nest) { return Reader(nest).run(); }
+Statements make_statements(const ansor::ReplayNest& nest) { return Reader(nest, true).run(); }
+
+Statements make_model_statements(const ansor::ReplayNest& nest) {
+  return Reader(nest, false).run();
+}
 
 }  // namespace pruner

@@ -32,6 +32,7 @@ enum OptionGroup : uint32_t {
   kExplorerOptions = 1 << 17,  // trials, work dir, training, the explorer's constants
   kCompareOptions = 1 << 18,
   kCollectOptions = 1 << 19,
+  kMakeOptions = 1 << 20,  // a file of features
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

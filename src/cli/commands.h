@@ -23,6 +23,7 @@ Result<int> run_records_best(const Options& options);
 Result<int> run_records_check(const Options& options);
 Result<int> run_features(const Options& options);
 Result<int> run_dataset_collect(const Options& options);
+Result<int> run_dataset_make(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
@@ -83,6 +84,10 @@ inline constexpr Command kCommands[] = {
      "Measure programs that no model chose, into a file of records.",
      kNetworkOptions | kSearchOptions | kOutOption | kCollectOptions,
      run_dataset_collect},
+    {"dataset make",
+     "Make a file of features of recorded programs, for cost models to learn from.",
+     kMakeOptions | kOutOption,
+     run_dataset_make},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
 };

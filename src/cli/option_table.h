@@ -23,6 +23,7 @@ struct OptionRow {
   uint32_t groups;
   const char* help;
   int64_t least = 0;  // of a number
+  bool many = false;  // a list whose values may follow one flag: --logs a.json b.json
 
   bool of(const Command& command) const { return (groups & command.options) != 0 || groups == ~0u; }
 };

@@ -89,7 +89,7 @@ void Parser::add(CLI::App* app, const OptionRow& row) {
   const bool list = std::holds_alternative<std::vector<std::string> Options::*>(row.field);
   const bool positional = all[0] != '-';
   if (list && positional) return;
-  option->expected(1)->allow_extra_args(false);
+  option->expected(1)->allow_extra_args(row.many);
   option->multi_option_policy(list ? CLI::MultiOptionPolicy::TakeAll
                                    : CLI::MultiOptionPolicy::TakeLast);
 }

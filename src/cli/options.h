@@ -35,6 +35,12 @@ struct Options {
   std::vector<std::string> weights;  // FILE or MODE=FILE
   std::string tasks_regex, work_dir;
   int64_t programs_per_task = 1000;
+  // A file of features.
+  std::vector<std::string> targets;
+  std::string hold_out, preset, failed = "keep", duplicates = "best";
+  int64_t sample_in_files = 0, min_sample_size = 48, max_tasks = 0, pam = 1;
+  bool mixed_targets = false;
+  // Going on.
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Files.
   std::vector<std::string> records, files, dags;

@@ -4,6 +4,8 @@
 
 #include "analysis/draft.h"
 #include "analysis/gpu_limits.h"
+#include "analysis/replayed_statements.h"
+#include "tensor/operators.h"
 
 namespace pruner {
 
@@ -22,23 +24,57 @@ static std::vector<std::string> names_of(const ComputeDag& dag) {
   return names;
 }
 
-Result<RecordedProgram> RecordedPrograms::read_own(const Record& record) {
-  const auto dag = dags_.find(record.workload_key);
-  if (dag == dags_.end())
-    return Error("a record of task ", record.workload_key, ", whose DAG is not given");
+/// An added task's, a DAG file's, or that of the operator that the record says it is of.
+std::optional<ComputeDag> RecordedPrograms::own_dag(const Record& record) const {
+  if (const auto added = dags_.find(record.workload_key); added != dags_.end())
+    return added->second;
+  if (const ComputeDag* dag = workloads_.dag(record.workload_key)) return *dag;
+  const Result<ComputeDag> dag = parse_operator(record.task_name);
+  if (dag.ok() && workload_key(*dag) == record.workload_key) return *dag;
+  return std::nullopt;
+}
+
+std::string RecordedPrograms::missing_dag(const Record& record) {
+  if (record.sketch_name.empty())
+    return only_ != nullptr ? "" : workloads_.find(record.workload_key).missing;
+  const std::lock_guard lock(spaces_mutex_);
+  const auto space = spaces_.find(record.workload_key + record.target);
+  const bool known = (space != spaces_.end() && space->second) || own_dag(record);
+  return known ? "" : "a task of ours whose DAG is not given";
+}
+
+Result<const RecordedPrograms::OwnSpace*> RecordedPrograms::own_space(const Record& record) {
+  const std::lock_guard lock(spaces_mutex_);
   auto& own = spaces_[record.workload_key + record.target];
-  if (own == nullptr) {
-    TRY_ASSIGN(Target target, parse_target(record.target, record.threads));
-    Task task = make_task(dag->second, target, record.task_name);
-    own = std::make_unique<OwnSpace>(OwnSpace{task, make_space(task)});
+  if (own != nullptr) return own.get();
+  std::optional<ComputeDag> dag = own_dag(record);
+  if (!dag) return Error("a record of task ", record.workload_key, ", whose DAG is not given");
+  TRY_ASSIGN(Target target, parse_target(record.target, record.threads));
+  Task task = make_task(*std::move(dag), target, record.task_name);
+  own = std::make_unique<OwnSpace>(OwnSpace{task, make_space(task)});
+  return own.get();
+}
+
+/// The flags read the DAG's print: once a structure.
+TaskFlags RecordedPrograms::flags_of(const std::shared_ptr<const ansor::Structure>& structure) {
+  {
+    const std::shared_lock lock(flags_mutex_);
+    if (const auto found = flags_.find(structure); found != flags_.end()) return found->second;
   }
+  const TaskFlags flags = task_flags(structure->task);
+  const std::lock_guard lock(flags_mutex_);
+  return flags_.emplace(structure, flags).first->second;
+}
+
+Result<RecordedProgram> RecordedPrograms::read_own(const Record& record) {
+  TRY_ASSIGN(const OwnSpace* own, own_space(record));
   const std::optional<Candidate> candidate = resolve(own->space, record);
   if (!candidate)
     return Error("sketch ", record.sketch_name, " has no such candidate in this version");
   const LoopNest nest = make_loop_nest(own->space, *candidate);
   RecordedProgram program{make_statements(nest), names_of(*nest.dag), task_flags(own->task.dag), 0};
-  if (!own->task.target.is_gpu())
-    program.cpu_draft_s = draft_latency_s(nest, own->task.target, penalties_);
+  if (draft_ && !own->task.target.is_gpu())
+    program.cpu_draft_s = draft_latency_s(nest, own->task.target, *draft_);
   return program;
 }
 
@@ -50,8 +86,10 @@ Result<RecordedProgram> RecordedPrograms::read_steps(const Record& record) {
   TRY_ASSIGN(
       const ansor::ReplayNest nest,
       workload.variants.empty() ? ansor::replay(*only_, steps) : ansor::replay(workload, steps));
-  RecordedProgram program{
-      make_statements(nest), names_of(nest.structure->dag), task_flags(nest.structure->task), 0};
+  RecordedProgram program{draft_ ? make_statements(nest) : make_model_statements(nest),
+                          names_of(nest.structure->dag),
+                          flags_of(nest.structure),
+                          0};
   const std::string beyond = gpu_limit(program.statements, gpu_of_record(record.hardware));
   if (!beyond.empty()) return Error(beyond);
   return program;

@@ -4,6 +4,9 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -25,14 +28,20 @@ struct RecordedProgram {
 
 class RecordedPrograms {
  public:
-  /// `workloads`: DAGs by key, for Ansor's records. `penalties`: that a CPU's draft counts.
-  explicit RecordedPrograms(ansor::WorkloadTable& workloads, Penalties penalties = {})
-      : workloads_(workloads), penalties_(penalties) {}
+  /// `workloads`: DAGs by key, for Ansor's records. `draft`: what a CPU's draft counts; without it
+  /// programs have what models read, and no draft of theirs means anything.
+  explicit RecordedPrograms(ansor::WorkloadTable& workloads,
+                            std::optional<Penalties> draft = Penalties())
+      : workloads_(workloads), draft_(draft) {}
 
-  /// A DAG for our records of its key, and for Ansor's of keys that `workloads` does not know.
+  /// A DAG for our records of its key, and for Ansor's of keys that `workloads` does not know. Not
+  /// while records are read.
   void add_task(const ComputeDag& dag);
+  /// Why there is no DAG for the record; empty: there is one. May be asked by several threads.
+  std::string missing_dag(const Record& record);
   /// The program, or why there is none: no DAG, steps that do not fit it, a candidate that the
-  /// space does not have, a kernel beyond the record's own limits of the device.
+  /// space does not have, a kernel beyond the record's own limits of the device. May be asked by
+  /// several threads.
   Result<RecordedProgram> read(const Record& record);
 
  private:
@@ -40,14 +49,20 @@ class RecordedPrograms {
     Task task;
     Space space;
   };
+  std::optional<ComputeDag> own_dag(const Record& record) const;
+  Result<const OwnSpace*> own_space(const Record& record);
+  TaskFlags flags_of(const std::shared_ptr<const ansor::Structure>& structure);
   Result<RecordedProgram> read_own(const Record& record);
   Result<RecordedProgram> read_steps(const Record& record);
 
   ansor::WorkloadTable& workloads_;
-  Penalties penalties_;
+  std::optional<Penalties> draft_;
   std::map<std::string, ComputeDag> dags_;                   // of added tasks, by key
   std::unique_ptr<ansor::Structures> only_;                  // of the one that was added
+  std::mutex spaces_mutex_;
   std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // by key and target
+  std::shared_mutex flags_mutex_;
+  std::map<std::shared_ptr<const ansor::Structure>, TaskFlags> flags_;
 };
 
 }  // namespace pruner

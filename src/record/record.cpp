@@ -86,16 +86,16 @@ Result<MeasureResult> parse_result(const Json& r) {
   return result;
 }
 
-Result<Record> record_from_json(const Json& json) {
+Result<Record> record_from_json(Json json) {
   if (!json.is_object()) return Error("not a record: a JSON object was expected");
   for (const char* key : {"i", "r", "v"}) {
     if (!json.contains(key)) return Error("not a record: no \"", key, "\"");
   }
-  const Json& i = json["i"];
+  Json& i = json["i"];
   if (!i.is_array() || i.size() != 2) return Error("\"i\" has not two entries");
   Record record;
   TRY(parse_task(i[0], record));
-  record.steps = i[1];
+  record.steps = std::move(i[1]);
   TRY_ASSIGN(record.result, parse_result(json["r"]));
   record.origin = "foreign";
   if (json.contains("p")) TRY(parse_p(json["p"], record));
@@ -150,9 +150,9 @@ std::string print_line(const Record& record) {
 }
 
 Result<Record> parse_line(std::string_view line) {
-  TRY_ASSIGN(const Json json, parse_json(line));
+  TRY_ASSIGN(Json json, parse_json(line));
   try {
-    return record_from_json(json);
+    return record_from_json(std::move(json));
   } catch (const nlohmann::json::exception&) {
     return Error("not a record: an entry of \"i\" or \"r\" has the wrong type");
   }

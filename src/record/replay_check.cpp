@@ -12,21 +12,6 @@ namespace {
 
 constexpr size_t kLinesAPart = 64;
 
-void note(std::map<std::string, ReplayReason>& reasons,
-          const std::string& reason,
-          const std::string& where) {
-  ReplayReason& entry = reasons[reason];
-  if (entry.count++ == 0) entry.first = where;
-}
-
-// A reason without the numbers of the one record, so that like cases are counted together.
-std::string general(const std::string& message) {
-  const size_t step = message.find("step ");
-  const size_t comma = message.find(", ", step);
-  if (step != 0 || comma == std::string::npos) return message;
-  return message.substr(comma + 2);
-}
-
 void check_line(const std::string& path,
                 const RecordLine& line,
                 ansor::WorkloadTable& workloads,
@@ -48,7 +33,7 @@ void check_line(const std::string& path,
   const auto list = ansor::steps_from_json(steps[1]);
   if (!list.ok()) return note(count.failed, list.error().message(), where());
   const auto nest = ansor::replay(workload, *list);
-  if (!nest.ok()) return note(count.failed, general(nest.error().message()), where());
+  if (!nest.ok()) return note(count.failed, general_reason(nest.error().message()), where());
   ++count.replayed;
   const auto point = points.find(*nest, record->hardware);
   if (!point.ok()) return note(count.foreign, point.error().message(), where());
@@ -67,15 +52,9 @@ void ReplayCount::add(const ReplayCount& part) {
   replayed += part.replayed;
   own += part.own;
   no_dag += part.no_dag;
-  for (const auto& [mine, theirs] : {std::pair(&failed, &part.failed),
-                                     std::pair(&unknown, &part.unknown),
-                                     std::pair(&foreign, &part.foreign)}) {
-    for (const auto& [reason, entry] : *theirs) {
-      ReplayReason& sum = (*mine)[reason];
-      if (sum.count == 0) sum.first = entry.first;
-      sum.count += entry.count;
-    }
-  }
+  pruner::add(failed, part.failed);
+  pruner::add(unknown, part.unknown);
+  pruner::add(foreign, part.foreign);
 }
 
 Result<ReplayCount> check_replay(const RecordPath& file,

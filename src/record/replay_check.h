@@ -3,20 +3,14 @@
 // its reason. Of those that replay: how many are also points of our own space.
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "record/reasons.h"
 #include "record/record_paths.h"
 #include "space/ansor/own_points.h"
 #include "space/ansor/workload_table.h"
 
 namespace pruner {
-
-/// One reason, how often it came, and where first.
-struct ReplayReason {
-  int64_t count = 0;
-  std::string first;  // "records.json:17"
-};
 
 struct ReplayCount {
   std::string path;
@@ -24,9 +18,9 @@ struct ReplayCount {
   int64_t replayed = 0;  // of them
   int64_t own = 0;       // ... that are points of our space
   int64_t no_dag = 0;    // of the records: whose workload is not known here
-  std::map<std::string, ReplayReason> failed;
-  std::map<std::string, ReplayReason> unknown;  // why there is no DAG
-  std::map<std::string, ReplayReason> foreign;  // why one that replays is no point of ours
+  Reasons failed;
+  Reasons unknown;  // why there is no DAG
+  Reasons foreign;  // why one that replays is no point of ours
   bool damaged = false;                         // a packed file that ends early
   bool other = false;                           // found in a folder, and holds no records
 

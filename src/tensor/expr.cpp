@@ -9,8 +9,55 @@
 
 namespace pruner {
 
-static Expr make(decltype(ExprNode::op) op, DType dtype) {
-  return Expr(std::make_shared<const ExprNode>(ExprNode{std::move(op), dtype}));
+namespace {
+
+/// Blocks of one size that a thread has given back, for its next nodes: index arithmetic makes and
+/// drops millions of small ones.
+template <typename Block>
+class BlockList {
+ public:
+  ~BlockList() {
+    for (void* block : free_) ::operator delete(block);
+    ended_ = true;
+  }
+  static BlockList& of_thread() {
+    thread_local BlockList list;
+    return list;
+  }
+  void* take() {
+    if (free_.empty()) return ::operator new(sizeof(Block));
+    void* block = free_.back();
+    free_.pop_back();
+    return block;
+  }
+  void give(void* block) {
+    if (ended_ || free_.size() == kMost) return ::operator delete(block);
+    free_.push_back(block);
+  }
+
+ private:
+  static constexpr size_t kMost = 1 << 14;
+  static thread_local inline bool ended_ = false;  // what outlives the thread's list goes back
+  std::vector<void*> free_;
+};
+
+template <typename T>
+struct NodeAllocator {
+  using value_type = T;
+  NodeAllocator() = default;
+  template <typename U>
+  NodeAllocator(const NodeAllocator<U>&) {}
+  T* allocate(size_t) { return static_cast<T*>(BlockList<T>::of_thread().take()); }
+  void deallocate(T* node, size_t) { BlockList<T>::of_thread().give(node); }
+  friend bool operator==(const NodeAllocator&, const NodeAllocator&) { return true; }
+};
+
+}  // namespace
+
+template <typename Op>
+static Expr make(Op op, DType dtype) {
+  return Expr(std::allocate_shared<const ExprNode>(
+      NodeAllocator<ExprNode>(), ExprNode{std::move(op), dtype}));
 }
 
 Expr::Expr(int64_t value) : Expr(int_imm(value)) {}
@@ -66,6 +113,7 @@ std::optional<DType> common_dtype(const Expr& a, const Expr& b) {
 }
 
 static void unify(Expr& a, Expr& b) {
+  if (a->dtype == b->dtype) return;
   const std::optional<DType> common = common_dtype(a, b);
   CHECK(common) << "operands of types " << dtype_name(a->dtype) << " and " << dtype_name(b->dtype);
   a = cast(*common, std::move(a));

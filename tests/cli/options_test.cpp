@@ -46,6 +46,30 @@ TEST(ParseCommandLine, ReadsTheReferencesCommandLines) {
   EXPECT_EQ(line->options.device_abstraction, "a100_40");
 }
 
+// `pruner dataset make` for make_dataset.py; the shell puts files in the pattern's place.
+TEST(ParseCommandLine, ReadsTheReferencesDatasetCommandLine) {
+  const Result<CommandLine> line = parse({"dataset",
+                                          "make",
+                                          "--logs",
+                                          "./dataset/measure_records/k80/a.json",
+                                          "./dataset/measure_records/k80/b.json",
+                                          "--hold-out",
+                                          "all_five",
+                                          "--out-file",
+                                          "dataset_pam_k80_500.pkl",
+                                          "--pam",
+                                          "1",
+                                          "--sample-in-files",
+                                          "500"});
+  ASSERT_TRUE(line.ok()) << line.error().message();
+  EXPECT_EQ(line->command->name, "dataset make");
+  EXPECT_EQ(line->options.records.size(), 2u);
+  EXPECT_EQ(line->options.hold_out, "all_five");
+  EXPECT_EQ(line->options.out_file, "dataset_pam_k80_500.pkl");
+  EXPECT_EQ(line->options.sample_in_files, 500);
+  EXPECT_EQ(line->options.min_sample_size, 48);
+}
+
 TEST(ParseCommandLine, KnowsAliasesAndShortForms) {
   EXPECT_EQ(parse({"tune", "--model", "random"})->options.cost_model, "random");
   EXPECT_EQ(parse({"compile", "-o", "x.so"})->options.out_file, "x.so");

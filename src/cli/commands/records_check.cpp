@@ -12,7 +12,7 @@ namespace pruner {
 
 namespace {
 
-Json reasons_to_json(const std::map<std::string, ReplayReason>& reasons) {
+Json reasons_to_json(const Reasons& reasons) {
   Json json = Json::array();
   for (const auto& [reason, entry] : reasons) {
     json.push_back({{"reason", reason}, {"records", entry.count}, {"first", entry.first}});

@@ -20,7 +20,7 @@ const char* annotation_text(Annotation annotation) {
   return kNames[static_cast<size_t>(annotation)];
 }
 
-ProgramValues::ProgramValues(const ReplayNest& nest)
+ProgramValues::ProgramValues(const ReplayNest& nest, bool named)
     : nest_(nest), dag_(nest.structure->dag), stages_(nest.state.stages) {
   init_loop_of_ = nest.loop_of;
   for (size_t i = 0; i < nest.loops.size(); ++i) {
@@ -29,7 +29,10 @@ ProgramValues::ProgramValues(const ReplayNest& nest)
     init_loop_of_[at(loop.stage)][at(loop.iter)] = static_cast<int>(i);
   }
   const int size = static_cast<int>(stages_.size());
-  for (int s = 0; s < size; ++s) names_.push_back(iterator_names(s));
+  for (int s = 0; named && s < size; ++s) names_.push_back(iterator_names(s));
+  for (int i = 0; i < static_cast<int>(nest.loops.size()); ++i)
+    variables_.push_back(make_var(VarId{i}, named ? loop_name(i) : std::string()));
+  for (auto& values : values_) values.resize(stages_.size());
   for (const ReplayRegion& region : nest.regions) {
     mins_.emplace_back();
     for (const IndexId min : region.mins) {
@@ -58,7 +61,7 @@ std::vector<Expr> ProgramValues::region_mins(int stage) {
 }
 
 std::vector<Expr> ProgramValues::indices(const ReplayStatement& s) {
-  const std::vector<Expr> values = iterator_values(s.stage, s.kind == StatementKind::kInit);
+  const std::vector<Expr>& values = iterator_values(s.stage, s.kind == StatementKind::kInit);
   std::vector<Expr> indices;
   for (int i = 0; i < stages_[at(s.stage)].num_axes; ++i) {
     indices.push_back(simplifier_.simplify(values[at(i)]));
@@ -122,8 +125,6 @@ std::string ProgramValues::loop_name(int number) const {
   return names_[at(loop.stage)][at(loop.iter)] + (loop.init ? ".init" : "");
 }
 
-Expr ProgramValues::variable(int loop) const { return make_var(VarId{loop}, loop_name(loop)); }
-
 Expr ProgramValues::to_expr(IndexId id) const {
   const IndexNode& n = nest_.pool[id];
   const auto both = [&](BinaryOp op) { return binary(op, to_expr(n.a), to_expr(n.b)); };
@@ -143,7 +144,13 @@ Expr ProgramValues::to_expr(IndexId id) const {
 }
 
 // Values of a stage's iterators over the simplified starts of its region.
-std::vector<Expr> ProgramValues::iterator_values(int s, bool init) const {
+const std::vector<Expr>& ProgramValues::iterator_values(int s, bool init) {
+  std::vector<Expr>& values = values_[init][at(s)];
+  if (values.empty()) values = make_iterator_values(s, init);
+  return values;
+}
+
+std::vector<Expr> ProgramValues::make_iterator_values(int s, bool init) const {
   const StateStage& stage = stages_[at(s)];
   std::vector<Expr> values(stage.iters.size());
   const auto min_of = [&](int i) { return i < stage.num_axes ? mins_[at(s)][at(i)] : Expr(0); };

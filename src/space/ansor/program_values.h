@@ -17,7 +17,8 @@ inline constexpr int kOwnRegister = 1'000'000;
 
 class ProgramValues {
  public:
-  explicit ProgramValues(const ReplayNest& nest);
+  /// Without `named`, variables have no names: for who does not print them.
+  explicit ProgramValues(const ReplayNest& nest, bool named = true);
 
   /// Call on the way into a loop.
   void enter_loop(int number);
@@ -41,16 +42,19 @@ class ProgramValues {
 
  private:
   std::vector<std::string> iterator_names(int s) const;
-  Expr variable(int loop) const;
+  const Expr& variable(int loop) const { return variables_[static_cast<size_t>(loop)]; }
   Expr to_expr(IndexId id) const;
-  std::vector<Expr> iterator_values(int s, bool init) const;
+  const std::vector<Expr>& iterator_values(int s, bool init);
+  std::vector<Expr> make_iterator_values(int s, bool init) const;
 
   const ReplayNest& nest_;
   const ComputeDag& dag_;
   const std::vector<StateStage>& stages_;
   std::vector<std::vector<int>> init_loop_of_;   // by stage and iterator
-  std::vector<std::vector<std::string>> names_;  // by stage and iterator
+  std::vector<std::vector<std::string>> names_;  // by stage and iterator; none: not named
+  std::vector<Expr> variables_;                  // by loop
   std::vector<std::vector<Expr>> mins_;          // by stage and axis
+  std::vector<std::vector<Expr>> values_[2];     // by stage and iterator, of its init nest in [1]
   TvmSimplifier simplifier_;
 };
 

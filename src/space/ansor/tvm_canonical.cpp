@@ -70,7 +70,22 @@ SumForm to_sum(const Canonical& form) {
 
 }  // namespace
 
-Expr RuleRewriter::visit(const Expr& e) { return canonical_ ? normal(mutate(e)) : rewritten(e); }
+Expr RuleRewriter::visit(const Expr& e) {
+  // Quotients and remainders of one fused loop stand in many places. Deeper down a rule may stop
+  // early, so what it gives there is another thing.
+  const Binary* node = as<Binary>(e);
+  const bool again = node && (node->op == BinaryOp::kFloorDiv || node->op == BinaryOp::kFloorMod);
+  if (depth_ > 0 || !again) return canonical_ ? normal(mutate(e)) : rewritten(e);
+  return remembered(e);
+}
+
+Expr RuleRewriter::remembered(const Expr& e) {
+  auto& memo = known_.memo_.made[canonical_];
+  if (const auto found = memo.find(&*e); found != memo.end()) return found->second.second;
+  Expr made = canonical_ ? normal(mutate(e)) : rewritten(e);
+  memo.emplace(&*e, std::pair(e, made));
+  return made;
+}
 
 Canonical RuleRewriter::mutate(const Expr& e) {
   const auto* node = as<Binary>(e);

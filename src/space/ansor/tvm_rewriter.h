@@ -120,6 +120,8 @@ class RuleRewriter {
   RuleRewriter(const TvmSimplifier& known, bool canonical) : known_(known), canonical_(canonical) {}
 
   Expr visit(const Expr& e);
+  /// The same, from what the expression became before where that is known.
+  Expr remembered(const Expr& e);
 
  private:
   enum class Order : uint8_t { kUnknown, kEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kNot };

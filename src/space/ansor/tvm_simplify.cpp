@@ -113,7 +113,10 @@ Expr RuleRewriter::rewritten(const Expr& e) {
       },
       [&](const Load& node) {
         std::vector<Expr> indices;
-        for (const Expr& index : node.indices) indices.push_back(visit(index));
+        for (const Expr& index : node.indices) {
+          const bool small = as<IntImm>(index) || as<Var>(index);
+          indices.push_back(small || depth_ > 0 ? visit(index) : remembered(index));
+        }
         return load(node.tensor, std::move(indices), e->dtype);
       });
 }
@@ -147,6 +150,7 @@ Expr RuleRewriter::rewritten_select(const Expr& e, const Select& node) {
 
 void TvmSimplifier::bind(VarId var, Range range) {
   const auto id = static_cast<size_t>(var.value);
+  memo_.clear();
   if (id >= ranges_.size()) ranges_.resize(id + 1, {-kInfinity, kInfinity});
   ranges_[id] = range;
 }
@@ -156,11 +160,11 @@ Expr TvmSimplifier::simplify(const Expr& e) {
   Expr made = e;
   for (const bool canonical : {false, true}) {
     if (canonical) {
-      made = RuleRewriter(*this, true).visit(made);
+      made = RuleRewriter(*this, true).remembered(made);
       continue;
     }
-    const Expr once = RuleRewriter(*this, false).visit(made);
-    made = once.same_as(made) ? made : RuleRewriter(*this, false).visit(once);
+    const Expr once = RuleRewriter(*this, false).remembered(made);
+    made = once.same_as(made) ? made : RuleRewriter(*this, false).remembered(once);
     if (as_int(made)) return made;
   }
   return made;
@@ -183,10 +187,14 @@ static void note_bounds(const Expr& condition, std::vector<std::pair<Expr, Range
 }
 
 void TvmSimplifier::push_condition(const Expr& condition) {
+  memo_.clear();
   known_.emplace_back();
   note_bounds(condition, known_.back());
 }
 
-void TvmSimplifier::pop_condition() { known_.pop_back(); }
+void TvmSimplifier::pop_condition() {
+  memo_.clear();
+  known_.pop_back();
+}
 
 }  // namespace pruner::ansor

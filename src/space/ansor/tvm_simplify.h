@@ -3,6 +3,8 @@
 // scaled, divided and remaindered terms. Elsewhere use simplify() of tensor/affine.h.
 #pragma once
 
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tensor/affine.h"
@@ -22,8 +24,23 @@ class TvmSimplifier {
 
  private:
   friend class RuleRewriter;
+  // What expressions became, by node, while the same is known; a copy starts without.
+  struct Memo {
+    Memo() = default;
+    Memo(const Memo&) {}
+    Memo& operator=(const Memo&) {
+      clear();
+      return *this;
+    }
+    void clear() {
+      for (auto& results : made) results.clear();
+    }
+    std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> made[2];  // canonical ones in [1]
+  };
+
   std::vector<Range> ranges_;  // by variable
   std::vector<std::vector<std::pair<Expr, Range>>> known_;
+  mutable Memo memo_;
 };
 
 }  // namespace pruner::ansor

@@ -138,6 +138,11 @@ WorkloadEntry WorkloadTable::make_entry(const std::string& workload_key) const {
   return entry;
 }
 
+const ComputeDag* WorkloadTable::dag(const std::string& workload_key) const {
+  const auto found = dags_.find(canonical_key(workload_key));
+  return found == dags_.end() ? nullptr : &found->second;
+}
+
 const WorkloadEntry& WorkloadTable::find(const std::string& workload_key) {
   {
     const std::lock_guard lock(mutex_);

@@ -26,6 +26,8 @@ class WorkloadTable {
   Result<Unit> add_file(const std::string& path);
   /// May be asked by several threads; the entry stays.
   const WorkloadEntry& find(const std::string& workload_key);
+  /// The DAG that a file gave for the key, its stages in the file's order; null: none did.
+  const ComputeDag* dag(const std::string& workload_key) const;
   int size() const { return static_cast<int>(dags_.size()); }
 
  private:

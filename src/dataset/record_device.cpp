@@ -1,0 +1,121 @@
+#include "dataset/record_device.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include "support/json.h"
+#include "target/device_file.h"
+
+namespace pruner {
+
+namespace {
+
+/// The device file of this name and backend; an empty object: there is none.
+Json find_device(const std::string& name, const std::string& kind) {
+  const DeviceFile* file = find_device_file(name);
+  if (file == nullptr) return Json::object();
+  Result<Json> json = parse_json(file->text);
+  const bool fits = json.ok() && json->value("backend", std::string()) == kind;
+  return fits ? *std::move(json) : Json::object();
+}
+
+/// The nearest folder of the path that is named as a device of the kind; empty: none is.
+std::string folder_model(const std::string& path, const std::string& kind) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (; folder.has_filename(); folder = folder.parent_path()) {
+    std::string name = folder.filename().string();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (!find_device(name, kind).empty()) return name;
+  }
+  return {};
+}
+
+std::string attribute(const DeviceLabel& label, const std::string& name) {
+  const auto found = label.attributes.find(name);
+  return found == label.attributes.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+DeviceLabel parse_device_label(std::string_view target) {
+  static const std::set<std::string> kOfNoDevice = {"keys", "libs", "link-params", "host"};
+  DeviceLabel label;
+  std::istringstream words{std::string(target)};
+  for (std::string word; words >> word;) {
+    label.text += (label.text.empty() ? "" : " ") + word;
+    if (label.kind.empty()) {
+      label.kind = word;
+      continue;
+    }
+    word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
+    const size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    if (equals == std::string::npos || kOfNoDevice.contains(name)) continue;
+    label.attributes[std::move(name)] = word.substr(equals + 1);
+  }
+  return label;
+}
+
+DeviceLabel device_of_record(const Record& record, const std::string& path) {
+  DeviceLabel label = parse_device_label(record.target);
+  if (!record.device.empty()) {
+    label.attributes["machine"] = record.device;
+  } else if (!label.attributes.contains("model")) {
+    const std::string model = folder_model(path, label.kind);
+    if (model.empty()) return label;
+    label.attributes["model"] = model;
+    label.text += " -model=" + model;
+  }
+  return label;
+}
+
+bool may_be_one_device(const DeviceLabel& a, const DeviceLabel& b) {
+  if (a.kind != b.kind) return false;
+  return std::ranges::all_of(a.attributes, [&](const auto& entry) {
+    const auto other = b.attributes.find(entry.first);
+    return other == b.attributes.end() || other->second == entry.second;
+  });
+}
+
+bool is_device(const DeviceLabel& record, const DeviceLabel& named) {
+  if (record.kind != named.kind) return false;
+  return std::ranges::all_of(named.attributes, [&](const auto& entry) {
+    const auto& [name, value] = entry;
+    const std::string said = attribute(record, name);
+    if (!said.empty() || name != "model") return said == value;
+    const std::string arch = attribute(record, "arch");
+    return !arch.empty() && find_device(value, record.kind).value("arch", std::string()) == arch;
+  });
+}
+
+std::string device_identity(const DeviceLabel& label) {
+  for (const char* name : {"machine", "model", "arch", "mcpu"}) {
+    const std::string value = attribute(label, name);
+    if (!value.empty()) return label.kind + " " + value;
+  }
+  return label.kind;
+}
+
+std::vector<std::string> group_devices(std::span<const DeviceLabel> labels) {
+  std::vector<size_t> order(labels.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(
+      order, std::greater<>(), [&](size_t i) { return labels[i].attributes.size(); });
+  std::vector<size_t> fullest;  // label of each device
+  std::vector<std::string> names(labels.size());
+  for (const size_t i : order) {
+    std::vector<size_t> fitting;
+    for (const size_t device : fullest) {
+      if (may_be_one_device(labels[i], labels[device])) fitting.push_back(device);
+    }
+    if (fitting.size() != 1) fullest.push_back(i);
+    names[i] = labels[fitting.size() == 1 ? fitting[0] : i].text;
+  }
+  return names;
+}
+
+}  // namespace pruner
