@@ -1,12 +1,17 @@
 // What learned models cost: programs scored, and trained on, a second, on one core and on two. Each
 // program has `rows` statement rows (3 to 6 are typical) and, for PaCM, the data flow of a
-// contraction. The bar: 20,000 candidates/s for PaCM on two cores.
+// contraction. The bars on two cores: 20,000 candidates/s for PaCM, 5,000 for TLP, which scores
+// drawn candidates of an operator.
 #include "model/nn/network.h"
 
 #include <benchmark/benchmark.h>
 
+#include "analysis/primitives.h"
+#include "drawn_candidates.h"
 #include "model/checkpoints.h"
+#include "model/nn/tlp_network.h"
 #include "model/train.h"
+#include "space/ansor/own_steps.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -35,6 +40,25 @@ void score(benchmark::State& state, Architecture architecture) {
 void ScorePacm(benchmark::State& state) { score(state, Architecture::kPacm); }
 void ScoreTenSetMlp(benchmark::State& state) { score(state, Architecture::kTenSetMlp); }
 
+void ScoreTlp(benchmark::State& state) {
+  const TlpNetwork network(random_weights(Architecture::kTlp, 1));
+  const DrawnCandidates drawn(state.range(0));
+  Rng rng(1);
+  std::vector<ProgramFeatures> programs(1024);
+  for (ProgramFeatures& program : programs)
+    program.primitives = primitives(ansor::steps_of(drawn.space, sample(drawn.space, rng)));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(network.predict(programs, static_cast<int>(state.range(1))));
+  state.counters["candidates/s"] = benchmark::Counter(
+      static_cast<double>(programs.size()), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void ReadPrimitives(benchmark::State& state) {
+  DrawnCandidates drawn(state.range(0));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(primitives(ansor::steps_of(drawn.space, drawn.next())));
+}
+
 // One epoch over 2,048 programs of 20 tasks, as at the end of a run over a network.
 void TrainPacm(benchmark::State& state) {
   std::vector<TrainingSample> samples;
@@ -60,6 +84,12 @@ BENCHMARK(TrainPacm)
 BENCHMARK(ScorePacm)
     ->ArgNames({"rows", "cores"})
     ->ArgsProduct({{3, 4, 6}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(ReadPrimitives)->ArgName("operator")->DenseRange(0, 3);
+BENCHMARK(ScoreTlp)
+    ->ArgNames({"operator", "cores"})
+    ->ArgsProduct({{0, 1, 2, 3}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(ScoreTenSetMlp)

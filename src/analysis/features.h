@@ -1,6 +1,7 @@
 // What learned models read of one program: a row of numbers for each stored buffer, and the records
 // of the tiled contraction's data flow (Pruner, sections 4.3 and 4.4; the statement rows are
-// Ansor's, appendix B).
+// Ansor's, appendix B); or its schedule primitives (primitives.h). Each model reads one or the
+// other, and what it does not read may be left out.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@ struct ProgramFeatures {
   std::vector<float> rows;  // stored buffers x kRowFeatures
   // All zero where the program has no such pattern.
   std::array<float, size_t{kDataflowSteps} * kDataflowFeatures> dataflow{};
+  std::vector<int32_t> primitives;  // the sequence, as primitives() gives it
 
   size_t row_count() const { return rows.size() / kRowFeatures; }
   friend bool operator==(const ProgramFeatures&, const ProgramFeatures&) = default;

@@ -84,7 +84,8 @@ const OptionRow kOptions[] = {
      &Options::cost_model,
      kTuneOptions,
      "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
-     "(ansor), mlp-no-update (tenset-mlp), xgb (ansor-xgb), draft-only, random, ..."},
+     "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), draft-only, "
+     "random, ..."},
     {"--load-model",
      &Options::load_model,
      kTuneOptions | kFeaturesOptions,

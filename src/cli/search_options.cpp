@@ -40,7 +40,9 @@ Result<SearchOptions> read_search_options(const Options& options) {
 Result<LearnedModelOptions> read_model_options(const Options& options) {
   if (!options.training.empty() && options.training != "as-published")
     return Error("--train: \"", options.training, "\" is not as-published");
+  const Result<Target> target = parse_target(options.target, 0);  // checked where it is used
   LearnedModelOptions model{.load_model = options.load_model,
+                            .platform = target.ok() ? target->device : "",
                             .jobs = static_cast<int>(job_count(options)),
                             .as_published = !options.training.empty(),
                             .seed = static_cast<uint64_t>(options.seed)};

@@ -4,7 +4,9 @@
 
 #include "analysis/draft.h"
 #include "analysis/gpu_limits.h"
+#include "analysis/primitives.h"
 #include "analysis/replayed_statements.h"
+#include "space/ansor/own_steps.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -72,7 +74,11 @@ Result<RecordedProgram> RecordedPrograms::read_own(const Record& record) {
   if (!candidate)
     return Error("sketch ", record.sketch_name, " has no such candidate in this version");
   const LoopNest nest = make_loop_nest(own->space, *candidate);
-  RecordedProgram program{make_statements(nest), names_of(*nest.dag), task_flags(own->task.dag), 0};
+  RecordedProgram program{make_statements(nest),
+                          names_of(*nest.dag),
+                          task_flags(own->task.dag),
+                          primitives(ansor::steps_of(own->space, *candidate)),
+                          0};
   if (draft_ && !own->task.target.is_gpu())
     program.cpu_draft_s = draft_latency_s(nest, own->task.target, *draft_);
   return program;
@@ -89,6 +95,7 @@ Result<RecordedProgram> RecordedPrograms::read_steps(const Record& record) {
   RecordedProgram program{draft_ ? make_statements(nest) : make_model_statements(nest),
                           names_of(nest.structure->dag),
                           flags_of(nest.structure),
+                          primitives(steps),
                           0};
   const std::string beyond = gpu_limit(program.statements, gpu_of_record(record.hardware));
   if (!beyond.empty()) return Error(beyond);

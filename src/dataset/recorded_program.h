@@ -21,6 +21,7 @@ struct RecordedProgram {
   Statements statements;
   std::vector<std::string> buffers;  // names, by stage
   TaskFlags flags{};
+  std::vector<int32_t> primitives;  // of the record's steps, or of what our candidate decided
   double cpu_draft_s = 0;  // of a candidate of ours on a CPU: the draft's prediction; 0: another's
 
   bool is_gpu() const;

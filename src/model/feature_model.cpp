@@ -1,11 +1,13 @@
-// A learned model over candidates: the features of each one's loop nest, made by all threads, are
-// what it scores and learns from.
+// A learned model over candidates: what it reads of each one, made by all threads, is what it
+// scores and learns from.
 #include <algorithm>
 #include <map>
 #include <string>
 
+#include "analysis/primitives.h"
 #include "analysis/statements.h"
 #include "model/cost_model.h"
+#include "space/ansor/own_steps.h"
 #include "support/log.h"
 #include "support/parallel_for.h"
 
@@ -26,7 +28,7 @@ class FeatureModel : public CostModel {
     std::vector<ProgramFeatures> programs(batch.size());
     parallel_for(static_cast<int64_t>(batch.size()), jobs_, [&](int64_t i) {
       const auto n = static_cast<size_t>(i);
-      programs[n] = features_of(space, batch[n], flags);
+      programs[n] = read(space, batch[n], flags);
     });
     return learned_->predict(programs);
   }
@@ -36,7 +38,7 @@ class FeatureModel : public CostModel {
     for (const Sample& s : samples) {
       const auto [task, fresh] = tasks_.emplace(s.task->key, static_cast<int32_t>(tasks_.size()));
       learned.push_back(
-          {task->second, features_of(*s.space, s.candidate, task_flags(s.task->dag)), s.cost_s});
+          {task->second, read(*s.space, s.candidate, task_flags(s.task->dag)), s.cost_s});
     }
     const Result<Unit> updated = learned_->update(learned);
     if (!updated.ok() && !reported_)
@@ -46,13 +48,18 @@ class FeatureModel : public CostModel {
   }
 
  private:
-  ProgramFeatures features_of(const Space& space,
-                              const Candidate& candidate,
-                              const TaskFlags& flags) const {
-    ProgramFeatures f = features(make_statements(make_loop_nest(space, candidate)), flags);
-    if (!parts_.rows) std::ranges::fill(f.rows, 0.0f);
-    if (!parts_.dataflow) f.dataflow.fill(0);
-    return f;
+  ProgramFeatures read(const Space& space,
+                       const Candidate& candidate,
+                       const TaskFlags& flags) const {
+    ProgramFeatures program;
+    if (learned_->reads_primitives()) {
+      program.primitives = primitives(ansor::steps_of(space, candidate));
+      return program;
+    }
+    program = features(make_statements(make_loop_nest(space, candidate)), flags);
+    if (!parts_.rows) std::ranges::fill(program.rows, 0.0f);
+    if (!parts_.dataflow) program.dataflow.fill(0);
+    return program;
   }
 
   std::unique_ptr<LearnedModel> learned_;

@@ -5,7 +5,7 @@
 
 #include "model/boosted_trees.h"
 #include "model/momentum.h"
-#include "model/nn/network.h"
+#include "model/nn/any_network.h"
 #include "support/file.h"
 #include "support/log.h"
 
@@ -29,8 +29,10 @@ class OnlineModel : public LearnedModel {
   Result<Unit> update(std::span<const TrainingSample> samples) override {
     if (updates_ == Updates::kNone) return Unit{};
     samples_.insert(samples_.end(), samples.begin(), samples.end());
-    const auto has_rows = [](const TrainingSample& s) { return !s.features.rows.empty(); };
-    if (std::count_if(samples_.begin(), samples_.end(), has_rows) < 2) return Unit{};
+    const auto readable = [&](const TrainingSample& s) {
+      return reads_primitives() ? !s.features.primitives.empty() : !s.features.rows.empty();
+    };
+    if (std::count_if(samples_.begin(), samples_.end(), readable) < 2) return Unit{};
     passes_ += kPassesASample * static_cast<double>(samples.size());
     const double cost = epochs() * static_cast<double>(samples_.size());
     const bool own_period = updates_ == Updates::kSiamese;
@@ -72,6 +74,7 @@ class NetworkModel : public OnlineModel {
   }
 
   bool ready() const override { return network_.has_value(); }
+  bool reads_primitives() const override { return architecture_ == Architecture::kTlp; }
 
   Result<Unit> save(const std::string& path) const override {
     if (!weights_) return Error(path, ": there are no weights to save before the first training");
@@ -97,7 +100,9 @@ class NetworkModel : public OnlineModel {
       if (trained) use(momentum_->target());
       return Unit{};
     }
-    ModelWeights start = scratch ? initial_weights(architecture_, options_.seed) : *weights_;
+    ModelWeights start =
+        scratch ? initial_weights(architecture_, options_.seed, primitive_form_of(samples_))
+                : *weights_;
     TRY_ASSIGN(Trained trained, train(std::move(start), samples_, train_options));
     log_detail("cost model: {} epochs on {} programs, {:.2f} s, {:.0f} programs/s",
                trained.report.epochs,
@@ -110,14 +115,14 @@ class NetworkModel : public OnlineModel {
 
  private:
   void use(ModelWeights weights) {
-    network_.emplace(weights);
+    network_.emplace(weights, head_of(weights, options_.platform));
     weights_ = std::move(weights);
   }
 
   Architecture architecture_;
   std::optional<MomentumAdaptation> momentum_;
   std::optional<ModelWeights> weights_;
-  std::optional<Network> network_;
+  std::optional<AnyNetwork> network_;
   uint64_t trainings_ = 0;
 };
 
@@ -184,6 +189,13 @@ Result<std::unique_ptr<LearnedModel>> make_mlp(Updates updates,
   return make_network(Architecture::kTenSetMlp, updates, options);
 }
 
+Result<std::unique_ptr<LearnedModel>> make_tlp(Updates updates,
+                                               const LearnedModelOptions& options) {
+  if (updates == Updates::kSiamese)
+    return Error("cost model tlp-siamese-update: TLP has no momentum; use pam or mlp");
+  return make_network(Architecture::kTlp, updates, options);
+}
+
 Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
                                                  const LearnedModelOptions& options) {
   if (updates == Updates::kSiamese)
@@ -209,8 +221,10 @@ struct KindRow {
   std::string_view name, alias;
   Make make;
 };
-constexpr KindRow kKinds[] = {
-    {"pam", "pacm", make_pacm}, {"mlp", "tenset-mlp", make_mlp}, {"xgb", "", make_trees}};
+constexpr KindRow kKinds[] = {{"pam", "pacm", make_pacm},
+                              {"mlp", "tenset-mlp", make_mlp},
+                              {"tlp", "", make_tlp},
+                              {"xgb", "", make_trees}};
 
 struct UpdatesRow {
   std::string_view suffix;
@@ -258,7 +272,7 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
   }
   return Error("cost model ",
                name,
-               " is unknown; use pam, mlp or xgb, or one of these with -no-update ",
+               " is unknown; use pam, mlp, tlp or xgb, or one of these with -no-update ",
                "or -siamese-update");
 }
 

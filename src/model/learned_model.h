@@ -14,8 +14,9 @@
 namespace pruner {
 
 struct LearnedModelOptions {
-  std::string load_model;  // file of weights; empty: untrained
-  int jobs = 1;            // threads that score
+  std::string load_model;     // file of weights; empty: untrained
+  std::string platform = {};  // what the programs run on: which head of a TLP with several scores
+  int jobs = 1;               // threads that score
   int training_threads = 1;
   double time_box_s = kNoTimeBox;  // of one update's training
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
@@ -34,6 +35,8 @@ class LearnedModel {
   std::vector<float> predict(std::span<const ProgramFeatures> programs);
   /// Whether there is anything to score with: weights, or enough to have been trained on.
   virtual bool ready() const = 0;
+  /// Whether it reads the schedule primitives of programs, and nothing else.
+  virtual bool reads_primitives() const { return false; }
   /// Learns from a round's programs, along with all before; models that do not update do nothing.
   /// An error leaves the model as it was.
   virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;
@@ -47,8 +50,9 @@ class LearnedModel {
   bool reported_ = false;
 };
 
-/// The model of a name: pam, mlp or xgb (pacm and tenset-mlp are the first two), which trains
-/// online, or one of these with -no-update or -siamese-update (Momentum online Adaptation).
+/// The model of a name: pam, mlp, tlp or xgb (pacm and tenset-mlp are the first two), which trains
+/// online, or one of these with -no-update or -siamese-update (Momentum online Adaptation; pam and
+/// mlp).
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options);
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "model/lambda_rank.h"
-#include "model/nn/network.h"
+#include "model/nn/any_network.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -30,12 +30,17 @@ class Training {
       : samples_(samples),
         options_(options),
         labels_(relative_throughputs(samples)),
-        rng_(options.seed) {
-    split();
-  }
+        rng_(options.seed) {}
 
   Result<Trained> run(ModelWeights start) {
+    split(start.architecture);
     if (ids_.size() < 2) return Error("training needs two programs, there are ", ids_.size());
+    const bool tlp = start.architecture == Architecture::kTlp;
+    if (tlp && primitive_form_of(samples_).gpu != start.form.gpu)
+      return Error("the weights are of a TLP for programs of a ",
+                   start.form.gpu ? "GPU" : "CPU",
+                   ", the samples are of a ",
+                   start.form.gpu ? "CPU" : "GPU");
     if (options_.widen_scales || start.row_scale.empty()) widen_scales(scales_of(samples_), start);
     weights_ = std::move(start);
     TRY_ASSIGN(trainer_,
@@ -78,10 +83,10 @@ class Training {
 
  private:
   /// Holds samples of each task out, the same for one seed.
-  void split() {
+  void split(Architecture architecture) {
     std::map<int32_t, Ids> tasks;
     for (size_t i = 0; i < samples_.size(); ++i)
-      if (!samples_[i].features.rows.empty()) tasks[samples_[i].task].push_back(i);
+      if (is_readable(samples_[i].features, architecture)) tasks[samples_[i].task].push_back(i);
     for (auto& [task, ids] : tasks) {
       shuffle(ids, rng_);
       const auto held =
@@ -119,6 +124,13 @@ class Training {
 
   TrainingBatch batch_of(std::span<const size_t> ids) const {
     TrainingBatch batch;
+    if (weights_.architecture == Architecture::kTlp) {
+      std::vector<const ProgramFeatures*> programs;
+      for (const size_t id : ids) programs.push_back(&samples_[id].features);
+      batch.primitives = make_primitive_batch(programs, weights_.form);
+      batch.programs = static_cast<int64_t>(ids.size());
+      return batch;
+    }
     for (const size_t id : ids) {
       const ProgramFeatures& program = samples_[id].features;
       for (size_t i = 0; i < program.rows.size(); ++i)
@@ -154,16 +166,30 @@ class Training {
   }
 
   Result<double> train_batch(std::span<const size_t> ids) {
+    TrainingBatch batch = batch_of(ids);
     std::vector<float> labels;
-    std::vector<int32_t> tasks;
-    for (const size_t id : ids) {
-      labels.push_back(labels_[id]);
-      if (options_.group_by_task) tasks.push_back(samples_[id].task);
+    std::vector<int32_t> groups;  // by task, and by head where there are several
+    const auto request = [&](size_t place, size_t head) {
+      const auto heads = static_cast<int32_t>(std::max<size_t>(weights_.heads.size(), 1));
+      const int32_t task = options_.group_by_task ? samples_[ids[place]].task : 0;
+      labels.push_back(labels_[ids[place]]);
+      groups.push_back(task * heads + static_cast<int32_t>(head));
+      batch.requests.push_back({static_cast<int64_t>(place), static_cast<int64_t>(head)});
+    };
+    const size_t shared = head_of(weights_, kOtherPlatform);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      request(i, shared);
+      if (const size_t own = head_of_sample(ids[i]); own != shared) request(i, own);
     }
-    TRY_ASSIGN(const std::vector<float> scores, trainer_->forward(batch_of(ids)));
-    const RankingLoss loss = lambda_rank(scores, labels, tasks);
+    TRY_ASSIGN(const std::vector<float> scores, trainer_->forward(batch));
+    const RankingLoss loss = lambda_rank(scores, labels, groups);
     TRY(trainer_->step(loss.gradient, learning_rate(), options_.clip_norm));
     return loss.loss;
+  }
+
+  size_t head_of_sample(size_t id) const {
+    const auto platform = static_cast<size_t>(samples_[id].platform);  // -1: beyond any
+    return platform < weights_.heads.size() ? platform : head_of(weights_, kOtherPlatform);
   }
 
   double learning_rate() const {
@@ -178,9 +204,28 @@ class Training {
       labels.push_back(labels_[id]);
       tasks.push_back(samples_[id].task);
     }
-    const std::vector<float> scores = Network(weights_).predict(validation_, options_.threads);
+    const std::vector<float> scores = validation_scores();
     report_.validation_accuracy.push_back(pairwise_accuracy(scores, labels, tasks));
     return report_.validation_accuracy.back();
+  }
+
+  /// Each by the head of its platform.
+  std::vector<float> validation_scores() const {
+    if (weights_.heads.empty()) return AnyNetwork(weights_).predict(validation_, options_.threads);
+    std::vector<float> scores(validation_.size());
+    for (size_t head = 0; head < weights_.heads.size(); ++head) {
+      std::vector<size_t> places;
+      std::vector<ProgramFeatures> programs;
+      for (size_t i = 0; i < validation_.size(); ++i) {
+        if (head_of_sample(validation_ids_[i]) != head) continue;
+        places.push_back(i);
+        programs.push_back(validation_[i]);
+      }
+      const std::vector<float> found =
+          AnyNetwork(weights_, head).predict(programs, options_.threads);
+      for (size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
+    }
+    return scores;
   }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
@@ -208,6 +253,11 @@ TrainOptions published_training(Architecture architecture) {
   options.patience = architecture == Architecture::kPacm ? options.epochs / 3 : options.epochs / 6;
   options.group_by_task = false;
   options.validation_share = 0;
+  if (architecture == Architecture::kTlp) {
+    options.patience = 0;
+    options.batch = 1024;
+    options.validation_share = 0.1;
+  }
   return options;
 }
 
@@ -221,12 +271,18 @@ TrainOptions published_fine_tuning() {
   return options;
 }
 
-ModelWeights initial_weights(Architecture architecture, uint64_t seed) {
+ModelWeights initial_weights(Architecture architecture,
+                             uint64_t seed,
+                             const PrimitiveForm& form,
+                             std::span<const std::string> platforms) {
   Rng rng(seed);
   ModelWeights weights;
   weights.architecture = architecture;
+  weights.form = form;
+  weights.heads.assign(platforms.begin(), platforms.end());
+  if (!platforms.empty()) weights.heads.emplace_back(kOtherPlatform);
   double fan_in = 1;  // of the layer, whose weight precedes its bias
-  for (const WeightSpec& spec : tensor_specs(architecture)) {
+  for (const WeightSpec& spec : tensor_specs(weights)) {
     const std::string_view name = spec.name;
     int64_t count = 1;
     for (const int64_t extent : spec.shape) count *= extent;
@@ -244,6 +300,18 @@ ModelWeights initial_weights(Architecture architecture, uint64_t seed) {
     weights.tensors[std::string(name)] = std::move(tensor);
   }
   return weights;
+}
+
+size_t add_platform(ModelWeights& weights, const std::string& platform) {
+  const size_t found = head_of(weights, platform);
+  if (weights.heads.empty() || weights.heads[found] == platform) return found;
+  const std::string from = decoder_name(weights.heads, found) + ".";
+  weights.heads.insert(weights.heads.end() - 1, platform);
+  const std::string to = decoder_name(weights.heads, weights.heads.size() - 2) + ".";
+  for (const char* layer : {"0", "2", "4", "6"})
+    for (const char* part : {".weight", ".bias"})
+      weights.tensors[to + layer + part] = weights.tensors[from + layer + part];
+  return weights.heads.size() - 2;
 }
 
 Result<Trained> train(ModelWeights start,

@@ -57,10 +57,21 @@ struct Trained {
   TrainReport report;
 };
 
-/// ModelWeights as torch draws them for new layers; no scales yet, the first training gives them.
-ModelWeights initial_weights(Architecture architecture, uint64_t seed);
+/// ModelWeights as torch draws them for new layers; no scales yet, the first training gives them. A
+/// TLP is of `form` (primitive_form_of() its samples); with `platforms` it has a decoder for each
+/// and one for others.
+ModelWeights initial_weights(Architecture architecture,
+                             uint64_t seed,
+                             const PrimitiveForm& form = kCpuPrimitives,
+                             std::span<const std::string> platforms = {});
 
-/// Samples without rows are left out. Errors: fewer than two are left; the plug-in is missing.
+/// The head of a platform in a TLP of several; a new one starts as the other platforms' is. Weights
+/// with one decoder stay as they are, and the head is 0.
+size_t add_platform(ModelWeights& weights, const std::string& platform);
+
+/// Samples without what the network reads are left out. Each program of a TLP with several heads
+/// trains that of its platform and that of the others. Errors: fewer than two programs are left;
+/// they are another kind of device's than the weights'; the plug-in is missing.
 Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
                       const TrainOptions& options);

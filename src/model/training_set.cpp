@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/primitives.h"
+
 namespace pruner {
 namespace {
 
@@ -20,6 +22,13 @@ void widen(const std::vector<float>& scales, std::vector<float>& own, WeightTens
 }
 
 }  // namespace
+
+PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples) {
+  const auto found = std::ranges::find_if(
+      samples, [](const TrainingSample& s) { return !s.features.primitives.empty(); });
+  const bool gpu = found != samples.end() && has_gpu_primitives(found->features.primitives);
+  return gpu ? kGpuPrimitives : kCpuPrimitives;
+}
 
 std::vector<float> relative_throughputs(std::span<const TrainingSample> samples) {
   std::map<int32_t, double> best_s;
@@ -49,6 +58,7 @@ FeatureScales scales_of(std::span<const TrainingSample> samples) {
 }
 
 void widen_scales(const FeatureScales& scales, ModelWeights& weights) {
+  if (weights.architecture == Architecture::kTlp) return;  // reads its numbers as they are
   widen(scales.rows, weights.row_scale, weights.tensors["segment_encoder.0.weight"]);
   if (weights.architecture == Architecture::kPacm)
     widen(scales.dataflow, weights.dataflow_scale, weights.tensors["gemm_encoder.0.weight"]);

@@ -12,8 +12,12 @@ namespace pruner {
 struct TrainingSample {
   int32_t task = 0;  // samples of one task are compared with each other
   ProgramFeatures features;
-  double latency_s = 0;  // 1e10 when the trial failed
+  double latency_s = 0;   // 1e10 when the trial failed
+  int32_t platform = -1;  // place in ModelWeights::heads of what it was measured on; -1: not there
 };
+
+/// TLP's form for the samples' kind of device.
+PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples);
 
 /// One label a sample: the best latency of its task over its own, in (0, 1].
 std::vector<float> relative_throughputs(std::span<const TrainingSample> samples);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 #include "model/safetensors.h"
 #include "model/torch_checkpoint.h"
@@ -72,20 +74,50 @@ Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
   return Unit{};
 }
 
+struct ArchitectureRow {
+  Architecture architecture;
+  std::string_view name;
+};
+constexpr ArchitectureRow kArchitectures[] = {{Architecture::kPacm, "pacm"},
+                                              {Architecture::kTenSetMlp, "tenset-mlp"},
+                                              {Architecture::kTlp, "tlp"}};
+
+/// "cuda 40 20" and the heads' names, one a line.
+std::string print_form(const PrimitiveForm& form) {
+  return fmt::format("{} {} {}", form.gpu ? "cuda" : "llvm", form.steps, form.width);
+}
+
+Result<Unit> read_form(std::map<std::string, std::string>& metadata, ModelWeights& weights) {
+  constexpr int kMost = 4096;  // steps or numbers, of a file to be believed
+  const std::string& text = metadata["primitives"];
+  std::istringstream words(text);
+  std::string table;
+  PrimitiveForm& form = weights.form;
+  words >> table >> form.steps >> form.width;
+  form.gpu = table == "cuda";
+  const bool fits = !words.fail() && (form.gpu || table == "llvm") && form.steps > 0 &&
+                    form.steps <= kMost && form.width > kPrimitiveKinds && form.width <= kMost;
+  if (!fits)
+    return Error("primitives \"", text, R"(", expected such as "llvm 25 22" or "cuda 40 20")");
+  std::istringstream names(metadata["heads"]);
+  for (std::string name; std::getline(names, name);) weights.heads.push_back(name);
+  return Unit{};
+}
+
 Result<ModelWeights> from_safetensors(std::string_view bytes) {
   TRY_ASSIGN(SafetensorsFile file, parse_safetensors(bytes));
   ModelWeights weights;
   const std::string& architecture = file.metadata["architecture"];
-  if (architecture == architecture_name(Architecture::kTenSetMlp)) {
-    weights.architecture = Architecture::kTenSetMlp;
-  } else if (architecture != architecture_name(Architecture::kPacm)) {
-    return Error("architecture \"", architecture, "\", expected \"pacm\" or \"tenset-mlp\"");
-  }
+  const auto row = std::ranges::find(kArchitectures, architecture, &ArchitectureRow::name);
+  if (row == std::end(kArchitectures))
+    return Error("architecture \"", architecture, R"(", expected "pacm", "tenset-mlp" or "tlp")");
+  weights.architecture = row->architecture;
   const std::string& version = file.metadata["feature_version"];
   if (version != std::to_string(kFeatureVersion))
     return Error(
         "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
   weights.mode = file.metadata["mode"];
+  if (weights.architecture == Architecture::kTlp) TRY(read_form(file.metadata, weights));
   weights.row_scale = std::move(file.tensors[kRowScale].values);
   weights.dataflow_scale = std::move(file.tensors[kDataflowScale].values);
   file.tensors.erase(kRowScale);
@@ -109,10 +141,52 @@ Result<ModelWeights> read_any(const std::string& path, std::string_view bytes) {
 }  // namespace
 
 std::string_view architecture_name(Architecture architecture) {
-  return architecture == Architecture::kPacm ? "pacm" : "tenset-mlp";
+  return std::ranges::find(kArchitectures, architecture, &ArchitectureRow::architecture)->name;
 }
 
-std::span<const WeightSpec> tensor_specs(Architecture architecture) {
+std::string decoder_name(std::span<const std::string> heads, size_t head) {
+  return heads.empty() ? "decoder" : "decoder." + heads[head];
+}
+
+size_t head_of(const ModelWeights& weights, std::string_view platform) {
+  if (weights.heads.empty()) return 0;
+  auto found = std::ranges::find(weights.heads, platform);
+  if (found == weights.heads.end()) found = std::ranges::find(weights.heads, kOtherPlatform);
+  return found == weights.heads.end() ? 0 : static_cast<size_t>(found - weights.heads.begin());
+}
+
+namespace {
+
+std::vector<WeightSpec> tlp_specs(const PrimitiveForm& form, std::span<const std::string> heads) {
+  std::vector<WeightSpec> specs;
+  const auto add = [&](const std::string& name, int64_t out, int64_t in) {
+    specs.push_back({name + ".weight", {out, in}});
+    specs.push_back({name + ".bias", {out}});
+  };
+  add("encoder.0", 64, form.width);
+  add("encoder.2", 128, 64);
+  add("encoder.4", 256, 128);
+  add("encoder.6", 256, 256);
+  specs.push_back({"attention.in_proj_weight", {768, 256}});
+  specs.push_back({"attention.in_proj_bias", {768}});
+  add("attention.out_proj", 256, 256);
+  add("l_list.0.0", 256, 256);
+  add("l_list.1.0", 256, 256);
+  for (size_t head = 0; head < std::max<size_t>(heads.size(), 1); ++head) {
+    const std::string decoder = decoder_name(heads, head);
+    add(decoder + ".0", 256, 256);
+    add(decoder + ".2", 128, 256);
+    add(decoder + ".4", 64, 128);
+    add(decoder + ".6", 1, 64);
+  }
+  return specs;
+}
+
+}  // namespace
+
+std::vector<WeightSpec> tensor_specs(Architecture architecture,
+                                     const PrimitiveForm& form,
+                                     std::span<const std::string> heads) {
   static const std::vector<WeightSpec> kPacm = {{"segment_encoder.0.weight", {256, 174}},
                                                 {"segment_encoder.0.bias", {256}},
                                                 {"segment_encoder.2.weight", {256, 256}},
@@ -147,11 +221,16 @@ std::span<const WeightSpec> tensor_specs(Architecture architecture) {
                                                      {"l1.0.bias", {256}},
                                                      {"decoder.weight", {1, 256}},
                                                      {"decoder.bias", {1}}};
+  if (architecture == Architecture::kTlp) return tlp_specs(form, heads);
   return architecture == Architecture::kPacm ? kPacm : kTenSetMlp;
 }
 
+std::vector<WeightSpec> tensor_specs(const ModelWeights& weights) {
+  return tensor_specs(weights.architecture, weights.form, weights.heads);
+}
+
 Result<Unit> check_weights(const ModelWeights& weights) {
-  const std::span<const WeightSpec> specs = tensor_specs(weights.architecture);
+  const std::vector<WeightSpec> specs = tensor_specs(weights);
   for (const WeightSpec& spec : specs) {
     const auto row = weights.tensors.find(spec.name);
     const std::string expected = print_shape(spec.shape);
@@ -175,6 +254,7 @@ Result<Unit> check_weights(const ModelWeights& weights) {
                    architecture_name(weights.architecture),
                    " has none of that name");
   }
+  if (weights.architecture == Architecture::kTlp) return Unit{};
   TRY(check_scale("scales of statement rows", weights.row_scale, kRowFeatures));
   if (weights.architecture == Architecture::kPacm) {
     TRY(check_scale("scales of data flow", weights.dataflow_scale, kDataflowFeatures));
@@ -200,7 +280,12 @@ Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) 
   const auto add_scale = [&](const char* name, const std::vector<float>& scale) {
     file.tensors[name] = {{static_cast<int64_t>(scale.size())}, scale};
   };
-  add_scale(kRowScale, weights.row_scale);
+  if (weights.architecture == Architecture::kTlp) {
+    file.metadata["primitives"] = print_form(weights.form);
+    if (!weights.heads.empty())
+      file.metadata["heads"] = fmt::format("{}", fmt::join(weights.heads, "\n"));
+  }
+  if (!weights.row_scale.empty()) add_scale(kRowScale, weights.row_scale);
   if (!weights.dataflow_scale.empty()) add_scale(kDataflowScale, weights.dataflow_scale);
   return write_file(path, print_safetensors(file));
 }

@@ -25,6 +25,7 @@ inline constexpr SearchMode kSearchModes[] = {
     {"pam-no-update", "pacm-no-update", &kPrunerPolicy, "pam-no-update"},
     {"mlp", "ansor", &kAnsorPolicy, "mlp"},
     {"mlp-no-update", "tenset-mlp", &kAnsorPolicy, "mlp-no-update"},
+    {"tlp-no-update", "tlp", &kAnsorPolicy, "tlp-no-update"},
     {"xgb", "ansor-xgb", &kAnsorPolicy, "xgb"},
     {"xgb-no-update", "", &kAnsorPolicy, "xgb-no-update"},
     {"draft-only", "draft", &kPrunerPolicy, ""},

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <filesystem>
 
+#include "analysis/primitives.h"
 #include "golden.h"
 #include "record/record_paths.h"
+#include "space/ansor/own_steps.h"
 #include "support/gzip.h"
 #include "tensor/operators.h"
 
@@ -28,6 +30,10 @@ TEST(RecordedProgram, OfStepsHasTheStagesOfItsWorkload) {
   ASSERT_TRUE(program.ok()) << program.error().message();
   EXPECT_EQ(program->statements.statements.size(), 2u);  // first value, update
   EXPECT_FALSE(program->is_gpu());
+  EXPECT_TRUE(program->primitives.empty());
+  const auto split = programs.read(*record_of(kKey, R"([["SP", 2, 0, 8, [2], 1]])"));
+  ASSERT_TRUE(split.ok()) << split.error().message();
+  EXPECT_EQ(split->primitives, (std::vector<int32_t>{4, 5, 2, 0, 8, 2, 1}));
 }
 
 TEST(RecordedProgram, SaysWhyThereIsNone) {
@@ -63,6 +69,7 @@ TEST(RecordedProgram, OfOursIsItsCandidates) {
   EXPECT_EQ(features(program->statements, program->flags),
             features(expected, task_flags(task.dag)));
   EXPECT_GT(program->cpu_draft_s, 0);
+  EXPECT_EQ(program->primitives, primitives(ansor::steps_of(space, candidate)));
 }
 
 // Of the public records, some of each file: all that replay have features, and they are numbers.

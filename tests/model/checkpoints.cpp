@@ -94,7 +94,7 @@ ModelWeights random_weights(Architecture architecture, uint64_t seed) {
                        .dataflow_scale = {},
                        .tensors = {}};
   if (architecture == Architecture::kPacm) weights.dataflow_scale.assign(kDataflowFeatures, 1);
-  for (const WeightSpec& spec : tensor_specs(architecture)) {
+  for (const WeightSpec& spec : tensor_specs(weights)) {
     WeightTensor tensor{.shape = spec.shape, .values = {}};
     int64_t count = 1;
     for (const int64_t extent : spec.shape) count *= extent;
@@ -103,7 +103,7 @@ ModelWeights random_weights(Architecture architecture, uint64_t seed) {
       tensor.values.push_back(static_cast<float>(bound * (2 * rng.uniform() - 1)));
     if (spec.name == "norm.running_var")
       for (float& v : tensor.values) v = std::abs(v) + 0.5f;
-    weights.tensors[std::string(spec.name)] = std::move(tensor);
+    weights.tensors[spec.name] = std::move(tensor);
   }
   return weights;
 }

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "analysis/primitives.h"
 #include "analysis/statements.h"
 #include "model/cost_model.h"
+#include "space/ansor/own_steps.h"
 #include "space/operator_task.h"
 
 namespace pruner {
@@ -33,6 +35,38 @@ class SumOfFeatures : public LearnedModel {
  private:
   bool ready_ = false;
 };
+
+/// Its score is the last number of the primitives; it has no use for features.
+class LastOfPrimitives : public SumOfFeatures {
+ public:
+  bool ready() const override { return true; }
+  bool reads_primitives() const override { return true; }
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    std::vector<float> found;
+    for (const ProgramFeatures& p : programs) {
+      EXPECT_TRUE(p.rows.empty());
+      found.push_back(static_cast<float>(p.primitives.back()));
+    }
+    return found;
+  }
+};
+
+TEST(FeatureModel, GivesPrimitivesToWhatReadsThem) {
+  const Task task = operator_task("matmul 64 64 64");
+  const Space space = make_space(task);
+  const auto model = make_feature_model(std::make_unique<LastOfPrimitives>(), 2);
+  Rng rng(4);
+  std::vector<Candidate> batch;
+  for (int i = 0; i < 20; ++i) batch.push_back(sample(space, rng));
+  const std::vector<float> scores = model->predict(task, space, batch);
+  ASSERT_EQ(scores.size(), batch.size());
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const std::vector<int32_t> expected = primitives(ansor::steps_of(space, batch[i]));
+    EXPECT_EQ(scores[i], static_cast<float>(expected.back()));
+  }
+}
 
 TEST(FeatureModel, ScoresTheFeaturesOfCandidatesWhateverTheJobs) {
   const Task task = operator_task("matmul 64 64 64"), other = operator_task("matmul 32 64 64");

@@ -109,10 +109,15 @@ TEST(FaultOf, NamesNaNs) {
 }
 
 TEST(MakeLearnedModel, SaysWhatIsWrong) {
-  EXPECT_ERROR(make_learned_model("pan", {}), "cost model pan is unknown; use pam, mlp or xgb");
+  EXPECT_ERROR(make_learned_model("pan", {}),
+               "cost model pan is unknown; use pam, mlp, tlp or xgb");
   EXPECT_ERROR(make_learned_model("", {}), "is unknown");
   EXPECT_ERROR(make_learned_model("pacm-no-update", {}),
                "cost model pacm-no-update needs weights to start from: --load-model FILE");
+  EXPECT_ERROR(make_learned_model("tlp-no-update", {}),
+               "cost model tlp-no-update needs weights to start from: --load-model FILE");
+  EXPECT_ERROR(make_learned_model("tlp-siamese-update", {.load_model = "x"}),
+               "TLP has no momentum");
   EXPECT_ERROR(make_learned_model("mlp", {.load_model = weights_file(Architecture::kPacm)}),
                "weights of pacm, expected tenset-mlp");
   EXPECT_ERROR(make_learned_model("xgb-siamese-update", {.load_model = "x"}),

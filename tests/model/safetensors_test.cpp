@@ -58,9 +58,15 @@ TEST(Safetensors, OfOtherFeaturesOrNetworksAreRefused) {
   file.metadata["feature_version"] = "2";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
   EXPECT_ERROR(load_weights(path), "weights for features of version \"2\", expected \"1\"");
-  file.metadata["architecture"] = "tlp";
+  file.metadata["architecture"] = "gpt";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
-  EXPECT_ERROR(load_weights(path), "architecture \"tlp\", expected \"pacm\" or \"tenset-mlp\"");
+  EXPECT_ERROR(load_weights(path),
+               "architecture \"gpt\", expected \"pacm\", \"tenset-mlp\" or \"tlp\"");
+  file.metadata["architecture"] = "tlp";
+  file.metadata["feature_version"] = "1";
+  file.metadata["primitives"] = "avr 25 22";
+  ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
+  EXPECT_ERROR(load_weights(path), R"(primitives "avr 25 22", expected such as "llvm 25 22")");
   file = *parse_safetensors(print_safetensors(file));
   file.metadata["architecture"] = "pacm";
   file.metadata["feature_version"] = "1";

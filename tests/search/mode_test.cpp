@@ -13,6 +13,7 @@ TEST(FindMode, KnowsThePublishedSystemsByTheirNames) {
                                            {"moa-pruner", "pam-siamese-update", &kPrunerPolicy},
                                            {"ansor", "mlp", &kAnsorPolicy},
                                            {"tenset-mlp", "mlp-no-update", &kAnsorPolicy},
+                                           {"tlp", "tlp-no-update", &kAnsorPolicy},
                                            {"ansor-xgb", "xgb", &kAnsorPolicy},
                                            {"pam", "pam", &kPrunerPolicy}}) {
     const Result<const SearchMode*> found = find_mode(name);

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "analysis/draft_form.h"
+#include "analysis/primitives.h"
 #include "analysis/symbols.h"
 #include "cli/commands.h"
 #include "cli/source.h"
@@ -57,8 +58,26 @@ Result<Scoring> read_scoring(const Options& options) {
   return scoring;
 }
 
+ProgramFeatures features_of(const RecordedProgram& program, bool compat) {
+  ProgramFeatures f = features(program.statements, program.flags, compat);
+  f.primitives = program.primitives;
+  return f;
+}
+
+/// What TLP sees: its rows, without those that fill up the matrix.
+Json primitive_rows(const RecordedProgram& program) {
+  const PrimitiveForm form = program.is_gpu() ? kGpuPrimitives : kCpuPrimitives;
+  Json rows = Json::array();
+  for (const Primitive& step : primitives_of(program.primitives)) {
+    std::vector<float> row(static_cast<size_t>(form.width));
+    write_primitive(step, form, row.data());
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::string json_line(const RecordedProgram& program, const Scoring& scoring, bool compat) {
-  const ProgramFeatures f = features(program.statements, program.flags, compat);
+  const ProgramFeatures f = features_of(program, compat);
   Json rows = Json::array();
   const std::vector<Symbols> all = symbols(program.statements);
   for (size_t r = 0; r < all.size(); ++r) {
@@ -72,6 +91,7 @@ std::string json_line(const RecordedProgram& program, const Scoring& scoring, bo
     dataflow.push_back(std::vector<float>(step, step + kDataflowFeatures));
   const Json json = {{"rows", rows},
                      {"dataflow", dataflow},
+                     {"primitives", primitive_rows(program)},
                      {"draft_score", scoring.draft_score(program)},
                      {"model_score", scoring.model_score(f)}};
   return json.dump() + "\n";
@@ -82,7 +102,7 @@ std::string table(const std::string& where,
                   const Scoring& scoring,
                   bool compat) {
   std::string text = fmt::format("{}: draft score {:.6g}", where, scoring.draft_score(program));
-  const Json model_score = scoring.model_score(features(program.statements, program.flags, compat));
+  const Json model_score = scoring.model_score(features_of(program, compat));
   if (model_score.is_number())
     text += fmt::format(", model score {:.6g}", model_score.get<float>());
   text += fmt::format("\n| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",

@@ -44,8 +44,16 @@ Result<const PrunerTrainerCalls*> load_plugin() {
 
 class TorchTrainer : public Trainer {
  public:
-  TorchTrainer(const PrunerTrainerCalls* calls, Architecture architecture, PrunerTrainer* trainer)
-      : calls_(calls), architecture_(architecture), trainer_(trainer) {}
+  TorchTrainer(const PrunerTrainerCalls* calls,
+               const ModelWeights& start,
+               const PrunerTrainerOptions& options)
+      : calls_(calls), trainer_(calls->create(&options)), specs_(tensor_specs(start)) {
+    for (size_t head = 0; head < start.heads.size(); ++head)
+      heads_.push_back(decoder_name(start.heads, head));
+    if (heads_.empty()) heads_.push_back(decoder_name(start.heads, 0));
+    for (const std::string& head : heads_) head_names_.push_back(head.c_str());
+    is_tlp_ = start.architecture == Architecture::kTlp;
+  }
   ~TorchTrainer() override { calls_->destroy(trainer_); }
   TorchTrainer(const TorchTrainer&) = delete;
   TorchTrainer& operator=(const TorchTrainer&) = delete;
@@ -62,14 +70,7 @@ class TorchTrainer : public Trainer {
   }
 
   Result<std::vector<float>> forward(const TrainingBatch& batch) override {
-    const PrunerBatch view = {batch.rows.data(),
-                              batch.program_of_row.data(),
-                              static_cast<int64_t>(batch.program_of_row.size()),
-                              batch.dataflow.data(),
-                              batch.programs};
-    std::vector<float> scores(static_cast<size_t>(batch.programs));
-    TRY(done(calls_->forward(trainer_, &view, scores.data())));
-    return scores;
+    return is_tlp_ ? forward_primitives(batch) : forward_rows(batch);
   }
 
   Result<Unit> step(std::span<const float> gradient,
@@ -80,26 +81,64 @@ class TorchTrainer : public Trainer {
 
   Result<Tensors> tensors() override {
     Tensors tensors;
-    for (const WeightSpec& spec : tensor_specs(architecture_)) {
-      const std::string name(spec.name);
+    for (const WeightSpec& spec : specs_) {
       int64_t count = 1;
       for (const int64_t extent : spec.shape) count *= extent;
       std::vector<float> values(static_cast<size_t>(count));
-      TRY(done(calls_->get_tensor(trainer_, name.c_str(), values.data(), count)));
-      tensors[name] = {spec.shape, std::move(values)};
+      TRY(done(calls_->get_tensor(trainer_, spec.name.c_str(), values.data(), count)));
+      tensors[spec.name] = {spec.shape, std::move(values)};
     }
     return tensors;
   }
 
  private:
+  Result<std::vector<float>> forward_rows(const TrainingBatch& batch) {
+    const PrunerBatch view = {batch.rows.data(),
+                              batch.program_of_row.data(),
+                              static_cast<int64_t>(batch.program_of_row.size()),
+                              batch.dataflow.data(),
+                              batch.programs};
+    std::vector<float> scores(static_cast<size_t>(batch.programs));
+    TRY(done(calls_->forward(trainer_, &view, scores.data())));
+    return scores;
+  }
+
+  Result<std::vector<float>> forward_primitives(const TrainingBatch& batch) {
+    std::vector<int64_t> programs, heads;
+    for (const ScoreRequest& request : batch.requests) {
+      programs.push_back(request.program);
+      heads.push_back(request.head);
+    }
+    const PrimitiveBatch& steps = batch.primitives;
+    const int64_t width = specs_.front().shape[1];
+    const PrunerPrimitives view = {steps.rows.data(),
+                                   static_cast<int64_t>(steps.rows.size()) / width,
+                                   width,
+                                   steps.row_of.data(),
+                                   steps.weight.data(),
+                                   steps.programs,
+                                   steps.tokens,
+                                   head_names_.data(),
+                                   static_cast<int64_t>(head_names_.size()),
+                                   programs.data(),
+                                   heads.data(),
+                                   static_cast<int64_t>(programs.size())};
+    std::vector<float> scores(programs.size());
+    TRY(done(calls_->forward_primitives(trainer_, &view, scores.data())));
+    return scores;
+  }
+
   Result<Unit> done(int status) const {
     if (status != 0) return Error("LibTorch: ", calls_->error());
     return Unit{};
   }
 
   const PrunerTrainerCalls* calls_;
-  Architecture architecture_;
   PrunerTrainer* trainer_;
+  std::vector<WeightSpec> specs_;
+  std::vector<std::string> heads_;
+  std::vector<const char*> head_names_;  // of heads_
+  bool is_tlp_ = false;
 };
 
 }  // namespace
@@ -112,8 +151,7 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,
                                       options.optimizer == Optimizer::kAdam,
                                       options.weight_decay,
                                       options.threads};
-  auto trainer =
-      std::make_unique<TorchTrainer>(*plugin, start.architecture, (*plugin)->create(&plain));
+  auto trainer = std::make_unique<TorchTrainer>(*plugin, start, plain);
   TRY(trainer->set(start.tensors));
   return std::unique_ptr<Trainer>(std::move(trainer));
 }

@@ -7,16 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "model/nn/primitive_batch.h"
 #include "model/weights.h"
 
 namespace pruner {
 
-/// Features of B programs, divided by the scales.
+/// One score that a network gives: of a program, by a head.
+struct ScoreRequest {
+  int64_t program = 0, head = 0;
+};
+
+/// Features of B programs, divided by the scales; or their primitives, for a TLP.
 struct TrainingBatch {
   std::vector<float> rows;              // (row count, kRowFeatures)
   std::vector<int64_t> program_of_row;  // (row count), in [0, B)
   std::vector<float> dataflow;          // (B, kDataflowSteps, kDataflowFeatures)
   int64_t programs = 0;                 // B
+  PrimitiveBatch primitives = {};
+  std::vector<ScoreRequest> requests = {};  // TLP: what is scored; others score each program
 };
 
 enum class Optimizer { kAdam, kSgd };
@@ -30,7 +38,7 @@ struct TrainerOptions {
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  /// Scores in training mode (batch norm by the batch's statistics).
+  /// Scores in training mode (batch norm by the batch's statistics), one a program, or a request.
   virtual Result<std::vector<float>> forward(const TrainingBatch& batch) = 0;
   /// One step of the optimizer, from d loss / d score of the last forward(), the gradients' global
   /// L2 norm clipped at `clip_norm` where that is above 0.

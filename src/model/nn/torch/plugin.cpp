@@ -59,6 +59,78 @@ struct PrunerTrainer {
     return linear("decoder", x).squeeze(1);
   }
 
+  /// What a token is decoded to, (n, 256) → (n).
+  torch::Tensor decode(const std::string& head, const torch::Tensor& z) const {
+    torch::Tensor x = z;
+    for (const char* place : {".0", ".2", ".4"}) x = relu(head + place, x);
+    return linear(head + ".6", x).squeeze(1);
+  }
+
+  /// TLP: each distinct row is encoded once; a token's weight is a factor in the softmax and in the
+  /// sum over the tokens.
+  torch::Tensor forward_primitives(const PrunerPrimitives& in) const {
+    constexpr int64_t kHeads = 8, kHeadWidth = 32, kHidden = kHeads * kHeadWidth;
+    const int64_t programs = in.program_count, tokens = in.token_count;
+    torch::Tensor rows =
+        torch::from_blob(const_cast<float*>(in.rows), {in.row_count, in.width}).clone();
+    for (const char* layer : {"encoder.0", "encoder.2", "encoder.4", "encoder.6"})
+      rows = relu(layer, rows);
+    const torch::Tensor projected =
+        torch::linear(rows, (*this)["attention.in_proj_weight"], (*this)["attention.in_proj_bias"]);
+    const torch::Tensor row_of =
+        torch::from_blob(const_cast<int64_t*>(in.row_of), {programs * tokens}, torch::kInt64)
+            .clone();
+    const torch::Tensor weight =
+        torch::from_blob(const_cast<float*>(in.weight), {programs, tokens}).clone();
+    const torch::Tensor qkv = projected.index_select(0, row_of)
+                                  .view({programs, tokens, 3, kHeads, kHeadWidth})
+                                  .permute({2, 0, 3, 1, 4});  // (3, B, heads, T, 32)
+    const torch::Tensor logits =
+        torch::matmul(qkv[0], qkv[1].transpose(-2, -1)) / std::sqrt(kHeadWidth) +
+        torch::log(weight).view({programs, 1, 1, tokens});
+    const torch::Tensor context = torch::matmul(torch::softmax(logits, -1), qkv[2])
+                                      .transpose(1, 2)
+                                      .reshape({programs * tokens, kHidden});
+    std::vector<int64_t> weighty;  // tokens
+    for (int64_t t = 0; t < programs * tokens; ++t)
+      if (in.weight[t] > 0) weighty.push_back(t);
+    const torch::Tensor ids = torch::tensor(weighty, torch::kInt64);
+    torch::Tensor z = linear("attention.out_proj", context.index_select(0, ids)) +
+                      rows.index_select(0, row_of.index_select(0, ids));
+    for (const char* block : {"l_list.0.0", "l_list.1.0"}) z = z + relu(block, z);
+    return decode_scores(in, z, weight.view({-1}).index_select(0, ids));
+  }
+
+  /// `z`, `weight`: of the tokens that stand for steps.
+  torch::Tensor decode_scores(const PrunerPrimitives& in,
+                              const torch::Tensor& z,
+                              const torch::Tensor& weight) const {
+    std::vector<int64_t> first = {0};  // token of each program
+    for (int64_t p = 0, t = 0; p < in.program_count; ++p) {
+      int64_t count = 0;
+      for (const int64_t end = t + in.token_count; t < end; ++t) count += in.weight[t] > 0;
+      first.push_back(first.back() + count);
+    }
+    torch::Tensor scores = torch::zeros({in.score_count});
+    for (int64_t head = 0; head < in.head_count; ++head) {
+      std::vector<int64_t> token_ids, score_ids;
+      for (int64_t k = 0; k < in.score_count; ++k) {
+        if (in.head_of_score[k] != head) continue;
+        const auto program = static_cast<size_t>(in.program_of_score[k]);
+        for (int64_t t = first[program]; t < first[program + 1]; ++t) {
+          token_ids.push_back(t);
+          score_ids.push_back(k);
+        }
+      }
+      if (token_ids.empty()) continue;
+      const torch::Tensor ids = torch::tensor(token_ids, torch::kInt64);
+      const torch::Tensor steps =
+          decode(in.heads[head], z.index_select(0, ids)) * weight.index_select(0, ids);
+      scores = scores.index_add(0, torch::tensor(score_ids, torch::kInt64), steps);
+    }
+    return scores;
+  }
+
   std::vector<torch::Tensor> parameters() const {
     std::vector<torch::Tensor> found;
     for (const auto& [name, tensor] : tensors)
@@ -143,6 +215,15 @@ int forward(PrunerTrainer* trainer, const PrunerBatch* batch, float* scores) {
   });
 }
 
+int forward_primitives(PrunerTrainer* trainer, const PrunerPrimitives* batch, float* scores) {
+  return guarded(trainer, [&] {
+    trainer->scores = trainer->forward_primitives(*batch);
+    std::memcpy(scores,
+                trainer->scores.detach().contiguous().data_ptr<float>(),
+                static_cast<size_t>(batch->score_count) * sizeof(float));
+  });
+}
+
 int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, double clip_norm) {
   return guarded(trainer, [&] {
     if (trainer->optimizer == nullptr) trainer->make_optimizer();
@@ -158,8 +239,15 @@ int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, do
 
 const char* error() { return last_error.c_str(); }
 
-constexpr PrunerTrainerCalls kCalls = {
-    PRUNER_TRAINER_VERSION, create, destroy, set_tensor, get_tensor, forward, step, error};
+constexpr PrunerTrainerCalls kCalls = {PRUNER_TRAINER_VERSION,
+                                       create,
+                                       destroy,
+                                       set_tensor,
+                                       get_tensor,
+                                       forward,
+                                       step,
+                                       error,
+                                       forward_primitives};
 
 }  // namespace
 

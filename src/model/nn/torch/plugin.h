@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-#define PRUNER_TRAINER_VERSION 1
+#define PRUNER_TRAINER_VERSION 2
 
 struct PrunerTrainer; /* a network, its optimizer, and the graph of its last forward() */
 
 struct PrunerTrainerOptions {
-  int pacm; /* 1: with the data flow's branch and batch norm; 0: TenSetMLP */
+  int pacm; /* 1: with the data flow's branch and batch norm; 0: TenSetMLP, or TLP */
   int adam; /* 1: Adam; 0: plain SGD */
   double weight_decay;
   int threads;
@@ -27,6 +27,22 @@ struct PrunerBatch {
   int64_t row_count;
   const float* dataflow; /* (program_count, 8, 23), divided by the scales */
   int64_t program_count;
+};
+
+/* What a TLP reads, and which scores are asked for. */
+struct PrunerPrimitives {
+  const float* rows; /* (row_count, width): distinct */
+  int64_t row_count;
+  int64_t width;
+  const int64_t* row_of; /* (program_count, token_count) */
+  const float* weight;   /* (program_count, token_count): steps a token stands for; 0: none */
+  int64_t program_count;
+  int64_t token_count;
+  const char* const* heads; /* (head_count): where a decoder has its tensors, such as "decoder" */
+  int64_t head_count;
+  const int64_t* program_of_score; /* (score_count) */
+  const int64_t* head_of_score;    /* (score_count) */
+  int64_t score_count;
 };
 
 struct PrunerTrainerCalls {
@@ -46,6 +62,8 @@ struct PrunerTrainerCalls {
    * clip_norm where that is above 0, and one step of the optimizer. */
   int (*step)(struct PrunerTrainer*, const float* gradient, double learning_rate, double clip_norm);
   const char* (*error)(void);
+  /* forward() of a TLP. */
+  int (*forward_primitives)(struct PrunerTrainer*, const struct PrunerPrimitives*, float* scores);
 };
 
 /* The name under which the program looks it up. */
