@@ -32,7 +32,13 @@ enum OptionGroup : uint32_t {
   kExplorerOptions = 1 << 17,  // trials, work dir, training, the explorer's constants
   kCompareOptions = 1 << 18,
   kCollectOptions = 1 << 19,
-  kMakeOptions = 1 << 20,  // a file of features
+  kStatOptions = 1 << 20,
+  kTopOption = 1 << 21,
+  kMergeOptions = 1 << 22,
+  kSplitOptions = 1 << 23,
+  kConvertOptions = 1 << 24,
+  kSimulateOptions = 1 << 25,
+  kMakeOptions = 1 << 26,  // a file of features
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

@@ -20,8 +20,13 @@ Result<int> run_device_show(const Options& options);
 Result<int> run_device_probe(const Options& options);
 Result<int> run_records_stat(const Options& options);
 Result<int> run_records_best(const Options& options);
+Result<int> run_records_distill(const Options& options);
+Result<int> run_records_merge(const Options& options);
+Result<int> run_records_split(const Options& options);
+Result<int> run_records_convert(const Options& options);
 Result<int> run_records_check(const Options& options);
 Result<int> run_features(const Options& options);
+Result<int> run_simulate(const Options& options);
 Result<int> run_dataset_collect(const Options& options);
 Result<int> run_dataset_make(const Options& options);
 Result<int> run_worker_build(const Options& options);
@@ -70,8 +75,30 @@ inline constexpr Command kCommands[] = {
      "Measure this machine: peak, bandwidth of each memory level, launch cost.",
      kTargetOptions | kBenchOptions | kOutOption,
      run_device_probe},
-    {"records stat", "Count what record files hold.", kFilesArgument, run_records_stat},
-    {"records best", "Show the fastest record of each task.", kFilesArgument, run_records_best},
+    {"records stat",
+     "Count what record files hold, by task or by file.",
+     kFilesArgument | kStatOptions,
+     run_records_stat},
+    {"records best",
+     "Show the fastest records of each task; with -o, write them.",
+     kFilesArgument | kTopOption | kOutOption,
+     run_records_best},
+    {"records distill",
+     "Write a file of the fastest records of each task.",
+     kFilesArgument | kTopOption | kOutOption,
+     run_records_distill},
+    {"records merge",
+     "Write the records of several files to one, without copies.",
+     kFilesArgument | kMergeOptions | kOutOption,
+     run_records_merge},
+    {"records split",
+     "Write a folder of record files: by task, by target, or to train and to test.",
+     kFilesArgument | kSplitOptions | kOutOption,
+     run_records_split},
+    {"records convert",
+     "Write records of any version as v0.6, packed or not by the name.",
+     kFilesArgument | kConvertOptions | kOutOption,
+     run_records_convert},
     {"records check",
      "Replay the steps of Ansor's records to loop nests; count which do.",
      kFilesArgument | kCheckOptions,
@@ -80,6 +107,11 @@ inline constexpr Command kCommands[] = {
      "Show what the analysis and the models see of recorded programs.",
      kNetworkOptions | kRecordsOption | kCheckOptions | kFeaturesOptions,
      run_features},
+    {"simulate",
+     "Tune in several modes on a log: what is measured is looked up; show what each needs to find "
+     "the log's best.",
+     kNetworkOptions | kRecordsOption | kCheckOptions | kSimulateOptions,
+     run_simulate},
     {"dataset collect",
      "Measure programs that no model chose, into a file of records.",
      kNetworkOptions | kSearchOptions | kOutOption | kCollectOptions,

@@ -20,7 +20,7 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"dataset", "Make data sets for cost models."},
     {"device", "Look at one device."},
-    {"records", "Look into record files."},
+    {"records", "Look into record files, and make others of them."},
 };
 
 /// The CLI11 side of the two tables.

@@ -45,6 +45,11 @@ struct Options {
   // Files.
   std::vector<std::string> records, files, dags;
   std::string out_file, name, module, inputs, outputs;
+  // Records.
+  int64_t top_k = 1;
+  std::string by, order;
+  double train_ratio = 0.9;
+  bool strict = false;
   // Timing and showing.
   double min_time_s = 1;
   bool compat = false, profile = false, json = false, verbose = false;

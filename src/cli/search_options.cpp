@@ -1,5 +1,8 @@
 #include "cli/search_options.h"
 
+#include <algorithm>
+#include <sstream>
+
 #include "cli/schedules.h"
 #include "cli/source.h"
 #include "support/log.h"
@@ -60,6 +63,59 @@ Result<ModeModels> read_models(const Options& options,
     log_warning(
         "--load-model {}: the cost model {} has no use for it", options.load_model, mode.name);
   return make_models(mode, policy, model);
+}
+
+/// Gives the modes the weights of --load-model.
+static Result<Unit> add_weights(const std::vector<std::string>& given,
+                                std::vector<Contestant>& contestants) {
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    bool used = false;
+    for (Contestant& contestant : contestants) {
+      if (name.empty() ? !needs_weights(contestant.mode) || !contestant.models.load_model.empty()
+                       : name != contestant.name)
+        continue;
+      contestant.models.load_model = text.substr(name.empty() ? 0 : equals + 1);
+      used = true;
+    }
+    if (!used) return Error("--load-model ", text, ": no mode of --modes takes it; give MODE=FILE");
+  }
+  // What is wrong with weights is said before anything is measured.
+  for (const Contestant& contestant : contestants) {
+    const Result<ModeModels> models =
+        make_models(contestant.mode, *contestant.mode.policy, contestant.models);
+    if (!models.ok()) return Error("--modes: ", contestant.name, ": ", models.error().message());
+  }
+  return Unit{};
+}
+
+/// "pruner", or "pruner-without-dataflow": a mode without one of its parts.
+static Result<Contestant> read_contestant(const std::string& name,
+                                          const LearnedModelOptions& models) {
+  constexpr std::string_view kWithout = "-without-";
+  const size_t cut = name.find(kWithout);
+  TRY_ASSIGN(const SearchMode* mode, find_mode(name.substr(0, cut)));
+  Contestant contestant{name, *mode, models, {}};
+  if (cut == std::string::npos) return contestant;
+  TRY_ASSIGN(contestant.ablation, parse_ablation(name.substr(cut + kWithout.size())));
+  if (!contestant.ablation.drafts) contestant.mode.policy = &kAnsorPolicy;
+  return contestant;
+}
+
+Result<std::vector<Contestant>> read_contestants(const Options& options) {
+  TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
+  std::vector<Contestant> contestants;
+  std::istringstream in(options.modes);
+  for (std::string name; std::getline(in, name, ',');) {
+    const Result<Contestant> contestant = read_contestant(name, model);
+    if (!contestant.ok()) return Error("--modes: ", contestant.error().message());
+    if (std::ranges::find(contestants, name, &Contestant::name) != contestants.end())
+      return Error("--modes: ", name, " is there twice");
+    contestants.push_back(*contestant);
+  }
+  TRY(add_weights(options.weights, contestants));
+  return contestants;
 }
 
 }  // namespace pruner

@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 #include "search/mode.h"
+#include "tune/compare.h"
 
 namespace pruner {
 
@@ -14,5 +15,8 @@ Result<LearnedModelOptions> read_model_options(const Options& options);
 Result<ModeModels> read_models(const Options& options,
                                const SearchMode& mode,
                                const SearchPolicy& policy);
+/// The modes of --modes, each with its weights of --load-model. Errors: a mode is unknown or there
+/// twice; weights are missing, of no mode, or no weights of it.
+Result<std::vector<Contestant>> read_contestants(const Options& options);
 
 }  // namespace pruner

@@ -96,6 +96,7 @@ Result<Record> record_from_json(Json json) {
   Record record;
   TRY(parse_task(i[0], record));
   record.steps = std::move(i[1]);
+  record.version = json["v"].get<std::string>();
   TRY_ASSIGN(record.result, parse_result(json["r"]));
   record.origin = "foreign";
   if (json.contains("p")) TRY(parse_p(json["p"], record));

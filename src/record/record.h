@@ -32,6 +32,7 @@ struct Record {
   // The rest of `i`, which Ansor's readers need:
   std::vector<int64_t> hardware;  // 8 numbers, or none in old files
   std::string target_host;
+  std::string version = "v0.6";                 // of the line that was read; v0.6 is written
   int layout_rewrite = 0;                       // 2: constants are packed ahead of time
   Json task_inputs = Json::array();             // names of inputs with given values
   Json steps = {Json::array(), Json::array()};  // transform steps of a foreign record

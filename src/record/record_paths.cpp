@@ -53,4 +53,13 @@ Result<std::vector<RecordPath>> find_record_files(const std::vector<std::string>
   return files;
 }
 
+Result<Unit> check_no_input(const std::string& path, std::span<const RecordPath> files) {
+  for (const RecordPath& file : files) {
+    std::error_code code;
+    if (fs::equivalent(path, file.path, code))
+      return Error(path, ": is one of the inputs; choose another name with -o");
+  }
+  return Unit{};
+}
+
 }  // namespace pruner

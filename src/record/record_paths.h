@@ -1,6 +1,8 @@
-// What a user names as record files -> the files: files, patterns, and folders with all below.
+// What a user names as record files -> the files: files, patterns, and folders with all below; and
+// what may be written beside them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,5 +17,8 @@ struct RecordPath {
 
 /// Sorted within each folder and pattern. An error names what matches nothing.
 Result<std::vector<RecordPath>> find_record_files(const std::vector<std::string>& patterns);
+
+/// An error when `path` is one of the files.
+Result<Unit> check_no_input(const std::string& path, std::span<const RecordPath> files);
 
 }  // namespace pruner

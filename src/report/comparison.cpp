@@ -32,35 +32,13 @@ void add_share(double part, double whole, std::vector<double>& shares) {
 }
 
 std::string text(const std::optional<Spread>& spread, int digits) {
-  if (!spread) return "-";
-  const auto number = [&](double value) { return fmt::format("{:.{}f}", value, digits); };
-  if (spread->least == spread->most) return number(spread->median);
-  return fmt::format(
-      "{} ({} to {})", number(spread->median), number(spread->least), number(spread->most));
+  return spread ? print(*spread, digits) : "-";
 }
 
 using Row = std::vector<std::string>;
 
-std::string print_rows(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    for (size_t i = 0; i < widths.size(); ++i)
-      text += fmt::format("| {:<{}} ", rows[r][i], widths[i]);
-    text += "|\n";
-    if (r > 0) continue;
-    for (const size_t width : widths) text += fmt::format("|{:-<{}}", "", width + 2);
-    text += "|\n";
-  }
-  return text;
-}
-
 Json to_json(const std::optional<Spread>& spread) {
-  if (!spread) return nullptr;
-  return {{"median", spread->median}, {"least", spread->least}, {"most", spread->most}};
+  return spread ? pruner::to_json(*spread) : Json();
 }
 
 /// The spreads of a mode by the names that JSON gives them.
@@ -80,6 +58,34 @@ Json to_json(const ComparedMode& mode, const Standing& standing) {
 }
 
 }  // namespace
+
+std::string print(const Spread& spread, int digits) {
+  const auto number = [&](double value) { return fmt::format("{:.{}f}", value, digits); };
+  if (spread.least == spread.most) return number(spread.median);
+  return fmt::format(
+      "{} ({} to {})", number(spread.median), number(spread.least), number(spread.most));
+}
+
+Json to_json(const Spread& spread) {
+  return {{"median", spread.median}, {"least", spread.least}, {"most", spread.most}};
+}
+
+std::string print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t i = 0; i < widths.size(); ++i)
+      text += fmt::format("| {:<{}} ", rows[r][i], widths[i]);
+    text += "|\n";
+    if (r > 0) continue;
+    for (const size_t width : widths) text += fmt::format("|{:-<{}}", "", width + 2);
+    text += "|\n";
+  }
+  return text;
+}
 
 const TuningCurve* Comparison::curve(const std::string& mode, uint64_t seed) const {
   const auto found = std::ranges::find_if(
@@ -170,7 +176,7 @@ std::string print_comparison(const Comparison& comparison) {
                         text(s.time_of_reach, 2)};
     for (size_t r = 0; r < rows.size(); ++r) rows[r].push_back(column[r]);
   }
-  return print_rows(rows);
+  return print_table(rows);
 }
 
 std::string curves_tsv(const Comparison& comparison) {

@@ -25,6 +25,9 @@ struct Comparison {
   std::string device;   // fingerprint
   std::vector<ComparedMode> modes;
   std::vector<TuningCurve> curves;  // of the modes, with one or more seeds
+  // What the plot calls them.
+  std::string latency_name = "estimated total latency (ms)";
+  std::string seconds_name = "seconds of the mode's own search";
 
   const TuningCurve* curve(const std::string& mode, uint64_t seed) const;
 };
@@ -43,6 +46,12 @@ struct Spread {
   double median = 0, least = 0, most = 0;
 };
 std::optional<Spread> spread(std::vector<double> values);  // nullopt of none
+/// "12 (10 to 15)"; the median alone where all are the same.
+std::string print(const Spread& spread, int digits);
+/// {"median","least","most"}
+Json to_json(const Spread& spread);
+/// Rows of cells, the first of them the heads, as a table in Markdown.
+std::string print_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A mode beside the first one, over the seeds.
 struct Standing {

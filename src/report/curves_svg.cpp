@@ -50,7 +50,7 @@ struct Axis {
 
 /// A panel: the curves against what `x_of` takes of a point; its ends are at `x_end`.
 struct Panel {
-  std::string title;
+  std::string title;  // empty: the comparison's name of seconds
   double (*x_of)(const CurvePoint& point);
   double (*x_end)(const TuningCurve& curve);
 };
@@ -58,7 +58,7 @@ const Panel kPanels[] = {
     {"trials",
      [](const CurvePoint& point) { return static_cast<double>(point.trials); },
      [](const TuningCurve& curve) { return static_cast<double>(curve.trials); }},
-    {"seconds of the mode's own search",
+    {"",
      [](const CurvePoint& point) { return point.seconds; },
      [](const TuningCurve& curve) { return curve.search_s; }},
 };
@@ -106,7 +106,10 @@ std::string draw(const Comparison& comparison, const Panel& panel, double left, 
     svg += line(left, y.at(tick), left + kPanelWidth, y.at(tick));
     svg += label(left - 6, y.at(tick) + 4, "end", fmt::format("{:.4g}", tick));
   }
-  svg += label(left + kPanelWidth / 2, kTop + kPanelHeight + 34, "middle", panel.title);
+  svg += label(left + kPanelWidth / 2,
+               kTop + kPanelHeight + 34,
+               "middle",
+               escaped(panel.title.empty() ? comparison.seconds_name : panel.title));
   const std::string clip = fmt::format("panel{:.0f}", left);
   svg += fmt::format(
       "<clipPath id=\"{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>"
@@ -151,7 +154,7 @@ std::string curves_svg(const Comparison& comparison) {
       "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"white\"/>\n",
       width,
       height);
-  svg += label(kLeft, 24, "start", escaped(comparison.subject) + ": estimated total latency (ms)");
+  svg += label(kLeft, 24, "start", escaped(comparison.subject + ": " + comparison.latency_name));
   const Axis y = latency_axis(comparison);
   double left = kLeft;
   for (const Panel& panel : kPanels) {

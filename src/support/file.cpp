@@ -10,10 +10,15 @@
 
 namespace pruner {
 
-Result<std::string> read_file(const std::string& path) {
+Result<Unit> check_readable(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return Error(path, ": no such file");
   if (std::filesystem::is_directory(path, code)) return Error(path, ": is a folder, not a file");
+  return Unit{};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  TRY(check_readable(path));
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error(path, ": cannot be read: ", std::strerror(errno));
   std::ostringstream content;

@@ -8,6 +8,8 @@
 
 namespace pruner {
 
+/// Whether there is a file of this name.
+Result<Unit> check_readable(const std::string& path);
 Result<std::string> read_file(const std::string& path);
 /// Writes to a sibling temporary file and renames it over `path`: a reader sees the old or the new
 /// content, never half of it, and a failure leaves the old file as it was.

@@ -1,6 +1,13 @@
 #include "support/gzip.h"
 
+#include <unistd.h>
 #include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "support/file.h"
 
@@ -9,38 +16,158 @@ namespace {
 
 constexpr int kGzipOnly = 15 + 16;  // zlib's window bits for this format
 constexpr size_t kMaxContent = size_t{1} << 34;
-
-// Unpacks the members of a gzip file one after the other.
-UnpackedFile unpack(std::string& packed) {
-  UnpackedFile file;
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipOnly) != Z_OK) return {"", true};
-  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_in = static_cast<uInt>(packed.size());
-  file.content.resize(packed.size() * 8 + 4096);
-  size_t made = 0;
-  int status = Z_OK;
-  while (status == Z_OK && made < kMaxContent) {
-    if (made == file.content.size()) file.content.resize(made * 2);
-    stream.next_out = reinterpret_cast<Bytef*>(file.content.data() + made);
-    stream.avail_out = static_cast<uInt>(file.content.size() - made);
-    status = inflate(&stream, Z_NO_FLUSH);
-    made = file.content.size() - stream.avail_out;
-    if (status == Z_STREAM_END && stream.avail_in > 0) status = inflateReset(&stream);
-  }
-  inflateEnd(&stream);
-  file.damaged = status != Z_STREAM_END;
-  file.content.resize(made);
-  return file;
-}
+constexpr size_t kPiece = size_t{1} << 18;
 
 }  // namespace
 
+struct UnpackedReader::State {
+  std::ifstream in;
+  bool packed = false, damaged = false, done = false;
+  bool in_member = false;  // of a packed file: between its head and its sums
+  z_stream stream{};
+  std::array<char, kPiece> read, made;
+
+  ~State() {
+    if (packed) inflateEnd(&stream);
+  }
+
+  void fill() {
+    if (stream.avail_in > 0 || !in) return;
+    in.read(read.data(), kPiece);
+    stream.next_in = reinterpret_cast<Bytef*>(read.data());
+    stream.avail_in = static_cast<uInt>(in.gcount());
+  }
+
+  std::string_view plain() {
+    fill();
+    return {read.data(), std::exchange(stream.avail_in, 0)};
+  }
+
+  // Members of a packed file follow one another.
+  std::string_view unpacked() {
+    size_t size = 0;
+    while (size == 0 && !done) {
+      fill();
+      if (stream.avail_in == 0) {
+        damaged = in_member;
+        done = true;
+        break;
+      }
+      if (!in_member && inflateReset(&stream) != Z_OK) done = damaged = true;
+      in_member = true;
+      stream.next_out = reinterpret_cast<Bytef*>(made.data());
+      stream.avail_out = kPiece;
+      const int status = inflate(&stream, Z_NO_FLUSH);
+      size = kPiece - stream.avail_out;
+      if (status == Z_STREAM_END) in_member = false;
+      if (status != Z_OK && status != Z_STREAM_END) done = damaged = true;
+    }
+    return {made.data(), size};
+  }
+};
+
+UnpackedReader::UnpackedReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+UnpackedReader::UnpackedReader(UnpackedReader&&) noexcept = default;
+UnpackedReader& UnpackedReader::operator=(UnpackedReader&&) noexcept = default;
+UnpackedReader::~UnpackedReader() = default;
+
+Result<UnpackedReader> UnpackedReader::open(const std::string& path) {
+  TRY(check_readable(path));
+  auto state = std::make_unique<State>();
+  state->in.open(path, std::ios::binary);
+  if (!state->in) return Error(path, ": cannot be read: ", std::strerror(errno));
+  state->fill();
+  const std::string_view begin(state->read.data(), state->stream.avail_in);
+  if (begin.starts_with("\x1f\x8b")) {
+    if (inflateInit2(&state->stream, kGzipOnly) != Z_OK) return Error(path, ": no memory for zlib");
+    state->packed = true;
+  }
+  return UnpackedReader(std::move(state));
+}
+
+std::string_view UnpackedReader::next() {
+  return state_->packed ? state_->unpacked() : state_->plain();
+}
+
+bool UnpackedReader::damaged() const { return state_->damaged; }
+
 Result<UnpackedFile> read_unpacked(const std::string& path) {
-  TRY_ASSIGN(std::string content, read_file(path));
-  if (!content.starts_with("\x1f\x8b")) return UnpackedFile{std::move(content), false};
-  if (content.size() >= (size_t{1} << 31)) return Error(path, ": over 2 GiB, packed");
-  return unpack(content);
+  TRY_ASSIGN(UnpackedReader reader, UnpackedReader::open(path));
+  UnpackedFile file;
+  for (std::string_view piece = reader.next(); !piece.empty(); piece = reader.next()) {
+    if (file.content.size() + piece.size() > kMaxContent) return Error(path, ": over 16 GiB");
+    file.content += piece;
+  }
+  file.damaged = reader.damaged();
+  return file;
+}
+
+Result<LineReader> LineReader::open(const std::string& path) {
+  TRY_ASSIGN(UnpackedReader reader, UnpackedReader::open(path));
+  return LineReader(std::move(reader));
+}
+
+std::optional<LineReader::Line> LineReader::next() {
+  line_.clear();
+  bool any = false, cut = false, ended = false;
+  while (!ended) {
+    if (left_.empty()) left_ = reader_.next();
+    if (left_.empty()) break;
+    any = true;
+    const size_t end = left_.find('\n');
+    ended = end != std::string_view::npos;
+    const std::string_view part = left_.substr(0, end);
+    cut = cut || line_.size() + part.size() > kMostLine;
+    if (!cut) line_ += part;
+    left_.remove_prefix(ended ? end + 1 : left_.size());
+  }
+  if (!any) return std::nullopt;
+  return Line{line_, ++number_, cut};
+}
+
+struct PackedWriter::State {
+  std::string path, temporary;
+  gzFile file = nullptr;
+
+  ~State() {
+    if (file != nullptr) gzclose(file);
+    std::error_code ignored;
+    if (!temporary.empty()) std::filesystem::remove(temporary, ignored);
+  }
+  Error error() const { return Error(path, ": cannot be written: ", std::strerror(errno)); }
+};
+
+PackedWriter::PackedWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PackedWriter::PackedWriter(PackedWriter&&) noexcept = default;
+PackedWriter& PackedWriter::operator=(PackedWriter&&) noexcept = default;
+PackedWriter::~PackedWriter() = default;
+
+Result<PackedWriter> PackedWriter::open(const std::string& path) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  state->file = gzopen(temporary.c_str(), path.ends_with(".gz") ? "wb" : "wbT");
+  if (state->file == nullptr) return state->error();
+  state->temporary = temporary;
+  return PackedWriter(std::move(state));
+}
+
+Result<Unit> PackedWriter::write(std::string_view text) {
+  constexpr size_t kMost = size_t{1} << 30;  // gzwrite counts in unsigned int
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMost))) {
+    const auto size = static_cast<unsigned>(std::min(text.size(), kMost));
+    if (gzwrite(state_->file, text.data(), size) != static_cast<int>(size)) return state_->error();
+  }
+  return Unit{};
+}
+
+Result<Unit> PackedWriter::commit() {
+  if (gzclose(std::exchange(state_->file, nullptr)) != Z_OK) return state_->error();
+  std::error_code code;
+  std::filesystem::rename(state_->temporary, state_->path, code);
+  if (code) return Error(state_->path, ": cannot be written: ", code.message());
+  state_->temporary.clear();
+  return Unit{};
 }
 
 }  // namespace pruner

@@ -13,6 +13,7 @@ struct CurvePoint {
   int64_t trials = 0;
   double seconds = 0;  // the run's own, when the round of this trial had ended
   double latency_s = 0;
+  friend bool operator==(const CurvePoint&, const CurvePoint&) = default;
 };
 
 /// A run of one mode with one seed.

@@ -271,7 +271,6 @@ TEST_F(BadInput, RecordsThatDoNotFit) {
   expect_words(fail(small({"compile"}, {"--records", records, "-o", dir + "/x.so"})),
                {"records.json:2"});
   expect_words(fail(small({"tune"}, {"--work-dir", work_dir})), {"records.json:2"});
-  expect_words(fail({"records", "stat", records}), {"records.json:2"});
   EXPECT_EQ(*read_file(records), damaged);
   expect_words(fail(small({"compile"}, {"--records", dir + "/none.json"})),
                {"none.json", "no such file"});

@@ -38,6 +38,11 @@ struct Commands : testing::Test {
     EXPECT_TRUE(parsed.ok());
     return parsed.ok() ? *parsed : Json();
   }
+  /// The fastest record of a file of one task.
+  std::string best_line(const std::string& records) const {
+    out({"records", "best", records, "-o", dir + "/best.json"});
+    return *read_file(dir + "/best.json");
+  }
 
   std::string dir;
 };
@@ -79,8 +84,8 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   EXPECT_GT(kernel["peak_percent"].get<double>(), 0);
   EXPECT_GT(kernel["bandwidth_percent"].get<double>(), 0);
 
-  EXPECT_EQ(json({"records", "stat", records})[0]["task"], "matmul 32 48 64 +relu");
-  EXPECT_TRUE(parse_json(out({"records", "best", records})).ok());
+  EXPECT_EQ(json({"records", "stat", records})["tasks"][0]["task"], "matmul 32 48 64 +relu");
+  EXPECT_EQ(json({"records", "best", records})["tasks"], 1);
 }
 
 TEST_F(Commands, CompareModesAndKeepTheCurves) {
@@ -222,14 +227,13 @@ TEST_F(Commands, FormsSayWhichSchedulesAreTaken) {
                            "--work-dir",
                            dir + "/out"});
   EXPECT_EQ(tuned["trials"], 3);
-  const std::string best = out({"records", "best", dir + "/out/records.json"});
-  EXPECT_NE(best.find("winograd-2x2+"), std::string::npos) << best;
+  EXPECT_NE(best_line(dir + "/out/records.json").find("winograd-2x2+"), std::string::npos);
 }
 
 TEST_F(Commands, PrintShowsTheRecordedSchedule) {
   const std::string op = "matmul 24 24 24", records = dir + "/out/records.json";
   out({"tune", "--op", op, "--n-trials", "4", "--work-dir", dir + "/out"});
-  const std::string best = out({"records", "best", records});
+  const std::string best = best_line(records);
   const std::string printed =
       out({"compile", "--op", op, "--records", records, "--print=candidate"});
   EXPECT_NE(best.find(printed.substr(0, printed.find(':'))), std::string::npos) << best;

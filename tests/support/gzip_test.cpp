@@ -53,6 +53,59 @@ TEST(ReadUnpacked, GivesWhatComesBeforeADamagedPlace) {
   EXPECT_TRUE(unpacked(std::string("\x1f\x8bnonsense")).damaged);
 }
 
+std::vector<std::string> lines_of(const std::string& content, bool& damaged) {
+  const std::string path = own_path("gzip_test_lines");
+  EXPECT_TRUE(write_file(path, content).ok());
+  LineReader reader = *LineReader::open(path);
+  std::vector<std::string> lines;
+  while (const auto line = reader.next()) {
+    EXPECT_EQ(line->number, static_cast<int64_t>(lines.size()) + 1);
+    lines.emplace_back(line->text);
+  }
+  damaged = reader.damaged();
+  std::filesystem::remove(path);
+  return lines;
+}
+
+TEST(LineReader, GivesTheLinesOfPackedAndPlainFiles) {
+  const std::string wide(700000, 'w');  // longer than what is read at once
+  const std::vector<std::string> lines = {"one", "", wide, "last"};
+  const std::string text = "one\n\n" + wide + "\nlast";
+  bool damaged = true;
+  for (const std::string& content : {text, text + "\n", packed(text), packed(text) + packed("")}) {
+    EXPECT_EQ(lines_of(content, damaged), lines);
+    EXPECT_FALSE(damaged);
+  }
+  EXPECT_TRUE(lines_of("", damaged).empty());
+}
+
+TEST(LineReader, GivesWhatComesBeforeADamagedPlace) {
+  bool damaged = false;
+  const std::string whole = packed("one\ntwo\n");
+  EXPECT_EQ(lines_of(whole.substr(0, whole.size() - 4), damaged).front(), "one");
+  EXPECT_TRUE(damaged);
+  EXPECT_EQ(lines_of(whole + "three\n", damaged).size(), 2u) << "what follows is not packed";
+  EXPECT_TRUE(damaged);
+}
+
+TEST(PackedWriter, PacksByNameAndLeavesNothingHalf) {
+  for (const char* name : {"gzip_test_out.json", "gzip_test_out.json.gz"}) {
+    const std::string path = own_path(name);
+    {
+      PackedWriter left = *PackedWriter::open(path);
+      EXPECT_TRUE(left.write("half").ok());
+    }
+    EXPECT_FALSE(std::filesystem::exists(path)) << "it was not committed";
+    PackedWriter writer = *PackedWriter::open(path);
+    EXPECT_TRUE(writer.write("one\n").ok() && writer.write("two\n").ok());
+    ASSERT_TRUE(writer.commit().ok());
+    EXPECT_EQ(read_unpacked(path)->content, "one\ntwo\n");
+    EXPECT_EQ(read_file(path)->starts_with("\x1f\x8b"), path.ends_with(".gz"));
+    std::filesystem::remove(path);
+  }
+  EXPECT_ERROR(PackedWriter::open("no/such/folder.gz"), "no/such/folder.gz: cannot be written");
+}
+
 TEST(ReadUnpacked, NamesAFileThatIsNotThere) {
   EXPECT_ERROR(read_unpacked("no/such.gz"), "no/such.gz: no such file");
 }

@@ -5,17 +5,14 @@
 #include <cmath>
 #include <mutex>
 
-#include "analysis/draft_form.h"
 #include "analysis/primitives.h"
 #include "analysis/symbols.h"
 #include "cli/commands.h"
-#include "cli/source.h"
-#include "dataset/recorded_program.h"
+#include "cli/recorded_source.h"
 #include "model/learned_model.h"
 #include "record/record_paths.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
-#include "target/device_file.h"
 
 namespace pruner {
 
@@ -43,18 +40,11 @@ struct Scoring {
 
 Result<Scoring> read_scoring(const Options& options) {
   Scoring scoring;
-  const std::string& device = options.device_abstraction;
-  const Result<Target> target = read_device(device.empty() ? "a100_40" : device);
-  if (!target.ok()) return Error("--psa: ", target.error().message());
-  if (!target->is_gpu()) return Error("--psa: ", device, " is no GPU");
-  scoring.gpu = target->gpu;
+  TRY_ASSIGN(scoring.gpu, read_draft_gpu(options));
+  TRY_ASSIGN(scoring.form, read_draft_form(options, DraftForm::kRelease));
   if (!options.load_model.empty()) {
     TRY_ASSIGN(scoring.model, load_learned_model(options.load_model, 1));
   }
-  if (options.psa_form.empty()) return scoring;
-  const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
-  if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
-  scoring.form = *form;
   return scoring;
 }
 
@@ -136,23 +126,6 @@ std::string table(const std::string& where,
   return text;
 }
 
-/// DAGs of --dags, and of --op, --task or a network: the latter's.
-Result<std::vector<ComputeDag>> read_dags(const Options& options, ansor::WorkloadTable& workloads) {
-  for (const std::string& file : options.dags) TRY(workloads.add_file(file));
-  const bool named = !options.op.empty() || !options.network.empty() ||
-                     !options.model_file.empty() || !options.task.empty();
-  std::vector<ComputeDag> dags;
-  if (!named) return dags;
-  if (!options.task.empty()) {
-    const Result<Unit> keyed = workloads.add_file(options.task);
-    if (keyed.ok()) return dags;
-  }
-  TRY_ASSIGN(const Target target, parse_target(options.target, static_cast<int>(options.threads)));
-  TRY_ASSIGN(const Source source, read_source(options, target));
-  for (const WeightedTask& weighted : source.tasks) dags.push_back(weighted.task.dag);
-  return dags;
-}
-
 /// What is shown of one line of a file: of a program, or why it is none.
 struct Shown {
   std::string text;
@@ -183,7 +156,8 @@ Result<int> run_features(const Options& options) {
     return Error("features: no records are named; e.g. pruner features --records r.json");
   TRY_ASSIGN(const Scoring scoring, read_scoring(options));
   ansor::WorkloadTable workloads;
-  TRY_ASSIGN(const std::vector<ComputeDag> dags, read_dags(options, workloads));
+  RecordedPrograms programs(workloads);
+  TRY(add_dags(options, workloads, programs));
   TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.records));
   int64_t shown = 0, bad = 0;
   for (const RecordPath& file : files) {
@@ -192,8 +166,6 @@ Result<int> run_features(const Options& options) {
     const int64_t count = static_cast<int64_t>(lines.size());
     std::vector<Shown> all(lines.size());
     parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, job_count(options), [&](int64_t part) {
-      RecordedPrograms programs(workloads);
-      for (const ComputeDag& dag : dags) programs.add_task(dag);
       for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
         const RecordLine& line = lines[static_cast<size_t>(i)];
         const std::string where = file.path + ":" + std::to_string(line.number);

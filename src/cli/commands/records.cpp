@@ -1,77 +1,182 @@
-// pruner records: what record files hold.
+// pruner records stat, best, distill: what record files hold, and the best of it.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
-
-#include <map>
+#include <fmt/ranges.h>
 
 #include "cli/commands.h"
-#include "cli/schedules.h"
+#include "cli/record_files.h"
+#include "cli/source.h"
+#include "record/best_records.h"
+#include "record/record_stat.h"
+#include "support/gzip.h"
 
 namespace pruner {
 
 namespace {
 
-/// What is counted of the records of one task on one device.
-struct Count {
-  std::string name, device;
-  int64_t trials = 0, failed = 0;
-  double best_s = kWorstCost;
-  const Record* best = nullptr;
-};
-
-Result<std::vector<Record>> read_files(const Options& options) {
-  if (options.files.empty())
-    return Error("records: no file is named; e.g. pruner records stat out/records.json");
-  return read_record_files(options.files);
+std::string milliseconds(std::optional<double> time_s) {
+  return time_s ? fmt::format("{:.4f}", *time_s * 1e3) : "-";
 }
 
-std::vector<Count> count(const std::vector<Record>& records) {
-  std::map<std::pair<std::string, std::string>, Count> counts;
-  for (const Record& record : records) {
-    Count& c = counts[{record.workload_key, record.device}];
-    c.name = record.task_name.empty() ? record.workload_key : record.task_name;
-    c.device = record.device;
-    ++c.trials;
-    c.failed += !record.result.ok();
-    if (const double cost_s = recorded_cost_s(record); cost_s < c.best_s) {
-      c.best_s = cost_s;
-      c.best = &record;
-    }
+Json milliseconds_json(std::optional<double> time_s) {
+  return time_s ? Json(*time_s * 1e3) : Json();
+}
+
+std::string day(int64_t time) {
+  return time == 0 ? "-" : fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<time_t>(time)));
+}
+
+/// "NAME on TARGET", or on the device where a record says it.
+std::string place(const std::string& name, const std::string& target, const std::string& device) {
+  return fmt::format("{}, {}", name, device.empty() ? target : device);
+}
+
+Json to_json(const RecordCount& count) {
+  return {{"records", count.records},
+          {"valid", count.valid},
+          {"failed", count.failures()},
+          {"errors", count.failed},
+          {"duplicates", count.duplicates},
+          {"best_ms", milliseconds_json(count.best_s)},
+          {"median_ms", milliseconds_json(count.median_s())},
+          {"versions", count.versions},
+          {"first_time", count.first_time},
+          {"last_time", count.last_time}};
+}
+
+Json to_json(const StatRow& row, StatGroup group) {
+  Json json = {{group == StatGroup::kTask ? "task" : "file", row.name},
+               {"workload_key", row.workload_key},
+               {"target", row.target},
+               {"device", row.device}};
+  json.update(to_json(row.count));
+  return json;
+}
+
+void print_count(const RecordCount& count, const std::string& name) {
+  fmt::print("| {:>7} | {:>7} | {:>7} | {:>6} | {:>11} | {:>11} | {} to {} | {} | {}\n",
+             count.records,
+             count.valid,
+             count.failures(),
+             count.duplicates,
+             milliseconds(count.best_s),
+             milliseconds(count.best_s ? count.median_s() : std::nullopt),
+             day(count.first_time),
+             day(count.last_time),
+             fmt::join(count.versions, ","),
+             name);
+}
+
+void print_stat(const RecordStat& stat, StatGroup group) {
+  fmt::print("| Records |   Valid |  Failed | Copies |   Best (ms) | Median (ms) | {:^24} | {}\n",
+             "Measured",
+             group == StatGroup::kTask ? "Version | Task, target or device" : "Version | File");
+  for (const StatRow& row : stat.rows)
+    print_count(row.count,
+                group == StatGroup::kTask ? place(row.name, row.target, row.device) : row.name);
+  const char* rows = group == StatGroup::kTask ? "tasks" : "files";
+  print_count(stat.total, fmt::format("total, {} {}", stat.rows.size(), rows));
+  for (const auto& [kind, records] : stat.total.failed)
+    fmt::print("  {:>7} failed: {}\n", records, kind);
+  if (stat.summary.damage.lines > 0)
+    fmt::print("  {:>7} lines are no records\n", stat.summary.damage.lines);
+  if (stat.summary.damage.files > 0)
+    fmt::print("  {:>7} files end early\n", stat.summary.damage.files);
+  if (stat.summary.other > 0)
+    fmt::print("{} files in the folders hold no records\n", stat.summary.other);
+}
+
+Json to_json(const BestRecord& best, std::span<const RecordPath> files) {
+  return {{"task", best.name},
+          {"workload_key", best.task.workload_key},
+          {"target", best.task.target},
+          {"device", best.task.device},
+          {"best_ms", best.time_s * 1e3},
+          {"file", files[best.file].path},
+          {"line", best.line}};
+}
+
+Result<Unit> write_best(const BestRecords& best,
+                        std::span<const RecordPath> files,
+                        const std::string& path) {
+  if (best.records.empty())
+    return Error(path, ": not written, as none of ", best.summary.records, " records is valid");
+  TRY_ASSIGN(const std::vector<std::string> lines, lines_of(best.records, files));
+  TRY_ASSIGN(PackedWriter writer, PackedWriter::open(path));
+  for (const std::string& line : lines) TRY(writer.write(line + "\n"));
+  return writer.commit();
+}
+
+/// `records best` without -o: a table.
+void show_best(const BestRecords& best, std::span<const RecordPath> files) {
+  fmt::print("|   Best (ms) | Task, target or device | Record\n");
+  for (const BestRecord& record : best.records) {
+    fmt::print("| {:>11} | {} | {}:{}\n",
+               milliseconds(record.time_s),
+               place(record.name, record.task.target, record.task.device),
+               files[record.file].path,
+               record.line);
   }
-  std::vector<Count> list;
-  for (auto& [key, c] : counts) list.push_back(std::move(c));
-  return list;
 }
 
-Json to_json(const Count& c) {
-  return {{"task", c.name},
-          {"device", c.device},
-          {"records", c.trials},
-          {"failed", c.failed},
-          {"best_ms", c.best ? Json(c.best_s * 1e3) : Json()}};
+Result<int> run_best(const Options& options, const char* command, const std::string& out_file) {
+  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, command));
+  TRY(check_no_input(out_file, files));
+  TRY_ASSIGN(const BestRecords best,
+             find_best(files, static_cast<size_t>(options.top_k), job_count(options)));
+  warn_of_damage(best.summary);
+  if (!out_file.empty()) TRY(write_best(best, files, out_file));
+  if (options.json) {
+    Json records = Json::array();
+    for (const BestRecord& record : best.records) records.push_back(to_json(record, files));
+    fmt::print("{}\n",
+               print_json({{"best", records},
+                           {"tasks", best.tasks},
+                           {"tasks_without_valid", best.hopeless},
+                           {"read", to_json(best.summary)}}));
+    return kDone;
+  }
+  if (out_file.empty()) show_best(best, files);
+  fmt::print("{} of {} records, {} tasks, {} of them without a valid record{}\n",
+             best.records.size(),
+             best.summary.records,
+             best.tasks,
+             best.hopeless,
+             out_file.empty() ? "" : ": " + out_file);
+  return kDone;
 }
 
 }  // namespace
 
 Result<int> run_records_stat(const Options& options) {
-  TRY_ASSIGN(const std::vector<Record> records, read_files(options));
-  Json json = Json::array();
-  if (!options.json) fmt::print("| Records | Failed |    Best (ms) | Task, device\n");
-  for (const Count& c : count(records)) {
-    json.push_back(to_json(c));
-    const std::string best = c.best ? fmt::format("{:.3f}", c.best_s * 1e3) : "-";
-    if (!options.json)
-      fmt::print("| {:>7} | {:>6} | {:>12} | {}, {}\n", c.trials, c.failed, best, c.name, c.device);
+  if (!options.by.empty() && options.by != "task" && options.by != "file")
+    return Error("--by: \"", options.by, "\" is not task or file");
+  const StatGroup group = options.by == "file" ? StatGroup::kFile : StatGroup::kTask;
+  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "records stat"));
+  TRY_ASSIGN(const RecordStat stat, count_records(files, group, job_count(options)));
+  warn_of_damage(stat.summary);
+  if (!options.json) {
+    print_stat(stat, group);
+    return kDone;
   }
-  if (options.json) fmt::print("{}\n", print_json(json));
+  Json rows = Json::array();
+  for (const StatRow& row : stat.rows) rows.push_back(to_json(row, group));
+  Json total = to_json(stat.total);
+  for (const char* key : {"best_ms", "median_ms"}) total.erase(key);
+  fmt::print("{}\n",
+             print_json({{group == StatGroup::kTask ? "tasks" : "files", rows},
+                         {"total", total},
+                         {"read", to_json(stat.summary)}}));
   return kDone;
 }
 
 Result<int> run_records_best(const Options& options) {
-  TRY_ASSIGN(const std::vector<Record> records, read_files(options));
-  for (const Count& c : count(records)) {
-    if (c.best) fmt::print("{}\n", print_line(*c.best));
-  }
-  return kDone;
+  return run_best(options, "records best", options.out_file);
+}
+
+Result<int> run_records_distill(const Options& options) {
+  TRY_ASSIGN(const std::string out_file, read_out_file(options, "records distill", "best.json"));
+  return run_best(options, "records distill", out_file);
 }
 
 }  // namespace pruner

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <thread>
 
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/record_files.h"
+#include "cli/source.h"
 #include "record/replay_check.h"
 
 namespace pruner {
@@ -71,15 +71,11 @@ Result<Unit> add_dags(const std::vector<std::string>& patterns, ansor::WorkloadT
 }  // namespace
 
 Result<int> run_records_check(const Options& options) {
-  if (options.files.empty()) {
-    return Error("records check: no file is named; e.g. pruner records check logs/");
-  }
+  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "records check"));
   ansor::WorkloadTable workloads;
   ansor::OwnPoints points;
   TRY(add_dags(options.dags, workloads));
-  TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.files));
-  const int jobs = options.jobs > 0 ? static_cast<int>(options.jobs)
-                                    : static_cast<int>(std::thread::hardware_concurrency());
+  const int jobs = job_count(options);
   const auto start = std::chrono::steady_clock::now();
   ReplayCount total;
   int64_t other = 0;

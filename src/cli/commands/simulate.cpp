@@ -1,0 +1,112 @@
+// pruner simulate: tuning runs whose device is a log -> trials to the log's best, curves, a plot.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "cli/commands.h"
+#include "cli/measurer.h"
+#include "cli/record_files.h"
+#include "cli/recorded_source.h"
+#include "cli/search_options.h"
+#include "cli/source.h"
+#include "dataset/simulation.h"
+#include "report/progress.h"
+#include "report/simulation_table.h"
+#include "support/file.h"
+#include "support/log.h"
+#include "tune/work_dir.h"
+
+namespace pruner {
+
+namespace {
+
+Result<ProgramPool> read_pool(const Options& options) {
+  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "simulate --records"));
+  PoolOptions pool{.jobs = job_count(options)};
+  TRY_ASSIGN(pool.gpu, read_draft_gpu(options));
+  TRY_ASSIGN(pool.form, read_draft_form(options, DraftForm::kOurs));
+  ansor::WorkloadTable workloads;
+  RecordedPrograms programs(workloads);
+  TRY(add_dags(options, workloads, programs));
+  return read_program_pool(files, programs, pool);
+}
+
+void warn_of_pool(const ProgramPool& pool) {
+  warn_of_damage(pool.summary);
+  for (const auto& [reason, entry] : pool.left_out)
+    log_warning("{} records are left out: {} (first: {})", entry.records, reason, entry.first);
+  if (pool.hopeless > 0)
+    log_warning("{} tasks are left out: none of their programs ran", pool.hopeless);
+  const auto drafted = [](const PooledTask& task) {
+    return std::ranges::any_of(task.draft_scores, [](double score) { return score > 0; });
+  };
+  const auto without = std::ranges::count_if(pool.tasks, std::not_fn(drafted));
+  if (without > 0)
+    log_warning(
+        "{} tasks have no draft (there is none of TVM's records of CPUs): in its place "
+        "stands chance",
+        without);
+}
+
+Result<SimulationOptions> simulation_options(const Options& options) {
+  SimulationOptions simulation{.trials = options.trials > 0 ? options.trials : kDefaultTrials,
+                               .round_size = options.round_size};
+  TRY_ASSIGN(const SearchOptions search, read_search_options(options));
+  simulation.draft_size = search.draft_size;
+  if (options.eps_greedy >= 0) simulation.eps_greedy = options.eps_greedy;
+  return simulation;
+}
+
+Result<Unit> write_reports(const std::string& work_dir, const SimulatedRuns& runs) {
+  if (work_dir.empty()) return Unit{};
+  TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
+  TRY(write_file(dir.file("simulation.txt"), print_simulation(runs)));
+  TRY(write_file(dir.file("simulation.json"), print_json(simulation_json(runs)) + "\n"));
+  TRY(write_file(dir.file("curves.tsv"), simulation_tsv(runs)));
+  return write_file(dir.file("curves.svg"), curves_svg(runs.comparison));
+}
+
+}  // namespace
+
+Result<int> run_simulate(const Options& given) {
+  Options options = given;
+  if (options.modes.empty()) options.modes = options.cost_model;
+  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options));
+  TRY_ASSIGN(SimulationOptions simulation, simulation_options(options));
+  TRY_ASSIGN(const ProgramPool pool, read_pool(options));
+  warn_of_pool(pool);
+  SimulatedRuns runs{.comparison = {.subject = fmt::format("{} programs of {} tasks, {} trials",
+                                                           pool.size(),
+                                                           pool.tasks.size(),
+                                                           simulation.trials),
+                                    .device = "a log",
+                                    .modes = {},
+                                    .curves = {},
+                                    .latency_name = "geometric mean of the tasks' latencies (ms)",
+                                    .seconds_name = "seconds that the log spent on measuring"},
+                     .best_s = best_known_s(pool),
+                     .tasks = static_cast<int64_t>(pool.tasks.size()),
+                     .programs = pool.size()};
+  for (const Contestant& contestant : contestants)
+    runs.comparison.modes.push_back({contestant.name, std::string(update_mode(*contestant.mode))});
+  LiveLine live(options.json ? stderr : stdout);
+  for (const Contestant& contestant : contestants) {
+    simulation.mode = contestant.mode;
+    simulation.name = contestant.name;
+    simulation.models = contestant.models;
+    for (int64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
+      live.show(fmt::format("{}, seed {}", contestant.name, seed));
+      simulation.seed = static_cast<uint64_t>(seed);
+      TRY_ASSIGN(TuningCurve curve, simulate(pool, simulation));
+      runs.comparison.curves.push_back(std::move(curve));
+      TRY(write_reports(options.work_dir, runs));  // what is done so far
+    }
+  }
+  live.finish();
+  options.json ? fmt::print("{}\n", print_json(simulation_json(runs)))
+               : fmt::print("{}", print_simulation(runs));
+  return kDone;
+}
+
+}  // namespace pruner

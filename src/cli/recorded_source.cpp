@@ -1,0 +1,40 @@
+#include "cli/recorded_source.h"
+
+#include "cli/source.h"
+#include "target/device_file.h"
+
+namespace pruner {
+
+Result<Unit> add_dags(const Options& options,
+                      ansor::WorkloadTable& workloads,
+                      RecordedPrograms& programs) {
+  for (const std::string& file : options.dags) TRY(workloads.add_file(file));
+  const bool named = !options.op.empty() || !options.network.empty() ||
+                     !options.model_file.empty() || !options.task.empty();
+  if (!named) return Unit{};
+  if (!options.task.empty()) {
+    const Result<Unit> keyed = workloads.add_file(options.task);
+    if (keyed.ok()) return Unit{};
+  }
+  TRY_ASSIGN(const Target target, parse_target(options.target, static_cast<int>(options.threads)));
+  TRY_ASSIGN(const Source source, read_source(options, target));
+  for (const WeightedTask& weighted : source.tasks) programs.add_task(weighted.task.dag);
+  return Unit{};
+}
+
+Result<Gpu> read_draft_gpu(const Options& options) {
+  const std::string& device = options.device_abstraction;
+  const Result<Target> target = read_device(device.empty() ? "a100_40" : device);
+  if (!target.ok()) return Error("--psa: ", target.error().message());
+  if (!target->is_gpu()) return Error("--psa: ", device, " is no GPU");
+  return target->gpu;
+}
+
+Result<DraftForm> read_draft_form(const Options& options, DraftForm otherwise) {
+  if (options.psa_form.empty()) return otherwise;
+  const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
+  if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
+  return *form;
+}
+
+}  // namespace pruner

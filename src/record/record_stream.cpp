@@ -1,0 +1,114 @@
+#include "record/record_stream.h"
+
+#include <optional>
+
+#include "support/gzip.h"
+#include "support/parallel_for.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr size_t kBatchBytes = size_t{4} << 20;
+constexpr int64_t kChunk = 32;  // lines that a thread parses at once
+
+/// Lines of one file that are parsed together.
+struct Batch {
+  std::string text;  // of all lines
+  struct Line {
+    size_t begin = 0, size = 0;
+    int64_t number = 0;
+    bool cut = false;
+    std::optional<Result<Record>> record = std::nullopt;
+    RecordIds ids = {};
+  };
+  std::vector<Line> lines;
+
+  std::string_view text_of(const Line& line) const {
+    return std::string_view(text).substr(line.begin, line.size);
+  }
+
+  void parse(int jobs) {
+    const auto count = static_cast<int64_t>(lines.size());
+    parallel_for((count + kChunk - 1) / kChunk, jobs, [&](int64_t chunk) {
+      for (int64_t i = chunk * kChunk; i < std::min(count, (chunk + 1) * kChunk); ++i) {
+        Line& line = lines[static_cast<size_t>(i)];
+        line.record =
+            line.cut ? Result<Record>(Error("a line of over 64 MiB")) : parse_line(text_of(line));
+        if (line.record->ok()) line.ids = ids_of(**line.record);
+      }
+    });
+  }
+};
+
+/// The next lines; none at the end of the file.
+Batch read_batch(LineReader& reader) {
+  Batch batch;
+  while (batch.text.size() < kBatchBytes) {
+    const std::optional<LineReader::Line> line = reader.next();
+    if (!line) break;
+    if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->cut) continue;
+    if (line->text.starts_with('#')) continue;
+    batch.lines.push_back({batch.text.size(), line->text.size(), line->number, line->cut});
+    batch.text += line->text;
+  }
+  return batch;
+}
+
+}  // namespace
+
+void Damage::add_line(const std::string& path, int64_t number, std::string_view why) {
+  ++lines;
+  if (named.size() < kNamed)
+    named.push_back(path + ":" + std::to_string(number) + ": " + std::string(why));
+}
+
+void Damage::add_file(const std::string& path) {
+  ++files;
+  if (named.size() < kNamed) named.push_back(path + ": ends early: damaged or cut off");
+}
+
+void Damage::add(const Damage& part) {
+  lines += part.lines;
+  files += part.files;
+  for (const std::string& name : part.named)
+    if (named.size() < kNamed) named.push_back(name);
+}
+
+Result<StreamSummary> stream_records(std::span<const RecordPath> files,
+                                     int jobs,
+                                     const std::function<Result<Unit>(StreamedRecord&&)>& take) {
+  StreamSummary summary;
+  for (const RecordPath& file : files) {
+    TRY_ASSIGN(LineReader reader, LineReader::open(file.path));
+    Damage damage;
+    int64_t records = 0;
+    for (Batch batch = read_batch(reader); !batch.lines.empty(); batch = read_batch(reader)) {
+      batch.parse(jobs);
+      for (Batch::Line& line : batch.lines) {
+        Result<Record>& record = *line.record;
+        if (!record.ok()) {
+          damage.add_line(file.path, line.number, record.error().message());
+          continue;
+        }
+        ++records;
+        TRY(take({*std::move(record),
+                  std::move(line.ids),
+                  batch.text_of(line),
+                  file.path,
+                  line.number}));
+      }
+    }
+    if (reader.damaged()) damage.add_file(file.path);
+    if (records == 0 && !file.named) {
+      ++summary.other;
+      continue;
+    }
+    ++summary.files;
+    summary.records += records;
+    summary.damage.add(damage);
+  }
+  return summary;
+}
+
+}  // namespace pruner

@@ -1,0 +1,52 @@
+// Record files -> their records one after the other, parsed by all threads: memory does not grow
+// with the files. No line is lost: what is no record is counted and named.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/record_id.h"
+#include "record/record_paths.h"
+
+namespace pruner {
+
+/// A record where it was met.
+struct StreamedRecord {
+  Record record;
+  RecordIds ids;
+  std::string_view line;  // as it stands in the file, without its end
+  const std::string& path;
+  int64_t number;  // of the line, from 1
+};
+
+/// Lines that are no records, and files that end early.
+struct Damage {
+  static constexpr size_t kNamed = 20;
+
+  int64_t lines = 0, files = 0;
+  std::vector<std::string> named;  // "FILE:LINE: why", the first kNamed
+
+  void add_line(const std::string& path, int64_t number, std::string_view why);
+  void add_file(const std::string& path);
+  void add(const Damage& part);
+  bool any() const { return lines + files > 0; }
+};
+
+/// What was read.
+struct StreamSummary {
+  int64_t files = 0;    // that hold records, or were named
+  int64_t other = 0;    // that a folder has as well, and hold none
+  int64_t records = 0;  // lines that are
+  Damage damage;        // of the first kind of files
+};
+
+/// Gives every record to `take`, in the order of the files and their lines; an error of it ends
+/// the stream. Empty lines and comments (#) are passed over. Errors: a file cannot be read.
+Result<StreamSummary> stream_records(std::span<const RecordPath> files,
+                                     int jobs,
+                                     const std::function<Result<Unit>(StreamedRecord&&)>& take);
+
+}  // namespace pruner
