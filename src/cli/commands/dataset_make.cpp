@@ -124,7 +124,7 @@ Result<int> run_dataset_make(const Options& options) {
   TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", options.preset));
   NetworkTasks held_out(std::move(held)), only(std::move(asked));
   ansor::WorkloadTable workloads;
-  RecordedPrograms programs(workloads, false);
+  RecordedPrograms programs(workloads, std::nullopt);
   if (!options.dags.empty()) {
     TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.dags));
     for (const RecordPath& file : files) {
