@@ -98,7 +98,11 @@ class Coefficient {
 class Reader {
  public:
   Reader(const ansor::ReplayNest& nest, bool with_warps)
-      : nest_(nest), with_warps_(with_warps), dag_(nest.structure->dag), values_(nest, false), ranges_(nest.loops.size(), {0, 0}) {}
+      : nest_(nest),
+        with_warps_(with_warps),
+        dag_(nest.structure->dag),
+        values_(nest, false),
+        ranges_(nest.loops.size(), {0, 0}) {}
 
   Statements run() {
     out_.buffers.resize(dag_.stages.size());

@@ -31,7 +31,8 @@ Result<Unit> check_metadata(const SafetensorsHeader& header) {
     return found == header.metadata.end() ? std::string() : found->second;
   };
   if (value("format") != kDatasetFormat)
-    return Error("no dataset, but a safetensors file of another kind; `pruner dataset make` makes one");
+    return Error(
+        "no dataset, but a safetensors file of another kind; `pruner dataset make` makes one");
   const std::string version = std::to_string(kFeatureVersion);
   if (value("feature_version") != version)
     return Error("features of version \"",

@@ -219,12 +219,11 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
     const auto bytes = static_cast<int64_t>(kDataflowBytes);
     return std::pair(row.program * bytes, (row.program + 1) * bytes);
   };
-  const bool written = file.fd() >= 0 && write_whole(file.fd(), print_safetensors_header(header)) &&
-                       file.write_data(bytes_of(ids)) && file.write_data(bytes_of(latencies)) &&
-                       file.write_data(bytes_of(offsets)) &&
-                       file.write_data(bytes_of(task_numbers)) &&
-                       copy_rows(dataflow_fd_, rows, dataflow_of, file) &&
-                       copy_rows(rows_fd_, rows, rows_of, file);
+  const bool written =
+      file.fd() >= 0 && write_whole(file.fd(), print_safetensors_header(header)) &&
+      file.write_data(bytes_of(ids)) && file.write_data(bytes_of(latencies)) &&
+      file.write_data(bytes_of(offsets)) && file.write_data(bytes_of(task_numbers)) &&
+      copy_rows(dataflow_fd_, rows, dataflow_of, file) && copy_rows(rows_fd_, rows, rows_of, file);
   if (!written) return cannot_write(path_);
   header.metadata["checksum"] = dataset_checksum(file.take_hasher(), header.metadata);
   if (lseek(file.fd(), 0, SEEK_SET) != 0 ||

@@ -39,6 +39,7 @@ class Making {
   MakeSummary& summary() { return summary_; }
 
  private:
+  bool one_device() const { return !options_.mixed_targets && options_.targets.size() < 2; }
   Result<Unit> add(const Part& part);
   Result<Unit> add(const Part& part, const Extracted& record, int label, int task);
   Result<int> label_number(const DeviceLabel& label, const std::string& path);
@@ -55,7 +56,7 @@ class Making {
   MakeSummary summary_;
   std::map<DeviceLabel, int> label_numbers_;
   std::vector<DeviceLabel> labels_;
-  std::vector<std::string> first_of_;  // by label: the file it came up in
+  std::vector<std::string> first_of_;                        // by label: the file it came up in
   std::map<std::pair<std::string, int>, int> task_numbers_;  // by canonical key and label
   std::vector<DatasetTask> tasks_;
   std::vector<std::string> canonical_;  // by task
@@ -66,7 +67,7 @@ class Making {
 Result<int> Making::label_number(const DeviceLabel& label, const std::string& path) {
   const auto [entry, added] = label_numbers_.emplace(label, static_cast<int>(labels_.size()));
   if (!added) return entry->second;
-  if (!options_.mixed_targets && options_.targets.size() < 2) {
+  if (one_device()) {
     for (size_t i = 0; i < labels_.size(); ++i) {
       if (may_be_one_device(labels_[i], label)) continue;
       return Error("records of several devices: \"",
@@ -131,9 +132,7 @@ Result<Unit> Making::add(const Part& part, const Extracted& record, int label, i
 Result<Unit> Making::add(const Part& part) {
   for (const Extracted& record : part.records) {
     if (record.fate == Fate::kUnreadable) {
-      note(summary_.unreadable,
-           record.reason,
-           part.file->path + ":" + std::to_string(record.line));
+      note(summary_.unreadable, record.reason, part.file->path + ":" + std::to_string(record.line));
     } else if (record.fate == Fate::kOtherTarget) {
       ++summary_.other_targets;
     } else {
@@ -187,7 +186,7 @@ Result<Unit> Making::read(const std::vector<ReadFile>& batch) {
 
 /// Labels that may be one device become one, and their tasks too.
 void Making::join_devices() {
-  const std::vector<std::string> names = group_devices(labels_);
+  const std::vector<std::string> names = group_devices(labels_, one_device());
   std::map<std::string, int> numbers;
   std::vector<int> device_of;
   std::vector<DeviceCount> counts;
@@ -203,8 +202,8 @@ void Making::join_devices() {
   for (Program& program : programs_) {  // in the order in which tasks come up
     const auto old = static_cast<size_t>(program.task);
     program.label = device_of[static_cast<size_t>(program.label)];
-    const auto [entry, added] = joined.emplace(std::pair(canonical_[old], program.label),
-                                               static_cast<int>(tasks.size()));
+    const auto [entry, added] =
+        joined.emplace(std::pair(canonical_[old], program.label), static_cast<int>(tasks.size()));
     if (added)
       tasks.push_back(
           {tasks_[old].workload_key, counts_[static_cast<size_t>(program.label)].target});

@@ -49,11 +49,8 @@ Json to_json(const MakeSummary& summary) {
 
 std::string MakeSummary::nothing_kept(int64_t min_sample_size) const {
   std::string why;
-  for (const Reasons* reasons : {&unreadable_files,
-                                 &unreadable,
-                                 &bad_label,
-                                 &no_dag,
-                                 &not_rebuilt}) {
+  for (const Reasons* reasons :
+       {&unreadable_files, &unreadable, &bad_label, &no_dag, &not_rebuilt}) {
     for (const auto& [reason, entry] : *reasons)
       why += "; " + std::to_string(entry.count) + " " + reason + " (first: " + entry.first + ")";
   }

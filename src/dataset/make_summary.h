@@ -38,7 +38,7 @@ struct MakeSummary {
   int64_t other_targets = 0;           // records of targets that were not chosen
   Reasons unreadable_files;            // packed and torn, without a record, not to be read
   Reasons unreadable, bad_label, no_dag, not_rebuilt;
-  int64_t rows = 0;      // of features
+  int64_t rows = 0;       // of features
   double features_s = 0;  // time from the first file to the last program's features
 
   DeviceCount total() const;

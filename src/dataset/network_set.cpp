@@ -60,9 +60,8 @@ void add_inputs(const NetworkRow& row, int64_t batch, std::vector<NetworkInput>&
 
 Result<NetworkInput> network_of_any_input(const std::string& name) {
   const std::vector<std::string> built_in = network_names();
-  const auto row = std::ranges::find_if(kTenSetNetworks, [&](const NetworkRow& r) {
-    return name == r.name;
-  });
+  const auto row =
+      std::ranges::find_if(kTenSetNetworks, [&](const NetworkRow& r) { return name == r.name; });
   if (row != std::end(kTenSetNetworks) || std::ranges::find(built_in, name) != built_in.end())
     return NetworkInput{name, {}};
   std::string known;

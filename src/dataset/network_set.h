@@ -20,9 +20,9 @@ struct NetworkInput {
   std::vector<int64_t> shape;
 };
 
-/// "all_five" (the networks that TenSet's evaluation uses, resnet_18 besides), "resnet-50" (its nine
-/// inputs), "batch-size-1" (every network of TenSet's at batch 1), or names of networks with commas
-/// between them. The error lists what there is.
+/// "all_five" (the networks that TenSet's evaluation uses, resnet_18 besides), "resnet-50" (its
+/// nine inputs), "batch-size-1" (every network of TenSet's at batch 1), or names of networks with
+/// commas between them. The error lists what there is.
 Result<std::vector<NetworkInput>> network_set(std::string_view name);
 
 class NetworkTasks {
@@ -45,7 +45,7 @@ class NetworkTasks {
   std::set<std::string> built_in_keys(const Record& record) const;
 
   std::vector<NetworkInput> networks_;
-  std::vector<bool> named_;      // by network: a file has a task of it
+  std::vector<bool> named_;     // by network: a file has a task of it
   std::set<std::string> keys_;  // canonical
   std::mutex mutex_;
   std::map<std::string, std::set<std::string>> built_in_;  // by target

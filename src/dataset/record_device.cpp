@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -39,6 +37,14 @@ std::string attribute(const DeviceLabel& label, const std::string& name) {
   return found == label.attributes.end() ? std::string() : found->second;
 }
 
+/// A known model says its architecture.
+void add_arch(DeviceLabel& label) {
+  const std::string model = attribute(label, "model");
+  if (model.empty() || label.attributes.contains("arch")) return;
+  const std::string arch = find_device(model, label.kind).value("arch", std::string());
+  if (!arch.empty()) label.attributes["arch"] = arch;
+}
+
 }  // namespace
 
 DeviceLabel parse_device_label(std::string_view target) {
@@ -57,6 +63,7 @@ DeviceLabel parse_device_label(std::string_view target) {
     if (equals == std::string::npos || kOfNoDevice.contains(name)) continue;
     label.attributes[std::move(name)] = word.substr(equals + 1);
   }
+  add_arch(label);
   return label;
 }
 
@@ -69,6 +76,7 @@ DeviceLabel device_of_record(const Record& record, const std::string& path) {
     if (model.empty()) return label;
     label.attributes["model"] = model;
     label.text += " -model=" + model;
+    add_arch(label);
   }
   return label;
 }
@@ -87,8 +95,8 @@ bool is_device(const DeviceLabel& record, const DeviceLabel& named) {
     const auto& [name, value] = entry;
     const std::string said = attribute(record, name);
     if (!said.empty() || name != "model") return said == value;
-    const std::string arch = attribute(record, "arch");
-    return !arch.empty() && find_device(value, record.kind).value("arch", std::string()) == arch;
+    const std::string arch = attribute(named, "arch");
+    return !arch.empty() && attribute(record, "arch") == arch;
   });
 }
 
@@ -100,21 +108,23 @@ std::string device_identity(const DeviceLabel& label) {
   return label.kind;
 }
 
-std::vector<std::string> group_devices(std::span<const DeviceLabel> labels) {
-  std::vector<size_t> order(labels.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(
-      order, std::greater<>(), [&](size_t i) { return labels[i].attributes.size(); });
-  std::vector<size_t> fullest;  // label of each device
-  std::vector<std::string> names(labels.size());
-  for (const size_t i : order) {
-    std::vector<size_t> fitting;
-    for (const size_t device : fullest) {
-      if (may_be_one_device(labels[i], labels[device])) fitting.push_back(device);
-    }
-    if (fitting.size() != 1) fullest.push_back(i);
-    names[i] = labels[fitting.size() == 1 ? fitting[0] : i].text;
+std::vector<std::string> group_devices(std::span<const DeviceLabel> labels, bool one) {
+  const auto fuller = [](const DeviceLabel* a, const DeviceLabel* b) {
+    const auto size = [](const DeviceLabel* l) {
+      return std::pair(l->attributes.size(), l->text.size());
+    };
+    return b == nullptr || size(a) > size(b);
+  };
+  std::map<std::string, const DeviceLabel*> fullest;  // by identity
+  const auto device_of = [&](const DeviceLabel& label) {
+    return one ? std::string() : device_identity(label);
+  };
+  for (const DeviceLabel& label : labels) {
+    const DeviceLabel*& best = fullest[device_of(label)];
+    if (fuller(&label, best)) best = &label;
   }
+  std::vector<std::string> names;
+  for (const DeviceLabel& label : labels) names.push_back(fullest[device_of(label)]->text);
   return names;
 }
 

@@ -13,7 +13,7 @@
 namespace pruner {
 
 /// A target text in parts: "cuda -keys=cuda,gpu -arch=sm_70" is kind "cuda" and attribute arch;
-/// what does not tell devices apart (keys, libs) is left out.
+/// what does not tell devices apart (keys, libs) is left out. A known model has its architecture.
 struct DeviceLabel {
   std::string text;  // as the record prints it, without spaces around it
   std::string kind;
@@ -38,8 +38,8 @@ bool is_device(const DeviceLabel& record, const DeviceLabel& named);
 /// What a program's hash has of the device: the same text wherever the records lie.
 std::string device_identity(const DeviceLabel& label);
 
-/// By label: which device it is, named by its fullest label. Labels that may be one device are, if
-/// they may be no second one.
-std::vector<std::string> group_devices(std::span<const DeviceLabel> labels);
+/// By label: which device it is, named by its fullest label. `one`: all are one; else those of one
+/// identity are.
+std::vector<std::string> group_devices(std::span<const DeviceLabel> labels, bool one);
 
 }  // namespace pruner

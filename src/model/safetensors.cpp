@@ -87,9 +87,8 @@ std::string print_safetensors_header(const SafetensorsHeader& header) {
   Json json = Json::object();
   json[kMetadata] = header.metadata;
   for (const auto& [name, entry] : header.entries)
-    json[name] = {{"dtype", entry.dtype},
-                  {"shape", entry.shape},
-                  {"data_offsets", {entry.begin, entry.end}}};
+    json[name] = {
+        {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
   std::string text = json.dump();
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   const uint64_t length = text.size();

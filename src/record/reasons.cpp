@@ -24,6 +24,8 @@ int64_t total(const Reasons& reasons) {
 std::string general_reason(const std::string& message) {
   if (const size_t byte = message.rfind(" at byte "); byte != std::string::npos)
     return message.substr(0, byte);
+  if (message.find(", the device allows ") != std::string::npos)
+    return message.substr(0, message.find(':')) + " beyond what the device allows";
   const size_t step = message.find("step ");
   const size_t comma = message.find(", ", step);
   if (step != 0 || comma == std::string::npos) return message;

@@ -21,7 +21,7 @@ void add(Reasons& reasons, const Reasons& part);
 int64_t total(const Reasons& reasons);
 
 /// The message of an error without the numbers of the one record, so that like cases are counted
-/// together: which step, which byte.
+/// together: which step, which byte, how much too much.
 std::string general_reason(const std::string& message);
 
 }  // namespace pruner

@@ -19,10 +19,10 @@ struct ReplayCount {
   int64_t own = 0;       // ... that are points of our space
   int64_t no_dag = 0;    // of the records: whose workload is not known here
   Reasons failed;
-  Reasons unknown;  // why there is no DAG
-  Reasons foreign;  // why one that replays is no point of ours
-  bool damaged = false;                         // a packed file that ends early
-  bool other = false;                           // found in a folder, and holds no records
+  Reasons unknown;       // why there is no DAG
+  Reasons foreign;       // why one that replays is no point of ours
+  bool damaged = false;  // a packed file that ends early
+  bool other = false;    // found in a folder, and holds no records
 
   int64_t failures() const { return records - replayed - no_dag; }
   /// Of those with a DAG; 1 where there are none.

@@ -56,8 +56,8 @@ struct NodeAllocator {
 
 template <typename Op>
 static Expr make(Op op, DType dtype) {
-  return Expr(std::allocate_shared<const ExprNode>(
-      NodeAllocator<ExprNode>(), ExprNode{std::move(op), dtype}));
+  return Expr(std::allocate_shared<const ExprNode>(NodeAllocator<ExprNode>(),
+                                                   ExprNode{std::move(op), dtype}));
 }
 
 Expr::Expr(int64_t value) : Expr(int_imm(value)) {}

@@ -7,6 +7,7 @@
 #include "dataset/matmul_records.h"
 #include "golden.h"
 #include "own_path.h"
+#include "tensor/operators.h"
 
 namespace pruner {
 namespace {
@@ -66,8 +67,7 @@ TEST_F(DatasetMake, TakesTheReferencesCommandLine) {
                                       "--sample-in-files",
                                       "500"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.err.find("no file of --dags has tasks of resnet_18 1x3x224x224"),
-            std::string::npos)
+  EXPECT_NE(run.err.find("no file of --dags has tasks of resnet_18 1x3x224x224"), std::string::npos)
       << run.err;
   EXPECT_NE(run.out.find("60 programs of 1 tasks"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("1 lines are no record: not JSON (first: " + folder + "/k80/b.json:1)"),
@@ -77,9 +77,9 @@ TEST_F(DatasetMake, TakesTheReferencesCommandLine) {
 
 TEST_F(DatasetMake, HoldsTasksOfNetworksOut) {
   const std::string tasks = folder + "/tasks.jsonl";
-  const std::string task =
-      R"({"network": "bert_tiny", "input_shape": [1, 128], "workload_key": )" +
-      print_json(Json(MatmulRecord().key)) + R"(, "dag": []})";
+  const std::string task = R"({"network": "bert_tiny", "input_shape": [1, 128], "workload_key": )" +
+                           print_json(Json(MatmulRecord().key)) + R"(, "dag": )" +
+                           print_json(dag_to_json(*parse_operator("matmul 64 64 64"))) + "}";
   ASSERT_TRUE(write_file(tasks, task + "\n").ok());
   ASSERT_TRUE(write_file(folder + "/k80/b.json",
                          record_lines_of(50, {.key = R"(["matmul_layer", 64, 64, 128])"}))
@@ -93,8 +93,7 @@ TEST_F(DatasetMake, HoldsTasksOfNetworksOut) {
   EXPECT_EQ((*parse_json(held.out))["total"]["held_out"], 60);
   EXPECT_EQ((*parse_json(held.out))["total"]["kept"], 50);
   const Dataset dataset = *Dataset::open(out);
-  for (const DatasetTask& t : dataset.tasks())
-    EXPECT_NE(t.workload_key, MatmulRecord().key);
+  for (const DatasetTask& t : dataset.tasks()) EXPECT_NE(t.workload_key, MatmulRecord().key);
   std::vector<std::string> preset = command;
   preset.insert(preset.end(), {"--preset", "batch-size-1"});
   const ProgramRun only = run_program(preset);

@@ -20,7 +20,8 @@ struct DatasetTest : testing::Test {
   DatasetTest() {
     Result<DatasetWriter> writer = DatasetWriter::open(path);
     for (int i = 0; i < 3; ++i)
-      EXPECT_EQ(*writer->add(features_of(static_cast<float>(i + 1), static_cast<size_t>(i + 2))), i);
+      EXPECT_EQ(*writer->add(features_of(static_cast<float>(i + 1), static_cast<size_t>(i + 2))),
+                i);
     const std::vector<DatasetRow> rows = {{0, 1, 2e-3, 11}, {2, 0, 1e10, 13}};
     const Result<Unit> done =
         writer->finish(rows, std::vector<DatasetTask>{{"[\"a\"]", "cuda"}, {"b", "llvm"}}, "[]");

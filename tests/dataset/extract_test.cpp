@@ -75,8 +75,9 @@ TEST_F(ExtractPart, GivesEveryLineAFate) {
 TEST_F(ExtractPart, LeavesOutWhatIsNotAskedFor) {
   options.targets = {parse_device_label("cuda -model=v100")};
   options.keep_failed = false;
-  const auto& records = extract(record_line({.costs = "[1e10]", .error = 6}) +
-                                record_line({.costs = "[1e10]", .error = 6, .target = "cuda -model=v100"}));
+  const auto& records =
+      extract(record_line({.costs = "[1e10]", .error = 6}) +
+              record_line({.costs = "[1e10]", .error = 6, .target = "cuda -model=v100"}));
   EXPECT_EQ(records[0].fate, Fate::kOtherTarget);
   EXPECT_EQ(records[1].fate, Fate::kFailedDropped);
 }

@@ -92,7 +92,8 @@ TEST_F(MakeTest, HasTheFeaturesOfEveryRecord) {
 TEST_F(MakeTest, IsTheSameFileOnAnyNumberOfThreads) {
   for (int file = 0; file < 5; ++file)
     write(std::to_string(file) + ".json",
-          record_lines_of(100, {.key = R"(["matmul_layer", 64, 64, )" + std::to_string(8 << file) + "]"}));
+          record_lines_of(
+              100, {.key = R"(["matmul_layer", 64, 64, )" + std::to_string(8 << file) + "]"}));
   count();
   const std::string one = *read_file(out);
   options.jobs = 4;

@@ -16,7 +16,9 @@ Record record_of(const std::string& key) {
   return record;
 }
 
-std::string task_line(const std::string& network, const std::string& shape, const std::string& key) {
+std::string task_line(const std::string& network,
+                      const std::string& shape,
+                      const std::string& key) {
   return R"({"network": ")" + network + R"(", "input_shape": )" + shape + R"(, "workload_key": )" +
          print_json(Json(key)) + R"(, "dag": []})" + "\n";
 }

@@ -47,6 +47,7 @@ TEST(DeviceLabel, MayBeOneDeviceUnlessTheyDiffer) {
   EXPECT_TRUE(may_be_one_device(label("cuda -model=a100"), label("cuda -arch=sm_80")));
   EXPECT_FALSE(may_be_one_device(label("cuda -arch=sm_80"), label("cuda -arch=sm_70")));
   EXPECT_FALSE(may_be_one_device(label("cuda"), label("rocm")));
+  EXPECT_FALSE(may_be_one_device(label("cuda -model=k80"), label("cuda -arch=sm_86")));
   EXPECT_TRUE(may_be_one_device(label("llvm -link-params=0"), label("llvm -link-params=1")));
 }
 
@@ -59,18 +60,23 @@ TEST(DeviceLabel, IsTheDeviceThatAUserNames) {
   EXPECT_FALSE(is_device(label("llvm"), label("cuda")));
 }
 
-TEST(GroupDevices, JoinsWhatCanOnlyBeOne) {
+TEST(GroupDevices, JoinsThoseOfOneIdentity) {
   const std::vector<DeviceLabel> labels = {label("cuda -model=v100"),
                                            label("cuda -arch=sm_70 -model=v100"),
                                            label("cuda -model=k80"),
+                                           label("cuda"),
                                            label("llvm")};
-  EXPECT_EQ(group_devices(labels),
+  EXPECT_EQ(group_devices(labels, false),
             (std::vector<std::string>{"cuda -arch=sm_70 -model=v100",
                                       "cuda -arch=sm_70 -model=v100",
                                       "cuda -model=k80",
+                                      "cuda",
                                       "llvm"}));
-  const std::vector<DeviceLabel> unclear = {label("cuda"), label("cuda -model=a"), label("cuda -model=b")};
-  EXPECT_EQ(group_devices(unclear)[0], "cuda");  // it may be either
+}
+
+TEST(GroupDevices, JoinsAllWhenTheyAreOne) {
+  const std::vector<DeviceLabel> labels = {label("cuda"), label("cuda -arch=sm_70")};
+  EXPECT_EQ(group_devices(labels, true), std::vector<std::string>(2, "cuda -arch=sm_70"));
 }
 
 TEST(DeviceIdentity, IsTheMostCertainThingSaid) {

@@ -21,6 +21,8 @@ TEST(Reasons, KeepTheFirstPlace) {
 TEST(Reasons, AreWithoutTheNumbersOfOneRecord) {
   EXPECT_EQ(general_reason("not JSON at byte 17"), "not JSON");
   EXPECT_EQ(general_reason("step 3, SP: a factor of 0"), "SP: a factor of 0");
+  EXPECT_EQ(general_reason("threads: 2048, the device allows 1024"),
+            "threads beyond what the device allows");
   EXPECT_EQ(general_reason("a hash without a DAG"), "a hash without a DAG");
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "dataset/make.h"
@@ -18,18 +20,18 @@ Result<MakeOptions> make_options(const Options& options) {
     return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
   if (options.out_file.empty())
     return Error("dataset make: no file to write is named; give one with -o FILE");
-  MakeOptions make{.records = options.records,
-                   .out_file = options.out_file,
-                   .sample_in_files = options.sample_in_files,
-                   .min_sample_size = options.min_sample_size,
-                   .max_tasks = options.max_tasks,
-                   .seed = static_cast<uint64_t>(options.seed),
-                   .keep_failed = options.failed == "keep",
-                   .duplicates = options.duplicates == "best" ? DuplicateRule::kBest
-                                                              : DuplicateRule::kLast,
-                   .targets = {},
-                   .mixed_targets = options.mixed_targets,
-                   .jobs = job_count(options)};
+  MakeOptions make{
+      .records = options.records,
+      .out_file = options.out_file,
+      .sample_in_files = options.sample_in_files,
+      .min_sample_size = options.min_sample_size,
+      .max_tasks = options.max_tasks,
+      .seed = static_cast<uint64_t>(options.seed),
+      .keep_failed = options.failed == "keep",
+      .duplicates = options.duplicates == "best" ? DuplicateRule::kBest : DuplicateRule::kLast,
+      .targets = {},
+      .mixed_targets = options.mixed_targets,
+      .jobs = job_count(options)};
   if (options.failed != "keep" && options.failed != "drop")
     return Error("--failed: \"", options.failed, "\" is not keep or drop");
   if (options.duplicates != "best" && options.duplicates != "last")
@@ -62,16 +64,21 @@ Result<std::vector<NetworkInput>> read_networks(const char* flag, const std::str
 void warn_of_unnamed(const char* flag, const NetworkTasks& tasks) {
   const std::vector<std::string> names = tasks.unnamed();
   if (names.empty()) return;
+  constexpr size_t kShown = 6;
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  log_warning("{}: no file of --dags has tasks of {}; of keys that are a hash, theirs are not known",
-              flag,
-              text);
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    text += (text.empty() ? "" : ", ") + names[i];
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  log_warning(
+      "{}: no file of --dags has tasks of {}; of keys that are a hash, theirs are not known",
+      flag,
+      text);
 }
 
 void print_row(const DeviceCount& c) {
   fmt::print(
-      "| {:>8} | {:>8} | {:>7} | {:>8} | {:>7} | {:>7} | {:>6} | {:>7} | {:>8} | {:>8} | {:>5} | {}\n",
+      "| {:>8} | {:>8} | {:>7} | {:>8} | {:>7} | {:>7} | {:>6} | {:>7} | {:>8} | {:>8} | {:>5} | "
+      "{}\n",
       c.records,
       c.valid,
       c.failed,
