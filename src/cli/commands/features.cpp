@@ -9,6 +9,7 @@
 #include "analysis/symbols.h"
 #include "cli/commands.h"
 #include "cli/recorded_source.h"
+#include "cli/source.h"
 #include "model/learned_model.h"
 #include "record/record_paths.h"
 #include "support/gzip.h"

@@ -73,6 +73,10 @@ Result<int> run_simulate(const Options& given) {
   Options options = given;
   if (options.modes.empty()) options.modes = options.cost_model;
   TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options));
+  for (const Contestant& contestant : contestants) {
+    if (contestant.name.find("-without-") != std::string::npos)
+      return Error("--modes: ", contestant.name, ": `compare` leaves out parts, simulate does not");
+  }
   TRY_ASSIGN(SimulationOptions simulation, simulation_options(options));
   TRY_ASSIGN(const ProgramPool pool, read_pool(options));
   warn_of_pool(pool);
@@ -89,10 +93,10 @@ Result<int> run_simulate(const Options& given) {
                      .tasks = static_cast<int64_t>(pool.tasks.size()),
                      .programs = pool.size()};
   for (const Contestant& contestant : contestants)
-    runs.comparison.modes.push_back({contestant.name, std::string(update_mode(*contestant.mode))});
+    runs.comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
   LiveLine live(options.json ? stderr : stdout);
   for (const Contestant& contestant : contestants) {
-    simulation.mode = contestant.mode;
+    simulation.mode = &contestant.mode;
     simulation.name = contestant.name;
     simulation.models = contestant.models;
     for (int64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
