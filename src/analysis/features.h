@@ -21,7 +21,7 @@ struct ProgramFeatures {
   std::vector<float> rows;  // stored buffers x kRowFeatures
   // All zero where the program has no such pattern.
   std::array<float, size_t{kDataflowSteps} * kDataflowFeatures> dataflow{};
-  std::vector<int32_t> primitives;  // the sequence, as primitives() gives it
+  std::vector<int32_t> primitives = {};  // the sequence, as primitives() gives it
 
   size_t row_count() const { return rows.size() / kRowFeatures; }
   friend bool operator==(const ProgramFeatures&, const ProgramFeatures&) = default;

@@ -16,8 +16,8 @@ struct Dataset::Columns {
   std::string about;
   std::span<const uint64_t> id;
   std::span<const double> latency_s;
-  std::span<const int64_t> row_offset;
-  std::span<const int32_t> task;
+  std::span<const int64_t> row_offset, primitive_offset;
+  std::span<const int32_t> task, primitives;
   std::span<const float> dataflow, rows;
 };
 
@@ -64,13 +64,15 @@ Result<std::vector<std::string_view>> find_columns(const SafetensorsHeader& head
   std::vector<const SafetensorsEntry*> entries;
   for (const DatasetColumn& column : kDatasetColumns) {
     const auto entry = header.entries.find(column.name);
-    if (entry == header.entries.end()) return Error("damaged: no column ", column.name);
+    if (entry == header.entries.end()) return Error("no column ", column.name, "; ", kRemake);
     const bool aligned = (header.data + entry->second.begin) % column.element_bytes == 0;
     if (entry->second.dtype != column.dtype || !aligned || entry->second.shape.empty())
       return Error("damaged: column ", column.name, " is not of type ", column.dtype);
     entries.push_back(&entry->second);
   }
-  const auto shapes = dataset_shapes(entries[kIdColumn]->shape[0], entries[kRowsColumn]->shape[0]);
+  const auto shapes = dataset_shapes(entries[kIdColumn]->shape[0],
+                                     entries[kRowsColumn]->shape[0],
+                                     entries[kPrimitivesColumn]->shape[0]);
   std::vector<std::string_view> columns;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i]->shape != shapes[i])
@@ -89,10 +91,13 @@ std::span<const T> numbers(std::string_view bytes) {
 template <typename C>
 bool fits(const C& columns) {
   const int64_t rows = static_cast<int64_t>(columns.rows.size()) / kRowFeatures;
-  const auto& offsets = columns.row_offset;
+  const auto ends_at = [](std::span<const int64_t> offsets, int64_t end) {
+    return offsets.front() == 0 && offsets.back() == end && std::ranges::is_sorted(offsets);
+  };
+  const auto primitives = static_cast<int64_t>(columns.primitives.size());
   const auto tasks = static_cast<int32_t>(columns.tasks.size());
   const auto known = [tasks](int32_t task) { return task >= 0 && task < tasks; };
-  return offsets.front() == 0 && offsets.back() == rows && std::ranges::is_sorted(offsets) &&
+  return ends_at(columns.row_offset, rows) && ends_at(columns.primitive_offset, primitives) &&
          std::ranges::all_of(columns.task, known);
 }
 
@@ -121,15 +126,18 @@ Result<Dataset> Dataset::open(const std::string& path) {
   if (!found.ok()) return fault(found.error().message());
   Result<std::vector<DatasetTask>> tasks = read_tasks(*header);
   if (!tasks.ok()) return fault(tasks.error().message());
-  auto columns = std::make_shared<Columns>(Columns{std::move(file),
-                                                   *std::move(tasks),
-                                                   header->metadata["about"],
-                                                   numbers<uint64_t>((*found)[kIdColumn]),
-                                                   numbers<double>((*found)[kLatencyColumn]),
-                                                   numbers<int64_t>((*found)[kRowOffsetColumn]),
-                                                   numbers<int32_t>((*found)[kTaskColumn]),
-                                                   numbers<float>((*found)[kDataflowColumn]),
-                                                   numbers<float>((*found)[kRowsColumn])});
+  auto columns =
+      std::make_shared<Columns>(Columns{std::move(file),
+                                        *std::move(tasks),
+                                        header->metadata["about"],
+                                        numbers<uint64_t>((*found)[kIdColumn]),
+                                        numbers<double>((*found)[kLatencyColumn]),
+                                        numbers<int64_t>((*found)[kRowOffsetColumn]),
+                                        numbers<int64_t>((*found)[kPrimitiveOffsetColumn]),
+                                        numbers<int32_t>((*found)[kTaskColumn]),
+                                        numbers<int32_t>((*found)[kPrimitivesColumn]),
+                                        numbers<float>((*found)[kDataflowColumn]),
+                                        numbers<float>((*found)[kRowsColumn])});
   if (!fits(*columns)) return fault("damaged: a number in it is out of range; ", kRemake);
   Dataset dataset;
   dataset.columns_ = std::move(columns);
@@ -148,6 +156,13 @@ std::span<const float> Dataset::rows(int64_t program) const {
   const auto begin = static_cast<size_t>(columns_->row_offset[p]) * kRowFeatures;
   const auto end = static_cast<size_t>(columns_->row_offset[p + 1]) * kRowFeatures;
   return columns_->rows.subspan(begin, end - begin);
+}
+
+std::span<const int32_t> Dataset::primitives(int64_t program) const {
+  const auto p = static_cast<size_t>(program);
+  const auto begin = static_cast<size_t>(columns_->primitive_offset[p]);
+  return columns_->primitives.subspan(
+      begin, static_cast<size_t>(columns_->primitive_offset[p + 1]) - begin);
 }
 
 std::span<const float> Dataset::dataflow(int64_t program) const {

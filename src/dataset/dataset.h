@@ -33,9 +33,11 @@ class Dataset {
   std::span<const double> latency_s() const;  // 1e10 when the trial failed
   std::span<const uint64_t> id() const;       // hash of task and program: the same in every dataset
 
-  /// Of one program: stored buffers x kRowFeatures; kDataflowSteps x kDataflowFeatures.
+  /// Of one program: stored buffers x kRowFeatures; kDataflowSteps x kDataflowFeatures; the
+  /// sequence of its primitives.
   std::span<const float> rows(int64_t program) const;
   std::span<const float> dataflow(int64_t program) const;
+  std::span<const int32_t> primitives(int64_t program) const;
 
  private:
   struct Columns;

@@ -27,26 +27,34 @@ enum DatasetColumnIndex : size_t {
   kIdColumn,
   kLatencyColumn,
   kRowOffsetColumn,
+  kPrimitiveOffsetColumn,
   kTaskColumn,
+  kPrimitivesColumn,
   kDataflowColumn,
   kRowsColumn,
 };
 
-inline constexpr std::array<DatasetColumn, 6> kDatasetColumns = {{
-    {"id", "U64", 8},          // by program
-    {"latency", "F64", 8},     // seconds, by program
-    {"row_offset", "I64", 8},  // by program, and the end: its first row
-    {"task", "I32", 4},        // by program
-    {"dataflow", "F32", 4},    // programs x kDataflowSteps x kDataflowFeatures
-    {"rows", "F32", 4},        // rows x kRowFeatures
+inline constexpr std::array<DatasetColumn, 8> kDatasetColumns = {{
+    {"id", "U64", 8},                // by program
+    {"latency", "F64", 8},           // seconds, by program
+    {"row_offset", "I64", 8},        // by program, and the end: its first row
+    {"primitive_offset", "I64", 8},  // likewise
+    {"task", "I32", 4},              // by program
+    {"primitives", "I32", 4},        // sequences, as primitives() gives them
+    {"dataflow", "F32", 4},          // programs x kDataflowSteps x kDataflowFeatures
+    {"rows", "F32", 4},              // rows x kRowFeatures
 }};
 
 /// The shape of each column.
-inline std::array<std::vector<int64_t>, 6> dataset_shapes(int64_t programs, int64_t rows) {
+inline std::array<std::vector<int64_t>, 8> dataset_shapes(int64_t programs,
+                                                          int64_t rows,
+                                                          int64_t primitives) {
   return {{{programs},
            {programs},
            {programs + 1},
+           {programs + 1},
            {programs},
+           {primitives},
            {programs, kDataflowSteps, kDataflowFeatures},
            {rows, kRowFeatures}}};
 }

@@ -123,10 +123,10 @@ std::string tasks_text(std::span<const DatasetTask> tasks) {
   return print_json(json);
 }
 
-SafetensorsHeader make_header(int64_t programs, int64_t rows) {
+SafetensorsHeader make_header(int64_t programs, int64_t rows, int64_t primitives) {
   SafetensorsHeader header;
   uint64_t end = 0;
-  const auto shapes = dataset_shapes(programs, rows);
+  const auto shapes = dataset_shapes(programs, rows, primitives);
   for (size_t i = 0; i < shapes.size(); ++i) {
     uint64_t bytes = kDatasetColumns[i].element_bytes;
     for (const int64_t extent : shapes[i]) bytes *= static_cast<uint64_t>(extent);
@@ -145,6 +145,8 @@ Result<DatasetWriter> DatasetWriter::open(const std::string& path) {
   if (writer.rows_fd_ < 0) return cannot_write(path);
   writer.dataflow_fd_ = open_unnamed(path);
   if (writer.dataflow_fd_ < 0) return cannot_write(path);
+  writer.primitives_fd_ = open_unnamed(path);
+  if (writer.primitives_fd_ < 0) return cannot_write(path);
   return writer;
 }
 
@@ -152,38 +154,50 @@ DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept
     : path_(std::move(other.path_)),
       rows_fd_(std::exchange(other.rows_fd_, -1)),
       dataflow_fd_(std::exchange(other.dataflow_fd_, -1)),
+      primitives_fd_(std::exchange(other.primitives_fd_, -1)),
       rows_(std::move(other.rows_)),
       dataflow_(std::move(other.dataflow_)),
-      row_offsets_(std::move(other.row_offsets_)) {}
+      primitives_(std::move(other.primitives_)),
+      row_offsets_(std::move(other.row_offsets_)),
+      primitive_offsets_(std::move(other.primitive_offsets_)) {}
 
 DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(rows_fd_, other.rows_fd_);
   std::swap(dataflow_fd_, other.dataflow_fd_);
+  std::swap(primitives_fd_, other.primitives_fd_);
   std::swap(rows_, other.rows_);
   std::swap(dataflow_, other.dataflow_);
+  std::swap(primitives_, other.primitives_);
   std::swap(row_offsets_, other.row_offsets_);
+  std::swap(primitive_offsets_, other.primitive_offsets_);
   return *this;
 }
 
 DatasetWriter::~DatasetWriter() {
   if (rows_fd_ >= 0) close(rows_fd_);
   if (dataflow_fd_ >= 0) close(dataflow_fd_);
+  if (primitives_fd_ >= 0) close(primitives_fd_);
 }
 
 Result<Unit> DatasetWriter::flush() {
-  if (!write_whole(rows_fd_, rows_) || !write_whole(dataflow_fd_, dataflow_))
+  if (!write_whole(rows_fd_, rows_) || !write_whole(dataflow_fd_, dataflow_) ||
+      !write_whole(primitives_fd_, primitives_))
     return cannot_write(path_);
   rows_.clear();
   dataflow_.clear();
+  primitives_.clear();
   return Unit{};
 }
 
 Result<int64_t> DatasetWriter::add(const ProgramFeatures& features) {
   rows_ += bytes_of(std::span<const float>(features.rows));
   dataflow_ += bytes_of(std::span<const float>(features.dataflow));
+  primitives_ += bytes_of(std::span<const int32_t>(features.primitives));
   row_offsets_.push_back(row_offsets_.back() + static_cast<int64_t>(features.row_count()));
-  if (rows_.size() + dataflow_.size() > kBufferBytes) TRY(flush());
+  primitive_offsets_.push_back(primitive_offsets_.back() +
+                               static_cast<int64_t>(features.primitives.size()));
+  if (rows_.size() + dataflow_.size() + primitives_.size() > kBufferBytes) TRY(flush());
   return static_cast<int64_t>(row_offsets_.size()) - 2;
 }
 
@@ -193,16 +207,20 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
   TRY(flush());
   std::vector<uint64_t> ids;
   std::vector<double> latencies;
-  std::vector<int64_t> offsets = {0};
+  std::vector<int64_t> offsets = {0}, primitive_offsets = {0};
   std::vector<int32_t> task_numbers;
   for (const DatasetRow& row : rows) {
     DCHECK(row.task >= 0 && static_cast<size_t>(row.task) < tasks.size());
     ids.push_back(row.id);
     latencies.push_back(row.latency_s);
     offsets.push_back(offsets.back() + row_count(row.program));
+    const auto p = static_cast<size_t>(row.program);
+    primitive_offsets.push_back(primitive_offsets.back() + primitive_offsets_[p + 1] -
+                                primitive_offsets_[p]);
     task_numbers.push_back(row.task);
   }
-  SafetensorsHeader header = make_header(static_cast<int64_t>(rows.size()), offsets.back());
+  SafetensorsHeader header =
+      make_header(static_cast<int64_t>(rows.size()), offsets.back(), primitive_offsets.back());
   header.metadata = {{"format", std::string(kDatasetFormat)},
                      {"feature_version", std::to_string(kFeatureVersion)},
                      {"tasks", tasks_text(tasks)},
@@ -219,10 +237,17 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
     const auto bytes = static_cast<int64_t>(kDataflowBytes);
     return std::pair(row.program * bytes, (row.program + 1) * bytes);
   };
+  const auto primitives_of = [&](const DatasetRow& row) {
+    const auto p = static_cast<size_t>(row.program);
+    constexpr auto kBytes = static_cast<int64_t>(sizeof(int32_t));
+    return std::pair(primitive_offsets_[p] * kBytes, primitive_offsets_[p + 1] * kBytes);
+  };
   const bool written =
       file.fd() >= 0 && write_whole(file.fd(), print_safetensors_header(header)) &&
       file.write_data(bytes_of(ids)) && file.write_data(bytes_of(latencies)) &&
-      file.write_data(bytes_of(offsets)) && file.write_data(bytes_of(task_numbers)) &&
+      file.write_data(bytes_of(offsets)) && file.write_data(bytes_of(primitive_offsets)) &&
+      file.write_data(bytes_of(task_numbers)) &&
+      copy_rows(primitives_fd_, rows, primitives_of, file) &&
       copy_rows(dataflow_fd_, rows, dataflow_of, file) && copy_rows(rows_fd_, rows, rows_of, file);
   if (!written) return cannot_write(path_);
   header.metadata["checksum"] = dataset_checksum(file.take_hasher(), header.metadata);

@@ -47,9 +47,9 @@ class DatasetWriter {
   Result<Unit> flush();
 
   std::string path_;
-  int rows_fd_ = -1, dataflow_fd_ = -1;
-  std::string rows_, dataflow_;             // not yet written
-  std::vector<int64_t> row_offsets_ = {0};  // of all that was added
+  int rows_fd_ = -1, dataflow_fd_ = -1, primitives_fd_ = -1;
+  std::string rows_, dataflow_, primitives_;                          // not yet written
+  std::vector<int64_t> row_offsets_ = {0}, primitive_offsets_ = {0};  // of all that was added
 };
 
 }  // namespace pruner

@@ -84,6 +84,7 @@ std::string extract(const Record& record,
   const Result<RecordedProgram> program = tools.programs.read(record);
   if (!program.ok()) return ends(Fate::kNotRebuilt, general_reason(program.error().message()));
   to.features = features(program->statements, program->flags);
+  to.features.primitives = program->primitives;
   const auto finite = [](float x) { return std::isfinite(x); };
   if (to.features.rows.empty() || !std::ranges::all_of(to.features.rows, finite) ||
       !std::ranges::all_of(to.features.dataflow, finite))

@@ -84,6 +84,11 @@ class NetworkModel : public OnlineModel {
  protected:
   Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
     if (!network_) return std::vector<float>();
+    if (reads_primitives() && !programs.empty()) {
+      const bool gpu = weights_->form.gpu;
+      if (has_gpu_primitives(programs[0].primitives) != gpu)
+        return Error("weights of a TLP for programs of a ", gpu ? "GPU" : "CPU");
+    }
     return network_->predict(programs, options_.jobs);
   }
 

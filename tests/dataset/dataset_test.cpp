@@ -12,6 +12,8 @@ ProgramFeatures features_of(float first, size_t rows) {
   ProgramFeatures features;
   features.rows.assign(rows * kRowFeatures, first);
   features.dataflow.fill(-first);
+  features.primitives = {9, 1, static_cast<int32_t>(first)};  // an inlined stage
+  if (rows == 2) features.primitives.clear();
   return features;
 }
 
@@ -56,6 +58,9 @@ TEST_F(DatasetTest, HasWhatWasWritten) {
   ASSERT_EQ(dataset->rows(1).size(), 4u * kRowFeatures);
   for (const float value : dataset->rows(0)) ASSERT_EQ(value, 1);
   for (const float value : dataset->rows(1)) ASSERT_EQ(value, 3);
+  EXPECT_TRUE(dataset->primitives(0).empty());
+  EXPECT_EQ(std::vector(dataset->primitives(1).begin(), dataset->primitives(1).end()),
+            (std::vector<int32_t>{9, 1, 3}));
   ASSERT_EQ(dataset->dataflow(1).size(), size_t{kDataflowSteps * kDataflowFeatures});
   for (const float value : dataset->dataflow(1)) ASSERT_EQ(value, -3);
 }

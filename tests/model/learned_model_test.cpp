@@ -101,6 +101,26 @@ TEST(LearnedModel, WithUselessScoresLeavesTheOrderToTheDraft) {
   EXPECT_EQ(model->predict(std::vector(3, programs[0])).size(), 3u) << "equal programs may tie";
 }
 
+TEST(LearnedModel, OfPrimitivesScoresItsKindOfDeviceOnly) {
+  std::vector<ProgramFeatures> programs(2);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<ansor::Step> steps = {
+        ansor::SplitStep{1, 0, 64, {i + 2}, true},
+        ansor::AnnotationStep{1, 0, ansor::Annotation::kParallel}};
+    programs[static_cast<size_t>(i)].primitives = primitives(steps);
+  }
+  for (const PrimitiveForm& form : {kCpuPrimitives, kGpuPrimitives}) {
+    const std::string path = own_path("tlp");
+    ASSERT_TRUE(save_weights(path, initial_weights(Architecture::kTlp, 1, form)).ok());
+    const auto model = made("tlp-no-update", {.load_model = path});
+    EXPECT_TRUE(model->reads_primitives());
+    EXPECT_EQ(model->predict(programs).size(), form.gpu ? 0u : 2u);
+    const auto loaded = load_learned_model(path, 1);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message();
+    EXPECT_EQ((*loaded)->predict(programs), model->predict(programs));
+  }
+}
+
 TEST(FaultOf, NamesNaNs) {
   const std::vector<ProgramFeatures> programs = features_of(synthetic_samples(1, 3, 1));
   EXPECT_EQ(fault_of(std::vector<float>{1, NAN, 2}, programs), "NaN");

@@ -40,10 +40,10 @@ double accuracy(const ModelWeights& weights,
 
 TEST(TlpTraining, TeachesItToOrderProgramsThatItHasNotSeen) {
   NEEDS_TRAINER();
-  const std::vector<TrainingSample> samples = splits(3, 150, false, 1),
-                                    others = splits(3, 80, false, 2);
+  const std::vector<TrainingSample> samples = splits(2, 100, false, 1),
+                                    others = splits(2, 80, false, 2);
   const ModelWeights start = initial_weights(Architecture::kTlp, 3);
-  const Result<Trained> trained = train(start, samples, {.epochs = 25, .batch = 64, .seed = 4});
+  const Result<Trained> trained = train(start, samples, {.epochs = 15, .batch = 32, .seed = 4});
   ASSERT_TRUE(trained.ok()) << trained.error().message();
   EXPECT_LT(accuracy(start, 0, others), 0.8);
   EXPECT_GT(accuracy(trained->weights, 0, others), 0.9);
@@ -52,16 +52,16 @@ TEST(TlpTraining, TeachesItToOrderProgramsThatItHasNotSeen) {
 
 TEST(TlpTraining, HeadsLearnPlatformsThatDisagree) {
   NEEDS_TRAINER();
-  std::vector<TrainingSample> samples = splits(2, 150, false, 1);
+  std::vector<TrainingSample> samples = splits(1, 150, false, 1);
   for (TrainingSample& sample : samples) sample.platform = 0;
-  for (TrainingSample sample : splits(2, 150, true, 2)) {
+  for (TrainingSample sample : splits(1, 150, true, 2)) {
     sample.platform = 1;
-    sample.task += 2;
+    sample.task += 1;
     samples.push_back(std::move(sample));
   }
   const std::vector<std::string> platforms = {"k80", "v100"};
   ModelWeights start = initial_weights(Architecture::kTlp, 3, kCpuPrimitives, platforms);
-  Result<Trained> trained = train(start, samples, {.epochs = 25, .batch = 64, .seed = 4});
+  Result<Trained> trained = train(start, samples, {.epochs = 30, .batch = 32, .seed = 4});
   ASSERT_TRUE(trained.ok()) << trained.error().message();
   ModelWeights& weights = trained->weights;
   EXPECT_EQ(weights.heads, (std::vector<std::string>{"k80", "v100", "other"}));

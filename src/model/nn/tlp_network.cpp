@@ -4,14 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "model/nn/self_attention.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
 namespace {
 
-constexpr int64_t kHidden = 256;
-constexpr int64_t kHeads = 8;
-constexpr int64_t kHeadWidth = kHidden / kHeads;
+constexpr int64_t kHidden = SelfAttention::kWidth;
 constexpr int64_t kLastWidth = 64;
 constexpr int64_t kShared = 1024;  // programs whose distinct rows are encoded once
 constexpr int64_t kRowBlock = 64;  // of the distinct rows, for one thread
@@ -24,56 +23,6 @@ const WeightTensor& tensor(const ModelWeights& weights, const std::string& name)
 Linear layer(const ModelWeights& weights, const std::string& name) {
   return Linear(tensor(weights, name + ".weight"), tensor(weights, name + ".bias"));
 }
-
-// One head of one program's attention: `rows` are the tokens' queries, keys and values, `weight`
-// what each token stands for. What each query attends to goes to `context`, kHidden apart.
-class HeadAttention {
- public:
-  HeadAttention(std::span<const float* const> rows, std::span<const float> weight)
-      : rows_(rows), log_weight_(weight.size()), softmax_(weight.size()) {
-    for (size_t j = 0; j < weight.size(); ++j) log_weight_[j] = std::log(weight[j]);
-    keys_.resize(weight.size() * kHeadWidth);
-  }
-
-  void operator()(int64_t head, float* context) {
-    const int64_t first = head * kHeadWidth;
-    const size_t tokens = rows_.size();
-    for (size_t j = 0; j < tokens; ++j)  // keys by column, so that a query meets all at once
-      for (size_t c = 0; c < kHeadWidth; ++c)
-        keys_[c * tokens + j] = rows_[j][kHidden + first + static_cast<int64_t>(c)];
-    for (size_t i = 0; i < tokens; ++i, context += kHidden) {
-      const float sum = attend(rows_[i] + first);
-      std::fill_n(context + first, kHeadWidth, 0.0f);
-      for (size_t j = 0; j < tokens; ++j) {
-        const float share = softmax_[j] / sum;
-        const float* value = rows_[j] + 2 * kHidden + first;
-        for (int64_t c = 0; c < kHeadWidth; ++c) context[first + c] += share * value[c];
-      }
-    }
-  }
-
- private:
-  /// Fills softmax_ but for the division by what is given.
-  float attend(const float* query) {
-    const float scale = 1 / std::sqrt(static_cast<float>(kHeadWidth));
-    const size_t tokens = rows_.size();
-    std::fill(softmax_.begin(), softmax_.end(), 0.0f);
-    for (size_t c = 0; c < kHeadWidth; ++c) {
-      const float* keys = keys_.data() + c * tokens;
-      for (size_t j = 0; j < tokens; ++j) softmax_[j] += query[c] * keys[j];
-    }
-    float largest = -std::numeric_limits<float>::infinity(), sum = 0;
-    for (size_t j = 0; j < tokens; ++j) {
-      softmax_[j] = softmax_[j] * scale + log_weight_[j];
-      largest = std::max(largest, softmax_[j]);
-    }
-    for (float& s : softmax_) sum += s = std::exp(s - largest);
-    return sum;
-  }
-
-  std::span<const float* const> rows_;
-  std::vector<float> log_weight_, softmax_, keys_;
-};
 
 }  // namespace
 
@@ -128,11 +77,12 @@ void TlpNetwork::score(const PrimitiveBatch& batch,
   }
   const auto tokens = static_cast<int64_t>(weight.size());
   Matrix context(tokens, kHidden);
+  SelfAttention attention;
   for (size_t p = 0, begin = 0; p < ends.size(); begin = ends[p++]) {
     const size_t length = ends[p] - begin;
-    HeadAttention attention({qkv.data() + begin, length}, {weight.data() + begin, length});
-    for (int64_t head = 0; head < kHeads; ++head)
-      attention(head, context.row(static_cast<int64_t>(begin)));
+    attention({qkv.data() + begin, length},
+              {weight.data() + begin, length},
+              context.row(static_cast<int64_t>(begin)));
   }
   Matrix z = project_out_(context, Activation::kNone);
   for (int64_t t = 0; t < tokens; ++t)

@@ -1,0 +1,93 @@
+#include "model/nn/self_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+// The loop is compiled for each of these, and the machine's is taken when the program starts.
+#if defined(__x86_64__)
+#define PRUNER_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define PRUNER_VECTOR_CLONES
+#endif
+
+namespace pruner {
+namespace {
+
+constexpr size_t kLanes = 16;
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float))));
+constexpr size_t kQueries = 4;  // that go through keys and values together
+constexpr size_t kHeadWidth = SelfAttention::kHeadWidth, kWidth = SelfAttention::kWidth;
+static_assert(kHeadWidth == 2 * kLanes);
+
+/// One head. `qkv`: its rows from the head's first query on; `padded`: the tokens, filled up to
+/// whole vectors, of which `keys` (kHeadWidth, padded), `log_weight` and `shares` (kQueries,
+/// padded) are; `context` is kWidth apart.
+PRUNER_VECTOR_CLONES void attend(const float* const* qkv,
+                                 size_t first,
+                                 size_t tokens,
+                                 size_t padded,
+                                 const float* keys,
+                                 const float* log_weight,
+                                 float* shares,
+                                 float* context) {
+  const float scale = 1 / std::sqrt(static_cast<float>(kHeadWidth));
+  for (size_t i = 0; i < tokens; i += kQueries) {
+    const float* query[kQueries];
+    for (size_t q = 0; q < kQueries; ++q) query[q] = qkv[std::min(i + q, tokens - 1)] + first;
+    for (size_t j = 0; j < padded; j += kLanes) {
+      Vector sum[kQueries] = {};
+      for (size_t c = 0; c < kHeadWidth; ++c) {
+        const Vector key = *reinterpret_cast<const Vector*>(keys + c * padded + j);
+        for (size_t q = 0; q < kQueries; ++q) sum[q] += query[q][c] * key;
+      }
+      const Vector weight = *reinterpret_cast<const Vector*>(log_weight + j);
+      for (size_t q = 0; q < kQueries; ++q)
+        *reinterpret_cast<Vector*>(shares + q * padded + j) = sum[q] * scale + weight;
+    }
+    for (size_t q = 0; q < kQueries; ++q) {
+      float* share = shares + q * padded;
+      const float largest = *std::max_element(share, share + tokens);
+      float sum = 0;
+      for (size_t j = 0; j < tokens; ++j) sum += share[j] = std::exp(share[j] - largest);
+      for (size_t j = 0; j < tokens; ++j) share[j] /= sum;
+    }
+    Vector out[kQueries][2] = {};
+    for (size_t j = 0; j < tokens; ++j) {
+      const Vector* value = reinterpret_cast<const Vector*>(qkv[j] + 2 * kWidth + first);
+      for (size_t q = 0; q < kQueries; ++q) {
+        out[q][0] += shares[q * padded + j] * value[0];
+        out[q][1] += shares[q * padded + j] * value[1];
+      }
+    }
+    for (size_t q = 0; q < std::min(kQueries, tokens - i); ++q)
+      std::memcpy(context + (i + q) * kWidth + first, out[q], sizeof(out[q]));
+  }
+}
+
+}  // namespace
+
+void SelfAttention::operator()(std::span<const float* const> qkv,
+                               std::span<const float> weight,
+                               float* context) {
+  const size_t tokens = qkv.size(), padded = (tokens + kLanes - 1) / kLanes * kLanes;
+  log_weight_.assign(padded, -std::numeric_limits<float>::infinity());
+  for (size_t j = 0; j < tokens; ++j) log_weight_[j] = std::log(weight[j]);
+  keys_.assign(padded * kHeadWidth, 0.0f);
+  shares_.resize(padded * kQueries);
+  for (size_t first = 0; first < kWidth; first += kHeadWidth) {
+    for (size_t j = 0; j < tokens; ++j)  // by column, so that a query meets many keys at once
+      for (size_t c = 0; c < kHeadWidth; ++c) keys_[c * padded + j] = qkv[j][kWidth + first + c];
+    attend(qkv.data(),
+           first,
+           tokens,
+           padded,
+           keys_.data(),
+           log_weight_.data(),
+           shares_.data(),
+           context);
+  }
+}
+
+}  // namespace pruner
