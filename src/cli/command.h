@@ -39,6 +39,10 @@ enum OptionGroup : uint32_t {
   kConvertOptions = 1 << 24,
   kSimulateOptions = 1 << 25,
   kMakeOptions = 1 << 26,  // a file of features
+  kDatasetsOption = 1 << 27,  // feature files
+  kPretrainOptions = 1 << 28,
+  kFineTuneOptions = 1 << 29,
+  kEvalOptions = 1 << 30,
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

@@ -29,6 +29,9 @@ Result<int> run_features(const Options& options);
 Result<int> run_simulate(const Options& options);
 Result<int> run_dataset_collect(const Options& options);
 Result<int> run_dataset_make(const Options& options);
+Result<int> run_train(const Options& options);
+Result<int> run_fine_tune(const Options& options);
+Result<int> run_eval(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
@@ -120,6 +123,18 @@ inline constexpr Command kCommands[] = {
      "Make a file of features of recorded programs, for cost models to learn from.",
      kMakeOptions | kOutOption,
      run_dataset_make},
+    {"train",
+     "Train a cost model on feature files, and judge it by programs that it has not seen.",
+     kDatasetsOption | kPretrainOptions | kOutOption,
+     run_train},
+    {"fine-tune",
+     "Go on training a cost model, on records of another device.",
+     kDatasetsOption | kPretrainOptions | kFineTuneOptions | kOutOption,
+     run_fine_tune},
+    {"eval",
+     "Judge a cost model by measured programs that it has not seen.",
+     kDatasetsOption | kEvalOptions,
+     run_eval},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
 };

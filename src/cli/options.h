@@ -42,13 +42,18 @@ struct Options {
   bool mixed_targets = false;
   // Going on.
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
+  // Learning from feature files.
+  std::vector<std::string> datasets;
+  std::string split_scheme = "within_task", save_path;
+  double train_ratio = 0.9, share = 1, learning_rate = 0;
+  int64_t folds = 1, epochs = 0, unused = 0;
+  bool all = false, new_tasks = false, use_gpu = false;
   // Files.
   std::vector<std::string> records, files, dags;
   std::string out_file, name, module, inputs, outputs;
   // Records.
   int64_t top_k = 1;
   std::string by, order;
-  double train_ratio = 0.9;
   bool strict = false;
   // Timing and showing.
   double min_time_s = 1;

@@ -3,11 +3,15 @@
 #include <dlfcn.h>
 
 #include <chrono>
+#include <cmath>
 
+#include "model/ranking_loss.h"
 #include "support/json.h"
 
 namespace pruner {
 namespace {
+
+constexpr const char* kTrainedOn = "trained_on";  // an attribute of the model
 
 using Handle = void*;
 using Length = uint64_t;
@@ -26,6 +30,10 @@ struct XgBoost {
   int (*feature_count)(Handle, Length*);
   int (*save)(Handle, const char* config, Length*, const char**);
   int (*load)(Handle, const void* bytes, Length);
+  int (*slice)(Handle, int begin, int end, int step, Handle* part);
+  int (*rounds)(Handle, int* count);
+  int (*get_attribute)(Handle, const char* name, const char** value, int* found);
+  int (*set_attribute)(Handle, const char* name, const char* value);
 };
 
 Result<XgBoost> load_library() {
@@ -53,6 +61,10 @@ Result<XgBoost> load_library() {
   find(calls.feature_count, "XGBoosterGetNumFeature");
   find(calls.save, "XGBoosterSaveModelToBuffer");
   find(calls.load, "XGBoosterLoadModelFromBuffer");
+  find(calls.slice, "XGBoosterSlice");
+  find(calls.rounds, "XGBoosterBoostedRounds");
+  find(calls.get_attribute, "XGBoosterGetAttr");
+  find(calls.set_attribute, "XGBoosterSetAttr");
   if (!missing.empty()) return Error("libxgboost.so has no ", missing, "; xgboost 1.6 is needed");
   return calls;
 }
@@ -113,13 +125,11 @@ struct BoostedTrees::Booster {
   XgBoost xgboost;
   Handle handle = nullptr;
 
-  static Result<std::shared_ptr<Booster>> make(const Matrix* training, int threads) {
+  /// `matrices`: those whose predictions are kept from round to round.
+  static Result<std::shared_ptr<Booster>> make(std::span<const Handle> matrices, int threads) {
     TRY_ASSIGN(const XgBoost xgboost, library());
     auto booster = std::make_shared<Booster>(xgboost);
-    TRY(done(xgboost,
-             xgboost.create(training == nullptr ? nullptr : &training->handle,
-                            training == nullptr ? 0 : 1,
-                            &booster->handle)));
+    TRY(done(xgboost, xgboost.create(matrices.data(), matrices.size(), &booster->handle)));
     TRY(booster->set("nthread", std::to_string(threads)));
     TRY(booster->set("verbosity", "0"));
     return booster;
@@ -141,53 +151,169 @@ struct BoostedTrees::Booster {
   }
 };
 
-Result<BoostedTrees> BoostedTrees::fit(std::span<const TrainingSample> samples,
-                                       const BoostOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  TRY_ASSIGN(const XgBoost xgboost, library());
-  const auto features = [](const TrainingSample& s) -> const ProgramFeatures& {
-    return s.features;
-  };
-  TRY_ASSIGN(const auto matrix, matrix_of(xgboost, samples, features));
-  if (matrix->program_of_row.empty()) return Error("training needs programs, there are none");
-  TRY_ASSIGN(const std::shared_ptr<Booster> booster, Booster::make(matrix.get(), options.threads));
-  const std::pair<const char*, std::string> parameters[] = {{"max_depth", "6"},
-                                                            {"gamma", "0.003"},
-                                                            {"min_child_weight", "2"},
-                                                            {"eta", "0.2"},
-                                                            {"base_score", "0.5"},
-                                                            {"seed", std::to_string(options.seed)},
-                                                            {"disable_default_eval_metric", "1"}};
-  for (const auto& [name, value] : parameters) TRY(booster->set(name, value));
+/// One fit: what it trains on, what it holds out, and the booster.
+class BoostedFit {
+ public:
+  BoostedFit(std::span<const TrainingSample> samples,
+             const BoostOptions& options,
+             const BoostWatch& watch)
+      : samples_(samples), options_(options), watch_(watch) {}
 
-  const std::vector<float> labels = relative_throughputs(samples);
-  std::vector<float> gradient(matrix->program_of_row.size());
-  std::vector<float> hessian(gradient.size(), 1);
-  for (int round = 0; round < options.rounds; ++round) {
-    TRY_ASSIGN(const std::vector<double> sums, booster->sums(*matrix, samples.size(), true));
-    for (size_t r = 0; r < gradient.size(); ++r) {
-      const size_t program = matrix->program_of_row[r];
-      gradient[r] = static_cast<float>(sums[program] - double{labels[program]});
+  Result<BoostedTrees> run() {
+    TRY(begin());
+    while (rounds_ < options_.rounds) {
+      TRY(boost());
+      const bool stopped = watch_.stop != nullptr && *watch_.stop;
+      const bool late = seconds() > options_.time_box_s;
+      if (rounds_ % kLookEvery == 0 || rounds_ == options_.rounds || stopped || late) TRY(look());
+      if (stopped || late || rounds_ - best_rounds_ >= options_.patience) break;
     }
-    TRY(done(
-        xgboost,
-        xgboost.boost_one_round(
-            booster->handle, matrix->handle, gradient.data(), hessian.data(), gradient.size())));
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > options.time_box_s) break;
+    return kept();
   }
-  // A copy that does not hold on to the training matrix.
-  BoostedTrees trained;
-  trained.booster_ = booster;
-  TRY_ASSIGN(const std::string json, trained.print());
-  return parse(json, options.threads);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kLookEvery = 10;
+  static constexpr size_t kManyRows = 20000;  // where exact splits take too long
+
+  Result<Unit> begin() {
+    TRY_ASSIGN(const XgBoost xgboost, library());
+    const std::vector<float> labels = relative_throughputs(samples_);
+    const HeldOut held = hold_out(
+        samples_, options_.validation_share, 0, [](const TrainingSample& sample) {
+          return !sample.features.rows.empty();
+        });
+    TRY(fill(xgboost, held.train, labels, training_));
+    TRY(fill(xgboost, held.validation, labels, validation_));
+    validation_tasks_ = held.validation_tasks;
+    if (training_.matrix->program_of_row.empty())
+      return Error("training needs programs, there are none");
+    const Handle matrices[] = {training_.matrix->handle, validation_.matrix->handle};
+    const bool validates = !validation_.programs.empty();
+    TRY_ASSIGN(booster_,
+               BoostedTrees::Booster::make(std::span(matrices).first(validates ? 2 : 1),
+                                           options_.threads));
+    if (watch_.resume != nullptr) {
+      TRY_ASSIGN(const std::string json, watch_.resume->print());
+      TRY(done(xgboost, xgboost.load(booster_->handle, json.data(), json.size())));
+      TRY_ASSIGN(rounds_, watch_.resume->rounds());
+      best_rounds_ = rounds_;
+    }
+    const bool many = training_.matrix->program_of_row.size() > kManyRows;
+    const std::pair<const char*, std::string> parameters[] = {
+        {"max_depth", "6"},
+        {"gamma", "0.003"},
+        {"min_child_weight", "2"},
+        {"eta", "0.2"},
+        {"base_score", "0.5"},
+        {"tree_method", many ? "hist" : "exact"},
+        {"seed", std::to_string(options_.seed)},
+        {"disable_default_eval_metric", "1"}};
+    for (const auto& [name, value] : parameters) TRY(booster_->set(name, value));
+    return Unit{};
+  }
+
+  struct Part {
+    std::vector<const ProgramFeatures*> programs;
+    std::vector<float> labels;
+    std::vector<int32_t> tasks;
+    std::unique_ptr<Matrix> matrix;
+  };
+
+  Result<Unit> fill(const XgBoost& xgboost,
+                    std::span<const size_t> ids,
+                    const std::vector<float>& labels,
+                    Part& part) const {
+    for (const size_t id : ids) {
+      part.programs.push_back(&samples_[id].features);
+      part.labels.push_back(labels[id]);
+      part.tasks.push_back(samples_[id].task);
+    }
+    const auto itself = [](const ProgramFeatures* p) -> const ProgramFeatures& { return *p; };
+    TRY_ASSIGN(part.matrix, matrix_of(xgboost, part.programs, itself));
+    return Unit{};
+  }
+
+  Result<Unit> boost() {
+    const XgBoost& xgboost = booster_->xgboost;
+    TRY_ASSIGN(const std::vector<double> sums,
+               booster_->sums(*training_.matrix, training_.programs.size(), true));
+    std::vector<float> gradient(training_.matrix->program_of_row.size());
+    std::vector<float> hessian(gradient.size(), 1);
+    square_ = 0;
+    for (size_t r = 0; r < gradient.size(); ++r) {
+      const size_t program = training_.matrix->program_of_row[r];
+      gradient[r] = static_cast<float>(sums[program] - double{training_.labels[program]});
+      square_ += double{gradient[r]} * gradient[r] / static_cast<double>(gradient.size());
+    }
+    TRY(done(xgboost,
+             xgboost.boost_one_round(booster_->handle,
+                                     training_.matrix->handle,
+                                     gradient.data(),
+                                     hessian.data(),
+                                     gradient.size())));
+    ++rounds_;
+    return Unit{};
+  }
+
+  /// Judges the trees so far.
+  Result<Unit> look() {
+    BoostedTrees trees;
+    trees.booster_ = booster_;
+    BoostProgress now{rounds_, std::sqrt(square_), {}, {}, seconds(), trees};
+    if (validation_.programs.empty()) {
+      best_rounds_ = rounds_;
+    } else {
+      TRY_ASSIGN(const std::vector<double> sums,
+                 booster_->sums(*validation_.matrix, validation_.programs.size(), false));
+      const std::vector<float> scores(sums.begin(), sums.end());
+      now.validation_loss =
+          lambda_rank(scores, validation_.labels, validation_.tasks).loss / validation_tasks_;
+      now.validation_accuracy = pairwise_accuracy(scores, validation_.labels, validation_.tasks);
+      if (*now.validation_loss < least_loss_) {
+        least_loss_ = *now.validation_loss;
+        best_rounds_ = rounds_;
+      }
+    }
+    return watch_.on_progress ? watch_.on_progress(now) : Unit{};
+  }
+
+  /// The best trees, as a copy that does not hold on to the training matrix.
+  Result<BoostedTrees> kept() const {
+    const XgBoost& xgboost = booster_->xgboost;
+    auto best = std::make_shared<BoostedTrees::Booster>(xgboost);
+    TRY(done(xgboost, xgboost.slice(booster_->handle, 0, best_rounds_, 1, &best->handle)));
+    BoostedTrees trees;
+    trees.booster_ = best;
+    TRY_ASSIGN(const std::string json, trees.print());
+    return BoostedTrees::parse(json, options_.threads);
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  std::span<const TrainingSample> samples_;
+  const BoostOptions& options_;
+  const BoostWatch& watch_;
+  Part training_, validation_;
+  int validation_tasks_ = 0;
+  std::shared_ptr<BoostedTrees::Booster> booster_;
+  int rounds_ = 0, best_rounds_ = 0;
+  double square_ = 0;  // mean squared error
+  double least_loss_ = std::numeric_limits<double>::infinity();
+  Clock::time_point begin_ = Clock::now();
+};
+
+Result<BoostedTrees> BoostedTrees::fit(std::span<const TrainingSample> samples,
+                                       const BoostOptions& options,
+                                       const BoostWatch& watch) {
+  return BoostedFit(samples, options, watch).run();
 }
 
 Result<BoostedTrees> BoostedTrees::parse(const std::string& json, int threads) {
   const Result<Json> model = parse_json(json);
   if (!model.ok() || !model->is_object() || !model->contains("learner"))
     return Error("not a model of boosted trees: expected xgboost's JSON");
-  TRY_ASSIGN(const std::shared_ptr<Booster> booster, Booster::make(nullptr, threads));
+  TRY_ASSIGN(const std::shared_ptr<Booster> booster, Booster::make({}, threads));
   const XgBoost& xgboost = booster->xgboost;
   TRY(done(xgboost, xgboost.load(booster->handle, json.data(), json.size())));
   Length columns = 0;
@@ -197,6 +323,29 @@ Result<BoostedTrees> BoostedTrees::parse(const std::string& json, int threads) {
   BoostedTrees trees;
   trees.booster_ = booster;
   return trees;
+}
+
+Result<std::optional<TrainedOn>> BoostedTrees::trained_on() const {
+  const char* text = nullptr;
+  int found = 0;
+  const XgBoost& xgboost = booster_->xgboost;
+  TRY(done(xgboost, xgboost.get_attribute(booster_->handle, kTrainedOn, &text, &found)));
+  if (found == 0) return std::optional<TrainedOn>();
+  TRY_ASSIGN(TrainedOn seen, parse_trained_on(text));
+  return std::optional(std::move(seen));
+}
+
+Result<Unit> BoostedTrees::set_trained_on(const TrainedOn& seen) {
+  const XgBoost& xgboost = booster_->xgboost;
+  return done(xgboost,
+              xgboost.set_attribute(booster_->handle, kTrainedOn, print_trained_on(seen).c_str()));
+}
+
+Result<int> BoostedTrees::rounds() const {
+  int count = 0;
+  const XgBoost& xgboost = booster_->xgboost;
+  TRY(done(xgboost, xgboost.rounds(booster_->handle, &count)));
+  return count;
 }
 
 Result<std::string> BoostedTrees::print() const {

@@ -3,8 +3,11 @@
 // library is loaded when the first ensemble is made, with the OpenMP that it brings.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,22 +24,49 @@ struct BoostOptions {
   int threads = 1;
   uint64_t seed = 43;
   double time_box_s = std::numeric_limits<double>::infinity();
+  /// Of each task's samples, held out; the first trees that rank them best are kept.
+  double validation_share = 0;
+  int patience = 50;  // rounds without a better loss of what is held out before it stops
+};
+
+class BoostedTrees;
+
+/// Where a fit stands, every 10 rounds.
+struct BoostProgress {
+  int rounds = 0;
+  double error = 0;  // root of the mean squared error of what is trained on
+  std::optional<double> validation_loss, validation_accuracy;
+  double seconds = 0;
+  const BoostedTrees& trees;
+};
+
+struct BoostWatch {
+  std::function<Result<Unit>(const BoostProgress&)> on_progress;
+  const std::atomic<bool>* stop = nullptr;
+  const BoostedTrees* resume = nullptr;  // trees of the same samples and options to go on from
 };
 
 class BoostedTrees {
  public:
   /// Fits sums over rows to relative throughputs, by squared error. Errors: xgboost is missing.
   static Result<BoostedTrees> fit(std::span<const TrainingSample> samples,
-                                  const BoostOptions& options);
+                                  const BoostOptions& options,
+                                  const BoostWatch& watch = {});
   /// xgboost's JSON. Errors do not name the file.
   static Result<BoostedTrees> parse(const std::string& json, int threads);
   Result<std::string> print() const;
+  Result<int> rounds() const;
+
+  /// What they were trained on, from and to the file; none where it does not say.
+  Result<std::optional<TrainedOn>> trained_on() const;
+  Result<Unit> set_trained_on(const TrainedOn& seen);
 
   /// One score a program, higher is faster; minus infinity for a program without rows.
   Result<std::vector<float>> predict(std::span<const ProgramFeatures> programs) const;
 
  private:
   struct Booster;
+  friend class BoostedFit;
   std::shared_ptr<const Booster> booster_;
 };
 

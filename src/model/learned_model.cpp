@@ -81,6 +81,10 @@ class NetworkModel : public OnlineModel {
     return save_weights(path, *weights_);
   }
 
+  Result<std::optional<TrainedOn>> trained_on() const override {
+    return weights_ ? weights_->trained_on : std::nullopt;
+  }
+
  protected:
   Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
     if (!network_) return std::vector<float>();
@@ -144,6 +148,11 @@ class TreesModel : public OnlineModel {
     if (!trees_) return Error(path, ": there are no trees to save before the first training");
     TRY_ASSIGN(const std::string json, trees_->print());
     return write_file(path, json);
+  }
+
+  Result<std::optional<TrainedOn>> trained_on() const override {
+    if (!trees_) return std::optional<TrainedOn>();
+    return trees_->trained_on();
   }
 
  protected:

@@ -42,6 +42,8 @@ class LearnedModel {
   virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;
   /// Writes what load_model reads; an error before the model is trained.
   virtual Result<Unit> save(const std::string& path) const = 0;
+  /// What its file says that it was trained on; none where it does not say.
+  virtual Result<std::optional<TrainedOn>> trained_on() const { return std::optional<TrainedOn>(); }
 
  protected:
   virtual Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) = 0;

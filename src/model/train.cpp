@@ -4,9 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numbers>
 
-#include "model/lambda_rank.h"
 #include "model/nn/any_network.h"
+#include "model/nn/standardize.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -15,111 +16,142 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ids = std::vector<size_t>;  // of samples
 
-constexpr size_t kRun = 64;              // programs of one task that stay together in a batch
-constexpr size_t kLeastValidation = 32;  // fewer held out programs say too little
-constexpr double kKept = 0.95;           // of the moving average of the loss, a batch
-
-void shuffle(Ids& ids, Rng& rng) {
-  for (size_t i = ids.size(); i > 1; --i)
-    std::swap(ids[i - 1], ids[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
-}
+constexpr double kKept = 0.95;            // of the moving average of the loss, a batch
+constexpr double kWarmUp = 0.05;          // of all batches, in which the learning rate rises
+constexpr double kOfflinePasses = 1.5e6;  // over programs, that a training from files may cost
 
 class Training {
  public:
-  Training(std::span<const TrainingSample> samples, const TrainOptions& options)
+  Training(std::span<const TrainingSample> samples,
+           const TrainOptions& options,
+           const TrainWatch& watch)
       : samples_(samples),
         options_(options),
-        labels_(relative_throughputs(samples)),
-        rng_(options.seed) {}
+        watch_(watch),
+        labels_(relative_throughputs(samples)) {}
 
   Result<Trained> run(ModelWeights start) {
-    split(start.architecture);
-    if (ids_.size() < 2) return Error("training needs two programs, there are ", ids_.size());
+    TRY(begin(std::move(start)));
+    while (state_.report.epochs < options_.epochs) {
+      TRY(train_epoch());
+      if (interrupted()) {
+        state_.report.stopped = "interrupted";
+        break;
+      }
+      TRY(end_epoch());
+      if (out_of_time()) {
+        state_.report.stopped = "time box";
+        break;
+      }
+      if (options_.patience > 0 && state_.without_better >= options_.patience) {
+        state_.report.stopped = "no better loss";
+        break;
+      }
+    }
+    TrainReport& report = state_.report;
+    report.samples_per_s = static_cast<double>(trained_programs_) / (seconds() - earlier_s_);
+    report.seconds = seconds();
+    if (report.best_epoch == 0)
+      return report.stopped == "interrupted"
+                 ? Error("training was interrupted within its first epoch")
+                 : Error("training failed: no epoch has a loss that is a number");
+    weights_.tensors = std::move(state_.best);
+    if (statistics_) unstandardize(*statistics_, weights_);
+    const Result<Unit> checked = check_weights(weights_);
+    if (!checked.ok()) return Error("training failed: ", checked.error().message());
+    return Trained{std::move(weights_), std::move(report)};
+  }
+
+ private:
+  Result<Unit> begin(ModelWeights start) {
     const bool tlp = start.architecture == Architecture::kTlp;
+    held_ = hold_out(samples_, options_.validation_share, options_.seed, [&](const auto& sample) {
+      return is_readable(sample.features, start.architecture);
+    });
+    for (const size_t id : held_.validation) validation_.push_back(samples_[id].features);
+    if (held_.train.size() < 2)
+      return Error("training needs two programs, there are ", held_.train.size());
     if (tlp && primitive_form_of(samples_).gpu != start.form.gpu)
       return Error("the weights are of a TLP for programs of a ",
                    start.form.gpu ? "GPU" : "CPU",
                    ", the samples are of a ",
                    start.form.gpu ? "CPU" : "GPU");
-    if (options_.widen_scales || start.row_scale.empty()) widen_scales(scales_of(samples_), start);
+    const bool fresh = start.row_scale.empty();
+    if (options_.widen_scales || fresh) widen_scales(scales_of(samples_), start);
     weights_ = std::move(start);
+    if (options_.standardize && !tlp) {
+      statistics_ = statistics_of(samples_);
+      if (fresh) {
+        forget_constant_columns(*statistics_, weights_);
+      } else {
+        standardize(*statistics_, weights_);
+      }
+    }
+    if (watch_.resume != nullptr) {
+      state_ = *watch_.resume;
+      weights_.tensors = state_.tensors;
+      earlier_s_ = state_.report.seconds;
+    }
     TRY_ASSIGN(trainer_,
                make_torch_trainer(weights_,
                                   {.optimizer = options_.optimizer,
                                    .weight_decay = options_.weight_decay,
                                    .threads = options_.threads}));
+    TRY(trainer_->set_optimizer_state(state_.optimizer));
     begin_ = Clock::now();
-    report_.stopped = "all epochs";
-    double best_accuracy = -1, least_average = std::numeric_limits<double>::infinity();
-    int without_better = 0;
-    Tensors best;
-    while (report_.epochs < options_.epochs) {
-      TRY(train_epoch());
-      TRY_ASSIGN(weights_.tensors, trainer_->tensors());
-      const double accuracy = validation_ids_.empty() ? 0 : validate();
-      if (validation_ids_.empty() || accuracy > best_accuracy) {
-        best_accuracy = accuracy;
-        best = weights_.tensors;
-        report_.best_epoch = report_.epochs;
-      }
-      if (out_of_time()) {
-        report_.stopped = "time box";
-        break;
-      }
-      without_better = average_ < least_average ? 0 : without_better + 1;
-      least_average = std::min(least_average, average_);
-      if (options_.patience > 0 && without_better >= options_.patience) {
-        report_.stopped = "no better loss";
-        break;
-      }
-    }
-    weights_.tensors = std::move(best);
-    report_.seconds = seconds();
-    report_.samples_per_s = static_cast<double>(trained_programs_) / report_.seconds;
-    const Result<Unit> checked = check_weights(weights_);
-    if (!checked.ok()) return Error("training failed: ", checked.error().message());
-    return Trained{std::move(weights_), std::move(report_)};
+    state_.report.stopped = "all epochs";
+    return Unit{};
   }
 
- private:
-  /// Holds samples of each task out, the same for one seed.
-  void split(Architecture architecture) {
-    std::map<int32_t, Ids> tasks;
-    for (size_t i = 0; i < samples_.size(); ++i)
-      if (is_readable(samples_[i].features, architecture)) tasks[samples_[i].task].push_back(i);
-    for (auto& [task, ids] : tasks) {
-      shuffle(ids, rng_);
-      const auto held =
-          static_cast<ptrdiff_t>(options_.validation_share * static_cast<double>(ids.size()));
-      validation_ids_.insert(validation_ids_.end(), ids.begin(), ids.begin() + held);
-      ids_.insert(ids_.end(), ids.begin() + held, ids.end());
+  /// Judges the epoch's weights, and keeps them if they are the best.
+  Result<Unit> end_epoch() {
+    TRY_ASSIGN(state_.tensors, trainer_->tensors());
+    TrainReport& report = state_.report;
+    if (!held_.validation.empty()) validate();
+    const std::vector<double>& validated = report.validation_losses;
+    const double loss = validated.empty() ? state_.average : validated.back();
+    const bool better = loss < state_.least_loss;
+    state_.without_better = better ? 0 : state_.without_better + 1;
+    if (better) state_.least_loss = loss;
+    if (better || validated.empty()) {
+      state_.best = state_.tensors;
+      report.best_epoch = report.epochs;
     }
-    if (validation_ids_.size() < kLeastValidation) {
-      ids_.insert(ids_.end(), validation_ids_.begin(), validation_ids_.end());
-      validation_ids_.clear();
-    }
-    for (const size_t id : validation_ids_) validation_.push_back(samples_[id].features);
+    if (!watch_.on_epoch) return Unit{};
+    report.seconds = seconds();
+    TRY_ASSIGN(state_.optimizer, trainer_->optimizer_state());
+    return watch_.on_epoch(state_);
   }
 
-  /// The epoch's order: everything mixed, or runs of one task mixed.
-  Ids epoch_order() {
-    Ids order = ids_;
-    shuffle(order, rng_);
+  /// The epoch's order: everything mixed, or runs of one task mixed. An epoch's own chance, so that
+  /// a training that goes on draws as one that was never cut.
+  Ids epoch_order() const {
+    Rng rng = epoch_chance();
+    Ids order = held_.train;
+    shuffle(order, rng);
     if (!options_.group_by_task) return order;
     std::map<int32_t, Ids> tasks;
     for (const size_t id : order) tasks[samples_[id].task].push_back(id);
     std::vector<std::span<const size_t>> runs;
     for (const auto& [task, ids] : tasks) {
-      for (size_t first = 0; first < ids.size(); first += kRun)
-        runs.push_back(std::span(ids).subspan(first, std::min(kRun, ids.size() - first)));
+      const auto run = static_cast<size_t>(options_.run);
+      for (size_t first = 0; first < ids.size(); first += run)
+        runs.push_back(std::span(ids).subspan(first, std::min(run, ids.size() - first)));
     }
     Ids places(runs.size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = i;
-    shuffle(places, rng_);
+    shuffle(places, rng);
     order.clear();
     for (const size_t place : places)
       order.insert(order.end(), runs[place].begin(), runs[place].end());
     return order;
+  }
+
+  Rng epoch_chance() const {
+    Rng seeds(options_.seed + 1);
+    uint64_t seed = 0;
+    for (int e = 0; e <= state_.report.epochs; ++e) seed = seeds.next();
+    return Rng(seed);
   }
 
   TrainingBatch batch_of(std::span<const size_t> ids) const {
@@ -133,17 +165,33 @@ class Training {
     }
     for (const size_t id : ids) {
       const ProgramFeatures& program = samples_[id].features;
-      for (size_t i = 0; i < program.rows.size(); ++i)
-        batch.rows.push_back(program.rows[i] / weights_.row_scale[i % kRowFeatures]);
+      append(program.rows, weights_.row_scale, &FeatureStatistics::rows, batch.rows);
       batch.program_of_row.insert(
           batch.program_of_row.end(), program.row_count(), batch.programs++);
-      if (weights_.architecture != Architecture::kPacm) continue;
-      for (size_t i = 0; i < program.dataflow.size(); ++i)
-        batch.dataflow.push_back(program.dataflow[i] /
-                                 weights_.dataflow_scale[i % kDataflowFeatures]);
+      if (weights_.architecture == Architecture::kPacm)
+        append(program.dataflow,
+               weights_.dataflow_scale,
+               &FeatureStatistics::dataflow,
+               batch.dataflow);
     }
     batch.dataflow.resize(ids.size() * kDataflowSteps * kDataflowFeatures);
     return batch;
+  }
+
+  void append(std::span<const float> values,
+              const std::vector<float>& scale,
+              ColumnStatistics FeatureStatistics::*columns,
+              std::vector<float>& batch) const {
+    const size_t width = scale.size(), first = batch.size();
+    batch.insert(batch.end(), values.begin(), values.end());
+    float* out = batch.data() + first;
+    if (!statistics_) {
+      for (size_t i = 0; i < values.size(); ++i) out[i] /= scale[i % width];
+      return;
+    }
+    const ColumnStatistics& of = (*statistics_).*columns;
+    for (size_t i = 0; i < values.size(); ++i)
+      out[i] = (out[i] - of.mean[i % width]) / of.deviation[i % width];
   }
 
   Result<Unit> train_epoch() {
@@ -151,17 +199,23 @@ class Training {
     const size_t width = static_cast<size_t>(options_.batch);
     double sum = 0;
     int batches = 0;
-    for (size_t first = 0; first + 1 < order.size() && !out_of_time(); first += width) {
+    for (size_t first = 0; first + 1 < order.size(); first += width) {
+      if (out_of_time() || interrupted()) break;
       const auto ids = std::span(order).subspan(first, std::min(width, order.size() - first));
       if (ids.size() < 2) break;  // no pair, and no statistics for batch norm
+      share_ = static_cast<double>(first) / static_cast<double>(order.size());
       TRY_ASSIGN(const double loss, train_batch(ids));
-      average_ = trained_programs_ == 0 ? loss : kKept * average_ + (1 - kKept) * loss;
+      const bool first_batch = state_.report.epochs == 0 && batches == 0;
+      state_.average = first_batch ? loss : kKept * state_.average + (1 - kKept) * loss;
       trained_programs_ += ids.size();
       sum += loss;
       ++batches;
+      if (watch_.on_batch)
+        watch_.on_batch({state_.report, state_.report.epochs + share_, state_.average, seconds()});
     }
-    ++report_.epochs;
-    report_.losses.push_back(sum / std::max(batches, 1));
+    if (interrupted()) return Unit{};
+    ++state_.report.epochs;
+    state_.report.losses.push_back(sum / std::max(batches, 1));
     return Unit{};
   }
 
@@ -182,7 +236,7 @@ class Training {
       if (const size_t own = head_of_sample(ids[i]); own != shared) request(i, own);
     }
     TRY_ASSIGN(const std::vector<float> scores, trainer_->forward(batch));
-    const RankingLoss loss = lambda_rank(scores, labels, groups);
+    const RankingLoss loss = ranking_loss(options_.loss, scores, labels, groups);
     TRY(trainer_->step(loss.gradient, learning_rate(), options_.clip_norm));
     return loss.loss;
   }
@@ -193,57 +247,75 @@ class Training {
   }
 
   double learning_rate() const {
+    const int epochs = state_.report.epochs;
+    if (options_.schedule == Schedule::kCosine) {
+      const double done = (epochs + share_) / options_.epochs;
+      if (done < kWarmUp) return options_.learning_rate * (0.05 + 0.95 * done / kWarmUp);
+      const double phase = std::numbers::pi * (done - kWarmUp) / (1 - kWarmUp);
+      return options_.learning_rate * 0.5 * (1 + std::cos(phase));
+    }
     if (options_.epochs < 70) return options_.learning_rate;
-    return options_.learning_rate * std::pow(0.5, report_.epochs / (options_.epochs / 3));
+    return options_.learning_rate * std::pow(0.5, epochs / (options_.epochs / 3));
   }
 
-  double validate() {
+  void validate() {
     std::vector<float> labels;
     std::vector<int32_t> tasks;
-    for (const size_t id : validation_ids_) {
+    for (const size_t id : held_.validation) {
       labels.push_back(labels_[id]);
       tasks.push_back(samples_[id].task);
     }
-    const std::vector<float> scores = validation_scores();
-    report_.validation_accuracy.push_back(pairwise_accuracy(scores, labels, tasks));
-    return report_.validation_accuracy.back();
+    ModelWeights weights = weights_;
+    weights.tensors = state_.tensors;
+    if (statistics_) unstandardize(*statistics_, weights);
+    const std::vector<float> scores = validation_scores(weights);
+    TrainReport& report = state_.report;
+    report.validation_losses.push_back(ranking_loss(options_.loss, scores, labels, tasks).loss /
+                                       held_.validation_tasks);
+    report.validation_accuracy.push_back(pairwise_accuracy(scores, labels, tasks));
   }
 
   /// Each by the head of its platform.
-  std::vector<float> validation_scores() const {
-    if (weights_.heads.empty()) return AnyNetwork(weights_).predict(validation_, options_.threads);
+  std::vector<float> validation_scores(const ModelWeights& weights) const {
+    if (weights.heads.empty()) return AnyNetwork(weights).predict(validation_, options_.threads);
     std::vector<float> scores(validation_.size());
-    for (size_t head = 0; head < weights_.heads.size(); ++head) {
+    for (size_t head = 0; head < weights.heads.size(); ++head) {
       std::vector<size_t> places;
       std::vector<ProgramFeatures> programs;
       for (size_t i = 0; i < validation_.size(); ++i) {
-        if (head_of_sample(validation_ids_[i]) != head) continue;
+        if (head_of_sample(held_.validation[i]) != head) continue;
         places.push_back(i);
         programs.push_back(validation_[i]);
       }
       const std::vector<float> found =
-          AnyNetwork(weights_, head).predict(programs, options_.threads);
+          AnyNetwork(weights, head).predict(programs, options_.threads);
       for (size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
     }
     return scores;
   }
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  /// Of this training and, where it goes on, the earlier ones.
+  double seconds() const {
+    return earlier_s_ + std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
   /// Never before the first batch: a training changes something.
   bool out_of_time() const { return trained_programs_ > 0 && seconds() > options_.time_box_s; }
+  bool interrupted() const { return watch_.stop != nullptr && *watch_.stop; }
 
   std::span<const TrainingSample> samples_;
   const TrainOptions& options_;
+  const TrainWatch& watch_;
   std::vector<float> labels_;
-  Rng rng_;
-  Ids ids_, validation_ids_;
-  std::vector<ProgramFeatures> validation_;
+  HeldOut held_;
+  std::vector<ProgramFeatures> validation_;  // held out
   ModelWeights weights_;
+  std::optional<FeatureStatistics> statistics_;
   std::unique_ptr<Trainer> trainer_;
+  TrainState state_;
+  double share_ = 0;  // of the epoch
   Clock::time_point begin_;
+  double earlier_s_ = 0;
   size_t trained_programs_ = 0;
-  double average_ = 0;  // moving, of the batches' losses
-  TrainReport report_;
 };
 
 }  // namespace
@@ -258,6 +330,21 @@ TrainOptions published_training(Architecture architecture) {
     options.batch = 1024;
     options.validation_share = 0.1;
   }
+  return options;
+}
+
+TrainOptions offline_training(size_t programs) {
+  TrainOptions options;
+  options.learning_rate = 1e-3;
+  options.schedule = Schedule::kCosine;
+  const double affordable = kOfflinePasses / static_cast<double>(programs);
+  options.epochs = std::clamp(static_cast<int>(affordable), 12, 60);
+  options.batch = 128;
+  options.run = 16;
+  options.patience = 6;
+  options.loss = RankingLossKind::kPairs;
+  options.standardize = true;
+  options.validation_share = 0.05;
   return options;
 }
 
@@ -316,8 +403,9 @@ size_t add_platform(ModelWeights& weights, const std::string& platform) {
 
 Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
-                      const TrainOptions& options) {
-  return Training(samples, options).run(std::move(start));
+                      const TrainOptions& options,
+                      const TrainWatch& watch) {
+  return Training(samples, options, watch).run(std::move(start));
 }
 
 }  // namespace pruner

@@ -3,34 +3,49 @@
 // are here. One seed, and no time box, gives one result.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "model/nn/trainer.h"
+#include "model/ranking_loss.h"
 #include "model/training_set.h"
 
 namespace pruner {
 
 inline constexpr double kNoTimeBox = std::numeric_limits<double>::infinity();
 
+enum class Schedule {
+  kSteps,   // halved every third of the epochs when there are 70 or more
+  kCosine,  // up in the first twentieth of the batches, then down to nothing as a cosine
+};
+
 struct TrainOptions {
   Optimizer optimizer = Optimizer::kAdam;
-  double learning_rate = 7e-4;  // halved every third of the epochs when there are 70 or more
+  double learning_rate = 7e-4;
+  Schedule schedule = Schedule::kSteps;
   double weight_decay = 1e-6;
   double clip_norm = 0.5;  // of the gradients; 0: none
   int epochs = 50;
   int batch = 512;  // programs
-  /// Epochs without a better moving average of the loss before it stops; 0: never.
+  int run = 64;     // of these, programs of one task that stay together
+  /// Epochs without a better loss of what is held out, or moving average of the batches' where
+  /// nothing is, before it stops; 0: never.
   int patience = 16;
-  /// The loss compares programs of one task only, and a batch holds whole runs of a task.
+  RankingLossKind loss = RankingLossKind::kLambdaRank;
+  /// The loss compares programs of one task only, and a batch holds runs of a task.
   bool group_by_task = true;
   /// Of each task's samples, held out; the weights of the epoch that ranks them best are kept. 0:
   /// nothing held out, the last weights are kept.
   double validation_share = 0.1;
   /// Widens the scales to the samples' maxima; otherwise the start's are kept.
   bool widen_scales = true;
+  /// Features of mean 0 and deviation 1 while it trains; the first layers make up for it after.
+  bool standardize = false;
   double time_box_s = kNoTimeBox;
   int threads = 1;
   uint64_t seed = 0;
@@ -46,10 +61,37 @@ struct TrainReport {
   int epochs = 0;
   int best_epoch = 0;                       // whose weights were kept, counted from 1
   std::vector<double> losses;               // mean loss of a batch, per epoch
+  std::vector<double> validation_losses;    // of the programs held out, mean of tasks, per epoch
   std::vector<double> validation_accuracy;  // pairwise, per epoch
   double seconds = 0;
   double samples_per_s = 0;
-  std::string stopped;  // "all epochs", "no better loss" or "time box"
+  std::string stopped;  // "all epochs", "no better loss", "time box" or "interrupted"
+};
+
+/// A training between two epochs: with the same samples and options it goes on to the same end.
+struct TrainState {
+  Tensors tensors, best;  // of the standardized network, if it is one
+  Tensors optimizer;
+  double average = 0;  // of the batches' losses
+  double least_loss = std::numeric_limits<double>::infinity();
+  int without_better = 0;
+  TrainReport report;
+};
+
+/// Where a training stands.
+struct TrainProgress {
+  const TrainReport& report;  // of whole epochs
+  double epochs = 0;          // done, the part of this one included
+  double loss = 0;            // moving average over batches
+  double seconds = 0;
+};
+
+/// Who looks on. All may be empty.
+struct TrainWatch {
+  std::function<void(const TrainProgress&)> on_batch;
+  std::function<Result<Unit>(const TrainState&)> on_epoch;
+  const std::atomic<bool>* stop = nullptr;  // ends the training with the best weights so far
+  const TrainState* resume = nullptr;
 };
 
 struct Trained {
@@ -65,6 +107,10 @@ ModelWeights initial_weights(Architecture architecture,
                              const PrimitiveForm& form = kCpuPrimitives,
                              std::span<const std::string> platforms = {});
 
+/// As records of files are trained on: what orders programs best that it has not seen, in the least
+/// time (bench/offline.py). Fewer programs are passed over more often.
+TrainOptions offline_training(size_t programs);
+
 /// The head of a platform in a TLP of several; a new one starts as the other platforms' is. Weights
 /// with one decoder stay as they are, and the head is 0.
 size_t add_platform(ModelWeights& weights, const std::string& platform);
@@ -74,6 +120,7 @@ size_t add_platform(ModelWeights& weights, const std::string& platform);
 /// they are another kind of device's than the weights'; the plug-in is missing.
 Result<Trained> train(ModelWeights start,
                       std::span<const TrainingSample> samples,
-                      const TrainOptions& options);
+                      const TrainOptions& options,
+                      const TrainWatch& watch = {});
 
 }  // namespace pruner

@@ -8,6 +8,8 @@
 namespace pruner {
 namespace {
 
+constexpr size_t kLeastValidation = 32;  // fewer held out programs say too little
+
 void widen(const std::vector<float>& scales, std::vector<float>& own, WeightTensor& first_layer) {
   if (own.empty()) own = scales;
   for (size_t j = 0; j < own.size(); ++j) {
@@ -40,6 +42,36 @@ std::vector<float> relative_throughputs(std::span<const TrainingSample> samples)
   for (const TrainingSample& sample : samples)
     labels.push_back(static_cast<float>(best_s[sample.task] / sample.latency_s));
   return labels;
+}
+
+void shuffle(std::vector<size_t>& ids, Rng& rng) {
+  for (size_t i = ids.size(); i > 1; --i)
+    std::swap(ids[i - 1], ids[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+}
+
+HeldOut hold_out(std::span<const TrainingSample> samples,
+                 double share,
+                 uint64_t seed,
+                 const std::function<bool(const TrainingSample&)>& readable) {
+  Rng rng(seed);
+  std::map<int32_t, std::vector<size_t>> tasks;
+  for (size_t i = 0; i < samples.size(); ++i)
+    if (readable(samples[i])) tasks[samples[i].task].push_back(i);
+  HeldOut found;
+  for (auto& [task, ids] : tasks) {
+    shuffle(ids, rng);
+    const auto held = static_cast<ptrdiff_t>(share * static_cast<double>(ids.size()));
+    const auto middle = ids.begin() + held;
+    found.validation_tasks += held > 0;
+    found.validation.insert(found.validation.end(), ids.begin(), middle);
+    found.train.insert(found.train.end(), middle, ids.end());
+  }
+  if (found.validation.size() < kLeastValidation) {
+    found.train.insert(found.train.end(), found.validation.begin(), found.validation.end());
+    found.validation.clear();
+    found.validation_tasks = 0;
+  }
+  return found;
 }
 
 FeatureScales scales_of(std::span<const TrainingSample> samples) {

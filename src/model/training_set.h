@@ -1,11 +1,13 @@
 // What learned models train on: the features of measured programs and how long they took.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "analysis/features.h"
 #include "model/weights.h"
+#include "support/rng.h"
 
 namespace pruner {
 
@@ -21,6 +23,21 @@ PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples);
 
 /// One label a sample: the best latency of its task over its own, in (0, 1].
 std::vector<float> relative_throughputs(std::span<const TrainingSample> samples);
+
+/// Samples that can be read, by place: those to train on and those to judge by.
+struct HeldOut {
+  std::vector<size_t> train, validation;
+  int validation_tasks = 0;
+};
+/// Holds a share of each task's samples out, the same for one seed; nothing, where that would be
+/// too little to say something.
+HeldOut hold_out(std::span<const TrainingSample> samples,
+                 double share,
+                 uint64_t seed,
+                 const std::function<bool(const TrainingSample&)>& readable);
+
+/// Shuffles by the one source of chance.
+void shuffle(std::vector<size_t>& ids, Rng& rng);
 
 /// The maximum of each column over the samples, 1 where that is not above 0.
 struct FeatureScales {

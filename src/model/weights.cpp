@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kRowScale = "scale.rows";
 constexpr const char* kDataflowScale = "scale.dataflow";
+constexpr const char* kTrainedOn = "trained_on";
 constexpr std::string_view kNotACheckpoint =
     "not a checkpoint: expected a safetensors file, or torch's .pth or .pkl";
 
@@ -118,6 +119,11 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
         "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
   weights.mode = file.metadata["mode"];
   if (weights.architecture == Architecture::kTlp) TRY(read_form(file.metadata, weights));
+  if (const auto seen = file.metadata.find(kTrainedOn); seen != file.metadata.end()) {
+    Result<TrainedOn> trained_on = parse_trained_on(seen->second);
+    if (!trained_on.ok()) return Error(kTrainedOn, ": ", trained_on.error().message());
+    weights.trained_on = *std::move(trained_on);
+  }
   weights.row_scale = std::move(file.tensors[kRowScale].values);
   weights.dataflow_scale = std::move(file.tensors[kDataflowScale].values);
   file.tensors.erase(kRowScale);
@@ -277,6 +283,7 @@ Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) 
                    {"mode", weights.mode},
                    {"feature_version", std::to_string(kFeatureVersion)}},
       .tensors = weights.tensors};
+  if (weights.trained_on) file.metadata[kTrainedOn] = print_trained_on(*weights.trained_on);
   const auto add_scale = [&](const char* name, const std::vector<float>& scale) {
     file.tensors[name] = {{static_cast<int64_t>(scale.size())}, scale};
   };

@@ -8,13 +8,6 @@ namespace pruner {
 
 namespace {
 
-std::string clock_text(std::optional<double> seconds) {
-  if (!seconds) return "-";
-  const int64_t s = static_cast<int64_t>(*seconds + 0.5);
-  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-  return fmt::format("{}:{:02}", s / 60, s % 60);
-}
-
 std::string best_text(const RoundLine& line) {
   if (!line.best_s) return "best -";
   const std::string best = fmt::format("best {:.3f} ms", *line.best_s * 1e3);
@@ -23,6 +16,13 @@ std::string best_text(const RoundLine& line) {
 }
 
 }  // namespace
+
+std::string clock_text(std::optional<double> seconds) {
+  if (!seconds) return "-";
+  const int64_t s = static_cast<int64_t>(*seconds + 0.5);
+  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+  return fmt::format("{}:{:02}", s / 60, s % 60);
+}
 
 RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t trial_limit) {
   const TunedTask& tuned = tuner.tasks()[summary.task];

@@ -27,6 +27,9 @@ RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t tr
 /// build 0.3 s, measure 1.2 s; total 41.200 ms; ETA 5:12; conv2d ...".
 std::string print(const RoundLine& line);
 
+/// "1:05:09", "2:03", or "-" where it is not known.
+std::string clock_text(std::optional<double> seconds);
+
 /// Shows lines: on a terminal each takes the place of the last one, elsewhere they follow each
 /// other.
 class LiveLine {
@@ -39,6 +42,7 @@ class LiveLine {
   void show(const std::string& line);
   /// Leaves the last line standing.
   void finish();
+  bool terminal() const { return terminal_; }
 
  private:
   std::FILE* out_;

@@ -46,6 +46,30 @@ TEST(ParseCommandLine, ReadsTheReferencesCommandLines) {
   EXPECT_EQ(line->options.device_abstraction, "a100_40");
 }
 
+// The same of the offline scripts: pruner_train_model.py, pruner_fine_tune_model.py and their
+// flags.
+TEST(ParseCommandLine, ReadsTheReferencesTrainingCommandLines) {
+  const Result<CommandLine> train =
+      parse({"train", "--dataset", "dataset_pam_k80_500.pkl", "--model", "pam"});
+  ASSERT_TRUE(train.ok()) << train.error().message();
+  EXPECT_EQ(train->options.datasets, (std::vector<std::string>{"dataset_pam_k80_500.pkl"}));
+  EXPECT_EQ(train->options.cost_model, "pam");
+  const Result<CommandLine> tune =
+      parse({"fine-tune", "--dataset", "pam_a100_dataset.pkl", "--load-model", "pam_k80_1500.pkl"});
+  ASSERT_TRUE(tune.ok()) << tune.error().message();
+  EXPECT_EQ(tune->options.load_model, "pam_k80_1500.pkl");
+  const Result<CommandLine> all =
+      parse({"train",          "--dataset", "a.ds",          "b.ds", "--models",   "pam",
+             "--seed",         "3",         "--save_path",   "ckpt", "--file_cnt", "0",
+             "--ratio",        "0.5",       "--select_cnt",  "-1",   "--fold",     "2",
+             "--split-scheme", "by_task",   "--train-ratio", "0.8",  "--use-gpu"});
+  ASSERT_TRUE(all.ok()) << all.error().message();
+  EXPECT_EQ(all->options.datasets, (std::vector<std::string>{"a.ds", "b.ds"}));
+  EXPECT_EQ(all->options.split_scheme, "by_task");
+  EXPECT_EQ(all->options.folds, 2);
+  EXPECT_EQ(all->options.share, 0.5);
+}
+
 // `pruner dataset make` for make_dataset.py; the shell puts files in the pattern's place.
 TEST(ParseCommandLine, ReadsTheReferencesDatasetCommandLine) {
   const Result<CommandLine> line = parse({"dataset",

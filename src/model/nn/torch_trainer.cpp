@@ -15,6 +15,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPlugin = "libpruner_torch.so";
 
+// Names of an optimizer's state, before the parameter's.
+const std::string kFirst = "first_moment.", kSecond = "second_moment.", kSteps = "steps";
+
+size_t element_count(const WeightSpec& spec) {
+  int64_t count = 1;
+  for (const int64_t extent : spec.shape) count *= extent;
+  return static_cast<size_t>(count);
+}
+
 std::vector<fs::path> plugin_paths() {
   if (const char* path = std::getenv("PRUNER_TORCH_PLUGIN")) return {path};
   std::error_code unknown;
@@ -82,13 +91,49 @@ class TorchTrainer : public Trainer {
   Result<Tensors> tensors() override {
     Tensors tensors;
     for (const WeightSpec& spec : specs_) {
-      int64_t count = 1;
-      for (const int64_t extent : spec.shape) count *= extent;
-      std::vector<float> values(static_cast<size_t>(count));
+      std::vector<float> values(element_count(spec));
+      const auto count = static_cast<int64_t>(values.size());
       TRY(done(calls_->get_tensor(trainer_, spec.name.c_str(), values.data(), count)));
       tensors[spec.name] = {spec.shape, std::move(values)};
     }
     return tensors;
+  }
+
+  Result<Tensors> optimizer_state() override {
+    Tensors state;
+    for (const WeightSpec& spec : specs_) {
+      const std::string& name = spec.name;
+      const size_t count = element_count(spec);
+      std::vector<float> first(count), second(count);
+      int64_t steps = 0;
+      TRY(done(calls_->get_moments(trainer_,
+                                   name.c_str(),
+                                   first.data(),
+                                   second.data(),
+                                   static_cast<int64_t>(count),
+                                   &steps)));
+      if (steps == 0) continue;
+      state[kFirst + name] = {spec.shape, std::move(first)};
+      state[kSecond + name] = {spec.shape, std::move(second)};
+      state[kSteps] = {{1}, {static_cast<float>(steps)}};
+    }
+    return state;
+  }
+
+  Result<Unit> set_optimizer_state(const Tensors& state) override {
+    const auto steps = state.find(kSteps);
+    if (steps == state.end()) return Unit{};
+    for (const WeightSpec& spec : specs_) {
+      const std::string& name = spec.name;
+      const auto first = state.find(kFirst + name), second = state.find(kSecond + name);
+      if (first == state.end() || second == state.end()) continue;
+      TRY(done(calls_->set_moments(trainer_,
+                                   name.c_str(),
+                                   first->second.values.data(),
+                                   second->second.values.data(),
+                                   static_cast<int64_t>(steps->second.values.at(0)))));
+    }
+    return Unit{};
   }
 
  private:

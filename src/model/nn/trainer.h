@@ -46,6 +46,10 @@ class Trainer {
                             double learning_rate,
                             double clip_norm) = 0;
   virtual Result<Tensors> tensors() = 0;
+  /// What the optimizer remembers: Adam's two moments of each parameter, and its steps. Empty
+  /// before the first step, and of plain SGD.
+  virtual Result<Tensors> optimizer_state() = 0;
+  virtual Result<Unit> set_optimizer_state(const Tensors& state) = 0;
 };
 
 /// LibTorch's, from the plug-in libpruner_torch.so, which is loaded here: beside the program, in

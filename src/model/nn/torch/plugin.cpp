@@ -237,6 +237,66 @@ int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, do
   });
 }
 
+/// What LibTorch's optimizers know a parameter by: its address, before version 2 as text.
+template <typename Key>
+Key state_key(c10::TensorImpl* parameter) {
+  if constexpr (std::is_same_v<Key, std::string>) {
+    return c10::guts::to_string(parameter);
+  } else {
+    return parameter;
+  }
+}
+
+/// Adam's memory of a parameter, made where there is none.
+torch::optim::AdamParamState& adam_state(PrunerTrainer* trainer, const torch::Tensor& parameter) {
+  if (trainer->optimizer == nullptr) trainer->make_optimizer();
+  auto& states = trainer->optimizer->state();
+  using Key = std::decay_t<decltype(states)>::key_type;
+  auto& state = states[state_key<Key>(parameter.unsafeGetTensorImpl())];
+  if (state == nullptr) {
+    auto fresh = std::make_unique<torch::optim::AdamParamState>();
+    fresh->step(0);
+    fresh->exp_avg(torch::zeros_like(parameter, torch::MemoryFormat::Preserve));
+    fresh->exp_avg_sq(torch::zeros_like(parameter, torch::MemoryFormat::Preserve));
+    state = std::move(fresh);
+  }
+  return static_cast<torch::optim::AdamParamState&>(*state);
+}
+
+int get_moments(PrunerTrainer* trainer,
+                const char* name,
+                float* first,
+                float* second,
+                int64_t count,
+                int64_t* steps) {
+  return guarded(trainer, [&] {
+    *steps = 0;
+    const torch::Tensor& parameter = (*trainer)[name];
+    if (!trainer->options.adam || !parameter.requires_grad()) return;
+    torch::NoGradGuard no_gradient;
+    torch::optim::AdamParamState& state = adam_state(trainer, parameter);
+    const auto bytes = static_cast<size_t>(count) * sizeof(float);
+    std::memcpy(first, state.exp_avg().contiguous().data_ptr<float>(), bytes);
+    std::memcpy(second, state.exp_avg_sq().contiguous().data_ptr<float>(), bytes);
+    *steps = state.step();
+  });
+}
+
+int set_moments(PrunerTrainer* trainer,
+                const char* name,
+                const float* first,
+                const float* second,
+                int64_t steps) {
+  return guarded(trainer, [&] {
+    torch::NoGradGuard no_gradient;
+    const torch::Tensor& parameter = (*trainer)[name];
+    torch::optim::AdamParamState& state = adam_state(trainer, parameter);
+    state.exp_avg().copy_(view(first, parameter.sizes()));
+    state.exp_avg_sq().copy_(view(second, parameter.sizes()));
+    state.step(steps);
+  });
+}
+
 const char* error() { return last_error.c_str(); }
 
 constexpr PrunerTrainerCalls kCalls = {PRUNER_TRAINER_VERSION,
@@ -246,6 +306,8 @@ constexpr PrunerTrainerCalls kCalls = {PRUNER_TRAINER_VERSION,
                                        get_tensor,
                                        forward,
                                        step,
+                                       get_moments,
+                                       set_moments,
                                        error,
                                        forward_primitives};
 

@@ -61,6 +61,18 @@ struct PrunerTrainerCalls {
   /* From d loss / d scores of the last forward(): gradients, their global L2 norm clipped at
    * clip_norm where that is above 0, and one step of the optimizer. */
   int (*step)(struct PrunerTrainer*, const float* gradient, double learning_rate, double clip_norm);
+  /* Adam's two moments of a parameter, and how many steps made them: 0 before the first. */
+  int (*get_moments)(struct PrunerTrainer*,
+                     const char* name,
+                     float* first,
+                     float* second,
+                     int64_t count,
+                     int64_t* steps);
+  int (*set_moments)(struct PrunerTrainer*,
+                     const char* name,
+                     const float* first,
+                     const float* second,
+                     int64_t steps);
   const char* (*error)(void);
   /* forward() of a TLP. */
   int (*forward_primitives)(struct PrunerTrainer*, const struct PrunerPrimitives*, float* scores);

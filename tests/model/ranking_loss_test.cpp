@@ -1,4 +1,4 @@
-#include "model/lambda_rank.h"
+#include "model/ranking_loss.h"
 
 #include <gtest/gtest.h>
 
@@ -47,6 +47,35 @@ TEST(LambdaRank, StaysFiniteWhereItClamps) {
   EXPECT_TRUE(std::isfinite(found.loss));
   for (const float g : found.gradient) EXPECT_TRUE(std::isfinite(g));
   EXPECT_EQ(lambda_rank({}, {}).loss, 0);
+}
+
+// By hand: a weight of (16 - 1) / 8 times log 2, and squares of 2 beside the mean.
+TEST(PairLoss, IsThatOfItsPairAndItsSquares) {
+  const float scores[] = {0, 0}, labels[] = {1, 0};
+  const RankingLoss found = pair_loss(scores, labels);
+  EXPECT_NEAR(found.loss, 1.875 * std::log(2) + 0.8, 1e-6);
+  EXPECT_NEAR(found.gradient[0], -1.3375, 1e-6);
+  EXPECT_NEAR(found.gradient[1], 1.3375, 1e-6);
+}
+
+TEST(PairLoss, HasTheGradientOfItsLoss) {
+  const int32_t groups[] = {1, 2, 1, 2, 1};
+  const RankingLoss found = pair_loss(kScores, kLabels, groups);
+  for (size_t i = 0; i < 5; ++i) {
+    std::vector<float> above(std::begin(kScores), std::end(kScores)), below = above;
+    above[i] += 1e-2f;
+    below[i] -= 1e-2f;
+    const double slope =
+        (pair_loss(above, kLabels, groups).loss - pair_loss(below, kLabels, groups).loss) / 2e-2;
+    EXPECT_NEAR(found.gradient[i], slope, 1e-3) << i;
+  }
+}
+
+TEST(PairLoss, DoesNotMindAConstant) {
+  std::vector<float> shifted;
+  for (const float score : kScores) shifted.push_back(score + 100);
+  EXPECT_NEAR(pair_loss(shifted, kLabels).loss, pair_loss(kScores, kLabels).loss, 1e-3);
+  EXPECT_EQ(pair_loss({}, {}).loss, 0);
 }
 
 }  // namespace

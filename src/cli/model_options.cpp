@@ -1,0 +1,165 @@
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "cli/interrupt.h"
+#include "cli/source.h"
+#include "report/evaluation_report.h"
+#include "report/progress.h"
+#include "support/log.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line an epoch
+
+/// FILE.ext -> FILE.foldN.ext
+std::string fold_file(const std::string& file, int64_t fold, int64_t folds) {
+  if (folds == 1) return file;
+  const std::filesystem::path path(file);
+  std::filesystem::path named = path;
+  named.replace_filename(
+      fmt::format("{}.fold{}{}", path.stem().string(), fold, path.extension().string()));
+  return named.string();
+}
+
+Result<std::string> out_file(const Options& options,
+                             const std::string& model,
+                             const std::string& name) {
+  if (!options.out_file.empty()) return options.out_file;
+  const std::filesystem::path folder = options.save_path;
+  std::error_code code;
+  if (!folder.empty()) std::filesystem::create_directories(folder, code);
+  if (code) return Error("--save_path ", options.save_path, ": ", code.message());
+  return (folder / (name + (model == "xgb" ? ".json" : ".safetensors"))).string();
+}
+
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool json) : live_(json ? stderr : stdout) {}
+
+  void show(const PretrainProgress& progress) {
+    const bool due = progress.step != step_ || progress.seconds - shown_s_ >= kShownEvery;
+    if (live_.terminal() ? !due : progress.step == step_) return;
+    step_ = progress.step;
+    shown_s_ = progress.seconds;
+    live_.show(print(progress));
+  }
+  void finish() { live_.finish(); }
+
+ private:
+  LiveLine live_;
+  int step_ = -1;
+  double shown_s_ = 0;
+};
+
+Json to_json(const Pretrained& trained, const ProgramTable& table, const std::string& file) {
+  Json json = {{"file", file},
+               {"trained_on", trained.trained_on},
+               {"held_out", trained.held_out},
+               {"tasks", trained.tasks},
+               {"epochs", trained.report.epochs},
+               {"best_epoch", trained.report.best_epoch},
+               {"losses", trained.report.losses},
+               {"validation_losses", trained.report.validation_losses},
+               {"seconds", trained.report.seconds},
+               {"samples_per_s", trained.report.samples_per_s},
+               {"stopped", trained.report.stopped},
+               {"resumed", trained.resumed}};
+  if (trained.held_out_evaluation) json["metrics"] = to_json(*trained.held_out_evaluation, table);
+  return json;
+}
+
+void print_summary(const Pretrained& trained, const std::string& file) {
+  fmt::print("{}: trained on {} programs of {} tasks{}",
+             file,
+             trained.trained_on,
+             trained.tasks,
+             trained.resumed ? ", resumed" : "");
+  const TrainReport& report = trained.report;
+  if (report.epochs > 0)
+    fmt::print("; {} epochs, the best is {}; {:.0f} s, {:.0f} programs/s",
+               report.epochs,
+               report.best_epoch,
+               report.seconds,
+               report.samples_per_s);
+  fmt::print("\n");
+  if (trained.held_out_evaluation) {
+    fmt::print("held out: {}", print(*trained.held_out_evaluation));
+  } else {
+    fmt::print("held out: nothing\n");
+  }
+}
+
+}  // namespace
+
+int thread_count(const Options& options) {
+  if (options.threads > 0) return static_cast<int>(options.threads);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Result<ProgramTable> read_datasets(const Options& options) {
+  if (options.datasets.empty())
+    return Error("no dataset is named; give one with --dataset FILE (`pruner dataset make`)");
+  TRY_ASSIGN(ProgramTable table, ProgramTable::open(options.datasets));
+  if (const std::string left_out = print(table.left_out()); !left_out.empty())
+    log_warning("{}: left out {}", fmt::join(options.datasets, " "), left_out);
+  if (table.targets().size() > 1)
+    log_warning("the programs are of {} targets, and compared within each: {}",
+                table.targets().size(),
+                fmt::join(table.targets(), "; "));
+  return table;
+}
+
+Result<PretrainOptions> pretrain_options(const Options& options) {
+  const auto share = [](const char* flag, double value) -> Result<Unit> {
+    if (value > 0 && value <= 1) return Unit{};
+    return Error(flag, " is ", value, ", expected a share above 0 and at most 1");
+  };
+  TRY(share("--train-ratio", options.train_ratio));
+  TRY(share("--ratio", options.share));
+  if (!options.training.empty() && options.training != "as-published")
+    return Error("--train: \"", options.training, "\" is not as-published");
+  if (options.use_gpu) log_warning("--use-gpu has no effect: training runs on the CPU");
+  PretrainOptions pretrain{
+      .model = options.cost_model,
+      .load_model = options.load_model,
+      .split = {.train_ratio = options.train_ratio, .seed = static_cast<uint64_t>(options.seed)},
+      .share = options.share,
+      .as_published = !options.training.empty(),
+      .epochs = static_cast<int>(options.epochs),
+      .learning_rate = options.learning_rate,
+      .threads = thread_count(options),
+      .out_file = {},
+      .resume = options.resume};
+  TRY_ASSIGN(pretrain.split.scheme, parse_split_scheme(options.split_scheme));
+  return pretrain;
+}
+
+Result<int> train_folds(const Options& options, PretrainOptions pretrain, const std::string& name) {
+  TRY_ASSIGN(const std::string file, out_file(options, pretrain.model, name));
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  Json folds = Json::array();
+  for (int64_t fold = 1; fold <= options.folds; ++fold, ++pretrain.split.seed) {
+    TRY_ASSIGN(ProgramTable table, read_datasets(options));
+    pretrain.out_file = fold_file(file, fold, options.folds);
+    ProgressLine line(options.json);
+    const PretrainWatch watch{[&](const PretrainProgress& p) { line.show(p); }, interrupted};
+    TRY_ASSIGN(const Pretrained trained, pruner::pretrain(table, pretrain, watch));
+    line.finish();
+    if (trained.interrupted) {
+      fmt::print(stderr, "interrupted; the same command with --resume goes on\n");
+      return kInterrupted;
+    }
+    folds.push_back(to_json(trained, table, pretrain.out_file));
+    if (!options.json) print_summary(trained, pretrain.out_file);
+  }
+  if (options.json) fmt::print("{}\n", print_json(options.folds == 1 ? folds[0] : folds));
+  return kDone;
+}
+
+}  // namespace pruner

@@ -1,0 +1,85 @@
+#include "dataset/evaluate.h"
+
+#include <map>
+
+namespace pruner {
+namespace {
+
+constexpr size_t kChunk = 4096;  // programs scored at once
+
+bool is_judged(const ProgramTable& table,
+               size_t program,
+               const std::optional<TrainedOn>& seen,
+               Judged judged) {
+  if (judged == Judged::kAll || !seen) return true;
+  if (seen->has_program(table.id()[program])) return false;
+  if (judged == Judged::kUnseenPrograms) return true;
+  const auto task = static_cast<size_t>(table.samples()[program].task);
+  return !seen->has_workload(table.tasks()[task].workload_key);
+}
+
+}  // namespace
+
+SeenCount count_seen(const ProgramTable& table, const std::optional<TrainedOn>& trained_on) {
+  SeenCount count{.known = trained_on && trained_on->complete};
+  std::vector<bool> known_task;
+  for (const DatasetTask& task : table.tasks())
+    known_task.push_back(trained_on && trained_on->has_workload(task.workload_key));
+  for (size_t p = 0; p < table.size(); ++p) {
+    const bool seen = trained_on && trained_on->has_program(table.id()[p]);
+    const bool known = known_task[static_cast<size_t>(table.samples()[p].task)];
+    ++(seen ? count.seen : known ? count.of_known_tasks : count.of_unseen_tasks);
+  }
+  return count;
+}
+
+std::vector<size_t> select(const ProgramTable& table,
+                           const std::optional<TrainedOn>& trained_on,
+                           Judged judged) {
+  std::vector<size_t> programs;
+  for (size_t p = 0; p < table.size(); ++p)
+    if (is_judged(table, p, trained_on, judged)) programs.push_back(p);
+  return programs;
+}
+
+Result<Evaluation> evaluate(LearnedModel& model,
+                            const ProgramTable& table,
+                            std::span<const size_t> programs) {
+  if (programs.empty()) return Error("no program to judge the model by");
+  std::vector<float> scores;
+  for (size_t first = 0; first < programs.size(); first += kChunk) {
+    std::vector<ProgramFeatures> chunk;
+    for (const size_t p : programs.subspan(first, std::min(kChunk, programs.size() - first)))
+      chunk.push_back(table.samples()[p].features);
+    const std::vector<float> scored = model.predict(chunk);
+    if (scored.size() != chunk.size())
+      return Error("the model gives no scores that order programs");
+    scores.insert(scores.end(), scored.begin(), scored.end());
+  }
+  return evaluate_scores(scores, table, programs);
+}
+
+Evaluation evaluate_scores(std::span<const float> scores,
+                           const ProgramTable& table,
+                           std::span<const size_t> programs) {
+  std::map<int32_t, std::vector<size_t>> members;  // places in `programs`, by task
+  for (size_t i = 0; i < programs.size(); ++i)
+    members[table.samples()[programs[i]].task].push_back(i);
+  Evaluation evaluation;
+  std::vector<TaskMetrics> all;
+  for (const auto& [task, places] : members) {
+    std::vector<float> task_scores, labels;
+    std::vector<double> latencies_s;
+    for (const size_t i : places) {
+      task_scores.push_back(scores[i]);
+      labels.push_back(table.label(programs[i]));
+      latencies_s.push_back(table.samples()[programs[i]].latency_s);
+    }
+    all.push_back(task_metrics(task_scores, labels, latencies_s));
+    evaluation.tasks.push_back({task, all.back()});
+  }
+  evaluation.metrics = average(all);
+  return evaluation;
+}
+
+}  // namespace pruner

@@ -1,0 +1,53 @@
+// A model and measured programs -> how well it orders them, each task for itself.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataset/program_table.h"
+#include "model/learned_model.h"
+#include "model/metrics.h"
+
+namespace pruner {
+
+/// What a model may be judged by.
+enum class Judged {
+  kUnseenPrograms,  // that it was not trained on
+  kUnseenTasks,     // of workloads that it was not trained on, on any target
+  kAll,
+};
+
+/// How many of the table's programs a model has seen.
+struct SeenCount {
+  bool known = false;           // whether the model's file says what it was trained on, all of it
+  int64_t seen = 0;             // trained on
+  int64_t of_known_tasks = 0;   // not trained on, but others of the same workload
+  int64_t of_unseen_tasks = 0;  // of workloads that it has not seen
+};
+SeenCount count_seen(const ProgramTable& table, const std::optional<TrainedOn>& trained_on);
+
+/// The programs to judge by, ascending.
+std::vector<size_t> select(const ProgramTable& table,
+                           const std::optional<TrainedOn>& trained_on,
+                           Judged judged);
+
+struct TaskEvaluation {
+  int32_t task = 0;
+  TaskMetrics metrics;
+};
+struct Evaluation {
+  Metrics metrics;
+  std::vector<TaskEvaluation> tasks;
+};
+
+/// Errors: no program; the model has nothing to say, or not a number.
+Result<Evaluation> evaluate(LearnedModel& model,
+                            const ProgramTable& table,
+                            std::span<const size_t> programs);
+/// `scores`: one a program of `programs`.
+Evaluation evaluate_scores(std::span<const float> scores,
+                           const ProgramTable& table,
+                           std::span<const size_t> programs);
+
+}  // namespace pruner

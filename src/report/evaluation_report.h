@@ -1,0 +1,24 @@
+// How well a model orders measured programs -> the table and the JSON that people read.
+#pragma once
+
+#include <string>
+
+#include "dataset/pretrain.h"
+#include "support/json.h"
+
+namespace pruner {
+
+/// The metrics of Pruner's and TenSet's scripts, Top-k by both definitions, and what a random order
+/// gives beside them.
+std::string print(const Evaluation& evaluation);
+Json to_json(const Evaluation& evaluation, const ProgramTable& table);
+
+/// "12 programs seen in training, 3 others of their tasks, 8 of other tasks".
+std::string print(const SeenCount& seen);
+/// What the table's files had and it has not; empty where that is nothing.
+std::string print(const LeftOut& left_out);
+
+/// "epoch  3/12: loss 12.34, validation 5.67 (pairwise accuracy 0.891); 0:41, ETA 2:03".
+std::string print(const PretrainProgress& progress);
+
+}  // namespace pruner

@@ -1,0 +1,96 @@
+#include "model/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace pruner {
+namespace {
+
+std::vector<double> latencies_of(const std::vector<float>& labels) {
+  std::vector<double> latencies_s;
+  for (const float label : labels) latencies_s.push_back(label > 0 ? 2.0 / label : 1e10);
+  return latencies_s;
+}
+
+TaskMetrics metrics_of(const std::vector<float>& scores, const std::vector<float>& labels) {
+  return task_metrics(scores, labels, latencies_of(labels));
+}
+
+// The golden numbers of TenSet's definitions, computed in double precision.
+TEST(TaskMetrics, AgreeWithTheGoldenNumbers) {
+  struct Row {
+    std::vector<float> scores, labels;
+    double accuracy, peak_at_1, rmse, r2;
+  };
+  const Row rows[] = {
+      {{0.1f, 0.4f, 0.35f, 0.8f}, {1, 0.5f, 0.25f, 0}, 0.166667, 0, 0.606218, -1.688000},
+      {{2, 1, 0}, {1, 0.5f, 0.1f}, 1, 1, 0.648074, -2.098361},
+      {{0.3f, -0.2f, 0.9f, 0.9f, -1.5f}, {0.2f, 0.9f, 1, 0.4f, 0}, 0.7, 1, 0.863713, -3.907895}};
+  for (const Row& row : rows) {
+    const TaskMetrics task = metrics_of(row.scores, row.labels);
+    EXPECT_NEAR(task.pairwise_accuracy, row.accuracy, 1e-6);
+    EXPECT_NEAR(task.peak[0], row.peak_at_1, 1e-6);
+    EXPECT_NEAR(task.rmse, row.rmse, 1e-6);
+    EXPECT_NEAR(task.r2, row.r2, 1e-5);
+  }
+}
+
+TEST(TaskMetrics, LookAtTheBestScores) {
+  // By score: 0.5, 0.25, 1, 0.8, 0.2, 0.1.
+  const TaskMetrics task = metrics_of({3, 5, 6, 4, 2, 1}, {1, 0.25f, 0.5f, 0.8f, 0.2f, 0.1f});
+  EXPECT_NEAR(task.peak[0], 0.5, 1e-12);
+  EXPECT_NEAR(task.peak[1], (0.5 + 0.5 + 0.8 + 1 + 1) / 5, 1e-7);
+  EXPECT_EQ(task.recall[0], 0);
+  EXPECT_EQ(task.recall[1], 1);
+  EXPECT_EQ(task.best_s, 2);
+  EXPECT_EQ(task.top_s[0], 4);
+  EXPECT_EQ(task.top_s[1], 2);
+  EXPECT_NEAR(task.mape, (2 + 19 + 11 + 4 + 9 + 9) / 6.0, 1e-5);
+}
+
+TEST(TaskMetrics, ATieCountsAsNotGreater) {
+  EXPECT_EQ(metrics_of({1, 1}, {0.5f, 1}).pairwise_accuracy, 1);
+  EXPECT_EQ(metrics_of({1, 1}, {1, 0.5f}).pairwise_accuracy, 0);
+}
+
+TEST(TaskMetrics, OneProgramHasNoPairAndNoSpread) {
+  const TaskMetrics task = metrics_of({7}, {1});
+  EXPECT_EQ(task.pairwise_accuracy, 0.5);
+  EXPECT_EQ(task.r2, 1);
+  EXPECT_EQ(task.peak[1], 1);
+  EXPECT_EQ(task.recall[1], 1);
+}
+
+TEST(TaskMetrics, KnowWhatARandomOrderGives) {
+  const TaskMetrics task = metrics_of({0, 0, 0}, {0.2f, 1, 0.5f});
+  EXPECT_NEAR(task.random_peak[0], (0.2 + 1 + 0.5) / 3, 1e-7);
+  EXPECT_NEAR(task.random_top[0], (0.2 + 1 + 0.5) / 3, 1e-7);
+  EXPECT_NEAR(task.random_top_s[0], (10 + 2 + 4) / 3.0, 1e-6);
+  // Of two draws the best is 1, 1 and 0.5; of three it is 1.
+  EXPECT_NEAR(task.random_peak[1], (1.7 / 3 + 2.5 / 3 + 1) / 3, 1e-7);
+  EXPECT_NEAR(task.random_top[1], 1, 1e-12);
+}
+
+TEST(Metrics, WeighTasksByTheirProgramsButTopK) {
+  const TaskMetrics first = metrics_of({2, 1, 0}, {1, 0.5f, 0.1f});
+  const TaskMetrics second = metrics_of({0}, {0.5f});
+  const TaskMetrics wrong = task_metrics(
+      std::vector<float>{2, 1}, std::vector<float>{0.5f, 1}, std::vector<double>{20, 10});
+  const Metrics metrics = average(std::vector{first, second, wrong});
+  EXPECT_EQ(metrics.tasks, 3);
+  EXPECT_EQ(metrics.programs, 6);
+  EXPECT_NEAR(metrics.pairwise_accuracy, (3 * 1 + 1 * 0.5 + 2 * 0) / 6, 1e-12);
+  EXPECT_NEAR(metrics.peak[0], (3 + 1 + 2 * 0.5) / 6, 1e-12);
+  EXPECT_NEAR(metrics.rmse,
+              std::sqrt((3 * first.rmse * first.rmse + 0.25 + 2 * wrong.rmse * wrong.rmse) / 6),
+              1e-7);
+  EXPECT_NEAR(metrics.top[0], (1 + 1 + 0.5) / 3, 1e-12);
+  EXPECT_NEAR(metrics.pooled_top[0], (2 + 4 + 10) / (2 + 4 + 20.0), 1e-12);
+  EXPECT_NEAR(metrics.pooled_top[1], 1, 1e-12);
+}
+
+TEST(Metrics, OfNoTasksAreNone) { EXPECT_EQ(average({}).tasks, 0); }
+
+}  // namespace
+}  // namespace pruner
