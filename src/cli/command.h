@@ -38,7 +38,7 @@ enum OptionGroup : uint32_t {
   kSplitOptions = 1 << 23,
   kConvertOptions = 1 << 24,
   kSimulateOptions = 1 << 25,
-  kMakeOptions = 1 << 26,  // a file of features
+  kMakeOptions = 1 << 26,     // a file of features
   kDatasetsOption = 1 << 27,  // feature files
   kPretrainOptions = 1 << 28,
   kFineTuneOptions = 1 << 29,

@@ -69,7 +69,8 @@ const OptionRow kOptions[] = {
      "no data flow where the reference has none: on CPUs"},
     {"--seed",
      &Options::seed,
-     kSearchOptions | kMakeOptions | kSplitOptions | kSimulateOptions | kPretrainOptions | kEvalOptions,
+     kSearchOptions | kMakeOptions | kSplitOptions | kSimulateOptions | kPretrainOptions |
+         kEvalOptions,
      "of every random choice (0)"},
     {"--forms",
      &Options::forms,

@@ -58,8 +58,8 @@ class RecordedPrograms {
 
   ansor::WorkloadTable& workloads_;
   std::optional<Penalties> draft_;
-  std::map<std::string, ComputeDag> dags_;                   // of added tasks, by key
-  std::unique_ptr<ansor::Structures> only_;                  // of the one that was added
+  std::map<std::string, ComputeDag> dags_;   // of added tasks, by key
+  std::unique_ptr<ansor::Structures> only_;  // of the one that was added
   std::mutex spaces_mutex_;
   std::map<std::string, std::unique_ptr<OwnSpace>> spaces_;  // by key and target
   std::shared_mutex flags_mutex_;

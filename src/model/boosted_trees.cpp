@@ -179,8 +179,8 @@ class BoostedFit {
   Result<Unit> begin() {
     TRY_ASSIGN(const XgBoost xgboost, library());
     const std::vector<float> labels = relative_throughputs(samples_);
-    const HeldOut held = hold_out(
-        samples_, options_.validation_share, 0, [](const TrainingSample& sample) {
+    const HeldOut held =
+        hold_out(samples_, options_.validation_share, 0, [](const TrainingSample& sample) {
           return !sample.features.rows.empty();
         });
     TRY(fill(xgboost, held.train, labels, training_));

@@ -64,9 +64,10 @@ TEST(Split, DoesNotDependOnTheOrderOfThePrograms) {
   for (const SplitScheme scheme : {SplitScheme::kWithinTask, SplitScheme::kByTask}) {
     const SplitOptions options{.scheme = scheme, .train_ratio = 0.7, .seed = 3};
     std::set<uint64_t> ids, reversed_ids;
-    for (const size_t p : split(programs.columns(), options)->train) ids.insert(programs.id[p]);
-    for (const size_t p : split(reversed.columns(), options)->train)
-      reversed_ids.insert(reversed.id[p]);
+    const Split found = *split(programs.columns(), options);
+    const Split of_reversed = *split(reversed.columns(), options);
+    for (const size_t p : found.train) ids.insert(programs.id[p]);
+    for (const size_t p : of_reversed.train) reversed_ids.insert(reversed.id[p]);
     EXPECT_EQ(ids, reversed_ids);
   }
 }

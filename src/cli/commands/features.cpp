@@ -96,17 +96,18 @@ std::string table(const std::string& where,
   const Json model_score = scoring.model_score(features_of(program, compat));
   if (model_score.is_number())
     text += fmt::format(", model score {:.6g}", model_score.get<float>());
-  text += fmt::format("\n| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
-             "f_thread",
-             "f_total",
-             "reg",
-             "mem_thread",
-             "smem",
-             "dram",
-             "reuse",
-             "grid",
-             "block",
-             "vthread");
+  text += fmt::format(
+      "\n| {:>9} | {:>9} | {:>7} | {:>10} | {:>9} | {:>9} | {:>7} | {:>7} | {:>5} | {:>7} |\n",
+      "f_thread",
+      "f_total",
+      "reg",
+      "mem_thread",
+      "smem",
+      "dram",
+      "reuse",
+      "grid",
+      "block",
+      "vthread");
   for (const Symbols& s : symbols(program.statements)) {
     text += fmt::format(
         "| {:>9.4g} | {:>9.4g} | {:>7.5g} | {:>10.4g} | {:>9.4g} | {:>9.4g} | {:>7.4g} | {:>7.6g} "

@@ -106,8 +106,7 @@ class Explorer {
       population.insert(population.end(), near.begin(), near.end());
       add_measured(population,
                    static_cast<size_t>(options_.measured_share * options_.evolve.population));
-      verified =
-          evolve_by(*r_.models.verify, std::move(population), options_.verify_generations);
+      verified = evolve_by(*r_.models.verify, std::move(population), options_.verify_generations);
     }
     if (verified.empty()) {
       ranked_near_ = evolve_by(r_.models.draft, near, 0);
