@@ -12,10 +12,10 @@
 namespace pruner {
 
 struct TrainedOn {
-  std::vector<std::string> steps;   // how, e.g. "train, within_task 0.9, seed 0"
-  std::vector<uint64_t> programs;   // ids of datasets (dataset/dataset.h), ascending
-  std::vector<uint64_t> workloads;  // hash64 of workload keys, ascending
-  bool complete = true;             // false: it began from weights whose programs are not known
+  std::vector<std::string> steps = {};   // how, e.g. "train, within_task 0.9, seed 0"
+  std::vector<uint64_t> programs = {};   // ids of datasets (dataset/dataset.h), ascending
+  std::vector<uint64_t> workloads = {};  // hash64 of workload keys, ascending
+  bool complete = true;  // false: it began from weights whose programs are not known
 
   bool has_program(uint64_t id) const;
   bool has_workload(std::string_view key) const;

@@ -41,10 +41,10 @@ struct ModelWeights {
   Architecture architecture = Architecture::kPacm;
   std::string mode = "base_only";  // how they were trained, in TenSet's words
   /// What each column of the features is divided by (its maximum over the training set).
-  std::vector<float> row_scale;         // kRowFeatures
-  std::vector<float> dataflow_scale;    // kDataflowFeatures; empty for TenSetMLP, both for TLP
-  Tensors tensors;                      // under the names of the published checkpoints
-  std::optional<TrainedOn> trained_on;  // unknown of published checkpoints
+  std::vector<float> row_scale;              // kRowFeatures
+  std::vector<float> dataflow_scale;         // kDataflowFeatures; empty for TenSetMLP, both for TLP
+  Tensors tensors;                           // under the names of the published checkpoints
+  std::optional<TrainedOn> trained_on = {};  // unknown of published checkpoints
 
   // TLP only
   PrimitiveForm form = kCpuPrimitives;
