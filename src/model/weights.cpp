@@ -133,14 +133,14 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
 }
 
 Result<ModelWeights> read_any(const std::string& path, std::string_view bytes) {
+  // Eight bytes of length, which may begin as a zip or a pickle does, then an object of JSON.
+  if (bytes.size() > 8 && bytes[8] == '{') return from_safetensors(bytes);
   if (bytes.starts_with("PK")) {
     Result<ModelWeights> weights = read_torch_state_dict(path);
     if (weights.ok()) TRY(add_scales_beside(path, *weights));
     return weights;
   }
   if (bytes.starts_with("\x80")) return read_torch_pickle(bytes);
-  // Eight bytes of length, then an object of JSON.
-  if (bytes.size() > 8 && bytes[8] == '{') return from_safetensors(bytes);
   return Error(bytes.empty() ? "the file is empty" : kNotACheckpoint);
 }
 

@@ -1,6 +1,7 @@
 #include "model/weights.h"
 
 #include <cmath>
+#include <set>
 
 #include "golden.h"
 #include "model/checkpoints.h"
@@ -40,6 +41,21 @@ TEST(ModelWeights, OfBothNetworksAreReadBack) {
     ASSERT_TRUE(read.ok()) << read.error().message();
     EXPECT_EQ(*read, written);
   }
+}
+
+TEST(ModelWeights, AreReadBackWhateverTheLengthOfTheirHeader) {
+  const std::string path = own_path("header.safetensors");
+  ModelWeights written = random_weights(Architecture::kTenSetMlp, 1);
+  std::set<uint8_t> first_bytes;  // of a length that is a multiple of 8
+  for (int i = 0; i < 256; i += 8) {
+    written.mode.assign(static_cast<size_t>(i), 'm');
+    ASSERT_TRUE(save_weights(path, written).ok());
+    const Result<ModelWeights> read = load_weights(path);
+    ASSERT_TRUE(read.ok()) << read.error().message();
+    EXPECT_EQ(*read, written);
+    first_bytes.insert(static_cast<uint8_t>(read_file(path)->front()));
+  }
+  EXPECT_EQ(first_bytes.size(), 32u);  // 0x80 among them, as a pickle begins
 }
 
 TEST(ModelWeights, OfAStateDictHaveTheirScalesBeside) {
