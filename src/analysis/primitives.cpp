@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -191,6 +192,9 @@ void write_primitive(const Primitive& step, const PrimitiveForm& form, float* ro
     row[kPrimitiveKinds + i] = static_cast<float>(step.arguments[i]);
   if (step.kind == kPragmaKind && count > 2)
     row[kPrimitiveKinds + 2] = static_cast<float>(place_of_pragma(table, step.arguments[2]));
+  if (!form.log) return;
+  for (float* x = row + kPrimitiveKinds; x != row + form.width; ++x)
+    *x = std::log2(1 + std::max(*x, 0.0f));
 }
 
 std::vector<float> primitive_matrix(std::span<const int32_t> sequence, const PrimitiveForm& form) {

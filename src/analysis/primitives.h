@@ -18,10 +18,12 @@ struct PrimitiveForm {
   bool gpu = false;
   int steps = 25;
   int width = 22;
+  bool log = false;  // arguments as log2(1 + x), as they are otherwise
   friend bool operator==(const PrimitiveForm&, const PrimitiveForm&) = default;
 };
-/// TLP's defaults.
-inline constexpr PrimitiveForm kCpuPrimitives = {false, 25, 22}, kGpuPrimitives = {true, 40, 20};
+/// TLP's defaults, arguments as they are.
+inline constexpr PrimitiveForm kCpuPrimitives = {false, 25, 22, false},
+                               kGpuPrimitives = {true, 40, 20, false};
 
 /// Places of a row's one-hot of the step's kind; a kind that the table has not leaves all 0.
 inline constexpr int kPrimitiveKinds = 11;

@@ -106,8 +106,11 @@ class Pretraining {
   }
 
   Result<ModelWeights> start_weights(Architecture architecture) {
-    if (options_.load_model.empty())
-      return initial_weights(architecture, options_.split.seed, primitive_form_of(samples_));
+    if (options_.load_model.empty()) {
+      PrimitiveForm form = primitive_form_of(samples_);
+      form.log &= !options_.as_published;
+      return initial_weights(architecture, options_.split.seed, form);
+    }
     TRY_ASSIGN(ModelWeights weights, load_weights(options_.load_model));
     if (weights.architecture != architecture)
       return Error(options_.load_model,

@@ -29,7 +29,9 @@ PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples) {
   const auto found = std::ranges::find_if(
       samples, [](const TrainingSample& s) { return !s.features.primitives.empty(); });
   const bool gpu = found != samples.end() && has_gpu_primitives(found->features.primitives);
-  return gpu ? kGpuPrimitives : kCpuPrimitives;
+  PrimitiveForm form = gpu ? kGpuPrimitives : kCpuPrimitives;
+  form.log = true;
+  return form;
 }
 
 std::vector<float> relative_throughputs(std::span<const TrainingSample> samples) {

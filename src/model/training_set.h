@@ -18,7 +18,8 @@ struct TrainingSample {
   int32_t platform = -1;  // place in ModelWeights::heads of what it was measured on; -1: not there
 };
 
-/// TLP's form for the samples' kind of device.
+/// The form of a TLP for the samples' kind of device: the published one's size, arguments by their
+/// logarithm.
 PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples);
 
 /// One label a sample: the best latency of its task over its own, in (0, 1].

@@ -83,23 +83,27 @@ constexpr ArchitectureRow kArchitectures[] = {{Architecture::kPacm, "pacm"},
                                               {Architecture::kTenSetMlp, "tenset-mlp"},
                                               {Architecture::kTlp, "tlp"}};
 
-/// "cuda 40 20" and the heads' names, one a line.
+/// "cuda 40 20 log" (or raw) and the heads' names, one a line.
 std::string print_form(const PrimitiveForm& form) {
-  return fmt::format("{} {} {}", form.gpu ? "cuda" : "llvm", form.steps, form.width);
+  const char* table = form.gpu ? "cuda" : "llvm";
+  return fmt::format("{} {} {} {}", table, form.steps, form.width, form.log ? "log" : "raw");
 }
 
 Result<Unit> read_form(std::map<std::string, std::string>& metadata, ModelWeights& weights) {
   constexpr int kMost = 4096;  // steps or numbers, of a file to be believed
   const std::string& text = metadata["primitives"];
   std::istringstream words(text);
-  std::string table;
+  std::string table, numbers;
   PrimitiveForm& form = weights.form;
-  words >> table >> form.steps >> form.width;
+  words >> table >> form.steps >> form.width >> numbers;
   form.gpu = table == "cuda";
-  const bool fits = !words.fail() && (form.gpu || table == "llvm") && form.steps > 0 &&
-                    form.steps <= kMost && form.width > kPrimitiveKinds && form.width <= kMost;
+  form.log = numbers == "log";
+  const bool fits = !words.fail() && (form.gpu || table == "llvm") &&
+                    (form.log || numbers == "raw") && form.steps > 0 && form.steps <= kMost &&
+                    form.width > kPrimitiveKinds && form.width <= kMost;
   if (!fits)
-    return Error("primitives \"", text, R"(", expected such as "llvm 25 22" or "cuda 40 20")");
+    return Error(
+        "primitives \"", text, R"(", expected such as "llvm 25 22 log" or "cuda 40 20 raw")");
   std::istringstream names(metadata["heads"]);
   for (std::string name; std::getline(names, name);) weights.heads.push_back(name);
   return Unit{};

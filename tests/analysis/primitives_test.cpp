@@ -118,6 +118,12 @@ TEST(Primitives, AMatrixIsFilledWithZerosAndCutToTheForm) {
       (std::vector<float>{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));
 }
 
+TEST(Primitives, MayBeReadByTheirLogarithm) {
+  const std::vector<int32_t> split = sequence_of(R"([["SP", 1, 3, 1023, [7], 1]])");
+  EXPECT_EQ(primitive_matrix(split, {false, 1, 18, true}),
+            (std::vector<float>{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 10, 3, 1, 0, 0}));
+}
+
 TEST(Primitives, ThreadsMakeThemAGpus) {
   EXPECT_FALSE(has_gpu_primitives(sequence_of(R"([["AN", 1, 0, 3], ["AN", 1, 2, 2]])")));
   EXPECT_TRUE(has_gpu_primitives(sequence_of(R"([["CI", 0], ["AN", 1, 0, 5]])")));

@@ -66,7 +66,7 @@ TEST(Safetensors, OfOtherFeaturesOrNetworksAreRefused) {
   file.metadata["feature_version"] = "1";
   file.metadata["primitives"] = "avr 25 22";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());
-  EXPECT_ERROR(load_weights(path), R"(primitives "avr 25 22", expected such as "llvm 25 22")");
+  EXPECT_ERROR(load_weights(path), R"(primitives "avr 25 22", expected such as "llvm 25 22 log")");
   file = *parse_safetensors(print_safetensors(file));
   file.metadata["architecture"] = "pacm";
   file.metadata["feature_version"] = "1";

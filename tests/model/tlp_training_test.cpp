@@ -42,7 +42,7 @@ TEST(TlpTraining, TeachesItToOrderProgramsThatItHasNotSeen) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = splits(2, 100, false, 1),
                                     others = splits(2, 80, false, 2);
-  const ModelWeights start = initial_weights(Architecture::kTlp, 3);
+  const ModelWeights start = initial_weights(Architecture::kTlp, 3, primitive_form_of(samples));
   const Result<Trained> trained = train(start, samples, {.epochs = 15, .batch = 32, .seed = 4});
   ASSERT_TRUE(trained.ok()) << trained.error().message();
   EXPECT_LT(accuracy(start, 0, others), 0.8);
@@ -88,7 +88,7 @@ TEST(TlpTraining, HeadsLearnPlatformsThatDisagree) {
 
 TEST(TlpTraining, SamplesAreOfTheWeightsKindOfDevice) {
   const std::vector<TrainingSample> samples = splits(1, 4, false, 1);
-  EXPECT_EQ(primitive_form_of(samples), kCpuPrimitives);
+  EXPECT_EQ(primitive_form_of(samples), (PrimitiveForm{false, 25, 22, true}));
   EXPECT_ERROR(train(initial_weights(Architecture::kTlp, 1, kGpuPrimitives), samples, {}),
                "the weights are of a TLP for programs of a GPU, the samples are of a CPU");
   std::vector<TrainingSample> without = samples;
@@ -111,7 +111,8 @@ TEST(TlpTraining, PublishedConstants) {
 TEST(TlpWeights, ComeBackFromTheirFileWithFormAndHeads) {
   const std::vector<std::string> platforms = {"k80", "v100"};
   for (const auto& heads : {std::vector<std::string>(), platforms}) {
-    const ModelWeights weights = initial_weights(Architecture::kTlp, 1, kGpuPrimitives, heads);
+    const ModelWeights weights =
+        initial_weights(Architecture::kTlp, 1, {true, 40, 20, heads.empty()}, heads);
     const std::string path = own_path("tlp.safetensors");
     ASSERT_TRUE(save_weights(path, weights).ok());
     const Result<ModelWeights> read = load_weights(path);
