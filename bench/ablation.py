@@ -1,7 +1,7 @@
 """What each part of draft and verify is worth: a Markdown table on standard output.
 
-  bench/ablation.py drafts --build build/release FOLDER [DAGS...]     records, each penalty left out
-  bench/ablation.py search --build build/release --op OP [--op OP...] [--trials N] [--seeds N] [--load-model FILE]
+  bench/ablation.py --build build/release drafts FOLDER [DAGS...]     records, each penalty left out
+  bench/ablation.py --build build/release search --op OP [--op OP...] [--trials N] [--seeds N] [--load-model FILE]
 
 `drafts`: Best-1 of draft_bench (its page says of what). `search`: `pruner compare` of the whole mode with the same
 without a part; a latency is given over the whole mode's final one, its geometric mean over operators and seeds. With

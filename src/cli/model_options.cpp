@@ -15,7 +15,7 @@ namespace pruner {
 
 namespace {
 
-constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line an epoch
+constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line when it was judged
 
 /// FILE.ext -> FILE.foldN.ext
 std::string fold_file(const std::string& file, int64_t fold, int64_t folds) {
@@ -43,9 +43,8 @@ class ProgressLine {
   explicit ProgressLine(bool json) : live_(json ? stderr : stdout) {}
 
   void show(const PretrainProgress& progress) {
-    const bool due = progress.step != step_ || progress.seconds - shown_s_ >= kShownEvery;
-    if (live_.terminal() ? !due : progress.step == step_) return;
-    step_ = progress.step;
+    const bool due = live_.terminal() && progress.seconds - shown_s_ >= kShownEvery;
+    if (!progress.judged && !due) return;
     shown_s_ = progress.seconds;
     live_.show(print(progress));
   }
@@ -53,7 +52,6 @@ class ProgressLine {
 
  private:
   LiveLine live_;
-  int step_ = -1;
   double shown_s_ = 0;
 };
 

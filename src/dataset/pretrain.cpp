@@ -154,9 +154,15 @@ class Pretraining {
       TRY_ASSIGN(earlier, load_train_state(checkpoint, run));
       result_.resumed = true;
     }
+    const auto keep = [&](const TrainState& state) -> Result<Unit> {
+      TRY(save_train_state(checkpoint, state, run));
+      const auto epochs = static_cast<double>(state.report.epochs);
+      show({state.report, epochs, state.average, state.report.seconds}, train_options.epochs, true);
+      return Unit{};
+    };
     const TrainWatch watch{
-        .on_batch = [&](const TrainProgress& now) { show(now, train_options.epochs); },
-        .on_epoch = [&](const TrainState& s) { return save_train_state(checkpoint, s, run); },
+        .on_batch = [&](const TrainProgress& now) { show(now, train_options.epochs, false); },
+        .on_epoch = keep,
         .stop = &watch_.stop,
         .resume = earlier ? &*earlier : nullptr};
     Result<Trained> trained = train(std::move(start), samples_, train_options, watch);
@@ -170,14 +176,15 @@ class Pretraining {
     return Unit{};
   }
 
-  void show(const TrainProgress& now, int epochs) const {
+  void show(const TrainProgress& now, int epochs, bool judged) const {
     if (!watch_.on_progress) return;
-    PretrainProgress line{.done = now.epochs / epochs,
-                          .step = static_cast<int>(now.epochs) + 1,
+    PretrainProgress line{.judged = judged,
+                          .done = now.epochs / epochs,
+                          .step = now.report.epochs + (judged ? 0 : 1),
                           .steps = epochs,
                           .loss = now.loss,
                           .seconds = now.seconds};
-    line.eta_s = line.done > 0 ? now.seconds * (1 - line.done) / line.done : 0;
+    if (line.done > 0) line.eta_s = now.seconds * (1 - line.done) / line.done;
     if (!now.report.validation_losses.empty()) {
       line.validation_loss = now.report.validation_losses.back();
       line.validation_accuracy = now.report.validation_accuracy.back();
@@ -238,7 +245,8 @@ class Pretraining {
     TRY(write_trees(trees, checkpoint));
     if (!watch_.on_progress) return Unit{};
     const double done = static_cast<double>(now.rounds) / boost.rounds;
-    watch_.on_progress({.done = done,
+    watch_.on_progress({.judged = true,
+                        .done = done,
                         .step = now.rounds,
                         .steps = boost.rounds,
                         .loss = now.error,

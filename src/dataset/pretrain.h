@@ -26,11 +26,13 @@ struct PretrainOptions {
 
 /// One line's worth.
 struct PretrainProgress {
+  bool judged = false;      // the epoch, or the trees so far, have just been judged
   double done = 0;          // share of the training
   int step = 0, steps = 0;  // epochs, or trees
   double loss = 0;
   std::optional<double> validation_loss = {}, validation_accuracy = {};
-  double seconds = 0, eta_s = 0;
+  double seconds = 0;
+  std::optional<double> eta_s = {};
 };
 
 struct PretrainWatch {
