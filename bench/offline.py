@@ -4,7 +4,7 @@
 Makes feature files of Ansor's logs of V100 and K80, trains and evaluates with `pruner`, and prints a
 table: mean and range over seeds of every metric, beside what a random order gives.
 
-    bench/offline.py --program build/main/pruner --logs LOGS --work DIR [--seeds 5] [--only WHAT ...]
+    bench/offline.py --program build/release/pruner --logs LOGS --work DIR [--seeds 5] [--only WHAT ...]
 
 LOGS has the folders k80 and v100. What there is in DIR is used again.
 """
@@ -90,6 +90,11 @@ class Bench:
         for name, metrics in rows.items():
             show(f"pam, K80 -> V100, 5 %, {name}", metrics, [])
 
+    def official(self, device):
+        """The published checkpoint on all records of a device."""
+        said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model", self.options.official, "--all")
+        show(f"pam_k80_1500 as published, {device}, all", [said["metrics"]], [])
+
 
 def mean_of(tasks):
     """Metrics over tasks, as `eval` averages them."""
@@ -131,7 +136,9 @@ WHAT = {
     "within": lambda b: b.held_out("k80", "pam", "within_task"),
     "k80": lambda b: [b.held_out("k80", m, "by_task") for m in ("pam", "mlp", "xgb")],
     "v100": lambda b: [b.held_out("v100", m, "by_task") for m in ("pam", "mlp", "xgb")],
+    "tlp": lambda b: [b.held_out(device, "tlp", "by_task") for device in ("k80", "v100")],
     "transfer": lambda b: b.transfer(),
+    "official": lambda b: [b.official(device) for device in ("k80", "v100")],
 }
 
 
@@ -141,6 +148,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--logs", required=True)
     parser.add_argument("--work", required=True)
+    parser.add_argument("--official", help="pam_k80_1500.pth of Pruner's release, for `official`")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=WHAT, default=list(WHAT))
     options = parser.parse_args()
