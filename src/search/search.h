@@ -2,6 +2,7 @@
 // batches of a tuning round. One seed and the same measured times give one sequence.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "model/cost_model.h"
@@ -55,6 +56,7 @@ struct SearchRequest {
   size_t count;  // candidates wanted
   const SearchModels& models;
   const SearchOptions& options;
+  std::span<const Candidate> offered = {};  // schedules of other tasks, the first the most likely
 };
 
 struct SearchPolicy {
@@ -64,7 +66,8 @@ struct SearchPolicy {
   std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
 };
 
-extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy;
+extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy, kTransferPolicy;
+/// That --policy names; kTransferPolicy searches nothing.
 inline constexpr const SearchPolicy* kSearchPolicies[] = {
     &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 

@@ -49,6 +49,7 @@ Tuner::Tuner(std::span<const WeightedTask> tasks,
     : options_(options), tools_(tools), rng_(options.seed), scheduler_(scheduled(tasks)) {
   for (const WeightedTask& task : tasks) {
     tasks_.push_back({.task = &task, .space = make_space(task.task, options.search.forms)});
+    if (options.offers) tasks_.back().offered = options.offers(task.task, tasks_.back().space);
   }
 }
 
@@ -173,7 +174,8 @@ Result<Unit> Tuner::search_round(size_t index, int64_t count) {
                                                                     tuned.memory,
                                                                     static_cast<size_t>(count),
                                                                     tools_.models,
-                                                                    options_.search},
+                                                                    options_.search,
+                                                                    tuned.offered},
                                                                    rng_);
   summary.explore_s = seconds_since(start);
   if (batch.empty()) scheduler_.mark_dead(index);

@@ -37,12 +37,15 @@ struct TuneOptions {
   SearchOptions search = {};
   const SearchPolicy* policy = &kPrunerPolicy;
   const char* origin = "search";  // of the records
+  /// Schedules of other tasks that a task is offered (transfer/); none where it is null.
+  std::function<std::vector<Candidate>(const Task& task, const Space& space)> offers = {};
 };
 
 /// A task while it is tuned.
 struct TunedTask {
   const WeightedTask* task;
   Space space;
+  std::vector<Candidate> offered = {};
   History history = {};
   SearchMemory memory = {};
   int64_t trials = 0;  // of the search, failed ones included

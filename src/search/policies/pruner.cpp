@@ -46,6 +46,8 @@ class Explorer {
   std::vector<Candidate> run() {
     Batch batch(r_.history, r_.count);
     if (r_.history.empty()) batch.add(default_schedule(r_.task, r_.space));
+    for (const Candidate& candidate : r_.offered) batch.add(candidate);
+    if (batch.full()) return batch.take();
     random_ = sample_legal(r_.space,
                            static_cast<size_t>(options_.random_samples),
                            rng_,

@@ -1,0 +1,87 @@
+#include "transfer/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "analysis/draft.h"
+#include "search/search.h"
+#include "support/check.h"
+#include "transfer/adapt.h"
+#include "transfer/kernel_class.h"
+
+namespace pruner {
+
+int64_t TransferSource::count(const std::string& kernel_class) const {
+  return std::ranges::count_if(
+      best, [&](const Record& r) { return pruner::kernel_class(r.task_name) == kernel_class; });
+}
+
+TransferSource make_source(std::string name,
+                           const std::vector<Record>& records,
+                           const std::string& device) {
+  TransferSource source{std::move(name), {}};
+  std::vector<std::string> devices;
+  for (const Record& record : records) {
+    const bool of_it = device.empty() || record.device == device;
+    if (of_it && std::ranges::find(devices, record.device) == devices.end())
+      devices.push_back(record.device);
+  }
+  for (const std::string& of : devices) {
+    for (auto& [key, record] : best_records(records, of)) source.best.push_back(record);
+  }
+  return source;
+}
+
+/// Adapts the schedules of the kernels that `gives` takes.
+static Offers offers_from(std::span<const TransferSource> sources,
+                          const Task& task,
+                          const Space& space,
+                          const std::function<bool(const std::string& kernel_class)>& gives) {
+  const Candidate rest = default_schedule(task, space);
+  Offers found;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    for (const Record& record : sources[s].best) {
+      if (!gives(kernel_class(record.task_name))) continue;
+      const Result<Candidate> adapted = adapt(record, space, rest);
+      if (!adapted.ok()) {
+        ++found.not_adaptable[adapted.error().message()];
+      } else if (std::ranges::find(found.offers, *adapted, &Offer::candidate) ==
+                 found.offers.end()) {
+        found.offers.push_back({*adapted, s, record.task_name});
+      }
+    }
+  }
+  return found;
+}
+
+Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space) {
+  const std::string of = kernel_class(task.name);
+  Offers found = offers_from(sources, task, space, [&](const std::string& k) { return k == of; });
+  if (!found.offers.empty() || !found.not_adaptable.empty()) return found;
+  return offers_from(
+      sources, task, space, [&](const std::string& k) { return anchor_of(k) == anchor_of(of); });
+}
+
+size_t best_source(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks) {
+  CHECK(!sources.empty());
+  std::map<std::string, double> seconds;  // of the target, by class
+  double total = 0;
+  for (const WeightedTask& weighted : tasks) {
+    const Space space = make_space(weighted.task);
+    const LoopNest nest = make_loop_nest(space, default_schedule(weighted.task, space));
+    const double spent =
+        static_cast<double>(weighted.weight) * draft_latency_s(nest, weighted.task.target);
+    seconds[kernel_class(weighted.task.name)] += spent;
+    total += spent;
+  }
+  const auto score = [&](const TransferSource& source) {
+    double sum = 0;
+    for (const auto& [of, spent] : seconds)
+      sum += spent / total * std::sqrt(static_cast<double>(source.count(of)));
+    return sum;
+  };
+  return static_cast<size_t>(std::ranges::max_element(sources, {}, score) - sources.begin());
+}
+
+}  // namespace pruner

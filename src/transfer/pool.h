@@ -1,0 +1,50 @@
+// Records of tuned networks -> the schedules that they give to the tasks of another.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/partition.h"
+#include "record/record.h"
+#include "space/space.h"
+
+namespace pruner {
+
+/// A tuned network: the best record of each of its tasks.
+struct TransferSource {
+  std::string name;  // its file
+  std::vector<Record> best;
+
+  /// How many of its schedules are of a class.
+  int64_t count(const std::string& kernel_class) const;
+};
+
+/// The fastest usable record of each task in a file. `device`: of which alone, or of all when
+/// empty.
+TransferSource make_source(std::string name,
+                           const std::vector<Record>& records,
+                           const std::string& device);
+
+/// What a task is offered.
+struct Offer {
+  Candidate candidate;
+  size_t source = 0;
+  std::string task;  // that the schedule was found for
+};
+struct Offers {
+  std::vector<Offer> offers;                     // no two of one candidate
+  std::map<std::string, int64_t> not_adaptable;  // why, and how many
+};
+
+/// The schedules of the task's class in the sources, adapted to it; where there are none, those of
+/// its anchor with any epilogue.
+Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space);
+
+/// The source with the most to give (Transfer-Tuning's heuristic, spec 8): the sum over classes of
+/// the target's share of time in the class and the square root of the number of schedules. Times
+/// of the target are what the draft foretells of its default schedules. Ties go to the first.
+size_t best_source(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);
+
+}  // namespace pruner
