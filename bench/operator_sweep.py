@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The 134 operators that Pruner's release tunes one by one (its auto_tune_op.sh), compared in modes.
+
+  operator_sweep.py --list                     the operators, as `pruner --op` takes them
+  operator_sweep.py --build build/release      `pruner compare` of each; a line of TSV each, and the
+                                               geometric means
+
+Batches are the release's, made for GPUs: `--most-gflop 2` leaves out what takes a CPU too long. Depthwise
+convolutions and poolings are NHWC here, NCHW there; the release's im2col convolutions are plain ones here.
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SWEEP = {
+    "matmul {}": """128_128_128 1024_1024_1024 512_512_512 256_256_256 128_128_128 128_1000_4096 65536_1024_2
+        512_1024_1024 1_1000_2048 32_1024_1024 64_1000_4096 64_756_86 740_1024_500 512_4096_1024 1024_4096_1024
+        2048_4096_1024 4096_4096_1024 8192_4096_1024 16384_4096_1024""",
+    "conv2d {}": """128_128_28_28_128_3_3 32_128_256_256_3_3_3 32_256_128_128_128_3_3 32_64_64_64_32_4_4
+        1_512_8_8_256_4_4 3_32_114_114_3_3_3 16_110_71_71_50_5_5 128_42_83_83_42_1_1 128_42_83_83_96_1_1
+        128_64_64_64_32_1_1 128_336_21_21_336_1_1 128_168_42_42_336_1_1""",
+    "conv2d {} stride=2": """1_2048_14_14_1024_1_1 32_2048_14_14_1024_1_1 64_2048_14_14_1024_1_1
+        128_2048_14_14_1024_1_1 256_2048_14_14_1024_1_1 512_2048_14_14_1024_1_1 1_128_256_256_3_7_7
+        16_128_58_58_128_3_3 128_256_32_32_256_3_3 64_512_16_16_256_3_3 32_64_128_128_16_4_4
+        3_32_128_128_16_4_4 3_512_30_30_256_5_5 16_128_64_64_32_3_3 16_128_128_128_8_3_3 32_64_28_28_16_2_2
+        32_128_16_16_64_3_3 1_128_64_64_64_3_3""",
+    "conv2d_nchw {}": """128_42_64_64_42_1_1 128_42_83_83_96_3_3 128_96_32_32_32_2_2 128_64_56_56_256_1_1
+        128_84_42_42_168_1_1 128_84_83_83_168_1_1 128_128_28_28_512_1_1 128_168_21_21_1008_1_1
+        128_168_42_42_168_1_1 128_256_16_16_256_1_1 128_256_28_28_512_1_1 128_256_56_56_64_1_1
+        128_336_21_21_336_3_3 128_512_14_14_1024_1_1 128_512_28_28_128_1_1 32_128_32_32_64_1_1
+        64_64_32_32_32_3_3 64_128_16_16_64_3_3""",
+    "conv2d_nchw {} stride=2": """128_64_112_112_3_7_7 128_96_32_32_32_2_2 128_128_28_28_128_3_3
+        128_256_14_14_256_3_3 128_512_7_7_512_3_3 128_512_28_28_256_1_1 128_1024_14_14_512_1_1
+        1_32_64_64_32_3_3 1_128_128_128_32_3_3 3_64_28_28_32_3_3 32_256_14_14_128_3_3 64_128_56_56_64_3_3""",
+    # By im2col in the release. One of its shapes lacks the batch: 1024_14_14_256_1_1, 128 as its neighbours.
+    "conv2d {} ": """64_128_16_16_64_3_3 128_168_42_42_168_1_1 128_1024_14_14_256_1_1 128_256_16_16_256_1_1
+        128_512_14_14_1024_1_1 128_168_21_21_1008_1_1 128_42_64_64_42_1_1 32_128_32_32_64_1_1
+        128_42_83_83_96_1_1 128_96_32_32_32_2_2 128_84_83_83_168_1_1 128_336_21_21_336_1_1
+        128_256_56_56_64_1_1 128_64_56_56_256_1_1 128_512_28_28_128_1_1 128_128_28_28_512_1_1
+        128_84_42_42_168_1_1 128_256_28_28_512_1_1""",
+    "conv2d {} stride=2 ": """64_64_32_32_32_3_3 128_128_28_28_128_3_3 128_256_14_14_256_3_3
+        128_512_7_7_512_3_3 128_1024_14_14_512_1_1 128_512_16_16_256_3_3 128_64_112_112_3_7_7
+        128_96_32_32_32_2_2 128_512_28_28_256_1_1 64_128_56_56_64_3_3 1_32_64_64_32_3_3 1_128_128_128_32_3_3
+        3_64_28_28_32_3_3 32_256_14_14_128_3_3""",
+    "depthwise_conv2d {} padding=1": """32_256_14_14_3_3 128_64_32_32_3_3 3_128_114_114_3_3 1_32_56_56_3_3
+        128_42_83_83_5_5 128_84_21_21_3_3 32_256_128_128_3_3 32_512_64_64_4_4 64_128_114_114_3_3
+        64_256_56_56_3_3 1_1024_64_64_4_4""",
+    "depthwise_conv2d {} stride=2": "128_16_32_32_3_3 128_128_64_64_4_4",
+    "avg_pool2d {}": "64_32_83_83_3_3 32_512_16_16_2_2",
+    "avg_pool2d {} stride=2": "128_168_83_83_4_4 128_617_21_21_3_3",
+    "max_pool2d {} stride=2 padding=1": "64_1024_53_53_5_5",
+    "sum {}": "65536_1024 1024_8192 65536_1024 516096_121 32000_16384",  # rows of 1, 2 and 2 + 2 dimensions
+}
+
+
+def operators():
+    """(text, multiply-adds x 2), in the release's order."""
+    for template, shapes in SWEEP.items():
+        for shape in shapes.split():
+            numbers = [int(n) for n in shape.split("_")]
+            yield template.format(" ".join(map(str, numbers))).strip(), 2 * math.prod(numbers)
+
+
+def compare(build, text, args):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [build / "pruner", "compare", "--op", text, "--modes", args.modes, "--n-trials", str(args.trials),
+                   "--seeds", str(args.seeds), "--work-dir", folder, "--json"]
+        if args.target:
+            command += ["--target", args.target]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["modes"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--build", type=pathlib.Path, default="build/release")
+    parser.add_argument("--modes", default="ansor,pruner")
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--target", help="default: this machine's CPU")
+    parser.add_argument("--only", metavar="REGEX", default="")
+    parser.add_argument("--most-gflop", type=float, default=math.inf)
+    args = parser.parse_args()
+    chosen = [text for text, flop in operators() if re.search(args.only, text) and flop <= args.most_gflop * 1e9]
+    if args.list:
+        print("\n".join(chosen))
+        return
+    modes = args.modes.split(",")
+    print("operator", *(f"{mode} ms" for mode in modes),
+          *(f"{mode} trials to {modes[0]}'s" for mode in modes[1:]), sep="\t")
+    logs = [0.0] * len(modes)
+    for text in chosen:
+        found = compare(args.build, text, args)
+        ms = [1e3 * mode["latency_s"]["median"] for mode in found]
+        trials = [mode["trials"]["median"] for mode in found[1:]]
+        print(text, *(f"{t:.4f}" for t in ms), *(f"{t:.0f}" for t in trials), sep="\t", flush=True)
+        logs = [total + math.log(t / ms[0]) for total, t in zip(logs, ms)]
+    for mode, total in zip(modes, logs):
+        print(f"{mode}: {math.exp(total / max(len(chosen), 1)):.3f} x {modes[0]}'s latency, geometric mean of "
+              f"{len(chosen)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
