@@ -11,7 +11,7 @@ namespace pruner {
 struct Options;
 
 /// Options that commands take, in groups.
-enum OptionGroup : uint32_t {
+enum OptionGroup : uint64_t {
   kInputOptions = 1 << 0,   // the network, operator or DAG
   kTargetOptions = 1 << 1,  // target, threads
   kTuneOptions = 1 << 2,    // limits, the mode, resuming
@@ -43,6 +43,8 @@ enum OptionGroup : uint32_t {
   kPretrainOptions = 1 << 28,
   kFineTuneOptions = 1 << 29,
   kEvalOptions = 1 << 30,
+  kPoolOptions = 1ull << 31,      // records that schedules are taken from
+  kTransferOptions = 1ull << 32,  // which of them, and how many are measured
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
@@ -50,7 +52,7 @@ enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupte
 struct Command {
   std::string_view name;  // "tune", "networks export"; "networks" alone is a row too
   std::string_view help;
-  uint32_t options;                            // OptionGroups
+  uint64_t options;                            // OptionGroups
   Result<int> (*run)(const Options& options);  // the exit code; an error is the user's to mend
   bool hidden = false;
 };

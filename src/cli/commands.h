@@ -7,6 +7,9 @@ namespace pruner {
 
 Result<int> run_tune(const Options& options);
 Result<int> run_compare(const Options& options);
+Result<int> run_transfer(const Options& options);
+/// `transfer --experiment`.
+Result<int> run_transfer_experiment(const Options& options);
 Result<int> run_tasks(const Options& options);
 Result<int> run_ops(const Options& options);
 Result<int> run_networks_list(const Options& options);
@@ -35,17 +38,21 @@ Result<int> run_eval(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 
-inline constexpr uint32_t kNetworkOptions = kInputOptions | kTargetOptions;
+inline constexpr uint64_t kNetworkOptions = kInputOptions | kTargetOptions;
 
 inline constexpr Command kCommands[] = {
     {"tune",
      "Search the schedules of a network or operator, measured on this machine.",
-     kNetworkOptions | kSearchOptions | kExplorerOptions | kTuneOptions | kOutOption,
+     kNetworkOptions | kSearchOptions | kExplorerOptions | kTuneOptions | kPoolOptions | kOutOption,
      run_tune},
     {"compare",
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
      kNetworkOptions | kSearchOptions | kExplorerOptions | kCompareOptions,
      run_compare},
+    {"transfer",
+     "Measure the schedules of other tuned networks on this one; no search.",
+     kNetworkOptions | kSearchOptions | kPoolOptions | kTransferOptions | kOutOption,
+     run_transfer},
     {"compile",
      "Make a module of a network or operator, with the best records or without any.",
      kNetworkOptions | kSearchOptions | kRecordsOption | kOutOption | kPrintOptions |

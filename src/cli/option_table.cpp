@@ -9,7 +9,7 @@ namespace pruner {
 
 namespace {
 
-constexpr uint32_t kInput = kInputOptions;
+constexpr uint64_t kInput = kInputOptions;
 
 const OptionRow kOptions[] = {
     {"model", &Options::model_file, kInput, "the network: an ONNX file"},
@@ -243,6 +243,47 @@ const OptionRow kOptions[] = {
      kTuneOptions,
      "the default: earlier records of the folder are used"},
     {"--dry-run", &Options::dry_run, kTuneOptions, "print the tasks and what would be done"},
+
+    {"--pool,--from,--warm-start",
+     &Options::pool,
+     kPoolOptions,
+     "records of tuned networks, to begin with their schedules: files, patterns or folders"},
+    {"--source",
+     &Options::source,
+     kTransferOptions,
+     "auto: of the pool, only the file that has the most to give"},
+    {"--verify",
+     &Options::verify,
+     kTransferOptions,
+     "schedules a task that are measured, by the draft's order; 0: all",
+     0},
+    {"--load-model",
+     &Options::load_model,
+     kTransferOptions,
+     "weights of a PaCM; --verify then goes by its order"},
+    {"--experiment",
+     &Options::experiment,
+     kTransferOptions,
+     "a set of networks as JSON: each from each other, against searches in the same time"},
+    {"--minute-check",
+     &Options::minute_check,
+     kTransferOptions,
+     "searches of --experiment are looked at every minute; otherwise each half of the transfer's "
+     "time"},
+    {"--stops",
+     &Options::stops,
+     kTransferOptions,
+     "of --experiment: how often a search is looked at before it is given up (30)",
+     1},
+    {"--n-trials",
+     &Options::trials,
+     kTransferOptions,
+     "of --experiment: that each network is tuned with (1000)",
+     1},
+    {"--work-dir",
+     &Options::work_dir,
+     kTransferOptions,
+     "folder of the run; the same again resumes"},
 
     {"--records,--logs,--log-file",
      &Options::records,

@@ -20,7 +20,7 @@ using Field = std::variant<bool Options::*,
 struct OptionRow {
   const char* flags;  // as CLI11 reads them; without dashes: an argument by its place
   Field field;
-  uint32_t groups;
+  uint64_t groups;
   const char* help;
   int64_t least = 0;  // of a number
   bool many = false;  // a list whose values may follow one flag: --logs a.json b.json

@@ -40,6 +40,13 @@ struct Options {
   std::string hold_out, preset, failed = "keep", duplicates = "best";
   int64_t sample_in_files = 0, min_sample_size = 48, max_tasks = 0, pam = 1;
   bool mixed_targets = false;
+  // Transfer.
+  std::vector<std::string> pool;  // records of tuned networks
+  std::string source;             // of the pool: auto or a file
+  int64_t verify = 0;             // of a task's offers, those to measure; 0: all
+  std::string experiment;         // a set of networks
+  bool minute_check = false;
+  int64_t stops = 30;  // at which a search is looked at
   // Going on.
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;
   // Learning from feature files.

@@ -6,6 +6,7 @@
 #include "cli/source.h"
 #include "deploy/module.h"
 #include "tune/recorded.h"
+#include "tune/tune.h"
 
 namespace pruner {
 
@@ -23,5 +24,7 @@ Result<std::vector<std::string>> read_forms(const Options& options);
 
 /// The choice that a module is built by.
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
+/// ... by the fastest that a tuner has measured of each task.
+ScheduleChoice schedule_choice(const Tuner& tuner);
 
 }  // namespace pruner

@@ -7,6 +7,7 @@
 #include "cli/duration.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
+#include "cli/pool.h"
 #include "cli/schedules.h"
 #include "cli/search_options.h"
 #include "cli/version.h"
@@ -67,14 +68,7 @@ Result<Json> make_module(const Source& source,
                          const Tuner& tuner,
                          const std::string& path,
                          const ModuleOptions& options) {
-  const ScheduleChoice best = [&](const Task& task, const Space&) -> std::optional<Candidate> {
-    for (const TunedTask& tuned : tuner.tasks()) {
-      const std::vector<Trial> trials = tuned.history.best(1);
-      if (tuned.task->task.key == task.key && !trials.empty()) return trials.front().candidate;
-    }
-    return std::nullopt;
-  };
-  TRY(build_module(source.partition, target, best, options, path));
+  TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
   TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
   TRY_ASSIGN(const BenchResult result, module.bench(seeded_inputs(module.inputs(), 0), {}));
   return Json{{"module", path},
@@ -94,6 +88,14 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(const ModeModels models, read_models(options, *mode, *tune.policy));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
+  std::vector<TransferSource> pool;
+  if (!options.pool.empty()) {
+    TRY_ASSIGN(pool, read_pool(options, source.tasks));
+    tune.offers = [&](const Task& task, const Space& space) {
+      return ranked_offers(
+          offers_for(pool, task, space), task, space, *models.draft, tune.round_size);
+    };
+  }
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {
     const Json plan = dry_run(source, tune, work_dir);

@@ -1,0 +1,58 @@
+#include "cli/pool.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "record/record_paths.h"
+#include "support/log.h"
+
+namespace pruner {
+
+Result<std::vector<TransferSource>> read_pool(const Options& options,
+                                              std::span<const WeightedTask> tasks) {
+  const Result<std::vector<RecordPath>> files = find_record_files(options.pool);
+  if (!files.ok()) return Error("--pool: ", files.error().message());
+  std::vector<TransferSource> sources;
+  for (const RecordPath& file : *files) {
+    TRY_ASSIGN(const RecordFile read, read_records(file.path));
+    if (read.skipped > 0)
+      log_warning(
+          "{}: {} lines are no records, the first {}", file.path, read.skipped, read.first_skipped);
+    TransferSource source = make_source(file.path, read.records, "");
+    if (!source.best.empty()) sources.push_back(std::move(source));
+  }
+  if (sources.empty())
+    return Error("--pool: no usable record of ours in ",
+                 fmt::format("{}", fmt::join(options.pool, ", ")));
+  if (options.source.empty()) return sources;
+  size_t chosen = 0;
+  if (options.source == "auto") {
+    chosen = best_source(sources, tasks);
+  } else {
+    const auto found = std::ranges::find(sources, options.source, &TransferSource::name);
+    if (found == sources.end())
+      return Error("--source: ", options.source, " is not auto, nor a file of --pool");
+    chosen = static_cast<size_t>(found - sources.begin());
+  }
+  return std::vector<TransferSource>{sources[chosen]};
+}
+
+std::vector<Candidate> ranked_offers(
+    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most) {
+  std::vector<Candidate> candidates;
+  for (const Offer& offer : offers.offers) candidates.push_back(offer.candidate);
+  const std::vector<float> scores = model.predict(task, space, candidates);
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!scores.empty())
+    std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return scores[i]; });
+  if (most > 0) order.resize(std::min(order.size(), static_cast<size_t>(most)));
+  std::vector<Candidate> ranked;
+  for (const size_t i : order) ranked.push_back(candidates[i]);
+  return ranked;
+}
+
+}  // namespace pruner

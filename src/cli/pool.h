@@ -1,0 +1,22 @@
+// --pool: records of tuned networks -> what their schedules offer to the tasks of another.
+#pragma once
+
+#include <vector>
+
+#include "cli/source.h"
+#include "model/cost_model.h"
+#include "transfer/pool.h"
+
+namespace pruner {
+
+/// The files of --pool as sources, without those that have no usable record; with --source auto
+/// the one that has the most to give, with a FILE that one. Errors: a file cannot be read, or
+/// nothing is left.
+Result<std::vector<TransferSource>> read_pool(const Options& options,
+                                              std::span<const WeightedTask> tasks);
+
+/// The candidates of an offer, the ones that the model likes best first; `most`: how many, 0: all.
+std::vector<Candidate> ranked_offers(
+    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most);
+
+}  // namespace pruner

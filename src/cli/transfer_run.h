@@ -1,0 +1,61 @@
+// Schedules of other networks measured on the tasks of one: a session of the policy `transfer`, and
+// the modules that come of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/source.h"
+#include "deploy/module.h"
+#include "measure/measure.h"
+#include "search/mode.h"
+#include "transfer/pool.h"
+#include "tune/session.h"
+
+namespace pruner {
+
+/// What a transfer works with; all of it outlives the run.
+struct TransferTools {
+  Measurer& measurer;
+  const std::atomic<bool>& stop;
+  std::function<void(const Tuner& tuner, const RoundSummary& summary)> on_round;
+};
+
+class TransferRun {
+ public:
+  /// Opens the work dir (Session::open()) and asks the sources what they offer. --verify N leaves
+  /// the N schedules of a task that the model of --load-model, or the draft, likes best.
+  static Result<std::unique_ptr<TransferRun>> open(const Options& options,
+                                                   const Source& source,
+                                                   std::vector<TransferSource> sources,
+                                                   const std::string& work_dir,
+                                                   const TransferTools& tools);
+
+  Result<TuneEnd> run() { return session_->run(); }
+  const Tuner& tuner() const { return session_->tuner(); }
+  const WorkDir& dir() const { return session_->dir(); }
+  const std::vector<TransferSource>& sources() const { return sources_; }
+  const Offers& offers(const Task& task) const { return offers_.at(task.key); }
+
+  /// Seconds of the task's schedule that needs no search; nullopt: it was not measured.
+  std::optional<double> untuned_s(const TunedTask& tuned) const;
+  /// The fastest of the task's transferred schedules; nullopt: none was valid.
+  std::optional<Trial> best_transferred(const TunedTask& tuned) const;
+  /// Transfer-Tuning's own choice (spec 7): any valid schedule of another task before the task's
+  /// own, which counts as a second.
+  ScheduleChoice published_choice() const;
+
+ private:
+  TransferRun(std::vector<TransferSource> sources, ModeModels models)
+      : sources_(std::move(sources)), models_(std::move(models)) {}
+  std::vector<Candidate> offer(const Task& task, const Space& space, int64_t most);
+
+  std::vector<TransferSource> sources_;
+  ModeModels models_;
+  std::map<std::string, Offers> offers_;  // by task key
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace pruner

@@ -1,0 +1,192 @@
+// label: codegen
+// pruner transfer, as a user runs it.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/run_program.h"
+#include "golden.h"
+#include "graph/networks/network_builder.h"
+#include "support/file.h"
+#include "support/json.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Transfer : testing::Test {
+  Transfer() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    dir =
+        (fs::temp_directory_path() / ("pruner_transfer_" + std::to_string(getpid()) + test->name()))
+            .string();
+    fs::remove_all(dir);
+    fs::create_directories(dir);
+  }
+  ~Transfer() override { fs::remove_all(dir); }
+
+  static Json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const Result<Json> read = parse_json(run.out);
+    EXPECT_TRUE(read.ok()) << run.out;
+    return read.ok() ? *read : Json();
+  }
+
+  /// Tunes an operator for a few trials; its records.
+  std::string tuned(const std::string& name, const std::string& op) const {
+    json({"tune", "--op", op, "--n-trials", "6", "--work-dir", dir + "/" + name});
+    return dir + "/" + name + "/records.json";
+  }
+
+  std::string dir;
+};
+
+TEST_F(Transfer, MeasuresTheSchedulesOfTheClass) {
+  const std::string a = tuned("a", "matmul 64 64 64 +relu");
+  const std::string b = tuned("b", "matmul 48 128 32 +relu");
+  tuned("c", "softmax 64 64");
+  const std::string pool = dir + "/*/records.json";
+  const Json all = json(
+      {"transfer", "--op", "matmul 96 80 40 +relu", "--pool", pool, "--work-dir", dir + "/tt"});
+  ASSERT_EQ(all["sources"].size(), 3u);
+  const Json& task = all["tasks"][0];
+  EXPECT_EQ(task["class"], "matmul+relu");
+  EXPECT_EQ(task["offers"].get<int>() + task["not_adaptable"].size(), 2u);
+  EXPECT_LE(task["latency_ms"].get<double>(), task["untuned_ms"].get<double>());
+  EXPECT_EQ(all["trials"], 1 + task["offers"].get<int>());
+
+  const Json one = json({"transfer",
+                         "--op",
+                         "matmul 96 80 40 +relu",
+                         "--pool",
+                         pool,
+                         "--source",
+                         "auto",
+                         "--verify",
+                         "1",
+                         "--work-dir",
+                         dir + "/one"});
+  ASSERT_EQ(one["sources"].size(), 1u);
+  EXPECT_TRUE(one["sources"][0] == a || one["sources"][0] == b) << one["sources"][0];
+  EXPECT_LE(one["trials"].get<int>(), 2);
+}
+
+TEST_F(Transfer, WarmStartBeginsWithTheOffers) {
+  const std::string a = tuned("a", "matmul 64 64 64 +relu");
+  const Json cold =
+      json({"transfer", "--op", "matmul 96 80 40 +relu", "--from", a, "--work-dir", dir + "/tt"});
+  ASSERT_EQ(cold["tasks"][0]["offers"], 1);
+  json({"tune",
+        "--op",
+        "matmul 96 80 40 +relu",
+        "--warm-start",
+        a,
+        "--n-trials",
+        "3",
+        "--work-dir",
+        dir + "/warm"});
+  const auto decisions = [](const std::string& path, size_t line) {
+    std::istringstream lines(*read_file(path));
+    std::string text;
+    for (size_t i = 0; i <= line; ++i) std::getline(lines, text);
+    return (*parse_json(text))["p"]["decisions"];
+  };
+  // Trial 0 is the schedule that needs no search, trial 1 the one that is offered.
+  EXPECT_EQ(decisions(dir + "/warm/records.json", 1), decisions(dir + "/tt/records.json", 1));
+}
+
+TEST_F(Transfer, OfANetworkKeepsTheFasterModule) {
+  json({"tune",
+        "--network",
+        "bert_tiny",
+        "--seq-len",
+        "16",
+        "--n-trials",
+        "12",
+        "--work-dir",
+        dir + "/a"});
+  const Json made = json({"transfer",
+                          "--network",
+                          "bert_tiny",
+                          "--seq-len",
+                          "24",
+                          "--from",
+                          dir + "/a/records.json",
+                          "--verify",
+                          "2",
+                          "--work-dir",
+                          dir + "/tt"});
+  EXPECT_TRUE(fs::exists(dir + "/tt/bert_tiny.so"));
+  EXPECT_FALSE(fs::exists(dir + "/tt/bert_tiny.so.untuned.so"));
+  const bool slower = made["transferred_ms"].get<double>() > made["untuned_ms"].get<double>();
+  EXPECT_EQ(made["kept"], slower ? "untuned" : "transferred");
+  for (const char* part : {"search_s", "build_s", "check_s"}) EXPECT_GT(made[part], 0) << part;
+}
+
+/// Two layers of `width` on `rows` rows, as a file.
+void write_network(const std::string& path, int64_t rows, int64_t width) {
+  NetworkBuilder b("layers");
+  ValueId x = b.input("x", {rows, width}, DType::kFloat32);
+  for (const char* name : {"first", "second"})
+    x = b.node("Relu", {b.node("MatMul", {x, b.weight(name, {width, width}, width, 2)})});
+  ASSERT_TRUE(export_onnx(b.finish({{x, "y"}}), path).ok());
+}
+
+TEST_F(Transfer, ExperimentComparesEachWithEachOther) {
+  write_network(dir + "/eight.onnx", 8, 48);
+  write_network(dir + "/sixteen.onnx", 16, 32);
+  const std::string set = dir + "/set.json";
+  ASSERT_TRUE(write_file(set, R"({"networks": [
+      {"model": ")" + dir + R"(/eight.onnx", "name": "eight"},
+      {"model": ")" + dir + R"(/sixteen.onnx", "name": "sixteen"}]})")
+                  .ok());
+  const std::vector<std::string> experiment = {"transfer",
+                                               "--experiment",
+                                               set,
+                                               "--n-trials",
+                                               "20",
+                                               "--verify",
+                                               "1",
+                                               "--stops",
+                                               "2",
+                                               "--work-dir",
+                                               dir + "/tt"};
+  const Json done = json(experiment);
+  ASSERT_EQ(done["targets"].size(), 2u);
+  for (const Json& target : done["targets"]) {
+    EXPECT_EQ(target["one_to_one"].size(), 1u);
+    EXPECT_EQ(target["rivals"].size(), 2u);
+    EXPECT_EQ(target["tuned_trials"], 20);
+    EXPECT_GT(target["untuned_ms"], 0);
+    EXPECT_LE(target["warm_start"]["trials"], 20);
+  }
+  EXPECT_EQ(done["targets"][0]["one_to_one"][0]["source"], "sixteen");
+  for (const char* file : {"experiment.txt", "experiment.tsv", "fig_5a.svg", "fig_5b.svg"})
+    EXPECT_TRUE(fs::exists(dir + "/tt/" + file)) << file;
+  EXPECT_EQ(json(experiment), done) << "what is done is taken up";
+}
+
+TEST_F(Transfer, SaysWhatIsWrong) {
+  const auto fail = [](const std::vector<std::string>& arguments) {
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    return run.err;
+  };
+  const std::vector<std::string> small = {"transfer", "--op", "matmul 32 32 32"};
+  EXPECT_NE(fail(small).find("give those of tuned networks with --pool"), std::string::npos);
+  std::vector<std::string> none = small;
+  none.insert(none.end(), {"--pool", dir + "/none.json"});
+  EXPECT_NE(fail(none).find("--pool: " + dir + "/none.json"), std::string::npos);
+  ASSERT_TRUE(write_file(dir + "/text.json", "no record\n").ok());
+  none.back() = dir + "/text.json";
+  EXPECT_NE(fail(none).find("no usable record"), std::string::npos);
+  ASSERT_TRUE(write_file(dir + "/set.json", R"({"networks": [{"newtork": "bert_tiny"}]})").ok());
+  EXPECT_NE(fail({"transfer", "--experiment", dir + "/set.json"}).find("newtork"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace pruner
