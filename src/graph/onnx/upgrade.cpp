@@ -146,6 +146,13 @@ static Result<std::vector<Node>> softmax_over_the_rest(Graph& graph, Node node) 
   return std::vector{std::move(flatten), std::move(node), std::move(reshape)};
 }
 
+// Opset 10: input 1 had the scales, and there was one way to place and to round.
+static void resize_by_scales(Node& node) {
+  node.inputs.insert(node.inputs.begin() + 1, ValueId{});
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = std::string("floor");
+}
+
 Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
   TRY(move_attributes(graph, node));
   if (node.op == "Constant") TRY(constant_value(node));
@@ -156,6 +163,7 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
   if (opset < 13 && (node.op == "Softmax" || node.op == "LogSoftmax")) {
     return softmax_over_the_rest(graph, std::move(node));
   }
+  if (opset < 11 && node.op == "Resize" && node.inputs.size() == 2) resize_by_scales(node);
   const GraphOp* op = find_graph_op(node.op);
   if (opset < 7 && op != nullptr && op->fusion == Fusion::kBroadcast) {
     return align_operand(graph, std::move(node));

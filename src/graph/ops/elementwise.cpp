@@ -65,6 +65,7 @@ Expr modulo(const OpCall& c, const Expr& a, const Expr& b) {
 Expr power(const OpCall& c, const Expr& x, const Expr& y) {
   const std::optional<double> exponent = c.scalar(1);
   if (exponent == 2.0) return x * x;
+  if (exponent == 3.0) return x * x * x;
   if (exponent == 0.5 && is_float(x->dtype)) return fn(Intrinsic::kSqrt, x);
   if (is_float(x->dtype)) return call(Intrinsic::kPow, {x, cast(x->dtype, y)});
   const Expr real = call(Intrinsic::kPow, {cast(DType::kFloat32, x), cast(DType::kFloat32, y)});

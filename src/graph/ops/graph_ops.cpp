@@ -82,6 +82,7 @@ static constexpr GraphOp kGraphOps[] = {
     {"ReduceSumSquare", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce},
     {"Relu", kElemWise, 1, 1, "", infer_elementwise, lower_elementwise},
     {"Reshape", kAlias, 2, 2, "allowzero:i", infer_reshape, nullptr},
+    {"Resize", kInjective, 1, 4, "antialias:i axes:I coordinate_transformation_mode:s keep_aspect_ratio_policy:s mode:s nearest_mode:s", infer_resize, lower_resize},
     {"Round", kElemWise, 1, 1, "", infer_float_elementwise, lower_elementwise},
     {"Selu", kElemWise, 1, 1, "alpha:f gamma:f", infer_float_elementwise, lower_elementwise},
     {"Shape", kConstant, 1, 1, "end:i start:i", infer_shape, nullptr, 15},

@@ -135,6 +135,7 @@ std::vector<int> Fuser::between(int n, int sink) const {
 bool Fuser::repeats_work(int n, int sink) const {
   const std::string& op = graph_.nodes[static_cast<size_t>(sink)].op;
   if (op == "Concat" || op == "Pad") return false;
+  if (op == "Resize") return true;
   return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
 }
 

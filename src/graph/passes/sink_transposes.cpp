@@ -67,6 +67,7 @@ class Sinker {
   bool sink_slice(Node& node);
   bool sink_pad(Node& node);
   bool sink_reshape(Node& node);
+  bool sink_resize(Node& node);
   bool sink_matmul(Node& node);
 
   Rewriter r_;
@@ -227,6 +228,16 @@ bool Sinker::sink_pad(Node& node) {
   return replace(node, std::move(inputs), order);
 }
 
+bool Sinker::sink_resize(Node& node) {
+  if (!transpose_of(node.inputs[0])) return false;
+  const Order order = order_of(node.inputs[0]), shape = r_[node.outputs[0]].shape;
+  Order physical(order.size());
+  for (size_t d = 0; d < order.size(); ++d) physical[static_cast<size_t>(order[d])] = shape[d];
+  node.attributes.erase("axes");
+  const ValueId sizes = r_.add_integers(node.name + "/sizes", physical);
+  return replace(node, {move(node.inputs[0], inverse(order)), {}, {}, sizes}, order);
+}
+
 // Runs of dimensions of two shapes with equal products: what a reshape splits and merges.
 struct Block {
   std::vector<size_t> from, to;
@@ -308,6 +319,7 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
       {"Slice", &Sinker::sink_slice},
       {"Pad", &Sinker::sink_pad},
       {"Reshape", &Sinker::sink_reshape},
+      {"Resize", &Sinker::sink_resize},
       {"MatMul", &Sinker::sink_matmul},
       {"Gemm", &Sinker::sink_matmul},
       {"BatchNormalization", nullptr},

@@ -108,5 +108,18 @@ TEST(Upgrade, ConstantsSayTheirValueInSeveralWays) {
   EXPECT_ERROR(import_model(empty), "node \"Constant_1\": has no value of numbers");
 }
 
+TEST(Upgrade, ResizeOfOpset10RoundsDown) {
+  OnnxModel model(10);
+  model.input("x", {1, 2}).output("y");
+  onnx::TensorProto& scales = model.initializer("scales", onnx::TensorProto::FLOAT, {2});
+  scales.add_float_data(1);
+  scales.add_float_data(2);
+  model.node("Resize", {"x", "scales"}, {"y"});
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(values_of(run_graph(*graph, {floats({1, 2}, {3, 5})})[0]),
+            (std::vector<double>{3, 3, 5, 5}));
+}
+
 }  // namespace
 }  // namespace pruner

@@ -59,6 +59,8 @@ TEST(Elementwise, RootsAndLogarithmsOfPositives) {
   expect_near(run_op("Log", {x}), floats({4}, {std::log(0.25), 0, std::log(4), std::log(9)}));
   expect_near(run_op("Pow", {x, Operand::weight(floats({}, {0.5}))}), floats({4}, {0.5, 1, 2, 3}));
   expect_near(run_op("Pow", {x, floats({4}, {2, 3, 1, 0})}), floats({4}, {0.0625, 1, 4, 1}));
+  expect_near(run_op("Pow", {floats({2}, {-2, 3}), Operand::weight(floats({}, {3}))}),
+              floats({2}, {-8, 27}));
 }
 
 TEST(Elementwise, BinaryOperatorsBroadcast) {
