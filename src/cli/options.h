@@ -15,7 +15,7 @@ struct Options {
   // What is compiled or tuned.
   std::string model_file, network, op;
   std::string task;  // a DAG file; with --print: the number of a task
-  int64_t batch_size = 1, image_size = 224, sequence_length = 128;
+  int64_t batch_size = 1, image_size = 0, sequence_length = 0;
   std::string input_shapes;
   // What for.
   std::string target = "llvm";

@@ -54,8 +54,8 @@ std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target
 /// Options of an import or a built-in network.
 struct NetworkOptions {
   int64_t batch_size = 1;
-  int64_t image_size = 224;
-  int64_t sequence_length = 128;
+  int64_t image_size = 0, sequence_length = 0;  // 0: the network's usual one
+  bool weights_as_inputs = false;               // built-in networks: draws none, for shapes alone
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
 };
 

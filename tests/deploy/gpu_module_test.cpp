@@ -61,6 +61,12 @@ TEST_F(OpenClModule, CopiesWhatNoKernelWrites) {
   expect_right(*c, opencl());
 }
 
+TEST_F(OpenClModule, ChangesTheSizeOfImages) {
+  const Result<Case> c = make_case(small_upsampling());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, opencl());
+}
+
 TEST_F(OpenClModule, RunsNetworks) {
   for (const char* name : {"bert_tiny", "mobilenet_v2"}) {
     SCOPED_TRACE(name);

@@ -39,8 +39,22 @@ TEST(BuildModule, MakesCodeForAvx2) {
   expect_right(*c, *target);
 }
 
+TEST(BuildModule, ChangesTheSizeOfImages) {
+  const Result<Case> c = make_case(small_upsampling());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, host_target(2));
+}
+
 TEST(BuildModule, RunsTheBuiltInNetworksSmall) {
-  for (const std::string& name : network_names()) {
+  for (const char* name : {"bert_tiny",
+                           "densenet_121",
+                           "efficientnet_b0",
+                           "googlenet",
+                           "mobilebert",
+                           "mobilenet_v2",
+                           "mobilenet_v3",
+                           "resnet_18",
+                           "resnet_50"}) {
     SCOPED_TRACE(name);
     const Result<Case> c = make_case(
         build_network(name, {.image_size = 32, .sequence_length = 12, .input_shapes = {}}));

@@ -26,6 +26,22 @@ Graph small_convolutional() {
   return b.finish({{sum, "sum"}, {b.node("Softmax", {scores}, {{"axis", int64_t{1}}}), "scores"}});
 }
 
+Graph small_upsampling() {
+  NetworkBuilder b("small_upsampling");
+  const ValueId x = b.input("image", {1, 3, 6, 5}, DType::kFloat32);
+  const ValueId y =
+      b.conv_norm("stem", x, {.channels = 8, .kernel = 3, .then = Nonlinearity::kRelu});
+  const ValueId linear = b.resize(y, 12, 10, true);
+  const ValueId nearest = b.node("Resize", {y, {}, {}, b.integers("sizes", {1, 8, 12, 10})});
+  const ValueId transposed =
+      b.node("ConvTranspose",
+             {y, b.weight("transposed.weight", {8, 4, 4, 4}, 32, 1)},
+             {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"strides", std::vector<int64_t>{2, 2}}});
+  const ValueId mixed =
+      b.conv("mixed", b.concat({linear, transposed, nearest}), {.channels = 6, .bias = true});
+  return b.finish({{b.resize(mixed, 5, 7, false), "small"}});
+}
+
 Result<Case> make_case(Result<Graph> graph) {
   if (!graph.ok()) return graph.error();
   std::vector<TensorSpec> specs;

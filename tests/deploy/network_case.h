@@ -16,6 +16,9 @@ struct Case {
 /// residual's sum is an output too.
 Graph small_convolutional();
 
+/// A convolution's result made larger in three ways, joined, mixed, and made smaller.
+Graph small_upsampling();
+
 Result<Case> make_case(Result<Graph> graph);
 
 /// Each output to 1e-4 of its largest element.

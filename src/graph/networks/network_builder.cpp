@@ -6,7 +6,10 @@
 
 namespace pruner {
 
-NetworkBuilder::NetworkBuilder(std::string name) : rng_(0) { graph_.name = std::move(name); }
+NetworkBuilder::NetworkBuilder(std::string name, bool draw_weights)
+    : rng_(0), draw_weights_(draw_weights) {
+  graph_.name = std::move(name);
+}
 
 ValueId NetworkBuilder::add_value(Value value) {
   graph_.values.push_back(std::move(value));
@@ -16,6 +19,11 @@ ValueId NetworkBuilder::add_value(Value value) {
 ValueId NetworkBuilder::input(const std::string& name, std::vector<int64_t> shape, DType dtype) {
   graph_.inputs.push_back(add_value({name, dtype, std::move(shape), std::nullopt}));
   return graph_.inputs.back();
+}
+
+ValueId NetworkBuilder::image(const NetworkOptions& options) {
+  const int64_t size = options.image_size;
+  return input("input", {options.batch_size, 3, size, size}, DType::kFloat32);
 }
 
 ValueId NetworkBuilder::node(const std::string& op,
@@ -50,6 +58,7 @@ ValueId NetworkBuilder::random(const std::string& name,
                                std::vector<int64_t> shape,
                                double mean,
                                double spread) {
+  if (!draw_weights_) return input(name, std::move(shape), DType::kFloat32);
   Tensor tensor(DType::kFloat32, std::move(shape));
   for (float& x : tensor.values<float>()) {
     x = static_cast<float>(mean + spread * (2 * rng_.uniform() - 1));
@@ -64,29 +73,110 @@ ValueId NetworkBuilder::weight(const std::string& name,
   return random(name, std::move(shape), 0, std::sqrt(3 * gain / static_cast<double>(fan_in)));
 }
 
-ValueId NetworkBuilder::conv_norm(const std::string& name, ValueId x, const ConvNorm& conv) {
-  const int64_t k = conv.kernel, pad = (k - 1) / 2, in = shape(x)[1] / conv.groups;
-  const ValueId w = weight(name + ".weight", {conv.channels, in, k, k}, in * k * k, conv.gain);
-  const ValueId y = node("Conv",
-                         {x, w},
-                         {{"group", conv.groups},
-                          {"kernel_shape", std::vector<int64_t>{k, k}},
-                          {"pads", std::vector<int64_t>{pad, pad, pad, pad}},
-                          {"strides", std::vector<int64_t>{conv.stride, conv.stride}}});
-  const std::string bn = name + ".norm";
-  const ValueId scale = random(bn + ".weight", {conv.channels}, conv.scale, 0.2 * conv.scale);
-  const ValueId bias = random(bn + ".bias", {conv.channels}, 0, 0.1);
-  const ValueId mean = random(bn + ".running_mean", {conv.channels}, 0, 0.2);
-  const ValueId variance = random(bn + ".running_var", {conv.channels}, 1, 0.3);
-  return node("BatchNormalization", {y, scale, bias, mean, variance}, {{"epsilon", 1e-5}});
+ValueId NetworkBuilder::activation(ValueId x, Nonlinearity kind) {
+  switch (kind) {
+    case Nonlinearity::kNone: return x;
+    case Nonlinearity::kRelu: return node("Relu", {x});
+    case Nonlinearity::kRelu6: return node("Clip", {x, scalar(0), scalar(6)});
+    case Nonlinearity::kSilu: return node("Mul", {x, node("Sigmoid", {x})});
+    case Nonlinearity::kHardSwish: return node("HardSwish", {x});
+    case Nonlinearity::kSigmoid: return node("Sigmoid", {x});
+    case Nonlinearity::kHardSigmoid: return node("HardSigmoid", {x}, {{"alpha", double{1.0f / 6}}});
+  }
+  return x;
 }
 
+// The gain of a layer that keeps the mean square 1 through its nonlinearity.
+static double gain_of(const ConvLayer& layer) {
+  if (layer.gain != 0) return layer.gain;
+  switch (layer.then) {
+    case Nonlinearity::kRelu:
+    case Nonlinearity::kRelu6:
+    case Nonlinearity::kSilu:
+    case Nonlinearity::kHardSwish: return 2;
+    default: return 1;
+  }
+}
+
+ValueId NetworkBuilder::convolve(const std::string& name, ValueId x, const ConvLayer& layer) {
+  const int64_t h = layer.kernel, w = layer.kernel_w == 0 ? h : layer.kernel_w;
+  const int64_t in = shape(x)[1] / layer.groups, d = layer.dilation;
+  const int64_t top = layer.padding >= 0 ? layer.padding : (h - 1) * d / 2;
+  const int64_t left = layer.padding >= 0 ? layer.padding : (w - 1) * d / 2;
+  const int64_t fan_in = in * h * w;
+  std::vector<ValueId> inputs = {
+      x, weight(name + ".weight", {layer.channels, in, h, w}, fan_in, gain_of(layer))};
+  if (layer.bias) inputs.push_back(random(name + ".bias", {layer.channels}, 0, 0.1));
+  return node("Conv",
+              std::move(inputs),
+              {{"dilations", std::vector<int64_t>{d, d}},
+               {"group", layer.groups},
+               {"kernel_shape", std::vector<int64_t>{h, w}},
+               {"pads", std::vector<int64_t>{top, left, top, left}},
+               {"strides", std::vector<int64_t>{layer.stride, layer.stride}}});
+}
+
+ValueId NetworkBuilder::conv(const std::string& name, ValueId x, const ConvLayer& layer) {
+  return activation(convolve(name, x, layer), layer.then);
+}
+
+ValueId NetworkBuilder::norm(const std::string& name, ValueId x, double scale, double epsilon) {
+  const std::vector<int64_t> channels = {shape(x)[1]};
+  const ValueId weight = random(name + ".weight", channels, scale, 0.2 * scale);
+  const ValueId bias = random(name + ".bias", channels, 0, 0.1);
+  const ValueId mean = random(name + ".running_mean", channels, 0, 0.2);
+  const ValueId variance = random(name + ".running_var", channels, 1, 0.3);
+  return node("BatchNormalization", {x, weight, bias, mean, variance}, {{"epsilon", epsilon}});
+}
+
+ValueId NetworkBuilder::conv_norm(const std::string& name, ValueId x, const ConvLayer& layer) {
+  const ValueId y = convolve(name, x, layer);
+  return activation(norm(name + ".norm", y, layer.norm_scale, layer.epsilon), layer.then);
+}
+
+ValueId NetworkBuilder::max_pool(
+    ValueId x, int64_t kernel, int64_t stride, int64_t padding, bool ceil) {
+  std::map<std::string, Attribute> attributes = {
+      {"kernel_shape", std::vector<int64_t>{kernel, kernel}},
+      {"pads", std::vector<int64_t>(4, padding)},
+      {"strides", std::vector<int64_t>{stride, stride}}};
+  if (ceil) attributes["ceil_mode"] = int64_t{1};
+  return node("MaxPool", {x}, std::move(attributes));
+}
+
+ValueId NetworkBuilder::average_pool(ValueId x, int64_t kernel, int64_t stride, int64_t padding) {
+  return node("AveragePool",
+              {x},
+              {{"count_include_pad", int64_t{1}},
+               {"kernel_shape", std::vector<int64_t>{kernel, kernel}},
+               {"pads", std::vector<int64_t>(4, padding)},
+               {"strides", std::vector<int64_t>{stride, stride}}});
+}
+
+ValueId NetworkBuilder::resize(ValueId x, int64_t height, int64_t width, bool align_corners) {
+  const std::vector<int64_t> sizes = {shape(x)[0], shape(x)[1], height, width};
+  const std::string mode = align_corners ? "align_corners" : "pytorch_half_pixel";
+  const ValueId to = integers("sizes_" + std::to_string(graph_.values.size()), sizes);
+  return node("Resize",
+              {x, {}, {}, to},
+              {{"coordinate_transformation_mode", mode}, {"mode", std::string("linear")}});
+}
+
+ValueId NetworkBuilder::concat(std::vector<ValueId> parts, int64_t axis) {
+  return node("Concat", std::move(parts), {{"axis", axis}});
+}
+
+ValueId NetworkBuilder::dense(const std::string& name, ValueId x, int64_t out, double gain) {
+  const int64_t in = shape(x)[1];
+  const ValueId w = weight(name + ".weight", {out, in}, in, gain);
+  const ValueId b = random(name + ".bias", {out}, 0, 0.1);
+  return node("Gemm", {x, w, b}, {{"transB", int64_t{1}}});
+}
+
+ValueId NetworkBuilder::flatten(ValueId x) { return node("Flatten", {x}, {{"axis", int64_t{1}}}); }
+
 ValueId NetworkBuilder::classifier(const std::string& name, ValueId x, int64_t classes) {
-  const ValueId flat = node("Flatten", {node("GlobalAveragePool", {x})}, {{"axis", int64_t{1}}});
-  const int64_t in = shape(flat)[1];
-  const ValueId w = weight(name + ".weight", {classes, in}, in, 1);
-  const ValueId b = random(name + ".bias", {classes}, 0, 0.1);
-  return node("Gemm", {flat, w, b}, {{"transB", int64_t{1}}});
+  return dense(name, flatten(node("GlobalAveragePool", {x})), classes);
 }
 
 Graph NetworkBuilder::finish(std::vector<std::pair<ValueId, std::string>> outputs) {

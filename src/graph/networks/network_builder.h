@@ -8,23 +8,39 @@
 
 namespace pruner {
 
-/// One built-in network.
-struct NetworkRow {
-  std::string_view name;
-  Graph (*build)(const NetworkOptions&);
-  bool is_image;  // reads image_size, else sequence_length
+enum class Nonlinearity : uint8_t {
+  kNone,
+  kRelu,
+  kRelu6,
+  kSilu,
+  kHardSwish,
+  kSigmoid,
+  kHardSigmoid  // x / 6 + 1 / 2 between 0 and 1, as torch has it
 };
 
-Graph build_bert_tiny(const NetworkOptions& options);
-Graph build_mobilenet_v2(const NetworkOptions& options);
-Graph build_resnet_18(const NetworkOptions& options);
-Graph build_resnet_50(const NetworkOptions& options);
+/// A convolution of images with square strides.
+struct ConvLayer {
+  int64_t channels = 0, kernel = 1;
+  int64_t kernel_w = 0;  // 0: as kernel, which else is the height alone
+  int64_t stride = 1, groups = 1, dilation = 1;
+  int64_t padding = -1;  // on each side; -1: half the kernel's reach, which keeps the size
+  bool bias = false;
+  Nonlinearity then = Nonlinearity::kNone;
+  double gain = 0;        // of the weight's variance; 0: what keeps the size through `then`
+  double norm_scale = 1;  // about the scale of the batch norm, where there is one
+  double epsilon = 1e-5;  // of the batch norm
+};
 
 class NetworkBuilder {
  public:
-  explicit NetworkBuilder(std::string name);
+  /// Without `draw_weights`, random() makes inputs of the network instead of constants.
+  explicit NetworkBuilder(std::string name, bool draw_weights = true);
+  NetworkBuilder(std::string name, const NetworkOptions& options)
+      : NetworkBuilder(std::move(name), !options.weights_as_inputs) {}
 
   ValueId input(const std::string& name, std::vector<int64_t> shape, DType dtype);
+  /// "input", batch x 3 x size x size.
+  ValueId image(const NetworkOptions& options);
   /// A node with one output.
   ValueId node(const std::string& op,
                std::vector<ValueId> inputs,
@@ -37,14 +53,26 @@ class NetworkBuilder {
   /// Uniform with mean 0 and variance gain / fan_in; gain 2 keeps the size through a relu.
   ValueId weight(const std::string& name, std::vector<int64_t> shape, int64_t fan_in, double gain);
 
-  /// Conv without bias, then BatchNormalization scaled by about `scale`.
-  struct ConvNorm {
-    int64_t channels, kernel, stride = 1, groups = 1;
-    double scale = 1;
-    double gain = 2;
-  };
-  ValueId conv_norm(const std::string& name, ValueId x, const ConvNorm& conv);
-  /// Global average pool, flatten, dense with bias.
+  ValueId activation(ValueId x, Nonlinearity kind);
+  ValueId relu(ValueId x) { return activation(x, Nonlinearity::kRelu); }
+  /// Conv, nonlinearity.
+  ValueId conv(const std::string& name, ValueId x, const ConvLayer& layer);
+  /// BatchNormalization scaled by about `scale`.
+  ValueId norm(const std::string& name, ValueId x, double scale = 1, double epsilon = 1e-5);
+  /// Conv, batch norm, nonlinearity.
+  ValueId conv_norm(const std::string& name, ValueId x, const ConvLayer& layer);
+  /// Windows of `kernel` x `kernel`; with `ceil` a last one that is cut off counts.
+  ValueId max_pool(
+      ValueId x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false);
+  /// The padding counts, as in torch.
+  ValueId average_pool(ValueId x, int64_t kernel, int64_t stride, int64_t padding = 0);
+  /// Bilinear; else than with `align_corners`, pixels are areas whose borders agree.
+  ValueId resize(ValueId x, int64_t height, int64_t width, bool align_corners);
+  ValueId concat(std::vector<ValueId> parts, int64_t axis = 1);
+  /// Fully connected, of [n, features], with bias.
+  ValueId dense(const std::string& name, ValueId x, int64_t out, double gain = 1);
+  ValueId flatten(ValueId x);
+  /// Global average pool, flatten, dense.
   ValueId classifier(const std::string& name, ValueId x, int64_t classes);
 
   const std::vector<int64_t>& shape(ValueId id) const { return graph_[id].shape; }
@@ -52,9 +80,11 @@ class NetworkBuilder {
 
  private:
   ValueId add_value(Value value);
+  ValueId convolve(const std::string& name, ValueId x, const ConvLayer& layer);
 
   Graph graph_;
   Rng rng_;
+  bool draw_weights_;
 };
 
 }  // namespace pruner

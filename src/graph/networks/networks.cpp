@@ -1,20 +1,58 @@
-#include <algorithm>
+#include "graph/networks/networks.h"
 
-#include "graph/networks/network_builder.h"
+#include <algorithm>
 
 namespace pruner {
 
+static constexpr InputSize kImage = {true, 32, 4096, 224};
+static constexpr InputSize kMultipleOf16 = {true, 32, 4096, 224, 16};
+static constexpr InputSize kTokens = {false, 1, 512, 128};
+
 static constexpr NetworkRow kNetworks[] = {
-    {"bert_tiny", build_bert_tiny, false},
-    {"mobilenet_v2", build_mobilenet_v2, true},
-    {"resnet_18", build_resnet_18, true},
-    {"resnet_50", build_resnet_50, true},
+    {"alexnet", build_alexnet, {true, 63, 4096, 224}},
+    {"bert_base", build_bert_base, kTokens},
+    {"bert_large", build_bert_large, kTokens},
+    {"bert_medium", build_bert_medium, kTokens},
+    {"bert_tiny", build_bert_tiny, kTokens},
+    {"dcgan", build_dcgan, {true, 32, 4096, 64, 16}},
+    {"deeplabv3_resnet50", build_deeplabv3_resnet50, kImage},
+    {"densenet_121", build_densenet_121, kImage},
+    {"detr", build_detr, kImage},
+    {"efficientnet_b0", build_efficientnet_b0, kImage},
+    {"efficientnet_b4", build_efficientnet_b4, kImage},
+    {"googlenet", build_googlenet, kImage},
+    {"gpt2", build_gpt2, {false, 1, 1024, 128}},
+    {"inception_v3", build_inception_v3, {true, 75, 4096, 299}},
+    {"mnasnet1_0", build_mnasnet1_0, kImage},
+    {"mobilebert", build_mobilebert, kTokens},
+    {"mobilenet_v2", build_mobilenet_v2, kImage},
+    {"mobilenet_v3", build_mobilenet_v3, kImage},
+    {"resnet_18", build_resnet_18, kImage},
+    {"resnet_50", build_resnet_50, kImage},
+    {"resnext_50", build_resnext_50, kImage},
+    {"unet", build_unet, kMultipleOf16},
+    {"vgg_16", build_vgg_16, kImage},
+    {"vit", build_vit, kMultipleOf16},
+    {"wide_resnet_50", build_wide_resnet_50, kImage},
 };
 
 std::vector<std::string> network_names() {
   std::vector<std::string> names;
   for (const NetworkRow& row : kNetworks) names.emplace_back(row.name);
   return names;
+}
+
+static Result<Unit> check_size(const InputSize& size, int64_t given) {
+  if (given >= size.least && given <= size.most && given % size.step == 0) return Unit{};
+  const std::string multiple =
+      size.step == 1 ? "" : "a multiple of " + std::to_string(size.step) + " from ";
+  return Error(size.is_image ? "image size " : "sequence length ",
+               given,
+               ", expected ",
+               multiple,
+               size.least,
+               " to ",
+               size.most);
 }
 
 Result<Graph> build_network(std::string_view name, const NetworkOptions& options) {
@@ -29,13 +67,11 @@ Result<Graph> build_network(std::string_view name, const NetworkOptions& options
   if (options.batch_size < 1 || options.batch_size > 4096) {
     return Error("batch size ", options.batch_size, ", expected 1 to 4096");
   }
-  if (row->is_image && (options.image_size < 32 || options.image_size > 4096)) {
-    return Error("image size ", options.image_size, ", expected 32 to 4096");
-  }
-  if (!row->is_image && (options.sequence_length < 1 || options.sequence_length > 512)) {
-    return Error("sequence length ", options.sequence_length, ", expected 1 to 512");
-  }
-  return row->build(options);
+  NetworkOptions sized = options;
+  int64_t& size = row->size.is_image ? sized.image_size : sized.sequence_length;
+  if (size == 0) size = row->size.usual;
+  TRY(check_size(row->size, size));
+  return row->build(sized);
 }
 
 }  // namespace pruner

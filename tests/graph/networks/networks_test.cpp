@@ -12,31 +12,155 @@ double mean_square(const Tensor& tensor) {
   return sum / static_cast<double>(tensor.num_elements());
 }
 
+NetworkOptions sized(int64_t image, int64_t sequence) {
+  NetworkOptions options;
+  options.image_size = image;
+  options.sequence_length = sequence;
+  return options;
+}
+
+// Elements that training would learn; `graph` has its weights as inputs.
+int64_t parameters(const Graph& graph) {
+  int64_t sum = 0;
+  for (size_t i = 1; i < graph.inputs.size(); ++i) {
+    const Value& value = graph[graph.inputs[i]];
+    if (value.name.find(".running_") == std::string::npos) sum += element_count(value.shape);
+  }
+  return sum;
+}
+
+// Multiplications of convolutions and matrix products, in billions.
+double giga_multiplications(const Graph& graph) {
+  double sum = 0;
+  for (const Node& node : graph.nodes) {
+    const OpCall call{graph, node};
+    const auto out = static_cast<double>(element_count(call.output().shape));
+    if (node.op == "Conv") {
+      sum += out * static_cast<double>(element_count(call.shape(1)) / call.shape(1)[0]);
+    } else if (node.op == "MatMul" || node.op == "Gemm") {
+      sum += out * static_cast<double>(call.shape(0).back());
+    }
+  }
+  return sum / 1e9;
+}
+
+struct Published {
+  const char* name;
+  int64_t size, parameters;
+  double giga;  // 0: not published
+};
+
+// Torchvision's documentation, of its models in evaluation: inception_v3 without the auxiliary
+// classifier (3,326,696), deeplabv3_resnet50 without the auxiliary head (2,365,205; 9.991 G).
+// HuggingFace's checkpoints; milesial's and facebookresearch's code, the latter with the 53,120 of
+// the backbone's batch norms.
+constexpr Published kPublished[] = {
+    {"alexnet", 224, 61'100'840, 0.714},
+    {"bert_base", 512, 109'482'240, 0},
+    {"bert_large", 512, 335'141'888, 0},
+    {"bert_tiny", 512, 35'068'416, 0},
+    {"deeplabv3_resnet50", 520, 42'004'074 - 2'365'205, 178.722 - 9.991},
+    {"densenet_121", 224, 7'978'856, 2.834},
+    {"detr", 224, 41'524'768 + 53'120, 0},
+    {"efficientnet_b0", 224, 5'288'548, 0.386},
+    {"efficientnet_b4", 380, 19'341'616, 4.394},
+    {"googlenet", 224, 6'624'904, 1.498},
+    {"gpt2", 1024, 124'439'808, 0},
+    {"inception_v3", 299, 27'161'264 - 3'326'696, 5.713},
+    {"mnasnet1_0", 224, 4'383'312, 0.314},
+    {"mobilebert", 512, 24'581'888, 0},
+    {"mobilenet_v2", 224, 3'504'872, 0.301},
+    {"mobilenet_v3", 224, 5'483'032, 0.217},
+    {"resnet_18", 224, 11'689'512, 1.814},
+    {"resnet_50", 224, 25'557'032, 4.089},
+    {"resnext_50", 224, 25'028'904, 4.230},
+    {"unet", 224, 17'262'977 + 20 * 65, 0},  // published with one class, ours has 21
+    {"vgg_16", 224, 138'357'544, 15.470},
+    {"vit", 224, 86'567'656, 17.564},
+    {"wide_resnet_50", 224, 68'883'240, 11.398},
+};
+
+TEST(Networks, HaveTheirPublishedSize) {
+  for (const Published& p : kPublished) {
+    SCOPED_TRACE(p.name);
+    NetworkOptions options = sized(p.size, p.size);
+    options.weights_as_inputs = true;
+    const Graph graph = *build_network(p.name, options);
+    EXPECT_EQ(parameters(graph), p.parameters);
+    if (p.giga > 0) {
+      EXPECT_NEAR(giga_multiplications(graph), p.giga, 0.002);
+    }
+  }
+}
+
 // Small enough to interpret; the passes have to keep what they compute.
 TEST(Networks, KeepTheirMeaningAndSize) {
-  NetworkOptions options;
-  options.image_size = 32;
-  options.sequence_length = 3;
-  for (const char* name : {"resnet_18", "mobilenet_v2"}) {
-    const Graph graph = *build_network(name, options);
-    const std::vector<Tensor> outputs = run_graph(graph, {waves({1, 3, 32, 32})});
-    EXPECT_GT(mean_square(outputs[0]), 0.1) << name;
-    EXPECT_LT(mean_square(outputs[0]), 10) << name;
+  for (const char* name : {"densenet_121",
+                           "efficientnet_b0",
+                           "googlenet",
+                           "mnasnet1_0",
+                           "mobilebert",
+                           "mobilenet_v2",
+                           "mobilenet_v3",
+                           "resnet_18"}) {
+    SCOPED_TRACE(name);
+    const Graph graph = *build_network(name, sized(32, 3));
+    const Value& input = graph[graph.inputs[0]];
+    const Tensor in = is_float(input.dtype) ? waves(input.shape) : integers({1, 3}, {7, 30521, 0});
+    // At 1x1 a depthwise 5x5 sees little but padding.
+    for (const Tensor& output : run_graph(graph, {in})) {
+      EXPECT_GT(mean_square(output), 0.01);
+      EXPECT_LT(mean_square(output), 10);
+    }
   }
 }
 
 TEST(Networks, FollowTheirOptions) {
-  NetworkOptions options;
+  NetworkOptions options = sized(64, 16);
   options.batch_size = 2;
-  options.image_size = 64;
-  options.sequence_length = 16;
-  const Graph resnet = *build_network("resnet_50", options);
-  EXPECT_EQ(resnet[resnet.inputs[0]].shape, (Ints{2, 3, 64, 64}));
-  EXPECT_EQ(resnet[resnet.outputs[0]].shape, (Ints{2, 1000}));
-  const Graph bert = *build_network("bert_tiny", options);
-  EXPECT_EQ(bert[bert.inputs[0]].shape, (Ints{2, 16}));
-  EXPECT_EQ(bert[bert.inputs[0]].dtype, DType::kInt64);
-  EXPECT_EQ(bert[bert.outputs[0]].shape, (Ints{2, 16, 512}));
+  options.weights_as_inputs = true;
+  for (const std::string& name : network_names()) {
+    SCOPED_TRACE(name);
+    const Result<Graph> built = build_network(name, options);
+    if (name == "inception_v3" || name == "vgg_16") {
+      EXPECT_ERROR(built,
+                   name == "vgg_16" ? "image size 64 gives features of 2x2"
+                                    : "image size 64, expected 75 to 4096");
+      continue;
+    }
+    ASSERT_TRUE(built.ok()) << built.error().message();
+    const Graph& graph = *built;
+    const Value& input = graph[graph.inputs[0]];
+    if (input.dtype == DType::kInt64) {
+      EXPECT_EQ(input.shape, (Ints{2, 16}));
+    } else if (name != "dcgan") {
+      EXPECT_EQ(input.shape, (Ints{2, 3, 64, 64}));
+    }
+    for (const ValueId id : graph.outputs) EXPECT_EQ(graph[id].shape[0], 2);
+  }
+  const auto output = [&](const char* name) {
+    const Graph graph = *build_network(name, options);
+    return graph[graph.outputs[0]].shape;
+  };
+  EXPECT_EQ(output("resnet_50"), (Ints{2, 1000}));
+  EXPECT_EQ(output("bert_tiny"), (Ints{2, 16, 512}));
+  EXPECT_EQ(output("gpt2"), (Ints{2, 16, 50257}));
+  EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
+  EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
+  EXPECT_EQ(output("deeplabv3_resnet50"), (Ints{2, 21, 64, 64}));
+  EXPECT_EQ(output("detr"), (Ints{2, 100, 92}));
+}
+
+TEST(Networks, HaveTheirUsualSize) {
+  NetworkOptions options;
+  options.weights_as_inputs = true;
+  const auto input = [&](const char* name) {
+    const Graph graph = *build_network(name, options);
+    return graph[graph.inputs[0]].shape;
+  };
+  EXPECT_EQ(input("resnet_18"), (Ints{1, 3, 224, 224}));
+  EXPECT_EQ(input("inception_v3"), (Ints{1, 3, 299, 299}));
+  EXPECT_EQ(input("bert_base"), (Ints{1, 128}));
 }
 
 TEST(Networks, HaveOneSeed) {
@@ -54,13 +178,16 @@ TEST(Networks, HaveOneSeed) {
 
 TEST(Networks, ErrorsSayWhatThereIs) {
   EXPECT_ERROR(build_network("resnet50", {}),
-               "there is no network \"resnet50\"; built in are bert_tiny, mobilenet_v2, resnet_18, "
-               "resnet_50");
-  NetworkOptions options;
-  options.image_size = 8;
-  options.sequence_length = 1000;
+               "there is no network \"resnet50\"; built in are alexnet, bert_base, bert_large, ");
+  NetworkOptions options = sized(8, 1000);
+  options.weights_as_inputs = true;
   EXPECT_ERROR(build_network("resnet_18", options), "image size 8, expected 32 to 4096");
   EXPECT_ERROR(build_network("bert_tiny", options), "sequence length 1000, expected 1 to 512");
+  options.image_size = 200;
+  EXPECT_ERROR(build_network("vit", options),
+               "image size 200, expected a multiple of 16 from 32 to 4096");
+  EXPECT_ERROR(build_network("vgg_16", options),
+               "image size 200 gives features of 6x6, which no equal windows pool to 7x7; 224");
   options.batch_size = 0;
   EXPECT_ERROR(build_network("resnet_18", options), "batch size 0, expected 1 to 4096");
 }

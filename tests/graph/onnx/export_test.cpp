@@ -24,7 +24,7 @@ TEST(ExportOnnx, NetworksAreReadBackTheSame) {
   NetworkOptions options;
   options.image_size = 32;
   options.sequence_length = 8;
-  for (const std::string name : {"bert_tiny", "mobilenet_v2", "resnet_18"}) {
+  for (const std::string name : {"bert_tiny", "mobilenet_v2", "mobilenet_v3", "resnet_18"}) {
     const Graph graph = *build_network(name, options);
     const Graph read = round_trip(graph);
     EXPECT_EQ(read.name, name);
@@ -54,6 +54,16 @@ TEST(ExportOnnx, KeepsWhatIsComputed) {
   expect_near(found[1], expected[1], 0);
   EXPECT_EQ(exported(graph).opset_import(0).version(), 13);
   EXPECT_EQ(exported(graph).ir_version(), 8);
+}
+
+TEST(ExportOnnx, LeavesOutInputsThatAreNotGiven) {
+  NetworkBuilder b("resized");
+  const ValueId x = b.input("x", {1, 2, 3, 3}, DType::kFloat32);
+  const Graph graph = b.finish({{b.resize(x, 5, 7, true), "y"}});
+  const Graph read = round_trip(graph);
+  const Tensor in = waves({1, 2, 3, 3});
+  expect_near(run_graph(read, {in})[0], run_graph(graph, {in})[0], 0);
+  EXPECT_EQ(exported(graph).graph().node(0).input(1), "");
 }
 
 TEST(ExportOnnx, TakesTheOpsetThatItsOperatorsNeed) {

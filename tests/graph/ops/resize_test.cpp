@@ -106,6 +106,16 @@ TEST(Resize, TakesScalesAndSomeAxes) {
   expect_near(wide, floats({1, 1, 1, 3}, {1, 1.5, 2}));
 }
 
+TEST(Resize, OfAConvolutionKeepsItsLayout) {
+  NetworkBuilder b("sunk");
+  const ValueId x = b.input("x", {1, 3, 4, 4}, DType::kFloat32);
+  const ValueId small = b.conv("conv", x, {.channels = 5, .kernel = 3});
+  const ValueId large = b.resize(small, 8, 6, true);
+  const Graph graph = b.finish({{b.conv("next", large, {.channels = 2}), "y"}});
+  EXPECT_EQ(operators(run_graph_passes(graph)), "Transpose Conv Resize Conv Transpose");
+  run_graph(graph, {waves({1, 3, 4, 4})});
+}
+
 TEST(Resize, NamesWhatDoesNotFit) {
   const Tensor x = waves({1, 1, 4, 4});
   const Operand none = Operand::weight(floats({0}, {}));
