@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "analysis/draft.h"
 #include "search/search.h"
@@ -33,34 +32,28 @@ TransferSource make_source(std::string name,
   return source;
 }
 
-/// Adapts the schedules of the kernels that `gives` takes.
-static Offers offers_from(std::span<const TransferSource> sources,
-                          const Task& task,
-                          const Space& space,
-                          const std::function<bool(const std::string& kernel_class)>& gives) {
+Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space) {
+  const std::string of = kernel_class(task.name);
   const Candidate rest = default_schedule(task, space);
   Offers found;
-  for (size_t s = 0; s < sources.size(); ++s) {
-    for (const Record& record : sources[s].best) {
-      if (!gives(kernel_class(record.task_name))) continue;
-      const Result<Candidate> adapted = adapt(record, space, rest);
-      if (!adapted.ok()) {
-        ++found.not_adaptable[adapted.error().message()];
-      } else if (std::ranges::find(found.offers, *adapted, &Offer::candidate) ==
-                 found.offers.end()) {
-        found.offers.push_back({*adapted, s, record.task_name});
+  const auto offer = [&](const Record& record, size_t source) {
+    const Result<Candidate> adapted = adapt(record, space, rest);
+    if (!adapted.ok()) {
+      ++found.not_adaptable[adapted.error().message()];
+    } else if (std::ranges::find(found.offers, *adapted, &Offer::candidate) == found.offers.end()) {
+      found.offers.push_back({*adapted, source, record.task_name});
+    }
+  };
+  for (const bool same_class : {true, false}) {
+    for (size_t s = 0; s < sources.size(); ++s) {
+      for (const Record& record : sources[s].best) {
+        const std::string gives = kernel_class(record.task_name);
+        if (same_class ? gives == of : gives != of && anchor_of(gives) == anchor_of(of))
+          offer(record, s);
       }
     }
   }
   return found;
-}
-
-Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space) {
-  const std::string of = kernel_class(task.name);
-  Offers found = offers_from(sources, task, space, [&](const std::string& k) { return k == of; });
-  if (!found.offers.empty() || !found.not_adaptable.empty()) return found;
-  return offers_from(
-      sources, task, space, [&](const std::string& k) { return anchor_of(k) == anchor_of(of); });
 }
 
 size_t best_source(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks) {

@@ -38,8 +38,8 @@ struct Offers {
   std::map<std::string, int64_t> not_adaptable;  // why, and how many
 };
 
-/// The schedules of the task's class in the sources, adapted to it; where there are none, those of
-/// its anchor with any epilogue.
+/// The schedules of the task's class in the sources, then those of its anchor with other epilogues,
+/// adapted to it.
 Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space);
 
 /// The source with the most to give (Transfer-Tuning's heuristic, spec 8): the sum over classes of
