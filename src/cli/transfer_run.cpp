@@ -41,7 +41,7 @@ std::vector<Candidate> TransferRun::offer(const Task& task, const Space& space, 
 }
 
 std::optional<double> TransferRun::untuned_s(const TunedTask& tuned) const {
-  const Candidate untuned = default_schedule(tuned.task->task, tuned.space);
+  const Candidate& untuned = offers(tuned.task->task).untuned;
   for (const Trial& trial : tuned.history.best(tuned.history.tried().size())) {
     if (trial.candidate == untuned) return trial.cost_s;
   }

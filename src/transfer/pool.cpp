@@ -34,10 +34,10 @@ TransferSource make_source(std::string name,
 
 Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space) {
   const std::string of = kernel_class(task.name);
-  const Candidate rest = default_schedule(task, space);
   Offers found;
+  found.untuned = default_schedule(task, space);
   const auto offer = [&](const Record& record, size_t source) {
-    const Result<Candidate> adapted = adapt(record, space, rest);
+    const Result<Candidate> adapted = adapt(record, space, found.untuned);
     if (!adapted.ok()) {
       ++found.not_adaptable[adapted.error().message()];
     } else if (std::ranges::find(found.offers, *adapted, &Offer::candidate) == found.offers.end()) {

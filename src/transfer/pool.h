@@ -34,6 +34,7 @@ struct Offer {
   std::string task;  // that the schedule was found for
 };
 struct Offers {
+  Candidate untuned;                             // the task's schedule that needs no search
   std::vector<Offer> offers;                     // no two of one candidate
   std::map<std::string, int64_t> not_adaptable;  // why, and how many
 };

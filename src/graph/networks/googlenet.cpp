@@ -1,15 +1,9 @@
 // GoogLeNet as torchvision has it: with batch norms, a 3x3 where the paper has a 5x5, and without
 // the auxiliary classifiers, which only training uses.
-#include "graph/networks/network_builder.h"
+#include "graph/networks/inception.h"
 #include "graph/networks/networks.h"
 
 namespace pruner {
-
-static ValueId conv(NetworkBuilder& b, const std::string& name, ValueId x, ConvLayer layer) {
-  layer.then = Nonlinearity::kRelu;
-  layer.epsilon = 1e-3;
-  return b.conv_norm(name, x, layer);
-}
 
 namespace {
 
@@ -23,13 +17,13 @@ struct Inception {
 
 static ValueId inception(NetworkBuilder& b, ValueId x, const Inception& c) {
   const std::string name = std::string("inception") + c.name;
-  const ValueId one = conv(b, name + ".branch1", x, {.channels = c.one});
-  ValueId three = conv(b, name + ".branch2.0", x, {.channels = c.three_in});
-  three = conv(b, name + ".branch2.1", three, {.channels = c.three, .kernel = 3});
-  ValueId five = conv(b, name + ".branch3.0", x, {.channels = c.five_in});
-  five = conv(b, name + ".branch3.1", five, {.channels = c.five, .kernel = 3});
+  const ValueId one = inception_conv(b, name + ".branch1", x, {.channels = c.one});
+  ValueId three = inception_conv(b, name + ".branch2.0", x, {.channels = c.three_in});
+  three = inception_conv(b, name + ".branch2.1", three, {.channels = c.three, .kernel = 3});
+  ValueId five = inception_conv(b, name + ".branch3.0", x, {.channels = c.five_in});
+  five = inception_conv(b, name + ".branch3.1", five, {.channels = c.five, .kernel = 3});
   const ValueId pool =
-      conv(b, name + ".branch4.1", b.max_pool(x, 3, 1, 1, true), {.channels = c.pool});
+      inception_conv(b, name + ".branch4.1", b.max_pool(x, 3, 1, 1, true), {.channels = c.pool});
   return b.concat({one, three, five, pool});
 }
 
@@ -44,9 +38,10 @@ Result<Graph> build_googlenet(const NetworkOptions& options) {
   static constexpr Inception k5[] = {{"5a", 256, 160, 320, 32, 128, 128},
                                      {"5b", 384, 192, 384, 48, 128, 128}};
   NetworkBuilder b("googlenet", options);
-  ValueId x = conv(b, "conv1", b.image(options), {.channels = 64, .kernel = 7, .stride = 2});
-  x = conv(b, "conv2", b.max_pool(x, 3, 2, 0, true), {.channels = 64});
-  x = conv(b, "conv3", x, {.channels = 192, .kernel = 3});
+  ValueId x =
+      inception_conv(b, "conv1", b.image(options), {.channels = 64, .kernel = 7, .stride = 2});
+  x = inception_conv(b, "conv2", b.max_pool(x, 3, 2, 0, true), {.channels = 64});
+  x = inception_conv(b, "conv3", x, {.channels = 192, .kernel = 3});
   x = b.max_pool(x, 3, 2, 0, true);
   for (const Inception& c : k3) x = inception(b, x, c);
   x = b.max_pool(x, 3, 2, 0, true);

@@ -1,14 +1,8 @@
 // Inception-v3 as torchvision has it, without the auxiliary classifier, which only training uses.
-#include "graph/networks/network_builder.h"
+#include "graph/networks/inception.h"
 #include "graph/networks/networks.h"
 
 namespace pruner {
-
-static ValueId conv(NetworkBuilder& b, const std::string& name, ValueId x, ConvLayer layer) {
-  layer.then = Nonlinearity::kRelu;
-  layer.epsilon = 1e-3;
-  return b.conv_norm(name, x, layer);
-}
 
 namespace {
 
@@ -18,7 +12,7 @@ class Mixed {
   Mixed(NetworkBuilder& b, std::string name, ValueId x) : b_(b), name_(std::move(name)), x_(x) {}
 
   ValueId one(const std::string& name, ValueId x, const ConvLayer& layer) {
-    return conv(b_, name_ + "." + name, x, layer);
+    return inception_conv(b_, name_ + "." + name, x, layer);
   }
   /// Convolutions in a row, called name_1, name_2, ...
   ValueId run(const std::string& name, const std::vector<ConvLayer>& layers) {
@@ -99,11 +93,11 @@ ValueId inception_e(NetworkBuilder& b, const char* name, ValueId x) {
 
 Result<Graph> build_inception_v3(const NetworkOptions& options) {
   NetworkBuilder b("inception_v3", options);
-  ValueId x = conv(b, "Conv2d_1a_3x3", b.image(options), reduced(32));
-  x = conv(b, "Conv2d_2a_3x3", x, {.channels = 32, .kernel = 3, .padding = 0});
-  x = conv(b, "Conv2d_2b_3x3", x, square(64, 3));
-  x = conv(b, "Conv2d_3b_1x1", b.max_pool(x, 3, 2), square(80, 1));
-  x = conv(b, "Conv2d_4a_3x3", x, {.channels = 192, .kernel = 3, .padding = 0});
+  ValueId x = inception_conv(b, "Conv2d_1a_3x3", b.image(options), reduced(32));
+  x = inception_conv(b, "Conv2d_2a_3x3", x, {.channels = 32, .kernel = 3, .padding = 0});
+  x = inception_conv(b, "Conv2d_2b_3x3", x, square(64, 3));
+  x = inception_conv(b, "Conv2d_3b_1x1", b.max_pool(x, 3, 2), square(80, 1));
+  x = inception_conv(b, "Conv2d_4a_3x3", x, {.channels = 192, .kernel = 3, .padding = 0});
   x = b.max_pool(x, 3, 2);
   x = inception_a(b, "Mixed_5b", x, 32);
   x = inception_a(b, "Mixed_5c", x, 64);
