@@ -1,5 +1,7 @@
 #include "cli/transfer_run.h"
 
+#include <algorithm>
+
 #include "cli/pool.h"
 #include "cli/search_options.h"
 #include "cli/version.h"
@@ -41,17 +43,18 @@ std::vector<Candidate> TransferRun::offer(const Task& task, const Space& space, 
 }
 
 std::optional<double> TransferRun::untuned_s(const TunedTask& tuned) const {
-  const Candidate& untuned = offers(tuned.task->task).untuned;
-  for (const Trial& trial : tuned.history.best(tuned.history.tried().size())) {
-    if (trial.candidate == untuned) return trial.cost_s;
-  }
-  return std::nullopt;
+  const std::vector<Trial>& trials = tuned.history.trials();
+  const auto found = std::ranges::find(trials, offers(tuned.task->task).untuned, &Trial::candidate);
+  if (found == trials.end() || found->cost_s == kWorstCost) return std::nullopt;
+  return found->cost_s;
 }
 
 std::optional<Trial> TransferRun::best_transferred(const TunedTask& tuned) const {
-  for (const Trial& trial : tuned.history.best(tuned.history.tried().size())) {
-    for (const Offer& offer : offers(tuned.task->task).offers)
-      if (offer.candidate == trial.candidate) return trial;
+  const std::vector<Offer>& offered = offers(tuned.task->task).offers;
+  for (const Trial& trial : tuned.history.trials()) {
+    if (trial.cost_s == kWorstCost) break;  // the fastest come first
+    if (std::ranges::find(offered, trial.candidate, &Offer::candidate) != offered.end())
+      return trial;
   }
   return std::nullopt;
 }
