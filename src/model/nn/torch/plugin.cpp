@@ -153,11 +153,20 @@ namespace {
 
 thread_local std::string last_error;
 
+/// LibTorch's threads for the calling thread. Told once: each time it makes itself a new pool, whose
+/// threads spin for tens of milliseconds before they sleep.
+void use_threads(int threads) {
+  thread_local int used = 0;
+  if (used == threads) return;
+  torch::set_num_threads(threads);
+  used = threads;
+}
+
 /// 0 when `call` returns, 1 when it throws.
 template <typename Call>
 int guarded(PrunerTrainer* trainer, const Call& call) {
   try {
-    torch::set_num_threads(trainer->options.threads);  // of the calling thread
+    use_threads(trainer->options.threads);
     call();
     return 0;
   } catch (const std::exception& e) {
