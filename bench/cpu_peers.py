@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compares this project with other runtimes on this CPU: on the same file, in turns.
 
-  cpu_peers.py network    latency of a network: ONNX Runtime, our module without a trial, and tuned
+  cpu_peers.py networks   latency, memory and values of whole networks: our modules without a trial and
+                          tuned with 1,000, ONNX Runtime, OpenVINO and torch's max-autotune
   cpu_peers.py operators  the operators of operators.py tuned with 64 trials, against their bars:
                           share of the FMA peak or the memory bandwidth, or the time of the best of
                           ONNX Runtime, OpenVINO and torch (peer_process.py says how they are timed)
   cpu_peers.py tuning     a tuning run of 1,000 trials: where its seconds go
 
-Each prints a table and writes bench/results/<what>.tsv (operators: unless --only). A time is the
-median over rounds; in each, everybody has a turn. For operators a round counts only if the FMA probe
-before it reaches 0.95 of the best one and nobody else was using the cores. Needs the packages of
+Each prints a table and writes bench/results/cpu_<what>.tsv (unless --only or --networks leave some
+out). A time is the median over rounds; in each, everybody has a turn. A round counts only if the FMA
+probe before it reaches 0.95 of the best one and nobody else was using the cores. Needs the packages of
 requirements_peers.txt:
   python3 -m venv build/venv && build/venv/bin/pip install -r bench/requirements_peers.txt
 """
@@ -17,11 +18,11 @@ import argparse
 import json
 import pathlib
 import shlex
-import statistics
 import sys
 import tempfile
 import time
 
+import network_rounds
 import operator_rounds
 import runtimes
 
@@ -30,42 +31,8 @@ def command_line():
     return shlex.join(["bench/cpu_peers.py", *sys.argv[1:]])
 
 
-def compare_network(pruner, options, folder):
-    source = ["--network", options.network]
-    model = folder / f"{options.network}.onnx"
-    pruner.run("networks", "export", options.network, "-o", model)
-    modules = {"pruner, 0 trials": folder / "untuned.so"}
-    pruner.compile(source, modules["pruner, 0 trials"])
-    if options.records:
-        modules["pruner, tuned"] = folder / "tuned.so"
-        pruner.compile(source, modules["pruner, tuned"], options.records)
-
-    peer = runtimes.OnnxRuntime(model, options.threads)
-    feeds = peer.seeded_feeds()
-    expected = peer.infer(feeds)
-    times = {"onnxruntime": [], **{name: [] for name in modules}}
-    for _ in range(options.rounds):
-        times["onnxruntime"].append(peer.median_ms(feeds))
-        for name, module in modules.items():
-            times[name].append(pruner.median_ms(module, options.threads))
-
-    base = statistics.median(times["onnxruntime"])
-    rows = []
-    for name, found in times.items():
-        module = modules.get(name)
-        outputs = pruner.infer(module, feeds) if module else expected
-        rows.append({
-            "network": options.network,
-            "threads": options.threads,
-            "runtime": name,
-            "median_ms": statistics.median(found),
-            "min_ms": min(found),
-            "max_ms": max(found),
-            "times_as_fast": base / statistics.median(found),
-            "difference": runtimes.relative_difference(outputs, expected),
-            "rounds": len(found),
-        })
-    runtimes.report(f"cpu_{options.network}", command_line(), rows)
+def compare_networks(pruner, options, folder):
+    network_rounds.compare_networks(pruner, options, folder, command_line())
 
 
 def compare_operators(pruner, options, folder):
@@ -85,13 +52,14 @@ def time_tuning(pruner, options, folder):
 
 
 def main():
-    what = {"network": compare_network, "operators": compare_operators, "tuning": time_tuning}
+    what = {"networks": compare_networks, "operators": compare_operators, "tuning": time_tuning}
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=what)
-    parser.add_argument("--network", default="resnet_50")
-    parser.add_argument("--records", help="records of a tuning run, for the tuned module")
-    parser.add_argument("--work-dir", help="where `tuning` leaves its run; default: nowhere")
+    parser.add_argument("--network", default="resnet_50", help="that is tuned")
+    parser.add_argument("--networks", nargs="+", help="of `networks`; default: all six")
+    parser.add_argument("--peers", nargs="+", help="of `networks`: onnxruntime, openvino, torch")
+    parser.add_argument("--work-dir", help="where tuning runs are left, and gone on from; default: nowhere")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trials", type=int, help="default: 64 an operator, 1000 a network")

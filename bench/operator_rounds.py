@@ -4,7 +4,6 @@ The FMA probe uses the widest vectors of this CPU whatever --target says. On a Z
 code is the same; elsewhere its shares of the peak look smaller than they are.
 """
 import contextlib
-import pathlib
 import re
 import statistics
 import sys
@@ -12,53 +11,11 @@ import time
 
 import operators
 import runtimes
-from peer_process import AVX2_ENV, PeerProcess
+from clean_rounds import CLEAN_ROUNDS, Rounds
+from peer_process import AVX2_ENV, operator_peer
 
 BENCH_S = 0.5  # of each look at a module of ours
-CLEAN = 0.95  # of the best FMA probe: below, the machine was slower
-IDLE = 0.9  # of the CPU time while we wait, before and after a round: below, others used the machine
-CLEAN_ROUNDS = 5  # without so many, a comparison with a peer does not count
-ATTEMPTS = 3  # rounds tried for each one wanted
 UNTUNED_BAR = 1.5  # 0 trials over tuned
-
-
-def idle_share(seconds=0.2):
-    """Of all cores, while this program and its peers wait. The FMA probe does not show the load: it
-    reports its best stretch. (Not on Linux: 1.)"""
-    stat = pathlib.Path("/proc/stat")
-    if not stat.exists():
-        return 1.0
-
-    def ticks():
-        return [int(word) for word in stat.read_text().splitlines()[0].split()[1:9]]
-
-    before = ticks()
-    time.sleep(seconds)
-    spent = [after - first for after, first in zip(ticks(), before)]
-    return (spent[3] + spent[4]) / max(sum(spent), 1)
-
-
-class Rounds:
-    """Interleaved rounds; those on a machine that was slower or in use do not count."""
-
-    def __init__(self, pruner, threads):
-        self.pruner, self.threads, self.best_gflops = pruner, threads, 0.0
-
-    def run(self, turns, wanted):
-        """`turns`: name -> a call that measures. Returns its values by name over the clean rounds,
-        their number, and how many were dropped. Without a clean one, the values are of them all."""
-        found, clean = [], []
-        while len(found) < ATTEMPTS * wanted and len(clean) < wanted:
-            idle, gflops = idle_share(), self.pruner.peak_gflops(self.threads)
-            self.best_gflops = max(self.best_gflops, gflops)
-            # Every other round backwards, so that nobody always follows the same one.
-            order = list(turns) if len(found) % 2 else list(reversed(turns))
-            values = {name: turns[name]() for name in order}
-            found.append({"peak_gflops": gflops, "idle": min(idle, idle_share()), **values})
-            clean = [one for one in found if one["idle"] >= IDLE
-                     and one["peak_gflops"] >= CLEAN * self.best_gflops]
-        used = clean or found
-        return {name: [one[name] for one in used] for name in used[0]}, len(clean), len(found) - len(clean)
 
 
 def build_modules(pruner, operator, options, folder):
@@ -94,7 +51,7 @@ def start_peers(stack, operator, options, folder):
     peers = {}
     for name in [] if options.no_peers else names:
         try:
-            peers[name] = PeerProcess(name, operator.text, model, options.threads, environment)
+            peers[name] = operator_peer(name, operator.text, model, options.threads, environment)
             stack.callback(peers[name].close)
         except RuntimeError as error:
             print(f"{operator.text}: no {name}: {error}", file=sys.stderr)
@@ -105,7 +62,7 @@ def bandwidth_turn(stack, pruner, operator, options, folder):
     """GB/s: the program's probe where it has one, otherwise torch reading 512 MiB."""
     if "dram_bandwidth" in pruner.probe(options.threads):
         return lambda: 1e-9 * pruner.probe(options.threads)["dram_bandwidth"]
-    reader = PeerProcess("bandwidth", operator.text, "-", options.threads)
+    reader = operator_peer("bandwidth", operator.text, "-", options.threads)
     stack.callback(reader.close)
     return reader.measure
 

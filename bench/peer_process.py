@@ -11,7 +11,7 @@ both memory formats; weights packed by oneDNN where it can), in a TorchScript lo
 below a microsecond a call.
 
 Run as a program: peer_process.py PEER OPERATOR MODEL.onnx THREADS; one "measure" a line on standard
-input, one JSON number of microseconds a line on standard output.
+input, one JSON number of microseconds a line on standard output. Whole networks are network_peers.py's.
 """
 import collections
 import ctypes
@@ -37,18 +37,17 @@ AVX2_ENV = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
 
 
 class PeerProcess:
-    """The process of one peer for one operator, stopped unless it measures."""
+    """A program that answers "measure", stopped unless it measures. `ready`: its first answer."""
 
-    def __init__(self, peer, operator, model, threads, environment=None):
+    def __init__(self, *command, environment=None):
         # Outputs are kept in the heap: fresh pages for each call would be none of the operator's work.
         heap = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, __file__, peer, operator, str(model), str(threads)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            env={**os.environ, **heap, **(environment or {})})
+            [sys.executable, *map(str, command)], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self.errors, env={**os.environ, **heap, **(environment or {})})
         try:
-            self._answer()
+            self.ready = self._answer()
         except RuntimeError:
             self.close()
             raise
@@ -77,6 +76,25 @@ class PeerProcess:
         self.process.kill()
         self.process.communicate()
         self.errors.close()
+
+
+def operator_peer(peer, text, model, threads, environment=None):
+    """The process of one peer for one operator."""
+    return PeerProcess(__file__, peer, text, model, threads, environment=environment)
+
+
+def begin_answering():
+    """First thing in a program that is a PeerProcess."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: stopped, it would outlive its parent
+    global answers
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
+
+
+def answer_each_line(ready, look):
+    """The other side of a PeerProcess."""
+    print(json.dumps(ready), file=answers, flush=True)
+    for _ in sys.stdin:
+        print(json.dumps(look()), file=answers, flush=True)
 
 
 def call_times_us(call, seconds=LOOK_S, least=10):
@@ -226,12 +244,9 @@ def quickest(peer, text, model, threads):
 
 def main():
     peer, text, model, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: stopped, it would outlive its parent
-    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
+    begin_answering()
     look = read_bandwidth_gbs(threads) if peer == "bandwidth" else quickest(peer, text, model, threads)
-    print(json.dumps("ready"), file=answers, flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(look()), file=answers, flush=True)
+    answer_each_line("ready", look)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What comparisons share: this project's program, ONNX Runtime, and the tables of results."""
 import importlib.metadata
 import json
+import os
 import pathlib
 import platform
 import subprocess
@@ -47,6 +48,13 @@ class Pruner:
             self.run("run", "--module", module, "--inputs", inputs, "--outputs", outputs)
             with np.load(outputs) as arrays:
                 return {name: arrays[name] for name in arrays.files}
+
+    def peak_mb(self, *arguments):
+        """The most memory that a command takes."""
+        process = subprocess.Popen([self.program, *map(str, arguments)], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return usage.ru_maxrss / 1024
 
     def median_ms(self, module, threads, seconds=None):
         more = ["--min-time", seconds] if seconds else []

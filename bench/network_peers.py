@@ -1,0 +1,134 @@
+"""A network in another runtime, in a process of its own (peer_process.PeerProcess).
+
+All take the same ONNX file, in fp32. ONNX Runtime with all its optimizations; OpenVINO for latency,
+one stream; torch by onnx2torch and torch.compile(mode="max-autotune") with frozen weights. A look is
+the median of whole calls, inputs and outputs in place where the runtime has a way for it.
+
+Run as a program: network_peers.py PEER MODEL.onnx THREADS OUTPUTS.npz; the first answer is
+{"prepare_s", "peak_mb"}, after which the outputs for seeded inputs lie in OUTPUTS; each further one
+milliseconds. `peak_mb` is the process's peak over what it took before it had read the file.
+"""
+import resource
+import statistics
+import sys
+import time
+
+import numpy as np
+
+import peer_process
+
+LOOK_S = 1.0
+
+
+def seeded_feeds(model):
+    """Inputs by name: floats from a normal distribution; integers and booleans are 0 or 1."""
+    import onnx
+
+    kinds = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64,
+             onnx.TensorProto.INT32: np.int32, onnx.TensorProto.BOOL: np.bool_}
+    graph = onnx.load(model, load_external_data=False).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    rng, feeds = np.random.default_rng(0), {}
+    for value in graph.input:
+        if value.name in constants:
+            continue
+        tensor = value.type.tensor_type
+        shape = [size.dim_value or 1 for size in tensor.shape.dim]
+        kind = kinds[tensor.elem_type]
+        feeds[value.name] = (rng.standard_normal(shape) if kind is np.float32
+                             else rng.integers(0, 2, shape)).astype(kind)
+    return feeds
+
+
+def onnxruntime_call(model, threads, feeds):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 3
+
+    def prepare():
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        binding = session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+        names = [output.name for output in session.get_outputs()]
+        for name in names:
+            binding.bind_output(name)
+
+        def outputs():
+            session.run_with_iobinding(binding)
+            return dict(zip(names, binding.copy_outputs_to_cpu()))
+        return lambda: session.run_with_iobinding(binding), outputs
+    return prepare
+
+
+def openvino_call(model, threads, feeds):
+    import openvino
+
+    core = openvino.Core()
+
+    def prepare():
+        compiled = core.compile_model(model, "CPU", {
+            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_PRECISION_HINT": "f32"})
+        request = compiled.create_infer_request()
+        for name, array in feeds.items():
+            request.set_tensor(name, openvino.Tensor(array))
+
+        def outputs():
+            request.infer()
+            return {output.get_any_name(): request.get_tensor(output).data for output in compiled.outputs}
+        return request.infer, outputs
+    return prepare
+
+
+def torch_call(model, threads, feeds):
+    import onnx
+    import onnx2torch
+    import torch
+    import torch._inductor.config
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    torch._inductor.config.freezing = True
+
+    def prepare():
+        graph = onnx.load(model)
+        names = [output.name for output in graph.graph.output]
+        module = onnx2torch.convert(graph).eval()
+        compiled = torch.compile(module, mode="max-autotune")
+        arguments = [torch.from_numpy(array) for array in feeds.values()]
+
+        def outputs():
+            found = compiled(*arguments)
+            found = [found] if isinstance(found, torch.Tensor) else found
+            return dict(zip(names, (tensor.numpy() for tensor in found)))
+        return lambda: compiled(*arguments), outputs
+    return prepare
+
+
+CALLS = {"onnxruntime": onnxruntime_call, "openvino": openvino_call, "torch": torch_call}
+
+
+def peak_mb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main():
+    peer_process.begin_answering()
+    peer, model, threads, outputs_file = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    feeds = seeded_feeds(model)
+    prepare = CALLS[peer](model, threads, feeds)
+    before_mb, start = peak_mb(), time.perf_counter()
+    call, outputs = prepare()
+    np.savez(outputs_file, **outputs())
+    ready = {"prepare_s": time.perf_counter() - start, "peak_mb": peak_mb() - before_mb}
+    for _ in range(3):
+        call()
+    peer_process.answer_each_line(
+        ready, lambda: 1e-3 * statistics.median(peer_process.call_times_us(call, LOOK_S)))
+
+
+if __name__ == "__main__":
+    main()

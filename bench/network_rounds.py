@@ -1,0 +1,119 @@
+"""Whole networks beside their peers: tuned here, then timed in turns.
+
+A row a network and a runtime. `ratio` is ours over the best peer's, of medians over the clean rounds.
+"""
+import contextlib
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy as np
+
+import runtimes
+from clean_rounds import Rounds
+from network_peers import CALLS, seeded_feeds
+from peer_process import PeerProcess
+
+NETWORKS = ["resnet_50", "mobilenet_v2", "inception_v3", "densenet_121", "bert_base", "vit"]
+BENCH_S = 1.0
+
+
+def tuned_records(pruner, network, options, folder):
+    """Records of --trials trials; those in --work-dir are used again and gone on from."""
+    work_dir = pathlib.Path(options.work_dir or folder) / network
+    pruner.run("tune", "--network", network, "--n-trials", options.trials, "--threads", options.threads,
+               "--work-dir", work_dir)
+    return work_dir / "records.json"
+
+
+def build_modules(pruner, network, options, folder):
+    """Modules by name, and the seconds that compiling each took."""
+    source = ["--network", network, "--threads", options.threads]
+    ways = {"0 trials": [], "no records": ["--no-shipped-records"]}
+    if options.trials > 0:
+        ways["tuned"] = ["--records", tuned_records(pruner, network, options, folder)]
+    modules, seconds = {}, {}
+    for name, more in ways.items():
+        modules[name] = folder / f"{name.replace(' ', '_')}.so"
+        start = time.perf_counter()
+        pruner.run("compile", *source, *more, "-o", modules[name])
+        seconds[name] = time.perf_counter() - start
+    return modules, seconds
+
+
+def start_peers(stack, model, options, folder):
+    peers = {}
+    for name in CALLS:
+        if options.peers and name not in options.peers:
+            continue
+        try:
+            script = pathlib.Path(__file__).with_name("network_peers.py")
+            peers[name] = PeerProcess(script, name, model, options.threads, folder / f"{name}.npz")
+            stack.callback(peers[name].close)
+        except RuntimeError as error:
+            print(f"{model.stem}: no {name}: {error}", file=sys.stderr)
+    return peers
+
+
+def layer_share(profile):
+    """The kernels' times over the network's time."""
+    return sum(kernel["median_ms"] for kernel in profile["kernels"]) / profile["median_ms"]
+
+
+def load(path):
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def compare_network(pruner, rounds, network, options, folder):
+    model = folder / f"{network}.onnx"
+    pruner.run("networks", "export", network, "-o", model)
+    modules, compile_s = build_modules(pruner, network, options, folder)
+    feeds = seeded_feeds(str(model))
+    with contextlib.ExitStack() as stack:
+        peers = start_peers(stack, model, options, folder)
+        turns = {name: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))
+                 for name, module in modules.items()}
+        turns |= {name: peer.measure for name, peer in peers.items()}
+        times, clean, dropped = rounds.run(turns, options.rounds)
+        prepared = {name: peer.ready for name, peer in peers.items()}
+    middle = {name: statistics.median(times[name]) for name in turns}
+    best_ms = min((middle[name] for name in peers), default=None)
+    expected = load(folder / "onnxruntime.npz") if "onnxruntime" in peers else None
+    rows = []
+    for name in turns:
+        ours = name in modules
+        outputs, share, peak_mb = None, None, prepared.get(name, {}).get("peak_mb")
+        if ours:
+            bench = ["bench", "--module", modules[name], "--threads", options.threads]
+            outputs, peak_mb = pruner.infer(modules[name], feeds), pruner.peak_mb(*bench)
+            share = layer_share(pruner.json(*bench, "--profile"))
+        elif expected is not None:
+            outputs = load(folder / f"{name}.npz")
+        rows.append({
+            "network": network,
+            "threads": options.threads,
+            "runtime": f"pruner, {name}" if ours else name,
+            "median_ms": middle[name],
+            "min_ms": min(times[name]),
+            "max_ms": max(times[name]),
+            "ratio_to_best_peer": middle[name] / best_ms if best_ms else None,
+            "over_tuned": middle[name] / middle["tuned"] if ours and "tuned" in middle else None,
+            "prepare_s": compile_s[name] if ours else prepared[name]["prepare_s"],
+            "peak_mb": peak_mb,
+            "layers_percent": 100 * share if share else None,
+            "difference": runtimes.relative_difference(outputs, expected) if expected else None,
+            "rounds": clean,
+            "dropped": dropped,
+        })
+    return rows
+
+
+def compare_networks(pruner, options, folder, command):
+    rounds, rows = Rounds(pruner, options.threads), []
+    for network in options.networks or NETWORKS:
+        place = folder / network
+        place.mkdir()
+        rows += compare_network(pruner, rounds, network, options, place)
+        runtimes.report("cpu_networks", command, rows, keep=not options.networks)
