@@ -46,6 +46,7 @@ struct Options {
   int64_t verify = 0;             // of a task's offers, those to measure; 0: all
   std::string experiment;         // a set of networks
   bool minute_check = false;
+  bool no_shipped_records = false;
   int64_t stops = 30;  // at which a search is looked at
   // Going on.
   bool fresh = false, continue_tuning = false, resume = false, dry_run = false;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/pool.h"
 #include "support/log.h"
+#include "transfer/shipped.h"
 
 namespace pruner {
 
@@ -79,6 +81,32 @@ ScheduleChoice schedule_choice(const Tuner& tuner) {
       if (tuned.task->task.key == task.key && !trials.empty()) return trials.front().candidate;
     }
     return std::nullopt;
+  };
+}
+
+Result<NearestSchedules> read_nearest(const Options& options,
+                                      const Source& source,
+                                      const Target& target) {
+  std::vector<Record> records;
+  if (!options.pool.empty()) {
+    TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
+    for (TransferSource& from : sources) std::ranges::move(from.best, std::back_inserter(records));
+  } else if (!options.no_shipped_records) {
+    records = shipped_records(target);
+  }
+  return NearestSchedules(std::move(records));
+}
+
+ScheduleChoice or_nearest(ScheduleChoice choice,
+                          const NearestSchedules& nearest,
+                          NearestCounts& counts) {
+  return [choice = std::move(choice), &nearest, &counts](
+             const Task& task, const Space& space) -> std::optional<Candidate> {
+    if (std::optional<Candidate> chosen = choice(task, space)) return chosen;
+    std::optional<NearestSchedules::Found> found = nearest.find(task, space);
+    if (!found) return std::nullopt;
+    ++(found->same_task ? counts.same : counts.near);
+    return std::move(found->candidate);
   };
 }
 

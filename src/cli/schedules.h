@@ -1,10 +1,12 @@
 // --records -> the schedule that each task of a source is built with.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "cli/source.h"
 #include "deploy/module.h"
+#include "transfer/nearest.h"
 #include "tune/recorded.h"
 #include "tune/tune.h"
 
@@ -26,5 +28,21 @@ Result<std::vector<std::string>> read_forms(const Options& options);
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
 /// ... by the fastest that a tuner has measured of each task.
 ScheduleChoice schedule_choice(const Tuner& tuner);
+
+/// What tasks without a record take: the schedules of --pool, or else those that come with the
+/// program, unless --no-shipped-records.
+Result<NearestSchedules> read_nearest(const Options& options,
+                                      const Source& source,
+                                      const Target& target);
+
+/// How many kernels took the schedule of a like task, or of their own, from records that were not
+/// given for them.
+struct NearestCounts {
+  std::atomic<int> same{0}, near{0};
+};
+/// ... and by `nearest` where `choice` has nothing; both and `counts` outlive the result.
+ScheduleChoice or_nearest(ScheduleChoice choice,
+                          const NearestSchedules& nearest,
+                          NearestCounts& counts);
 
 }  // namespace pruner

@@ -74,6 +74,42 @@ TEST_F(Transfer, MeasuresTheSchedulesOfTheClass) {
   EXPECT_LE(one["trials"].get<int>(), 2);
 }
 
+// A task without a record: of --pool's schedules that of the nearest task, as the program says.
+TEST_F(Transfer, CompileTakesTheNearestSchedule) {
+  const std::string near = tuned("near", "matmul 64 64 64 +relu");
+  const auto compile = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {
+        "compile", "--op", "matmul 64 72 64 +relu", "-o", dir + "/x.so"};
+    command.insert(command.end(), more.begin(), more.end());
+    return json(command)["taken_over"];
+  };
+  EXPECT_EQ(compile({"--pool", near}), (Json{{"same_task", 0}, {"near", 1}}));
+  const std::string own = tuned("own", "matmul 64 72 64 +relu");
+  EXPECT_EQ(compile({"--pool", near, "--pool", own}), (Json{{"same_task", 1}, {"near", 0}}));
+  EXPECT_EQ(compile({"--pool", near, "--records", own}), (Json{{"same_task", 0}, {"near", 0}}));
+  EXPECT_EQ(compile({"--no-shipped-records"}), (Json{{"same_task", 0}, {"near", 0}}));
+  const ProgramRun run = run_program({"compile",
+                                      "--op",
+                                      "matmul 64 72 64 +relu",
+                                      "--pool",
+                                      near,
+                                      "-o",
+                                      dir + "/x.so"});
+  EXPECT_NE(run.out.find("1 kernels have schedules of --pool"), std::string::npos) << run.out;
+}
+
+// Those that come with the program serve the networks that they were made of.
+TEST_F(Transfer, CompileTakesWhatComesWithTheProgram) {
+  const Json made = json({"compile",
+                          "--network",
+                          "mobilenet_v2",
+                          "--target",
+                          "llvm -mcpu=haswell",
+                          "-o",
+                          dir + "/x.so"});
+  EXPECT_GT(made["taken_over"]["same_task"].get<int>(), 20);
+}
+
 TEST_F(Transfer, WarmStartBeginsWithTheOffers) {
   const std::string a = tuned("a", "matmul 64 64 64 +relu");
   const Json cold =

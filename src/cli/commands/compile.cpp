@@ -30,11 +30,14 @@ Result<int> run_compile(const Options& options) {
   TRY_ASSIGN(const Source source, read_source(options, target));
   TRY_ASSIGN(const std::vector<std::string> forms, read_forms(options));
   TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(options, source, target));
+  TRY_ASSIGN(const NearestSchedules nearest, read_nearest(options, source, target));
+  NearestCounts counts;
+  const ScheduleChoice choice = or_nearest(schedule_choice(schedules), nearest, counts);
   if (!options.print.empty()) {
     TRY_ASSIGN(const size_t number, task_number(options, source.tasks.size()));
     TRY_ASSIGN(
         const std::string text,
-        print_stage(options.print, source.tasks[number].task, schedule_choice(schedules), forms));
+        print_stage(options.print, source.tasks[number].task, choice, forms));
     fmt::print("{}", text);
     return kDone;
   }
@@ -42,7 +45,7 @@ Result<int> run_compile(const Options& options) {
   TRY_ASSIGN(const ModuleSummary summary,
              build_module(source.partition,
                           target,
-                          schedule_choice(schedules),
+                          choice,
                           {.jobs = job_count(options), .work_dir = "", .forms = forms},
                           path));
   if (options.json) {
@@ -51,6 +54,7 @@ Result<int> run_compile(const Options& options) {
                            {"kernels", summary.kernels},
                            {"weight_bytes", summary.weight_bytes},
                            {"activation_bytes", summary.activation_bytes},
+                           {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
                            {"seconds", summary.seconds}}));
   } else {
     fmt::print("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",
@@ -59,6 +63,12 @@ Result<int> run_compile(const Options& options) {
                static_cast<double>(summary.weight_bytes) / 1e6,
                static_cast<double>(summary.activation_bytes) / 1e6,
                summary.seconds);
+    if (counts.same + counts.near > 0) {
+      fmt::print("{} kernels have schedules {}, {} of them those of a like task\n",
+                 counts.same + counts.near,
+                 options.pool.empty() ? "that come with the program" : "of --pool",
+                 counts.near.load());
+    }
   }
   return kDone;
 }

@@ -1,0 +1,66 @@
+#include "transfer/nearest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "search/search.h"
+#include "transfer/adapt.h"
+#include "transfer/kernel_class.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr double kFar = std::numeric_limits<double>::infinity();
+constexpr double kNear = 0.35;
+
+/// The numbers of a workload key.
+std::vector<double> extents_of(std::string_view workload_key) {
+  std::vector<double> extents;
+  const Result<Json> key = parse_json(workload_key);
+  if (!key.ok()) return extents;
+  for (const Json& part : *key)
+    if (part.is_number()) extents.push_back(part.get<double>());
+  return extents;
+}
+
+}  // namespace
+
+double shape_distance(const Task& task, std::string_view workload_key) {
+  const std::vector<double> own = extents_of(task.key), other = extents_of(workload_key);
+  if (own.size() != other.size() || own.empty()) return kFar;
+  // Data and weights come first, the output last; between them is what the epilogue reads.
+  const std::vector<StageId> inputs = task.dag.inputs();
+  size_t first = 0;
+  for (size_t i = 0; i < std::min<size_t>(inputs.size(), 2); ++i)
+    first += task.dag[inputs[i]].axes.size();
+  const size_t last = task.dag[task.dag.outputs().back()].axes.size();
+  double sum = 0;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (i < first || i + last >= own.size()) sum += std::abs(std::log(own[i] / other[i]));
+  return sum / static_cast<double>(first + last);
+}
+
+std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
+                                                              const Space& space) const {
+  const std::string of = kernel_class(task.name);
+  const Record* nearest = nullptr;
+  double distance = kNear;
+  for (const Record& record : records_) {
+    if (record.workload_key == task.key) {
+      if (const std::optional<Candidate> own = resolve(space, record)) return Found{*own, true};
+    }
+    if (kernel_class(record.task_name) != of) continue;
+    const double apart = shape_distance(task, record.workload_key);
+    if (apart >= distance) continue;
+    nearest = &record;
+    distance = apart;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  const Result<Candidate> adapted = adapt(*nearest, space, default_schedule(task, space));
+  if (!adapted.ok()) return std::nullopt;
+  return Found{*adapted, false};
+}
+
+}  // namespace pruner
