@@ -88,10 +88,13 @@ class Planner {
     for (const int block : workspaces)
       result.workspaces.push_back(blocks_[static_cast<size_t>(block)].offset);
     for (size_t v = 0; v < places_.size(); ++v) {
-      const size_t owner = index(base(ValueId{static_cast<int32_t>(v)}));
+      const Storage storage = partition_.storage_of(ValueId{static_cast<int32_t>(v)});
+      const size_t owner = index(storage.owner);
       ValuePlace place = places_[owner];
-      if (block_of_[owner] >= 0)
-        place = {Place::kArena, blocks_[static_cast<size_t>(block_of_[owner])].offset};
+      if (block_of_[owner] >= 0) {
+        const int64_t start = storage.first * dtype_bytes(partition_.values[owner].dtype);
+        place = {Place::kArena, blocks_[static_cast<size_t>(block_of_[owner])].offset + start};
+      }
       result.values.push_back(place);
     }
     for (size_t i = 0; i < partition_.outputs.size(); ++i) {
@@ -106,10 +109,7 @@ class Planner {
  private:
   static size_t index(ValueId id) { return static_cast<size_t>(id.value); }
 
-  ValueId base(ValueId id) const {
-    while (partition_[id].alias_of.valid()) id = partition_[id].alias_of;
-    return id;
-  }
+  ValueId base(ValueId id) const { return partition_.storage_of(id).owner; }
 
   /// Constants, and what lies in the caller's tensors.
   void place_outside() {
@@ -135,6 +135,7 @@ class Planner {
     const Group& group = partition_.groups[static_cast<size_t>(g)];
     const size_t output = index(base(group.output));
     if (places_[output].place != Place::kNone) return;
+    if (block_of_[output] >= 0) return;  // another part of it has been written
     const int last = std::max(g, last_use_[output]);
     for (const ValueId input : group.inputs) {
       if (!may_overwrite(g, input)) continue;
@@ -142,12 +143,13 @@ class Planner {
       blocks_[static_cast<size_t>(block_of_[output])].last = last;
       return;
     }
-    block_of_[output] = add_block(g, last, value_bytes(partition_[group.output]));
+    block_of_[output] = add_block(g, last, value_bytes(partition_.values[output]));
   }
 
   bool may_overwrite(int g, ValueId input) const {
     const Group& group = partition_.groups[static_cast<size_t>(g)];
     const size_t owner = index(base(input));
+    if (partition_[input].slice || partition_[group.output].slice) return false;
     if (kernels_[static_cast<size_t>(g)].rewrites || block_of_[owner] < 0 ||
         last_use_[owner] != g ||
         value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {

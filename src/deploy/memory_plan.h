@@ -40,7 +40,7 @@ struct OutputCopy {
 };
 
 struct MemoryPlan {
-  std::vector<ValuePlace> values;   // one a value; an alias is where its bytes are
+  std::vector<ValuePlace> values;   // one a value; an alias or a slice is where its bytes are
   std::vector<int64_t> workspaces;  // arena offset, one a group
   std::vector<OutputCopy> copies;
   int64_t arena_bytes = 0;

@@ -32,18 +32,33 @@ struct Kernels {
   std::vector<Kernel> made;
 };
 
+/// For each argument of a group's kernel the tensor that it is a slice of; empty where it is whole.
+std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Group& group) {
+  std::vector<std::vector<int64_t>> boxes;
+  const auto add = [&](ValueId id) {
+    const bool whole = !partition[id].slice;
+    boxes.push_back(whole ? std::vector<int64_t>() : partition.storage_of(id).shape);
+  };
+  for (const ValueId input : group.inputs) add(input);
+  add(group.output);
+  return boxes;
+}
+
 Kernels distinct_kernels(const Partition& partition) {
   Kernels kernels;
-  std::map<std::string, size_t> known;
+  std::map<std::pair<std::string, std::vector<std::vector<int64_t>>>, size_t> known;
   for (size_t g = 0; g < partition.groups.size(); ++g) {
-    const auto [at, is_new] = known.emplace(partition.groups[g].key, kernels.first_group.size());
+    const Group& group = partition.groups[g];
+    const auto [at, is_new] =
+        known.try_emplace({group.key, boxes_of(partition, group)}, kernels.first_group.size());
     if (is_new) kernels.first_group.push_back(g);
     kernels.of_group.push_back(at->second);
   }
   return kernels;
 }
 
-Result<Kernel> compile_group(const Group& group,
+Result<Kernel> compile_group(const Partition& partition,
+                             const Group& group,
                              const Target& target,
                              const ScheduleChoice& choice,
                              std::span<const std::string> forms,
@@ -51,7 +66,10 @@ Result<Kernel> compile_group(const Group& group,
   const Task task = make_task(group.dag, target, group.name);
   const Space space = make_space(task, forms);
   const Candidate candidate = chosen_schedule(task, space, choice);
-  TRY_ASSIGN(const Program program, lower(space, candidate, symbol));
+  TRY_ASSIGN(Program program, lower(space, candidate, symbol));
+  std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
+  for (size_t a = 0; a < boxes.size(); ++a)
+    program.buffers[static_cast<size_t>(program.args[a].value)].box_of = std::move(boxes[a]);
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
   return Kernel{std::move(artifact), space[candidate.sketch].name};
 }
@@ -68,7 +86,7 @@ Result<Kernels> compile_kernels(const Partition& partition,
     const Group& group = partition.groups[kernels.first_group[k]];
     // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
     const std::string symbol = target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", k);
-    compiled[k] = compile_group(group, target, choice, options.forms, symbol);
+    compiled[k] = compile_group(partition, group, target, choice, options.forms, symbol);
   });
   for (size_t k = 0; k < n; ++k) {
     if (!compiled[k]->ok()) {

@@ -17,12 +17,19 @@ namespace pruner {
 struct ValueTag {};
 using ValueId = Id<ValueTag>;
 
+/// The part of another value that one is: it begins at `start` along `axis`.
+struct Slice {
+  ValueId of;
+  int64_t axis = 0, start = 0;
+};
+
 /// A tensor that flows through the graph. A constant has its data; others get it when run.
 struct Value {
   std::string name;
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
+  std::optional<Slice> slice = {};  // whose bytes it has; set by the place_concats pass
 };
 
 using Attribute =
@@ -37,6 +44,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;
   int group = -1;  // nodes with an equal number are one kernel; set by the fuse pass
+  bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };
 
 struct Graph {

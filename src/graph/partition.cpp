@@ -94,11 +94,15 @@ static Partition cut(Graph graph) {
   p.network = graph.name;
   std::map<int, std::vector<const Node*>> members;
   for (const Value& value : graph.values) {
-    p.values.push_back({value.name, value.dtype, value.shape, value.constant, {}});
+    p.values.push_back({value.name, value.dtype, value.shape, value.constant, {}, value.slice, {}});
   }
   for (const Node& node : graph.nodes) {
     if (node.group >= 0) {
       members[node.group].push_back(&node);
+      continue;
+    }
+    if (node.in_place) {
+      p.values[static_cast<size_t>(node.outputs[0].value)].joined = node.inputs;
       continue;
     }
     CHECK(find_graph_op(node.op)->fusion == Fusion::kAlias) << node.op << " is in no group";
@@ -113,8 +117,22 @@ static Partition cut(Graph graph) {
   return p;
 }
 
-Result<Partition> partition(Graph graph, const Target&) {
-  return cut(run_graph_passes(std::move(graph)));
+Storage Partition::storage_of(ValueId id) const {
+  while ((*this)[id].alias_of.valid()) id = (*this)[id].alias_of;
+  std::vector<Slice> slices;
+  for (; (*this)[id].slice; id = slices.back().of) slices.push_back(*(*this)[id].slice);
+  Storage storage{id, (*this)[id].shape, 0};
+  for (const Slice& slice : slices) {
+    int64_t stride = 1;
+    for (size_t d = static_cast<size_t>(slice.axis) + 1; d < storage.shape.size(); ++d)
+      stride *= storage.shape[d];
+    storage.first += slice.start * stride;
+  }
+  return storage;
+}
+
+Result<Partition> partition(Graph graph, const Target& target) {
+  return cut(run_graph_passes(std::move(graph), target.backend));
 }
 
 std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target) {
@@ -127,6 +145,8 @@ std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target
   while (!open.empty()) {
     const ValueId id = open.back();
     open.pop_back();
+    const std::vector<ValueId>& joined = partition[id].joined;
+    open.insert(open.end(), joined.rbegin(), joined.rend());
     const ValueId alias = partition[id].alias_of;
     const auto it = maker.find(alias.valid() ? alias : id);
     if (it == maker.end() || !seen.insert(it->second).second) continue;

@@ -20,13 +20,23 @@ struct Group {
   ValueId output;
 };
 
-/// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes.
+/// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
+/// what is joined in place is a slice of another.
 struct PlannedValue {
   std::string name;
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
-  ValueId alias_of;  // invalid: has bytes of its own
+  ValueId alias_of;                 // invalid: has bytes of its own, or is a slice
+  std::optional<Slice> slice = {};  // has a part of another's bytes
+  std::vector<ValueId> joined = {};  // no group makes it: its parts
+};
+
+/// Where a value's elements lie: row-major in a tensor of `shape`, from element `first` on.
+struct Storage {
+  ValueId owner;               // has bytes of its own
+  std::vector<int64_t> shape;  // the owner's, where the value is a slice of it; else the value's
+  int64_t first = 0;
 };
 
 struct Partition {
@@ -37,6 +47,7 @@ struct Partition {
   std::vector<ValueId> outputs;
 
   const PlannedValue& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
+  Storage storage_of(ValueId id) const;
 };
 
 /// Runs the graph passes (kGraphPasses: fold constants, batch norm into convolution, dead code,

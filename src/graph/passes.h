@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "graph/graph.h"
+#include "target/target.h"
 
 namespace pruner {
 
 struct GraphPass {
   std::string_view name;
   Graph (*run)(Graph);
+  bool cpu_only = false;
 };
 
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
@@ -22,6 +24,7 @@ Graph combine_matmuls(Graph graph);  // of one value with several constants, as 
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
 Graph remove_dead(Graph graph);      // what no output needs
+Graph place_concats(Graph graph);    // marks those that need no copy
 Graph fuse(Graph graph);             // numbers the groups
 
 inline constexpr GraphPass kGraphPasses[] = {
@@ -33,11 +36,13 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"channels_last", channels_last},
     {"sink_transposes", sink_transposes},
     {"remove_dead", remove_dead},
+    {"place_concats", place_concats, true},
     {"fuse", fuse},
 };
 
-/// Runs them all; `after` sees the graph after each (--print=graph --after=<pass>).
+/// Runs those of a backend; `after` sees the graph after each (--print=graph --after=<pass>).
 Graph run_graph_passes(Graph graph,
+                       Backend backend = Backend::kLlvm,
                        const std::function<void(std::string_view, const Graph&)>& after = {});
 
 }  // namespace pruner

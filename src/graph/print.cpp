@@ -57,6 +57,7 @@ std::string print(const Graph& graph) {
   }
   for (const Node& node : graph.nodes) {
     if (node.group >= 0) out << "[" << node.group << "] ";
+    if (node.in_place) out << "[in place] ";
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Value& value = graph[node.outputs[i]];
       out << (i == 0 ? "" : ", ") << value.name << ": " << print_type(value);

@@ -48,6 +48,9 @@ struct Buffer {
   bool output = false;           // kArgument only
   PackSpec pack;                 // kArgument only; identity when not packed
   int64_t workspace_offset = 0;  // kWorkspace only, bytes, 64-byte aligned
+  // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
+  // points; empty: it is whole. The interpreter's arguments are.
+  std::vector<int64_t> box_of = {};
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }

@@ -234,6 +234,26 @@ TEST(PlanMemory, WritesOverAnInputThatDies) {
             b.plan({0, true}).values[static_cast<size_t>(c.value)]);
 }
 
+TEST(PlanMemory, PlacesPartsInTheWhole) {
+  PartitionBuilder b;
+  const ValueId whole = b.value({192});
+  const ValueId x = b.input(64);
+  const ValueId first = b.add({x}, 64);
+  const ValueId other = b.add({x}, 64);  // while the whole is half written
+  const ValueId second = b.add({other}, 128);
+  b.partition.values[static_cast<size_t>(first.value)].slice = Slice{whole, 0, 0};
+  b.partition.values[static_cast<size_t>(second.value)].slice = Slice{whole, 0, 64};
+  const ValueId read = b.add({whole}, 192);
+  b.partition.outputs = {b.add({read}, 64)};
+  const MemoryPlan plan = b.plan();
+  const auto at = [&](ValueId id) { return plan.values[static_cast<size_t>(id.value)]; };
+  EXPECT_EQ(at(first), at(whole));
+  EXPECT_EQ(at(second).index, at(whole).index + 64 * 4);
+  EXPECT_GE(at(other).index, at(whole).index + 192 * 4);
+  EXPECT_EQ(at(read), at(whole));  // which dies there
+  EXPECT_EQ(plan.arena_bytes, (192 + 64) * 4);
+}
+
 TEST(PlanMemory, KeepsOneValueReadInTwoWaysApart) {
   PartitionBuilder b;
   const ValueId a = b.add({b.input(64)}, 64);

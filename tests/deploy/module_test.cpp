@@ -16,19 +16,33 @@ TEST(BuildModule, GivesWhatTheInterpreterGives) {
 }
 
 TEST(BuildModule, TakesAnySchedule) {
-  const Result<Case> c = make_case(small_convolutional());
-  ASSERT_TRUE(c.ok()) << c.error().message();
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    expect_right(
-        *c, host_target(2), [seed](const Task&, const Space& space) -> std::optional<Candidate> {
-          Rng rng(seed);
-          for (int i = 0; i < 100; ++i) {
-            Candidate candidate = sample(space, rng);
-            if (is_legal(space, candidate)) return candidate;
-          }
-          return std::nullopt;
-        });
+  for (const Graph& graph : {small_convolutional(), small_dense()}) {
+    SCOPED_TRACE(graph.name);
+    const Result<Case> c = make_case(graph);
+    ASSERT_TRUE(c.ok()) << c.error().message();
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      expect_right(
+          *c, host_target(2), [seed](const Task&, const Space& space) -> std::optional<Candidate> {
+            Rng rng(seed);
+            for (int i = 0; i < 100; ++i) {
+              Candidate candidate = sample(space, rng);
+              if (is_legal(space, candidate)) return candidate;
+            }
+            return std::nullopt;
+          });
+    }
   }
+}
+
+// What is joined is written in place: no kernel copies it.
+TEST(BuildModule, JoinsInPlace) {
+  const Result<Case> c = make_case(small_dense());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, host_target(2));
+  const Result<Partition> cut = partition(c->graph, host_target(2));
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  for (const Group& group : cut->groups)
+    EXPECT_EQ(group.name.find("concat"), std::string::npos) << group.name;
 }
 
 TEST(BuildModule, MakesCodeForAvx2) {

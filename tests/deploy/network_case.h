@@ -19,6 +19,10 @@ Graph small_convolutional();
 /// A convolution's result made larger in three ways, joined, mixed, and made smaller.
 Graph small_upsampling();
 
+/// Layers that join all before them, each joined value normed before it is read; then branches that
+/// are joined, one of them of two parts.
+Graph small_dense();
+
 Result<Case> make_case(Result<Graph> graph);
 
 /// Each output to 1e-4 of its largest element.

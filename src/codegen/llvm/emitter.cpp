@@ -47,8 +47,9 @@ Kernel::Kernel(const Program& p, llvm::Module& m)
     argument[static_cast<size_t>(p.args[i].value)] = static_cast<int>(i);
   }
   for (const Buffer& buffer : p.buffers) {
-    std::vector<int64_t> steps(buffer.shape.size(), 1);
-    for (size_t d = steps.size(); d-- > 1;) steps[d - 1] = steps[d] * buffer.shape[d];
+    const std::vector<int64_t>& rows = buffer.box_of.empty() ? buffer.shape : buffer.box_of;
+    std::vector<int64_t> steps(rows.size(), 1);
+    for (size_t d = steps.size(); d-- > 1;) steps[d - 1] = steps[d] * rows[d];
     strides.push_back(std::move(steps));
   }
   read_only = stored_buffers(p.body, p);

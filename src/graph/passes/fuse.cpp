@@ -56,7 +56,7 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
   std::vector<bool> leaves(n, false);  // read from outside
   for (size_t i = 0; i < n; ++i) {
     const Node& node = graph.nodes[i];
-    fusion_.push_back(find_graph_op(node.op)->fusion);
+    fusion_.push_back(node.in_place ? Fusion::kAlias : find_graph_op(node.op)->fusion);
     for (const ValueId id : node.inputs) {
       const int p = id.valid() ? producer[static_cast<size_t>(id.value)] : -1;
       if (p < 0) continue;

@@ -3,8 +3,10 @@
 namespace pruner {
 
 Graph run_graph_passes(Graph graph,
+                       Backend backend,
                        const std::function<void(std::string_view, const Graph&)>& after) {
   for (const GraphPass& pass : kGraphPasses) {
+    if (pass.cpu_only && backend != Backend::kLlvm) continue;
     graph = pass.run(std::move(graph));
     if (after) after(pass.name, graph);
   }

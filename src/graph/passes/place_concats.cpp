@@ -1,0 +1,88 @@
+// Marks the Concats that cost nothing: what makes an input of one writes it at its place in the
+// result, and what reads a result of which another has the same inputs in a row reads it there
+// (DenseNet's layers, each of which joins all the earlier ones).
+#include <algorithm>
+
+#include "graph/ops/op.h"
+#include "graph/passes.h"
+
+namespace pruner {
+namespace {
+
+class ConcatPlacer {
+ public:
+  explicit ConcatPlacer(Graph graph);
+  Graph run() &&;
+
+ private:
+  bool may_move(ValueId id) const { return movable_[static_cast<size_t>(id.value)]; }
+  std::optional<Slice>& slice(ValueId id) { return graph_[id].slice; }
+  bool place_inputs(const Node& concat, int64_t axis);
+  bool place_result(const Node& concat, int64_t axis);
+
+  Graph graph_;
+  std::vector<bool> movable_;  // by value: made by a kernel, and read by kernels alone
+};
+
+ConcatPlacer::ConcatPlacer(Graph graph)
+    : graph_(std::move(graph)), movable_(graph_.values.size()) {
+  for (const Node& node : graph_.nodes) {
+    const bool kernel = find_graph_op(node.op)->fusion < Fusion::kAlias;
+    for (const ValueId id : node.outputs) movable_[static_cast<size_t>(id.value)] = kernel;
+    for (const ValueId id : node.inputs)
+      if (id.valid() && !kernel) movable_[static_cast<size_t>(id.value)] = false;
+  }
+  for (const ValueId id : graph_.outputs) movable_[static_cast<size_t>(id.value)] = false;
+}
+
+// Gives each input its place in the result, if all can have one.
+bool ConcatPlacer::place_inputs(const Node& concat, int64_t axis) {
+  const ValueId whole = concat.outputs[0];
+  if (!may_move(whole)) return false;
+  std::vector<ValueId> distinct = concat.inputs;
+  std::ranges::sort(distinct, {}, &ValueId::value);
+  if (std::ranges::adjacent_find(distinct) != distinct.end()) return false;
+  for (const ValueId id : concat.inputs)
+    if (!may_move(id) || slice(id)) return false;
+  int64_t start = 0;
+  for (const ValueId id : concat.inputs) {
+    slice(id) = Slice{whole, axis, start};
+    start += graph_[id].shape[static_cast<size_t>(axis)];
+  }
+  return true;
+}
+
+// The result's place where its inputs lie already, if they lie there in a row.
+bool ConcatPlacer::place_result(const Node& concat, int64_t axis) {
+  const ValueId result = concat.outputs[0];
+  const std::optional<Slice> first = slice(concat.inputs[0]);
+  if (!may_move(result) || slice(result) || !first || first->axis != axis) return false;
+  int64_t at = first->start;
+  for (const ValueId id : concat.inputs) {
+    const std::optional<Slice>& other = slice(id);
+    if (!other || other->of != first->of || other->axis != axis || other->start != at) return false;
+    at += graph_[id].shape[static_cast<size_t>(axis)];
+  }
+  slice(result) = first;
+  return true;
+}
+
+Graph ConcatPlacer::run() && {
+  std::vector<Node*> concats;
+  for (Node& node : graph_.nodes)
+    if (node.op == "Concat") concats.push_back(&node);
+  std::ranges::stable_sort(
+      concats, std::greater(), [](const Node* node) { return node->inputs.size(); });
+  for (Node* node : concats) {
+    const OpCall call{graph_, *node};
+    const int64_t axis = *call.axis("axis", 0, call.rank());
+    node->in_place = place_inputs(*node, axis) || place_result(*node, axis);
+  }
+  return std::move(graph_);
+}
+
+}  // namespace
+
+Graph place_concats(Graph graph) { return ConcatPlacer(std::move(graph)).run(); }
+
+}  // namespace pruner
