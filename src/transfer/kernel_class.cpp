@@ -12,8 +12,9 @@ std::string kernel_class(std::string_view task_name) {
   return name;
 }
 
-std::string_view anchor_of(std::string_view kernel_class) {
-  return kernel_class.substr(0, kernel_class.find('+'));
+std::string_view anchor_of(std::string_view task_name) {
+  const std::string_view first = task_name.substr(0, task_name.find(' '));
+  return first.substr(first.rfind('+') + 1);
 }
 
 }  // namespace pruner

@@ -11,7 +11,8 @@ namespace pruner {
 /// "conv2d+bias+relu".
 std::string kernel_class(std::string_view task_name);
 
-/// What comes before the epilogue: "conv2d" of "conv2d+bias+relu".
-std::string_view anchor_of(std::string_view kernel_class);
+/// What stands between what is done to the data before and to the results after: "conv2d" of
+/// "mul+add+relu+conv2d 1x56x56x64 1x1 s1 -> 128 +bias +relu".
+std::string_view anchor_of(std::string_view task_name);
 
 }  // namespace pruner

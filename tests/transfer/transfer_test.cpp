@@ -24,6 +24,12 @@ TEST(KernelClass, IsTheOperatorsInTheirOrder) {
             kernel_class("matmul 1x8x8 8x8 +relu +bias"));
 }
 
+TEST(KernelClass, HasAnAnchor) {
+  EXPECT_EQ(anchor_of("conv2d 1x56x56x64 3x3 s1 -> 64 +bias +relu"), "conv2d");
+  EXPECT_EQ(anchor_of("mul+add+relu+conv2d 1x56x56x64 1x1 s1 -> 128 +bias +relu"), "conv2d");
+  EXPECT_EQ(anchor_of("softmax 1536 128"), "softmax");
+}
+
 Record record_of(const Task& task, const Space& space, const Candidate& candidate, double cost_s) {
   MeasureResult result;
   result.costs_s = {cost_s};

@@ -36,6 +36,7 @@ class Fuser {
   void join(int n, int sink);
   std::vector<int> between(int n, int sink) const;
   bool repeats_work(int n, int sink) const;
+  bool reads_as_data(int contraction, int n) const;
   bool take_epilogue(int anchor);
   bool join_consumer(int n);
 
@@ -156,7 +157,19 @@ bool Fuser::take_epilogue(int anchor) {
   return true;
 }
 
-// Joins an element-wise or injective node to what reads it.
+// Whether a contraction reads the node as its data, and nothing else does: what is done to the data
+// can then be done tile by tile (DenseNet's batch norm before a convolution).
+bool Fuser::reads_as_data(int contraction, int n) const {
+  const Node& node = graph_.nodes[static_cast<size_t>(contraction)];
+  const Node& data = graph_.nodes[static_cast<size_t>(n)];
+  if (node.op != "Conv" && node.op != "Gemm" && node.op != "MatMul") return false;
+  if (node.op == "Conv" && OpCall{graph_, node}.integer("group", 1) != 1) return false;
+  return readers_[static_cast<size_t>(n)].size() == 1 && node.inputs[0] == data.outputs[0] &&
+         node.inputs[1] != data.outputs[0];
+}
+
+// Joins an element-wise or injective node to what reads it; an element-wise one also to a
+// contraction.
 bool Fuser::join_consumer(int n) {
   const int sink = post_dominator(n);
   if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
@@ -167,6 +180,8 @@ bool Fuser::join_consumer(int n) {
   const bool elementwise = widest(n) <= Fusion::kBroadcast;
   if (fusion(sink) == Fusion::kReduce) {
     if (!elementwise) return false;
+  } else if (fusion(sink) == Fusion::kOutEWiseFusable) {
+    if (!elementwise || !reads_as_data(sink, n)) return false;
   } else if (fusion(sink) > Fusion::kInjective) {
     return false;
   } else if (anchor(sink) >= 0) {  // a side branch of an epilogue

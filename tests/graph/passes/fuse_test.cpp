@@ -45,6 +45,21 @@ ValueId bottleneck(NetworkBuilder& b, ValueId x, bool main_first) {
   return main_first ? b.node("Add", {main, side}) : b.node("Add", {side, main});
 }
 
+TEST(Fuse, AContractionTakesWhatIsDoneToItsDataAlone) {
+  EXPECT_EQ(groups({4, 8},
+                   [](auto& b, ValueId x) {
+                     const ValueId y = b.node("Mul", {x, b.random("scale", {8}, 1, 1)});
+                     return linear(b, b.node("Relu", {y}), 6);
+                   }),
+            (Names{"mul+relu+matmul 4x8 8x6 +bias"}));
+  EXPECT_EQ(groups({4, 8},
+                   [](auto& b, ValueId x) {
+                     const ValueId y = b.node("Relu", {x});
+                     return b.node("Add", {linear(b, y, 8), y});
+                   }),
+            (Names{"relu 4x8", "matmul 4x8 8x8 +bias +residual"}));
+}
+
 TEST(Fuse, TheDeeperProductTakesTheSum) {
   const Names one = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, true); });
   const Names other = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, false); });
@@ -76,7 +91,7 @@ TEST(Fuse, ChainsAreOneKernel) {
                                    {b.node("Exp", {x}), b.node("Relu", {x})},
                                    {{"axis", int64_t{1}}});
                    }),
-            (Names{"exp+relu+concat 4x12"}));
+            (Names{"exp+relu+concat 4x12"}));  // the model's output: not joined in place
 }
 
 TEST(Fuse, AReductionTakesWhatComesBefore) {
