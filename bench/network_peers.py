@@ -1,14 +1,15 @@
-"""A network in another runtime, in a process of its own (peer_process.PeerProcess).
+"""A network in a runtime, in a process of its own (peer_process.PeerProcess).
 
-All take the same ONNX file, in fp32. ONNX Runtime with all its optimizations; OpenVINO for latency,
+The peers take the same ONNX file, in fp32. ONNX Runtime with all its optimizations; OpenVINO for latency,
 one stream; torch by onnx2torch and torch.compile(mode="max-autotune") with frozen weights. A look is
-the median of whole calls, inputs and outputs in place where the runtime has a way for it.
+the median of whole calls, inputs and outputs in place where the runtime has a way for it. Of ours,
+which reads a module, it gives the outputs and the memory alone; `pruner bench` times it.
 
-Run as a program: network_peers.py PEER MODEL.onnx THREADS OUTPUTS.npz; the first answer is
-{"prepare_s", "peak_mb"}, after which the outputs for seeded inputs lie in OUTPUTS; each further one
-milliseconds. `peak_mb` is the process's peak over what it took before it had read the file.
+Run as a program: network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz; the first answer is
+{"prepare_s", "peak_mb"}, after which the outputs lie in OUTPUTS; each further one milliseconds.
+`peak_mb` is the process's peak over what it takes with the runtime's libraries alone.
 """
-import resource
+import pathlib
 import statistics
 import sys
 import time
@@ -16,6 +17,7 @@ import time
 import numpy as np
 
 import peer_process
+import runtimes
 
 LOOK_S = 1.0
 
@@ -108,22 +110,31 @@ def torch_call(model, threads, feeds):
     return prepare
 
 
-CALLS = {"onnxruntime": onnxruntime_call, "openvino": openvino_call, "torch": torch_call}
+def pruner_call(module, threads, feeds):
+    sys.path.insert(0, str(runtimes.ROOT / "python"))
+    import pruner
+
+    def prepare():
+        loaded = pruner.Module(module, threads)
+        return lambda: loaded.run(feeds), lambda: loaded.run(feeds)
+    return prepare
 
 
-def peak_mb():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+PEERS = ["onnxruntime", "openvino", "torch"]
+CALLS = {"pruner": pruner_call, "onnxruntime": onnxruntime_call, "openvino": openvino_call, "torch": torch_call}
 
 
 def main():
     peer_process.begin_answering()
-    peer, model, threads, outputs_file = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    feeds = seeded_feeds(model)
-    prepare = CALLS[peer](model, threads, feeds)
-    before_mb, start = peak_mb(), time.perf_counter()
+    peer, model, threads, inputs, outputs_file = sys.argv[1:]
+    with np.load(inputs) as arrays:
+        feeds = dict(arrays)
+    prepare = CALLS[peer](model, int(threads), feeds)
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    before_mb, start = runtimes.memory_mb("VmRSS"), time.perf_counter()
     call, outputs = prepare()
     np.savez(outputs_file, **outputs())
-    ready = {"prepare_s": time.perf_counter() - start, "peak_mb": peak_mb() - before_mb}
+    ready = {"prepare_s": time.perf_counter() - start, "peak_mb": runtimes.memory_mb("VmHWM") - before_mb}
     for _ in range(3):
         call()
     peer_process.answer_each_line(

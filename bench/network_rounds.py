@@ -12,7 +12,7 @@ import numpy as np
 
 import runtimes
 from clean_rounds import Rounds
-from network_peers import CALLS, seeded_feeds
+from network_peers import PEERS, seeded_feeds
 from peer_process import PeerProcess
 
 NETWORKS = ["resnet_50", "mobilenet_v2", "inception_v3", "densenet_121", "bert_base", "vit"]
@@ -42,14 +42,18 @@ def build_modules(pruner, network, options, folder):
     return modules, seconds
 
 
-def start_peers(stack, model, options, folder):
+def start(runtime, model, folder, options):
+    """The runtime's process; its outputs are in <runtime>.npz."""
+    script = pathlib.Path(__file__).with_name("network_peers.py")
+    return PeerProcess(script, runtime, model, options.threads, folder / "inputs.npz",
+                       folder / f"{runtime}.npz")
+
+
+def start_peers(stack, model, folder, options):
     peers = {}
-    for name in CALLS:
-        if options.peers and name not in options.peers:
-            continue
+    for name in options.peers or PEERS:
         try:
-            script = pathlib.Path(__file__).with_name("network_peers.py")
-            peers[name] = PeerProcess(script, name, model, options.threads, folder / f"{name}.npz")
+            peers[name] = start(name, model, folder, options)
             stack.callback(peers[name].close)
         except RuntimeError as error:
             print(f"{model.stem}: no {name}: {error}", file=sys.stderr)
@@ -70,9 +74,9 @@ def compare_network(pruner, rounds, network, options, folder):
     model = folder / f"{network}.onnx"
     pruner.run("networks", "export", network, "-o", model)
     modules, compile_s = build_modules(pruner, network, options, folder)
-    feeds = seeded_feeds(str(model))
+    np.savez(folder / "inputs.npz", **seeded_feeds(str(model)))
     with contextlib.ExitStack() as stack:
-        peers = start_peers(stack, model, options, folder)
+        peers = start_peers(stack, model, folder, options)
         turns = {name: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))
                  for name, module in modules.items()}
         turns |= {name: peer.measure for name, peer in peers.items()}
@@ -83,14 +87,14 @@ def compare_network(pruner, rounds, network, options, folder):
     expected = load(folder / "onnxruntime.npz") if "onnxruntime" in peers else None
     rows = []
     for name in turns:
-        ours = name in modules
-        outputs, share, peak_mb = None, None, prepared.get(name, {}).get("peak_mb")
+        ours, share = name in modules, None
         if ours:
-            bench = ["bench", "--module", modules[name], "--threads", options.threads]
-            outputs, peak_mb = pruner.infer(modules[name], feeds), pruner.peak_mb(*bench)
-            share = layer_share(pruner.json(*bench, "--profile"))
-        elif expected is not None:
-            outputs = load(folder / f"{name}.npz")
+            process = start("pruner", modules[name], folder, options)
+            process.close()
+            prepared[name] = {**process.ready, "prepare_s": compile_s[name]}
+            share = layer_share(pruner.json(
+                "bench", "--module", modules[name], "--threads", options.threads, "--profile"))
+        outputs = load(folder / f"{'pruner' if ours else name}.npz")
         rows.append({
             "network": network,
             "threads": options.threads,
@@ -100,8 +104,8 @@ def compare_network(pruner, rounds, network, options, folder):
             "max_ms": max(times[name]),
             "ratio_to_best_peer": middle[name] / best_ms if best_ms else None,
             "over_tuned": middle[name] / middle["tuned"] if ours and "tuned" in middle else None,
-            "prepare_s": compile_s[name] if ours else prepared[name]["prepare_s"],
-            "peak_mb": peak_mb,
+            "prepare_s": prepared[name]["prepare_s"],
+            "peak_mb": prepared[name]["peak_mb"],
             "layers_percent": 100 * share if share else None,
             "difference": runtimes.relative_difference(outputs, expected) if expected else None,
             "rounds": clean,

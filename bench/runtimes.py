@@ -1,7 +1,6 @@
 """What comparisons share: this project's program, ONNX Runtime, and the tables of results."""
 import importlib.metadata
 import json
-import os
 import pathlib
 import platform
 import subprocess
@@ -14,6 +13,14 @@ import onnxruntime
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 PROBE_S = 0.6  # of a look at what the machine can do
+
+
+def memory_mb(key):
+    """A figure of this process's status: VmRSS, VmHWM (its peak)."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 class Pruner:
@@ -48,13 +55,6 @@ class Pruner:
             self.run("run", "--module", module, "--inputs", inputs, "--outputs", outputs)
             with np.load(outputs) as arrays:
                 return {name: arrays[name] for name in arrays.files}
-
-    def peak_mb(self, *arguments):
-        """The most memory that a command takes."""
-        process = subprocess.Popen([self.program, *map(str, arguments)], stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return usage.ru_maxrss / 1024
 
     def median_ms(self, module, threads, seconds=None):
         more = ["--min-time", seconds] if seconds else []
