@@ -72,6 +72,17 @@ static constexpr ModelRow kIntelModels[] = {
     {6, 0xad, 0xae, "graniterapids"},  {6, 0x97, 0x9a, "alderlake"},
     {6, 0xb7, 0xbf, "raptorlake"},
 };
+// What a model that is in no row at least is, by the first of its flags here.
+struct FlagRow {
+  const char *flag, *mcpu;
+};
+static constexpr FlagRow kAmdFlags[] = {
+    {"avx512_vp2intersect", "znver5"}, {"avx512f", "znver4"}, {"vaes", "znver3"}};
+static constexpr FlagRow kIntelFlags[] = {{"amx_fp16", "graniterapids"},
+                                          {"avx512_fp16", "sapphirerapids"},
+                                          {"avx512_vbmi2", "icelake-server"},
+                                          {"avx512f", "skylake-avx512"},
+                                          {"avx_vnni", "alderlake"}};
 static constexpr struct {
   int part;
   const char* mcpu;
@@ -126,11 +137,18 @@ static std::string x86_cpu(std::string_view text, const std::set<std::string>& f
   const bool avx2 = has({"avx2", "fma", "bmi1", "bmi2", "f16c", "abm", "movbe"});
   const bool avx512 = avx2 && has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
   const int family = number(value_of(text, "cpu family")), model = number(value_of(text, "model"));
-  const bool amd = value_of(text, "vendor_id") == "AuthenticAMD";
+  const std::string_view vendor = value_of(text, "vendor_id");
+  const bool amd = vendor == "AuthenticAMD";
   std::string name;
   for (const ModelRow& row : amd ? std::span<const ModelRow>(kAmdModels) : kIntelModels) {
     if (row.family == family && row.first_model <= model && model <= row.last_model)
       name = row.mcpu;
+  }
+  if (name.empty() && (amd || vendor == "GenuineIntel")) {
+    for (const FlagRow& row : amd ? std::span<const FlagRow>(kAmdFlags) : kIntelFlags) {
+      if (!name.empty() || !flags.contains(row.flag)) continue;
+      name = row.mcpu;
+    }
   }
   if (name == "skylake-avx512" && has({"avx512_bf16"})) name = "cooperlake";
   if (name == "skylake-avx512" && has({"avx512_vnni"})) name = "cascadelake";

@@ -31,7 +31,12 @@ TEST(ParseCpuinfo, KnowsModels) {
 }
 
 TEST(ParseCpuinfo, TakesTheLevelOfAnUnknownModel) {
-  EXPECT_EQ(x86("GenuineIntel", 6, 255, std::string(kAvx2) + kAvx512).mcpu, "x86-64-v4");
+  const std::string wide = std::string(kAvx2) + kAvx512;
+  EXPECT_EQ(x86("GenuineIntel", 6, 255, wide).mcpu, "skylake-avx512");
+  EXPECT_EQ(x86("GenuineIntel", 6, 255, wide + " avx512_vbmi2").mcpu, "icelake-server");
+  EXPECT_EQ(x86("GenuineIntel", 6, 255, wide + " avx512_vbmi2 avx512_fp16").mcpu, "sapphirerapids");
+  EXPECT_EQ(x86("AuthenticAMD", 255, 1, wide).mcpu, "znver4");
+  EXPECT_EQ(x86("Other", 6, 255, wide).mcpu, "x86-64-v4");
   EXPECT_EQ(x86("Other", 1, 1, kAvx2).mcpu, "x86-64-v3");
   EXPECT_EQ(x86("Other", 1, 1, "sse4_2 popcnt").mcpu, "x86-64-v2");
   EXPECT_EQ(x86("Other", 1, 1, "sse2").mcpu, "x86-64");
