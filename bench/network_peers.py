@@ -9,6 +9,7 @@ Run as a program: network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz;
 {"prepare_s", "peak_mb"}, after which the outputs lie in OUTPUTS; each further one milliseconds.
 `peak_mb` is the process's peak over what it takes with the runtime's libraries alone.
 """
+import operator
 import pathlib
 import statistics
 import sys
@@ -85,6 +86,44 @@ def openvino_call(model, threads, feeds):
     return prepare
 
 
+def reshape(x, shape):
+    return x.reshape([x.shape[i] if size == 0 else size for i, size in enumerate(shape)])
+
+
+def expand(x, shape):
+    import torch
+
+    return torch.broadcast_to(x, torch.broadcast_shapes(x.shape, shape))
+
+
+def cut(x, starts, ends, axes=None, steps=None):
+    index = [slice(None)] * x.dim()
+    for i, (start, end) in enumerate(zip(starts, ends)):
+        axis = axes[i] if axes else i
+        index[axis] = slice(start, min(end, x.shape[axis]), steps[i] if steps else 1)
+    return x[tuple(index)]
+
+
+def make_shapes_static(module):
+    """onnx2torch reads shapes from tensors, which torch.compile cannot; here they are constants."""
+    static = {"OnnxReshape": reshape, "OnnxExpand": expand, "OnnxSlice": cut}
+
+    def numbers(argument):
+        return None if argument is None else [
+            int(v) for v in operator.attrgetter(argument.target)(module).tolist()]
+
+    for node in list(module.graph.nodes):
+        kind = node.op == "call_module" and type(module.get_submodule(node.target)).__name__
+        if kind not in static or any(a is not None and a.op != "get_attr" for a in node.args[1:]):
+            continue
+        with module.graph.inserting_after(node):
+            call = module.graph.call_function(
+                static[kind], (node.args[0], *map(numbers, node.args[1:])))
+        node.replace_all_uses_with(call)
+        module.graph.erase_node(node)
+    module.recompile()
+
+
 def torch_call(model, threads, feeds):
     import onnx
     import onnx2torch
@@ -99,6 +138,7 @@ def torch_call(model, threads, feeds):
         graph = onnx.load(model)
         names = [output.name for output in graph.graph.output]
         module = onnx2torch.convert(graph).eval()
+        make_shapes_static(module)
         compiled = torch.compile(module, mode="max-autotune")
         arguments = [torch.from_numpy(array) for array in feeds.values()]
 

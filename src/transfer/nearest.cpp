@@ -13,7 +13,7 @@ namespace pruner {
 namespace {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
-constexpr double kNear = 0.35;
+constexpr double kNear = 0.1;
 
 /// The numbers of a workload key.
 std::vector<double> extents_of(std::string_view workload_key) {
