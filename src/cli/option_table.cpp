@@ -251,7 +251,7 @@ const OptionRow kOptions[] = {
     {"--pool",
      &Options::pool,
      kCompileOptions,
-     "records of tuned networks, for tasks without one: files, patterns or folders; otherwise those "
+     "records of tuned networks, for tasks without one: files, patterns or folders; default: those "
      "that come with the program"},
     {"--no-shipped-records",
      &Options::no_shipped_records,

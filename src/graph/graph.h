@@ -43,7 +43,7 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute> attributes;
-  int group = -1;  // nodes with an equal number are one kernel; set by the fuse pass
+  int group = -1;         // nodes with an equal number are one kernel; set by the fuse pass
   bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };
 

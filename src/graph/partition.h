@@ -27,8 +27,8 @@ struct PlannedValue {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;
   std::optional<Tensor> constant;
-  ValueId alias_of;                 // invalid: has bytes of its own, or is a slice
-  std::optional<Slice> slice = {};  // has a part of another's bytes
+  ValueId alias_of;                  // invalid: has bytes of its own, or is a slice
+  std::optional<Slice> slice = {};   // has a part of another's bytes
   std::vector<ValueId> joined = {};  // no group makes it: its parts
 };
 

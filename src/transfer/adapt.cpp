@@ -66,8 +66,8 @@ bool make_legal(const Space& space, Candidate& candidate, std::string& why) {
 /// "winograd-2x2+" of "winograd-2x2+cache-tile", nothing of "cache-tile".
 std::string_view form_of(std::string_view sketch) { return sketch.substr(0, sketch.find('+') + 1); }
 
-/// The drawn sketch of a name; where the task has none (its reduction is too short), one of the same form
-/// and another structure.
+/// The drawn sketch of a name; where the task has none (its reduction is too short), one of the
+/// same form and another structure.
 const Sketch* find_sketch(const Space& space, const std::string& name) {
   for (const bool same_name : {true, false}) {
     for (const SketchId id : space.drawn) {

@@ -48,7 +48,8 @@ Offers offers_for(std::span<const TransferSource> sources, const Task& task, con
     for (size_t s = 0; s < sources.size(); ++s) {
       for (const Record& record : sources[s].best) {
         const std::string gives = kernel_class(record.task_name);
-        if (same_class ? gives == of : gives != of && anchor_of(record.task_name) == anchor_of(task.name))
+        if (same_class ? gives == of
+                       : gives != of && anchor_of(record.task_name) == anchor_of(task.name))
           offer(record, s);
       }
     }

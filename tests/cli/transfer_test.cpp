@@ -88,13 +88,8 @@ TEST_F(Transfer, CompileTakesTheNearestSchedule) {
   EXPECT_EQ(compile({"--pool", near, "--pool", own}), (Json{{"same_task", 1}, {"near", 0}}));
   EXPECT_EQ(compile({"--pool", near, "--records", own}), (Json{{"same_task", 0}, {"near", 0}}));
   EXPECT_EQ(compile({"--no-shipped-records"}), (Json{{"same_task", 0}, {"near", 0}}));
-  const ProgramRun run = run_program({"compile",
-                                      "--op",
-                                      "matmul 64 72 64 +relu",
-                                      "--pool",
-                                      near,
-                                      "-o",
-                                      dir + "/x.so"});
+  const ProgramRun run = run_program(
+      {"compile", "--op", "matmul 64 72 64 +relu", "--pool", near, "-o", dir + "/x.so"});
   EXPECT_NE(run.out.find("1 kernels have schedules of --pool"), std::string::npos) << run.out;
 }
 

@@ -45,8 +45,8 @@ Graph small_upsampling() {
 Graph small_dense() {
   NetworkBuilder b("small_dense");
   const ValueId x = b.input("image", {1, 3, 9, 7}, DType::kFloat32);
-  std::vector<ValueId> features = {b.conv_norm(
-      "stem", x, {.channels = 20, .kernel = 3, .then = Nonlinearity::kRelu})};
+  std::vector<ValueId> features = {
+      b.conv_norm("stem", x, {.channels = 20, .kernel = 3, .then = Nonlinearity::kRelu})};
   for (const char* layer : {"a", "b", "c"}) {
     const std::string name = layer;
     const ValueId all = features.size() == 1 ? features[0] : b.concat(features);
@@ -56,8 +56,8 @@ Graph small_dense() {
     features.push_back(b.conv(name + ".2", narrow, {.channels = 12, .kernel = 3}));
   }
   const ValueId all = b.concat(features);
-  const ValueId halves = b.concat({b.conv("left", all, {.channels = 17}),
-                                   b.conv("right", all, {.channels = 16, .kernel = 3})});
+  const ValueId halves = b.concat(
+      {b.conv("left", all, {.channels = 17}), b.conv("right", all, {.channels = 16, .kernel = 3})});
   const ValueId joined = b.concat({b.max_pool(all, 3, 1, 1), halves});
   return b.finish({{b.classifier("head", joined, 10), "scores"}});
 }

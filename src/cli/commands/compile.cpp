@@ -35,9 +35,8 @@ Result<int> run_compile(const Options& options) {
   const ScheduleChoice choice = or_nearest(schedule_choice(schedules), nearest, counts);
   if (!options.print.empty()) {
     TRY_ASSIGN(const size_t number, task_number(options, source.tasks.size()));
-    TRY_ASSIGN(
-        const std::string text,
-        print_stage(options.print, source.tasks[number].task, choice, forms));
+    TRY_ASSIGN(const std::string text,
+               print_stage(options.print, source.tasks[number].task, choice, forms));
     fmt::print("{}", text);
     return kDone;
   }
@@ -54,7 +53,8 @@ Result<int> run_compile(const Options& options) {
                            {"kernels", summary.kernels},
                            {"weight_bytes", summary.weight_bytes},
                            {"activation_bytes", summary.activation_bytes},
-                           {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
+                           {"taken_over",
+                            {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
                            {"seconds", summary.seconds}}));
   } else {
     fmt::print("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",

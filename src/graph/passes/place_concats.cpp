@@ -24,8 +24,7 @@ class ConcatPlacer {
   std::vector<bool> movable_;  // by value: made by a kernel, and read by kernels alone
 };
 
-ConcatPlacer::ConcatPlacer(Graph graph)
-    : graph_(std::move(graph)), movable_(graph_.values.size()) {
+ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(graph_.values.size()) {
   for (const Node& node : graph_.nodes) {
     const bool kernel = find_graph_op(node.op)->fusion < Fusion::kAlias;
     for (const ValueId id : node.outputs) movable_[static_cast<size_t>(id.value)] = kernel;

@@ -88,11 +88,14 @@ TEST(PlaceConcats, OthersStayKernels) {
     const ValueId x = b.input("x", {4, 8}, DType::kFloat32);
     const Partition p = cut(b.finish({{build(b, x), "y"}}));
     Names names = group_names(p);
-    std::erase_if(names, [](const std::string& n) { return n.find("concat") == Names::value_type::npos; });
+    std::erase_if(names,
+                  [](const std::string& n) { return n.find("concat") == Names::value_type::npos; });
     return names.size();
   };
   // The model's output, its input, one value twice, a constant, what is reshaped.
-  EXPECT_EQ(last_group([](auto& b, ValueId x) { return join(b, {linear(b, x, 2), linear(b, x, 3)}); }),
+  EXPECT_EQ(last_group([](auto& b, ValueId x) {
+              return join(b, {linear(b, x, 2), linear(b, x, 3)});
+            }),
             1u);
   EXPECT_EQ(last_group([](auto& b, ValueId x) {
               return linear(b, join(b, {linear(b, x, 2), x}), 3);

@@ -153,8 +153,8 @@ namespace {
 
 thread_local std::string last_error;
 
-/// LibTorch's threads for the calling thread. Told once: each time it makes itself a new pool, whose
-/// threads spin for tens of milliseconds before they sleep.
+/// LibTorch's threads for the calling thread. Told once: each time it makes itself a new pool,
+/// whose threads spin for tens of milliseconds before they sleep.
 void use_threads(int threads) {
   thread_local int used = 0;
   if (used == threads) return;
