@@ -93,7 +93,7 @@ class Bench:
     def official(self, device):
         """The published checkpoint on all records of a device."""
         said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model", self.options.official, "--all")
-        show(f"pam_k80_1500 as published, {device}, all", [said["metrics"]], [])
+        show(f"pam_k80_1500 as published, {device}, all", [said], [])
 
 
 def mean_of(tasks):
