@@ -3,7 +3,8 @@
 The peers take the same ONNX file, in fp32. ONNX Runtime with all its optimizations; OpenVINO for latency,
 one stream; torch by onnx2torch and torch.compile(mode="max-autotune") with frozen weights. A look is
 the median of whole calls, inputs and outputs in place where the runtime has a way for it. Of ours,
-which reads a module, it gives the outputs and the memory alone; `pruner bench` times it.
+which reads a module, it gives the outputs, the memory, and the share of a run that is spent in
+kernels; `pruner bench` times it.
 
 Run as a program: network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz; the first answer is
 {"prepare_s", "peak_mb"}, after which the outputs lie in OUTPUTS; each further one milliseconds.
@@ -156,7 +157,12 @@ def pruner_call(module, threads, feeds):
 
     def prepare():
         loaded = pruner.Module(module, threads)
-        return lambda: loaded.run(feeds), lambda: loaded.run(feeds)
+
+        def layers_percent():
+            start = time.perf_counter()
+            kernels = loaded.profile(**feeds)
+            return 0.1 * sum(kernel.ms for kernel in kernels) / (time.perf_counter() - start)
+        return layers_percent, lambda: loaded.run(feeds)
     return prepare
 
 
@@ -177,6 +183,8 @@ def main():
     ready = {"prepare_s": time.perf_counter() - start, "peak_mb": runtimes.memory_mb("VmHWM") - before_mb}
     for _ in range(3):
         call()
+    if peer == "pruner":
+        ready["layers_percent"] = statistics.median(call() for _ in range(30))
     peer_process.answer_each_line(
         ready, lambda: 1e-3 * statistics.median(peer_process.call_times_us(call, LOOK_S)))
 

@@ -60,11 +60,6 @@ def start_peers(stack, model, folder, options):
     return peers
 
 
-def layer_share(profile):
-    """The kernels' times over the network's time."""
-    return sum(kernel["median_ms"] for kernel in profile["kernels"]) / profile["median_ms"]
-
-
 def load(path):
     with np.load(path) as arrays:
         return dict(arrays)
@@ -87,13 +82,11 @@ def compare_network(pruner, rounds, network, options, folder):
     expected = load(folder / "onnxruntime.npz") if "onnxruntime" in peers else None
     rows = []
     for name in turns:
-        ours, share = name in modules, None
+        ours = name in modules
         if ours:
             process = start("pruner", modules[name], folder, options)
             process.close()
             prepared[name] = {**process.ready, "prepare_s": compile_s[name]}
-            share = layer_share(pruner.json(
-                "bench", "--module", modules[name], "--threads", options.threads, "--profile"))
         outputs = load(folder / f"{'pruner' if ours else name}.npz")
         rows.append({
             "network": network,
@@ -106,7 +99,7 @@ def compare_network(pruner, rounds, network, options, folder):
             "over_tuned": middle[name] / middle["tuned"] if ours and "tuned" in middle else None,
             "prepare_s": prepared[name]["prepare_s"],
             "peak_mb": prepared[name]["peak_mb"],
-            "layers_percent": 100 * share if share else None,
+            "layers_percent": prepared[name].get("layers_percent"),
             "difference": runtimes.relative_difference(outputs, expected) if expected else None,
             "rounds": clean,
             "dropped": dropped,
