@@ -126,7 +126,7 @@ TEST_F(BadInput, CodeForAnotherMachine) {
 #endif
   expect_words(fail(small({"tune", "--target", "llvm -mcpu=cortex-a76", "--work-dir", dir})),
                {"code for AArch64 cannot be measured on this x86-64 machine", "compile"});
-  if (!__builtin_cpu_supports("avx512f")) {
+  if (!__builtin_cpu_supports("avx512fp16")) {
     expect_words(fail(small({"tune", "--target", "llvm -mcpu=sapphirerapids", "--work-dir", dir})),
                  {"this CPU lacks a", "which sapphirerapids has"});
   }
