@@ -12,8 +12,7 @@
 namespace pruner {
 
 int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
-  ValueId owner = id;
-  while (partition_[owner].alias_of.valid()) owner = partition_[owner].alias_of;
+  const ValueId owner = partition_.storage_of(id).owner;
   const std::optional<Tensor>& constant = partition_[owner].constant;
   CHECK(constant) << partition_[id].name << " is no constant";
   // The shape matters only to a constant that is packed.

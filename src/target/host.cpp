@@ -146,8 +146,9 @@ static std::string x86_cpu(std::string_view text, const std::set<std::string>& f
   }
   if (name.empty() && (amd || vendor == "GenuineIntel")) {
     for (const FlagRow& row : amd ? std::span<const FlagRow>(kAmdFlags) : kIntelFlags) {
-      if (!name.empty() || !flags.contains(row.flag)) continue;
+      if (!flags.contains(row.flag)) continue;
       name = row.mcpu;
+      break;
     }
   }
   if (name == "skylake-avx512" && has({"avx512_bf16"})) name = "cooperlake";
