@@ -7,7 +7,7 @@ which reads a module, it gives the outputs, the memory, and the share of a run t
 kernels; `pruner bench` times it.
 
 Run as a program: network_peers.py RUNTIME MODEL THREADS INPUTS.npz OUTPUTS.npz; the first answer is
-{"prepare_s", "peak_mb"}, after which the outputs lie in OUTPUTS; each further one milliseconds.
+{"prepare_s", "peak_mb"} and of ours "layers_percent", after which the outputs lie in OUTPUTS; each further one milliseconds.
 `peak_mb` is the process's peak over what it takes with the runtime's libraries alone.
 """
 import operator
@@ -22,26 +22,6 @@ import peer_process
 import runtimes
 
 LOOK_S = 1.0
-
-
-def seeded_feeds(model):
-    """Inputs by name: floats from a normal distribution; integers and booleans are 0 or 1."""
-    import onnx
-
-    kinds = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64,
-             onnx.TensorProto.INT32: np.int32, onnx.TensorProto.BOOL: np.bool_}
-    graph = onnx.load(model, load_external_data=False).graph
-    constants = {tensor.name for tensor in graph.initializer}
-    rng, feeds = np.random.default_rng(0), {}
-    for value in graph.input:
-        if value.name in constants:
-            continue
-        tensor = value.type.tensor_type
-        shape = [size.dim_value or 1 for size in tensor.shape.dim]
-        kind = kinds[tensor.elem_type]
-        feeds[value.name] = (rng.standard_normal(shape) if kind is np.float32
-                             else rng.integers(0, 2, shape)).astype(kind)
-    return feeds
 
 
 def onnxruntime_call(model, threads, feeds):

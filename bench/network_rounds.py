@@ -12,7 +12,7 @@ import numpy as np
 
 import runtimes
 from clean_rounds import Rounds
-from network_peers import PEERS, seeded_feeds
+from network_peers import PEERS
 from peer_process import PeerProcess
 
 NETWORKS = ["resnet_50", "mobilenet_v2", "inception_v3", "densenet_121", "bert_base", "vit"]
@@ -69,7 +69,7 @@ def compare_network(pruner, rounds, network, options, folder):
     model = folder / f"{network}.onnx"
     pruner.run("networks", "export", network, "-o", model)
     modules, compile_s = build_modules(pruner, network, options, folder)
-    np.savez(folder / "inputs.npz", **seeded_feeds(str(model)))
+    np.savez(folder / "inputs.npz", **runtimes.OnnxRuntime(model, options.threads).seeded_feeds())
     with contextlib.ExitStack() as stack:
         peers = start_peers(stack, model, folder, options)
         turns = {name: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))

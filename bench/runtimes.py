@@ -83,17 +83,6 @@ class OnnxRuntime:
     def infer(self, feeds):
         return dict(zip(self.names, self.session.run(self.names, feeds)))
 
-    def median_ms(self, feeds, seconds=1.0, runs=10):
-        """As `pruner bench` does: three runs to warm up, then both limits are reached."""
-        for _ in range(3):
-            self.session.run(self.names, feeds)
-        times, start = [], time.perf_counter()
-        while len(times) < runs or time.perf_counter() - start < seconds:
-            before = time.perf_counter()
-            self.session.run(self.names, feeds)
-            times.append(1e3 * (time.perf_counter() - before))
-        return float(np.median(times))
-
     def seeded_feeds(self, seed=0):
         """Floats from a normal distribution; integers and booleans are 0 or 1."""
         rng = np.random.default_rng(seed)
