@@ -95,9 +95,10 @@ class Pretraining {
 
   TrainOptions train_options(Architecture architecture) const {
     const bool fine_tune = !options_.load_model.empty();
-    TrainOptions train = !options_.as_published ? offline_training(samples_.size())
-                         : fine_tune            ? published_fine_tuning()
-                                                : published_training(architecture);
+    TrainOptions train = published_training(architecture);
+    if (options_.as_published && fine_tune) train = published_fine_tuning();
+    if (!options_.as_published)
+      train = fine_tune ? offline_fine_tuning(samples_.size()) : offline_training(samples_.size());
     if (options_.epochs > 0) train.epochs = options_.epochs;
     if (options_.learning_rate > 0) train.learning_rate = options_.learning_rate;
     train.threads = options_.threads;

@@ -348,6 +348,13 @@ TrainOptions offline_training(size_t programs) {
   return options;
 }
 
+TrainOptions offline_fine_tuning(size_t programs) {
+  TrainOptions options = offline_training(programs);
+  options.epochs = 6;
+  options.patience = 0;
+  return options;
+}
+
 TrainOptions published_fine_tuning() {
   TrainOptions options = published_training(Architecture::kPacm);
   options.optimizer = Optimizer::kSgd;

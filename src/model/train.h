@@ -110,6 +110,9 @@ ModelWeights initial_weights(Architecture architecture,
 /// As records of files are trained on: what orders programs best that it has not seen, in the least
 /// time (bench/offline.py). Fewer programs are passed over more often.
 TrainOptions offline_training(size_t programs);
+/// As weights go on to learn from records of another device: a few epochs of offline_training().
+/// More make the network know those tasks by heart, and order others worse than it did.
+TrainOptions offline_fine_tuning(size_t programs);
 
 /// The head of a platform in a TLP of several; a new one starts as the other platforms' is. Weights
 /// with one decoder stay as they are, and the head is 0.

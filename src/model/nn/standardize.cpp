@@ -6,8 +6,9 @@
 namespace pruner {
 namespace {
 
-// Of a column's maximum. Less would make one rare value outweigh all else, and cost digits.
-constexpr double kLeastDeviation = 0.01;
+// Of a column's maximum. With less, what hardly varies here counts for too much where it does: on
+// tasks of another kind (measured on K80 and V100: Top-1 of unseen tasks 0.01 to 0.03 lower).
+constexpr double kLeastDeviation = 0.1;
 
 class Sums {
  public:
