@@ -37,21 +37,24 @@ Result<int> run_fine_tune(const Options& options);
 Result<int> run_eval(const Options& options);
 Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
+Result<int> run_worker_device(const Options& options);
 
 inline constexpr uint64_t kNetworkOptions = kInputOptions | kTargetOptions;
 
 inline constexpr Command kCommands[] = {
     {"tune",
      "Search the schedules of a network or operator, measured on this machine.",
-     kNetworkOptions | kSearchOptions | kExplorerOptions | kTuneOptions | kPoolOptions | kOutOption,
+     kNetworkOptions | kSearchOptions | kMeasureOptions | kExplorerOptions | kTuneOptions |
+         kPoolOptions | kOutOption,
      run_tune},
     {"compare",
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
-     kNetworkOptions | kSearchOptions | kExplorerOptions | kCompareOptions,
+     kNetworkOptions | kSearchOptions | kMeasureOptions | kExplorerOptions | kCompareOptions,
      run_compare},
     {"transfer",
      "Measure the schedules of other tuned networks on this one; no search.",
-     kNetworkOptions | kSearchOptions | kPoolOptions | kTransferOptions | kOutOption,
+     kNetworkOptions | kSearchOptions | kMeasureOptions | kPoolOptions | kTransferOptions |
+         kOutOption,
      run_transfer},
     {"compile",
      "Make a module of a network or operator, with the best records or without any.",
@@ -124,7 +127,7 @@ inline constexpr Command kCommands[] = {
      run_simulate},
     {"dataset collect",
      "Measure programs that no model chose, into a file of records.",
-     kNetworkOptions | kSearchOptions | kOutOption | kCollectOptions,
+     kNetworkOptions | kSearchOptions | kMeasureOptions | kOutOption | kCollectOptions,
      run_dataset_collect},
     {"dataset make",
      "Make a file of features of recorded programs, for cost models to learn from.",
@@ -144,6 +147,7 @@ inline constexpr Command kCommands[] = {
      run_eval},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},
     {"worker run", "Run what standard input asks for.", 0, run_worker_run, true},
+    {"worker device", "Run what standard input asks for on a GPU.", 0, run_worker_device, true},
 };
 
 }  // namespace pruner

@@ -12,7 +12,9 @@ namespace pruner {
 inline constexpr int64_t kDefaultTrials = 1000;
 
 /// Its workers are this program's own file, with the hidden commands; it ends when `interrupted`.
+/// Errors: this machine, or a device of --devices, does not run code for the target.
 Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
+                                                const Target& target,
                                                 const std::atomic<bool>& interrupted);
 
 }  // namespace pruner

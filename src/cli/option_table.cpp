@@ -81,6 +81,15 @@ const OptionRow kOptions[] = {
      kSearchOptions | kCheckOptions | kMakeOptions | kFilesArgument,
      "threads that search, build or read; 0: all cores"},
 
+    {"--devices",
+     &Options::devices,
+     kMeasureOptions,
+     "GPUs that measure, of the target's kind: cuda:0,cuda:1 (the first)"},
+    {"--flush-l2",
+     &Options::flush_l2,
+     kMeasureOptions,
+     "a GPU's second-level cache is emptied before each timed call"},
+
     {"--n-trials",
      &Options::trials,
      kExplorerOptions,

@@ -23,7 +23,9 @@ struct Options {
   int64_t seed = 0;
   std::string forms, device_abstraction, psa_form;
   // Tuning.
-  int64_t trials = 0;  // 0: 1000, or what the budget allows
+  int64_t trials = 0;   // 0: 1000, or what the budget allows
+  std::string devices;  // of the target's backend; empty: the first
+  bool flush_l2 = false;
   std::string budget;
   int64_t early_stopping = 0, task_early_stopping = 0, round_size = 10;
   std::string cost_model = "pam", load_model, policy, training;

@@ -7,6 +7,7 @@
 #include <regex>
 #include <thread>
 
+#include "runtime/gpu_context.h"
 #include "support/file.h"
 #include "target/device_file.h"
 #include "tensor/interpreter.h"
@@ -113,9 +114,19 @@ int job_count(const Options& options) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+/// "cuda" without an arch or a model is the first GPU here, if there is one.
+static void take_arch_of_this_gpu(Target& target) {
+  if (target.backend != Backend::kCuda || !target.gpu.arch.empty()) return;
+  const Result<std::vector<GpuFacts>> here = list_gpus(Backend::kCuda);
+  if (!here.ok()) return;
+  const Result<Gpu> gpu = with_arch(target.gpu, here->front().arch);
+  if (gpu.ok()) target.gpu = *gpu;
+}
+
 Result<Target> read_target(const Options& options) {
-  const Result<Target> target = parse_target(options.target, static_cast<int>(options.threads));
+  Result<Target> target = parse_target(options.target, static_cast<int>(options.threads));
   if (!target.ok()) return Error("--target: ", target.error().message());
+  take_arch_of_this_gpu(*target);
   if (options.device_abstraction.empty()) return target;
   Result<Target> seen = with_abstraction(*target, options.device_abstraction);
   if (!seen.ok()) return Error("--psa: ", seen.error().message());

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "measure/gpu_probe.h"
 #include "measure/measure.h"
-#include "measure/opencl_probe.h"
 #include "runtime/thread_pool.h"
 
 namespace pruner {
@@ -74,10 +74,10 @@ double probe_fork_join_s(int threads, double seconds) {
 Result<Target> probe_device(const Target& target, double seconds) {
   switch (target.backend) {
     case Backend::kLlvm: return probe_cpu(target, seconds);
-    case Backend::kOpenCl: return probe_opencl(target, seconds);
-    case Backend::kCuda: break;
+    case Backend::kCuda:
+    case Backend::kOpenCl: break;
   }
-  return Error("\"", print(target), "\" cannot be probed, expected llvm or opencl");
+  return probe_gpu(target, seconds);
 }
 
 }  // namespace pruner

@@ -8,7 +8,7 @@ namespace pruner {
 
 /// `target` with what this machine does in place of what is typical: peak, bandwidth of each level
 /// and launch cost; its source says so. Of a CPU, peak and memory take about `seconds` each, the
-/// others a quarter. Of OpenCL it is the device that `opencl` means (opencl_probe.h). The error
+/// others a quarter. Of a GPU it is the first device (gpu_probe.h). The error
 /// says why it cannot be measured here.
 Result<Target> probe_device(const Target& target, double seconds);
 

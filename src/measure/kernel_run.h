@@ -45,7 +45,7 @@ void run_kernel(const Workload& workload,
                 double peak_gflops,
                 RunReport& report);
 
-// What running on a CPU and on a device have in common.
+// What running on a CPU and on a GPU have in common.
 
 void fail(RunReport& report, MeasureError error, const std::string& text);
 /// The first thing that is wrong with what the kernel left in memory.

@@ -1,6 +1,6 @@
-// The measurer of this machine: one event loop over some compiler workers and one runner. With
-// cores to spare, candidates are run while others are built; otherwise the whole batch is built
-// first and then run with nothing else going on.
+// The measurer of this machine: one event loop over some compiler workers, and one runner or one
+// worker a GPU. With cores to spare, candidates are run while others are built; otherwise the whole
+// batch is built first and then run with nothing else going on.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "measure/build_worker.h"
-#include "measure/runner.h"
 #include "measure/wire.h"
 #include "measure/worker_process.h"
 #include "support/log.h"
@@ -24,8 +23,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDeaths = 2;          // of workers, until it is the candidate's fault
-constexpr double kTaskSetupS = 10;  // on top of a time limit, when the task comes with it
+constexpr int kDeaths = 2;              // of workers, until it is the candidate's fault
+constexpr double kTaskSetupS = 10;      // on top of a time limit, when the task comes with it
+constexpr double kOverheadS = 10;       // ... for a runner that itself stops what runs too long
+constexpr double kDriverCompileS = 30;  // ... for a driver that compiles, PoCL for seconds
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
 
@@ -40,8 +41,11 @@ struct Job {
 // A worker, the job it is at (-1: none) and the task it knows.
 struct Station {
   WorkerProcess process;
+  bool builds;
+  std::vector<int> devices = {};  // of one that runs kernels of a GPU
   int job = -1;
-  std::string task_key;
+  std::string task_key = "";
+  std::string gone = "";  // why it has no device any more
 };
 
 int available_cores() {
@@ -53,26 +57,29 @@ int available_cores() {
 class LocalMeasurer : public Measurer {
  public:
   LocalMeasurer(MeasureOptions options, const std::string& program)
-      : options_(std::move(options)), runner_{{program, {"worker", "run"}}, -1, ""} {
+      : options_(std::move(options)), program_(program) {
     for (int i = 0; i < std::max(1, options_.build_jobs); ++i) {
-      builders_.push_back({{program, {"worker", "build"}}, -1, ""});
+      builders_.push_back({{program, {"worker", "build"}}, true});
     }
   }
 
   Result<Unit> start() {
     for (Station& builder : builders_) TRY(builder.process.start());
-    return runner_.process.start();
+    return Unit{};
   }
 
-  std::vector<MeasureResult> measure(const Task& task,
-                                     std::span<const Candidate> batch,
-                                     double best_s) override {
+  Result<std::vector<MeasureResult>> measure(const Task& task,
+                                             std::span<const Candidate> batch,
+                                             double best_s) override {
+    if (runners_.empty() || task_backend_ != task.target.backend) make_runners(task.target.backend);
     task_ = &task;
     batch_ = batch;
     best_s_ = best_s;
     jobs_.assign(batch.size(), Job{});
     const int cores = available_cores();
-    const int spare = cores - task.target.threads;
+    // CUDA's device leaves the cores alone.
+    const bool elsewhere = task.target.backend == Backend::kCuda;
+    const int spare = elsewhere ? cores : cores - task.target.threads;
     overlap_ = spare > 0;
     const int wanted = std::min(static_cast<int>(builders_.size()), overlap_ ? spare : cores);
     active_builders_ = std::max(1, wanted);
@@ -81,6 +88,8 @@ class LocalMeasurer : public Measurer {
     while (count(Step::kDone) < static_cast<int>(jobs_.size())) {
       stopped = stopped || (options_.stop && options_.stop());
       if (!stopped) hand_out();
+      if (std::ranges::all_of(runners_, [](const Station& s) { return !s.gone.empty(); }))
+        return Error(runners_.front().gone);
       if (!busy()) break;
       wait_and_collect();
     }
@@ -105,11 +114,23 @@ class LocalMeasurer : public Measurer {
     }
     return std::nullopt;
   }
-  bool building() const {
-    return std::any_of(
-        builders_.begin(), builders_.end(), [](const Station& s) { return s.job >= 0; });
+  static bool any_busy(const std::vector<Station>& stations) {
+    return std::ranges::any_of(stations, [](const Station& s) { return s.job >= 0; });
   }
-  bool busy() const { return building() || runner_.job >= 0; }
+  bool building() const { return any_busy(builders_); }
+  bool running() const { return any_busy(runners_); }
+  bool busy() const { return building() || running(); }
+
+  void make_runners(Backend backend) {
+    task_backend_ = backend;
+    runners_.clear();
+    if (backend == Backend::kLlvm) {
+      runners_.push_back({{program_, {"worker", "run"}}, false});
+      return;
+    }
+    for (const int device : options_.devices)
+      runners_.push_back({{program_, {"worker", "device"}}, false, {device}});
+  }
 
   void hand_out() {
     for (int i = 0; i < active_builders_; ++i) {
@@ -117,9 +138,11 @@ class LocalMeasurer : public Measurer {
       const std::optional<int> job = first(Step::kToBuild);
       if (builder.job < 0 && job) begin_build(builder, *job);
     }
-    if (runner_.job >= 0) return;
     if (!overlap_ && (building() || first(Step::kToBuild))) return;
-    if (const std::optional<int> job = first(Step::kToRun)) begin_run(*job);
+    for (Station& runner : runners_) {
+      const std::optional<int> job = first(Step::kToRun);
+      if (runner.job < 0 && runner.gone.empty() && job) begin_run(runner, *job);
+    }
   }
 
   void begin_build(Station& builder, int job) {
@@ -128,13 +151,21 @@ class LocalMeasurer : public Measurer {
     send(builder, job, {request, ""}, options_.build_timeout_s);
   }
 
-  void begin_run(int job) {
+  // A runner of CPUs stops a candidate that runs too long; a GPU's is stopped by this.
+  double run_limit_s() const {
+    switch (task_backend_) {
+      case Backend::kLlvm: return options_.run_timeout_s + kOverheadS;
+      case Backend::kCuda: return options_.run_timeout_s;
+      case Backend::kOpenCl: break;
+    }
+    return options_.run_timeout_s + kDriverCompileS;
+  }
+
+  void begin_run(Station& runner, int job) {
     jobs_[job].step = Step::kRunning;
     const Artifact& artifact = jobs_[job].artifact;
     const Json request = {{"artifact", to_json(artifact)}, {"best_s", best_s_}};
-    // The runner itself stops a candidate that runs too long; this is for a runner that hangs.
-    const double compile_s = artifact.backend == Backend::kLlvm ? 0 : kDriverCompileS;
-    send(runner_, job, {request, artifact.object}, options_.run_timeout_s + compile_s + 10);
+    send(runner, job, {request, artifact.object}, run_limit_s());
   }
 
   // Sends to a worker that knows the task, or learns it by this request.
@@ -148,7 +179,9 @@ class LocalMeasurer : public Measurer {
     }
     if (station.task_key != task_->key) {
       request.header["task"] = to_json(*task_);
-      request.header["options"] = to_json(options_);
+      MeasureOptions options = options_;
+      options.devices = station.devices;
+      request.header["options"] = to_json(options);
       station.task_key = task_->key;
       timeout_s += kTaskSetupS;
     }
@@ -167,12 +200,12 @@ class LocalMeasurer : public Measurer {
       deadline = std::min(deadline, station.process.deadline());
     };
     for (Station& builder : builders_) add(builder);
-    add(runner_);
-    const bool running = runner_.job >= 0;
+    for (Station& runner : runners_) add(runner);
+    const bool runs = running();
     const auto start = Clock::now();
     const int ready = poll(entries.data(), entries.size(), milliseconds_until(deadline));
     const std::chrono::duration<double> elapsed = Clock::now() - start;
-    (running ? times_.run_s : times_.build_s) += elapsed.count();
+    (runs ? times_.run_s : times_.build_s) += elapsed.count();
     if (ready < 0) return;  // interrupted: measure() asks whether to stop
     for (size_t i = 0; i < waiting.size(); ++i) {
       const bool late = Clock::now() >= waiting[i]->process.deadline();
@@ -187,14 +220,7 @@ class LocalMeasurer : public Measurer {
   void collect(Station& station) {
     ReadFrame answer = station.process.receive();
     if (answer.status != FrameStatus::kOk) return lose(station, answer.status);
-    if (&station == &runner_) {
-      const Result<Json> json = json_get<Json>(answer.frame.header, "result");
-      Result<MeasureResult> result =
-          json.ok() ? result_from_json(*json) : Result<MeasureResult>(json.error());
-      if (!result.ok())
-        return finish(station, failed(MeasureError::kUnknown, result.error().message()));
-      return finish(station, *std::move(result));
-    }
+    if (!station.builds) return collect_run(station, answer.frame.header);
     Result<Build> build = build_from_frame(std::move(answer.frame));
     if (!build.ok())
       return finish(station, failed(MeasureError::kUnknown, build.error().message()));
@@ -208,26 +234,56 @@ class LocalMeasurer : public Measurer {
     station.job = -1;
   }
 
+  void collect_run(Station& runner, const Json& answer) {
+    if (answer.contains("no_device")) return lose_device(runner, answer["no_device"]);
+    const Result<Json> json = json_get<Json>(answer, "result");
+    Result<MeasureResult> result =
+        json.ok() ? result_from_json(*json) : Result<MeasureResult>(json.error());
+    const bool lost = answer.value("lost", false);
+    finish(runner,
+           result.ok() ? *std::move(result)
+                       : failed(MeasureError::kUnknown, result.error().message()));
+    if (!lost) return;
+    // What the candidate has left of the driver's context serves no other.
+    log_detail("the device's worker is started again");
+    runner.process.end();
+  }
+
+  // The device is not there any more: what was sent to it is for the others.
+  void lose_device(Station& runner, std::string reason) {
+    runner.process.end();
+    runner.gone = std::move(reason);
+    jobs_[static_cast<size_t>(std::exchange(runner.job, -1))].step = Step::kToRun;
+    if (runners_.size() > 1)
+      log_warning("device {} is not used any more: {}", runner.devices.front(), runner.gone);
+  }
+
   // The worker hangs or is gone; the next job gets a new one. A worker can die without being to
   // blame for it, so the job is tried again, once.
   void lose(Station& station, FrameStatus status) {
     const std::string end = station.process.end();
-    const bool runs = &station == &runner_;
+    const bool runs = !station.builds;
     Job& job = jobs_[station.job];
     if (status == FrameStatus::kTimeout) {
-      const std::string text =
-          runs ? "the runner did not answer"
-               : fmt::format("still compiling after {} s", options_.build_timeout_s);
-      finish(station, failed(runs ? MeasureError::kRunTimeout : MeasureError::kBuildTimeout, text));
+      finish(station,
+             runs ? failed(MeasureError::kRunTimeout,
+                           fmt::format("still running after {} s", run_limit_s()))
+                  : failed(MeasureError::kBuildTimeout,
+                           fmt::format("still compiling after {} s", options_.build_timeout_s)));
     } else if (++job.deaths < kDeaths) {
-      log_detail("worker {} ended ({}) and is started again", runs ? "run" : "build", end);
+      log_detail("a worker ended ({}) and is started again", end);
       job.step = runs ? Step::kToRun : Step::kToBuild;
       station.job = -1;
+    } else if (runs) {
+      finish(station, failed(death_of_runner(station), "its runner ended: " + end));
     } else {
-      finish(station,
-             runs ? failed(MeasureError::kUnknown, "the runner ended: " + end)
-                  : failed(MeasureError::kCompileHost, "the compiler ended: " + end));
+      finish(station, failed(MeasureError::kCompileHost, "the compiler ended: " + end));
     }
+  }
+
+  // The runner of CPUs has a child for what a kernel does; a GPU's driver runs in the worker.
+  static MeasureError death_of_runner(const Station& runner) {
+    return runner.devices.empty() ? MeasureError::kUnknown : MeasureError::kRuntimeDevice;
   }
 
   static MeasureResult failed(MeasureError error, std::string text) {
@@ -250,8 +306,9 @@ class LocalMeasurer : public Measurer {
   }
 
   MeasureOptions options_;
-  std::vector<Station> builders_;
-  Station runner_;
+  std::string program_;
+  std::vector<Station> builders_, runners_;
+  Backend task_backend_ = Backend::kLlvm;
   MeasureTimes times_;
   // Of the batch at hand:
   const Task* task_ = nullptr;

@@ -4,8 +4,8 @@
 
 #include "codegen/cpu_features.h"
 #include "measure/timing.h"
+#include "runtime/gpu_context.h"
 #include "runtime/module/cpu_features.h"
-#include "runtime/opencl.h"
 
 namespace pruner {
 
@@ -13,16 +13,44 @@ double MeasureResult::cost_s() const {
   return ok() && !costs_s.empty() ? typical(costs_s) : kFailedCost;
 }
 
+// Every code of CUDA is of an arch, which the device must be able to run.
+static Result<Unit> check_gpus(const Target& target, std::span<const int> devices) {
+  TRY_ASSIGN(const std::vector<GpuFacts> here, list_gpus(target.backend));
+  const char* backend = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  for (const int number : devices) {
+    if (number < 0 || static_cast<size_t>(number) >= here.size()) {
+      return Error("there is no device ",
+                   backend,
+                   ":",
+                   number,
+                   ", the last one is ",
+                   backend,
+                   ":",
+                   here.size() - 1);
+    }
+    const GpuFacts& facts = here[static_cast<size_t>(number)];
+    if (target.backend != Backend::kCuda || target.gpu.arch.empty()) continue;
+    if (!pruner_cuda_runs(target.gpu.arch.c_str(), facts.arch)) {
+      return Error(facts.name,
+                   " is ",
+                   facts.arch,
+                   ", code for ",
+                   target.gpu.arch,
+                   " does not run on it: use \"cuda --arch=",
+                   facts.arch,
+                   "\", or the model's name");
+    }
+  }
+  return Unit{};
+}
+
 Result<Unit> check_measurable(const Target& target) {
-  if (target.backend == Backend::kCuda) {
-    return Error(
-        "code for cuda is made but not run by this build; tune for opencl, or see the code "
-        "with `pruner compile --print=cuda`");
-  }
-  if (target.backend == Backend::kOpenCl) {
-    TRY(list_opencl_devices());
-    return Unit{};
-  }
+  constexpr int kFirst[] = {0};
+  return check_measurable(target, kFirst);
+}
+
+Result<Unit> check_measurable(const Target& target, std::span<const int> devices) {
+  if (target.is_gpu()) return check_gpus(target, devices);
   if (target.isa != kHostIsa) {
     return Error("code for ",
                  isa_name(target.isa),

@@ -1,13 +1,16 @@
-// Measuring candidates on this machine: built by supervised compiler workers, linked, checked and
-// timed in a child process of a small runner, one candidate at a time with nothing else running.
+// Measuring candidates on this machine: built by supervised compiler workers, then checked and
+// timed one at a time. Those for a CPU run with nothing else going on, each in a child process of a
+// small runner; those for a GPU in the worker process that holds the device's context.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/nvml.h"
 #include "space/candidate.h"
 #include "support/result.h"
 #include "tensor/task.h"
@@ -39,6 +42,7 @@ struct MeasureResult {
   double run_s = 0;       // wall time in the runner
   int64_t timestamp = 0;  // Unix seconds
   bool cut_off = false;   // stopped after its first timing: much slower than the best
+  std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
 
   bool ok() const { return error == MeasureError::kNone; }
   /// The time that stands for the trial: the lower quartile of the repeats; 1e10 when it failed.
@@ -56,7 +60,9 @@ struct MeasureOptions {
   double cut_off_ratio = 2;     // slower than this x best: one timing is enough
   int check_elements = 1000;
   uint64_t seed = 0;
-  std::function<bool()> stop;  // asked between candidates; true: measure() returns what it has
+  std::function<bool()> stop;      // asked between candidates; true: measure() returns what it has
+  std::vector<int> devices = {0};  // of a GPU task's backend, by their numbers in list_gpus()
+  bool flush_l2 = false;           // a GPU's second-level cache holds nothing before each call
 };
 
 /// Seconds spent since the measurer was made.
@@ -70,25 +76,29 @@ class Measurer {
   virtual ~Measurer() = default;
   /// Measures a batch; results in the same order (of the first few, if asked to stop). `best_s`:
   /// the task's best so far (1e10: none), for cut-off and for repeating near the best. Every
-  /// candidate's outputs are compared with the interpreter's.
-  virtual std::vector<MeasureResult> measure(const Task& task,
-                                             std::span<const Candidate> batch,
-                                             double best_s) = 0;
+  /// candidate's outputs are compared with the interpreter's. Errors: there is no device (any more)
+  /// to run on, which is no candidate's fault.
+  virtual Result<std::vector<MeasureResult>> measure(const Task& task,
+                                                     std::span<const Candidate> batch,
+                                                     double best_s) = 0;
   virtual MeasureTimes times() const = 0;
 };
 
 /// Whether this machine runs code for `target`; the error says what it lacks.
 Result<Unit> check_measurable(const Target& target);
+/// Whether the devices of those numbers do.
+Result<Unit> check_measurable(const Target& target, std::span<const int> devices);
 
 /// The measurer of this machine; starts its workers (this program's own executable, `program`, with
 /// the hidden worker commands).
 Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,
                                                       const std::string& program);
 
-/// Entry points of the hidden commands `pruner worker build` and `pruner worker run`; they speak
-/// over standard input and output and return the exit code.
+/// Entry points of the hidden commands `pruner worker build`, `run` and `device`; they speak over
+/// standard input and output and return the exit code.
 int run_build_worker();
 int run_runner();
+int run_device_worker();
 
 /// GFLOP/s of fused multiply-adds on `threads` threads for about `seconds`: the machine's peak now.
 double probe_fma_gflops(const Target& target, int threads, double seconds);

@@ -12,9 +12,7 @@
 #include <chrono>
 #include <ctime>
 #include <new>
-#include <thread>
 
-#include "measure/device_run.h"
 #include "measure/frame.h"
 #include "measure/kernel_arguments.h"
 #include "measure/process_limits.h"
@@ -144,12 +142,9 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i) {
     memory_bytes += 4 * argument_bytes(artifact, static_cast<int>(i));
   }
-  // A driver of a CPU takes all its threads.
-  const bool here = artifact.backend == Backend::kLlvm;
-  const int threads = here ? workload_->task.target.threads
-                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = workload_->task.target.threads;
   memory_bytes += threads * kThreadBytes;
-  const double limit_s = options_.run_timeout_s + (here ? 0 : kDriverCompileS);
+  const double limit_s = options_.run_timeout_s;
   const double cpu_s = (limit_s + 2) * threads;
   const Shared<RunReport> report;
   const pid_t child = fork();
@@ -157,11 +152,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   if (child == 0) {
     die_with_parent();
     limit_this_process(memory_bytes, cpu_s);
-    if (artifact.backend == Backend::kLlvm) {
-      run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
-    } else {
-      run_on_device(*workload_, artifact, options_, best_s, *report);
-    }
+    run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
     _exit(0);
   }
   const End end = wait_for_child(child, limit_s);

@@ -1,5 +1,5 @@
-// Runs candidates of one task, each in a child process of its own: whatever the code does, the next
-// candidate runs normally. The runner itself has one thread and never makes code.
+// Runs candidates of one task on this CPU, each in a child process of its own: whatever the code
+// does, the next candidate runs normally. The runner itself has one thread and never makes code.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,6 @@
 #include "measure/kernel_run.h"
 
 namespace pruner {
-
-/// On top of the time limit of a run: a driver compiles where it runs, PoCL for seconds.
-inline constexpr double kDriverCompileS = 30;
 
 class Runner {
  public:

@@ -46,7 +46,9 @@ Json to_json(const MeasureOptions& o) {
           {"cold_weights", o.cold_weights},
           {"cut_off_ratio", o.cut_off_ratio},
           {"check_elements", o.check_elements},
-          {"seed", o.seed}};
+          {"seed", o.seed},
+          {"devices", o.devices},
+          {"flush_l2", o.flush_l2}};
 }
 
 Result<MeasureOptions> options_from_json(const Json& json) {
@@ -59,16 +61,34 @@ Result<MeasureOptions> options_from_json(const Json& json) {
   TRY_ASSIGN(o.cut_off_ratio, json_get<double>(json, "cut_off_ratio"));
   TRY_ASSIGN(o.check_elements, json_get<int>(json, "check_elements"));
   TRY_ASSIGN(o.seed, json_get<uint64_t>(json, "seed"));
+  TRY_ASSIGN(o.devices, json_get<std::vector<int>>(json, "devices"));
+  TRY_ASSIGN(o.flush_l2, json_get<bool>(json, "flush_l2"));
   return o;
 }
 
+Json to_json(const GpuClocks& clocks) {
+  return {{"sm_mhz", clocks.sm_mhz},
+          {"memory_mhz", clocks.memory_mhz},
+          {"throttled", clocks.throttled}};
+}
+
+Result<GpuClocks> clocks_from_json(const Json& json) {
+  GpuClocks clocks;
+  TRY_ASSIGN(clocks.sm_mhz, json_get<int>(json, "sm_mhz"));
+  TRY_ASSIGN(clocks.memory_mhz, json_get<int>(json, "memory_mhz"));
+  TRY_ASSIGN(clocks.throttled, json_get<bool>(json, "throttled"));
+  return clocks;
+}
+
 Json to_json(const MeasureResult& result) {
-  return {{"costs_s", result.costs_s},
-          {"error", static_cast<int>(result.error)},
-          {"error_text", result.error_text},
-          {"build_s", result.build_s},
-          {"run_s", result.run_s},
-          {"cut_off", result.cut_off}};
+  Json json = {{"costs_s", result.costs_s},
+               {"error", static_cast<int>(result.error)},
+               {"error_text", result.error_text},
+               {"build_s", result.build_s},
+               {"run_s", result.run_s},
+               {"cut_off", result.cut_off}};
+  if (result.clocks) json["clocks"] = to_json(*result.clocks);
+  return json;
 }
 
 Result<MeasureResult> result_from_json(const Json& json) {
@@ -80,6 +100,9 @@ Result<MeasureResult> result_from_json(const Json& json) {
   TRY_ASSIGN(result.build_s, json_get<double>(json, "build_s"));
   TRY_ASSIGN(result.run_s, json_get<double>(json, "run_s"));
   TRY_ASSIGN(result.cut_off, json_get<bool>(json, "cut_off"));
+  if (json.contains("clocks")) {
+    TRY_ASSIGN(result.clocks, clocks_from_json(json["clocks"]));
+  }
   return result;
 }
 

@@ -18,6 +18,9 @@ Result<Candidate> candidate_from_json(const Json& json);
 Json to_json(const MeasureOptions& options);
 Result<MeasureOptions> options_from_json(const Json& json);
 
+Json to_json(const GpuClocks& clocks);
+Result<GpuClocks> clocks_from_json(const Json& json);
+
 Json to_json(const MeasureResult& result);
 Result<MeasureResult> result_from_json(const Json& json);
 

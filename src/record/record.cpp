@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "measure/wire.h"
+
 namespace pruner {
 
 namespace {
@@ -12,6 +14,16 @@ constexpr const char* kVersion = "v0.6";
 
 // Ansor's hardware parameters; of a CPU only the first three say something (spec 2.6).
 std::vector<int64_t> hardware_of(const Target& target) {
+  if (target.is_gpu()) {
+    return {-1,
+            target.gpu.vector_bytes,
+            target.cache_line_bytes,
+            target.gpu.shared_bytes_per_block,
+            target.gpu.registers_per_block,
+            target.gpu.max_threads_per_block,
+            target.gpu.max_vthreads,
+            target.gpu.warp_size};
+  }
   return {target.threads, target.vector_bytes, target.cache_line_bytes, 0, 0, 0, 0, 0};
 }
 
@@ -34,6 +46,7 @@ Json print_p(const Record& record) {
             {"origin", record.origin},
             {"build_s", record.result.build_s}};
   if (record.result.cut_off) p["cut_off"] = true;
+  if (record.result.clocks) p["clocks"] = to_json(*record.result.clocks);
   if (!record.result.ok()) p["error"] = shortened(record.result.error_text);
   return p;
 }
@@ -54,6 +67,9 @@ Result<Unit> parse_p(const Json& p, Record& record) {
   record.result.run_s -= record.result.build_s;
   record.result.cut_off = p.value("cut_off", false);
   record.result.error_text = p.value("error", std::string());
+  if (p.contains("clocks")) {
+    TRY_ASSIGN(record.result.clocks, clocks_from_json(p["clocks"]));
+  }
   return Unit{};
 }
 

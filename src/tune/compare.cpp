@@ -180,7 +180,8 @@ Result<Unit> measure_again(const Entries& entries,
       std::erase_if(again, [&](const Trial& t) { return t.cost_s > kNear * slowest_s; });
     std::vector<Candidate> candidates;
     for (const Trial& trial : again) candidates.push_back(trial.candidate);
-    const std::vector<MeasureResult> results = tools.measurer.measure(task, candidates, slowest_s);
+    TRY_ASSIGN(const std::vector<MeasureResult> results,
+               tools.measurer.measure(task, candidates, slowest_s));
     for (size_t i = 0; i < results.size(); ++i) {  // fewer when stopped
       if (tools.stop && !results[i].ok()) continue;
       double& final_s = final_times[index].try_emplace(candidates[i], kWorstCost).first->second;
@@ -226,7 +227,7 @@ Result<std::vector<TuningCurve>> compare_modes(std::span<const WeightedTask> tas
   // A trial of nobody's: the measurer starts its workers for the first one.
   const TunedTask& first = entries.front()->task(0);
   const Candidate candidate = default_schedule(first.task->task, first.space);
-  tools.measurer.measure(first.task->task, {&candidate, 1}, kFailedCost);
+  TRY(tools.measurer.measure(first.task->task, {&candidate, 1}, kFailedCost));
   // Who comes first to a task pays for its set-up on the measurer: each begins a turn in its turn.
   const auto ended = [](const std::unique_ptr<Entry>& entry) { return entry->ended(); };
   for (size_t turn = 0; !std::ranges::all_of(entries, ended); ++turn) {

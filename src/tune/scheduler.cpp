@@ -47,12 +47,12 @@ double Scheduler::gradient(size_t task) const {
   return std::min(0.0, t.weight * (kAlpha * backward_s(t) + (1 - kAlpha) * forward_s));
 }
 
-int Scheduler::next(Rng& rng) const {
+int Scheduler::next(Rng& rng, int busy) const {
   std::vector<size_t> alive;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (!tasks_[i].dead) alive.push_back(i);
+    if (!tasks_[i].dead && static_cast<int>(i) != busy) alive.push_back(i);
   }
-  if (alive.empty()) return -1;
+  if (alive.empty()) return kNoTask;
   const auto [least, most] =
       std::ranges::minmax_element(alive, {}, [&](size_t i) { return gradient(i); });
   if (gradient(*least) == gradient(*most)) {

@@ -27,8 +27,9 @@ class Scheduler {
 
   const ScheduledTask& operator[](size_t task) const { return tasks_[task]; }
   size_t size() const { return tasks_.size(); }
-  /// The task that promises most: argmin of gradient(); -1 when all are dead.
-  int next(Rng& rng) const;
+  static constexpr int kNoTask = -1;
+  /// The task that promises most: argmin of gradient(), but for `busy`; kNoTask when there is none.
+  int next(Rng& rng, int busy = kNoTask) const;
   /// Records a round of `task` that left its best time at best_s.
   void finish_round(size_t task, double best_s);
   /// Takes a better knowledge of a task's best time, outside of its rounds.

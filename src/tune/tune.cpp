@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace pruner {
 
@@ -127,7 +128,8 @@ int64_t Tuner::warm_up_size(size_t tasks_left) const {
 std::vector<size_t> Tuner::cold_tasks() const {
   std::vector<size_t> cold;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].trials == 0 && !scheduler_[i].dead) cold.push_back(i);
+    const bool measured = in_flight_ && in_flight_->summary.task == i;
+    if (tasks_[i].trials == 0 && !scheduler_[i].dead && !measured) cold.push_back(i);
   }
   std::ranges::stable_sort(
       cold, std::greater(), [&](size_t i) { return scheduler_[i].weight * scheduler_[i].flops; });
@@ -144,44 +146,91 @@ Result<TuneEnd> Tuner::run() {
 
 Result<std::optional<TuneEnd>> Tuner::step() {
   const Stopwatch::Lap lap(own_time_);
-  std::optional<TuneEnd> end = limit_reached();
-  const std::vector<size_t> cold = cold_tasks();
-  if (!end && !cold.empty()) {
-    TRY(search_round(cold.front(), warm_up_size(cold.size())));
-    return end;
+  const std::optional<TuneEnd> end = limit_reached();
+  std::optional<Round> round;
+  if (!end) round = propose();
+  if (in_flight_) {
+    TRY(conclude_meanwhile());
+    if (!round) return std::optional<TuneEnd>();  // what was learnt may have another one
   }
-  const int next = end ? -1 : scheduler_.next(rng_);
-  if (next >= 0) {
-    const int64_t tasks = static_cast<int64_t>(tasks_.size());
-    TRY(search_round(static_cast<size_t>(next),
-                     round_size(options_.round_size, options_.trials, tasks)));
-    return end;
+  if (round) {
+    if (options_.search_ahead) {
+      measure_meanwhile(*std::move(round));
+    } else {
+      TRY(measure(round->summary.task, round->batch, options_.origin, round->summary));
+      TRY(conclude(*round));
+    }
+    return std::optional<TuneEnd>();
   }
   if (options_.remeasure) TRY(remeasure_best());
   return std::optional(tools_.stop ? TuneEnd::kInterrupted : end.value_or(TuneEnd::kNothingLeft));
 }
 
-Result<Unit> Tuner::search_round(size_t index, int64_t count) {
-  TunedTask& tuned = tasks_[index];
-  const Task& task = tuned.task->task;
-  RoundSummary summary{.task = index, .round = ++rounds_};
-  count = std::min({count, options_.trials - trials(), options_.task_trials - tuned.trials});
+int64_t Tuner::trials_in_flight() const {
+  return in_flight_ ? static_cast<int64_t>(in_flight_->batch.size()) : 0;
+}
 
+std::optional<Tuner::Round> Tuner::propose() {
+  const int64_t left = options_.trials - trials() - trials_in_flight();
+  if (left <= 0) return std::nullopt;
+  const std::vector<size_t> cold = cold_tasks();
+  int index = -1;
+  int64_t count = 0;
+  if (!cold.empty()) {
+    index = static_cast<int>(cold.front());
+    count = warm_up_size(cold.size());
+  } else {
+    index = scheduler_.next(
+        rng_, in_flight_ ? static_cast<int>(in_flight_->summary.task) : Scheduler::kNoTask);
+    const auto tasks = static_cast<int64_t>(tasks_.size());
+    count = round_size(options_.round_size, options_.trials, tasks);
+  }
+  if (index == Scheduler::kNoTask) return std::nullopt;
+  TunedTask& tuned = tasks_[static_cast<size_t>(index)];
+  Round round{.summary = {.task = static_cast<size_t>(index), .round = ++rounds_}};
+  count = std::min({count, left, options_.task_trials - tuned.trials});
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Candidate> batch = options_.policy->next_batch({task,
-                                                                    tuned.space,
-                                                                    tuned.history,
-                                                                    tuned.memory,
-                                                                    static_cast<size_t>(count),
-                                                                    tools_.models,
-                                                                    options_.search,
-                                                                    tuned.offered},
-                                                                   rng_);
-  summary.explore_s = seconds_since(start);
-  if (batch.empty()) scheduler_.mark_dead(index);
+  round.batch = options_.policy->next_batch({tuned.task->task,
+                                             tuned.space,
+                                             tuned.history,
+                                             tuned.memory,
+                                             static_cast<size_t>(count),
+                                             tools_.models,
+                                             options_.search,
+                                             tuned.offered},
+                                            rng_);
+  round.summary.explore_s = seconds_since(start);
+  if (round.batch.empty()) scheduler_.mark_dead(round.summary.task);
+  return round;
+}
 
+void Tuner::measure_meanwhile(Round round) {
+  const TunedTask& tuned = tasks_[round.summary.task];
+  const Task& task = tuned.task->task;
+  const std::span<const Candidate> batch = round.batch;  // stays where it is when the round moves
+  const double best_s = tuned.history.best_cost_s();
+  round.times_before = tools_.measurer.times();
+  round.results = std::async(std::launch::async, [this, &task, batch, best_s] {
+    return tools_.measurer.measure(task, batch, best_s);
+  });
+  in_flight_ = std::move(round);
+}
+
+Result<Unit> Tuner::conclude_meanwhile() {
+  Round round = *std::exchange(in_flight_, std::nullopt);
+  TRY_ASSIGN(const std::vector<MeasureResult> results, round.results.get());
+  TRY(append_results(round.summary.task, round.batch, results, options_.origin, round.summary));
+  const MeasureTimes now = tools_.measurer.times();
+  round.summary.build_s = now.build_s - round.times_before.build_s;
+  round.summary.measure_s = now.run_s - round.times_before.run_s;
+  return conclude(round);
+}
+
+Result<Unit> Tuner::conclude(Round& round) {
+  RoundSummary& summary = round.summary;
+  const size_t index = summary.task;
+  const TunedTask& tuned = tasks_[index];
   const double before_s = scheduler_.objective_s();
-  TRY(measure(index, batch, options_.origin, summary));
   scheduler_.finish_round(index, tuned.history.best_cost_s());
   if (scheduler_.objective_s() < before_s) last_gain_ = trials();
   const bool hopeless = tuned.failed == tuned.trials && tuned.trials >= kHopelessTrials;
@@ -201,34 +250,44 @@ Result<Unit> Tuner::measure(size_t index,
                             std::span<const Candidate> batch,
                             const char* origin,
                             RoundSummary& summary) {
-  TunedTask& tuned = tasks_[index];
-  const Task& task = tuned.task->task;
+  const TunedTask& tuned = tasks_[index];
   const MeasureTimes before = tools_.measurer.times();
-  std::vector<Sample>& samples = summary.samples;
   while (!batch.empty() && !tools_.stop) {
     const auto part =
         batch.first(std::min(batch.size(), static_cast<size_t>(options_.measured_at_once)));
     batch = batch.subspan(part.size());
-    const double best_s = tuned.history.best_cost_s();
-    const std::vector<MeasureResult> results = tools_.measurer.measure(task, part, best_s);
-    for (size_t i = 0; i < results.size(); ++i) {  // fewer when stopped
-      // Ctrl-C reaches the workers too: that is no fault of the candidate.
-      if (tools_.stop && !results[i].ok()) continue;
-      Record record = make_record(task, tuned.space, part[i], results[i]);
-      record.origin = origin;
-      TRY(tools_.writer.append(record));
-      ++(results[i].ok() ? summary.ok : summary.failed);
-      samples.push_back(
-          {&task, &tuned.space, part[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
-      if (summary.final) continue;
-      ++tuned.trials;
-      tuned.failed += !results[i].ok();
-      if (samples.back().cost_s < tuned.history.best_cost_s()) tuned.last_gain = tuned.trials;
-      tuned.history.add(part[i], samples.back().cost_s);
-    }
+    TRY_ASSIGN(const std::vector<MeasureResult> results,
+               tools_.measurer.measure(tuned.task->task, part, tuned.history.best_cost_s()));
+    TRY(append_results(index, part, results, origin, summary));
   }
   summary.build_s = tools_.measurer.times().build_s - before.build_s;
   summary.measure_s = tools_.measurer.times().run_s - before.run_s;
+  return Unit{};
+}
+
+Result<Unit> Tuner::append_results(size_t index,
+                                   std::span<const Candidate> batch,
+                                   std::span<const MeasureResult> results,
+                                   const char* origin,
+                                   RoundSummary& summary) {
+  TunedTask& tuned = tasks_[index];
+  const Task& task = tuned.task->task;
+  std::vector<Sample>& samples = summary.samples;
+  for (size_t i = 0; i < results.size(); ++i) {  // fewer when stopped
+    // Ctrl-C reaches the workers too: that is no fault of the candidate.
+    if (tools_.stop && !results[i].ok()) continue;
+    Record record = make_record(task, tuned.space, batch[i], results[i]);
+    record.origin = origin;
+    TRY(tools_.writer.append(record));
+    ++(results[i].ok() ? summary.ok : summary.failed);
+    samples.push_back(
+        {&task, &tuned.space, batch[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
+    if (summary.final) continue;
+    ++tuned.trials;
+    tuned.failed += !results[i].ok();
+    if (samples.back().cost_s < tuned.history.best_cost_s()) tuned.last_gain = tuned.trials;
+    tuned.history.add(batch[i], samples.back().cost_s);
+  }
   return Unit{};
 }
 

@@ -1,10 +1,12 @@
 // Tasks -> records: the tuning loop. Pick a task (Scheduler), propose a batch (search), measure it,
 // append the records, learn; at the end the best of each task is measured again, against its
-// runner-up, before it is believed.
+// runner-up, before it is believed. Where a device measures that leaves this CPU free, the next
+// task is searched meanwhile.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <limits>
 #include <optional>
 #include <span>
@@ -34,6 +36,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   double earlier_s = 0;  // time that earlier runs took
   bool remeasure = true;
+  bool search_ahead = false;  // propose a round while that of another task is measured
   SearchOptions search = {};
   const SearchPolicy* policy = &kPrunerPolicy;
   const char* origin = "search";  // of the records
@@ -107,18 +110,37 @@ class Tuner {
 
  private:
   std::optional<TuneEnd> limit_reached() const;
+  /// A round from its proposal to its end.
+  struct Round {
+    RoundSummary summary;
+    std::vector<Candidate> batch = {};
+    std::future<Result<std::vector<MeasureResult>>> results = {};  // of those measured meanwhile
+    MeasureTimes times_before = {};
+  };
+
   /// Trials until the limits on them; nullopt without one.
   std::optional<int64_t> trials_left() const;
   int64_t warm_up_size(size_t tasks_left) const;
   double seconds_per_trial() const;
   std::vector<size_t> cold_tasks() const;
-  Result<Unit> search_round(size_t index, int64_t count);
+  /// The next round's batch, of a task that none is measured of; nullopt: there is none now.
+  std::optional<Round> propose();
+  void measure_meanwhile(Round round);
+  Result<Unit> conclude_meanwhile();
+  /// The search learns from what a round has measured.
+  Result<Unit> conclude(Round& round);
   Result<Unit> remeasure_best();
   Result<Unit> remeasure(size_t index);
   Result<Unit> measure(size_t index,
                        std::span<const Candidate> batch,
                        const char* origin,
                        RoundSummary& summary);
+  Result<Unit> append_results(size_t index,
+                              std::span<const Candidate> batch,
+                              std::span<const MeasureResult> results,
+                              const char* origin,
+                              RoundSummary& summary);
+  int64_t trials_in_flight() const;
 
   TuneOptions options_;
   TuneTools tools_;
@@ -129,6 +151,7 @@ class Tuner {
   int64_t restored_trials_ = 0;
   int64_t last_gain_ = 0;  // trials() when the objective last improved
   int rounds_ = 0;
+  std::optional<Round> in_flight_;
 };
 
 }  // namespace pruner

@@ -8,7 +8,7 @@
 #include "golden.h"
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
-#include "runtime/opencl.h"
+#include "runtime/gpu_context.h"
 #include "shell.h"
 
 namespace pruner {
@@ -29,7 +29,7 @@ class OpenClModule : public testing::Test {
  protected:
   void SetUp() override {
     setenv("POCL_CACHE_DIR", testing::TempDir().c_str(), 1);
-    const auto devices = list_opencl_devices();
+    const auto devices = list_gpus(Backend::kOpenCl);
     if (!devices.ok()) GTEST_SKIP() << devices.error().message();
   }
 };

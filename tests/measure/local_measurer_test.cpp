@@ -67,7 +67,7 @@ TEST(LocalMeasurer, MeasuresABatchInOrder) {
                                         candidate(kBuildWrong),
                                         candidate(kBuildRight),
                                         candidate(kBuildError)};
-  const std::vector<MeasureResult> results = measurer->measure(task, batch, kFailedCost);
+  const std::vector<MeasureResult> results = *measurer->measure(task, batch, kFailedCost);
   ASSERT_EQ(results.size(), 4u);
   EXPECT_TRUE(results[0].ok()) << results[0].error_text;
   EXPECT_EQ(results[1].error, MeasureError::kWrongAnswer);
@@ -88,7 +88,7 @@ TEST(LocalMeasurer, ReplacesACompilerThatCrashesHangsOrEatsAllMemory) {
                                         candidate(kBuildRight),
                                         candidate(kBuildMemory),
                                         candidate(kBuildRight)};
-  const std::vector<MeasureResult> results = measurer->measure(task, batch, kFailedCost);
+  const std::vector<MeasureResult> results = *measurer->measure(task, batch, kFailedCost);
   ASSERT_EQ(results.size(), 6u);
   EXPECT_EQ(results[0].error, MeasureError::kCompileHost);
   EXPECT_EQ(results[0].error_text, "the compiler ended: SIGSEGV");
@@ -101,9 +101,10 @@ TEST(LocalMeasurer, ReplacesACompilerThatCrashesHangsOrEatsAllMemory) {
 TEST(LocalMeasurer, KeepsWorkersAcrossBatchesAndTasks) {
   const auto measurer = make_measurer();
   const std::vector<Candidate> batch = {candidate(kBuildRight)};
+  ASSERT_TRUE(measurer->measure(matmul_16(1), batch, kFailedCost).ok());
+  const std::vector<pid_t> before = workers("run");
   for (const int threads : {2, 1, 2}) {
-    const std::vector<pid_t> before = workers("run");
-    const auto results = measurer->measure(matmul_16(threads), batch, kFailedCost);
+    const auto results = *measurer->measure(matmul_16(threads), batch, kFailedCost);
     ASSERT_EQ(results.size(), 1u);
     EXPECT_TRUE(results[0].ok()) << results[0].error_text;
     EXPECT_EQ(workers("run"), before);
@@ -114,11 +115,11 @@ TEST(LocalMeasurer, StartsADeadRunnerAgainAndTellsItTheTask) {
   const auto measurer = make_measurer();
   const Task task = matmul_16(2);
   const std::vector<Candidate> batch = {candidate(kBuildRight)};
-  ASSERT_TRUE(measurer->measure(task, batch, kFailedCost)[0].ok());
+  ASSERT_TRUE((*measurer->measure(task, batch, kFailedCost))[0].ok());
   for (const char* kind : {"run", "build"}) {
     for (const pid_t pid : workers(kind)) kill(pid, SIGKILL);
     usleep(20000);
-    const MeasureResult result = measurer->measure(task, batch, kFailedCost)[0];
+    const MeasureResult result = (*measurer->measure(task, batch, kFailedCost))[0];
     EXPECT_TRUE(result.ok()) << kind << ": " << result.error_text;
   }
 }
@@ -127,7 +128,7 @@ TEST(LocalMeasurer, StopsBetweenCandidates) {
   int asked = 0;
   const auto measurer = make_measurer([&] { return ++asked > 6; });
   const std::vector<Candidate> batch(50, candidate(kBuildRight));
-  EXPECT_LT(measurer->measure(matmul_16(2), batch, kFailedCost).size(), 50u);
+  EXPECT_LT(measurer->measure(matmul_16(2), batch, kFailedCost)->size(), 50u);
 }
 
 TEST(LocalMeasurer, LeavesNoProcessBehind) {
@@ -142,13 +143,13 @@ TEST(LocalMeasurer, LeavesNoProcessBehind) {
 TEST(LocalMeasurer, KeepsItsWorkersOnCtrlC) {
   const auto measurer = make_measurer();
   const std::vector<Candidate> batch = {candidate(kBuildRight)};
-  ASSERT_TRUE(measurer->measure(matmul_16(2), batch, kFailedCost)[0].ok());
+  ASSERT_TRUE((*measurer->measure(matmul_16(2), batch, kFailedCost))[0].ok());
   const std::vector<pid_t> before = workers("run");
   for (const char* kind : {"run", "build"}) {
     for (const pid_t pid : workers(kind)) kill(pid, SIGINT);
   }
   usleep(20000);
-  EXPECT_TRUE(measurer->measure(matmul_16(2), batch, kFailedCost)[0].ok());
+  EXPECT_TRUE((*measurer->measure(matmul_16(2), batch, kFailedCost))[0].ok());
   EXPECT_EQ(workers("run"), before);
 }
 
@@ -159,7 +160,7 @@ TEST(LocalMeasurer, TakesItsWorkersAlongWhenKilled) {
   if (child == 0) {
     const auto measurer = make_measurer();
     const std::vector<Candidate> batch(3, candidate(kBuildRight));
-    measurer->measure(matmul_16(1), batch, kFailedCost);
+    (void)measurer->measure(matmul_16(1), batch, kFailedCost);
     std::vector<pid_t> pids = workers("build");
     pids.push_back(workers("run").at(0));
     static_cast<void>(!write(ends[1], pids.data(), 3 * sizeof(pid_t)));

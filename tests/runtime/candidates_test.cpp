@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "loaded_program.h"
 #include "lower/lower.h"
-#include "runtime/opencl.h"
 #include "space/operator_task.h"
 #include "tensor/interpreter.h"
 
@@ -28,17 +28,17 @@ std::vector<Tensor> run(const Space& space,
   if (!program.ok()) return fails(program.error());
   const Result<Artifact> artifact = compile(*program, space.target, "k");
   if (!artifact.ok()) return fails(artifact.error());
-  const auto loaded = load_opencl(*artifact);
+  const auto loaded = LoadedProgram::load(*artifact);
   if (!loaded.ok()) return fails(loaded.error());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_TRUE((*loaded)->write_argument(static_cast<int>(i), inputs[i].data()).ok());
+    EXPECT_TRUE((*loaded)->write_argument(i, inputs[i].data()).ok());
   }
   const Result<double> seconds = (*loaded)->run(1);
   if (!seconds.ok()) return fails(seconds.error());
   std::vector<Tensor> outputs;
   for (size_t o = 0; o < expected.size(); ++o) {
     outputs.emplace_back(expected[o].dtype(), expected[o].shape());
-    const int number = static_cast<int>(inputs.size() + o);
+    const size_t number = inputs.size() + o;
     EXPECT_TRUE((*loaded)->read_argument(number, outputs.back().data()).ok());
   }
   return outputs;
@@ -48,7 +48,7 @@ class OpenClCandidates : public testing::TestWithParam<const char*> {};
 
 TEST_P(OpenClCandidates, ComputeWhatTheDagDoes) {
   setenv("POCL_CACHE_DIR", testing::TempDir().c_str(), 1);
-  const auto devices = list_opencl_devices();
+  const auto devices = list_gpus(Backend::kOpenCl);
   if (!devices.ok()) GTEST_SKIP() << devices.error().message();
   const Target target = *parse_target("opencl", 0);
   const Task task = operator_task(GetParam(), target);

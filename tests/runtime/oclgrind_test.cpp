@@ -12,9 +12,9 @@
 
 #include "codegen/launch.h"
 #include "golden.h"
+#include "loaded_program.h"
 #include "lower/gpu_programs.h"
 #include "lower/lower.h"
-#include "runtime/opencl.h"
 #include "space/operator_task.h"
 
 namespace pruner {
@@ -65,11 +65,11 @@ std::vector<NamedProgram> programs_of(const std::string& name) {
 void run_on_device(const Program& program) {
   const Result<Artifact> artifact = compile(program, *parse_target("opencl", 0), "kernel");
   ASSERT_TRUE(artifact.ok()) << artifact.error().message();
-  const auto loaded = load_opencl(*artifact);
+  const auto loaded = LoadedProgram::load(*artifact);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message();
   std::vector<Tensor> args = gpu_arguments(program);
   for (size_t i = 0; i < args.size(); ++i) {
-    ASSERT_TRUE((*loaded)->write_argument(static_cast<int>(i), args[i].data()).ok());
+    ASSERT_TRUE((*loaded)->write_argument(i, args[i].data()).ok());
   }
   ASSERT_TRUE((*loaded)->run(1).ok());
 }

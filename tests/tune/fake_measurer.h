@@ -22,10 +22,11 @@ class FakeMeasurer : public Measurer {
     return 1e-3 * (1 + static_cast<double>(CandidateHash{}(candidate) % 1000) / 1000);
   }
 
-  std::vector<MeasureResult> measure(const Task& task,
-                                     std::span<const Candidate> batch,
-                                     double) override {
+  Result<std::vector<MeasureResult>> measure(const Task& task,
+                                             std::span<const Candidate> batch,
+                                             double) override {
     std::vector<MeasureResult> results;
+    if (gone_after >= 0 && measured >= gone_after) return Error("the device is gone");
     for (const Candidate& candidate : batch) {
       if (stop_after == measured) stop = true;
       if (stop) break;
@@ -46,7 +47,7 @@ class FakeMeasurer : public Measurer {
   MeasureTimes times() const override { return {}; }
 
   std::atomic<bool> stop{false};
-  int64_t stop_after = -1;
+  int64_t stop_after = -1, gone_after = -1;
   int64_t measured = 0;
 
  private:

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "golden.h"
 #include "tensor/operators.h"
 #include "tune/fake_measurer.h"
 
@@ -108,6 +109,65 @@ TEST_F(TunerTest, GivesATaskUpThatNeverWorks) {
 TEST_F(TunerTest, EndsWhenASmallSpaceIsUsedUp) {
   tasks = {operator_task("relu 1")};
   EXPECT_EQ(run(), TuneEnd::kNothingLeft);
+}
+
+// The device's time is not this CPU's: the next task is proposed while one is measured.
+TEST_F(TunerTest, SearchesAheadWithoutMoreTrialsThanAllowed) {
+  tasks = {operator_task("matmul 256 256 256", 3),
+           operator_task("matmul 256 512 256"),
+           operator_task("matmul 512 256 128")};
+  options.search_ahead = true;
+  options.trials = 95;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  EXPECT_EQ(tuner->trials(), 95);
+  ASSERT_TRUE(tuner->total_latency_s().has_value());
+  int number = 0;
+  for (const RoundSummary& round : rounds) {
+    if (round.final) continue;
+    EXPECT_EQ(round.round, ++number);
+    EXPECT_FALSE(round.samples.empty());
+    if (number > 1) {
+      EXPECT_NE(round.task, rounds[static_cast<size_t>(number) - 2].task) << "in flight";
+    }
+  }
+  const std::vector<Record> records = read_records(path)->records;
+  EXPECT_EQ(std::ranges::count(records, "search", &Record::origin), 95);
+}
+
+TEST_F(TunerTest, SearchesAheadOfOneTaskInTurns) {
+  options.search_ahead = true;
+  options.trials = 45;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  EXPECT_EQ(tuner->trials(), 45);
+}
+
+TEST_F(TunerTest, SearchesAheadUntilItIsStopped) {
+  tasks.push_back(operator_task("matmul 64 64 128"));
+  options.search_ahead = true;
+  EXPECT_EQ(run([this](const Candidate& candidate, int nth) {
+              if (machine->measured == 33) machine->stop = true;
+              return FakeMeasurer::by_hash(candidate, nth);
+            }),
+            TuneEnd::kInterrupted);
+  EXPECT_GE(tuner->trials(), 33);
+  EXPECT_EQ(read_records(path)->records.size(), static_cast<size_t>(tuner->trials()));
+}
+
+TEST_F(TunerTest, ADeviceThatIsGoneEndsTheRunAndKeepsTheRecords) {
+  for (const bool ahead : {false, true}) {
+    std::filesystem::remove(path);
+    tasks = {operator_task("matmul 64 64 64"), operator_task("matmul 64 64 128")};
+    options.search_ahead = ahead;
+    machine = std::make_unique<FakeMeasurer>();
+    machine->gone_after = 25;
+    writer = std::make_unique<RecordWriter>(*RecordWriter::open(path));
+    tuner.emplace(
+        tasks,
+        options,
+        TuneTools{*machine, {*model}, *writer, machine->stop, [](const RoundSummary&) {}});
+    EXPECT_ERROR(tuner->run(), "the device is gone");
+    EXPECT_GE(read_records(path)->records.size(), 20u);
+  }
 }
 
 TEST_F(TunerTest, BelievesTheBestOnlyWhenItsTimeIsFoundAgain) {

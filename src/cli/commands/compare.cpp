@@ -59,8 +59,6 @@ Result<int> run_compare(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
-  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
-    return Error("--target: ", runs.error().message());
   Comparison comparison{.subject = fmt::format("{}, {} trials", source.name, compare.tune.trials),
                         .device = device_fingerprint(target),
                         .modes = {},
@@ -73,7 +71,7 @@ Result<int> run_compare(const Options& options) {
   TRY(write_reports(dir, comparison));
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const auto on_round =
       [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {

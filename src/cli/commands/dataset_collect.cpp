@@ -34,11 +34,9 @@ Result<int> run_dataset_collect(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
-  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
-    return Error("--target: ", runs.error().message());
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {

@@ -8,23 +8,28 @@
 #include "cli/source.h"
 #include "measure/device_probe.h"
 #include "report/device_table.h"
-#include "runtime/opencl.h"
+#include "runtime/gpu_context.h"
 #include "support/file.h"
 #include "target/device_file.h"
 
 namespace pruner {
 
-/// What this machine has: its CPU, and the OpenCL device that `--target opencl` means.
+/// What this machine has: its CPU, and the first device of each kind, which `--target cuda` and
+/// `--target opencl` mean.
 static std::vector<Target> devices_here() {
   std::vector<Target> here = {host_target(0)};
-  const Result<std::vector<OpenClDevice>> found = list_opencl_devices();
-  if (!found.ok()) return here;
-  const OpenClDevice& device = found->front();
-  Target target = *parse_target("opencl", 0);
-  target.source = device.name + " (" + device.platform + ")";
-  target.gpu.sms = static_cast<int>(device.compute_units);
-  target.gpu.peak_flops = target.gpu.dram_bandwidth = 0;  // `device probe` measures them
-  here.push_back(std::move(target));
+  for (const auto& [name, backend] :
+       {std::pair("cuda", Backend::kCuda), std::pair("opencl", Backend::kOpenCl)}) {
+    const Result<std::vector<GpuFacts>> found = list_gpus(backend);
+    if (!found.ok()) continue;
+    const GpuFacts& facts = found->front();
+    Target target = *parse_target(name, 0);
+    target.source = fmt::format("{} ({})", facts.name, facts.driver);
+    target.gpu.arch = facts.arch;
+    target.gpu.sms = static_cast<int>(facts.units);
+    target.gpu.peak_flops = target.gpu.dram_bandwidth = 0;  // `device probe` measures them
+    here.push_back(std::move(target));
+  }
   return here;
 }
 
@@ -81,7 +86,9 @@ Result<int> run_device_probe(const Options& options) {
   if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
   fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
   if (!file.empty() && !options.json) {
-    const char* backend = probed.is_gpu() ? "opencl" : "llvm";
+    const char* backend = probed.backend == Backend::kCuda     ? "cuda"
+                          : probed.backend == Backend::kOpenCl ? "opencl"
+                                                               : "llvm";
     fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n", file, backend);
   }
   return kDone;

@@ -106,11 +106,9 @@ Result<int> run_transfer(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const Source source, read_source(options, target));
   TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
-  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
-    return Error("--target: ", runs.error().message());
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, kNoTrialLimit)));

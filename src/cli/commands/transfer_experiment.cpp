@@ -85,7 +85,7 @@ class Experiment {
     TRY(read_set());
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir_));
     TRY(take_up());
-    TRY_ASSIGN(measurer_, make_measurer(options_, interrupted_));
+    TRY_ASSIGN(measurer_, make_measurer(options_, target_, interrupted_));
     for (Member& member : members_) {
       TRY(tune(member));
       if (interrupted_) return kInterrupted;
@@ -380,8 +380,6 @@ class Experiment {
 
 Result<int> run_transfer_experiment(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
-  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
-    return Error("--target: ", runs.error().message());
   const std::string work_dir = options.work_dir.empty() ? "tt_experiment" : options.work_dir;
   return Experiment(options, target, work_dir).run();
 }

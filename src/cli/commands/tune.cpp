@@ -23,12 +23,14 @@ namespace pruner {
 
 namespace {
 
-Result<TuneOptions> tune_options(const Options& options) {
+Result<TuneOptions> tune_options(const Options& options, const Target& target) {
+  const bool elsewhere = target.backend == Backend::kCuda;  // is measured
   TuneOptions tune{.round_size = options.round_size,
                    .early_stopping = options.early_stopping,
                    .task_early_stopping = options.task_early_stopping,
-                   .measured_at_once = job_count(options),
-                   .seed = static_cast<uint64_t>(options.seed)};
+                   .measured_at_once = elsewhere ? options.round_size : job_count(options),
+                   .seed = static_cast<uint64_t>(options.seed),
+                   .search_ahead = elsewhere};
   if (!options.budget.empty()) {
     const Result<double> budget_s = parse_duration_s(options.budget);
     if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
@@ -80,9 +82,9 @@ Result<Json> make_module(const Source& source,
 }  // namespace
 
 Result<int> run_tune(const Options& options) {
-  TRY_ASSIGN(TuneOptions tune, tune_options(options));
-  TRY_ASSIGN(tune.search, read_search_options(options));
   TRY_ASSIGN(const Target target, read_target(options));
+  TRY_ASSIGN(TuneOptions tune, tune_options(options, target));
+  TRY_ASSIGN(tune.search, read_search_options(options));
   TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
   TRY_ASSIGN(tune.policy, read_policy(options, *mode));
   TRY_ASSIGN(const ModeModels models, read_models(options, *mode, *tune.policy));
@@ -103,10 +105,8 @@ Result<int> run_tune(const Options& options) {
     return kDone;
   }
 
-  if (const Result<Unit> runs = check_measurable(target); !runs.ok())
-    return Error("--target: ", runs.error().message());
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, tune.trials)));

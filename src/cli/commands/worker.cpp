@@ -6,5 +6,6 @@ namespace pruner {
 
 Result<int> run_worker_build(const Options&) { return run_build_worker(); }
 Result<int> run_worker_run(const Options&) { return run_runner(); }
+Result<int> run_worker_device(const Options&) { return run_device_worker(); }
 
 }  // namespace pruner

@@ -5,6 +5,7 @@
 
 #include "runtime/module/cpu_features.h"
 #include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
 
 enum { kAlignment = 64, kHugePage = 2 << 20 };

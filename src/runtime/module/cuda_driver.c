@@ -1,9 +1,9 @@
-/* CUDA's driver (libcuda.so.1): its first device, in its primary context, which a program shares
-   with everything else that uses CUDA. */
+/* CUDA's driver (libcuda.so.1): a device in its primary context, which a program shares with
+   everything else that uses CUDA. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
 
 /* What is used of the driver's C interface, by its documentation. A status that is not 0 is an
@@ -11,11 +11,14 @@
 typedef int Status;
 typedef struct {
   Status (*init)(unsigned flags);
+  Status (*version)(int* version);
   Status (*error_text)(Status status, const char** text);
   Status (*count_devices)(int* count);
   Status (*device)(int* device, int number);
   Status (*device_name)(char* name, int size, int device);
   Status (*device_attribute)(int* value, int attribute, int device);
+  Status (*device_memory)(size_t* bytes, int device);
+  Status (*device_bus)(char* text, int size, int device);
   Status (*retain_context)(void** context, int device);
   Status (*release_context)(int device);
   Status (*push_context)(void* context);
@@ -25,11 +28,14 @@ typedef struct {
   Status (*wait_stream)(void* stream);
   Status (*allocate)(uint64_t* address, size_t bytes);
   Status (*release)(uint64_t address);
+  Status (*allocate_host)(void** memory, size_t bytes, unsigned flags);
+  Status (*release_host)(void* memory);
   Status (*load)(void** program, const void* image);
   Status (*unload)(void* program);
   Status (*kernel)(void** kernel, void* program, const char* name);
   Status (*write)(uint64_t to, const void* from, size_t bytes, void* stream);
   Status (*read)(void* to, uint64_t from, size_t bytes, void* stream);
+  Status (*fill)(uint64_t to, unsigned char value, size_t bytes, void* stream);
   Status (*launch)(void* kernel,
                    unsigned blocks_x,
                    unsigned blocks_y,
@@ -41,15 +47,28 @@ typedef struct {
                    void* stream,
                    void** arguments,
                    void** extra);
+  Status (*create_event)(void** event, unsigned flags);
+  Status (*destroy_event)(void* event);
+  Status (*record_event)(void* event, void* stream);
+  Status (*event_milliseconds)(float* milliseconds, void* start, void* end);
+  Status (*begin_capture)(void* stream, int mode);
+  Status (*end_capture)(void* stream, void** graph);
+  Status (*instantiate)(void** executable, void* graph, unsigned long long flags);
+  Status (*destroy_graph)(void* graph);
+  Status (*launch_graph)(void* executable, void* stream);
+  Status (*destroy_executable)(void* executable);
 } Cuda;
 
 /* In the order of the members. */
 static const char* const kCalls[] = {"cuInit",
+                                     "cuDriverGetVersion",
                                      "cuGetErrorString",
                                      "cuDeviceGetCount",
                                      "cuDeviceGet",
                                      "cuDeviceGetName",
                                      "cuDeviceGetAttribute",
+                                     "cuDeviceTotalMem_v2",
+                                     "cuDeviceGetPCIBusId",
                                      "cuDevicePrimaryCtxRetain",
                                      "cuDevicePrimaryCtxRelease_v2",
                                      "cuCtxPushCurrent_v2",
@@ -59,23 +78,47 @@ static const char* const kCalls[] = {"cuInit",
                                      "cuStreamSynchronize",
                                      "cuMemAlloc_v2",
                                      "cuMemFree_v2",
+                                     "cuMemHostAlloc",
+                                     "cuMemFreeHost",
                                      "cuModuleLoadData",
                                      "cuModuleUnload",
                                      "cuModuleGetFunction",
                                      "cuMemcpyHtoDAsync_v2",
                                      "cuMemcpyDtoHAsync_v2",
-                                     "cuLaunchKernel"};
+                                     "cuMemsetD8Async",
+                                     "cuLaunchKernel",
+                                     "cuEventCreate",
+                                     "cuEventDestroy_v2",
+                                     "cuEventRecord",
+                                     "cuEventElapsedTime",
+                                     "cuStreamBeginCapture_v2",
+                                     "cuStreamEndCapture",
+                                     "cuGraphInstantiateWithFlags",
+                                     "cuGraphDestroy",
+                                     "cuGraphLaunch",
+                                     "cuGraphExecDestroy"};
 enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(Cuda) == kNumCalls * sizeof(void*), "a name for every call");
 
-enum { kMajor = 75, kMinor = 76, kNonBlocking = 1, kOutOfMemory = 2 };
+enum { kNonBlocking = 1, kRelaxed = 2, kOutOfMemory = 2 };
+/* Attributes of devices. */
+enum {
+  kThreadsPerBlock = 1,
+  kSharedBytes = 8,
+  kClockKhz = 13,
+  kUnits = 16,
+  kL2Bytes = 38,
+  kMajor = 75,
+  kMinor = 76
+};
 
 struct GpuDevice {
   Cuda cuda;
+  GpuFacts facts;
   int device;
   void* context;
   void* stream;
-  char name[128];
+  void* marks[2];
 };
 
 static int check(const Cuda* cuda, Status status, const char* call) {
@@ -85,38 +128,10 @@ static int check(const Cuda* cuda, Status status, const char* call) {
   return pruner_fail("CUDA: %s: %s (%d)", call, text, status);
 }
 
-/* "sm_80" runs where the major version is the same and the minor one not lower; "sm_90a" on that
-   one alone. */
-static int runs_here(const char* arch, int major, int minor) {
-  int number = 0;
-  char suffix = 0;
-  if (sscanf(arch, "sm_%d%c", &number, &suffix) < 1) return 0;
-  return number / 10 == major && (suffix == 'a' ? number % 10 == minor : number % 10 <= minor);
-}
-
-static int check_arch(GpuDevice* gpu) {
-  const Cuda* cuda = &gpu->cuda;
-  int major = 0, minor = 0;
-  if (!check(cuda, cuda->device_attribute(&major, kMajor, gpu->device), "cuDeviceGetAttribute") ||
-      !check(cuda, cuda->device_attribute(&minor, kMinor, gpu->device), "cuDeviceGetAttribute")) {
-    return 0;
-  }
-  if (runs_here(pruner_plan.gpu_arch, major, minor)) return 1;
-  return pruner_fail(
-      "%s is sm_%d%d, the module was compiled for %s: compile it with --target \"cuda "
-      "--arch=sm_%d%d\"",
-      gpu->name,
-      major,
-      minor,
-      pruner_plan.gpu_arch,
-      major,
-      minor);
-}
-
-static int open_device(GpuDevice* gpu) {
-  Cuda* cuda = &gpu->cuda;
+/* Opens the driver and returns the number of its devices. */
+static int open_driver(Cuda* cuda) {
   if (!pruner_open_library("libcuda.so.1",
-                           "the module runs on NVIDIA GPUs; install their driver",
+                           "the code is for NVIDIA GPUs; install their driver",
                            kCalls,
                            kNumCalls,
                            cuda)) {
@@ -127,13 +142,77 @@ static int open_device(GpuDevice* gpu) {
       !check(cuda, cuda->count_devices(&count), "cuDeviceGetCount")) {
     return 0;
   }
-  if (count == 0) {
-    return pruner_fail("CUDA's driver sees no GPU: see nvidia-smi and CUDA_VISIBLE_DEVICES");
+  if (count > 0) return count;
+  return pruner_fail("CUDA's driver sees no GPU: see nvidia-smi and CUDA_VISIBLE_DEVICES");
+}
+
+static int64_t attribute(const Cuda* cuda, int device, int which) {
+  int value = 0;
+  return cuda->device_attribute(&value, which, device) == 0 ? value : 0;
+}
+
+static int describe(const Cuda* cuda, int device, GpuFacts* facts) {
+  *facts = (GpuFacts){.is_gpu = 1, .alignment = kPlanGpuAlignment};
+  int version = 0, major = 0, minor = 0;
+  size_t memory_bytes = 0;
+  if (!check(cuda, cuda->device_name(facts->name, sizeof facts->name, device), "cuDeviceGetName") ||
+      !check(cuda, cuda->device_attribute(&major, kMajor, device), "cuDeviceGetAttribute") ||
+      !check(cuda, cuda->device_attribute(&minor, kMinor, device), "cuDeviceGetAttribute") ||
+      !check(cuda, cuda->device_memory(&memory_bytes, device), "cuDeviceTotalMem") ||
+      !check(cuda, cuda->version(&version), "cuDriverGetVersion")) {
+    return 0;
   }
-  if (!check(cuda, cuda->device(&gpu->device, 0), "cuDeviceGet") ||
-      !check(
-          cuda, cuda->device_name(gpu->name, sizeof gpu->name, gpu->device), "cuDeviceGetName") ||
-      !check_arch(gpu)) {
+  cuda->device_bus(facts->bus, sizeof facts->bus, device);
+  snprintf(facts->arch, sizeof facts->arch, "sm_%d%d", major, minor);
+  snprintf(facts->driver, sizeof facts->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+  facts->units = attribute(cuda, device, kUnits);
+  facts->clock_hz = 1e3 * (double)attribute(cuda, device, kClockKhz);
+  facts->threads_per_block = attribute(cuda, device, kThreadsPerBlock);
+  facts->shared_bytes_per_block = attribute(cuda, device, kSharedBytes);
+  facts->l2_bytes = attribute(cuda, device, kL2Bytes);
+  facts->memory_bytes = (int64_t)memory_bytes;
+  return 1;
+}
+
+static int list(GpuFacts* facts, int most) {
+  Cuda cuda;
+  const int count = open_driver(&cuda);
+  for (int i = 0; i < count && i < most; i++) {
+    int device = 0;
+    if (!check(&cuda, cuda.device(&device, i), "cuDeviceGet") ||
+        !describe(&cuda, device, &facts[i])) {
+      return 0;
+    }
+  }
+  return count;
+}
+
+int pruner_cuda_runs(const char* code, const char* device) {
+  int number = 0, here = 0;
+  char suffix = 0;
+  if (sscanf(code, "sm_%d%c", &number, &suffix) < 1 || sscanf(device, "sm_%d", &here) < 1) return 0;
+  return number / 10 == here / 10 && (suffix == 'a' ? number == here : number <= here);
+}
+
+static int check_arch(const GpuDevice* gpu, const char* arch) {
+  if (arch == NULL || pruner_cuda_runs(arch, gpu->facts.arch)) return 1;
+  return pruner_fail(
+      "%s is %s, the code was compiled for %s: compile it with --target \"cuda --arch=%s\"",
+      gpu->facts.name,
+      gpu->facts.arch,
+      arch,
+      gpu->facts.arch);
+}
+
+static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
+  Cuda* cuda = &gpu->cuda;
+  const int count = open_driver(cuda);
+  if (count == 0) return 0;
+  if (number >= count) {
+    return pruner_fail("there is no device cuda:%d, the last one is cuda:%d", number, count - 1);
+  }
+  if (!check(cuda, cuda->device(&gpu->device, number), "cuDeviceGet") ||
+      !describe(cuda, gpu->device, &gpu->facts) || !check_arch(gpu, needs->arch)) {
     return 0;
   }
   void* context = NULL;
@@ -143,7 +222,9 @@ static int open_device(GpuDevice* gpu) {
   gpu->context = context;
   void* left = NULL;
   if (!check(cuda, cuda->push_context(context), "cuCtxPushCurrent")) return 0;
-  const int made = check(cuda, cuda->create_stream(&gpu->stream, kNonBlocking), "cuStreamCreate");
+  const int made = check(cuda, cuda->create_stream(&gpu->stream, kNonBlocking), "cuStreamCreate") &&
+                   check(cuda, cuda->create_event(&gpu->marks[kGpuStart], 0), "cuEventCreate") &&
+                   check(cuda, cuda->create_event(&gpu->marks[kGpuEnd], 0), "cuEventCreate");
   cuda->pop_context(&left);
   return made;
 }
@@ -152,6 +233,9 @@ static void close(GpuDevice* gpu) {
   const Cuda* cuda = &gpu->cuda;
   void* left = NULL;
   if (gpu->stream != NULL && cuda->push_context(gpu->context) == 0) {
+    for (int i = 0; i < 2; i++) {
+      if (gpu->marks[i] != NULL) cuda->destroy_event(gpu->marks[i]);
+    }
     cuda->destroy_stream(gpu->stream);
     cuda->pop_context(&left);
   }
@@ -159,11 +243,10 @@ static void close(GpuDevice* gpu) {
   free(gpu);
 }
 
-static GpuDevice* open(const GpuNeeds* needs) {
-  (void)needs; /* every device of the arch allows what the target does */
+static GpuDevice* open(int number, const GpuNeeds* needs) {
   GpuDevice* gpu = calloc(1, sizeof *gpu);
   if (gpu == NULL) pruner_fail("out of memory");
-  if (gpu == NULL || open_device(gpu)) return gpu;
+  if (gpu == NULL || open_device(gpu, number, needs)) return gpu;
   close(gpu);
   return NULL;
 }
@@ -177,6 +260,9 @@ static void leave(GpuDevice* gpu) {
   gpu->cuda.pop_context(&left);
 }
 
+static GpuHandle to_handle(const void* p) { return (GpuHandle)(uintptr_t)p; }
+static void* pointer(GpuHandle handle) { return (void*)(uintptr_t)handle; }
+
 static GpuHandle allocate(GpuDevice* gpu, int64_t bytes) {
   uint64_t address = 0;
   const Status status = gpu->cuda.allocate(&address, (size_t)bytes);
@@ -184,7 +270,7 @@ static GpuHandle allocate(GpuDevice* gpu, int64_t bytes) {
     return (GpuHandle)pruner_fail(
         "%s has no %lld bytes of memory left: end what else uses it (nvidia-smi), or compile for a "
         "smaller batch",
-        gpu->name,
+        gpu->facts.name,
         (long long)bytes);
   }
   return check(&gpu->cuda, status, "cuMemAlloc") ? address : 0;
@@ -199,18 +285,20 @@ static GpuHandle view(GpuDevice* gpu, GpuHandle memory, int64_t offset, int64_t 
 static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   void* program = NULL;
   const Status status = gpu->cuda.load(&program, code->bytes);
-  return check(&gpu->cuda, status, "cuModuleLoadData") ? (GpuHandle)(uintptr_t)program : 0;
+  return check(&gpu->cuda, status, "cuModuleLoadData") ? to_handle(program) : 0;
 }
 
 static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const char* name) {
   void* found = NULL;
-  const Status status = gpu->cuda.kernel(&found, (void*)(uintptr_t)program, name);
-  return check(&gpu->cuda, status, "cuModuleGetFunction") ? (GpuHandle)(uintptr_t)found : 0;
+  const Status status = gpu->cuda.kernel(&found, pointer(program), name);
+  return check(&gpu->cuda, status, "cuModuleGetFunction") ? to_handle(found) : 0;
 }
 
 static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
   if (kind == kGpuMemory) gpu->cuda.release(handle);
-  if (kind == kGpuProgram) gpu->cuda.unload((void*)(uintptr_t)handle);
+  if (kind == kGpuProgram) gpu->cuda.unload(pointer(handle));
+  if (kind == kGpuPinned) gpu->cuda.release_host(pointer(handle));
+  if (kind == kGpuRecording) gpu->cuda.destroy_executable(pointer(handle));
 }
 
 static int write(GpuDevice* gpu, GpuHandle to, const void* from, int64_t bytes) {
@@ -223,13 +311,18 @@ static int read(GpuDevice* gpu, void* to, GpuHandle from, int64_t bytes) {
   return check(&gpu->cuda, status, "cuMemcpyDtoHAsync");
 }
 
+static int fill(GpuDevice* gpu, GpuHandle memory, uint8_t value, int64_t bytes) {
+  const Status status = gpu->cuda.fill(memory, value, (size_t)bytes, gpu->stream);
+  return check(&gpu->cuda, status, "cuMemsetD8Async");
+}
+
 static int launch(GpuDevice* gpu,
                   GpuHandle kernel_handle,
                   const PlanLaunch* plan,
                   const GpuHandle* args) {
   void* places[plan->num_args + 1];
   for (int64_t a = 0; a < plan->num_args; a++) places[a] = (void*)&args[a];
-  const Status status = gpu->cuda.launch((void*)(uintptr_t)kernel_handle,
+  const Status status = gpu->cuda.launch(pointer(kernel_handle),
                                          (unsigned)plan->blocks,
                                          1,
                                          1,
@@ -247,5 +340,45 @@ static int wait(GpuDevice* gpu) {
   return check(&gpu->cuda, gpu->cuda.wait_stream(gpu->stream), "cuStreamSynchronize");
 }
 
+static int mark(GpuDevice* gpu, int which) {
+  return check(&gpu->cuda, gpu->cuda.record_event(gpu->marks[which], gpu->stream), "cuEventRecord");
+}
+
+static int elapsed(GpuDevice* gpu, double* seconds) {
+  float milliseconds = 0;
+  const Status status =
+      gpu->cuda.event_milliseconds(&milliseconds, gpu->marks[kGpuStart], gpu->marks[kGpuEnd]);
+  *seconds = 1e-3 * (double)milliseconds;
+  return check(&gpu->cuda, status, "cuEventElapsedTime");
+}
+
+static void* pin(GpuDevice* gpu, int64_t bytes) {
+  void* memory = NULL;
+  const Status status = gpu->cuda.allocate_host(&memory, (size_t)bytes, 0);
+  return check(&gpu->cuda, status, "cuMemHostAlloc") ? memory : NULL;
+}
+
+static int begin_recording(GpuDevice* gpu) {
+  const Status status = gpu->cuda.begin_capture(gpu->stream, kRelaxed);
+  return check(&gpu->cuda, status, "cuStreamBeginCapture");
+}
+
+static GpuHandle end_recording(GpuDevice* gpu) {
+  const Cuda* cuda = &gpu->cuda;
+  void* graph = NULL;
+  void* executable = NULL;
+  if (!check(cuda, cuda->end_capture(gpu->stream, &graph), "cuStreamEndCapture")) return 0;
+  const Status status = cuda->instantiate(&executable, graph, 0);
+  cuda->destroy_graph(graph);
+  return check(cuda, status, "cuGraphInstantiate") ? to_handle(executable) : 0;
+}
+
+static int replay(GpuDevice* gpu, GpuHandle recording) {
+  const Status status = gpu->cuda.launch_graph(pointer(recording), gpu->stream);
+  return check(&gpu->cuda, status, "cuGraphLaunch");
+}
+
 const GpuDriver pruner_cuda_driver = {
-    open, close, enter, leave, allocate, view, load, kernel, release, write, read, launch, wait};
+    list,    open,    close,           enter,         leave, allocate, view, load,
+    kernel,  release, write,           read,          fill,  launch,   wait, mark,
+    elapsed, pin,     begin_recording, end_recording, replay};

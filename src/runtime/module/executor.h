@@ -18,9 +18,6 @@ typedef struct PlanExecutor {
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;
 
-/* Sets what pruner_module_error() returns; 0. */
-int pruner_fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
-
 /* Seconds of a clock that only goes on. */
 double pruner_now(void);
 

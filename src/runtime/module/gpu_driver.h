@@ -1,10 +1,15 @@
-/* What gpu_executor.c asks of a driver: a table for CUDA's (cuda_driver.c) and one for OpenCL
-   (opencl_driver.c). Each finds its library when a device is opened; nothing is linked. A call that
-   fails returns 0 and has said why by pruner_fail(). */
+/* What a GPU's executor (gpu_executor.c) and the tuner (runtime/gpu_context.h) ask of a driver: a
+   table for CUDA's (cuda_driver.c) and one for OpenCL (opencl_driver.c). Each finds its library
+   when it is needed; nothing is linked. A call that fails returns 0 and has said why by
+   pruner_fail(). */
 #ifndef PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 #define PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 
 #include "runtime/module/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* An address, or an object of the driver. */
 typedef uint64_t GpuHandle;
@@ -12,16 +17,40 @@ typedef uint64_t GpuHandle;
 /* Each driver's own: a device with one queue, where things run in the order they were given. */
 typedef struct GpuDevice GpuDevice;
 
-/* The most that a launch of the plan asks of a block. */
+/* What a driver says of a device; 0 and "" where it does not. */
 typedef struct {
+  char name[128];
+  char driver[128]; /* "CUDA 12.4", "Portable Computing Language" */
+  char arch[16];    /* "sm_80" */
+  char bus[32];     /* where it is on PCI, as NVML asks for it */
+  int32_t is_gpu;
+  int64_t units; /* streaming multiprocessors, compute units */
+  double clock_hz;
+  int64_t threads_per_block;
+  int64_t shared_bytes_per_block; /* that a kernel can declare */
+  int64_t memory_bytes;
+  int64_t l2_bytes;
+  int64_t alignment; /* in bytes, of a view's beginning */
+} GpuFacts;
+
+/* The most that a launch asks of a block, and the arch that the code is of (CUDA). */
+typedef struct {
+  const char* arch;
   int64_t threads;
   int64_t shared_bytes;
 } GpuNeeds;
 
-enum { kGpuMemory, kGpuView, kGpuProgram, kGpuKernel };
+enum { kGpuMemory, kGpuView, kGpuProgram, kGpuKernel, kGpuPinned, kGpuRecording };
+
+/* For mark(). */
+enum { kGpuStart, kGpuEnd };
 
 typedef struct GpuDriver {
-  GpuDevice* (*open)(const GpuNeeds* needs);
+  /* Describes the first `most` devices, GPUs first, and returns how many there are: none is a
+     failure. */
+  int (*list)(GpuFacts* facts, int most);
+  /* Opens a device by its place in the list. */
+  GpuDevice* (*open)(int number, const GpuNeeds* needs);
   void (*close)(GpuDevice* device);
   /* Around all calls below: makes the device the calling thread's, and the one before it again. */
   int (*enter)(GpuDevice* device);
@@ -37,18 +66,38 @@ typedef struct GpuDriver {
   /* Into the queue: the caller's memory stays until wait() returns. */
   int (*write)(GpuDevice* device, GpuHandle to, const void* from, int64_t bytes);
   int (*read)(GpuDevice* device, void* to, GpuHandle from, int64_t bytes);
+  int (*fill)(GpuDevice* device, GpuHandle memory, uint8_t value, int64_t bytes);
   int (*launch)(GpuDevice* device,
                 GpuHandle kernel,
                 const PlanLaunch* launch,
                 const GpuHandle* args);
   int (*wait)(GpuDevice* device);
+
+  /* Time on the device: marks around launches, wait(), then the seconds between the marks. */
+  int (*mark)(GpuDevice* device, int which);
+  int (*elapsed)(GpuDevice* device, double* seconds);
+
+  /* Copies and launches that were recorded once run again at the cost of one launch. The host's
+     side of a recorded copy is in pinned memory. NULL where a driver has no such thing. */
+  void* (*pin)(GpuDevice* device, int64_t bytes);
+  int (*begin_recording)(GpuDevice* device);
+  GpuHandle (*end_recording)(GpuDevice* device);
+  int (*replay)(GpuDevice* device, GpuHandle recording);
 } GpuDriver;
 
 extern const GpuDriver pruner_cuda_driver, pruner_opencl_driver;
+
+/* Whether a CUDA device runs code of an arch: "sm_80" where the major version is the same and the
+   minor one not lower, "sm_90a" on that one alone. */
+int pruner_cuda_runs(const char* code, const char* device);
 
 /* Opens a library and writes the addresses of `count` functions to `calls`, a struct of as many
    pointers. `advice`: what to do when it is not there. */
 int pruner_open_library(
     const char* file, const char* advice, const char* const* names, int count, void* calls);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_ */

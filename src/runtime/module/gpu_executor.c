@@ -1,10 +1,11 @@
 /* Runs a plan on a GPU: the weights and an arena are in its memory, every value has its place there
-   from the beginning, so a run is inputs in, launches, outputs out, on one queue. */
-#include <dlfcn.h>
+   from the beginning, so a run is inputs in, launches, outputs out, on one queue. Where the driver
+   has recordings that is recorded once, over a copy of the caller's tensors in pinned memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
 
 /* Something of the driver's to be released. */
@@ -24,19 +25,9 @@ struct PrunerModule {
   GpuHandle* args;    /* of all launches, one after the other */
   Made* made;
   int64_t num_made;
+  unsigned char* staged; /* pinned: the inputs, then the outputs */
+  GpuHandle recording;   /* 0: none */
 };
-
-int pruner_open_library(
-    const char* file, const char* advice, const char* const* names, int count, void* calls) {
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL); /* stays: drivers have threads */
-  if (library == NULL) return pruner_fail("no %s: %s", file, advice);
-  for (int i = 0; i < count; i++) {
-    void* symbol = dlsym(library, names[i]);
-    if (symbol == NULL) return pruner_fail("%s is too old: it has no %s", file, names[i]);
-    memcpy((char*)calls + (size_t)i * sizeof symbol, &symbol, sizeof symbol);
-  }
-  return 1;
-}
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -77,7 +68,7 @@ typedef struct {
 } Totals;
 
 static Totals count(void) {
-  Totals totals = {0, 0, {0, 0}};
+  Totals totals = {0, 0, {pruner_plan.gpu_arch, 0, 0}};
   for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
     const PlanStep* step = &pruner_plan.steps[s];
     for (int64_t i = 0; i < step->num_launches; i++) {
@@ -94,7 +85,7 @@ static Totals count(void) {
 static int make_tables(PrunerModule* module, const Totals* totals) {
   const int64_t inputs = pruner_plan.num_inputs, outputs = pruner_plan.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
-  const int64_t made = 2 + codes + inputs + 2 * outputs + totals->launches + totals->args;
+  const int64_t made = 4 + codes + inputs + 2 * outputs + totals->launches + totals->args;
   module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
   module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
   module->outputs = calloc((size_t)outputs + 1, sizeof(GpuHandle));
@@ -159,6 +150,107 @@ static int make_launches(PrunerModule* module) {
   return 1;
 }
 
+static int write_inputs(PrunerModule* module, const void* const* inputs) {
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
+    const int64_t bytes = bytes_of(&pruner_plan.inputs[i]);
+    if (bytes == 0) continue;
+    if (!pruner_plan.driver->write(module->device, module->inputs[i], inputs[i], bytes)) return 0;
+  }
+  return 1;
+}
+
+static int launch_step(PrunerModule* module,
+                       const PlanStep* step,
+                       const GpuHandle** kernel,
+                       const GpuHandle** args) {
+  for (int64_t i = 0; i < step->num_launches; i++) {
+    const PlanLaunch* launch = &step->launches[i];
+    if (!pruner_plan.driver->launch(module->device, *(*kernel)++, launch, *args)) return 0;
+    *args += launch->num_args;
+  }
+  return 1;
+}
+
+/* With `seconds` each step is waited for and its time on the device taken. */
+static int run_steps(PrunerModule* module, double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  const GpuHandle* kernel = module->kernels;
+  const GpuHandle* args = module->args;
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    if (seconds != NULL && !driver->mark(module->device, kGpuStart)) return 0;
+    if (!launch_step(module, &pruner_plan.steps[s], &kernel, &args)) return 0;
+    if (seconds == NULL) continue;
+    if (!driver->mark(module->device, kGpuEnd) || !driver->wait(module->device) ||
+        !driver->elapsed(module->device, &seconds[s])) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int read_outputs(PrunerModule* module, void* const* outputs) {
+  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
+    const int64_t bytes = bytes_of(&pruner_plan.outputs[o]);
+    if (bytes == 0) continue;
+    if (!pruner_plan.driver->read(module->device, outputs[o], module->results[o], bytes)) return 0;
+  }
+  return 1;
+}
+
+/* A tensor's place among those that are staged. */
+static int64_t staged_bytes(const PrunerTensorSpec* spec) {
+  return (bytes_of(spec) + kPlanGpuAlignment - 1) / kPlanGpuAlignment * kPlanGpuAlignment;
+}
+
+/* Copies between the caller's tensors and the staged ones. */
+static unsigned char* stage_inputs(unsigned char* at, const void* const* inputs) {
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
+    memcpy(at, inputs[i], (size_t)bytes_of(&pruner_plan.inputs[i]));
+    at += staged_bytes(&pruner_plan.inputs[i]);
+  }
+  return at;
+}
+
+static void unstage_outputs(const unsigned char* at, void* const* outputs) {
+  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
+    memcpy(outputs[o], at, (size_t)bytes_of(&pruner_plan.outputs[o]));
+    at += staged_bytes(&pruner_plan.outputs[o]);
+  }
+}
+
+static int record_run(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  const int64_t num_inputs = pruner_plan.num_inputs, num_outputs = pruner_plan.num_outputs;
+  void* places[num_inputs + num_outputs + 1];
+  unsigned char* at = module->staged;
+  for (int64_t i = 0; i < num_inputs; i++) {
+    places[i] = at;
+    at += staged_bytes(&pruner_plan.inputs[i]);
+  }
+  for (int64_t o = 0; o < num_outputs; o++) {
+    places[num_inputs + o] = at;
+    at += staged_bytes(&pruner_plan.outputs[o]);
+  }
+  if (!driver->begin_recording(module->device)) return 0;
+  const int recorded = write_inputs(module, (const void* const*)places) &&
+                       run_steps(module, NULL) && read_outputs(module, places + num_inputs);
+  module->recording = keep(module, kGpuRecording, driver->end_recording(module->device));
+  return recorded && module->recording != 0;
+}
+
+static int make_recording(PrunerModule* module) {
+  const GpuDriver* driver = pruner_plan.driver;
+  if (driver->pin == NULL) return 1;
+  int64_t bytes = 1;
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++)
+    bytes += staged_bytes(&pruner_plan.inputs[i]);
+  for (int64_t o = 0; o < pruner_plan.num_outputs; o++)
+    bytes += staged_bytes(&pruner_plan.outputs[o]);
+  module->staged = driver->pin(module->device, bytes);
+  if (keep(module, kGpuPinned, (GpuHandle)(uintptr_t)module->staged) == 0) return 0;
+  return record_run(module);
+}
+
 static void destroy(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   if (module->device != NULL) {
@@ -185,9 +277,9 @@ static int prepare(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   const Totals totals = count();
   if (!make_tables(module, &totals)) return 0;
-  if ((module->device = driver->open(&totals.needs)) == NULL) return 0;
+  if ((module->device = driver->open(0, &totals.needs)) == NULL) return 0;
   if (!driver->enter(module->device)) return 0;
-  const int ready = make_memory(module) && make_launches(module);
+  const int ready = make_memory(module) && make_launches(module) && make_recording(module);
   driver->leave(module->device);
   return ready;
 }
@@ -209,42 +301,23 @@ static int32_t threads_of(const PrunerModule* module) {
   return 0;
 }
 
-static int write_inputs(PrunerModule* module, const void* const* inputs) {
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
-    const int64_t bytes = bytes_of(&pruner_plan.inputs[i]);
-    if (bytes == 0) continue;
-    if (!pruner_plan.driver->write(module->device, module->inputs[i], inputs[i], bytes)) return 0;
-  }
-  return 1;
-}
-
-/* With `seconds` each step is waited for: its time has that of a launch in it. */
-static int run_steps(PrunerModule* module, double* seconds) {
+static int run_recorded(PrunerModule* module, const void* const* inputs, void* const* outputs) {
   const GpuDriver* driver = pruner_plan.driver;
-  const GpuHandle* kernel = module->kernels;
-  const GpuHandle* args = module->args;
-  if (seconds != NULL && !driver->wait(module->device)) return 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    const PlanStep* step = &pruner_plan.steps[s];
-    const double start = seconds != NULL ? pruner_now() : 0;
-    for (int64_t i = 0; i < step->num_launches; i++) {
-      if (!driver->launch(module->device, *kernel++, &step->launches[i], args)) return 0;
-      args += step->launches[i].num_args;
-    }
-    if (seconds == NULL) continue;
-    if (!driver->wait(module->device)) return 0;
-    seconds[s] = pruner_now() - start;
-  }
-  return 1;
+  const unsigned char* results = stage_inputs(module->staged, inputs);
+  const int given = driver->replay(module->device, module->recording);
+  const int done = driver->wait(module->device) && given;
+  if (done) unstage_outputs(results, outputs);
+  return done;
 }
 
-static int read_outputs(PrunerModule* module, void* const* outputs) {
-  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
-    const int64_t bytes = bytes_of(&pruner_plan.outputs[o]);
-    if (bytes == 0) continue;
-    if (!pruner_plan.driver->read(module->device, outputs[o], module->results[o], bytes)) return 0;
-  }
-  return 1;
+static int run_each(PrunerModule* module,
+                    const void* const* inputs,
+                    void* const* outputs,
+                    double* seconds) {
+  const int given =
+      write_inputs(module, inputs) && run_steps(module, seconds) && read_outputs(module, outputs);
+  /* Also after a failure: what is in the queue may still touch the caller's tensors. */
+  return pruner_plan.driver->wait(module->device) && given;
 }
 
 static int32_t run_plan(PrunerModule* module,
@@ -253,10 +326,9 @@ static int32_t run_plan(PrunerModule* module,
                         double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!driver->enter(module->device)) return 1;
-  const int given =
-      write_inputs(module, inputs) && run_steps(module, seconds) && read_outputs(module, outputs);
-  /* Also after a failure: what is in the queue may still touch the caller's tensors. */
-  const int done = driver->wait(module->device) && given;
+  const int recorded = module->recording != 0 && seconds == NULL;
+  const int done =
+      recorded ? run_recorded(module, inputs, outputs) : run_each(module, inputs, outputs, seconds);
   driver->leave(module->device);
   return done ? 0 : 1;
 }

@@ -1,21 +1,10 @@
 /* include/pruner/module.h over the plan that a module carries. C11 and libc only, as all of the
  * executors. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
-
-static _Thread_local char error[1024];
-
-int pruner_fail(const char* format, ...) {
-  va_list values;
-  va_start(values, format);
-  vsnprintf(error, sizeof error, format, values);
-  va_end(values);
-  return 0;
-}
 
 double pruner_now(void) {
   struct timespec t;
@@ -24,7 +13,7 @@ double pruner_now(void) {
 }
 
 int32_t pruner_module_abi(void) { return (int32_t)pruner_plan.abi; }
-const char* pruner_module_error(void) { return error; }
+const char* pruner_module_error(void) { return pruner_failure(); }
 int32_t pruner_module_num_inputs(void) { return (int32_t)pruner_plan.num_inputs; }
 int32_t pruner_module_num_outputs(void) { return (int32_t)pruner_plan.num_outputs; }
 int32_t pruner_module_num_kernels(void) { return (int32_t)pruner_plan.num_steps; }

@@ -1,8 +1,8 @@
-/* OpenCL 1.2 (libOpenCL.so.1): the first device, GPUs before CPUs, in a context of its own. */
+/* OpenCL 1.2 (libOpenCL.so.1): a device in a context of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/module/executor.h"
+#include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
 
 /* What is used of OpenCL's C interface, by its specification. Handles are opaque, and a status
@@ -11,6 +11,7 @@ typedef void* Handle;
 typedef int32_t Status;
 typedef struct {
   Status (*platforms)(uint32_t, Handle*, uint32_t*);
+  Status (*platform_value)(Handle, uint32_t, size_t, void*, size_t*);
   Status (*devices)(Handle, uint64_t, uint32_t, Handle*, uint32_t*);
   Status (*device_value)(Handle, uint32_t, size_t, void*, size_t*);
   Handle (*context)(const intptr_t*, uint32_t, const Handle*, void*, void*, Status*);
@@ -34,7 +35,11 @@ typedef struct {
   Status (*write)(
       Handle, Handle, uint32_t, size_t, size_t, const void*, uint32_t, const Handle*, Handle*);
   Status (*read)(Handle, Handle, uint32_t, size_t, size_t, void*, uint32_t, const Handle*, Handle*);
+  Status (*fill)(
+      Handle, Handle, const void*, size_t, size_t, size_t, uint32_t, const Handle*, Handle*);
   Status (*finish)(Handle);
+  Status (*event_time)(Handle, uint32_t, size_t, void*, size_t*);
+  Status (*release_event)(Handle);
   Status (*release_kernel)(Handle);
   Status (*release_program)(Handle);
   Status (*release_buffer)(Handle);
@@ -43,33 +48,48 @@ typedef struct {
 } OpenCl;
 
 /* In the order of the members. */
-static const char* const kCalls[] = {"clGetPlatformIDs",       "clGetDeviceIDs",
-                                     "clGetDeviceInfo",        "clCreateContext",
-                                     "clCreateCommandQueue",   "clCreateBuffer",
-                                     "clCreateSubBuffer",      "clCreateProgramWithSource",
-                                     "clBuildProgram",         "clGetProgramBuildInfo",
-                                     "clCreateKernel",         "clSetKernelArg",
-                                     "clEnqueueNDRangeKernel", "clEnqueueWriteBuffer",
-                                     "clEnqueueReadBuffer",    "clFinish",
-                                     "clReleaseKernel",        "clReleaseProgram",
-                                     "clReleaseMemObject",     "clReleaseCommandQueue",
-                                     "clReleaseContext"};
+static const char* const kCalls[] = {
+    "clGetPlatformIDs",        "clGetPlatformInfo",      "clGetDeviceIDs",
+    "clGetDeviceInfo",         "clCreateContext",        "clCreateCommandQueue",
+    "clCreateBuffer",          "clCreateSubBuffer",      "clCreateProgramWithSource",
+    "clBuildProgram",          "clGetProgramBuildInfo",  "clCreateKernel",
+    "clSetKernelArg",          "clEnqueueNDRangeKernel", "clEnqueueWriteBuffer",
+    "clEnqueueReadBuffer",     "clEnqueueFillBuffer",    "clFinish",
+    "clGetEventProfilingInfo", "clReleaseEvent",         "clReleaseKernel",
+    "clReleaseProgram",        "clReleaseMemObject",     "clReleaseCommandQueue",
+    "clReleaseContext"};
 enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(OpenCl) == kNumCalls * sizeof(void*), "a name for every call");
 
-enum { kMaxPlatforms = 16 };
-enum { kMaxGroupSize = 0x1004, kBaseAlignment = 0x1019, kLocalBytes = 0x1023, kName = 0x102B };
-enum { kBuildLog = 0x1183, kRegion = 0x1220 };
-static const uint64_t kGpu = 1 << 2, kAllDevices = 0xFFFFFFFF, kReadWrite = 1;
+enum { kMaxPlatforms = 16, kMaxDevices = 64 };
+/* What is asked of devices, platforms, programs and events. */
+enum {
+  kDeviceType = 0x1000,
+  kComputeUnits = 0x1002,
+  kGroupSize = 0x1004,
+  kClockMhz = 0x100C,
+  kBaseAlignment = 0x1019,
+  kCacheBytes = 0x101E,
+  kMemoryBytes = 0x101F,
+  kLocalBytes = 0x1023,
+  kDeviceName = 0x102B,
+  kPlatformName = 0x0902,
+  kBuildLog = 0x1183,
+  kRegion = 0x1220,
+  kCommandStart = 0x1282,
+  kCommandEnd = 0x1283
+};
+static const uint64_t kGpu = 1 << 2, kAllDevices = 0xFFFFFFFF, kReadWrite = 1, kProfiling = 2;
 
 struct GpuDevice {
   OpenCl cl;
+  GpuFacts facts;
   Handle device, context, queue;
-  char name[128];
+  int marking;        /* between the two marks */
+  Handle first, last; /* events of the launches there */
 };
 
-static int check(const GpuDevice* gpu, Status status, const char* call) {
-  (void)gpu;
+static int check(Status status, const char* call) {
   if (status == 0) return 1;
   const int no_memory = status == -4 || status == -5;
   return pruner_fail("OpenCL: %s failed with status %d%s",
@@ -78,87 +98,139 @@ static int check(const GpuDevice* gpu, Status status, const char* call) {
                      no_memory ? " (the device is out of memory)" : "");
 }
 
-/* The first device of a kind; NULL: there is none. */
-static Handle first_device(const OpenCl* cl, uint64_t kind) {
-  Handle platforms[kMaxPlatforms];
-  uint32_t count = 0;
-  if (cl->platforms(kMaxPlatforms, platforms, &count) != 0) return NULL;
-  for (uint32_t i = 0; i < count && i < kMaxPlatforms; i++) {
-    Handle device = NULL;
-    if (cl->devices(platforms[i], kind, 1, &device, NULL) == 0) return device;
+typedef struct {
+  Handle platform, device;
+} Found;
+
+static int is_gpu(const OpenCl* cl, Handle device) {
+  uint64_t type = 0;
+  cl->device_value(device, kDeviceType, sizeof type, &type, NULL);
+  return (type & kGpu) != 0;
+}
+
+/* Opens the loader and returns the number of devices, GPUs first. */
+static int find_devices(OpenCl* cl, Found* found) {
+  if (!pruner_open_library(
+          "libOpenCL.so.1", "install ocl-icd-libopencl1 and a driver", kCalls, kNumCalls, cl)) {
+    return 0;
   }
-  return NULL;
+  Handle platforms[kMaxPlatforms];
+  uint32_t num_platforms = 0;
+  if (cl->platforms(kMaxPlatforms, platforms, &num_platforms) != 0) num_platforms = 0;
+  int count = 0;
+  for (int gpus = 1; gpus >= 0; gpus--) {
+    for (uint32_t p = 0; p < num_platforms && p < kMaxPlatforms; p++) {
+      Handle devices[kMaxDevices];
+      uint32_t here = 0;
+      if (cl->devices(platforms[p], kAllDevices, kMaxDevices, devices, &here) != 0) continue;
+      for (uint32_t d = 0; d < here && d < kMaxDevices && count < kMaxDevices; d++) {
+        if (is_gpu(cl, devices[d]) == gpus) found[count++] = (Found){platforms[p], devices[d]};
+      }
+    }
+  }
+  if (count > 0) return count;
+  return pruner_fail(
+      "no OpenCL device: install a driver for this machine's GPU, or pocl-opencl-icd to run on "
+      "the CPU");
+}
+
+static void describe(const OpenCl* cl, const Found* found, GpuFacts* facts) {
+  *facts = (GpuFacts){.is_gpu = is_gpu(cl, found->device)};
+  uint32_t units = 0, clock_mhz = 0, alignment_bits = 0;
+  size_t group_size = 0;
+  uint64_t local_bytes = 0, memory_bytes = 0, cache_bytes = 0;
+  cl->device_value(found->device, kDeviceName, sizeof facts->name - 1, facts->name, NULL);
+  cl->platform_value(found->platform, kPlatformName, sizeof facts->driver - 1, facts->driver, NULL);
+  cl->device_value(found->device, kComputeUnits, sizeof units, &units, NULL);
+  cl->device_value(found->device, kClockMhz, sizeof clock_mhz, &clock_mhz, NULL);
+  cl->device_value(found->device, kGroupSize, sizeof group_size, &group_size, NULL);
+  cl->device_value(found->device, kBaseAlignment, sizeof alignment_bits, &alignment_bits, NULL);
+  cl->device_value(found->device, kLocalBytes, sizeof local_bytes, &local_bytes, NULL);
+  cl->device_value(found->device, kMemoryBytes, sizeof memory_bytes, &memory_bytes, NULL);
+  cl->device_value(found->device, kCacheBytes, sizeof cache_bytes, &cache_bytes, NULL);
+  if (facts->name[0] == 0) snprintf(facts->name, sizeof facts->name, "the OpenCL device");
+  facts->units = units;
+  facts->clock_hz = 1e6 * (double)clock_mhz;
+  facts->threads_per_block = (int64_t)group_size;
+  facts->shared_bytes_per_block = (int64_t)local_bytes;
+  facts->memory_bytes = (int64_t)memory_bytes;
+  facts->l2_bytes = (int64_t)cache_bytes;
+  facts->alignment = alignment_bits / 8;
+}
+
+static int list(GpuFacts* facts, int most) {
+  OpenCl cl;
+  Found found[kMaxDevices];
+  const int count = find_devices(&cl, found);
+  for (int i = 0; i < count && i < most; i++) describe(&cl, &found[i], &facts[i]);
+  return count;
 }
 
 /* Whether the device has room for the kernels, and for values at the places of the plan. */
-static int fits(const GpuDevice* gpu, const GpuNeeds* needs) {
-  size_t threads = 0;
-  uint64_t shared_bytes = 0;
-  uint32_t alignment_bits = 0;
-  const OpenCl* cl = &gpu->cl;
-  cl->device_value(gpu->device, kMaxGroupSize, sizeof threads, &threads, NULL);
-  cl->device_value(gpu->device, kLocalBytes, sizeof shared_bytes, &shared_bytes, NULL);
-  cl->device_value(gpu->device, kBaseAlignment, sizeof alignment_bits, &alignment_bits, NULL);
-  if ((uint64_t)needs->threads > threads) {
+static int fits(const GpuFacts* facts, const GpuNeeds* needs) {
+  if (needs->threads > facts->threads_per_block) {
     return pruner_fail(
-        "the module has kernels of %lld threads a block, %s runs at most %zu: compile it with "
-        "--target \"opencl --max_threads_per_block=%zu\"",
+        "there are kernels of %lld threads a block, %s runs at most %lld: compile for "
+        "--target \"opencl --max_threads_per_block=%lld\"",
         (long long)needs->threads,
-        gpu->name,
-        threads,
-        threads);
+        facts->name,
+        (long long)facts->threads_per_block,
+        (long long)facts->threads_per_block);
   }
-  if ((uint64_t)needs->shared_bytes > shared_bytes) {
+  if (needs->shared_bytes > facts->shared_bytes_per_block) {
     return pruner_fail(
-        "the module has kernels with %lld bytes of shared memory a block, %s has %llu: compile it "
-        "with --target \"opencl --shared_memory_per_block=%llu\"",
+        "there are kernels with %lld bytes of shared memory a block, %s has %lld: compile for "
+        "--target \"opencl --shared_memory_per_block=%lld\"",
         (long long)needs->shared_bytes,
-        gpu->name,
-        (unsigned long long)shared_bytes,
-        (unsigned long long)shared_bytes);
+        facts->name,
+        (long long)facts->shared_bytes_per_block,
+        (long long)facts->shared_bytes_per_block);
   }
-  if (alignment_bits > 8 * kPlanGpuAlignment) {
-    return pruner_fail("%s has buffers begin at multiples of %u bytes, a module's do at %d",
-                       gpu->name,
-                       alignment_bits / 8,
+  if (facts->alignment > kPlanGpuAlignment) {
+    return pruner_fail("%s has buffers begin at multiples of %lld bytes, ours do at %d",
+                       facts->name,
+                       (long long)facts->alignment,
                        (int)kPlanGpuAlignment);
   }
   return 1;
 }
 
-static int open_device(GpuDevice* gpu, const GpuNeeds* needs) {
+static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   OpenCl* cl = &gpu->cl;
-  if (!pruner_open_library(
-          "libOpenCL.so.1", "install ocl-icd-libopencl1 and a driver", kCalls, kNumCalls, cl)) {
-    return 0;
-  }
-  gpu->device = first_device(cl, kGpu);
-  if (gpu->device == NULL) gpu->device = first_device(cl, kAllDevices);
-  if (gpu->device == NULL) {
+  Found found[kMaxDevices];
+  const int count = find_devices(cl, found);
+  if (count == 0) return 0;
+  if (number >= count) {
     return pruner_fail(
-        "no OpenCL device: install a driver for this machine's GPU, or pocl-opencl-icd to run on "
-        "the CPU");
+        "there is no device opencl:%d, the last one is opencl:%d", number, count - 1);
   }
-  cl->device_value(gpu->device, kName, sizeof gpu->name - 1, gpu->name, NULL);
-  if (gpu->name[0] == 0) snprintf(gpu->name, sizeof gpu->name, "the OpenCL device");
-  if (!fits(gpu, needs)) return 0;
+  gpu->device = found[number].device;
+  describe(cl, &found[number], &gpu->facts);
+  if (!fits(&gpu->facts, needs)) return 0;
   Status status = 0;
   gpu->context = cl->context(NULL, 1, &gpu->device, NULL, NULL, &status);
-  if (!check(gpu, status, "clCreateContext")) return 0;
-  gpu->queue = cl->queue(gpu->context, gpu->device, 0, &status);
-  return check(gpu, status, "clCreateCommandQueue");
+  if (!check(status, "clCreateContext")) return 0;
+  gpu->queue = cl->queue(gpu->context, gpu->device, kProfiling, &status);
+  return check(status, "clCreateCommandQueue");
+}
+
+static void forget_events(GpuDevice* gpu) {
+  if (gpu->first != NULL) gpu->cl.release_event(gpu->first);
+  if (gpu->last != NULL) gpu->cl.release_event(gpu->last);
+  gpu->first = gpu->last = NULL;
 }
 
 static void close(GpuDevice* gpu) {
+  forget_events(gpu);
   if (gpu->queue != NULL) gpu->cl.release_queue(gpu->queue);
   if (gpu->context != NULL) gpu->cl.release_context(gpu->context);
   free(gpu);
 }
 
-static GpuDevice* open(const GpuNeeds* needs) {
+static GpuDevice* open(int number, const GpuNeeds* needs) {
   GpuDevice* gpu = calloc(1, sizeof *gpu);
   if (gpu == NULL) pruner_fail("out of memory");
-  if (gpu == NULL || open_device(gpu, needs)) return gpu;
+  if (gpu == NULL || open_device(gpu, number, needs)) return gpu;
   close(gpu);
   return NULL;
 }
@@ -180,7 +252,7 @@ static GpuHandle allocate(GpuDevice* gpu, int64_t bytes) {
   return (GpuHandle)pruner_fail(
       "%s has no %lld bytes of memory for one buffer (clCreateBuffer: status %d): end what else "
       "uses it, or compile for a smaller batch",
-      gpu->name,
+      gpu->facts.name,
       (long long)bytes,
       (int)status);
 }
@@ -189,7 +261,7 @@ static GpuHandle view(GpuDevice* gpu, GpuHandle memory, int64_t offset, int64_t 
   const size_t region[2] = {(size_t)offset, (size_t)bytes};
   Status status = 0;
   Handle part = gpu->cl.sub_buffer(from_handle(memory), 0, kRegion, region, &status);
-  return check(gpu, status, "clCreateSubBuffer") ? to_handle(part) : 0;
+  return check(status, "clCreateSubBuffer") ? to_handle(part) : 0;
 }
 
 static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
@@ -198,7 +270,7 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   const size_t bytes = (size_t)code->size;
   Status status = 0;
   Handle program = cl->program(gpu->context, 1, &text, &bytes, &status);
-  if (!check(gpu, status, "clCreateProgramWithSource")) return 0;
+  if (!check(status, "clCreateProgramWithSource")) return 0;
   if (cl->build(program, 1, &gpu->device, "-cl-std=CL1.2", NULL, NULL) == 0) {
     return to_handle(program);
   }
@@ -206,7 +278,7 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   cl->build_value(program, gpu->device, kBuildLog, 0, NULL, &log_bytes);
   char* log = calloc(1, log_bytes + 1);
   if (log != NULL) cl->build_value(program, gpu->device, kBuildLog, log_bytes, log, NULL);
-  pruner_fail("OpenCL compiler of %s: %s", gpu->name, log != NULL ? log : "");
+  pruner_fail("OpenCL compiler of %s: %s", gpu->facts.name, log != NULL ? log : "");
   free(log);
   cl->release_program(program);
   return 0;
@@ -215,7 +287,7 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
 static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const char* name) {
   Status status = 0;
   Handle found = gpu->cl.kernel(from_handle(program), name, &status);
-  return check(gpu, status, "clCreateKernel") ? to_handle(found) : 0;
+  return check(status, "clCreateKernel") ? to_handle(found) : 0;
 }
 
 static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
@@ -229,13 +301,28 @@ static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
 static int write(GpuDevice* gpu, GpuHandle to, const void* from, int64_t bytes) {
   const Status status =
       gpu->cl.write(gpu->queue, from_handle(to), 0, 0, (size_t)bytes, from, 0, NULL, NULL);
-  return check(gpu, status, "clEnqueueWriteBuffer");
+  return check(status, "clEnqueueWriteBuffer");
 }
 
 static int read(GpuDevice* gpu, void* to, GpuHandle from, int64_t bytes) {
   const Status status =
       gpu->cl.read(gpu->queue, from_handle(from), 0, 0, (size_t)bytes, to, 0, NULL, NULL);
-  return check(gpu, status, "clEnqueueReadBuffer");
+  return check(status, "clEnqueueReadBuffer");
+}
+
+static int fill(GpuDevice* gpu, GpuHandle memory, uint8_t value, int64_t bytes) {
+  const Status status =
+      gpu->cl.fill(gpu->queue, from_handle(memory), &value, 1, 0, (size_t)bytes, 0, NULL, NULL);
+  return check(status, "clEnqueueFillBuffer");
+}
+
+static void note_event(GpuDevice* gpu, Handle event) {
+  if (gpu->first == NULL) {
+    gpu->first = event;
+    return;
+  }
+  if (gpu->last != NULL) gpu->cl.release_event(gpu->last);
+  gpu->last = event;
 }
 
 static int launch(GpuDevice* gpu,
@@ -247,16 +334,49 @@ static int launch(GpuDevice* gpu,
     const Handle buffer = from_handle(args[a]);
     const Status status =
         cl->argument(from_handle(kernel_handle), (uint32_t)a, sizeof buffer, &buffer);
-    if (!check(gpu, status, "clSetKernelArg")) return 0;
+    if (!check(status, "clSetKernelArg")) return 0;
   }
   const size_t threads = (size_t)plan->threads;
   const size_t all = threads * (size_t)plan->blocks;
-  const Status status =
-      cl->launch(gpu->queue, from_handle(kernel_handle), 1, NULL, &all, &threads, 0, NULL, NULL);
-  return check(gpu, status, "clEnqueueNDRangeKernel");
+  Handle event = NULL;
+  const Status status = cl->launch(gpu->queue,
+                                   from_handle(kernel_handle),
+                                   1,
+                                   NULL,
+                                   &all,
+                                   &threads,
+                                   0,
+                                   NULL,
+                                   gpu->marking ? &event : NULL);
+  if (!check(status, "clEnqueueNDRangeKernel")) return 0;
+  if (gpu->marking) note_event(gpu, event);
+  return 1;
 }
 
-static int wait(GpuDevice* gpu) { return check(gpu, gpu->cl.finish(gpu->queue), "clFinish"); }
+static int wait(GpuDevice* gpu) { return check(gpu->cl.finish(gpu->queue), "clFinish"); }
 
-const GpuDriver pruner_opencl_driver = {
-    open, close, enter, leave, allocate, view, load, kernel, release, write, read, launch, wait};
+static int mark(GpuDevice* gpu, int which) {
+  gpu->marking = which == kGpuStart;
+  if (gpu->marking) forget_events(gpu);
+  return 1;
+}
+
+static int elapsed(GpuDevice* gpu, double* seconds) {
+  *seconds = 0;
+  if (gpu->first == NULL) return 1;
+  const Handle last = gpu->last != NULL ? gpu->last : gpu->first;
+  uint64_t start = 0, end = 0;
+  if (!check(gpu->cl.event_time(gpu->first, kCommandStart, sizeof start, &start, NULL),
+             "clGetEventProfilingInfo") ||
+      !check(gpu->cl.event_time(last, kCommandEnd, sizeof end, &end, NULL),
+             "clGetEventProfilingInfo")) {
+    return 0;
+  }
+  *seconds = 1e-9 * (double)(end - start);
+  return 1;
+}
+
+/* OpenCL 1.2 has no recordings. */
+const GpuDriver pruner_opencl_driver = {list, open,   close,   enter, leave, allocate, view,
+                                        load, kernel, release, write, read,  fill,     launch,
+                                        wait, mark,   elapsed, NULL,  NULL,  NULL,     NULL};

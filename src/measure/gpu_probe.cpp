@@ -1,4 +1,6 @@
-#include "measure/opencl_probe.h"
+#include "measure/gpu_probe.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/opencl.h"
+#include "codegen/cuda/nvrtc.h"
+#include "runtime/gpu_context.h"
 #include "target/device_file.h"
 
 namespace pruner {
@@ -26,32 +29,59 @@ constexpr int64_t kLaunches = 200;  // in a row, to find what one costs
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMostMemoryBytes = int64_t{256} << 20;  // more than an L2 holds
-constexpr int64_t kL2Bytes = 1 << 20;                     // an L2 holds it, a unit's L1 does not
+// An L2 holds it, a unit's L1 does not.
+constexpr int64_t kLeastL2Bytes = 1 << 20, kMostL2Bytes = 8 << 20;
+
+// What the two dialects call things; CUDA's float4 does not add by itself.
+constexpr const char* kOpenClWords = R"(
+#define KERNEL __kernel
+#define GLOBAL __global
+#define SHARED __local
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define BLOCK get_group_id(0)
+#define THREAD get_local_id(0)
+#define ALL(value) ((float4)(value))
+)";
+constexpr const char* kCudaWords = R"(
+#define KERNEL extern "C" __global__ __launch_bounds__(THREADS)
+
+#define GLOBAL
+#define SHARED __shared__
+#define restrict __restrict__
+#define BARRIER __syncthreads()
+#define BLOCK blockIdx.x
+#define THREAD threadIdx.x
+#define ALL(value) make_float4(value, value, value, value)
+#define mad(x, a, b) fmaf(x, a, b)
+typedef unsigned int uint;
+__device__ inline float4 operator+(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+)";
 
 // A thread reads `LOADS` vectors of what its block reads, all blocks together the buffer or, where
 // it is the smaller, the buffer over and over. Sums are written if they are below 0, which they
 // never are and no compiler knows. A chain x -> x * a + b settles at 2 * b.
 constexpr const char* kSource = R"(
-__kernel void read_global(__global const float4* restrict data,
-                          __global float* restrict result) {
-  float4 sum = 0.0f;
+KERNEL void read_global(GLOBAL const float4* restrict data, GLOBAL float* restrict result) {
+  float4 sum = ALL(0.0f);
   for (int i = 0; i < LOADS; ++i)
-    sum += data[(get_group_id(0) * LOADS + i) * THREADS % VECTORS + get_local_id(0)];
+    sum = sum + data[(BLOCK * LOADS + i) * THREADS % VECTORS + THREAD];
   if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
 }
-__kernel void read_shared(__global float* restrict result) {
-  __local float4 data[THREADS];
-  const uint thread = get_local_id(0);
-  data[thread] = (float)thread;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float4 sum = 0.0f;
+KERNEL void read_shared(GLOBAL float* restrict result) {
+  SHARED float4 data[THREADS];
+  const uint thread = THREAD;
+  data[thread] = ALL((float)thread);
+  BARRIER;
+  float4 sum = ALL(0.0f);
 #pragma unroll 8
-  for (uint i = 0; i < SHARED_LOADS; ++i) sum += data[(thread + i) % THREADS];
+  for (uint i = 0; i < SHARED_LOADS; ++i) sum = sum + data[(thread + i) % THREADS];
   if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
 }
 #define MULTIPLY_ADD(NAME, TYPE)                                  \
-  __kernel void NAME(__global TYPE* restrict result) {            \
-    const TYPE a = 0.5f, b = (TYPE)(0.5f + get_local_id(0));      \
+  KERNEL void NAME(GLOBAL TYPE* restrict result) {                \
+    const TYPE a = 0.5f, b = (TYPE)(0.5f + THREAD);               \
     TYPE x0 = 1, x1 = 2, x2 = 3, x3 = 4, x4 = 5, x5 = 6, x6 = 7, x7 = 8; \
     for (int i = 0; i < STEPS; ++i) {                             \
       x0 = mad(x0, a, b), x1 = mad(x1, a, b);                     \
@@ -59,26 +89,33 @@ __kernel void read_shared(__global float* restrict result) {
       x4 = mad(x4, a, b), x5 = mad(x5, a, b);                     \
       x6 = mad(x6, a, b), x7 = mad(x7, a, b);                     \
     }                                                             \
-    result[get_global_id(0)] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7; \
+    result[BLOCK * THREADS + THREAD] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7; \
   }
 MULTIPLY_ADD(multiply_add_1, float)
+KERNEL void nothing(GLOBAL float* restrict result) {}
+)";
+// Where lanes of a vector suit a CPU.
+constexpr const char* kVectorSource = R"(
 MULTIPLY_ADD(multiply_add_4, float4)
 MULTIPLY_ADD(multiply_add_16, float16)
-__kernel void nothing(__global float* restrict result) {}
 )";
 
 class Probe {
  public:
-  Probe(const OpenClDevice& device, double seconds)
-      : device_(device),
+  Probe(GpuContext& context, const Target& target, double seconds)
+      : context_(context),
+        target_(target),
+        device_(context.facts()),
         seconds_(seconds),
         threads_(static_cast<int64_t>(std::bit_floor(
-            static_cast<uint64_t>(std::clamp<int64_t>(device.max_threads_per_block, 1, 256))))),
-        blocks_(std::max<int64_t>(device.compute_units, 1) * kBlocksPerUnit) {}
+            static_cast<uint64_t>(std::clamp<int64_t>(device_.threads_per_block, 1, 256))))),
+        blocks_(std::max<int64_t>(device_.units, 1) * kBlocksPerUnit) {}
 
   Result<double> peak_flops() const {
     double best = 0;
-    for (const int64_t lanes : {1, 4, 16}) {  // as vectors they suit CPUs, one by one GPUs
+    const std::vector<int64_t> widths =
+        cuda() ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4, 16};
+    for (const int64_t lanes : widths) {  // as vectors they suit CPUs, one by one GPUs
       TRY_ASSIGN(
           const double time,
           seconds_of(
@@ -99,7 +136,9 @@ class Probe {
     return static_cast<double>(blocks * of_block) / time;
   }
   Result<double> dram_bandwidth() const { return global_bandwidth(memory_bytes()); }
-  Result<double> l2_bandwidth() const { return global_bandwidth(kL2Bytes); }
+  Result<double> l2_bandwidth() const {
+    return global_bandwidth(std::clamp(device_.l2_bytes / 4, kLeastL2Bytes, kMostL2Bytes));
+  }
 
   Result<double> shared_bandwidth() const {
     TRY_ASSIGN(const double time, seconds_of("read_shared", blocks_, {1}));
@@ -120,36 +159,51 @@ class Probe {
     const auto macro = [](const char* name, int64_t value) {
       return std::string("#define ") + name + " " + std::to_string(value) + "\n";
     };
+    const std::string source =
+        macro("THREADS", threads_) + macro("LOADS", kLoads) + macro("SHARED_LOADS", kSharedLoads) +
+        macro("STEPS", kSteps) + macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) +
+        (cuda() ? kCudaWords : kOpenClWords) + kSource + (cuda() ? "" : kVectorSource);
     Artifact artifact;
-    artifact.backend = Backend::kOpenCl;
+    artifact.backend = target_.backend;
     artifact.symbol = kernel;
-    artifact.object = macro("THREADS", threads_) + macro("LOADS", kLoads) +
-                      macro("SHARED_LOADS", kSharedLoads) + macro("STEPS", kSteps) +
-                      macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) + kSource;
+    artifact.object = source;
+    if (cuda()) {
+      TRY_ASSIGN(artifact.object, compile_to_cubin(source, target_));
+    }
     Artifact::Launch launch;
     launch.kernel = kernel;
     launch.blocks = blocks;
     launch.threads = threads_;
-    for (size_t i = 0; i < floats.size(); ++i) {
-      artifact.arguments.push_back({DType::kFloat32, {floats[i]}, i + 1 == floats.size(), {}});
-      launch.arguments.push_back(static_cast<int>(i));
+    std::vector<GpuBuffer> buffers;
+    std::vector<GpuBuffer*> arguments;
+    buffers.reserve(floats.size() + 1);  // `arguments` points into it
+    for (size_t i = 0; i <= floats.size(); ++i) {
+      const bool workspace = i == floats.size();
+      TRY_ASSIGN(GpuBuffer buffer, context_.allocate(workspace ? 0 : 4 * floats[i]));
+      buffers.push_back(std::move(buffer));
+      arguments.push_back(&buffers.back());
+      if (!workspace) launch.arguments.push_back(static_cast<int>(i));
     }
     artifact.launches = {launch};
-    TRY_ASSIGN(const auto program, load_opencl(artifact));
-    TRY(program->write_argument(0, std::vector<float>(static_cast<size_t>(floats[0]), 1).data()));
-    TRY(program->run(1));  // drivers compile when a kernel is first run
+    TRY_ASSIGN(GpuProgram program, context_.load(artifact));
+    TRY(buffers[0].write(std::vector<float>(static_cast<size_t>(floats[0]), 1).data()));
+    TRY(program.run(arguments, 1));  // drivers compile when a kernel is first run
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds_);
     double fastest = 0;
     do {
-      TRY_ASSIGN(const double time, program->run(times));
+      TRY_ASSIGN(const double time, program.run(arguments, times));
       if (fastest == 0 || time < fastest) fastest = time;
     } while (Clock::now() < end);
     if (fastest <= 0) return Error(device_.name, " does not tell how long a kernel runs");
     return fastest;
   }
 
-  const OpenClDevice& device_;
+  bool cuda() const { return target_.backend == Backend::kCuda; }
+
+  GpuContext& context_;
+  const Target& target_;
+  const GpuFacts& device_;
   double seconds_;
   int64_t threads_, blocks_;
 };
@@ -159,11 +213,14 @@ double rounded(double rate) { return std::max(std::round(rate * 1e-8), 1.0) * 1e
 
 }  // namespace
 
-Result<Target> probe_opencl(Target target, double seconds) {
-  TRY_ASSIGN(const std::vector<OpenClDevice> devices, list_opencl_devices());
-  const OpenClDevice& device = devices.front();
-  const Probe probe(device, seconds / 4);
-  Gpu& gpu = target.gpu;
+Result<Target> probe_gpu(Target target, double seconds) {
+  TRY_ASSIGN(const std::unique_ptr<GpuContext> context, GpuContext::open(target.backend, 0));
+  const GpuFacts& device = context->facts();
+  if (target.backend == Backend::kCuda) {
+    TRY_ASSIGN(target.gpu, with_arch(target.gpu, device.arch));
+  }
+  const Probe probe(*context, target, seconds / 4);
+  Gpu gpu = target.gpu;
   TRY_ASSIGN(gpu.peak_flops, probe.peak_flops());
   TRY_ASSIGN(gpu.dram_bandwidth, probe.dram_bandwidth());
   TRY_ASSIGN(gpu.l2_bandwidth, probe.l2_bandwidth());
@@ -173,11 +230,13 @@ Result<Target> probe_opencl(Target target, double seconds) {
        {&Gpu::peak_flops, &Gpu::dram_bandwidth, &Gpu::l2_bandwidth, &Gpu::shared_bandwidth})
     gpu.*rate = rounded(gpu.*rate);
   gpu.launch_s = std::max(std::round(gpu.launch_s * 1e9), 1.0) * 1e-9;
-  gpu.sms = static_cast<int>(std::clamp<int64_t>(device.compute_units, 1, 65536));
+  gpu.sms = static_cast<int>(std::clamp<int64_t>(device.units, 1, 65536));
   if (device.clock_hz > 0) gpu.clock_hz = device.clock_hz;
+  if (target.backend == Backend::kCuda && device.l2_bytes > 0) gpu.l2_bytes = device.l2_bytes;
   gpu.psa = abstraction_of(gpu);
+  target.gpu = gpu;
   target.source =
-      "measured by pruner device probe on " + device.name + " (" + device.platform + ")";
+      fmt::format("measured by pruner device probe on {} ({})", device.name, device.driver);
   return target;
 }
 

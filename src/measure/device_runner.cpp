@@ -1,0 +1,211 @@
+#include "measure/device_runner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include "measure/kernel_run.h"
+#include "measure/wire.h"
+#include "measure/worker_loop.h"
+#include "support/log.h"
+
+namespace pruner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kAttempts = 4;  // to time at a moment when the device is not slowed down
+constexpr auto kCoolDown = std::chrono::milliseconds(200);
+constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // where a driver does not say its L2's
+
+MeasureResult failed(MeasureError error, std::string text) {
+  MeasureResult result;
+  result.error = error;
+  result.error_text = std::move(text);
+  return result;
+}
+
+// Timings next to another's work are noise.
+void warn_of_others(const GpuFacts& facts) {
+  for (const pid_t pid : processes_on_gpu(facts.bus)) {
+    if (pid != getpid())
+      log_warning(
+          "{} ({}) is used by process {} too: timings will be noisy", facts.name, facts.bus, pid);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceRunner>> DeviceRunner::open(Backend backend, int number) {
+  TRY_ASSIGN(std::unique_ptr<GpuContext> context, GpuContext::open(backend, number));
+  warn_of_others(context->facts());
+  return std::unique_ptr<DeviceRunner>(new DeviceRunner(std::move(context)));
+}
+
+Result<Unit> DeviceRunner::set_task(Task task) {
+  workload_.reset();
+  inputs_.clear();
+  TRY_ASSIGN(Workload workload, make_workload(std::move(task), options_));
+  for (const GuardedBuffer& input : workload.buffers) {
+    TRY_ASSIGN(GpuBuffer buffer, context_->allocate(input.bytes()));
+    TRY(buffer.write(input.data()));
+    inputs_.push_back(std::move(buffer));
+  }
+  workload_ = std::move(workload);
+  return prepare_flush();
+}
+
+Result<Unit> DeviceRunner::prepare_flush() {
+  if (!options_.flush_l2 || !flush_.empty()) return Unit{};
+  const int64_t bytes = std::max(2 * context_->facts().l2_bytes, kLeastFlushBytes);
+  TRY_ASSIGN(GpuBuffer buffer, context_->allocate(bytes));
+  flush_.push_back(std::move(buffer));
+  return Unit{};
+}
+
+MeasureResult DeviceRunner::run(const Artifact& artifact, double best_s) {
+  CHECK(workload_.has_value()) << "no task to run a kernel of";
+  const auto start = Clock::now();
+  MeasureResult result = check_and_time(artifact, best_s);
+  result.run_s = std::chrono::duration<double>(Clock::now() - start).count();
+  result.timestamp = std::time(nullptr);
+  return result;
+}
+
+Result<std::vector<GpuBuffer*>> DeviceRunner::fill_buffers(const Artifact& artifact,
+                                                           const KernelArguments& arguments,
+                                                           std::vector<GpuBuffer>& made) {
+  std::vector<GpuBuffer*> buffers;
+  made.reserve(artifact.arguments.size() + 1);  // `buffers` points into it
+  const auto make = [&](int64_t bytes, const void* content) -> Result<Unit> {
+    TRY_ASSIGN(GpuBuffer buffer, context_->allocate(bytes));
+    made.push_back(std::move(buffer));
+    buffers.push_back(&made.back());
+    return content != nullptr ? made.back().write(content) : made.back().fill(kUnwritten);
+  };
+  for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+    const Artifact::Argument& argument = artifact.arguments[i];
+    if (!argument.output && argument.pack.identity()) {
+      buffers.push_back(&inputs_[i]);
+    } else {
+      TRY(make(arguments.arguments[i]->bytes(), argument.output ? nullptr : arguments.pointers[i]));
+    }
+  }
+  TRY(make(artifact.workspace_bytes, nullptr));
+  return buffers;
+}
+
+MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best_s) {
+  const auto bad = [](MeasureError error, const auto& result) {
+    return failed(error, result.error().message());
+  };
+  Result<GpuProgram> program = context_->load(artifact);
+  if (!program.ok()) return bad(MeasureError::kCompileDevice, program);
+  const auto arguments = make_arguments(*workload_, artifact);
+  if (!arguments.ok()) return bad(MeasureError::kRuntimeDevice, arguments);
+  std::vector<GpuBuffer> made;
+  const auto buffers = fill_buffers(artifact, *arguments, made);
+  if (!buffers.ok()) return bad(MeasureError::kRuntimeDevice, buffers);
+
+  const auto find_fault = [&](const char* when) -> MeasureResult {
+    for (size_t i = 0; i < artifact.arguments.size(); ++i) {
+      if (!artifact.arguments[i].output) continue;
+      const Result<Unit> read = (*buffers)[i]->read(arguments->pointers[i]);
+      if (!read.ok()) return bad(MeasureError::kRuntimeDevice, read);
+    }
+    const auto wrong = find_wrong(*workload_, artifact, *arguments);
+    return wrong ? failed(MeasureError::kWrongAnswer, *wrong + when) : MeasureResult{};
+  };
+  const Result<double> first = program->run(*buffers, 1);
+  if (!first.ok()) return bad(MeasureError::kRuntimeDevice, first);
+  MeasureResult result = find_fault("");
+  if (!result.ok()) return result;
+  const Timing timing = time(*program, *buffers, best_s, result);
+  if (!result.ok()) return result;
+  if (MeasureResult again = find_fault(" when run again"); !again.ok()) return again;
+  result.costs_s = timing.costs_s;
+  result.cut_off = timing.cut_off;
+  return result;
+}
+
+// Times that a device takes while it is slowed down, by heat say, are of another device: they are
+// taken again.
+Timing DeviceRunner::time(GpuProgram& program,
+                          std::span<GpuBuffer* const> buffers,
+                          double best_s,
+                          MeasureResult& result) {
+  GpuBuffer* flushed = flush_.empty() ? nullptr : &flush_.front();
+  const auto repeat = [&](int64_t calls) -> Repeat {
+    const Result<double> seconds = program.run(buffers, calls, flushed);
+    if (seconds.ok()) return {*seconds};
+    result = failed(MeasureError::kRuntimeDevice, seconds.error().message());
+    return {kFailedCost};  // ends the timing: too slow
+  };
+  for (int attempt = 1;; ++attempt) {
+    const auto before = read_gpu_clocks(context_->facts().bus);
+    Timing timing = time_repeats(repeat, timing_rules(options_, best_s));
+    result.clocks = read_gpu_clocks(context_->facts().bus);
+    const bool slowed =
+        (before && before->throttled) || (result.clocks && result.clocks->throttled);
+    if (!slowed || !result.ok() || attempt == kAttempts) return timing;
+    std::this_thread::sleep_for(attempt * kCoolDown);
+  }
+}
+
+namespace {
+
+// What a worker has: a device from its first request on.
+struct Worker {
+  std::unique_ptr<DeviceRunner> runner;
+
+  /// Opens the device that a task's request names.
+  Result<Unit> open(const Task& task, const MeasureOptions& options) {
+    if (runner != nullptr) return Unit{};
+    const int number = options.devices.empty() ? 0 : options.devices.front();
+    TRY_ASSIGN(runner, DeviceRunner::open(task.target.backend, number));
+    return Unit{};
+  }
+
+  Result<MeasureResult> answer(const Frame& request, std::optional<Task> task) {
+    if (task) TRY(runner->set_task(*std::move(task)));
+    if (!runner->has_task()) return Error("an artifact came before its task");
+    TRY_ASSIGN(const Json artifact_json, json_get<Json>(request.header, "artifact"));
+    TRY_ASSIGN(const Artifact artifact, artifact_from_json(artifact_json, request.body));
+    TRY_ASSIGN(const double best_s, json_get<double>(request.header, "best_s"));
+    return runner->run(artifact, best_s);
+  }
+};
+
+Result<std::optional<Task>> read_task(Worker& worker, const Json& header) {
+  if (!header.contains("task")) return std::optional<Task>();
+  TRY_ASSIGN(Task task, task_from_json(header["task"]));
+  TRY_ASSIGN(MeasureOptions options, options_from_json(header["options"]));
+  TRY(worker.open(task, options));
+  worker.runner->set_options(std::move(options));
+  return std::optional<Task>(std::move(task));
+}
+
+}  // namespace
+
+int serve_device_runs() {
+  Worker worker;
+  return serve([&](const Frame& request) -> Frame {
+    Result<std::optional<Task>> task = read_task(worker, request.header);
+    if (worker.runner == nullptr) {
+      const char* none = "no task was sent";
+      return {{{"no_device", task.ok() ? none : task.error().message()}}, ""};
+    }
+    Result<MeasureResult> result =
+        task.ok() ? worker.answer(request, *std::move(task)) : Result<MeasureResult>(task.error());
+    if (!result.ok()) result = failed(MeasureError::kUnknown, result.error().message());
+    const bool lost = !result->ok() && worker.runner->lost();
+    return {{{"result", to_json(*result)}, {"lost", lost}}, ""};
+  });
+}
+
+int run_device_worker() { return serve_device_runs(); }
+
+}  // namespace pruner

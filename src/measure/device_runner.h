@@ -1,0 +1,55 @@
+// Runs candidates of one task on a GPU. The driver's context, the task's inputs and the timing are
+// those of one process, which the measurer starts anew when a candidate has spoilt it or hangs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "measure/kernel_arguments.h"
+#include "measure/timing.h"
+#include "measure/workload.h"
+#include "runtime/gpu_context.h"
+
+namespace pruner {
+
+class DeviceRunner {
+ public:
+  /// Opens the device of a backend with that number in list_gpus().
+  static Result<std::unique_ptr<DeviceRunner>> open(Backend backend, int number);
+
+  void set_options(MeasureOptions options) { options_ = std::move(options); }
+  /// Puts the inputs of what run() measures from now on onto the device.
+  Result<Unit> set_task(Task task);
+  bool has_task() const { return workload_.has_value(); }
+  /// Checks and times one candidate; times are the device's own. `best_s` as in Measurer::measure.
+  MeasureResult run(const Artifact& artifact, double best_s);
+  /// Whether the device serves this process no more.
+  bool lost() { return context_->lost(); }
+
+ private:
+  explicit DeviceRunner(std::unique_ptr<GpuContext> context) : context_(std::move(context)) {}
+  Result<Unit> prepare_flush();
+  MeasureResult check_and_time(const Artifact& artifact, double best_s);
+  /// Buffers of all arguments and the workspace: the task's own inputs, and `made` for the rest.
+  Result<std::vector<GpuBuffer*>> fill_buffers(const Artifact& artifact,
+                                               const KernelArguments& arguments,
+                                               std::vector<GpuBuffer>& made);
+  Timing time(GpuProgram& program,
+              std::span<GpuBuffer* const> buffers,
+              double best_s,
+              MeasureResult& result);
+
+  std::unique_ptr<GpuContext> context_;
+  MeasureOptions options_;
+  std::optional<Workload> workload_;
+  std::vector<GpuBuffer> inputs_;  // of the task, unpacked
+  std::vector<GpuBuffer> flush_;   // one that fills the second-level cache, if that is asked for
+};
+
+/// Serves frames on standard input and output as serve_runs() does, on the device that the options
+/// and the task's target name: {"result", "lost"}, or {"no_device"} with the reason. `lost`: the
+/// worker ends.
+int serve_device_runs();
+
+}  // namespace pruner

@@ -1,0 +1,202 @@
+#include "runtime/gpu_context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/module/fail.h"
+
+namespace pruner {
+namespace {
+
+constexpr int kMostDevices = 64;
+
+const GpuDriver& driver_of(Backend backend) {
+  return backend == Backend::kCuda ? pruner_cuda_driver : pruner_opencl_driver;
+}
+
+Error failure() { return Error(pruner_failure()); }
+
+}  // namespace
+
+Result<std::vector<GpuFacts>> list_gpus(Backend backend) {
+  std::vector<GpuFacts> facts(kMostDevices);
+  const int count = driver_of(backend).list(facts.data(), kMostDevices);
+  if (count == 0) return failure();
+  facts.resize(static_cast<size_t>(std::min(count, kMostDevices)));
+  return facts;
+}
+
+template <typename Calls>
+Result<Unit> GpuContext::on_device(const Calls& calls) {
+  if (driver_.enter(device_) == 0) return failure();
+  const bool done = calls();
+  driver_.leave(device_);
+  if (!done) return failure();
+  return Unit{};
+}
+
+Result<std::unique_ptr<GpuContext>> GpuContext::open(Backend backend, int number) {
+  TRY_ASSIGN(const std::vector<GpuFacts> devices, list_gpus(backend));
+  const GpuDriver& driver = driver_of(backend);
+  const GpuNeeds needs = {};
+  GpuDevice* device = driver.open(number, &needs);
+  if (device == nullptr) return failure();
+  return std::unique_ptr<GpuContext>(
+      new GpuContext(backend, driver, device, devices[static_cast<size_t>(number)]));
+}
+
+GpuContext::~GpuContext() { driver_.close(device_); }
+
+Result<GpuBuffer> GpuContext::allocate(int64_t bytes) {
+  const int64_t some = std::max<int64_t>(bytes, 1);
+  GpuHandle handle = 0;
+  TRY(on_device([&] { return (handle = driver_.allocate(device_, some)) != 0; }));
+  return GpuBuffer(*this, handle, some);
+}
+
+Result<Unit> GpuContext::fits(const Artifact::Launch& launch) const {
+  if (launch.threads > facts_.threads_per_block) {
+    return Error(launch.kernel,
+                 " has ",
+                 launch.threads,
+                 " threads a block, ",
+                 facts_.name,
+                 " runs at most ",
+                 facts_.threads_per_block);
+  }
+  if (launch.shared_bytes > facts_.shared_bytes_per_block) {
+    return Error(launch.kernel,
+                 " takes ",
+                 launch.shared_bytes,
+                 " bytes of shared memory a block, ",
+                 facts_.name,
+                 " has ",
+                 facts_.shared_bytes_per_block);
+  }
+  return Unit{};
+}
+
+Result<GpuProgram> GpuContext::load(const Artifact& artifact) {
+  if (artifact.backend != backend_) {
+    return Error(artifact.symbol, " is no program for ", facts_.driver, "'s ", facts_.name);
+  }
+  for (const Artifact::Launch& launch : artifact.launches) TRY(fits(launch));
+  GpuProgram program(*this, artifact);
+  const PlanCode code = {artifact.object.data(), static_cast<int64_t>(artifact.object.size())};
+  TRY(on_device([&] {
+    program.program_ = driver_.load(device_, &code);
+    for (const Artifact::Launch& launch : artifact.launches) {
+      if (program.program_ == 0) return false;
+      const GpuHandle kernel = driver_.kernel(device_, program.program_, launch.kernel.c_str());
+      if (kernel == 0) return false;
+      program.kernels_.push_back(kernel);
+    }
+    return program.program_ != 0;
+  }));
+  return program;
+}
+
+bool GpuContext::lost() {
+  return !on_device([&] { return driver_.wait(device_) != 0; }).ok();
+}
+
+GpuBuffer::GpuBuffer(GpuBuffer&& other) noexcept
+    : context_(other.context_), handle_(std::exchange(other.handle_, 0)), bytes_(other.bytes_) {}
+
+GpuBuffer::~GpuBuffer() {
+  if (handle_ == 0) return;
+  const GpuDriver& driver = context_->driver_;
+  (void)context_->on_device([&] {
+    driver.release(context_->device_, kGpuMemory, handle_);
+    return true;
+  });
+}
+
+Result<Unit> GpuBuffer::write(const void* from) {
+  const GpuDriver& driver = context_->driver_;
+  GpuDevice* device = context_->device_;
+  return context_->on_device(
+      [&] { return driver.write(device, handle_, from, bytes_) != 0 && driver.wait(device) != 0; });
+}
+
+Result<Unit> GpuBuffer::read(void* to) const {
+  const GpuDriver& driver = context_->driver_;
+  GpuDevice* device = context_->device_;
+  return context_->on_device(
+      [&] { return driver.read(device, to, handle_, bytes_) != 0 && driver.wait(device) != 0; });
+}
+
+Result<Unit> GpuBuffer::fill(std::byte value) {
+  return context_->on_device([&] {
+    return context_->driver_.fill(
+               context_->device_, handle_, static_cast<uint8_t>(value), bytes_) != 0;
+  });
+}
+
+GpuProgram::GpuProgram(GpuContext& context, const Artifact& artifact)
+    : context_(&context), launches_(artifact.launches) {}
+
+GpuProgram::GpuProgram(GpuProgram&& other) noexcept
+    : context_(other.context_),
+      launches_(std::move(other.launches_)),
+      program_(std::exchange(other.program_, 0)),
+      kernels_(std::exchange(other.kernels_, {})) {}
+
+GpuProgram::~GpuProgram() {
+  if (program_ == 0) return;
+  const GpuDriver& driver = context_->driver_;
+  (void)context_->on_device([&] {
+    for (const GpuHandle kernel : kernels_) driver.release(context_->device_, kGpuKernel, kernel);
+    driver.release(context_->device_, kGpuProgram, program_);
+    return true;
+  });
+}
+
+Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
+                               int64_t times,
+                               GpuBuffer* flushed) {
+  const GpuDriver& driver = context_->driver_;
+  GpuDevice* device = context_->device_;
+  std::vector<std::vector<GpuHandle>> args;
+  for (const Artifact::Launch& launch : launches_) {
+    std::vector<GpuHandle>& of_launch = args.emplace_back();
+    for (const int a : launch.arguments)
+      of_launch.push_back(buffers[static_cast<size_t>(a)]->handle_);
+    if (launch.workspace) of_launch.push_back(buffers.back()->handle_);
+  }
+  const auto launch_all = [&] {
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      const PlanLaunch launch = {.kernel = launches_[i].kernel.c_str(),
+                                 .code = 0,
+                                 .blocks = launches_[i].blocks,
+                                 .threads = launches_[i].threads,
+                                 .shared_bytes = launches_[i].shared_bytes,
+                                 .args = nullptr,
+                                 .num_args = static_cast<int64_t>(args[i].size())};
+      if (driver.launch(device, kernels_[i], &launch, args[i].data()) == 0) return false;
+    }
+    return true;
+  };
+  const auto time_some = [&](int64_t some, double& seconds) {
+    if (driver.mark(device, kGpuStart) == 0) return false;
+    for (int64_t n = 0; n < some; ++n) {
+      if (!launch_all()) return false;
+    }
+    return driver.mark(device, kGpuEnd) != 0 && driver.wait(device) != 0 &&
+           driver.elapsed(device, &seconds) != 0;
+  };
+  double sum = 0;
+  TRY(context_->on_device([&] {
+    if (flushed == nullptr) return time_some(times, sum);
+    for (int64_t n = 0; n < times; ++n) {
+      double seconds = 0;
+      if (driver.fill(device, flushed->handle_, 0, flushed->bytes_) == 0) return false;
+      if (!time_some(1, seconds)) return false;
+      sum += seconds;
+    }
+    return true;
+  }));
+  return sum / static_cast<double>(times);
+}
+
+}  // namespace pruner

@@ -1,0 +1,104 @@
+// A GPU, or another device that runs such kernels, through the drivers that modules carry
+// (module/gpu_driver.h): what measuring needs of it. A driver starts threads: a process that has
+// asked for one must not fork.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "runtime/module/gpu_driver.h"
+
+namespace pruner {
+
+/// The devices that code of a backend runs on, in the order that numbers name them: GPUs first.
+/// Errors: no driver, no device.
+Result<std::vector<GpuFacts>> list_gpus(Backend backend);
+
+class GpuContext;
+
+/// Bytes on a device; released with it.
+class GpuBuffer {
+ public:
+  GpuBuffer(GpuBuffer&& other) noexcept;
+  GpuBuffer& operator=(GpuBuffer&&) = delete;
+  ~GpuBuffer();
+  int64_t bytes() const { return bytes_; }
+
+  /// All of it: to the device, from it, every byte the same. write() and read() wait.
+  Result<Unit> write(const void* from);
+  Result<Unit> read(void* to) const;
+  Result<Unit> fill(std::byte value);
+
+ private:
+  friend class GpuContext;
+  friend class GpuProgram;
+  GpuBuffer(GpuContext& context, GpuHandle handle, int64_t bytes)
+      : context_(&context), handle_(handle), bytes_(bytes) {}
+  GpuContext* context_;
+  GpuHandle handle_;
+  int64_t bytes_;
+};
+
+/// The code of an artifact on a device.
+class GpuProgram {
+ public:
+  GpuProgram(GpuProgram&& other) noexcept;
+  GpuProgram& operator=(GpuProgram&&) = delete;
+  ~GpuProgram();
+
+  /// Runs all launches `times` times on `buffers`: one an argument of the artifact, then the
+  /// workspace. Seconds on the device of one time, from the start of the first kernel to the end
+  /// of the last. With `flushed` that buffer is overwritten before each time, so that the caches
+  /// hold nothing else, and it does not count.
+  Result<double> run(std::span<GpuBuffer* const> buffers,
+                     int64_t times,
+                     GpuBuffer* flushed = nullptr);
+
+ private:
+  friend class GpuContext;
+  GpuProgram(GpuContext& context, const Artifact& artifact);
+  Result<Unit> launch_all(std::span<GpuBuffer* const> buffers);
+
+  GpuContext* context_;
+  std::vector<Artifact::Launch> launches_;
+  GpuHandle program_ = 0;
+  std::vector<GpuHandle> kernels_;
+};
+
+/// An opened device with one queue. It outlives what is made of it.
+class GpuContext {
+ public:
+  /// The device of a backend with that number in list_gpus().
+  static Result<std::unique_ptr<GpuContext>> open(Backend backend, int number);
+  GpuContext(const GpuContext&) = delete;
+  ~GpuContext();
+
+  Backend backend() const { return backend_; }
+  const GpuFacts& facts() const { return facts_; }
+
+  Result<GpuBuffer> allocate(int64_t bytes);
+  /// Errors: what the driver's compiler says; a launch that the device has no room for.
+  Result<GpuProgram> load(const Artifact& artifact);
+  /// Whether the device serves this process no more, as after a kernel's bad access.
+  bool lost();
+
+ private:
+  friend class GpuBuffer;
+  friend class GpuProgram;
+  GpuContext(Backend backend, const GpuDriver& driver, GpuDevice* device, const GpuFacts& facts)
+      : backend_(backend), driver_(driver), device_(device), facts_(facts) {}
+  /// Runs `calls`, which gives whether all succeeded, with the device as the thread's own.
+  template <typename Calls>
+  Result<Unit> on_device(const Calls& calls);
+  Result<Unit> fits(const Artifact::Launch& launch) const;
+
+  Backend backend_;
+  const GpuDriver& driver_;
+  GpuDevice* device_;
+  GpuFacts facts_;
+};
+
+}  // namespace pruner

@@ -1,0 +1,28 @@
+// NVIDIA's management library (libnvidia-ml.so.1), looked for when it is asked: how fast a GPU runs
+// at the moment, and who else uses it. Where it is missing nothing is known, and that is no error.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pruner {
+
+/// A GPU's clocks at one moment.
+struct GpuClocks {
+  int sm_mhz = 0;
+  int memory_mhz = 0;
+  bool throttled = false;  // slowed down by heat or by its power supply, not by having little to do
+  friend bool operator==(const GpuClocks&, const GpuClocks&) = default;
+};
+
+/// Of the GPU at that place on PCI (GpuFacts::bus).
+std::optional<GpuClocks> read_gpu_clocks(const std::string& bus);
+
+/// The processes that compute on it.
+std::vector<pid_t> processes_on_gpu(const std::string& bus);
+
+}  // namespace pruner
