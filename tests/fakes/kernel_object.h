@@ -1,0 +1,34 @@
+// What a "cubin" of the fakes is: this header, and then a shared object for the CPU. For each
+// kernel the object has a `fake_kernel_<name>`, and one `fake_thread`. Kernels' own code includes
+// this.
+#pragma once
+
+namespace fakes {
+
+struct ImageHeader {
+  char magic[8];
+  unsigned arch;
+  unsigned long long bytes;  // of the object that follows
+};
+inline constexpr char kImageMagic[] = "FAKECUB";
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+/// Where the running thread is, as the kernel's code sees it.
+struct ThreadPlace {
+  Index3 threadIdx, blockIdx, blockDim, gridDim;
+  void (*barrier)(int line);
+};
+
+struct KernelTable {
+  void (*run)(void** arguments);
+  int count;              // of the arguments
+  const unsigned* bytes;  // of each
+  const bool* is_pointer;
+  unsigned max_threads;       // __launch_bounds__; 0: none given
+  char *shared, *shared_end;  // its arrays in shared memory
+};
+
+}  // namespace fakes
