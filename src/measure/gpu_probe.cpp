@@ -33,72 +33,93 @@ constexpr int64_t kMostMemoryBytes = int64_t{256} << 20;  // more than an L2 hol
 constexpr int64_t kLeastL2Bytes = 1 << 20, kMostL2Bytes = 8 << 20;
 
 // What the two dialects call things; CUDA's float4 does not add by itself.
-constexpr const char* kOpenClWords = R"(
-#define KERNEL __kernel
-#define GLOBAL __global
-#define SHARED __local
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-#define BLOCK get_group_id(0)
-#define THREAD get_local_id(0)
+struct Words {
+  const char *kernel, *global, *shared, *barrier, *block, *thread, *prelude;
+};
+constexpr Words kOpenClWords = {"__kernel",
+                                "__global",
+                                "__local",
+                                "barrier(CLK_LOCAL_MEM_FENCE)",
+                                "get_group_id(0)",
+                                "get_local_id(0)",
+                                R"(
 #define ALL(value) ((float4)(value))
-)";
-constexpr const char* kCudaWords = R"(
-#define KERNEL extern "C" __global__ __launch_bounds__(THREADS)
-
-#define GLOBAL
-#define SHARED __shared__
+)"};
+constexpr Words kCudaWords = {"extern \"C\" __global__",
+                              "",
+                              "__shared__",
+                              "__syncthreads()",
+                              "blockIdx.x",
+                              "threadIdx.x",
+                              R"(
 #define restrict __restrict__
-#define BARRIER __syncthreads()
-#define BLOCK blockIdx.x
-#define THREAD threadIdx.x
 #define ALL(value) make_float4(value, value, value, value)
 #define mad(x, a, b) fmaf(x, a, b)
 typedef unsigned int uint;
 __device__ inline float4 operator+(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
-)";
+)"};
 
 // A thread reads `LOADS` vectors of what its block reads, all blocks together the buffer or, where
 // it is the smaller, the buffer over and over. Sums are written if they are below 0, which they
-// never are and no compiler knows. A chain x -> x * a + b settles at 2 * b.
-constexpr const char* kSource = R"(
-KERNEL void read_global(GLOBAL const float4* restrict data, GLOBAL float* restrict result) {
+// never are and no compiler knows.
+constexpr const char* kReads = R"(
+$kernel void read_global($global const float4* restrict data, $global float* restrict result) {
   float4 sum = ALL(0.0f);
   for (int i = 0; i < LOADS; ++i)
-    sum = sum + data[(BLOCK * LOADS + i) * THREADS % VECTORS + THREAD];
+    sum = sum + data[($block * LOADS + i) * THREADS % VECTORS + $thread];
   if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
 }
-KERNEL void read_shared(GLOBAL float* restrict result) {
-  SHARED float4 data[THREADS];
-  const uint thread = THREAD;
+$kernel void read_shared($global float* restrict result) {
+  $shared float4 data[THREADS];
+  const uint thread = $thread;
   data[thread] = ALL((float)thread);
-  BARRIER;
+  $barrier;
   float4 sum = ALL(0.0f);
 #pragma unroll 8
   for (uint i = 0; i < SHARED_LOADS; ++i) sum = sum + data[(thread + i) % THREADS];
   if (sum.x + sum.y + sum.z + sum.w < 0.0f) *result = sum.x;
 }
-#define MULTIPLY_ADD(NAME, TYPE)                                  \
-  KERNEL void NAME(GLOBAL TYPE* restrict result) {                \
-    const TYPE a = 0.5f, b = (TYPE)(0.5f + THREAD);               \
-    TYPE x0 = 1, x1 = 2, x2 = 3, x3 = 4, x4 = 5, x5 = 6, x6 = 7, x7 = 8; \
-    for (int i = 0; i < STEPS; ++i) {                             \
-      x0 = mad(x0, a, b), x1 = mad(x1, a, b);                     \
-      x2 = mad(x2, a, b), x3 = mad(x3, a, b);                     \
-      x4 = mad(x4, a, b), x5 = mad(x5, a, b);                     \
-      x6 = mad(x6, a, b), x7 = mad(x7, a, b);                     \
-    }                                                             \
-    result[BLOCK * THREADS + THREAD] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7; \
+$kernel void nothing($global float* restrict result) {}
+)";
+// A chain x -> x * a + b settles at 2 * b.
+constexpr const char* kMultiplyAdd = R"(
+$kernel void multiply_add_$lanes($global $type* restrict result) {
+  const $type a = 0.5f, b = ($type)(0.5f + $thread);
+  $type x0 = 1, x1 = 2, x2 = 3, x3 = 4, x4 = 5, x5 = 6, x6 = 7, x7 = 8;
+  for (int i = 0; i < STEPS; ++i) {
+    x0 = mad(x0, a, b), x1 = mad(x1, a, b);
+    x2 = mad(x2, a, b), x3 = mad(x3, a, b);
+    x4 = mad(x4, a, b), x5 = mad(x5, a, b);
+    x6 = mad(x6, a, b), x7 = mad(x7, a, b);
   }
-MULTIPLY_ADD(multiply_add_1, float)
-KERNEL void nothing(GLOBAL float* restrict result) {}
+  result[$block * THREADS + $thread] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;
+}
 )";
-// Where lanes of a vector suit a CPU.
-constexpr const char* kVectorSource = R"(
-MULTIPLY_ADD(multiply_add_4, float4)
-MULTIPLY_ADD(multiply_add_16, float16)
-)";
+
+void replace_all(std::string& text, std::string_view word, std::string_view by) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+    text.replace(at, word.size(), by);
+}
+
+/// The kernels in a dialect, with multiply-adds in vectors of these widths.
+std::string source_in(const Words& words, std::span<const int64_t> widths) {
+  std::string source = kReads;
+  for (const int64_t lanes : widths) {
+    std::string kernel = kMultiplyAdd;
+    replace_all(kernel, "$lanes", std::to_string(lanes));
+    replace_all(kernel, "$type", lanes == 1 ? "float" : "float" + std::to_string(lanes));
+    source += kernel;
+  }
+  replace_all(source, "$kernel", words.kernel);
+  replace_all(source, "$global", words.global);
+  replace_all(source, "$shared", words.shared);
+  replace_all(source, "$barrier", words.barrier);
+  replace_all(source, "$block", words.block);
+  replace_all(source, "$thread", words.thread);
+  return words.prelude + source;
+}
 
 class Probe {
  public:
@@ -113,9 +134,7 @@ class Probe {
 
   Result<double> peak_flops() const {
     double best = 0;
-    const std::vector<int64_t> widths =
-        cuda() ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4, 16};
-    for (const int64_t lanes : widths) {  // as vectors they suit CPUs, one by one GPUs
+    for (const int64_t lanes : widths()) {
       TRY_ASSIGN(
           const double time,
           seconds_of(
@@ -162,7 +181,7 @@ class Probe {
     const std::string source =
         macro("THREADS", threads_) + macro("LOADS", kLoads) + macro("SHARED_LOADS", kSharedLoads) +
         macro("STEPS", kSteps) + macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) +
-        (cuda() ? kCudaWords : kOpenClWords) + kSource + (cuda() ? "" : kVectorSource);
+        source_in(cuda() ? kCudaWords : kOpenClWords, widths());
     Artifact artifact;
     artifact.backend = target_.backend;
     artifact.symbol = kernel;
@@ -200,6 +219,10 @@ class Probe {
   }
 
   bool cuda() const { return target_.backend == Backend::kCuda; }
+  /// Of vectors: they suit CPUs, one by one GPUs.
+  std::vector<int64_t> widths() const {
+    return cuda() ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4, 16};
+  }
 
   GpuContext& context_;
   const Target& target_;

@@ -1,4 +1,4 @@
-// The test program is its own worker, with test_kernels in place of the compiler and the loader.
+// The test program is its own worker, with test_kernels in place of a CPU's compiler and loader.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -10,6 +10,7 @@
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "worker") {
     if (std::string_view(argv[2]) == "run") return pruner::serve_runs(pruner::load_test_kernel);
+    if (std::string_view(argv[2]) == "device") return pruner::run_device_worker();
     return pruner::serve_builds(pruner::test_build, int64_t{1} << 30);
   }
   testing::InitGoogleTest(&argc, argv);

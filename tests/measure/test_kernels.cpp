@@ -147,7 +147,8 @@ Result<std::unique_ptr<LoadedKernel>> load_test_kernel(const Artifact& artifact)
   return std::unique_ptr<LoadedKernel>(std::make_unique<TestKernel>(found->second));
 }
 
-Build test_build(const Space&, const Candidate& candidate) {
+Build test_build(const Space& space, const Candidate& candidate) {
+  if (space.target.is_gpu()) return pruner::build(space, candidate);
   Build build;
   build.build_s = 0.001;
   build.artifact = test_artifact("right");

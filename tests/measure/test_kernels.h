@@ -20,7 +20,8 @@ Artifact test_artifact(const std::string& name);
 /// Finds the kernel of test_artifact().
 Result<std::unique_ptr<LoadedKernel>> load_test_kernel(const Artifact& artifact);
 
-/// A compiler for tests: a candidate's first decision says what becomes of it.
+/// A compiler for tests: a candidate's first decision says what becomes of it. Those for GPUs are
+/// really compiled.
 enum TestBuild : int32_t {
   kBuildRight,
   kBuildWrong,
