@@ -1,6 +1,7 @@
 #include "record/record.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "measure/wire.h"
@@ -12,14 +13,14 @@ namespace {
 constexpr size_t kMaxErrorText = 512;
 constexpr const char* kVersion = "v0.6";
 
-// Ansor's hardware parameters; of a CPU only the first three say something (spec 2.6).
+// Ansor's hardware parameters (spec/ansor.md, 2.6); of a CPU only the first three say something.
 std::vector<int64_t> hardware_of(const Target& target) {
   if (target.is_gpu()) {
     return {-1,
             target.gpu.vector_bytes,
             target.cache_line_bytes,
             target.gpu.shared_bytes_per_block,
-            target.gpu.registers_per_block,
+            std::numeric_limits<int32_t>::max(),  // local memory: no limit
             target.gpu.max_threads_per_block,
             target.gpu.max_vthreads,
             target.gpu.warp_size};

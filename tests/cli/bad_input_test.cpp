@@ -184,7 +184,12 @@ TEST_F(BadInput, GpuCodeThatCannotBeRunOrMade) {
   setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
   expect_words(fail(small({"tune"}, {"--target", "opencl"})), {"--target", "no OpenCL", "install"});
   unsetenv("OCL_ICD_VENDORS");
-  expect_words(fail(small({"tune"}, {"--target", "cuda"})), {"--target", "cuda", "opencl"});
+  expect_words(fail(small({"tune"}, {"--devices", "cuda:0"})),
+               {"--devices", "the target is this CPU"});
+  expect_words(fail(small({"tune"}, {"--target", "opencl", "--devices", "opencl:x"})),
+               {"--devices", "\"opencl:x\" is no device of the target", "opencl:0"});
+  expect_words(fail(small({"tune"}, {"--target", "cuda", "--devices", "cuda:0,cuda:0"})),
+               {"--devices", "twice"});
   expect_words(fail(small({"compile"}, {"--print", "cuda"})), {"target cuda or opencl"});
   expect_words(fail(small({"compile"}, {"--n-trials", "9"})),
                {"--n-trials", "takes 0", "pruner tune --n-trials 9"});
@@ -286,8 +291,6 @@ TEST_F(BadInput, Devices) {
   expect_words(fail(small({"compile"}, {"--psa", "a100"})),
                {"--psa", "\"a100\" is a GPU", "expected a file of a CPU or one of: epyc_9004"});
   expect_words(fail(small({"compile"}, {"--psa", bad})), {"--psa", bad, "sms"});
-  expect_words(fail({"device", "probe", "--target", "cuda --model=a100"}),
-               {"--target", "\"cuda --model=a100\" cannot be probed, expected llvm or opencl"});
   setenv("OCL_ICD_VENDORS", dir.c_str(), 1);  // where drivers are registered: none is
   expect_words(fail({"device", "probe", "--target", "opencl"}), {"--target: no OpenCL", "install"});
   unsetenv("OCL_ICD_VENDORS");

@@ -100,7 +100,7 @@ static const char* const kCalls[] = {"cuInit",
 enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(Cuda) == kNumCalls * sizeof(void*), "a name for every call");
 
-enum { kNonBlocking = 1, kRelaxed = 2, kOutOfMemory = 2 };
+enum { kNonBlocking = 1, kRelaxed = 2, kOutOfMemory = 2, kNoDevice = 100 };
 /* Attributes of devices. */
 enum {
   kThreadsPerBlock = 1,
@@ -138,8 +138,10 @@ static int open_driver(Cuda* cuda) {
     return 0;
   }
   int count = 0;
-  if (!check(cuda, cuda->init(0), "cuInit") ||
-      !check(cuda, cuda->count_devices(&count), "cuDeviceGetCount")) {
+  const Status started = cuda->init(0);
+  if (started != kNoDevice &&
+      (!check(cuda, started, "cuInit") ||
+       !check(cuda, cuda->count_devices(&count), "cuDeviceGetCount"))) {
     return 0;
   }
   if (count > 0) return count;

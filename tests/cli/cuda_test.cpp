@@ -1,0 +1,134 @@
+// label: cuda-fake
+// Tuning for CUDA as a user does, on the fake driver: what is printed and recorded, and the line
+// that says what to mend where the device does not serve.
+#include <cstdlib>
+
+#include "cli/run_program.h"
+#include "fakes/fake_cuda.h"
+#include "golden.h"
+#include "record/record.h"
+#include "support/json.h"
+#include "target/device_file.h"
+
+namespace pruner {
+namespace {
+
+class CudaCommands : public testing::Test {
+ protected:
+  /// `tune` of a small product, for so many trials.
+  static ProgramRun tune(const FakeCuda& driver,
+                         const std::string& trials,
+                         const std::vector<std::string>& more = {},
+                         const std::string& target = "cuda") {
+    std::vector<std::string> words = {"tune",
+                                      "--op",
+                                      "matmul 16 32 24",
+                                      "--target",
+                                      target,
+                                      "--cost-model",
+                                      "draft-only",
+                                      "--n-trials",
+                                      trials,
+                                      "--work-dir",
+                                      driver.path("out")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  }
+
+  static std::vector<Record> records(const FakeCuda& driver) {
+    const Result<RecordFile> file = read_records(driver.path("out/records.json"));
+    return file.ok() ? file->records : std::vector<Record>();
+  }
+};
+
+TEST_F(CudaCommands, TuneAnOperatorWithTheClocksInItsRecords) {
+  const FakeCuda driver("arch=80");
+  const ProgramRun tuned = tune(driver, "4", {"--json"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_EQ((*parse_json(tuned.out))["trials"], 4);
+  ASSERT_GE(records(driver).size(), 4u);
+  for (const Record& record : records(driver)) {
+    EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+    ASSERT_TRUE(record.result.clocks.has_value());
+    EXPECT_GT(record.result.clocks->sm_mhz, 0);
+    EXPECT_EQ(record.hardware, (std::vector<int64_t>{-1, 16, 64, 49152, 2147483647, 1024, 8, 32}));
+    EXPECT_NE(record.target.find("sm_80"), std::string::npos) << "the arch of the GPU that is here";
+  }
+  EXPECT_EQ(driver.lines("VIOLATION"), "");
+}
+
+TEST_F(CudaCommands, TuneANetworkOnTwoDevicesEndsWithItsModule) {
+  const FakeCuda driver("arch=80,devices=2");
+  const ProgramRun tuned = run_program({"tune",
+                                        "--network",
+                                        "bert_tiny",
+                                        "--seq-len",
+                                        "12",
+                                        "--target",
+                                        "cuda",
+                                        "--devices",
+                                        "cuda:0,cuda:1",
+                                        "--tasks",
+                                        "dense",
+                                        "--cost-model",
+                                        "draft-only",
+                                        "--n-trials",
+                                        "4",
+                                        "--work-dir",
+                                        driver.path("out")});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("Mean inference time"), std::string::npos) << tuned.out;
+  EXPECT_TRUE(std::filesystem::exists(driver.path("out/bert_tiny.so")));
+  EXPECT_EQ(driver.lines("VIOLATION"), "");
+}
+
+TEST_F(CudaCommands, ProbeADeviceIntoAFile) {
+  const FakeCuda driver("arch=75");
+  const std::string file = driver.path("mine.json");
+  const ProgramRun probed =
+      run_program({"device", "probe", "--target", "cuda", "--min-time", "0.01", "-o", file});
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_NE(probed.out.find("--target 'cuda --device=" + file + "'"), std::string::npos);
+  const Result<Target> read = read_device(file);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->gpu.arch, "sm_75");
+  const ProgramRun listed = run_program({"devices"});
+  EXPECT_NE(listed.out.find("CUDA 12.4"), std::string::npos) << listed.out;
+}
+
+TEST_F(CudaCommands, KeepTheRecordsWhenTheDeviceIsLost) {
+  const FakeCuda driver("arch=80,cuStreamSynchronize@90=719");
+  const ProgramRun tuned = tune(driver, "12");  // a worker's context is spoilt now and then
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_GE(records(driver).size(), 12u);
+  setenv("FAKE_CUDA", "arch=80,cuDevicePrimaryCtxRetain@*=999", 1);
+  const ProgramRun lost = tune(driver, "30");
+  EXPECT_EQ(lost.exit_code, 2);
+  EXPECT_NE(lost.err.find("CUDA: cuDevicePrimaryCtxRetain: "), std::string::npos) << lost.err;
+  EXPECT_GE(records(driver).size(), 12u);
+}
+
+TEST_F(CudaCommands, WarnOfOthersOnTheDevice) {
+  const FakeCuda driver("arch=80,busy");
+  const ProgramRun tuned = tune(driver, "1");
+  EXPECT_EQ(tuned.exit_code, 0);
+  EXPECT_NE(tuned.err.find("is used by process"), std::string::npos) << tuned.err;
+}
+
+TEST_F(CudaCommands, SayWhatToMend) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"lacks=cuGraphLaunch", "libcuda.so.1 is too old: it has no cuGraphLaunch"},
+      {"devices=0", "sees no GPU: see nvidia-smi and CUDA_VISIBLE_DEVICES"},
+      {"arch=90", "is sm_90, code for sm_80 does not run on it: use \"cuda --arch=sm_90\""},
+      {"cuInit@*=803", "CUDA: cuInit: "}};
+  for (const auto& [settings, words] : cases) {
+    const FakeCuda driver(settings);
+    const ProgramRun tuned = tune(driver, "1", {}, "cuda --model=a100");
+    EXPECT_EQ(tuned.exit_code, 2) << settings;
+    EXPECT_NE(tuned.err.find(words), std::string::npos) << tuned.err;
+    EXPECT_EQ(std::ranges::count(tuned.err, '\n'), 1) << tuned.err;
+  }
+}
+
+}  // namespace
+}  // namespace pruner
