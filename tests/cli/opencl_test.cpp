@@ -1,6 +1,5 @@
 // label: device
-// Probing the OpenCL device of this machine and tuning for it, as a user does. Each command is a
-// process of its own: one that has asked for the driver cannot fork the runner (measure).
+// Probing the OpenCL device of this machine and tuning for it, as a user does.
 #include <unistd.h>
 
 #include <cstdlib>
