@@ -8,6 +8,8 @@ extern "C" {
 
 /* Sets the calling thread's error; 0. */
 int pruner_fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/* While held, errors are not set: what follows a failure must not say another. */
+void pruner_hold_failure(int held);
 /* The last error of the calling thread, "" before the first. */
 const char* pruner_failure(void);
 

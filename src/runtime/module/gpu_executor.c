@@ -234,7 +234,9 @@ static int record_run(PrunerModule* module) {
   if (!driver->begin_recording(module->device)) return 0;
   const int recorded = write_inputs(module, (const void* const*)places) &&
                        run_steps(module, NULL) && read_outputs(module, places + num_inputs);
+  pruner_hold_failure(!recorded);
   module->recording = keep(module, kGpuRecording, driver->end_recording(module->device));
+  pruner_hold_failure(0);
   return recorded && module->recording != 0;
 }
 
@@ -301,11 +303,19 @@ static int32_t threads_of(const PrunerModule* module) {
   return 0;
 }
 
+/* Also after a failure: what is in the queue may still touch the caller's tensors. */
+static int wait_for_all(PrunerModule* module, int given) {
+  pruner_hold_failure(!given);
+  const int done = pruner_plan.driver->wait(module->device) && given;
+  pruner_hold_failure(0);
+  return done;
+}
+
 static int run_recorded(PrunerModule* module, const void* const* inputs, void* const* outputs) {
   const GpuDriver* driver = pruner_plan.driver;
   const unsigned char* results = stage_inputs(module->staged, inputs);
   const int given = driver->replay(module->device, module->recording);
-  const int done = driver->wait(module->device) && given;
+  const int done = wait_for_all(module, given);
   if (done) unstage_outputs(results, outputs);
   return done;
 }
@@ -316,8 +326,7 @@ static int run_each(PrunerModule* module,
                     double* seconds) {
   const int given =
       write_inputs(module, inputs) && run_steps(module, seconds) && read_outputs(module, outputs);
-  /* Also after a failure: what is in the queue may still touch the caller's tensors. */
-  return pruner_plan.driver->wait(module->device) && given;
+  return wait_for_all(module, given);
 }
 
 static int32_t run_plan(PrunerModule* module,
