@@ -42,6 +42,10 @@ class FakeCuda {
     setenv("FAKE_CUDA", settings.c_str(), 1);
     setenv("FAKE_CUDA_LOG", (folder_ / "log").c_str(), 1);
     (*restart)();
+    for (const char* library : {"libnvrtc.so", "libnvidia-ml.so.1"}) {
+      auto* const read = fake_function<void()>(library, "fake_read_rules");
+      if (read != nullptr) (*read)();
+    }
   }
   FakeCuda(const FakeCuda&) = delete;
   ~FakeCuda() {

@@ -31,7 +31,7 @@ struct Utilization {  // nvmlUtilization_t
 
 struct State {
   std::mutex mutex;
-  int initialized = 0, reads = 0;
+  int initialized = 0;
 } state;
 
 char devices[16];  // their handles
@@ -55,6 +55,11 @@ int call(const char* name, bool needs_init, Body body) {
   Rules::get().log(std::string(name) + " -> " + std::to_string(status));
   return status;
 }
+
+constexpr const char* kReasons = "nvmlDeviceGetCurrentClocksThrottleReasons";
+
+/// Whether so few have asked that it still is.
+bool is_hot() { return Rules::get().calls(kReasons) <= Rules::get().settings().throttled_reads; }
 
 template <typename Body>
 int of_device(const char* name, const void* device, Body body) {
@@ -126,8 +131,7 @@ FAKE_EXPORT int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz)
 FAKE_EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void* device,
                                                           unsigned long long* reasons) {
   return of_device(__func__, device, [&] {
-    const bool hot = fakes::state.reads++ < fakes::Rules::get().settings().throttled_reads;
-    *reasons = hot ? fakes::kHardwareThermalSlowdown : 0;
+    *reasons = fakes::is_hot() ? fakes::kHardwareThermalSlowdown : 0;
     return fakes::kSuccess;
   });
 }
@@ -150,7 +154,7 @@ FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device,
 FAKE_EXPORT int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
   return of_device(__func__, device, [&]() -> int {
     if (sensor != 0) return fakes::kInvalidArgument;
-    *celsius = fakes::state.reads < fakes::Rules::get().settings().throttled_reads ? 95 : 45;
+    *celsius = fakes::is_hot() && fakes::Rules::get().settings().throttled_reads > 0 ? 95 : 45;
     return fakes::kSuccess;
   });
 }

@@ -15,7 +15,6 @@ int nvml(const char* name, Args... args) {
   return function == nullptr ? -1 : function(args...);
 }
 
-// The library reads its settings when it is loaded.
 TEST(FakeNvml, SaysWhatItIsTold) {
   const FakeCuda cuda("devices=2,throttle=2,busy");
   EXPECT_EQ(nvml("nvmlShutdown"), 1);

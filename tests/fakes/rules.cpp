@@ -118,6 +118,11 @@ Fate Rules::next(const std::string& function) {
   return {};
 }
 
+int64_t Rules::calls(const std::string& function) const {
+  const auto found = calls_.find(without_version(function));
+  return found == calls_.end() ? 0 : found->second;
+}
+
 // FAKE_CUDA_ONCE names a file: it belongs to the first process that makes it, when its turn to fail
 // has come.
 bool Rules::is_ours() const {
@@ -156,3 +161,6 @@ void end_in(const Fate& fate, const std::string& line) {
 }
 
 }  // namespace fakes
+
+// Of the fakes alone: reads the environment again and counts calls from the beginning.
+FAKE_EXPORT void fake_read_rules() { fakes::Rules::get().read(); }

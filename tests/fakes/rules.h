@@ -36,6 +36,8 @@ class Rules {
   int arch(int device) const;
   /// Counts a call.
   Fate next(const std::string& function);
+  /// How many there were until now.
+  int64_t calls(const std::string& function) const;
 
   void log(const std::string& line) const;
   void violation(const std::string& what);
