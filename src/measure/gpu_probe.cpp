@@ -178,10 +178,10 @@ class Probe {
     const auto macro = [](const char* name, int64_t value) {
       return std::string("#define ") + name + " " + std::to_string(value) + "\n";
     };
-    const std::string source =
-        macro("THREADS", threads_) + macro("LOADS", kLoads) + macro("SHARED_LOADS", kSharedLoads) +
-        macro("STEPS", kSteps) + macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) +
-        source_in(cuda() ? kCudaWords : kOpenClWords, widths());
+    const std::string source = macro("THREADS", threads_) + macro("LOADS", kLoads) +
+                               macro("SHARED_LOADS", kSharedLoads) + macro("STEPS", kSteps) +
+                               macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) +
+                               source_in(cuda() ? kCudaWords : kOpenClWords, widths());
     Artifact artifact;
     artifact.backend = target_.backend;
     artifact.symbol = kernel;

@@ -34,8 +34,9 @@ TEST(DeviceProbe, WaitsForEveryThread) {
 }
 
 TEST(DeviceProbe, SaysWhatCannotBeMeasuredHere) {
-  if (!list_gpus(Backend::kCuda).ok())
+  if (!list_gpus(Backend::kCuda).ok()) {
     EXPECT_ERROR(probe_device(*parse_target("cuda --model=t4", 0), 0), "no libcuda.so.1");
+  }
   const char* other = kHostIsa == Isa::kX86 ? "llvm -mcpu=cortex-a76" : "llvm -mcpu=haswell";
   EXPECT_ERROR(probe_device(*parse_target(other, 1), 0), "cannot be measured on this");
 }

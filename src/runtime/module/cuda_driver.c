@@ -139,39 +139,39 @@ static int open_driver(Cuda* cuda) {
   }
   int count = 0;
   const Status started = cuda->init(0);
-  if (started != kNoDevice &&
-      (!check(cuda, started, "cuInit") ||
-       !check(cuda, cuda->count_devices(&count), "cuDeviceGetCount"))) {
+  if (started != kNoDevice && (!check(cuda, started, "cuInit") ||
+                               !check(cuda, cuda->count_devices(&count), "cuDeviceGetCount"))) {
     return 0;
   }
   if (count > 0) return count;
   return pruner_fail("CUDA's driver sees no GPU: see nvidia-smi and CUDA_VISIBLE_DEVICES");
 }
 
-static int64_t attribute(const Cuda* cuda, int device, int which) {
-  int value = 0;
-  return cuda->device_attribute(&value, which, device) == 0 ? value : 0;
-}
-
 static int describe(const Cuda* cuda, int device, GpuFacts* facts) {
   *facts = (GpuFacts){.is_gpu = 1, .alignment = kPlanGpuAlignment};
-  int version = 0, major = 0, minor = 0;
+  static const int kAsked[] = {
+      kMajor, kMinor, kUnits, kClockKhz, kThreadsPerBlock, kSharedBytes, kL2Bytes};
+  enum { kCount = sizeof kAsked / sizeof *kAsked };
+  int values[kCount] = {0}, version = 0;
+  for (int i = 0; i < kCount; i++) {
+    const Status status = cuda->device_attribute(&values[i], kAsked[i], device);
+    if (!check(cuda, status, "cuDeviceGetAttribute")) return 0;
+  }
   size_t memory_bytes = 0;
   if (!check(cuda, cuda->device_name(facts->name, sizeof facts->name, device), "cuDeviceGetName") ||
-      !check(cuda, cuda->device_attribute(&major, kMajor, device), "cuDeviceGetAttribute") ||
-      !check(cuda, cuda->device_attribute(&minor, kMinor, device), "cuDeviceGetAttribute") ||
+      !check(
+          cuda, cuda->device_bus(facts->bus, sizeof facts->bus, device), "cuDeviceGetPCIBusId") ||
       !check(cuda, cuda->device_memory(&memory_bytes, device), "cuDeviceTotalMem") ||
       !check(cuda, cuda->version(&version), "cuDriverGetVersion")) {
     return 0;
   }
-  cuda->device_bus(facts->bus, sizeof facts->bus, device);
-  snprintf(facts->arch, sizeof facts->arch, "sm_%d%d", major, minor);
+  snprintf(facts->arch, sizeof facts->arch, "sm_%d%d", values[0], values[1]);
   snprintf(facts->driver, sizeof facts->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
-  facts->units = attribute(cuda, device, kUnits);
-  facts->clock_hz = 1e3 * (double)attribute(cuda, device, kClockKhz);
-  facts->threads_per_block = attribute(cuda, device, kThreadsPerBlock);
-  facts->shared_bytes_per_block = attribute(cuda, device, kSharedBytes);
-  facts->l2_bytes = attribute(cuda, device, kL2Bytes);
+  facts->units = values[2];
+  facts->clock_hz = 1e3 * (double)values[3];
+  facts->threads_per_block = values[4];
+  facts->shared_bytes_per_block = values[5];
+  facts->l2_bytes = values[6];
   facts->memory_bytes = (int64_t)memory_bytes;
   return 1;
 }
@@ -372,7 +372,7 @@ static GpuHandle end_recording(GpuDevice* gpu) {
   if (!check(cuda, cuda->end_capture(gpu->stream, &graph), "cuStreamEndCapture")) return 0;
   const Status status = cuda->instantiate(&executable, graph, 0);
   cuda->destroy_graph(graph);
-  return check(cuda, status, "cuGraphInstantiate") ? to_handle(executable) : 0;
+  return check(cuda, status, "cuGraphInstantiateWithFlags") ? to_handle(executable) : 0;
 }
 
 static int replay(GpuDevice* gpu, GpuHandle recording) {
