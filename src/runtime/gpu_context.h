@@ -60,7 +60,6 @@ class GpuProgram {
  private:
   friend class GpuContext;
   GpuProgram(GpuContext& context, const Artifact& artifact);
-  Result<Unit> launch_all(std::span<GpuBuffer* const> buffers);
 
   GpuContext* context_;
   std::vector<Artifact::Launch> launches_;
