@@ -3,7 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "cli/source.h"
+#include "support/log.h"
 
 namespace pruner {
 
@@ -32,6 +32,7 @@ static Result<std::vector<int>> parse_devices(std::string_view text, const Targe
 }
 
 Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
+                                                const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted) {
   MeasureOptions measure{.build_jobs = job_count(options),
@@ -45,6 +46,9 @@ Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
+  if (source.network) measure.weights_from = probe_weights(target, source.partition.weight_bytes());
+  log_detail("kernels find their weights in {}",
+             measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
   std::error_code code;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
   if (code) return Error("/proc/self/exe: cannot be read: ", code.message());

@@ -12,6 +12,8 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kLine = 64;
+constexpr int64_t kFillings =
+    2;  // of a core's own caches: they do not replace the oldest line first
 
 #if defined(__x86_64__)
 __attribute__((target("clflushopt"))) void flush_fast(const std::byte* from, const std::byte* to) {
@@ -54,18 +56,26 @@ void visit_part(const std::vector<const GuardedBuffer*>& buffers,
 
 CacheState::CacheState(const Workload& workload,
                        const KernelArguments& arguments,
-                       bool cold_weights) {
+                       WeightsFrom weights_from) {
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
-    const bool cold = cold_weights && workload.constant[i];
-    (cold ? cold_ : warm_).push_back(arguments.arguments[i]);
+    (workload.constant[i] ? cold_ : warm_).push_back(arguments.arguments[i]);
   }
+  if (weights_from == WeightsFrom::kMemory) return;
+  const Target& target = workload.task.target;
+  filling_.assign(static_cast<size_t>(kFillings * target.l2_bytes * target.threads), std::byte{1});
 }
 
 void CacheState::restore(PrunerPool& pool) const {
   Meeting meeting(pool.threads);
   parallel_for(pool, pool.threads, [&](int64_t part, int64_t) {
-    visit_part(cold_, part, pool.threads, evict);
-    wait_for_evictions();
+    if (filling_.empty()) {
+      visit_part(cold_, part, pool.threads, evict);
+      wait_for_evictions();
+    } else {
+      const size_t bytes = filling_.size() / static_cast<size_t>(pool.threads);
+      const std::byte* from = filling_.data() + bytes * static_cast<size_t>(part);
+      touch(from, from + bytes);
+    }
     visit_part(warm_, part, pool.threads, touch);
     meeting.arrive_and_wait();
   });

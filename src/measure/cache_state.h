@@ -12,16 +12,18 @@ namespace pruner {
 
 class CacheState {
  public:
-  CacheState(const Workload& workload, const KernelArguments& arguments, bool cold_weights);
+  CacheState(const Workload& workload, const KernelArguments& arguments, WeightsFrom weights_from);
 
   /// Whether a call changes the state, so that it has to be restored before the next.
   bool changes() const { return !cold_.empty(); }
-  /// Evicts the constants from all caches (clflushopt, each thread a part), then reads each other
-  /// input once (each thread its contiguous part). Ends with all threads of the pool running.
+  /// Evicts the constants, each thread a part: from all caches (clflushopt), or from a core's own,
+  /// where each thread reads what fills them. Then reads each other input once (each thread its
+  /// contiguous part). Ends with all threads of the pool running.
   void restore(PrunerPool& pool) const;
 
  private:
   std::vector<const GuardedBuffer*> cold_, warm_;
+  std::vector<std::byte> filling_;  // of a core's own caches, for all threads; empty: clflushopt
 };
 
 }  // namespace pruner

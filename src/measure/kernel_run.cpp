@@ -200,7 +200,7 @@ void run_kernel(const Workload& workload,
   }
 
   report.stage = RunStage::kFirstRun;
-  CacheState cache(workload, *arguments, options.cold_weights);
+  CacheState cache(workload, *arguments, options.weights_from);
   KernelCall call((*kernel)->entry(), *arguments, cache, *pool);
   call.run();
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {

@@ -74,6 +74,14 @@ static int64_t beyond_caches(const Target& target) {
   return std::clamp(8 * target.l3_bytes, int64_t{128} << 20, int64_t{1} << 30);
 }
 
+WeightsFrom probe_weights(const Target& target, int64_t bytes) {
+  constexpr double kFaster = 1.3, kSeconds = 0.1;
+  if (target.is_gpu() || bytes == 0 || bytes > target.l3_bytes) return WeightsFrom::kMemory;
+  const double gbs = probe_read_gbs(bytes, target.threads, kSeconds);
+  const double memory_gbs = probe_read_gbs(beyond_caches(target), target.threads, kSeconds);
+  return gbs > kFaster * memory_gbs ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
+}
+
 PeakRates probe_peaks(const Target& target, double seconds) {
   return {.gflops = probe_fma_gflops(target, target.threads, seconds),
           .bandwidth_gbs = probe_read_gbs(beyond_caches(target), target.threads, seconds),

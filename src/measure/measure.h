@@ -49,6 +49,9 @@ struct MeasureResult {
   double cost_s() const;
 };
 
+/// Where a CPU's kernel finds its constants before each timed call, as it does in a network.
+enum class WeightsFrom : uint8_t { kMemory, kLastLevel };
+
 struct MeasureOptions {
   int build_jobs = 2;
   double build_timeout_s = 15;
@@ -56,8 +59,8 @@ struct MeasureOptions {
   double min_repeat_s = 50e-6;  // a repeat calls the kernel until this long has passed
   int max_repeats = 20;
   double time_budget_s = 0.15;  // no further repeat of a candidate is begun after this long
-  bool cold_weights = true;     // constants leave the caches before each call, as in a network
-  double cut_off_ratio = 2;     // slower than this x best: one timing is enough
+  WeightsFrom weights_from = WeightsFrom::kMemory;
+  double cut_off_ratio = 2;  // slower than this x best: one timing is enough
   int check_elements = 1000;
   uint64_t seed = 0;
   std::function<bool()> stop;      // asked between candidates; true: measure() returns what it has
@@ -105,6 +108,10 @@ double probe_fma_gflops(const Target& target, int threads, double seconds);
 /// GB/s that `threads` threads read together of `bytes`, each its own share over and over: the best
 /// timing of about `seconds`; 0 when there is no memory for it.
 double probe_read_gbs(int64_t bytes, int threads, double seconds);
+
+/// Where a network with so many bytes of weights finds them when it runs again and again: memory,
+/// if reading as many bytes over and over is no faster than reading what no cache holds.
+WeightsFrom probe_weights(const Target& target, int64_t bytes);
 
 /// What the machine can do at most, as the probes find it; 0: not known.
 struct PeakRates {

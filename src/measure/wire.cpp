@@ -43,7 +43,7 @@ Json to_json(const MeasureOptions& o) {
           {"min_repeat_s", o.min_repeat_s},
           {"max_repeats", o.max_repeats},
           {"time_budget_s", o.time_budget_s},
-          {"cold_weights", o.cold_weights},
+          {"weights_from", static_cast<int>(o.weights_from)},
           {"cut_off_ratio", o.cut_off_ratio},
           {"check_elements", o.check_elements},
           {"seed", o.seed},
@@ -57,7 +57,8 @@ Result<MeasureOptions> options_from_json(const Json& json) {
   TRY_ASSIGN(o.min_repeat_s, json_get<double>(json, "min_repeat_s"));
   TRY_ASSIGN(o.max_repeats, json_get<int>(json, "max_repeats"));
   TRY_ASSIGN(o.time_budget_s, json_get<double>(json, "time_budget_s"));
-  TRY_ASSIGN(o.cold_weights, json_get<bool>(json, "cold_weights"));
+  TRY_ASSIGN(const int weights_from, json_get<int>(json, "weights_from"));
+  o.weights_from = static_cast<WeightsFrom>(weights_from);
   TRY_ASSIGN(o.cut_off_ratio, json_get<double>(json, "cut_off_ratio"));
   TRY_ASSIGN(o.check_elements, json_get<int>(json, "check_elements"));
   TRY_ASSIGN(o.seed, json_get<uint64_t>(json, "seed"));

@@ -71,7 +71,8 @@ Result<int> run_compare(const Options& options) {
   TRY(write_reports(dir, comparison));
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+             make_measurer(options, source, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const auto on_round =
       [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {

@@ -36,7 +36,8 @@ Result<int> run_dataset_collect(const Options& options) {
   TRY(keep_matching(options, source.tasks));
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+             make_measurer(options, source, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {

@@ -108,7 +108,8 @@ Result<int> run_transfer(const Options& options) {
   TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
 
   const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer, make_measurer(options, target, interrupted));
+  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+             make_measurer(options, source, target, interrupted));
   LiveLine live(options.json ? stderr : stdout);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, kNoTrialLimit)));

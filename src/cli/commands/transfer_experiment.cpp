@@ -85,14 +85,15 @@ class Experiment {
     TRY(read_set());
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir_));
     TRY(take_up());
-    TRY_ASSIGN(measurer_, make_measurer(options_, target_, interrupted_));
     for (Member& member : members_) {
+      TRY_ASSIGN(measurer_, make_measurer(options_, member.source, target_, interrupted_));
       TRY(tune(member));
       if (interrupted_) return kInterrupted;
     }
     for (const Member& member : members_) {
       const auto done = std::ranges::find(targets_, member.source.name, &TransferTarget::network);
       if (done != targets_.end()) continue;
+      TRY_ASSIGN(measurer_, make_measurer(options_, member.source, target_, interrupted_));
       TRY(transfer_to(member));
       if (interrupted_) return kInterrupted;
       TRY(write_reports());
@@ -371,7 +372,7 @@ class Experiment {
   std::string work_dir_;
   const std::atomic<bool>& interrupted_;
   LiveLine live_;
-  std::unique_ptr<Measurer> measurer_;
+  std::unique_ptr<Measurer> measurer_;  // of the member at hand
   std::vector<Member> members_;
   std::vector<TransferTarget> targets_;
 };
