@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "codegen/llvm/object.h"
+#include "codegen/llvm/initialize.h"
 
 namespace pruner {
 

@@ -7,7 +7,6 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
@@ -15,10 +14,9 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
-#include <mutex>
-
 #include "codegen/backend.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/initialize.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -49,25 +47,6 @@ Result<std::unique_ptr<Compilation>> compile_module(const Program& program,
 }
 
 }  // namespace
-
-// Other instruction sets than this machine's wait until one of them is asked for.
-std::string initialize_llvm(const Target& target) {
-  static std::once_flag native, all;
-  std::call_once(native, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-  });
-  if (target.isa == kHostIsa) return llvm::sys::getProcessTriple();
-  std::call_once(all, [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmPrinters();
-    llvm::InitializeAllAsmParsers();
-  });
-  return triple_of(target.isa);
-}
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) {
   const std::string triple = initialize_llvm(target);

@@ -13,9 +13,6 @@
 
 namespace pruner {
 
-/// Makes LLVM ready for the target's instruction set; returns its triple.
-std::string initialize_llvm(const Target& target);
-
 /// The machine of `target` (no mcpu: this host); the error names an unknown CPU.
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target);
 
