@@ -64,10 +64,6 @@ else()
   set(PRUNER_LLD OFF)
 endif()
 
-# Layers ask #if PRUNER_LLVM and #if PRUNER_LLD.
+# Layers ask #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
 target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=$<BOOL:${PRUNER_LLVM}>
-                                                 PRUNER_LLD=$<BOOL:${PRUNER_LLD}>)
-
-if(NOT GTest_FOUND)
-  message(STATUS "GoogleTest not found (libgtest-dev): no tests")
-endif()
+                                                 PRUNER_LLD=$<BOOL:${PRUNER_LLD}> PRUNER_ZIP=1)

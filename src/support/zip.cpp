@@ -1,10 +1,14 @@
 #include "support/zip.h"
 
+#if PRUNER_ZIP
 #include <zip.h>
+#endif
 
 #include <filesystem>
 
 namespace pruner {
+
+#if PRUNER_ZIP
 namespace {
 
 constexpr uint64_t kMaxRatio = 1100;  // of unpacked to packed bytes; deflate reaches 1032
@@ -84,5 +88,19 @@ Result<Unit> write_zip(const std::string& path, std::span<const ZipEntry> entrie
   zip.release();
   return Unit{};
 }
+
+#else
+struct ZipReader::Archive {};
+
+Result<ZipReader> ZipReader::open(const std::string& path) {
+  return Error(path, ": this build has no libzip, and reads no zip archives");
+}
+
+Result<std::string> ZipReader::read(size_t) const { return Error("this build has no libzip"); }
+
+Result<Unit> write_zip(const std::string& path, std::span<const ZipEntry>) {
+  return Error(path, ": this build has no libzip, and writes no zip archives");
+}
+#endif
 
 }  // namespace pruner
