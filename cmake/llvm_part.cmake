@@ -1,7 +1,13 @@
 # src/codegen/llvm/: the only files that see the headers of LLVM and lld. LLVM is built without RTTI, and so are
-# they. A library of its own; it and the rest of the layer codegen may call each other.
+# they. A library of its own; it and the rest of the layer codegen may call each other. With lld but without
+# LLVM it has what links and assembles.
 file(GLOB_RECURSE llvm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/llvm/*.cpp)
-if(PRUNER_LLVM AND llvm_sources)
+if(PRUNER_LLVM)
+  list(FILTER llvm_sources EXCLUDE REGEX "/link_only\\.cpp$")
+else()
+  list(FILTER llvm_sources INCLUDE REGEX "/(assembler|initialize|link_only|lld)\\.cpp$")
+endif()
+if((PRUNER_LLVM OR PRUNER_LLD) AND llvm_sources)
   add_library(pruner_codegen_llvm STATIC ${llvm_sources})
   target_compile_options(pruner_codegen_llvm PRIVATE -fno-rtti)
   target_link_libraries(pruner_codegen_llvm PRIVATE pruner_options pruner_lower pruner::llvm

@@ -28,6 +28,12 @@ if(PRUNER_SANITIZE)
   target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
 endif()
 
+if(PRUNER_STATIC)
+  target_compile_options(pruner_options INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(pruner_options INTERFACE -static-libstdc++ -static-libgcc -Wl,--gc-sections
+                                               -Wl,--exclude-libs,ALL -s)
+endif()
+
 find_program(PRUNER_MOLD ld.mold mold)
 find_program(PRUNER_LD_LLD ld.lld)
 if(PRUNER_MOLD AND NOT CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12.1)

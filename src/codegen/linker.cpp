@@ -103,6 +103,9 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string&, const std::string&) {
   return Error("this build has no LLVM");
 }
+#endif
+
+#if !PRUNER_LLVM && !PRUNER_LLD
 Result<std::string> assemble(const std::string&, const Target&) {
   return Error("this build has no LLVM");
 }

@@ -33,7 +33,7 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
                                  const std::vector<std::string>& exported_symbols);
 
 /// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes, for this machine or
-/// another one.
+/// another one. Needs LLVM, or of it what linking needs.
 Result<std::string> assemble(const std::string& text, const Target& target = Target{});
 
 }  // namespace pruner

@@ -1,0 +1,73 @@
+# PRUNER_STATIC: dependencies.cmake's targets without a shared library but the C library's. Of what
+# Debian has no archive, fmt and spdlog are compiled from their headers, ONNX's classes from their
+# description, and libzip is left out (PRUNER_ZIP). LLVM's archives give what links and assembles,
+# no code generator.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest)
+set(Protobuf_USE_STATIC_LIBS ON)
+set(ZLIB_USE_STATIC_LIBS ON)
+find_package(Protobuf REQUIRED)
+find_package(ZLIB REQUIRED)
+find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
+find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_path(ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
+find_library(XXHASH_ARCHIVE libxxhash.a REQUIRED)
+
+add_library(pruner_text STATIC ${PROJECT_SOURCE_DIR}/cmake/static_text.cpp)
+target_include_directories(pruner_text SYSTEM PUBLIC ${FMT_INCLUDE_DIR} ${SPDLOG_INCLUDE_DIR})
+target_compile_definitions(pruner_text PUBLIC SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+
+add_library(pruner_base INTERFACE)
+add_library(pruner::base ALIAS pruner_base)
+target_include_directories(pruner_base SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json pruner_text tl::expected
+                      ${XXHASH_ARCHIVE} ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+
+# The header that others include is onnx/onnx_pb.h, which includes what is generated here.
+set(onnx_proto ${PROJECT_BINARY_DIR}/onnx/onnx-ml.proto)
+configure_file(${ONNX_PROTO_DIR}/onnx/onnx.proto ${onnx_proto} COPYONLY)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.cc ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.h
+  COMMAND protobuf::protoc -I${PROJECT_BINARY_DIR} --cpp_out=${PROJECT_BINARY_DIR} ${onnx_proto}
+  DEPENDS ${onnx_proto} VERBATIM)
+add_library(pruner_onnx STATIC ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.cc
+                               ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.h)
+add_library(pruner::onnx ALIAS pruner_onnx)
+target_include_directories(pruner_onnx SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
+target_compile_definitions(pruner_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
+target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf-lite)
+
+# lld, and LLVM's assembler for this machine (src/codegen/llvm/link_only.cpp).
+set(PRUNER_LLVM OFF)
+add_library(pruner_llvm INTERFACE)
+add_library(pruner::llvm ALIAS pruner_llvm)
+add_library(pruner_lld INTERFACE)
+add_library(pruner::lld ALIAS pruner_lld)
+find_package(LLVM 19.1 CONFIG QUIET HINTS /usr/lib/llvm-19)
+find_library(ZSTD_ARCHIVE libzstd.a)
+find_path(LLD_INCLUDE_DIR lld/Common/Driver.h HINTS ${LLVM_INCLUDE_DIRS})
+if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
+   AND EXISTS ${LLVM_LIBRARY_DIRS}/liblldELF.a)
+  set(archives)
+  foreach(name lldELF lldCommon LLVM${LLVM_NATIVE_ARCH}AsmParser LLVM${LLVM_NATIVE_ARCH}Desc
+          LLVM${LLVM_NATIVE_ARCH}Info LLVMMCDisassembler LLVMMCParser LLVMMC LLVMOption LLVMObject
+          LLVMIRReader LLVMAsmParser LLVMTextAPI LLVMRemarks LLVMBitReader LLVMBitstreamReader
+          LLVMAnalysis LLVMTransformUtils LLVMCodeGen LLVMCodeGenTypes LLVMDebugInfoDWARF LLVMCore
+          LLVMTargetParser LLVMBinaryFormat LLVMSupport LLVMDemangle)
+    list(APPEND archives ${LLVM_LIBRARY_DIRS}/lib${name}.a)
+  endforeach()
+  target_include_directories(pruner_lld SYSTEM INTERFACE ${LLD_INCLUDE_DIR} ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(pruner_lld INTERFACE -Wl,--start-group ${archives} -Wl,--end-group
+                                             ZLIB::ZLIB ${ZSTD_ARCHIVE})
+else()
+  message(STATUS "archives of lld 19 not found (liblld-19-dev, llvm-19-dev): no modules are made")
+  set(PRUNER_LLD OFF)
+endif()
+
+# Layers ask #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
+target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=0 PRUNER_LLD=$<BOOL:${PRUNER_LLD}>
+                                                 PRUNER_ZIP=0)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# check_portable.sh PROGRAM...: fails where one needs a library that is not the C library's, a glibc
+# newer than 2.35 (Ubuntu 22.04), or where they take more than 64 MiB together.
+set -euo pipefail
+
+newest=2.35
+most=$((64 << 20))
+failed=0
+total=0
+for program in "$@"; do
+  needed=$(readelf -dW "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  for library in $needed; do
+    case $library in
+      libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | librt.so.1 | ld-linux-*.so.*) ;;
+      *) echo "$program needs $library"; failed=1 ;;
+    esac
+  done
+  glibc=$(readelf -VW "$program" | grep -o 'GLIBC_[0-9.]*' | cut -d_ -f2 | sort -Vu | tail -1)
+  if [ "$(printf '%s\n' "$glibc" $newest | sort -V | tail -1)" != $newest ]; then
+    echo "$program needs glibc $glibc"
+    failed=1
+  fi
+  bytes=$(stat -c %s "$program")
+  total=$((total + bytes))
+  echo "${program##*/}: $((bytes >> 20)) MiB, glibc $glibc, ${needed//$'\n'/ }"
+done
+if [ $total -gt $most ]; then
+  echo "$((total >> 20)) MiB together"
+  failed=1
+fi
+exit $failed
