@@ -29,3 +29,14 @@ if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
     set_tests_properties(accuracy_${what} PROPERTIES LABELS slow TIMEOUT 1800)
   endforeach()
 endif()
+
+# The steps of bench/gpu_check.sh, on this machine's OpenCL device.
+find_program(PRUNER_PYTHON python3)
+if(TARGET pruner AND PRUNER_PYTHON)
+  add_test(NAME gpu_check
+           COMMAND ${CMAKE_COMMAND} -E env BUNDLE=$<TARGET_FILE_DIR:pruner> PYTHON=${PRUNER_PYTHON}
+                   ${PROJECT_SOURCE_DIR}/bench/gpu_check.sh ${PROJECT_BINARY_DIR}/gpu_check_test
+                   --target opencl --operators "matmul 32 32 32" --trials 4 --network resnet_18
+                   --image-size 32 --network-trials 4 --rounds 2 --look-s 0.02 --no-tests --no-plugin)
+  set_tests_properties(gpu_check PROPERTIES LABELS slow TIMEOUT 540 SKIP_RETURN_CODE 77)
+endif()

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""torch's times of operators and of ResNets on a GPU (or a CPU), in a process that answers on request.
+
+Needs torch alone: the networks are written out here. fp32 with TF32 off, cuDNN choosing by measuring;
+images in both memory formats. A time is the median over stretches of calls between two CUDA events, a stretch
+one CUDA graph of calls where the calls can be captured, so that a kernel of a microsecond is not
+measured by how fast Python launches it; the smaller of the two ways counts. On a CPU: whole calls.
+
+Run as a program: gpu_peers.py cuda|cpu; a JSON list [OP, WAY] or [NETWORK, WAY, IMAGE_SIZE] a line on standard input, WAY
+"eager" or "compile" (torch.compile, max-autotune); {"ms", "low_ms", "high_ms", "prepare_s"} or {"error"}
+a line on standard output. What was asked before is kept ready.
+"""
+import json
+import re
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+WARM_UP_S, LOOK_S, STRETCHES = 0.1, 0.3, 11
+
+
+class Block(nn.Module):
+    """Two 3x3 convolutions, or 1x1, 3x3, 1x1 with the stride on the 3x3."""
+
+    def __init__(self, channels, inner, stride, bottleneck):
+        super().__init__()
+        width = inner * 4 if bottleneck else inner
+        shapes = [(1, 1), (3, stride), (1, 1)] if bottleneck else [(3, stride), (3, 1)]
+        layers, size = [], channels
+        for i, (kernel, step) in enumerate(shapes):
+            out = width if i == len(shapes) - 1 else inner
+            layers += [nn.Conv2d(size, out, kernel, step, kernel // 2, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
+            size = out
+        self.main = nn.Sequential(*layers[:-1])
+        self.shortcut = nn.Sequential()
+        if stride != 1 or channels != width:
+            self.shortcut = nn.Sequential(nn.Conv2d(channels, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        return functional.relu(self.main(x) + self.shortcut(x))
+
+
+def resnet(depths, bottleneck):
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for stage, depth in enumerate(depths):
+        for i in range(depth):
+            block = Block(channels, 64 << stage, 2 if stage > 0 and i == 0 else 1, bottleneck)
+            channels = (64 << stage) * (4 if bottleneck else 1)
+            layers.append(block)
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
+
+
+NETWORKS = {"resnet_18": ((2, 2, 2, 2), False), "resnet_50": ((3, 4, 6, 3), True)}
+
+
+def operator(text):
+    """`pruner --op`'s text -> a function, its inputs, and which of them are images (NCHW here)."""
+    name, *words = text.split()
+    sizes = [int(word) for word in words if "=" not in word]
+    options = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", text)}
+    if name == "matmul":
+        m, n, k = sizes
+        return torch.mm, [(m, k), (k, n)], False
+    if name == "batch_matmul":
+        b, m, n, k = sizes
+        return torch.bmm, [(b, m, k), (b, k, n)], False
+    if name == "softmax":
+        return lambda x: torch.softmax(x, -1), [sizes], False
+    if name == "conv2d":
+        n, out, height, width, channels, kh, kw = sizes
+        stride, padding = options.get("stride", 1), options.get("padding", 0)
+        shape = (n, channels, (height - 1) * stride + kh - 2 * padding, (width - 1) * stride + kw - 2 * padding)
+        return (lambda x, w: functional.conv2d(x, w, stride=stride, padding=padding),
+                [shape, (out, channels, kh, kw)], True)
+    raise ValueError(f"torch's form of \"{text}\" is not written here")
+
+
+def calls(device, what, way, image_size=224):
+    """Ways to compute it: name -> a call without arguments."""
+    if what in NETWORKS:
+        function, shapes, images = None, [(1, 3, image_size, image_size)], True
+    else:
+        function, shapes, images = operator(what)
+    tensors = [torch.randn(*shape, device=device) for shape in shapes]
+    layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last} if images else {"": torch.contiguous_format}
+    if way == "compile":
+        layouts = dict(list(layouts.items())[:1])  # it chooses them itself
+
+    def call(layout):
+        chosen = function or resnet(*NETWORKS[what]).to(device).eval().to(memory_format=layout)
+        if way == "compile":
+            chosen = torch.compile(chosen, mode="max-autotune")
+        arguments = [tensor.to(memory_format=layout) if images else tensor for tensor in tensors]
+        return lambda: chosen(*arguments)
+    return {name: call(layout) for name, layout in layouts.items()}
+
+
+class Timer:
+    """Repeats a call in stretches of `reps`."""
+
+    def __init__(self, call, device, captured):
+        self.call, self.cuda, self.replay = call, device == "cuda", None
+        start = time.perf_counter()
+        reps = 0
+        while reps < 3 or time.perf_counter() - start < WARM_UP_S:
+            call()
+            if self.cuda:
+                torch.cuda.synchronize()
+            reps += 1
+        each = (time.perf_counter() - start) / reps
+        self.reps = max(1, min(200, int(LOOK_S / STRETCHES / each)))
+        if captured:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(self.reps):
+                    call()
+            self.replay = graph.replay
+
+    def stretch(self):
+        for _ in range(1 if self.replay else self.reps):
+            (self.replay or self.call)()
+
+    def look_ms(self):
+        """Milliseconds of a call in each stretch."""
+        if not self.cuda:
+            found = []
+            for _ in range(STRETCHES):
+                start = time.perf_counter()
+                self.stretch()
+                found.append((time.perf_counter() - start) / self.reps * 1e3)
+            return found
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * STRETCHES)]
+        self.stretch()
+        for i in range(STRETCHES):
+            events[2 * i].record()
+            self.stretch()
+            events[2 * i + 1].record()
+        torch.cuda.synchronize()
+        return [events[2 * i].elapsed_time(events[2 * i + 1]) / self.reps for i in range(STRETCHES)]
+
+
+def timers(device, what, way, *more):
+    found = {}
+    for name, call in calls(device, what, way, *more).items():
+        found[name] = Timer(call, device, False)
+        # max-autotune replays graphs of its own already.
+        if device == "cuda" and way == "eager":
+            try:
+                found[f"{name} captured".strip()] = Timer(call, device, True)
+            except RuntimeError as problem:
+                print(f"{what}: no CUDA graph: {problem}", file=sys.stderr)
+    return found
+
+
+def main():
+    device = sys.argv[1]
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(0)
+    ready = {}
+    for line in sys.stdin:
+        question = json.loads(line)
+        key = json.dumps(question)
+        try:
+            with torch.inference_mode():
+                start = time.perf_counter()
+                if key not in ready:
+                    ready[key] = timers(device, *question)
+                prepare_s = time.perf_counter() - start
+                looks = {name: sorted(timer.look_ms()) for name, timer in ready[key].items()}
+            best = min(looks, key=lambda name: statistics.median(looks[name]))
+            answer = {"ms": statistics.median(looks[best]), "low_ms": looks[best][0], "high_ms": looks[best][-1],
+                      "way": best, "prepare_s": prepare_s}
+        except Exception as problem:  # out of memory, no C compiler for Triton, ...
+            answer = {"error": " ".join(f"{type(problem).__name__}: {problem}".split())[:300]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
