@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <map>
+#include <sstream>
 #include <string>
 
 struct PrunerTrainer {
@@ -250,7 +251,9 @@ int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, do
 template <typename Key>
 Key state_key(c10::TensorImpl* parameter) {
   if constexpr (std::is_same_v<Key, std::string>) {
-    return c10::guts::to_string(parameter);
+    std::ostringstream text;  // as its c10::guts::to_string(), which later versions have not
+    text << parameter;
+    return text.str();
   } else {
     return parameter;
   }
