@@ -1,12 +1,13 @@
 // What takes the place of most of LLVM in a build that links and assembles with it but makes no
 // code (PRUNER_LLVM=OFF, PRUNER_LLD=ON): lld's link-time optimizer and the code generators that lld
 // registers for it. Were these names not here, they would come out of LLVM's archives with 50 MB
-// behind them. What lld registers does nothing; it is given no bitcode, so the rest is never
-// called.
+// behind them. What lld registers does nothing, and a file of bitcode is an error.
+#include <llvm/LTO/LTO.h>
 #include <sys/random.h>
 
 #include <cstdint>
-#include <cstdlib>
+#include <memory>
+#include <vector>
 
 // The assembler's parts of this machine's instruction set are the real ones.
 #if defined(__aarch64__)
@@ -35,19 +36,6 @@ extern "C" {
   void LLVMInitialize##name##AsmParser() {}
 #include <llvm/Config/AsmParsers.def>
 
-// lld's headers of these classes are not installed, so the functions stand here as the linker names
-// them; lld of another version than 19 would ask for others, and linking would say so.
-#define NEVER_CALLED(symbol) \
-  void symbol() { std::abort(); }
-NEVER_CALLED(_ZN3lld3elf15BitcodeCompilerC1Ev)
-NEVER_CALLED(_ZN3lld3elf15BitcodeCompilerD1Ev)
-NEVER_CALLED(_ZN3lld3elf15BitcodeCompiler3addERNS0_11BitcodeFileE)
-NEVER_CALLED(_ZN3lld3elf15BitcodeCompiler7compileEv)
-NEVER_CALLED(_ZN4llvm3lto3LTO24getRuntimeLibcallSymbolsERKNS_6TripleE)
-NEVER_CALLED(_ZN4llvm3lto9InputFile6createENS_15MemoryBufferRefE)
-NEVER_CALLED(_ZN4llvm3lto9InputFileD1Ev)
-NEVER_CALLED(_ZNK4llvm3lto9InputFile7getNameEv)
-
 // What Debian's LLVM asks glibc 2.36 for; with it a program runs on 2.35 too (Ubuntu 22.04).
 uint32_t arc4random() {
   uint32_t value = 0;
@@ -55,3 +43,34 @@ uint32_t arc4random() {
 }
 
 }  // extern "C"
+
+namespace llvm::lto {
+
+Expected<std::unique_ptr<InputFile>> InputFile::create(MemoryBufferRef) {
+  return createStringError(inconvertibleErrorCode(), "this build links no bitcode");
+}
+InputFile::~InputFile() = default;
+StringRef InputFile::getName() const { return ""; }
+SmallVector<const char*> LTO::getRuntimeLibcallSymbols(const Triple&) { return {}; }
+
+}  // namespace llvm::lto
+
+// As in lld/ELF/LTO.h, which is not installed; lld 19 makes one, and asks it for objects.
+namespace lld::elf {
+
+class InputFile;
+class BitcodeFile;
+class BitcodeCompiler {
+ public:
+  BitcodeCompiler();
+  ~BitcodeCompiler();
+  void add(BitcodeFile& file);
+  std::vector<InputFile*> compile();
+};
+
+BitcodeCompiler::BitcodeCompiler() = default;
+BitcodeCompiler::~BitcodeCompiler() = default;
+void BitcodeCompiler::add(BitcodeFile&) {}
+std::vector<InputFile*> BitcodeCompiler::compile() { return {}; }
+
+}  // namespace lld::elf
