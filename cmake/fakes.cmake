@@ -37,7 +37,7 @@ endfunction()
 
 # The tests of the fakes, after the layers.
 function(add_fakes_tests)
-  if(NOT GTest_FOUND)
+  if(NOT GTest_FOUND OR PRUNER_STATIC)
     return()
   endif()
   add_library(pruner_fakes INTERFACE)
