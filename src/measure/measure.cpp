@@ -51,6 +51,9 @@ Result<Unit> check_measurable(const Target& target) {
 
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices) {
   if (target.is_gpu()) return check_gpus(target, devices);
+#if !PRUNER_LLVM
+  return Error("this build has no LLVM, which makes code for CPUs");
+#endif
   if (target.isa != kHostIsa) {
     return Error("code for ",
                  isa_name(target.isa),
