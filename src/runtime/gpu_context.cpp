@@ -38,7 +38,7 @@ Result<Unit> GpuContext::on_device(const Calls& calls) {
 Result<std::unique_ptr<GpuContext>> GpuContext::open(Backend backend, int number) {
   TRY_ASSIGN(const std::vector<GpuFacts> devices, list_gpus(backend));
   const GpuDriver& driver = driver_of(backend);
-  const GpuNeeds needs = {};
+  const GpuNeeds needs = {.arch = nullptr, .threads = 0, .shared_bytes = 0, .marks = 2};
   GpuDevice* device = driver.open(number, &needs);
   if (device == nullptr) return failure();
   return std::unique_ptr<GpuContext>(
@@ -178,12 +178,12 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
     return true;
   };
   const auto time_some = [&](int64_t some, double& seconds) {
-    if (driver.mark(device, kGpuStart) == 0) return false;
+    if (driver.mark(device, 0) == 0) return false;
     for (int64_t n = 0; n < some; ++n) {
       if (!launch_all()) return false;
     }
-    return driver.mark(device, kGpuEnd) != 0 && driver.wait(device) != 0 &&
-           driver.elapsed(device, &seconds) != 0;
+    return driver.mark(device, 1) != 0 && driver.wait(device) != 0 &&
+           driver.elapsed(device, 0, &seconds) != 0;
   };
   double sum = 0;
   TRY(context_->on_device([&] {

@@ -118,7 +118,8 @@ struct GpuDevice {
   int device;
   void* context;
   void* stream;
-  void* marks[2];
+  void** marks; /* events */
+  int64_t num_marks;
 };
 
 static int check(const Cuda* cuda, Status status, const char* call) {
@@ -206,6 +207,16 @@ static int check_arch(const GpuDevice* gpu, const char* arch) {
       gpu->facts.arch);
 }
 
+static int make_marks(GpuDevice* gpu, int64_t count) {
+  gpu->marks = calloc((size_t)count + 1, sizeof *gpu->marks);
+  if (gpu->marks == NULL) return pruner_fail("out of memory");
+  for (; gpu->num_marks < count; gpu->num_marks++) {
+    const Status status = gpu->cuda.create_event(&gpu->marks[gpu->num_marks], 0);
+    if (!check(&gpu->cuda, status, "cuEventCreate")) return 0;
+  }
+  return 1;
+}
+
 static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   Cuda* cuda = &gpu->cuda;
   const int count = open_driver(cuda);
@@ -225,8 +236,7 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   void* left = NULL;
   if (!check(cuda, cuda->push_context(context), "cuCtxPushCurrent")) return 0;
   const int made = check(cuda, cuda->create_stream(&gpu->stream, kNonBlocking), "cuStreamCreate") &&
-                   check(cuda, cuda->create_event(&gpu->marks[kGpuStart], 0), "cuEventCreate") &&
-                   check(cuda, cuda->create_event(&gpu->marks[kGpuEnd], 0), "cuEventCreate");
+                   make_marks(gpu, needs->marks);
   cuda->pop_context(&left);
   return made;
 }
@@ -235,13 +245,12 @@ static void close(GpuDevice* gpu) {
   const Cuda* cuda = &gpu->cuda;
   void* left = NULL;
   if (gpu->stream != NULL && cuda->push_context(gpu->context) == 0) {
-    for (int i = 0; i < 2; i++) {
-      if (gpu->marks[i] != NULL) cuda->destroy_event(gpu->marks[i]);
-    }
+    for (int64_t i = 0; i < gpu->num_marks; i++) cuda->destroy_event(gpu->marks[i]);
     cuda->destroy_stream(gpu->stream);
     cuda->pop_context(&left);
   }
   if (gpu->context != NULL) cuda->release_context(gpu->device);
+  free(gpu->marks);
   free(gpu);
 }
 
@@ -342,14 +351,14 @@ static int wait(GpuDevice* gpu) {
   return check(&gpu->cuda, gpu->cuda.wait_stream(gpu->stream), "cuStreamSynchronize");
 }
 
-static int mark(GpuDevice* gpu, int which) {
+static int mark(GpuDevice* gpu, int64_t which) {
   return check(&gpu->cuda, gpu->cuda.record_event(gpu->marks[which], gpu->stream), "cuEventRecord");
 }
 
-static int elapsed(GpuDevice* gpu, double* seconds) {
+static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
   float milliseconds = 0;
   const Status status =
-      gpu->cuda.event_milliseconds(&milliseconds, gpu->marks[kGpuStart], gpu->marks[kGpuEnd]);
+      gpu->cuda.event_milliseconds(&milliseconds, gpu->marks[from], gpu->marks[from + 1]);
   *seconds = 1e-3 * (double)milliseconds;
   return check(&gpu->cuda, status, "cuEventElapsedTime");
 }

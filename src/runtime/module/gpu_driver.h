@@ -33,17 +33,16 @@ typedef struct {
   int64_t alignment; /* in bytes, of a view's beginning */
 } GpuFacts;
 
-/* The most that a launch asks of a block, and the arch that the code is of (CUDA). */
+/* The arch that the code is of (CUDA), the most that a launch asks of a block, and how many marks
+   there will be. */
 typedef struct {
   const char* arch;
   int64_t threads;
   int64_t shared_bytes;
+  int64_t marks;
 } GpuNeeds;
 
 enum { kGpuMemory, kGpuView, kGpuProgram, kGpuKernel, kGpuPinned, kGpuRecording };
-
-/* For mark(). */
-enum { kGpuStart, kGpuEnd };
 
 typedef struct GpuDriver {
   /* Describes the first `most` devices, GPUs first, and returns how many there are: none is a
@@ -73,9 +72,10 @@ typedef struct GpuDriver {
                 const GpuHandle* args);
   int (*wait)(GpuDevice* device);
 
-  /* Time on the device: marks around launches, wait(), then the seconds between the marks. */
-  int (*mark)(GpuDevice* device, int which);
-  int (*elapsed)(GpuDevice* device, double* seconds);
+  /* Time on the device: marks 0, 1, 2, ... among launches, wait(), then the seconds from one mark to
+     the next. */
+  int (*mark)(GpuDevice* device, int64_t which);
+  int (*elapsed)(GpuDevice* device, int64_t from, double* seconds);
 
   /* Copies and launches that were recorded once run again at the cost of one launch. The host's
      side of a recorded copy is in pinned memory. NULL where a driver has no such thing. */

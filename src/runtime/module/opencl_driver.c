@@ -81,12 +81,18 @@ enum {
 };
 static const uint64_t kGpu = 1 << 2, kAllDevices = 0xFFFFFFFF, kReadWrite = 1, kProfiling = 2;
 
+/* Events of the first and the last launch between two marks. */
+typedef struct {
+  Handle first, last;
+} Span;
+
 struct GpuDevice {
   OpenCl cl;
   GpuFacts facts;
   Handle device, context, queue;
-  int marking;        /* between the two marks */
-  Handle first, last; /* events of the launches there */
+  Span* spans;       /* one from each mark on */
+  int64_t num_marks;
+  int64_t span;      /* the one at hand; num_marks - 1 and more: none */
 };
 
 static int check(Status status, const char* call) {
@@ -204,6 +210,9 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
     return pruner_fail(
         "there is no device opencl:%d, the last one is opencl:%d", number, count - 1);
   }
+  gpu->spans = calloc((size_t)needs->marks + 1, sizeof *gpu->spans);
+  if (gpu->spans == NULL) return pruner_fail("out of memory");
+  gpu->num_marks = gpu->span = needs->marks;
   gpu->device = found[number].device;
   describe(cl, &found[number], &gpu->facts);
   if (!fits(&gpu->facts, needs)) return 0;
@@ -214,14 +223,15 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   return check(status, "clCreateCommandQueue");
 }
 
-static void forget_events(GpuDevice* gpu) {
-  if (gpu->first != NULL) gpu->cl.release_event(gpu->first);
-  if (gpu->last != NULL) gpu->cl.release_event(gpu->last);
-  gpu->first = gpu->last = NULL;
+static void forget(GpuDevice* gpu, Span* span) {
+  if (span->first != NULL) gpu->cl.release_event(span->first);
+  if (span->last != NULL) gpu->cl.release_event(span->last);
+  *span = (Span){NULL, NULL};
 }
 
 static void close(GpuDevice* gpu) {
-  forget_events(gpu);
+  for (int64_t i = 0; i < gpu->num_marks; i++) forget(gpu, &gpu->spans[i]);
+  free(gpu->spans);
   if (gpu->queue != NULL) gpu->cl.release_queue(gpu->queue);
   if (gpu->context != NULL) gpu->cl.release_context(gpu->context);
   free(gpu);
@@ -316,13 +326,13 @@ static int fill(GpuDevice* gpu, GpuHandle memory, uint8_t value, int64_t bytes) 
   return check(status, "clEnqueueFillBuffer");
 }
 
-static void note_event(GpuDevice* gpu, Handle event) {
-  if (gpu->first == NULL) {
-    gpu->first = event;
+static void note(GpuDevice* gpu, Span* span, Handle event) {
+  if (span->first == NULL) {
+    span->first = event;
     return;
   }
-  if (gpu->last != NULL) gpu->cl.release_event(gpu->last);
-  gpu->last = event;
+  if (span->last != NULL) gpu->cl.release_event(span->last);
+  span->last = event;
 }
 
 static int launch(GpuDevice* gpu,
@@ -338,6 +348,7 @@ static int launch(GpuDevice* gpu,
   }
   const size_t threads = (size_t)plan->threads;
   const size_t all = threads * (size_t)plan->blocks;
+  const int timed = gpu->span + 1 < gpu->num_marks;
   Handle event = NULL;
   const Status status = cl->launch(gpu->queue,
                                    from_handle(kernel_handle),
@@ -347,26 +358,27 @@ static int launch(GpuDevice* gpu,
                                    &threads,
                                    0,
                                    NULL,
-                                   gpu->marking ? &event : NULL);
+                                   timed ? &event : NULL);
   if (!check(status, "clEnqueueNDRangeKernel")) return 0;
-  if (gpu->marking) note_event(gpu, event);
+  if (timed) note(gpu, &gpu->spans[gpu->span], event);
   return 1;
 }
 
 static int wait(GpuDevice* gpu) { return check(gpu->cl.finish(gpu->queue), "clFinish"); }
 
-static int mark(GpuDevice* gpu, int which) {
-  gpu->marking = which == kGpuStart;
-  if (gpu->marking) forget_events(gpu);
+static int mark(GpuDevice* gpu, int64_t which) {
+  gpu->span = which;
+  forget(gpu, &gpu->spans[which]);
   return 1;
 }
 
-static int elapsed(GpuDevice* gpu, double* seconds) {
+static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
   *seconds = 0;
-  if (gpu->first == NULL) return 1;
-  const Handle last = gpu->last != NULL ? gpu->last : gpu->first;
+  const Span span = gpu->spans[from];
+  if (span.first == NULL) return 1;
+  const Handle last = span.last != NULL ? span.last : span.first;
   uint64_t start = 0, end = 0;
-  if (!check(gpu->cl.event_time(gpu->first, kCommandStart, sizeof start, &start, NULL),
+  if (!check(gpu->cl.event_time(span.first, kCommandStart, sizeof start, &start, NULL),
              "clGetEventProfilingInfo") ||
       !check(gpu->cl.event_time(last, kCommandEnd, sizeof end, &end, NULL),
              "clGetEventProfilingInfo")) {
