@@ -72,8 +72,8 @@ typedef struct GpuDriver {
                 const GpuHandle* args);
   int (*wait)(GpuDevice* device);
 
-  /* Time on the device: marks 0, 1, 2, ... among launches, wait(), then the seconds from one mark to
-     the next. */
+  /* Time on the device: marks 0, 1, 2, ... among launches, wait(), then the seconds from one mark
+     to the next. */
   int (*mark)(GpuDevice* device, int64_t which);
   int (*elapsed)(GpuDevice* device, int64_t from, double* seconds);
 

@@ -238,8 +238,8 @@ static int record_run(PrunerModule* module) {
     at += staged_bytes(&pruner_plan.outputs[o]);
   }
   if (!driver->begin_recording(module->device)) return 0;
-  const int recorded = write_inputs(module, (const void* const*)places) &&
-                       run_steps(module, 0) && read_outputs(module, places + num_inputs);
+  const int recorded = write_inputs(module, (const void* const*)places) && run_steps(module, 0) &&
+                       read_outputs(module, places + num_inputs);
   pruner_hold_failure(!recorded);
   module->recording = keep(module, kGpuRecording, driver->end_recording(module->device));
   pruner_hold_failure(0);

@@ -90,9 +90,9 @@ struct GpuDevice {
   OpenCl cl;
   GpuFacts facts;
   Handle device, context, queue;
-  Span* spans;       /* one from each mark on */
+  Span* spans; /* one from each mark on */
   int64_t num_marks;
-  int64_t span;      /* the one at hand; num_marks - 1 and more: none */
+  int64_t span; /* the one at hand; num_marks - 1 and more: none */
 };
 
 static int check(Status status, const char* call) {
