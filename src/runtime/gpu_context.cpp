@@ -36,13 +36,11 @@ Result<Unit> GpuContext::on_device(const Calls& calls) {
 }
 
 Result<std::unique_ptr<GpuContext>> GpuContext::open(Backend backend, int number) {
-  TRY_ASSIGN(const std::vector<GpuFacts> devices, list_gpus(backend));
   const GpuDriver& driver = driver_of(backend);
   const GpuNeeds needs = {.arch = nullptr, .threads = 0, .shared_bytes = 0, .marks = 2};
   GpuDevice* device = driver.open(number, &needs);
   if (device == nullptr) return failure();
-  return std::unique_ptr<GpuContext>(
-      new GpuContext(backend, driver, device, devices[static_cast<size_t>(number)]));
+  return std::unique_ptr<GpuContext>(new GpuContext(backend, driver, device));
 }
 
 GpuContext::~GpuContext() { driver_.close(device_); }
@@ -55,30 +53,30 @@ Result<GpuBuffer> GpuContext::allocate(int64_t bytes) {
 }
 
 Result<Unit> GpuContext::fits(const Artifact::Launch& launch) const {
-  if (launch.threads > facts_.threads_per_block) {
+  if (launch.threads > facts().threads_per_block) {
     return Error(launch.kernel,
                  " has ",
                  launch.threads,
                  " threads a block, ",
-                 facts_.name,
+                 facts().name,
                  " runs at most ",
-                 facts_.threads_per_block);
+                 facts().threads_per_block);
   }
-  if (launch.shared_bytes > facts_.shared_bytes_per_block) {
+  if (launch.shared_bytes > facts().shared_bytes_per_block) {
     return Error(launch.kernel,
                  " takes ",
                  launch.shared_bytes,
                  " bytes of shared memory a block, ",
-                 facts_.name,
+                 facts().name,
                  " has ",
-                 facts_.shared_bytes_per_block);
+                 facts().shared_bytes_per_block);
   }
   return Unit{};
 }
 
 Result<GpuProgram> GpuContext::load(const Artifact& artifact) {
   if (artifact.backend != backend_) {
-    return Error(artifact.symbol, " is no program for ", facts_.driver, "'s ", facts_.name);
+    return Error(artifact.symbol, " is no program for ", facts().driver, "'s ", facts().name);
   }
   for (const Artifact::Launch& launch : artifact.launches) TRY(fits(launch));
   GpuProgram program(*this, artifact);

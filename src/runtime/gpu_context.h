@@ -76,7 +76,7 @@ class GpuContext {
   ~GpuContext();
 
   Backend backend() const { return backend_; }
-  const GpuFacts& facts() const { return facts_; }
+  const GpuFacts& facts() const { return *driver_.facts(device_); }
 
   Result<GpuBuffer> allocate(int64_t bytes);
   /// Errors: what the driver's compiler says; a launch that the device has no room for.
@@ -87,8 +87,8 @@ class GpuContext {
  private:
   friend class GpuBuffer;
   friend class GpuProgram;
-  GpuContext(Backend backend, const GpuDriver& driver, GpuDevice* device, const GpuFacts& facts)
-      : backend_(backend), driver_(driver), device_(device), facts_(facts) {}
+  GpuContext(Backend backend, const GpuDriver& driver, GpuDevice* device)
+      : backend_(backend), driver_(driver), device_(device) {}
   /// Runs `calls`, which gives whether all succeeded, with the device as the thread's own.
   template <typename Calls>
   Result<Unit> on_device(const Calls& calls);
@@ -97,7 +97,6 @@ class GpuContext {
   Backend backend_;
   const GpuDriver& driver_;
   GpuDevice* device_;
-  GpuFacts facts_;
 };
 
 }  // namespace pruner

@@ -262,6 +262,8 @@ static GpuDevice* open(int number, const GpuNeeds* needs) {
   return NULL;
 }
 
+static const GpuFacts* facts_of(const GpuDevice* gpu) { return &gpu->facts; }
+
 static int enter(GpuDevice* gpu) {
   return check(&gpu->cuda, gpu->cuda.push_context(gpu->context), "cuCtxPushCurrent");
 }
@@ -390,6 +392,6 @@ static int replay(GpuDevice* gpu, GpuHandle recording) {
 }
 
 const GpuDriver pruner_cuda_driver = {
-    list,    open,    close,           enter,         leave, allocate, view, load,
-    kernel,  release, write,           read,          fill,  launch,   wait, mark,
-    elapsed, pin,     begin_recording, end_recording, replay};
+    list, open,    close,   facts_of,        enter,         leave, allocate, view,
+    load, kernel,  release, write,           read,          fill,  launch,   wait,
+    mark, elapsed, pin,     begin_recording, end_recording, replay};

@@ -51,6 +51,8 @@ typedef struct GpuDriver {
   /* Opens a device by its place in the list. */
   GpuDevice* (*open)(int number, const GpuNeeds* needs);
   void (*close)(GpuDevice* device);
+  /* What list() says of it. */
+  const GpuFacts* (*facts)(const GpuDevice* device);
   /* Around all calls below: makes the device the calling thread's, and the one before it again. */
   int (*enter)(GpuDevice* device);
   void (*leave)(GpuDevice* device);

@@ -25,8 +25,9 @@ struct PrunerModule {
   GpuHandle* args;    /* of all launches, one after the other */
   Made* made;
   int64_t num_made;
-  unsigned char* staged; /* pinned: the inputs, then the outputs */
-  GpuHandle recording;   /* 0: none */
+  void** staged_inputs; /* pinned */
+  void** staged_outputs;
+  GpuHandle recording; /* 0: none */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -85,17 +86,19 @@ static Totals count(void) {
 static int make_tables(PrunerModule* module, const Totals* totals) {
   const int64_t inputs = pruner_plan.num_inputs, outputs = pruner_plan.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
-  const int64_t made = 4 + codes + inputs + 2 * outputs + totals->launches + totals->args;
+  const int64_t made = 3 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args;
   module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
   module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
   module->outputs = calloc((size_t)outputs + 1, sizeof(GpuHandle));
   module->results = calloc((size_t)outputs + 1, sizeof(GpuHandle));
   module->kernels = calloc((size_t)totals->launches + 1, sizeof(GpuHandle));
   module->args = calloc((size_t)totals->args + 1, sizeof(GpuHandle));
+  module->staged_inputs = calloc((size_t)inputs + 1, sizeof(void*));
+  module->staged_outputs = calloc((size_t)outputs + 1, sizeof(void*));
   module->made = calloc((size_t)made, sizeof(Made));
   if (module->programs != NULL && module->inputs != NULL && module->outputs != NULL &&
       module->results != NULL && module->kernels != NULL && module->args != NULL &&
-      module->made != NULL) {
+      module->staged_inputs != NULL && module->staged_outputs != NULL && module->made != NULL) {
     return 1;
   }
   return pruner_fail("out of memory");
@@ -203,60 +206,34 @@ static int read_outputs(PrunerModule* module, void* const* outputs) {
   return 1;
 }
 
-/* A tensor's place among those that are staged. */
-static int64_t staged_bytes(const PrunerTensorSpec* spec) {
-  return (bytes_of(spec) + kPlanGpuAlignment - 1) / kPlanGpuAlignment * kPlanGpuAlignment;
-}
-
-/* Copies between the caller's tensors and the staged ones. */
-static unsigned char* stage_inputs(unsigned char* at, const void* const* inputs) {
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
-    memcpy(at, inputs[i], (size_t)bytes_of(&pruner_plan.inputs[i]));
-    at += staged_bytes(&pruner_plan.inputs[i]);
-  }
-  return at;
-}
-
-static void unstage_outputs(const unsigned char* at, void* const* outputs) {
-  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
-    memcpy(outputs[o], at, (size_t)bytes_of(&pruner_plan.outputs[o]));
-    at += staged_bytes(&pruner_plan.outputs[o]);
-  }
-}
-
 static int record_run(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
-  const int64_t num_inputs = pruner_plan.num_inputs, num_outputs = pruner_plan.num_outputs;
-  void* places[num_inputs + num_outputs + 1];
-  unsigned char* at = module->staged;
-  for (int64_t i = 0; i < num_inputs; i++) {
-    places[i] = at;
-    at += staged_bytes(&pruner_plan.inputs[i]);
-  }
-  for (int64_t o = 0; o < num_outputs; o++) {
-    places[num_inputs + o] = at;
-    at += staged_bytes(&pruner_plan.outputs[o]);
-  }
   if (!driver->begin_recording(module->device)) return 0;
-  const int recorded = write_inputs(module, (const void* const*)places) && run_steps(module, 0) &&
-                       read_outputs(module, places + num_inputs);
+  const int recorded = write_inputs(module, (const void* const*)module->staged_inputs) &&
+                       run_steps(module, 0) && read_outputs(module, module->staged_outputs);
   pruner_hold_failure(!recorded);
   module->recording = keep(module, kGpuRecording, driver->end_recording(module->device));
   pruner_hold_failure(0);
   return recorded && module->recording != 0;
 }
 
+/* Pinned memory for each of `count` tensors. */
+static int pin_all(PrunerModule* module,
+                   const PrunerTensorSpec* specs,
+                   int64_t count,
+                   void** pinned) {
+  for (int64_t i = 0; i < count; i++) {
+    pinned[i] = pruner_plan.driver->pin(module->device, max(bytes_of(&specs[i]), 1));
+    if (keep(module, kGpuPinned, (GpuHandle)(uintptr_t)pinned[i]) == 0) return 0;
+  }
+  return 1;
+}
+
 static int make_recording(PrunerModule* module) {
-  const GpuDriver* driver = pruner_plan.driver;
-  if (driver->pin == NULL) return 1;
-  int64_t bytes = 1;
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++)
-    bytes += staged_bytes(&pruner_plan.inputs[i]);
-  for (int64_t o = 0; o < pruner_plan.num_outputs; o++)
-    bytes += staged_bytes(&pruner_plan.outputs[o]);
-  module->staged = driver->pin(module->device, bytes);
-  if (keep(module, kGpuPinned, (GpuHandle)(uintptr_t)module->staged) == 0) return 0;
-  return record_run(module);
+  if (pruner_plan.driver->pin == NULL) return 1;
+  return pin_all(module, pruner_plan.inputs, pruner_plan.num_inputs, module->staged_inputs) &&
+         pin_all(module, pruner_plan.outputs, pruner_plan.num_outputs, module->staged_outputs) &&
+         record_run(module);
 }
 
 static void destroy(PrunerModule* module) {
@@ -277,6 +254,8 @@ static void destroy(PrunerModule* module) {
   free(module->results);
   free(module->kernels);
   free(module->args);
+  free(module->staged_inputs);
+  free(module->staged_outputs);
   free(module->made);
   free(module);
 }
@@ -319,10 +298,12 @@ static int wait_for_all(PrunerModule* module, int given) {
 
 static int run_recorded(PrunerModule* module, const void* const* inputs, void* const* outputs) {
   const GpuDriver* driver = pruner_plan.driver;
-  const unsigned char* results = stage_inputs(module->staged, inputs);
+  for (int64_t i = 0; i < pruner_plan.num_inputs; i++)
+    memcpy(module->staged_inputs[i], inputs[i], (size_t)bytes_of(&pruner_plan.inputs[i]));
   const int given = driver->replay(module->device, module->recording);
   const int done = wait_for_all(module, given);
-  if (done) unstage_outputs(results, outputs);
+  for (int64_t o = 0; done && o < pruner_plan.num_outputs; o++)
+    memcpy(outputs[o], module->staged_outputs[o], (size_t)bytes_of(&pruner_plan.outputs[o]));
   return done;
 }
 

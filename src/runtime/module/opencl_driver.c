@@ -245,6 +245,8 @@ static GpuDevice* open(int number, const GpuNeeds* needs) {
   return NULL;
 }
 
+static const GpuFacts* facts_of(const GpuDevice* gpu) { return &gpu->facts; }
+
 static int enter(GpuDevice* gpu) {
   (void)gpu;
   return 1;
@@ -389,6 +391,6 @@ static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
 }
 
 /* OpenCL 1.2 has no recordings. */
-const GpuDriver pruner_opencl_driver = {list, open,   close,   enter, leave, allocate, view,
-                                        load, kernel, release, write, read,  fill,     launch,
-                                        wait, mark,   elapsed, NULL,  NULL,  NULL,     NULL};
+const GpuDriver pruner_opencl_driver = {
+    list,  open, close, facts_of, enter, leave, allocate, view, load, kernel, release,
+    write, read, fill,  launch,   wait,  mark,  elapsed,  NULL, NULL, NULL,   NULL};
