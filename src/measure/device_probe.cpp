@@ -72,12 +72,7 @@ double probe_fork_join_s(int threads, double seconds) {
 }
 
 Result<Target> probe_device(const Target& target, double seconds) {
-  switch (target.backend) {
-    case Backend::kLlvm: return probe_cpu(target, seconds);
-    case Backend::kCuda:
-    case Backend::kOpenCl: break;
-  }
-  return probe_gpu(target, seconds);
+  return target.is_gpu() ? probe_gpu(target, seconds) : probe_cpu(target, seconds);
 }
 
 }  // namespace pruner

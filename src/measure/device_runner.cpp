@@ -21,13 +21,6 @@ constexpr int kAttempts = 4;  // to time at a moment when the device is not slow
 constexpr auto kCoolDown = std::chrono::milliseconds(200);
 constexpr int64_t kLeastFlushBytes = int64_t{32} << 20;  // where a driver does not say its L2's
 
-MeasureResult failed(MeasureError error, std::string text) {
-  MeasureResult result;
-  result.error = error;
-  result.error_text = std::move(text);
-  return result;
-}
-
 // Timings next to another's work are noise.
 void warn_of_others(const GpuFacts& facts) {
   for (const pid_t pid : processes_on_gpu(facts.bus)) {
@@ -100,7 +93,7 @@ Result<std::vector<GpuBuffer*>> DeviceRunner::fill_buffers(const Artifact& artif
 
 MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best_s) {
   const auto bad = [](MeasureError error, const auto& result) {
-    return failed(error, result.error().message());
+    return failed_result(error, result.error().message());
   };
   Result<GpuProgram> program = context_->load(artifact);
   if (!program.ok()) return bad(MeasureError::kCompileDevice, program);
@@ -117,7 +110,7 @@ MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best
       if (!read.ok()) return bad(MeasureError::kRuntimeDevice, read);
     }
     const auto wrong = find_wrong(*workload_, artifact, *arguments);
-    return wrong ? failed(MeasureError::kWrongAnswer, *wrong + when) : MeasureResult{};
+    return wrong ? failed_result(MeasureError::kWrongAnswer, *wrong + when) : MeasureResult{};
   };
   const Result<double> first = program->run(*buffers, 1);
   if (!first.ok()) return bad(MeasureError::kRuntimeDevice, first);
@@ -141,7 +134,7 @@ Timing DeviceRunner::time(GpuProgram& program,
   const auto repeat = [&](int64_t calls) -> Repeat {
     const Result<double> seconds = program.run(buffers, calls, flushed);
     if (seconds.ok()) return {*seconds};
-    result = failed(MeasureError::kRuntimeDevice, seconds.error().message());
+    result = failed_result(MeasureError::kRuntimeDevice, seconds.error().message());
     return {kFailedCost};  // ends the timing: too slow
   };
   for (int attempt = 1;; ++attempt) {
@@ -172,10 +165,8 @@ struct Worker {
   Result<MeasureResult> answer(const Frame& request, std::optional<Task> task) {
     if (task) TRY(runner->set_task(*std::move(task)));
     if (!runner->has_task()) return Error("an artifact came before its task");
-    TRY_ASSIGN(const Json artifact_json, json_get<Json>(request.header, "artifact"));
-    TRY_ASSIGN(const Artifact artifact, artifact_from_json(artifact_json, request.body));
-    TRY_ASSIGN(const double best_s, json_get<double>(request.header, "best_s"));
-    return runner->run(artifact, best_s);
+    TRY_ASSIGN(const RunRequest asked, run_request_from_frame(request));
+    return runner->run(asked.artifact, asked.best_s);
   }
 };
 
@@ -190,7 +181,9 @@ Result<std::optional<Task>> read_task(Worker& worker, const Json& header) {
 
 }  // namespace
 
-int serve_device_runs() {
+// Answers {"result", "lost"}, or {"no_device"} with the reason; `lost`: this process is of no more
+// use.
+int run_device_worker() {
   Worker worker;
   return serve([&](const Frame& request) -> Frame {
     Result<std::optional<Task>> task = read_task(worker, request.header);
@@ -200,12 +193,10 @@ int serve_device_runs() {
     }
     Result<MeasureResult> result =
         task.ok() ? worker.answer(request, *std::move(task)) : Result<MeasureResult>(task.error());
-    if (!result.ok()) result = failed(MeasureError::kUnknown, result.error().message());
+    if (!result.ok()) result = failed_result(MeasureError::kUnknown, result.error().message());
     const bool lost = !result->ok() && worker.runner->lost();
     return {{{"result", to_json(*result)}, {"lost", lost}}, ""};
   });
 }
-
-int run_device_worker() { return serve_device_runs(); }
 
 }  // namespace pruner

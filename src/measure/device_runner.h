@@ -47,9 +47,4 @@ class DeviceRunner {
   std::vector<GpuBuffer> flush_;   // one that fills the second-level cache, if that is asked for
 };
 
-/// Serves frames on standard input and output as serve_runs() does, on the device that the options
-/// and the task's target name: {"result", "lost"}, or {"no_device"} with the reason. `lost`: the
-/// worker ends.
-int serve_device_runs();
-
 }  // namespace pruner

@@ -175,7 +175,7 @@ class LocalMeasurer : public Measurer {
       station.task_key.clear();
       const Result<Unit> started = station.process.start();
       if (!started.ok())
-        return finish(station, failed(MeasureError::kUnknown, started.error().message()));
+        return finish(station, failed_result(MeasureError::kUnknown, started.error().message()));
     }
     if (station.task_key != task_->key) {
       request.header["task"] = to_json(*task_);
@@ -223,11 +223,11 @@ class LocalMeasurer : public Measurer {
     if (!station.builds) return collect_run(station, answer.frame.header);
     Result<Build> build = build_from_frame(std::move(answer.frame));
     if (!build.ok())
-      return finish(station, failed(MeasureError::kUnknown, build.error().message()));
+      return finish(station, failed_result(MeasureError::kUnknown, build.error().message()));
     Job& job = jobs_[station.job];
     job.result.build_s = build->build_s;
     if (build->error != MeasureError::kNone) {
-      return finish(station, failed(build->error, std::move(build->error_text)));
+      return finish(station, failed_result(build->error, std::move(build->error_text)));
     }
     job.artifact = std::move(build->artifact);
     job.step = Step::kToRun;
@@ -242,7 +242,7 @@ class LocalMeasurer : public Measurer {
     const bool lost = answer.value("lost", false);
     finish(runner,
            result.ok() ? *std::move(result)
-                       : failed(MeasureError::kUnknown, result.error().message()));
+                       : failed_result(MeasureError::kUnknown, result.error().message()));
     if (!lost) return;
     // What the candidate has left of the driver's context serves no other.
     log_detail("the device's worker is started again");
@@ -266,31 +266,25 @@ class LocalMeasurer : public Measurer {
     Job& job = jobs_[station.job];
     if (status == FrameStatus::kTimeout) {
       finish(station,
-             runs ? failed(MeasureError::kRunTimeout,
-                           fmt::format("still running after {} s", run_limit_s()))
-                  : failed(MeasureError::kBuildTimeout,
-                           fmt::format("still compiling after {} s", options_.build_timeout_s)));
+             runs ? failed_result(MeasureError::kRunTimeout,
+                                  fmt::format("still running after {} s", run_limit_s()))
+                  : failed_result(
+                        MeasureError::kBuildTimeout,
+                        fmt::format("still compiling after {} s", options_.build_timeout_s)));
     } else if (++job.deaths < kDeaths) {
       log_detail("a worker ended ({}) and is started again", end);
       job.step = runs ? Step::kToRun : Step::kToBuild;
       station.job = -1;
     } else if (runs) {
-      finish(station, failed(death_of_runner(station), "its runner ended: " + end));
+      finish(station, failed_result(death_of_runner(station), "its runner ended: " + end));
     } else {
-      finish(station, failed(MeasureError::kCompileHost, "the compiler ended: " + end));
+      finish(station, failed_result(MeasureError::kCompileHost, "the compiler ended: " + end));
     }
   }
 
   // The runner of CPUs has a child for what a kernel does; a GPU's driver runs in the worker.
   static MeasureError death_of_runner(const Station& runner) {
     return runner.devices.empty() ? MeasureError::kUnknown : MeasureError::kRuntimeDevice;
-  }
-
-  static MeasureResult failed(MeasureError error, std::string text) {
-    MeasureResult result;
-    result.error = error;
-    result.error_text = std::move(text);
-    return result;
   }
 
   void finish(Station& station, MeasureResult result) {

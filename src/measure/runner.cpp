@@ -95,27 +95,20 @@ std::string describe_fault(const RunReport& report, const Artifact& artifact) {
   return "writing to " + name;
 }
 
-MeasureResult failed(MeasureError error, std::string text) {
-  MeasureResult result;
-  result.error = error;
-  result.error_text = std::move(text);
-  return result;
-}
-
 MeasureResult judge(const RunReport& report,
                     const End& end,
                     const Artifact& artifact,
                     double timeout_s) {
   const std::string_view when = stage_words(report.stage);
   if (end.timed_out) {
-    return failed(MeasureError::kRunTimeout,
-                  fmt::format("still running after {} s, {}", timeout_s, when));
+    return failed_result(MeasureError::kRunTimeout,
+                         fmt::format("still running after {} s, {}", timeout_s, when));
   }
-  if (report.error != MeasureError::kNone) return failed(report.error, report.error_text);
+  if (report.error != MeasureError::kNone) return failed_result(report.error, report.error_text);
   if (report.stage != RunStage::kDone) {
     std::string text = fmt::format("{} {}", describe_end(end.wait_status), when);
     if (report.fault_argument >= 0) text += ", " + describe_fault(report, artifact);
-    return failed(MeasureError::kRuntimeDevice, text);
+    return failed_result(MeasureError::kRuntimeDevice, text);
   }
   MeasureResult result;
   result.costs_s.assign(report.costs_s, report.costs_s + report.repeats);
@@ -148,7 +141,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   const double cpu_s = (limit_s + 2) * threads;
   const Shared<RunReport> report;
   const pid_t child = fork();
-  if (child < 0) return failed(MeasureError::kUnknown, "no process for the candidate");
+  if (child < 0) return failed_result(MeasureError::kUnknown, "no process for the candidate");
   if (child == 0) {
     die_with_parent();
     limit_this_process(memory_bytes, cpu_s);
@@ -176,17 +169,15 @@ static Result<MeasureResult> answer_run(Runner& runner, const Frame& request) {
     TRY(runner.set_task(std::move(task)));
   }
   if (!runner.has_task()) return Error("an artifact came before its task");
-  TRY_ASSIGN(const Json artifact_json, json_get<Json>(header, "artifact"));
-  TRY_ASSIGN(const Artifact artifact, artifact_from_json(artifact_json, request.body));
-  TRY_ASSIGN(const double best_s, json_get<double>(header, "best_s"));
-  return runner.run(artifact, best_s);
+  TRY_ASSIGN(const RunRequest asked, run_request_from_frame(request));
+  return runner.run(asked.artifact, asked.best_s);
 }
 
 int serve_runs(KernelLoader loader) {
   Runner runner(std::move(loader));
   return serve([&](const Frame& request) -> Frame {
     Result<MeasureResult> result = answer_run(runner, request);
-    if (!result.ok()) result = failed(MeasureError::kUnknown, result.error().message());
+    if (!result.ok()) result = failed_result(MeasureError::kUnknown, result.error().message());
     return {{{"result", to_json(*result)}}, ""};
   });
 }

@@ -107,4 +107,18 @@ Result<MeasureResult> result_from_json(const Json& json) {
   return result;
 }
 
+MeasureResult failed_result(MeasureError error, std::string text) {
+  MeasureResult result;
+  result.error = error;
+  result.error_text = std::move(text);
+  return result;
+}
+
+Result<RunRequest> run_request_from_frame(const Frame& frame) {
+  TRY_ASSIGN(const Json artifact_json, json_get<Json>(frame.header, "artifact"));
+  TRY_ASSIGN(Artifact artifact, artifact_from_json(artifact_json, frame.body));
+  TRY_ASSIGN(const double best_s, json_get<double>(frame.header, "best_s"));
+  return RunRequest{std::move(artifact), best_s};
+}
+
 }  // namespace pruner

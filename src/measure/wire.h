@@ -2,6 +2,8 @@
 // candidate goes by the number of its sketch; workers make the task's space themselves.
 #pragma once
 
+#include "codegen/codegen.h"
+#include "measure/frame.h"
 #include "measure/measure.h"
 #include "support/json.h"
 
@@ -23,5 +25,14 @@ Result<GpuClocks> clocks_from_json(const Json& json);
 
 Json to_json(const MeasureResult& result);
 Result<MeasureResult> result_from_json(const Json& json);
+/// The result of a trial that failed so.
+MeasureResult failed_result(MeasureError error, std::string text);
+
+/// What a runner is to run: {"artifact", "best_s"} with the object as body.
+struct RunRequest {
+  Artifact artifact;
+  double best_s;
+};
+Result<RunRequest> run_request_from_frame(const Frame& frame);
 
 }  // namespace pruner
