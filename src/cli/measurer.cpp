@@ -9,7 +9,7 @@ namespace pruner {
 
 /// "cuda:0,cuda:1": numbers of devices of the target's backend.
 static Result<std::vector<int>> parse_devices(std::string_view text, const Target& target) {
-  const std::string prefix = target.backend == Backend::kCuda ? "cuda:" : "opencl:";
+  const std::string prefix = std::string(backend_name(target.backend)) + ":";
   if (!target.is_gpu()) return Error("there is nothing to choose from: the target is this CPU");
   std::vector<int> devices;
   while (!text.empty()) {

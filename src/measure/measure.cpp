@@ -16,7 +16,7 @@ double MeasureResult::cost_s() const {
 // Every code of CUDA is of an arch, which the device must be able to run.
 static Result<Unit> check_gpus(const Target& target, std::span<const int> devices) {
   TRY_ASSIGN(const std::vector<GpuFacts> here, list_gpus(target.backend));
-  const char* backend = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  const std::string_view backend = backend_name(target.backend);
   for (const int number : devices) {
     if (number < 0 || static_cast<size_t>(number) >= here.size()) {
       return Error("there is no device ",

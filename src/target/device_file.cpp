@@ -155,14 +155,13 @@ Result<std::string> read_text(const Json& json, const char* name) {
   return Error(name, " is ", json.at(name).dump(), ", expected a text");
 }
 
-constexpr std::pair<std::string_view, Backend> kBackends[] = {
-    {"llvm", Backend::kLlvm}, {"cuda", Backend::kCuda}, {"opencl", Backend::kOpenCl}};
+constexpr Backend kBackends[] = {Backend::kLlvm, Backend::kCuda, Backend::kOpenCl};
 
 Result<Backend> read_backend(const Json& json) {
   if (!json.contains("backend")) return Backend::kLlvm;
   TRY_ASSIGN(const std::string text, read_text(json, "backend"));
-  for (const auto& [name, backend] : kBackends) {
-    if (text == name) return backend;
+  for (const Backend backend : kBackends) {
+    if (text == backend_name(backend)) return backend;
   }
   return Error("backend is \"", text, "\", expected llvm, cuda or opencl");
 }
@@ -258,7 +257,7 @@ Json target_to_json(const Target& target) {
     write_fields(target, kCpuFields, json);
     return json;
   }
-  json["backend"] = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  json["backend"] = backend_name(target.backend);
   write_fields(target.gpu, kGpuFields, json);
   write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
   return json;

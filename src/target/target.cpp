@@ -274,7 +274,7 @@ Result<Target> parse_target(std::string_view text, int threads) {
 
 static std::string print_gpu(const Target& target) {
   const bool is_known = find_device_file(target.device) != nullptr;
-  std::string text = target.backend == Backend::kCuda ? "cuda" : "opencl";
+  std::string text(backend_name(target.backend));
   if (!target.device.empty()) text += (is_known ? " --model=" : " --device=") + target.device;
   if (!target.gpu.arch.empty() && !is_known) text += " --arch=" + target.gpu.arch;
   if (!target.device.empty() && !is_known) return text;
@@ -304,7 +304,7 @@ std::string print(const Target& target) {
 
 std::string device_fingerprint(const Target& target) {
   if (target.is_gpu()) {
-    std::string text = target.backend == Backend::kCuda ? "cuda" : "opencl";
+    std::string text(backend_name(target.backend));
     for (const std::string& part : {target.device, target.gpu.arch}) {
       if (!part.empty()) text += " " + part;
     }

@@ -14,6 +14,16 @@ namespace pruner {
 
 enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
 
+/// "llvm", "cuda" or "opencl": what a target text begins with.
+constexpr std::string_view backend_name(Backend backend) {
+  switch (backend) {
+    case Backend::kLlvm: return "llvm";
+    case Backend::kCuda: return "cuda";
+    case Backend::kOpenCl: return "opencl";
+  }
+  return "";
+}
+
 /// What a CPU's instructions are.
 enum class Isa : uint8_t { kX86, kArm };  // x86-64, AArch64
 #if defined(__aarch64__)

@@ -18,12 +18,11 @@ namespace pruner {
 /// `--target opencl` mean.
 static std::vector<Target> devices_here() {
   std::vector<Target> here = {host_target(0)};
-  for (const auto& [name, backend] :
-       {std::pair("cuda", Backend::kCuda), std::pair("opencl", Backend::kOpenCl)}) {
+  for (const Backend backend : {Backend::kCuda, Backend::kOpenCl}) {
     const Result<std::vector<GpuFacts>> found = list_gpus(backend);
     if (!found.ok()) continue;
     const GpuFacts& facts = found->front();
-    Target target = *parse_target(name, 0);
+    Target target = *parse_target(backend_name(backend), 0);
     target.source = fmt::format("{} ({})", facts.name, facts.driver);
     target.gpu.arch = facts.arch;
     target.gpu.sms = static_cast<int>(facts.units);
@@ -86,10 +85,9 @@ Result<int> run_device_probe(const Options& options) {
   if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
   fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
   if (!file.empty() && !options.json) {
-    const char* backend = probed.backend == Backend::kCuda     ? "cuda"
-                          : probed.backend == Backend::kOpenCl ? "opencl"
-                                                               : "llvm";
-    fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n", file, backend);
+    fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n",
+               file,
+               backend_name(probed.backend));
   }
   return kDone;
 }
