@@ -3,9 +3,16 @@
 #include <charconv>
 #include <filesystem>
 
+#include "deploy/memory_plan.h"
 #include "support/log.h"
 
 namespace pruner {
+
+/// What a run of the network touches: weights and arena.
+static int64_t bytes_of_a_run(const Partition& partition) {
+  const std::vector<KernelMemory> no_workspaces(partition.groups.size());
+  return partition.weight_bytes() + plan_memory(partition, no_workspaces).arena_bytes;
+}
 
 /// "cuda:0,cuda:1": numbers of devices of the target's backend.
 static Result<std::vector<int>> parse_devices(std::string_view text, const Target& target) {
@@ -46,7 +53,8 @@ Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
-  if (source.network) measure.weights_from = probe_weights(target, source.partition.weight_bytes());
+  if (source.network)
+    measure.weights_from = probe_weights(target, bytes_of_a_run(source.partition));
   log_detail("kernels find their weights in {}",
              measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
   std::error_code code;

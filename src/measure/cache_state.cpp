@@ -1,5 +1,8 @@
 #include "measure/cache_state.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/thread_pool.h"
 
 #if defined(__x86_64__)
@@ -12,8 +15,9 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kLine = 64;
-constexpr int64_t kFillings =
-    2;  // of a core's own caches: they do not replace the oldest line first
+constexpr int64_t kPiece = 4096;  // of an input, written by one thread
+// Of a core's own caches, which do not replace the oldest line first.
+constexpr int64_t kFillings = 2;
 
 #if defined(__x86_64__)
 __attribute__((target("clflushopt"))) void flush_fast(const std::byte* from, const std::byte* to) {
@@ -35,20 +39,14 @@ void evict(const std::byte*, const std::byte*) {}
 void wait_for_evictions() {}
 #endif
 
-void touch(const std::byte* from, const std::byte* to) {
+void read(const std::byte* from, const std::byte* to) {
   for (; from < to; from += kLine) static_cast<void>(*static_cast<const volatile std::byte*>(from));
 }
 
-// visit(from, to) of the lines [begin, end) / parts of each buffer.
-template <typename Visit>
-void visit_part(const std::vector<const GuardedBuffer*>& buffers,
-                int64_t part,
-                int64_t parts,
-                Visit visit) {
-  for (const GuardedBuffer* buffer : buffers) {
-    const int64_t lines = (buffer->bytes() + kLine - 1) / kLine;
-    visit(buffer->data() + lines * part / parts * kLine,
-          buffer->data() + lines * (part + 1) / parts * kLine);
+void write_as_it_is(std::byte* from, std::byte* to) {
+  for (; from < to; from += kLine) {
+    auto* byte = static_cast<volatile std::byte*>(from);
+    *byte = *byte;
   }
 }
 
@@ -56,27 +54,38 @@ void visit_part(const std::vector<const GuardedBuffer*>& buffers,
 
 CacheState::CacheState(const Workload& workload,
                        const KernelArguments& arguments,
-                       WeightsFrom weights_from) {
+                       WeightsFrom weights_from)
+    : weights_from_(weights_from) {
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
-    (workload.constant[i] ? cold_ : warm_).push_back(arguments.arguments[i]);
+    (workload.constant[i] ? constants_ : inputs_).push_back(arguments.arguments[i]);
   }
-  if (weights_from == WeightsFrom::kMemory) return;
+  for (const GuardedBuffer* input : inputs_) input->make_writable();
   const Target& target = workload.task.target;
   filling_.assign(static_cast<size_t>(kFillings * target.l2_bytes * target.threads), std::byte{1});
 }
 
 void CacheState::restore(PrunerPool& pool) const {
+  const int64_t threads = pool.threads;
   Meeting meeting(pool.threads);
-  parallel_for(pool, pool.threads, [&](int64_t part, int64_t) {
-    if (filling_.empty()) {
-      visit_part(cold_, part, pool.threads, evict);
+  parallel_for(pool, threads, [&](int64_t thread, int64_t) {
+    const auto part = [&](int64_t size) {
+      return std::pair(size * thread / threads, size * (thread + 1) / threads);
+    };
+    const auto [first, last] = part(static_cast<int64_t>(filling_.size()));
+    read(filling_.data() + first, filling_.data() + last);
+    if (weights_from_ == WeightsFrom::kMemory) {
+      for (const GuardedBuffer* constant : constants_) {
+        const auto [begin, end] = part((constant->bytes() + kLine - 1) / kLine);
+        evict(constant->data() + begin * kLine, constant->data() + end * kLine);
+      }
       wait_for_evictions();
-    } else {
-      const size_t bytes = filling_.size() / static_cast<size_t>(pool.threads);
-      const std::byte* from = filling_.data() + bytes * static_cast<size_t>(part);
-      touch(from, from + bytes);
     }
-    visit_part(warm_, part, pool.threads, touch);
+    for (const GuardedBuffer* input : inputs_) {
+      for (int64_t at = thread * kPiece; at < input->bytes(); at += threads * kPiece) {
+        const int64_t end = std::min(at + kPiece, input->bytes());
+        write_as_it_is(input->data() + at, input->data() + end);
+      }
+    }
     meeting.arrive_and_wait();
   });
 }

@@ -1,6 +1,6 @@
-// The caches before a timed call as they are inside a network: its weights were last read an
-// inference ago and are gone; its other inputs were just written by the threads that read them
-// now; the threads are awake.
+// The caches before a timed call as they are inside a network: the kernels before it have filled
+// the cores' own caches; its weights were last read an inference ago; its other inputs were just
+// written, each piece by whichever thread; the threads are awake.
 #pragma once
 
 #include <vector>
@@ -12,18 +12,18 @@ namespace pruner {
 
 class CacheState {
  public:
+  /// Makes the inputs that are no constants writable.
   CacheState(const Workload& workload, const KernelArguments& arguments, WeightsFrom weights_from);
 
-  /// Whether a call changes the state, so that it has to be restored before the next.
-  bool changes() const { return !cold_.empty(); }
-  /// Evicts the constants, each thread a part: from all caches (clflushopt), or from a core's own,
-  /// where each thread reads what fills them. Then reads each other input once (each thread its
-  /// contiguous part). Ends with all threads of the pool running.
+  /// Fills each core's own caches with what nobody needs, evicts the constants from all others if
+  /// they come from memory (clflushopt), then writes each other input as it is, its pieces by the
+  /// threads in turns. Ends with all threads of the pool running.
   void restore(PrunerPool& pool) const;
 
  private:
-  std::vector<const GuardedBuffer*> cold_, warm_;
-  std::vector<std::byte> filling_;  // of a core's own caches, for all threads; empty: clflushopt
+  std::vector<const GuardedBuffer*> constants_, inputs_;
+  WeightsFrom weights_from_;
+  std::vector<std::byte> filling_;  // of all cores' own caches
 };
 
 }  // namespace pruner

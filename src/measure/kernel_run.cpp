@@ -78,31 +78,28 @@ class KernelCall {
  public:
   KernelCall(PrunerKernel kernel,
              const KernelArguments& arguments,
-             CacheState& cache,
+             const CacheState& cache,
              PrunerPool& pool)
       : kernel_(kernel), arguments_(arguments), cache_(cache), pool_(pool) {}
 
-  void run() { kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_); }
-
-  // With weights to evict before it, each call is timed alone; otherwise they follow each other.
+  /// Each call is timed alone, with the caches as they are in a network.
   Repeat time(int64_t calls) {
-    const int64_t together = cache_.changes() ? 1 : calls;
     Repeat sum{0};
-    for (int64_t i = 0; i < calls; i += together) {
-      const Repeat some = time_together(together);
-      sum.cost_s += some.cost_s / static_cast<double>(calls);
-      sum.disturbed |= some.disturbed;
+    for (int64_t i = 0; i < calls; ++i) {
+      const Repeat one = time_one();
+      sum.cost_s += one.cost_s / static_cast<double>(calls);
+      sum.disturbed |= one.disturbed;
     }
     return sum;
   }
 
  private:
-  Repeat time_together(int64_t calls) {
+  Repeat time_one() {
     cache_.restore(pool_);
     const int64_t taken_over = pruner_pool_taken_over(&pool_);
     const int64_t preempted = preemptions();
     const auto start = Clock::now();
-    for (int64_t i = 0; i < calls; ++i) run();
+    kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
     return {elapsed.count(),
             preemptions() != preempted || pruner_pool_taken_over(&pool_) != taken_over};
@@ -110,7 +107,7 @@ class KernelCall {
 
   PrunerKernel kernel_;
   const KernelArguments& arguments_;
-  CacheState& cache_;
+  const CacheState& cache_;
   PrunerPool& pool_;
 };
 
@@ -200,14 +197,15 @@ void run_kernel(const Workload& workload,
   }
 
   report.stage = RunStage::kFirstRun;
-  CacheState cache(workload, *arguments, options.weights_from);
-  KernelCall call((*kernel)->entry(), *arguments, cache, *pool);
-  call.run();
+  const PrunerKernel entry = (*kernel)->entry();
+  entry(arguments->pointers.data(), arguments->workspace().data(), pool.get());
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong);
   }
 
   report.stage = RunStage::kTiming;
+  const CacheState cache(workload, *arguments, options.weights_from);
+  KernelCall call(entry, *arguments, cache, *pool);
   const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, peak_gflops);
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");

@@ -78,11 +78,14 @@ static int64_t beyond_caches(const Target& target) {
 }
 
 WeightsFrom probe_weights(const Target& target, int64_t bytes) {
-  constexpr double kFaster = 1.3, kSeconds = 0.1;
-  if (target.is_gpu() || bytes == 0 || bytes > target.l3_bytes) return WeightsFrom::kMemory;
-  const double gbs = probe_read_gbs(bytes, target.threads, kSeconds);
-  const double memory_gbs = probe_read_gbs(beyond_caches(target), target.threads, kSeconds);
-  return gbs > kFaster * memory_gbs ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
+  constexpr double kAsFast = 0.8, kSeconds = 0.1;
+  const int64_t surely =
+      2 * target.threads * target.l2_bytes;  // too much for the cores' own caches
+  const int64_t twice = std::max(2 * bytes, surely);
+  if (target.is_gpu() || bytes == 0 || twice > target.l3_bytes) return WeightsFrom::kMemory;
+  const double gbs = probe_read_gbs(twice, target.threads, kSeconds);
+  const double cache_gbs = probe_read_gbs(surely, target.threads, kSeconds);
+  return gbs >= kAsFast * cache_gbs ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
 }
 
 PeakRates probe_peaks(const Target& target, double seconds) {

@@ -65,11 +65,15 @@ void GuardedBuffer::fill(std::byte value) { std::memset(data_, static_cast<int>(
 
 void GuardedBuffer::copy_from(const void* source) { std::memcpy(data_, source, bytes_); }
 
-void GuardedBuffer::make_read_only() {
+void GuardedBuffer::protect(int protection) const {
   // The page that data_ begins in holds nothing else.
   std::byte* begin = data_ - reinterpret_cast<intptr_t>(data_) % kPage;
-  mprotect(begin, end() - begin, PROT_READ);
+  mprotect(begin, end() - begin, protection);
 }
+
+void GuardedBuffer::make_read_only() const { protect(PROT_READ); }
+
+void GuardedBuffer::make_writable() const { protect(PROT_READ | PROT_WRITE); }
 
 bool GuardedBuffer::intact() const {
   return std::all_of(data_ + bytes_, end(), [](std::byte b) { return b == kWatched; });

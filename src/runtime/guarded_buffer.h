@@ -27,8 +27,9 @@ class GuardedBuffer {
   /// Sets every byte; from now on all pages are there.
   void fill(std::byte value);
   void copy_from(const void* source);
-  /// Writing is an access violation from now on.
-  void make_read_only();
+  /// Writing is an access violation from now on; or is not, any more.
+  void make_read_only() const;
+  void make_writable() const;
   /// Whether the bytes between the end and the guard page are as they were.
   bool intact() const;
   /// Whether `address` lies in this buffer or its guard pages.
@@ -36,6 +37,7 @@ class GuardedBuffer {
 
  private:
   GuardedBuffer() = default;
+  void protect(int protection) const;
   std::byte* end() const;  // of the memory: where the upper guard page begins
 
   std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/thread_pool.h"
@@ -21,7 +20,6 @@ TEST(CacheState, LeavesTheArgumentsAsTheyAre) {
   const ThreadPool pool = make_thread_pool(2, false);
   for (const WeightsFrom from : {WeightsFrom::kMemory, WeightsFrom::kLastLevel}) {
     const CacheState state(*workload, *arguments, from);
-    EXPECT_EQ(state.changes(), std::ranges::count(workload->constant, true) > 0);
     state.restore(*pool);
     for (size_t i = 0; i < workload->buffers.size(); ++i) {
       const Tensor& input = workload->inputs[i];
@@ -33,7 +31,7 @@ TEST(CacheState, LeavesTheArgumentsAsTheyAre) {
 TEST(CacheState, WeightsThatNoCacheHoldsComeFromMemory) {
   const Target host = host_target(1);
   EXPECT_EQ(probe_weights(host, 0), WeightsFrom::kMemory);
-  EXPECT_EQ(probe_weights(host, host.l3_bytes + 1), WeightsFrom::kMemory);
+  EXPECT_EQ(probe_weights(host, host.l3_bytes / 2 + 1), WeightsFrom::kMemory);
   EXPECT_EQ(probe_weights(*parse_target("cuda --arch=sm_80", 0), 1 << 20), WeightsFrom::kMemory);
 }
 
