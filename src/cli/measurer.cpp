@@ -4,14 +4,30 @@
 #include <filesystem>
 
 #include "deploy/memory_plan.h"
+#include "space/space.h"
 #include "support/log.h"
 
 namespace pruner {
 
-/// What a run of the network touches: weights and arena.
-static int64_t bytes_of_a_run(const Partition& partition) {
-  const std::vector<KernelMemory> no_workspaces(partition.groups.size());
-  return partition.weight_bytes() + plan_memory(partition, no_workspaces).arena_bytes;
+/// Of a task's constants, in the form that has the most (Winograd's has up to four times as many).
+static int64_t most_weight_bytes(const Task& task) {
+  int64_t most = 0;
+  for (const Sketch& sketch : make_space(task).sketches) {
+    int64_t bytes = 0;
+    for (const Stage& stage : sketch.dag.stages)
+      if (stage.constant) bytes += stage.num_elements() * dtype_bytes(stage.dtype);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+/// What a run of the network touches at most: weights and arena.
+static int64_t bytes_of_a_run(const Source& source) {
+  const std::vector<KernelMemory> no_workspaces(source.partition.groups.size());
+  int64_t bytes = plan_memory(source.partition, no_workspaces).arena_bytes;
+  for (const WeightedTask& weighted : source.tasks)
+    bytes += weighted.weight * most_weight_bytes(weighted.task);
+  return bytes;
 }
 
 /// "cuda:0,cuda:1": numbers of devices of the target's backend.
@@ -53,10 +69,14 @@ Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
-  if (source.network)
-    measure.weights_from = probe_weights(target, bytes_of_a_run(source.partition));
-  log_detail("kernels find their weights in {}",
-             measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
+  if (source.network) {
+    const int64_t bytes = bytes_of_a_run(source);
+    measure.weights_from = probe_weights(target, bytes);
+    log_detail("{} touches {} MB: kernels find their weights in {}",
+               source.name,
+               bytes / 1000000,
+               measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
+  }
   std::error_code code;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
   if (code) return Error("/proc/self/exe: cannot be read: ", code.message());

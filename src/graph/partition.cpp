@@ -131,12 +131,6 @@ Storage Partition::storage_of(ValueId id) const {
   return storage;
 }
 
-int64_t Partition::weight_bytes() const {
-  int64_t bytes = 0;
-  for (const PlannedValue& value : values) bytes += value.constant ? value.constant->bytes() : 0;
-  return bytes;
-}
-
 Result<Partition> partition(Graph graph, const Target& target) {
   return cut(run_graph_passes(std::move(graph), target.backend));
 }

@@ -48,7 +48,6 @@ struct Partition {
 
   const PlannedValue& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
   Storage storage_of(ValueId id) const;
-  int64_t weight_bytes() const;  // of all constants
 };
 
 /// Runs the graph passes (kGraphPasses: fold constants, batch norm into convolution, dead code,

@@ -78,12 +78,11 @@ static int64_t beyond_caches(const Target& target) {
 }
 
 WeightsFrom probe_weights(const Target& target, int64_t bytes) {
-  constexpr double kAsFast = 0.8, kSeconds = 0.1;
-  const int64_t surely =
-      2 * target.threads * target.l2_bytes;  // too much for the cores' own caches
-  const int64_t twice = std::max(2 * bytes, surely);
-  if (target.is_gpu() || bytes == 0 || twice > target.l3_bytes) return WeightsFrom::kMemory;
-  const double gbs = probe_read_gbs(twice, target.threads, kSeconds);
+  constexpr double kAsFast = 0.85, kSeconds = 0.1;
+  // The cores' own caches keep hardly any of so much.
+  const int64_t surely = 4 * target.threads * target.l2_bytes;
+  if (target.is_gpu() || bytes == 0 || bytes > target.l3_bytes) return WeightsFrom::kMemory;
+  const double gbs = probe_read_gbs(std::max(bytes, surely), target.threads, kSeconds);
   const double cache_gbs = probe_read_gbs(surely, target.threads, kSeconds);
   return gbs >= kAsFast * cache_gbs ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
 }

@@ -110,9 +110,8 @@ double probe_fma_gflops(const Target& target, int threads, double seconds);
 double probe_read_gbs(int64_t bytes, int threads, double seconds);
 
 /// Where a network that touches so many bytes in a run (its weights and its arena) finds its
-/// weights in the next run: in the last-level cache if reading twice as many over and over is as
-/// fast as reading what surely lies there. Partly there counts as memory; twice, as forms of a
-/// convolution have up to four times its weights and a cache may have other users.
+/// weights in the next run: in the last-level cache if reading as many over and over is as fast as
+/// reading what surely lies there. Partly there counts as memory.
 WeightsFrom probe_weights(const Target& target, int64_t bytes);
 
 /// What the machine can do at most, as the probes find it; 0: not known.

@@ -31,7 +31,7 @@ TEST(CacheState, LeavesTheArgumentsAsTheyAre) {
 TEST(CacheState, WeightsThatNoCacheHoldsComeFromMemory) {
   const Target host = host_target(1);
   EXPECT_EQ(probe_weights(host, 0), WeightsFrom::kMemory);
-  EXPECT_EQ(probe_weights(host, host.l3_bytes / 2 + 1), WeightsFrom::kMemory);
+  EXPECT_EQ(probe_weights(host, host.l3_bytes + 1), WeightsFrom::kMemory);
   EXPECT_EQ(probe_weights(*parse_target("cuda --arch=sm_80", 0), 1 << 20), WeightsFrom::kMemory);
 }
 
