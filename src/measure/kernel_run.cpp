@@ -25,6 +25,7 @@ constexpr int kAttempts = 3;     // to find a quiet moment
 constexpr double kQuiet = 0.95;  // a probe below this part of the best is not one
 constexpr double kProbeS = 0.0005;
 constexpr double kNear = 1.05;  // of the best: worth all repeats
+constexpr int64_t kMostCalls = 4;
 
 // A crash leaves the address that it was at; the parent names the signal. The handler takes no
 // argument, so what it needs lies here, in a child that runs one kernel.
@@ -82,8 +83,10 @@ class KernelCall {
              PrunerPool& pool)
       : kernel_(kernel), arguments_(arguments), cache_(cache), pool_(pool) {}
 
-  /// Each call is timed alone, with the caches as they are in a network.
+  /// Each call is timed alone, with the caches as they are in a network, which for a short one
+  /// takes a hundred times as long as itself: few are enough.
   Repeat time(int64_t calls) {
+    calls = std::min(calls, kMostCalls);
     Repeat sum{0};
     for (int64_t i = 0; i < calls; ++i) {
       const Repeat one = time_one();

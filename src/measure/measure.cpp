@@ -78,12 +78,16 @@ static int64_t beyond_caches(const Target& target) {
 }
 
 WeightsFrom probe_weights(const Target& target, int64_t bytes) {
-  constexpr double kAsFast = 0.85, kSeconds = 0.1;
+  constexpr double kAsFast = 0.85, kSeconds = 0.05;
+  constexpr int kTurns = 4;  // one alone may come at a bad moment
   // The cores' own caches keep hardly any of so much.
   const int64_t surely = 4 * target.threads * target.l2_bytes;
   if (target.is_gpu() || bytes == 0 || bytes > target.l3_bytes) return WeightsFrom::kMemory;
-  const double gbs = probe_read_gbs(std::max(bytes, surely), target.threads, kSeconds);
-  const double cache_gbs = probe_read_gbs(surely, target.threads, kSeconds);
+  double gbs = 0, cache_gbs = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    cache_gbs = std::max(cache_gbs, probe_read_gbs(surely, target.threads, kSeconds));
+    gbs = std::max(gbs, probe_read_gbs(std::max(bytes, surely), target.threads, kSeconds));
+  }
   return gbs >= kAsFast * cache_gbs ? WeightsFrom::kLastLevel : WeightsFrom::kMemory;
 }
 
