@@ -269,7 +269,9 @@ const OptionRow kOptions[] = {
     {"--source",
      &Options::source,
      kTransferOptions,
-     "auto: of the pool, only the file that has the most to give"},
+     "of the pool, only the file that is most like the network (auto), that has the most schedules "
+     "of "
+     "its classes (as-published), or this one"},
     {"--verify",
      &Options::verify,
      kTransferOptions,

@@ -29,12 +29,15 @@ Result<std::vector<TransferSource>> read_pool(const Options& options,
                  fmt::format("{}", fmt::join(options.pool, ", ")));
   if (options.source.empty()) return sources;
   size_t chosen = 0;
-  if (options.source == "auto") {
-    chosen = best_source(sources, tasks);
+  if (options.source == "auto" || options.source == "as-published") {
+    const bool published = options.source == "as-published";
+    chosen =
+        best_source(sources, tasks, published ? SourceRule::kPublished : SourceRule::kLikeness);
   } else {
     const auto found = std::ranges::find(sources, options.source, &TransferSource::name);
     if (found == sources.end())
-      return Error("--source: ", options.source, " is not auto, nor a file of --pool");
+      return Error(
+          "--source: ", options.source, " is not auto or as-published, nor a file of --pool");
     chosen = static_cast<size_t>(found - sources.begin());
   }
   return std::vector<TransferSource>{sources[chosen]};

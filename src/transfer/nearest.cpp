@@ -29,16 +29,17 @@ std::vector<double> extents_of(std::string_view workload_key) {
 
 double shape_distance(const Task& task, std::string_view workload_key) {
   const std::vector<double> own = extents_of(task.key), other = extents_of(workload_key);
-  if (own.size() != other.size() || own.empty()) return kFar;
   // Data and weights come first, the output last; between them is what the epilogue reads.
   const std::vector<StageId> inputs = task.dag.inputs();
   size_t first = 0;
   for (size_t i = 0; i < std::min<size_t>(inputs.size(), 2); ++i)
     first += task.dag[inputs[i]].axes.size();
   const size_t last = task.dag[task.dag.outputs().back()].axes.size();
+  if (std::min(own.size(), other.size()) < first + last) return kFar;
   double sum = 0;
-  for (size_t i = 0; i < own.size(); ++i)
-    if (i < first || i + last >= own.size()) sum += std::abs(std::log(own[i] / other[i]));
+  const auto add = [&](double a, double b) { sum += std::abs(std::log(a / b)); };
+  for (size_t i = 0; i < first; ++i) add(own[i], other[i]);
+  for (size_t i = 1; i <= last; ++i) add(own[own.size() - i], other[other.size() - i]);
   return sum / static_cast<double>(first + last);
 }
 

@@ -11,9 +11,9 @@
 
 namespace pruner {
 
-/// How far apart the shapes of two tasks are that compute the same: the mean of |ln(a/b)| over the
-/// extents of their data, weights and output, as the workload key of the other lists them. Infinite
-/// where that lists another number.
+/// How far apart the shapes of two tasks of one anchor are: the mean of |ln(a/b)| over the extents
+/// of their data, weights and output, as the workload key of the other lists them. Infinite where
+/// that lists too few.
 double shape_distance(const Task& task, std::string_view workload_key);
 
 class NearestSchedules {

@@ -8,6 +8,7 @@
 #include "support/check.h"
 #include "transfer/adapt.h"
 #include "transfer/kernel_class.h"
+#include "transfer/nearest.h"
 
 namespace pruner {
 
@@ -57,25 +58,28 @@ Offers offers_for(std::span<const TransferSource> sources, const Task& task, con
   return found;
 }
 
-size_t best_source(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks) {
+static double gift(const TransferSource& source, const Task& task, SourceRule rule) {
+  if (rule == SourceRule::kPublished)
+    return std::sqrt(static_cast<double>(source.count(kernel_class(task.name))));
+  double most = 0;
+  for (const Record& record : source.best)
+    if (anchor_of(record.task_name) == anchor_of(task.name))
+      most = std::max(most, std::exp(-shape_distance(task, record.workload_key)));
+  return most;
+}
+
+size_t best_source(std::span<const TransferSource> sources,
+                   std::span<const WeightedTask> tasks,
+                   SourceRule rule) {
   CHECK(!sources.empty());
-  std::map<std::string, double> seconds;  // of the target, by class
-  double total = 0;
-  for (const WeightedTask& weighted : tasks) {
-    const Space space = make_space(weighted.task);
-    const LoopNest nest = make_loop_nest(space, default_schedule(weighted.task, space));
-    const double spent =
-        static_cast<double>(weighted.weight) * draft_latency_s(nest, weighted.task.target);
-    seconds[kernel_class(weighted.task.name)] += spent;
-    total += spent;
+  std::vector<double> scores(sources.size());
+  for (const auto& [task, weight] : tasks) {
+    const Space space = make_space(task);
+    const LoopNest nest = make_loop_nest(space, default_schedule(task, space));
+    const double spent_s = static_cast<double>(weight) * draft_latency_s(nest, task.target);
+    for (size_t s = 0; s < sources.size(); ++s) scores[s] += spent_s * gift(sources[s], task, rule);
   }
-  const auto score = [&](const TransferSource& source) {
-    double sum = 0;
-    for (const auto& [of, spent] : seconds)
-      sum += spent / total * std::sqrt(static_cast<double>(source.count(of)));
-    return sum;
-  };
-  return static_cast<size_t>(std::ranges::max_element(sources, {}, score) - sources.begin());
+  return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
 }  // namespace pruner

@@ -43,9 +43,17 @@ struct Offers {
 /// adapted to it.
 Offers offers_for(std::span<const TransferSource> sources, const Task& task, const Space& space);
 
-/// The source with the most to give (Transfer-Tuning's heuristic, spec 8): the sum over classes of
-/// the target's share of time in the class and the square root of the number of schedules. Times
-/// of the target are what the draft foretells of its default schedules. Ties go to the first.
-size_t best_source(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);
+/// How much a source has to give to a task, by which each task's share of the target's time counts.
+enum class SourceRule : uint8_t {
+  kLikeness,   // e^-d, where d is the shape_distance() of its nearest task of that anchor
+  kPublished,  // the square root of how many schedules of the task's class it has
+               // (Transfer-Tuning's heuristic, spec 8), whatever their shapes
+};
+
+/// The source with the most to give. Times of the target are what the draft foretells of its
+/// default schedules. Ties go to the first.
+size_t best_source(std::span<const TransferSource> sources,
+                   std::span<const WeightedTask> tasks,
+                   SourceRule rule = SourceRule::kLikeness);
 
 }  // namespace pruner

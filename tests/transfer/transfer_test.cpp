@@ -141,9 +141,11 @@ TEST(Pool, ChoosesTheSourceWithMostToGive) {
   std::vector<WeightedTask> tasks;
   tasks.push_back({operator_task("matmul 512 512 512 +relu"), 3});
   tasks.push_back({operator_task("softmax 16 16"), 1});
+  EXPECT_EQ(best_source(sources, tasks, SourceRule::kPublished), 1u);
   EXPECT_EQ(best_source(sources, tasks), 1u);
   tasks.erase(tasks.begin());
-  EXPECT_EQ(best_source(sources, tasks), 0u);
+  EXPECT_EQ(best_source(sources, tasks, SourceRule::kPublished), 0u) << "it has more of them";
+  EXPECT_EQ(best_source(sources, tasks), 1u) << "its one is nearer";
 }
 
 TEST(TransferPolicy, MeasuresTheDefaultAndEachOfferOnce) {
