@@ -50,7 +50,7 @@ TEST_F(Transfer, MeasuresTheSchedulesOfTheClass) {
   tuned("c", "softmax 64 64");
   const std::string pool = dir + "/*/records.json";
   const Json all = json(
-      {"transfer", "--op", "matmul 96 80 40 +relu", "--pool", pool, "--work-dir", dir + "/tt"});
+      {"transfer", "--op", "matmul 96 80 40 +relu", "--pool", pool, "--work-dir", dir + "/tt/all"});
   ASSERT_EQ(all["sources"].size(), 3u);
   const Json& task = all["tasks"][0];
   EXPECT_EQ(task["class"], "matmul+relu");
@@ -68,7 +68,7 @@ TEST_F(Transfer, MeasuresTheSchedulesOfTheClass) {
                          "--verify",
                          "1",
                          "--work-dir",
-                         dir + "/one"});
+                         dir + "/tt/one"});
   ASSERT_EQ(one["sources"].size(), 1u);
   EXPECT_TRUE(one["sources"][0] == a || one["sources"][0] == b) << one["sources"][0];
   EXPECT_LE(one["trials"].get<int>(), 2);
