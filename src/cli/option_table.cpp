@@ -269,9 +269,8 @@ const OptionRow kOptions[] = {
     {"--source",
      &Options::source,
      kTransferOptions,
-     "of the pool, only the file that is most like the network (auto), that has the most schedules "
-     "of "
-     "its classes (as-published), or this one"},
+     "of the pool only this file; auto: that most like the network; as-published: that with the "
+     "most schedules of its classes"},
     {"--verify",
      &Options::verify,
      kTransferOptions,
