@@ -9,22 +9,16 @@ of its kernels in the network, the best record's, and their ratio; then the sums
 
 import argparse
 import collections
-import json
 import pathlib
 import statistics
-import subprocess
 import tempfile
 
-
-def run(program, *arguments):
-    done = subprocess.run([program, *map(str, arguments), "--json"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=True, text=True)
-    return json.loads(done.stdout)
+import runtimes
 
 
-def kernels_of(module, program, profiles):
+def kernels_of(module, pruner, profiles):
     """Name -> times of its kernels: each the median of some profiles."""
-    seen = [run(program, "bench", "--module", module, "--profile")["kernels"] for _ in range(profiles)]
+    seen = [pruner.json("bench", "--module", module, "--profile")["kernels"] for _ in range(profiles)]
     times = collections.defaultdict(list)
     for same in zip(*seen):
         times[same[0]["name"]].append(statistics.median(k["median_ms"] for k in same))
@@ -39,12 +33,12 @@ def main():
     parser.add_argument("--records", required=True)
     parser.add_argument("--profiles", type=int, default=3)
     options = parser.parse_args()
+    pruner = runtimes.Pruner(options.program)
     with tempfile.TemporaryDirectory() as folder:
         module = pathlib.Path(folder) / "module.so"
-        run(options.program, "compile", "--network", options.network, "--records", options.records,
-            "-o", module)
-        inside = kernels_of(module, options.program, options.profiles)
-    best = {b["task"]: b["best_ms"] for b in run(options.program, "records", "best", options.records)["best"]}
+        pruner.compile(["--network", options.network], module, options.records)
+        inside = kernels_of(module, pruner, options.profiles)
+    best = {b["task"]: b["best_ms"] for b in pruner.json("records", "best", options.records)["best"]}
     ratios, sums = [], [0.0, 0.0]
     for name, times in inside.items():
         if name not in best:
