@@ -69,7 +69,7 @@ Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
-  if (source.network) {
+  if (source.network && !target.is_gpu()) {
     const int64_t bytes = bytes_of_a_run(source);
     measure.weights_from = probe_weights(target, bytes);
     log_detail("{} touches {} MB: kernels find their weights in {}",
