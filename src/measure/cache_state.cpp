@@ -16,8 +16,6 @@ namespace {
 
 constexpr int64_t kLine = 64;
 constexpr int64_t kPiece = 4096;  // of an input, written by one thread
-// Of a core's own caches, which do not replace the oldest line first.
-constexpr int64_t kFillings = 2;
 
 #if defined(__x86_64__)
 __attribute__((target("clflushopt"))) void flush_fast(const std::byte* from, const std::byte* to) {
@@ -55,13 +53,11 @@ void write_as_it_is(std::byte* from, std::byte* to) {
 CacheState::CacheState(const Workload& workload,
                        const KernelArguments& arguments,
                        WeightsFrom weights_from)
-    : weights_from_(weights_from) {
+    : weights_from_(weights_from), filling_(workload.filling) {
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
     (workload.constant[i] ? constants_ : inputs_).push_back(arguments.arguments[i]);
   }
   for (const GuardedBuffer* input : inputs_) input->make_writable();
-  const Target& target = workload.task.target;
-  filling_.assign(static_cast<size_t>(kFillings * target.l2_bytes * target.threads), std::byte{1});
 }
 
 void CacheState::restore(PrunerPool& pool) const {

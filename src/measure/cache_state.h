@@ -3,6 +3,7 @@
 // written, each piece by whichever thread; the threads are awake.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "measure/kernel_arguments.h"
@@ -23,7 +24,7 @@ class CacheState {
  private:
   std::vector<const GuardedBuffer*> constants_, inputs_;
   WeightsFrom weights_from_;
-  std::vector<std::byte> filling_;  // of all cores' own caches
+  std::span<const std::byte> filling_;  // of all cores' own caches: the workload's
 };
 
 }  // namespace pruner

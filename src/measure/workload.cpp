@@ -7,7 +7,7 @@
 namespace pruner {
 
 Result<Workload> make_workload(Task task, const MeasureOptions& options) {
-  Workload workload{std::move(task), {}, {}, {}, {}};
+  Workload workload{std::move(task), {}, {}, {}, {}, {}};
   const ComputeDag& dag = workload.task.dag;
   Rng rng(options.seed);
   workload.inputs = random_inputs(dag, rng);
@@ -19,6 +19,13 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   }
   for (const StageId input : dag.inputs()) workload.constant.push_back(dag[input].constant);
   workload.outputs = expect_outputs(dag, workload.inputs, options.check_elements, rng);
+  const Target& target = workload.task.target;
+  // A core's own caches do not replace the oldest line first.
+  constexpr int64_t kFillings = 2;
+  if (!target.is_gpu()) {
+    workload.filling.assign(static_cast<size_t>(kFillings * target.l2_bytes * target.threads),
+                            std::byte{1});
+  }
   return workload;
 }
 

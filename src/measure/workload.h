@@ -16,6 +16,7 @@ struct Workload {
   std::vector<GuardedBuffer> buffers;   // the same, read-only, as unpacked arguments
   std::vector<bool> constant;           // which of them are
   std::vector<ExpectedOutput> outputs;  // of dag.outputs()
+  std::vector<std::byte> filling;       // of all cores' own caches (CacheState); none for a GPU
 };
 
 /// Draws the inputs and interprets a sample of the outputs.
