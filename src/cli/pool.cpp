@@ -6,22 +6,17 @@
 #include <algorithm>
 #include <numeric>
 
-#include "record/record_paths.h"
-#include "support/log.h"
+#include "cli/record_files.h"
 
 namespace pruner {
 
 Result<std::vector<TransferSource>> read_pool(const Options& options,
                                               std::span<const WeightedTask> tasks) {
-  const Result<std::vector<RecordPath>> files = find_record_files(options.pool);
-  if (!files.ok()) return Error("--pool: ", files.error().message());
+  TRY_ASSIGN(const std::vector<FileRecords> files,
+             read_record_files(options.pool, "--pool", job_count(options)));
   std::vector<TransferSource> sources;
-  for (const RecordPath& file : *files) {
-    TRY_ASSIGN(const RecordFile read, read_records(file.path));
-    if (read.skipped > 0)
-      log_warning(
-          "{}: {} lines are no records, the first {}", file.path, read.skipped, read.first_skipped);
-    TransferSource source = make_source(file.path, read.records, "");
+  for (const FileRecords& file : files) {
+    TransferSource source = make_source(file.path, file.records, "");
     if (!source.best.empty()) sources.push_back(std::move(source));
   }
   if (sources.empty())

@@ -1,5 +1,9 @@
 #include "cli/record_files.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "support/log.h"
 
 namespace pruner {
@@ -19,11 +23,57 @@ Result<std::string> read_out_file(const Options& options,
   return Error(command, ": -o is missing; e.g. -o ", example);
 }
 
-void warn_of_damage(const StreamSummary& summary) {
-  const Damage& damage = summary.damage;
+Error ends_early(const std::string& path) {
+  return Error(path,
+               ": ",
+               kEndsEarly,
+               "; `pruner records merge ",
+               path,
+               " -o NEW.json` writes what comes before to another file");
+}
+
+static void warn_of_damage(const Damage& damage) {
   for (const std::string& name : damage.named) log_warning("{}", name);
   const auto left = damage.lines + damage.files - static_cast<int64_t>(damage.named.size());
   if (left > 0) log_warning("and {} more that are no records", left);
+}
+
+static Error no_records(std::span<const RecordPath> files, const StreamSummary& summary) {
+  const std::string first = files.empty() ? "" : files.front().path;
+  const std::string others =
+      files.size() > 1 ? fmt::format(" and {} others", files.size() - 1) : "";
+  const std::string why =
+      summary.damage.named.empty() ? "" : " (" + summary.damage.named.front() + ")";
+  return Error(first, others, ": no records", why);
+}
+
+Result<Unit> check_intact(const StreamSummary& summary, std::span<const RecordPath> files) {
+  if (summary.damage.files > 0) return ends_early(summary.damage.first_file);
+  if (summary.records == 0) return no_records(files, summary);
+  warn_of_damage(summary.damage);
+  return Unit{};
+}
+
+Result<int> done_reading(const StreamSummary& summary, std::span<const RecordPath> files) {
+  if (summary.records == 0 && summary.damage.files == 0) return no_records(files, summary);
+  Damage lines = summary.damage;
+  std::erase_if(lines.named, [](const std::string& name) { return name.ends_with(kEndsEarly); });
+  lines.files = 0;
+  warn_of_damage(lines);
+  if (summary.damage.files == 0) return kDone;
+  return Error(summary.damage.first_file, ": ", kEndsEarly, "; what comes before was taken");
+}
+
+Result<std::vector<FileRecords>> read_record_files(const std::vector<std::string>& named,
+                                                   const char* flag,
+                                                   int jobs) {
+  const auto wrong = [&](const Error& error) { return Error(flag, ": ", error.message()); };
+  const Result<std::vector<RecordPath>> files = find_record_files(named);
+  if (!files.ok()) return wrong(files.error());
+  TRY_ASSIGN(LoadedRecords loaded, load_records(*files, jobs));
+  const Result<Unit> intact = check_intact(loaded.summary, *files);
+  if (!intact.ok()) return wrong(intact.error());
+  return std::move(loaded.files);
 }
 
 Json to_json(const StreamSummary& summary) {

@@ -12,11 +12,25 @@ namespace pruner {
 /// What the positional arguments and --records name; an error when nothing is.
 Result<std::vector<RecordPath>> read_record_paths(const Options& options, const char* command);
 
+/// The records of files, folders and patterns, a list a file, for those who use them: tuning,
+/// transfer, compiling. Lines that are no records are named on standard error. Errors: what is
+/// wrong with `flag`; a name matches nothing, no line is a record, or a packed file ends early.
+Result<std::vector<FileRecords>> read_record_files(const std::vector<std::string>& named,
+                                                   const char* flag,
+                                                   int jobs);
+
 /// -o, which the command cannot do without.
 Result<std::string> read_out_file(const Options& options, const char* command, const char* example);
 
-/// Names on standard error what is no record.
-void warn_of_damage(const StreamSummary& summary);
+/// Names on standard error what is no record. Errors: no line is one, or a packed file ends early
+/// (it says how to save the rest): nothing has been done with the records yet.
+Result<Unit> check_intact(const StreamSummary& summary, std::span<const RecordPath> files);
+/// What a command returns that looks into files or makes others of them: kDone, or the same errors,
+/// what could be read being taken.
+Result<int> done_reading(const StreamSummary& summary, std::span<const RecordPath> files);
+
+/// The error of a packed file that ends early.
+Error ends_early(const std::string& path);
 
 /// {"files","other_files","records","damaged_lines","damaged_files","damage":[...]}
 Json to_json(const StreamSummary& summary);

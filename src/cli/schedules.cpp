@@ -7,33 +7,27 @@
 #include <sstream>
 
 #include "cli/pool.h"
+#include "cli/record_files.h"
 #include "support/log.h"
 #include "transfer/shipped.h"
 
 namespace pruner {
 
-Result<std::vector<Record>> read_record_files(const std::vector<std::string>& paths) {
-  std::vector<Record> records;
-  for (const std::string& path : paths) {
-    TRY_ASSIGN(std::vector<Record> read, read_intact_records(path));
-    std::ranges::move(read, std::back_inserter(records));
-  }
-  return records;
-}
-
 Result<RecordedSchedules> read_schedules(const Options& options,
                                          const Source& source,
                                          const Target& target) {
-  TRY_ASSIGN(std::vector<Record> records, read_record_files(options.records));
+  if (options.records.empty()) return RecordedSchedules({}, target);
+  TRY_ASSIGN(std::vector<FileRecords> read,
+             read_record_files(options.records, "--records", job_count(options)));
+  std::vector<Record> records;
+  for (FileRecords& file : read) std::ranges::move(file.records, std::back_inserter(records));
   const int64_t all = static_cast<int64_t>(records.size());
   RecordedSchedules schedules(std::move(records), target);
-  if (options.records.empty()) return schedules;
 
   const std::string files = fmt::format("{}", fmt::join(options.records, ", "));
   const std::string instead = "tune it here, or leave --records out";
   int64_t of_tasks = 0;
   for (const WeightedTask& task : source.tasks) of_tasks += schedules.of_task(task.task);
-  if (all == 0) return Error(files, ": no records; ", instead);
   if (schedules.of_device() == 0) {
     return Error(files,
                  ": ",
@@ -43,8 +37,15 @@ Result<RecordedSchedules> read_schedules(const Options& options,
                  "); ",
                  instead);
   }
-  if (of_tasks == 0)
-    return Error(files, ": ", all, " records, none of ", source.name, "; ", instead);
+  if (of_tasks == 0) {
+    return Error(files,
+                 ": ",
+                 all,
+                 " records, none of ",
+                 source.name,
+                 " with these shapes (batch, image or sequence); ",
+                 instead);
+  }
   if (of_tasks < all) {
     log_warning("{}: {} records are of another device, {} of another model; they are left out",
                 files,

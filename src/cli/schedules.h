@@ -12,9 +12,6 @@
 
 namespace pruner {
 
-/// Reads record files. A line in the middle that is no record is an error that names it.
-Result<std::vector<Record>> read_record_files(const std::vector<std::string>& paths);
-
 /// The best schedules of --records for the source's tasks; empty without --records. No record of
 /// this device, or none of these tasks, is an error; some that are of others, a warning.
 Result<RecordedSchedules> read_schedules(const Options& options,

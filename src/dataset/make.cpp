@@ -7,6 +7,7 @@
 #include "dataset/dataset_writer.h"
 #include "dataset/extract.h"
 #include "dataset/record_batches.h"
+#include "record/record_stream.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/parallel_for.h"
@@ -151,7 +152,7 @@ void Making::count_lines(const ReadFile& file) {
   summary_.lines += static_cast<int64_t>(file.lines.size());
   ++summary_.files;
   if (!file.error.empty()) note(summary_.unreadable_files, "cannot be read", file.error);
-  if (file.damaged) note(summary_.unreadable_files, "packed, and ends early", file.path);
+  if (file.damaged) note(summary_.unreadable_files, kEndsEarly, file.path);
   if (file.error.empty() && !file.damaged && file.lines.empty())
     note(summary_.unreadable_files, "without a line", file.path);
 }

@@ -1,6 +1,5 @@
 #include "dataset/record_batches.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "support/gzip.h"
@@ -23,9 +22,7 @@ void read(const RecordPath& file, ReadFile& to) {
   to.content = std::move(unpacked->content);
   to.damaged = unpacked->damaged;
   to.lines = record_lines(to.content);
-  to.other = !file.named && std::ranges::none_of(to.lines, [](const RecordLine& line) {
-    return line.text.starts_with("{\"i\"");
-  });
+  to.other = !file.named && !look_like_records(to.lines);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ struct RecordLine {
   int64_t number = 0;  // from 1
 };
 std::vector<RecordLine> record_lines(std::string_view content);
+/// Whether a file that a folder has as well (RecordPath::named) is one of records, by its lines.
+bool look_like_records(std::span<const RecordLine> lines);
 
 /// The record's candidate in this space; nullopt when its sketch is not known here any more, is of
 /// a form that is not drawn, or a decision is out of range.

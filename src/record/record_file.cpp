@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -25,6 +26,11 @@ std::vector<RecordLine> record_lines(std::string_view content) {
     lines.push_back({line, number});
   }
   return lines;
+}
+
+bool look_like_records(std::span<const RecordLine> lines) {
+  return std::ranges::any_of(
+      lines, [](const RecordLine& line) { return line.text.starts_with("{\"i\""); });
 }
 
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "record/manifest.h"
+
 namespace pruner {
 namespace {
 
@@ -20,16 +22,32 @@ std::vector<std::string> matches(const std::string& pattern) {
   return paths;
 }
 
-Result<Unit> add_folder(const std::string& folder, std::vector<RecordPath>& files) {
+/// A folder of a tuning run: it has modules and curves, too.
+bool is_work_dir(const fs::path& folder) {
   std::error_code code;
-  std::vector<std::string> below;
-  fs::recursive_directory_iterator entry(folder, code);
-  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
-    if (entry->is_regular_file(code)) below.push_back(entry->path().string());
+  return fs::exists(manifest_path(folder.string()), code) &&
+         fs::exists(folder / kWorkDirRecords, code);
+}
+
+Result<Unit> add_folder(const fs::path& folder, std::vector<RecordPath>& files) {
+  if (is_work_dir(folder)) {
+    files.push_back({(folder / kWorkDirRecords).string(), true});
+    return Unit{};
   }
-  if (code) return Error(folder, ": cannot be read: ", code.message());
-  std::ranges::sort(below);
-  for (std::string& path : below) files.push_back({std::move(path), false});
+  std::error_code code;
+  std::vector<fs::path> entries;
+  fs::directory_iterator entry(folder, code);
+  for (; !code && entry != fs::directory_iterator(); entry.increment(code))
+    entries.push_back(entry->path());
+  if (code) return Error(folder.string(), ": cannot be read: ", code.message());
+  std::ranges::sort(entries);
+  for (const fs::path& path : entries) {
+    if (fs::is_directory(path, code) && !fs::is_symlink(path, code)) {
+      TRY(add_folder(path, files));
+    } else if (fs::is_regular_file(path, code)) {
+      files.push_back({path.string(), false});
+    }
+  }
   return Unit{};
 }
 

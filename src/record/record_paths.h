@@ -1,5 +1,5 @@
-// What a user names as record files -> the files: files, patterns, and folders with all below; and
-// what may be written beside them.
+// What a user names as record files -> the files: files, patterns, and folders with all below, of a
+// work dir its records; and what may be written beside them.
 #pragma once
 
 #include <span>
@@ -9,6 +9,9 @@
 #include "support/result.h"
 
 namespace pruner {
+
+/// The records of a tuning run in its folder, beside run.json.
+inline constexpr const char* kWorkDirRecords = "records.json";
 
 struct RecordPath {
   std::string path;

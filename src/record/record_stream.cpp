@@ -63,13 +63,19 @@ void Damage::add_line(const std::string& path, int64_t number, std::string_view 
     named.push_back(path + ":" + std::to_string(number) + ": " + std::string(why));
 }
 
+void Damage::drop_last_line() {
+  if (static_cast<int64_t>(named.size()) == lines) named.pop_back();
+  --lines;
+}
+
 void Damage::add_file(const std::string& path) {
-  ++files;
-  if (named.size() < kNamed) named.push_back(path + ": ends early: damaged or cut off");
+  if (files++ == 0) first_file = path;
+  if (named.size() < kNamed) named.push_back(path + ": " + kEndsEarly);
 }
 
 void Damage::add(const Damage& part) {
   lines += part.lines;
+  if (files == 0) first_file = part.first_file;
   files += part.files;
   for (const std::string& name : part.named)
     if (named.size() < kNamed) named.push_back(name);
@@ -83,11 +89,13 @@ Result<StreamSummary> stream_records(std::span<const RecordPath> files,
     TRY_ASSIGN(LineReader reader, LineReader::open(file.path));
     Damage damage;
     int64_t records = 0;
+    bool torn = false;  // the last line is no record
     for (Batch batch = read_batch(reader); !batch.lines.empty(); batch = read_batch(reader)) {
       batch.parse(jobs);
       for (Batch::Line& line : batch.lines) {
         Result<Record>& record = *line.record;
-        if (!record.ok()) {
+        torn = !record.ok();
+        if (torn) {
           damage.add_line(file.path, line.number, record.error().message());
           continue;
         }
@@ -98,9 +106,13 @@ Result<StreamSummary> stream_records(std::span<const RecordPath> files,
                   file.path,
                   line.number}));
       }
+      if (records == 0 && !file.named) break;  // some other file, and maybe a long one
     }
-    if (reader.damaged()) damage.add_file(file.path);
-    if (records == 0 && !file.named) {
+    if (reader.damaged()) {
+      if (torn) damage.drop_last_line();
+      damage.add_file(file.path);
+    }
+    if (records == 0 && !file.named && damage.files == 0) {
       ++summary.other;
       continue;
     }
@@ -109,6 +121,18 @@ Result<StreamSummary> stream_records(std::span<const RecordPath> files,
     summary.damage.add(damage);
   }
   return summary;
+}
+
+Result<LoadedRecords> load_records(std::span<const RecordPath> files, int jobs) {
+  LoadedRecords loaded;
+  const auto take = [&](StreamedRecord&& streamed) -> Result<Unit> {
+    if (loaded.files.empty() || loaded.files.back().path != streamed.path)
+      loaded.files.push_back({streamed.path, {}});
+    loaded.files.back().records.push_back(std::move(streamed.record));
+    return Unit{};
+  };
+  TRY_ASSIGN(loaded.summary, stream_records(files, jobs, take));
+  return loaded;
 }
 
 }  // namespace pruner

@@ -22,14 +22,20 @@ struct StreamedRecord {
   int64_t number;  // of the line, from 1
 };
 
+/// What is wrong with a packed file whose end is missing, or whose bytes were changed.
+inline constexpr const char* kEndsEarly = "ends early: damaged or cut off";
+
 /// Lines that are no records, and files that end early.
 struct Damage {
   static constexpr size_t kNamed = 20;
 
   int64_t lines = 0, files = 0;
+  std::string first_file;          // that ends early
   std::vector<std::string> named;  // "FILE:LINE: why", the first kNamed
 
   void add_line(const std::string& path, int64_t number, std::string_view why);
+  /// Takes back the last line of the only file so far, which was cut off within it.
+  void drop_last_line();
   void add_file(const std::string& path);
   void add(const Damage& part);
   bool any() const { return lines + files > 0; }
@@ -48,5 +54,16 @@ struct StreamSummary {
 Result<StreamSummary> stream_records(std::span<const RecordPath> files,
                                      int jobs,
                                      const std::function<Result<Unit>(StreamedRecord&&)>& take);
+
+/// All records of a file.
+struct FileRecords {
+  std::string path;
+  std::vector<Record> records;
+};
+struct LoadedRecords {
+  std::vector<FileRecords> files;  // that hold records
+  StreamSummary summary;
+};
+Result<LoadedRecords> load_records(std::span<const RecordPath> files, int jobs);
 
 }  // namespace pruner

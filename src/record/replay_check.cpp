@@ -66,9 +66,7 @@ Result<ReplayCount> check_replay(const RecordPath& file,
   ReplayCount total;
   total.path = file.path;
   total.damaged = unpacked.damaged;
-  total.other = !file.named && !std::ranges::any_of(lines, [](const RecordLine& line) {
-    return line.text.starts_with("{\"i\"");
-  });
+  total.other = !file.named && !look_like_records(lines);
   if (total.other) return total;
   const size_t parts = (lines.size() + kLinesAPart - 1) / kLinesAPart;
   std::vector<ReplayCount> counts(parts);

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kFiles[] = {"records.json", "total_latency.tsv", "run.json"};
+constexpr const char* kFiles[] = {kWorkDirRecords, "total_latency.tsv", "run.json"};
 
 }  // namespace
 

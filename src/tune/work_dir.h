@@ -6,6 +6,7 @@
 #include <string>
 
 #include "record/record.h"
+#include "record/record_paths.h"
 
 namespace pruner {
 
@@ -18,7 +19,7 @@ class WorkDir {
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string records() const { return file("records.json"); }
+  std::string records() const { return file(kWorkDirRecords); }
 
   /// The records of earlier runs; none when there is no file. A line in the middle that is no
   /// record is an error: it names the line.

@@ -213,7 +213,7 @@ TEST_F(Transfer, SaysWhatIsWrong) {
   EXPECT_NE(fail(none).find("--pool: " + dir + "/none.json"), std::string::npos);
   ASSERT_TRUE(write_file(dir + "/text.json", "no record\n").ok());
   none.back() = dir + "/text.json";
-  EXPECT_NE(fail(none).find("no usable record"), std::string::npos);
+  EXPECT_NE(fail(none).find("text.json: no records"), std::string::npos);
   ASSERT_TRUE(write_file(dir + "/set.json", R"({"networks": [{"newtork": "bert_tiny"}]})").ok());
   EXPECT_NE(fail({"transfer", "--experiment", dir + "/set.json"}).find("newtork"),
             std::string::npos);

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "dataset/make.h"
-#include "record/record_paths.h"
+#include "record/record_stream.h"
 #include "report/progress.h"
 #include "support/log.h"
 
@@ -160,6 +160,9 @@ Result<int> run_dataset_make(const Options& options) {
   } else {
     print_table(summary, options);
   }
+  if (const auto cut = summary.unreadable_files.find(kEndsEarly);
+      cut != summary.unreadable_files.end())
+    return Error(cut->second.first, ": ", kEndsEarly, "; what comes before was taken");
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/primitives.h"
 #include "analysis/symbols.h"
 #include "cli/commands.h"
+#include "cli/record_files.h"
 #include "cli/recorded_source.h"
 #include "cli/source.h"
 #include "model/learned_model.h"
@@ -164,7 +165,9 @@ Result<int> run_features(const Options& options) {
   int64_t shown = 0, bad = 0;
   for (const RecordPath& file : files) {
     TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
+    if (unpacked.damaged) return ends_early(file.path);
     const std::vector<RecordLine> lines = record_lines(unpacked.content);
+    if (!file.named && !look_like_records(lines)) continue;
     const int64_t count = static_cast<int64_t>(lines.size());
     std::vector<Shown> all(lines.size());
     parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, job_count(options), [&](int64_t part) {

@@ -124,7 +124,6 @@ Result<int> run_best(const Options& options, const char* command, const std::str
   TRY(check_no_input(out_file, files));
   TRY_ASSIGN(const BestRecords best,
              find_best(files, static_cast<size_t>(options.top_k), job_count(options)));
-  warn_of_damage(best.summary);
   if (!out_file.empty()) TRY(write_best(best, files, out_file));
   if (options.json) {
     Json records = Json::array();
@@ -134,7 +133,7 @@ Result<int> run_best(const Options& options, const char* command, const std::str
                            {"tasks", best.tasks},
                            {"tasks_without_valid", best.hopeless},
                            {"read", to_json(best.summary)}}));
-    return kDone;
+    return done_reading(best.summary, files);
   }
   if (out_file.empty()) show_best(best, files);
   fmt::print("{} of {} records, {} tasks, {} of them without a valid record{}\n",
@@ -143,7 +142,7 @@ Result<int> run_best(const Options& options, const char* command, const std::str
              best.tasks,
              best.hopeless,
              out_file.empty() ? "" : ": " + out_file);
-  return kDone;
+  return done_reading(best.summary, files);
 }
 
 }  // namespace
@@ -154,10 +153,9 @@ Result<int> run_records_stat(const Options& options) {
   const StatGroup group = options.by == "file" ? StatGroup::kFile : StatGroup::kTask;
   TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "records stat"));
   TRY_ASSIGN(const RecordStat stat, count_records(files, group, job_count(options)));
-  warn_of_damage(stat.summary);
   if (!options.json) {
     print_stat(stat, group);
-    return kDone;
+    return done_reading(stat.summary, files);
   }
   Json rows = Json::array();
   for (const StatRow& row : stat.rows) rows.push_back(to_json(row, group));
@@ -167,7 +165,7 @@ Result<int> run_records_stat(const Options& options) {
              print_json({{group == StatGroup::kTask ? "tasks" : "files", rows},
                          {"total", total},
                          {"read", to_json(stat.summary)}}));
-  return kDone;
+  return done_reading(stat.summary, files);
 }
 
 Result<int> run_records_best(const Options& options) {

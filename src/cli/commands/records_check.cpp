@@ -78,14 +78,16 @@ Result<int> run_records_check(const Options& options) {
   const int jobs = job_count(options);
   const auto start = std::chrono::steady_clock::now();
   ReplayCount total;
-  int64_t other = 0;
+  StreamSummary read;
   Json json = Json::array();
   if (!options.json)
     fmt::print("| Records | Replayed |     Own |  Failed |  No DAG |  Share | File\n");
   for (const RecordPath& file : files) {
     TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, points, jobs));
     total.add(count);
-    other += count.other;
+    ++(count.other ? read.other : read.files);
+    read.records += count.records;
+    if (count.damaged) read.damage.add_file(count.path);
     if (count.other) continue;
     json.push_back(to_json(count));
     if (options.json) continue;
@@ -98,15 +100,15 @@ Result<int> run_records_check(const Options& options) {
   if (options.json) {
     Json sum = to_json(total);
     sum.erase("file");
-    sum["other_files"] = other;
+    sum["other_files"] = read.other;
     sum["records_per_s"] = records_per_s;
     fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
-    return kDone;
+    return done_reading(read, files);
   }
-  print_row(total, fmt::format("total, {} files", files.size() - static_cast<size_t>(other)));
-  if (other > 0) fmt::print("{} files in the folders hold no records\n", other);
+  print_row(total, fmt::format("total, {} files", read.files));
+  if (read.other > 0) fmt::print("{} files in the folders hold no records\n", read.other);
   fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
-  return kDone;
+  return done_reading(read, files);
 }
 
 }  // namespace pruner

@@ -17,21 +17,20 @@ Result<int> run_records_merge(const Options& options) {
       parse_record_order(options.order.empty() ? "time" : options.order);
   if (!order) return Error("--order: \"", options.order, "\" is not time, task or given");
   TRY_ASSIGN(const MergeSummary merged, merge_records(files, *order, path, job_count(options)));
-  warn_of_damage(merged.summary);
   if (options.json) {
     fmt::print("{}\n",
                print_json({{"file", path},
                            {"written", merged.written},
                            {"duplicates", merged.duplicates},
                            {"read", to_json(merged.summary)}}));
-    return kDone;
+    return done_reading(merged.summary, files);
   }
   fmt::print("{} records of {} files, without {} copies: {}\n",
              merged.written,
              merged.summary.files,
              merged.duplicates,
              path);
-  return kDone;
+  return done_reading(merged.summary, files);
 }
 
 Result<int> run_records_split(const Options& options) {
@@ -43,16 +42,15 @@ Result<int> run_records_split(const Options& options) {
     return Error("--train-ratio: ", options.train_ratio, " is not between 0 and 1");
   const SplitOptions split{*by, options.train_ratio, static_cast<uint64_t>(options.seed)};
   TRY_ASSIGN(const SplitSummary parts, split_records(files, split, folder, job_count(options)));
-  warn_of_damage(parts.summary);
   if (options.json) {
     fmt::print(
         "{}\n",
         print_json({{"folder", folder}, {"files", parts.files}, {"read", to_json(parts.summary)}}));
-    return kDone;
+    return done_reading(parts.summary, files);
   }
   for (const auto& [name, records] : parts.files) fmt::print("| {:>7} | {}\n", records, name);
   fmt::print("{} records in {} files: {}\n", parts.summary.records, parts.files.size(), folder);
-  return kDone;
+  return done_reading(parts.summary, files);
 }
 
 Result<int> run_records_convert(const Options& options) {
@@ -60,7 +58,6 @@ Result<int> run_records_convert(const Options& options) {
   TRY_ASSIGN(const std::string path, read_out_file(options, "records convert", "v06.json"));
   TRY_ASSIGN(const ConvertSummary made,
              convert_records(files, {.strict = options.strict}, path, job_count(options)));
-  warn_of_damage(made.summary);
   if (options.json) {
     Json left_out = Json::array();
     for (const auto& [reason, entry] : made.left_out)
@@ -72,7 +69,7 @@ Result<int> run_records_convert(const Options& options) {
                            {"assumed_hardware", made.assumed_hardware},
                            {"left_out", left_out},
                            {"read", to_json(made.summary)}}));
-    return kDone;
+    return done_reading(made.summary, files);
   }
   for (const auto& [version, records] : made.versions)
     fmt::print("| {:>7} | were {}\n", records, version);
@@ -81,7 +78,7 @@ Result<int> run_records_convert(const Options& options) {
   if (made.assumed_hardware > 0)
     fmt::print("| {:>7} | name no hardware: the usual of their target\n", made.assumed_hardware);
   fmt::print("{} records of v0.6: {}\n", made.written, path);
-  return kDone;
+  return done_reading(made.summary, files);
 }
 
 }  // namespace pruner

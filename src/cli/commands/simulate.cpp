@@ -29,11 +29,12 @@ Result<ProgramPool> read_pool(const Options& options) {
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads);
   TRY(add_dags(options, workloads, programs));
-  return read_program_pool(files, programs, pool);
+  TRY_ASSIGN(ProgramPool read, read_program_pool(files, programs, pool));
+  TRY(check_intact(read.summary, files));
+  return read;
 }
 
 void warn_of_pool(const ProgramPool& pool) {
-  warn_of_damage(pool.summary);
   for (const auto& [reason, entry] : pool.left_out)
     log_warning("{} records are left out: {} (first: {})", entry.records, reason, entry.first);
   if (pool.hopeless > 0)
