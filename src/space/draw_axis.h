@@ -1,5 +1,5 @@
-// Tiles of a cluster's root: what they divide, and drawing those of one axis, for samples and for
-// mutations.
+// Tiles of a cluster's root: what they divide, what they must fit, and drawing those of one axis,
+// for samples and for mutations.
 #pragma once
 
 #include "space/space.h"
@@ -11,6 +11,19 @@ namespace pruner {
 std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const StagePlan& plan,
                                      const Candidate& candidate);
+
+/// The tiles of one axis fit it, and overlap little more than they must.
+bool tiles_fit(const AxisPlan& axis,
+               const StagePlan& plan,
+               int64_t extent,
+               const Candidate& candidate);
+
+/// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers; of a
+/// window the accumulators take no more than half of them.
+bool registers_fit(const StagePlan& root,
+                   const StagePlan& anchor,
+                   const Candidate& candidate,
+                   const Target& target);
 
 /// Redraws the factors of one tiled axis of `plan` until they fit its extent.
 void draw_axis(const Sketch& sketch,

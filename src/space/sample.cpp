@@ -9,15 +9,11 @@
 #include "support/check.h"
 
 namespace pruner {
-namespace {
 
-constexpr int64_t kMaxLocalBytes = 512 << 10;  // of a thread's stack
-
-int64_t value(const Candidate& candidate, DecisionRef ref) {
+static int64_t value(const Candidate& candidate, DecisionRef ref) {
   return ref == kFixed ? 1 : candidate.decisions[static_cast<size_t>(ref)];
 }
 
-// The tiles of one axis fit it, and overlap little more than they must.
 bool tiles_fit(const AxisPlan& axis,
                const StagePlan& plan,
                int64_t extent,
@@ -32,8 +28,6 @@ bool tiles_fit(const AxisPlan& axis,
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
 }
 
-// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers; of a
-// window the accumulators take no more than half of them.
 bool registers_fit(const StagePlan& root,
                    const StagePlan& anchor,
                    const Candidate& candidate,
@@ -44,6 +38,10 @@ bool registers_fit(const StagePlan& root,
   if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }
+
+namespace {
+
+constexpr int64_t kMaxLocalBytes = 512 << 10;  // of a thread's stack
 
 class LegalityCheck {
  public:

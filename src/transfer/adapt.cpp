@@ -1,8 +1,9 @@
 #include "transfer/adapt.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+
+#include "space/nearest.h"
 
 namespace pruner {
 
@@ -18,49 +19,6 @@ std::map<std::string_view, std::vector<int32_t>> by_subject(const Record& record
   std::map<std::string_view, std::vector<int32_t>> values;
   for (const auto& [name, value] : record.decisions) values[subject(name)].push_back(value);
   return values;
-}
-
-bool is_size(const Decision& decision) {
-  return decision.kind == DecisionKind::kTile || decision.kind == DecisionKind::kChunk ||
-         decision.kind == DecisionKind::kUnroll || decision.kind == DecisionKind::kThreads ||
-         decision.kind == DecisionKind::kVector;
-}
-
-/// The choice nearest to a value; sizes by their ratio.
-int32_t nearest(const Decision& decision, int32_t value) {
-  const auto distance = [&](int32_t choice) {
-    if (is_size(decision) && choice > 0 && value > 0)
-      return std::abs(std::log(static_cast<double>(choice) / value));
-    return std::abs(static_cast<double>(choice) - value);
-  };
-  return *std::ranges::min_element(decision.choices, {}, distance);
-}
-
-/// The next smaller choice; false: there is none.
-bool make_smaller(const Decision& decision, int32_t& value) {
-  const auto at = std::ranges::find(decision.choices, value);
-  if (!is_size(decision) || at == decision.choices.begin() || at == decision.choices.end())
-    return false;
-  value = *(at - 1);
-  return true;
-}
-
-/// Tiles become smaller, those further out first and each axis in its turn, until they fit.
-bool make_legal(const Space& space, Candidate& candidate, std::string& why) {
-  const std::vector<Decision>& decisions = space[candidate.sketch].decisions;
-  for (bool smaller = true; smaller;) {
-    if (is_legal(space, candidate, &why)) return true;
-    smaller = false;
-    int done = -1;  // the axis whose tiles were made smaller
-    for (size_t i = 0; i < decisions.size(); ++i) {
-      if (decisions[i].group >= 0 && decisions[i].group == done) continue;
-      if (!make_smaller(decisions[i], candidate.decisions[i])) continue;
-      smaller = true;
-      done = decisions[i].group;
-      if (is_legal(space, candidate, &why)) return true;
-    }
-  }
-  return false;
 }
 
 /// "winograd-2x2+" of "winograd-2x2+cache-tile", nothing of "cache-tile".
@@ -89,7 +47,7 @@ Result<Candidate> adapt(const Record& record, const Space& space, const Candidat
     const Decision& decision = found->decisions[i];
     std::vector<int32_t>& left = values[subject(decision.name)];
     if (!left.empty()) {
-      candidate.decisions.push_back(nearest(decision, left.front()));
+      candidate.decisions.push_back(nearest_choice(decision, left.front()));
       left.erase(left.begin());
     } else if (rest.sketch == candidate.sketch) {
       candidate.decisions.push_back(rest.decisions[i]);
@@ -98,7 +56,7 @@ Result<Candidate> adapt(const Record& record, const Space& space, const Candidat
     }
   }
   std::string why;
-  if (!make_legal(space, candidate, why)) return Error("not legal: ", why);
+  if (!shrink_until_legal(space, candidate, why)) return Error("not legal: ", why);
   return candidate;
 }
 

@@ -4,6 +4,7 @@
 
 #include "space/gpu/space.h"
 #include "space/gpu/tiles.h"
+#include "space/nearest.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -117,14 +118,17 @@ class Limits {
   const GpuTiles tiles_;
 };
 
+/// Makes a candidate within the limits: by chance, or near to what is wanted.
 class Drawer {
  public:
-  Drawer(const Sketch& sketch, const Gpu& gpu, Rng& rng) : sketch_(sketch), gpu_(gpu), rng_(rng) {}
+  Drawer(const Sketch& sketch, const Gpu& gpu, Rng& rng) : sketch_(sketch), gpu_(gpu), rng_(&rng) {}
+  Drawer(const Sketch& sketch, const Gpu& gpu, std::span<const double> wanted)
+      : sketch_(sketch), gpu_(gpu), wanted_(wanted.begin(), wanted.end()) {}
 
   Candidate draw(SketchId id) {
     candidate_.sketch = id;
-    for (const Decision& decision : sketch_.decisions)
-      candidate_.decisions.push_back(decision.choices[below(decision.choices.size())]);
+    for (size_t i = 0; i < sketch_.decisions.size(); ++i)
+      candidate_.decisions.push_back(choose(i, sketch_.decisions[i].choices));
     for (const StagePlan& plan : sketch_.plans) {
       if (plan.role == StageRole::kBlockTile) draw_block_tile(plan);
       if (plan.role == StageRole::kRows) draw_rows(plan);
@@ -139,13 +143,22 @@ class Drawer {
   }
 
  private:
-  size_t below(size_t n) { return static_cast<size_t>(rng_.below(static_cast<int64_t>(n))); }
+  size_t below(size_t n) { return static_cast<size_t>(rng_->below(static_cast<int64_t>(n))); }
+
+  int32_t choose(size_t decision, const std::vector<int32_t>& from) {
+    if (rng_ != nullptr) return from[below(from.size())];
+    const double wish = wanted_[decision];
+    if (wish < 0) return from.front();
+    return *std::ranges::min_element(from, {}, [&](int32_t choice) {
+      return choice_distance(sketch_.decisions[decision], wish, choice);
+    });
+  }
   int32_t& decision(DecisionRef ref) { return candidate_.decisions[static_cast<size_t>(ref)]; }
   const std::vector<int32_t>& choices(DecisionRef ref) const {
     return sketch_.decisions[static_cast<size_t>(ref)].choices;
   }
 
-  // A choice that `fits` accepts, each as likely; the smallest when none does.
+  // A choice that `fits` accepts; the smallest when none does.
   template <typename Fits>
   int64_t draw(DecisionRef ref, const Fits& fits) {
     if (ref == kFixed) return 1;
@@ -153,11 +166,13 @@ class Drawer {
     for (const int32_t choice : choices(ref)) {
       if (fits(choice)) fitting.push_back(choice);
     }
-    return decision(ref) = fitting.empty() ? choices(ref).front() : fitting[below(fitting.size())];
+    return decision(ref) =
+               fitting.empty() ? choices(ref).front() : choose(static_cast<size_t>(ref), fitting);
   }
 
   template <typename T>
   void shuffle(std::vector<T>& items) {
+    if (rng_ == nullptr) return;
     for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
   }
 
@@ -178,7 +193,34 @@ class Drawer {
       for (const GpuAxisPlan* a : axes) draw_axis(plan, *a);
       const int64_t used = GpuTiles(sketch_, candidate_).block_threads(plan);
       if (small || used >= gpu_.warp_size) return;
+      if (rng_ == nullptr) want_more_threads(plan);
     }
+  }
+
+  // Twice the threads of an axis, from its largest tile or else from the blocks of the longest.
+  void want_more_threads(const StagePlan& plan) {
+    DecisionRef threads = kFixed, from = kFixed;
+    double most = 1;
+    for (const GpuAxisPlan& a : plan.tiles) {
+      for (const DecisionRef level : {a.inner, a.outer, a.vthreads}) {
+        if (a.threads == kFixed || level == kFixed || decision(level) <= most) continue;
+        most = decision(level);
+        threads = a.threads;
+        from = level;
+      }
+    }
+    double rest = 0;
+    for (const GpuAxisPlan& a : plan.tiles) {
+      if (from != kFixed || a.threads == kFixed) continue;
+      const double blocks = static_cast<double>(choices(a.threads).back()) / decision(a.threads);
+      if (blocks <= rest) continue;
+      rest = blocks;
+      threads = a.threads;
+    }
+    if (threads == kFixed) return;
+    if (from != kFixed) wanted_[static_cast<size_t>(from)] = decision(from) / 2.0;
+    double& wish = wanted_[static_cast<size_t>(threads)];
+    wish = 2 * std::max(wish, static_cast<double>(decision(threads)));
   }
 
   // What the block tile may still take.
@@ -275,7 +317,8 @@ class Drawer {
 
   const Sketch& sketch_;
   const Gpu& gpu_;
-  Rng& rng_;
+  Rng* rng_ = nullptr;          // by chance
+  std::vector<double> wanted_;  // or by wish, a value for each decision
   Left left_;
   Candidate candidate_;
 };
@@ -288,6 +331,13 @@ std::string gpu_problem(const Sketch& sketch, const Gpu& gpu, const Candidate& c
 
 Candidate draw_gpu(const Sketch& sketch, SketchId id, const Gpu& gpu, Rng& rng) {
   return Drawer(sketch, gpu, rng).draw(id);
+}
+
+Candidate nearest_on_gpu(const Sketch& sketch,
+                         SketchId id,
+                         const Gpu& gpu,
+                         std::span<const double> wanted) {
+  return Drawer(sketch, gpu, wanted).draw(id);
 }
 
 }  // namespace pruner

@@ -15,4 +15,11 @@ std::string gpu_problem(const Sketch& sketch, const Gpu& gpu, const Candidate& c
 /// Draws a candidate of sketch `id` within the limits, axis after axis; seldom not legal.
 Candidate draw_gpu(const Sketch& sketch, SketchId id, const Gpu& gpu, Rng& rng);
 
+/// The same with, for each decision, of the values within the limits the one nearest to what is
+/// wanted of it (nearest.h) in place of a drawn one. Blocks too small for a warp get more threads.
+Candidate nearest_on_gpu(const Sketch& sketch,
+                         SketchId id,
+                         const Gpu& gpu,
+                         std::span<const double> wanted);
+
 }  // namespace pruner
