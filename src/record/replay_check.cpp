@@ -37,7 +37,13 @@ void check_line(const std::string& path,
   ++count.replayed;
   const auto point = points.find(*nest, record->hardware);
   if (!point.ok()) return note(count.foreign, point.error().message(), where());
-  ++count.own;
+  if (point->same()) {
+    ++count.own;
+    return;
+  }
+  ++count.nearest;
+  note(count.foreign, point->other, where());
+  for (const std::string& what : point->changed) ++count.changed[what];
 }
 
 }  // namespace
@@ -47,10 +53,16 @@ double ReplayCount::share() const {
   return known == 0 ? 1 : static_cast<double>(replayed) / static_cast<double>(known);
 }
 
+double ReplayCount::candidate_share() const {
+  return replayed == 0 ? 1 : static_cast<double>(own + nearest) / static_cast<double>(replayed);
+}
+
 void ReplayCount::add(const ReplayCount& part) {
   records += part.records;
   replayed += part.replayed;
   own += part.own;
+  nearest += part.nearest;
+  for (const auto& [what, records] : part.changed) changed[what] += records;
   no_dag += part.no_dag;
   pruner::add(failed, part.failed);
   pruner::add(unknown, part.unknown);

@@ -2,11 +2,54 @@
 
 #include <gtest/gtest.h>
 
+#include "space/ansor/cpu_steps.h"
+#include "space/ansor/own_points.h"
+#include "space/ansor/workloads.h"
 #include "space/operator_task.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {
+
+// Candidates' programs compute what the DAG does.
+class Meaning {
+ public:
+  Meaning(const ComputeDag& dag, Rng& rng)
+      : inputs_(random_inputs(dag, rng)), expected_(interpret(dag, inputs_)) {}
+
+  void check(const Space& space, const Candidate& candidate) const {
+    const Result<Program> program = lower(space, candidate, "k");
+    ASSERT_TRUE(program.ok()) << program.error().message();
+    const Result<Unit> sound = verify(*program);
+    ASSERT_TRUE(sound.ok()) << sound.error().message() << "\n" << print(*program);
+    std::vector<Tensor> args;
+    for (size_t a = 0; a < program->args.size(); ++a) {
+      const Buffer& buffer = (*program)[program->args[a]];
+      if (a >= inputs_.size()) {
+        args.push_back(Tensor(buffer.dtype, buffer.shape));
+      } else {
+        args.push_back(buffer.pack.identity() ? inputs_[a] : pack(inputs_[a], buffer.pack));
+      }
+    }
+    const Result<Unit> ran = interpret(*program, args);
+    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n"
+                          << print(space, candidate) << "\n"
+                          << print(*program);
+    for (size_t o = 0; o < expected_.size(); ++o) {
+      for (int64_t e = 0; e < expected_[o].num_elements(); ++e) {
+        ASSERT_NEAR(args[inputs_.size() + o].get(e),
+                    expected_[o].get(e),
+                    1e-4 * (1 + std::abs(expected_[o].get(e))))
+            << "element " << e << "\n"
+            << print(space, candidate) << "\n"
+            << print(*program);
+      }
+    }
+  }
+
+ private:
+  std::vector<Tensor> inputs_, expected_;
+};
 
 class EveryOperator : public testing::TestWithParam<const char*> {};
 
@@ -15,41 +58,40 @@ TEST_P(EveryOperator, LowersToProgramsThatComputeWhatTheDagDoes) {
   const Task task = operator_task(GetParam());
   const Space space = make_space(task);
   Rng rng(7);
-  const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
-  const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  for (int i = 0; i < 6; ++i) {
-    const Candidate candidate = sample(space, rng);
-    const Result<Program> program = lower(space, candidate, "k");
-    ASSERT_TRUE(program.ok()) << program.error().message();
-    const Result<Unit> sound = verify(*program);
-    ASSERT_TRUE(sound.ok()) << sound.error().message() << "\n" << print(*program);
-    std::vector<Tensor> args;
-    for (size_t a = 0; a < program->args.size(); ++a) {
-      const Buffer& buffer = (*program)[program->args[a]];
-      if (a >= inputs.size()) {
-        args.push_back(Tensor(buffer.dtype, buffer.shape));
-      } else {
-        args.push_back(buffer.pack.identity() ? inputs[a] : pack(inputs[a], buffer.pack));
-      }
-    }
-    const Result<Unit> ran = interpret(*program, args);
-    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n"
-                          << print(space, candidate) << "\n"
-                          << print(*program);
-    for (size_t o = 0; o < expected.size(); ++o) {
-      for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
-        ASSERT_NEAR(args[inputs.size() + o].get(e),
-                    expected[o].get(e),
-                    1e-4 * (1 + std::abs(expected[o].get(e))))
-            << "element " << e << "\n"
-            << print(space, candidate) << "\n"
-            << print(*program);
-      }
-    }
-  }
+  const Meaning meaning(task.dag, rng);
+  for (int i = 0; i < 6; ++i) meaning.check(space, sample(space, rng));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lower, EveryOperator, testing::ValuesIn(kSmallOperators));
+
+// What a record of Ansor becomes in our space computes what its workload does.
+TEST(Lower, NearestCandidatesOfRecordsComputeWhatTheDagDoes) {
+  const auto dags = ansor::registered_workload(*parse_json(R"(["matmul_layer", 64, 64, 64])"));
+  ASSERT_TRUE(dags.ok());
+  ansor::Structures structures((*dags)[0]);
+  Target target;
+  target.threads = 2;
+  const Space space = make_space(make_task((*dags)[0], target, ""));
+  Rng rng(8);
+  const Meaning meaning((*dags)[0], rng);
+  const auto tiles = [&](size_t levels) {
+    std::vector<int64_t> drawn(levels, 1);
+    for (int power = 0; power < 5; ++power)
+      drawn[static_cast<size_t>(rng.below(static_cast<int64_t>(levels)))] *= 2;
+    return drawn;
+  };
+  ansor::OwnPoints points;
+  for (int i = 0; i < 8; ++i) {
+    const ansor::CpuTiles drawn{tiles(3), tiles(3), tiles(1), 64};
+    const auto steps = ansor::steps_from_json(*parse_json(ansor::cpu_matmul_steps(drawn)));
+    ASSERT_TRUE(steps.ok());
+    const auto nest = ansor::replay(structures, *steps);
+    ASSERT_TRUE(nest.ok()) << nest.error().message();
+    const auto found = points.find(*nest, std::vector<int64_t>{2, 32, 64, 0, 0, 0, 0, 0});
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    meaning.check(space, found->candidate);
+  }
+}
 
 }  // namespace
 }  // namespace pruner

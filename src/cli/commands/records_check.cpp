@@ -1,5 +1,6 @@
 // pruner records check: which records of public logs replay to a loop nest.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 
@@ -25,6 +26,8 @@ Json to_json(const ReplayCount& count) {
           {"records", count.records},
           {"replayed", count.replayed},
           {"own", count.own},
+          {"nearest", count.nearest},
+          {"changed", count.changed},
           {"no_dag", count.no_dag},
           {"failed", count.failures()},
           {"share", count.share()},
@@ -36,10 +39,11 @@ Json to_json(const ReplayCount& count) {
 
 void print_row(const ReplayCount& count, const std::string& name) {
   const bool any = count.records > count.no_dag;
-  fmt::print("| {:>7} | {:>8} | {:>7} | {:>7} | {:>7} | {:>6} | {}{}\n",
+  fmt::print("| {:>7} | {:>8} | {:>7} | {:>7} | {:>7} | {:>7} | {:>6} | {}{}\n",
              count.records,
              count.replayed,
              count.own,
+             count.nearest,
              count.failures(),
              count.no_dag,
              any ? fmt::format("{:.1f}%", 100 * count.share()) : "-",
@@ -55,8 +59,23 @@ void print_reasons(const ReplayCount& count) {
     fmt::print("  {:>7} no DAG: {} (first: {})\n", entry.count, reason, entry.first);
   }
   for (const auto& [reason, entry] : count.foreign) {
-    fmt::print("  {:>7} not in our space: {} (first: {})\n", entry.count, reason, entry.first);
+    fmt::print("  {:>7} no point of ours: {} (first: {})\n", entry.count, reason, entry.first);
   }
+}
+
+void print_candidates(const ReplayCount& total) {
+  if (total.replayed == 0) return;
+  std::vector<std::string> changed;
+  for (const auto& [what, records] : total.changed)
+    changed.push_back(fmt::format("{} {}", what, records));
+  fmt::print(
+      "{:.1f}% of those that replay are candidates of our space: {} the same program, {} the "
+      "nearest{}{}\n",
+      100 * total.candidate_share(),
+      total.own,
+      total.nearest,
+      changed.empty() ? "" : ", changed: ",
+      fmt::join(changed, ", "));
 }
 
 Result<Unit> add_dags(const std::vector<std::string>& patterns, ansor::WorkloadTable& workloads) {
@@ -81,7 +100,7 @@ Result<int> run_records_check(const Options& options) {
   StreamSummary read;
   Json json = Json::array();
   if (!options.json)
-    fmt::print("| Records | Replayed |     Own |  Failed |  No DAG |  Share | File\n");
+    fmt::print("| Records | Replayed |     Own | Nearest |  Failed |  No DAG |  Share | File\n");
   for (const RecordPath& file : files) {
     TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, points, jobs));
     total.add(count);
@@ -105,8 +124,9 @@ Result<int> run_records_check(const Options& options) {
     fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
     return done_reading(read, files);
   }
-  print_row(total, fmt::format("total, {} files", read.files));
-  if (read.other > 0) fmt::print("{} files in the folders hold no records\n", read.other);
+  print_row(total, fmt::format("total, {} files", files.size() - static_cast<size_t>(other)));
+  print_candidates(total);
+  if (other > 0) fmt::print("{} files in the folders hold no records\n", other);
   fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
   return done_reading(read, files);
 }

@@ -1,6 +1,7 @@
 #include "space/ansor/own_points.h"
 
 #include "golden.h"
+#include "space/ansor/cpu_steps.h"
 #include "space/ansor/workloads.h"
 
 namespace pruner::ansor {
@@ -44,8 +45,9 @@ Space own_space(const ReplayNest& nest) {
 Result<std::string> point(const std::string& key, const std::string& steps) {
   TRY_ASSIGN(const ReplayNest nest, replayed(key, steps));
   OwnPoints points;
-  TRY_ASSIGN(const Candidate candidate, points.find(nest, kHardware));
-  return print(own_space(nest), candidate);
+  TRY_ASSIGN(const NearestPoint found, points.find(nest, kHardware));
+  if (!found.same()) return Error(found.other);
+  return print(own_space(nest), found.candidate);
 }
 Result<std::string> matmul_point(const Tiles& tiles) {
   return point(R"(["matmul_layer", 512, 512, 512])", matmul_steps(tiles));
@@ -63,8 +65,9 @@ TEST(OwnPoints, HoldTheSameRegionsAsTheRecord) {
     const auto nest = replayed(key, matmul_steps(tiles));
     ASSERT_TRUE(nest.ok()) << nest.error().message();
     OwnPoints points;
-    const Result<Candidate> found = points.find(*nest, kHardware);
-    ASSERT_TRUE(found.ok()) << found.error().message();
+    const Result<NearestPoint> point = points.find(*nest, kHardware);
+    ASSERT_TRUE(point.ok() && point->same());
+    const Candidate* const found = &point->candidate;
     const Space space = own_space(*nest);
     int shared = 0;
     for (const NestStage& stage : make_loop_nest(space, *found).stages) {
@@ -92,8 +95,87 @@ TEST(OwnPoints, SayWhatTheSpaceHasNot) {
   EXPECT_ERROR(matmul_point({.reduce_order = "10, 11, 3, 8, 12, 9, 4"}), "tiles in another order");
 }
 
-TEST(OwnPoints, AreNotLookedForOnACpu) {
-  EXPECT_ERROR(point(R"(["matmul_layer", 8, 8, 8])", R"([["AN", 2, 0, 3]])"), "the loops of a CPU");
+// What is no point becomes the nearest that is legal, and what was changed is named.
+TEST(OwnPoints, HaveALegalCandidateNearThem) {
+  const auto nearest = [](const Tiles& tiles) {
+    const auto nest = replayed(R"(["matmul_layer", 512, 512, 512])", matmul_steps(tiles));
+    OwnPoints points;
+    const Result<NearestPoint> found = points.find(*nest, kHardware);
+    EXPECT_TRUE(found.ok());
+    std::string why;
+    EXPECT_TRUE(is_legal(own_space(*nest), found->candidate, &why)) << why;
+    return std::pair(print(own_space(*nest), found->candidate), found->changed);
+  };
+  using Changed = std::set<std::string>;
+  EXPECT_EQ(nearest({}).second, Changed{});
+  const auto [narrow, width] = nearest({.b = "3"});
+  EXPECT_EQ(width, Changed{"width of fetches"});
+  EXPECT_TRUE(narrow.find("B.shared.vector=4") != std::string::npos) << narrow;
+  const auto [wider, threads] = nearest({.m = "[2, 4, 1, 1]"});  // 16 threads
+  EXPECT_TRUE(threads.contains("tiles")) << wider;
+  const auto [ordered, loops] = nearest({.reduce_order = "10, 11, 3, 8, 12, 9, 4"});
+  EXPECT_EQ(loops, Changed{"loops"});
+  EXPECT_EQ(ordered, nearest({}).first);
+}
+
+// 2 threads, vectors of 32 bytes.
+const std::vector<int64_t> kCpu = {2, 32, 64, 0, 0, 0, 0, 0};
+
+Result<std::pair<std::string, NearestPoint>> cpu_point(const CpuTiles& tiles) {
+  TRY_ASSIGN(const ReplayNest nest,
+             replayed(R"(["matmul_layer", 64, 64, 64])", cpu_matmul_steps(tiles)));
+  OwnPoints points;
+  TRY_ASSIGN(const NearestPoint found, points.find(nest, kCpu));
+  Target target;
+  target.threads = 2;
+  const Space space = make_space(make_task(nest.structure->task, target, ""));
+  std::string why;
+  EXPECT_TRUE(is_legal(space, found.candidate, &why)) << why;
+  return std::pair(print(space, found.candidate), found);
+}
+
+TEST(OwnPoints, OfACpuHaveTheRecordsTilesLevelForLevel) {
+  const auto found = cpu_point({});
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_EQ(found->second.other, "");
+  EXPECT_EQ(found->first,
+            "cache-tile: C.local.chunk=16 C.local.unroll=16 C.i.middle=2 C.i.inner=2 C.i.rows=4 "
+            "C.j.middle=1 C.j.inner=2 C.j.vectors=2 C.parallel_order=0 C.order=0");
+}
+
+// A reduction that is done at once is our register tile.
+TEST(OwnPoints, OfACpuAreOfTheStructureThatTheReductionHas) {
+  const auto found = cpu_point({.k = {64}});
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_EQ(found->second.other, "");
+  EXPECT_TRUE(found->first.starts_with("register-tile: ")) << found->first;
+}
+
+TEST(OwnPoints, OfACpuSayWhatTheyKeepAndWhatNot) {
+  struct Case {
+    CpuTiles tiles;
+    const char* other;
+    std::set<std::string> changed;
+  };
+  for (const Case& c :
+       {Case{{.unroll = 512}, "unrolling 512: not among the choices", {"unrolling"}},
+        Case{{.k = {4}}, "a chunk of 4: not among the choices", {"chunk"}},
+        Case{{.n = {1, 2, 4}}, "a register tile of 0.5: not among the choices", {"tiles"}},
+        Case{{.m = {1, 1, 16}, .n = {1, 1, 16}},
+             "the register tile exceeds the registers",
+             {"tiles"}}}) {
+    const auto found = cpu_point(c.tiles);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->second.other, c.other);
+    EXPECT_EQ(found->second.changed, c.changed) << found->first;
+  }
+}
+
+TEST(OwnPoints, OfACpuThatRunsNothingInParallelAreTheNearest) {
+  const auto nest = replayed(R"(["matmul_layer", 8, 8, 8])", R"([["AN", 2, 0, 3]])");
+  ASSERT_TRUE(nest.ok());
+  OwnPoints points;
+  EXPECT_TRUE(points.find(*nest, kCpu).ok());
 }
 
 }  // namespace
