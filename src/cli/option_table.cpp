@@ -256,12 +256,23 @@ const OptionRow kOptions[] = {
     {"--pool,--from,--warm-start",
      &Options::pool,
      kPoolOptions,
-     "records of tuned networks, to begin with their schedules: files, patterns or folders"},
+     "records of tuned networks, ours or Ansor's, to begin with their schedules: files, patterns "
+     "or "
+     "folders"},
+    {"--dags",
+     &Options::dags,
+     kPoolOptions,
+     "files of compute DAGs, for Ansor's records whose keys are a hash"},
     {"--pool",
      &Options::pool,
      kCompileOptions,
-     "records of tuned networks, for tasks without one: files, patterns or folders; default: those "
-     "that come with the program"},
+     "records of tuned networks, ours or Ansor's, for tasks without one: files, patterns or "
+     "folders; "
+     "default: those that come with the program"},
+    {"--dags",
+     &Options::dags,
+     kCompileOptions,
+     "files of compute DAGs, for Ansor's records in --pool whose keys are a hash"},
     {"--no-shipped-records",
      &Options::no_shipped_records,
      kCompileOptions,

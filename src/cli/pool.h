@@ -10,10 +10,14 @@
 namespace pruner {
 
 /// The files of --pool as sources, without those that have no usable record; with --source auto
-/// the one that has the most to give, with a FILE that one. Errors: a file cannot be read, or
-/// nothing is left.
+/// the one that has the most to give, with a FILE that one. Ansor's records become the nearest
+/// candidates; what became of all records is printed. Errors: a file cannot be read, or nothing is
+/// left.
 Result<std::vector<TransferSource>> read_pool(const Options& options,
                                               std::span<const WeightedTask> tasks);
+
+/// Warns where the sources have no schedule for any of the tasks, and says what both are of.
+void say_offers(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);
 
 /// The candidates of an offer, the ones that the model likes best first; `most`: how many, 0: all.
 std::vector<Candidate> ranked_offers(

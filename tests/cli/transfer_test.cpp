@@ -7,6 +7,7 @@
 #include "cli/run_program.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
+#include "space/ansor/cpu_steps.h"
 #include "support/file.h"
 #include "support/json.h"
 
@@ -217,6 +218,50 @@ TEST_F(Transfer, SaysWhatIsWrong) {
   ASSERT_TRUE(write_file(dir + "/set.json", R"({"networks": [{"newtork": "bert_tiny"}]})").ok());
   EXPECT_NE(fail({"transfer", "--experiment", dir + "/set.json"}).find("newtork"),
             std::string::npos);
+}
+
+// A record of Ansor, with a time.
+std::string ansors_line(const std::string& target) {
+  return R"({"i": [["[\"matmul_layer\", 64, 64, 64]", ")" + target + R"("], [[], )" +
+         ansor::cpu_matmul_steps({}) + R"(]], "r": [[0.1], 0, 1, 1], "v": "v0.6"})" + "\n";
+}
+
+TEST_F(Transfer, TakesAnsorsRecordsAndSaysWhatBecameOfThem) {
+  const std::string log = dir + "/ansor.json";
+  ASSERT_TRUE(write_file(log, ansors_line("llvm -keys=cpu")).ok());
+  const ProgramRun run = run_program(
+      {"transfer", "--op", "matmul 96 80 40", "--from", log, "--work-dir", dir + "/ansor"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("--pool: 1 records; the best of 1 tasks: "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("|    0 |      1 |"), std::string::npos) << run.out;  // an offer
+}
+
+TEST_F(Transfer, SaysThatThereIsNoOfferAndWhy) {
+  const std::string log = dir + "/ansor.json";
+  ASSERT_TRUE(write_file(log, ansors_line("llvm -keys=cpu")).ok());
+  const ProgramRun run = run_program({"tune",
+                                      "--op",
+                                      "softmax 16 16",
+                                      "--warm-start",
+                                      log,
+                                      "--dry-run",
+                                      "--work-dir",
+                                      dir + "/none"});
+  EXPECT_NE(run.err.find("no offer to any of 1 tasks: its schedules are of 1 matmul; the tasks are "
+                         "of 1 softmax"),
+            std::string::npos)
+      << run.err;
+}
+
+TEST_F(Transfer, RefusesALogOfAnotherDevice) {
+  const std::string log = dir + "/cuda.json";
+  const std::string line = ansors_line("cuda -arch=sm_80");
+  ASSERT_TRUE(write_file(log, line + line).ok());
+  const ProgramRun run = run_program({"transfer", "--op", "matmul 96 80 40", "--from", log});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.err.find("--pool: no usable record for llvm in " + log + ": 2 records, 2 of cuda"),
+            std::string::npos)
+      << run.err;
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ Result<int> run_transfer(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(const Source source, read_source(options, target));
   TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
+  say_offers(sources, source.tasks);
 
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,

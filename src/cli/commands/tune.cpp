@@ -93,6 +93,7 @@ Result<int> run_tune(const Options& options) {
   std::vector<TransferSource> pool;
   if (!options.pool.empty()) {
     TRY_ASSIGN(pool, read_pool(options, source.tasks));
+    say_offers(pool, source.tasks);
     tune.offers = [&](const Task& task, const Space& space) {
       return ranked_offers(
           offers_for(pool, task, space), task, space, *models.draft, tune.round_size);

@@ -1,0 +1,61 @@
+// Ansor's records -> records of ours: the best of each task replayed, and the candidate nearest to
+// it for the operator that its DAG computes, on the target at hand. What became of them is counted.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "record/record.h"
+#include "space/ansor/own_operator.h"
+#include "space/ansor/workload_table.h"
+
+namespace pruner {
+
+/// What became of a file's records.
+struct SourceCounts {
+  int64_t records = 0;
+  std::map<std::string, int64_t> elsewhere;  // of `records`: of another kind of device, by backend
+  int64_t failed = 0;                        // ... without a valid time
+  int64_t tasks = 0;                         // of the others
+  int64_t same = 0;                          // tasks whose best program is a candidate
+  int64_t nearest = 0;                       // ... whose best has a legal candidate near it
+  std::map<std::string, int64_t> changed;    // of `nearest`: what, and in how many
+  std::map<std::string, int64_t> unusable;   // why the others give none, and how many
+
+  void add(const SourceCounts& part);
+  /// "5056 records, 4487 failed; the best of 9 tasks: 0 as recorded, 9 as the nearest candidate
+  /// (chunk 3, tiles 8)", and why others are none.
+  std::string print() const;
+};
+
+/// The first word of a target text: "llvm", "cuda", "rocm".
+std::string backend_of(std::string_view target);
+/// Whether a record is of a device like the target: a CPU, or a GPU.
+bool same_kind(const Record& record, const Target& target);
+
+class StepRecords {
+ public:
+  StepRecords(ansor::WorkloadTable& workloads, Target target)
+      : workloads_(workloads), target_(std::move(target)) {}
+
+  /// Of each task the record of ours that its fastest usable one becomes.
+  std::vector<Record> read(const std::vector<Record>& records, SourceCounts& counts);
+
+ private:
+  /// An operator as our task, made once.
+  struct OwnTask {
+    Task task;
+    Space space;
+    ansor::OwnOperator analysed;
+  };
+  Result<Record> to_own(const Record& record, SourceCounts& counts);
+  const OwnTask* own_task(const ansor::OwnOperator& found);
+
+  ansor::WorkloadTable& workloads_;
+  const Target target_;
+  std::map<std::string, std::unique_ptr<OwnTask>> tasks_;  // by text; null: no operator of ours
+};
+
+}  // namespace pruner
