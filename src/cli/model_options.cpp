@@ -34,7 +34,7 @@ Result<std::string> out_file(const Options& options,
   const std::filesystem::path folder = options.save_path;
   std::error_code code;
   if (!folder.empty()) std::filesystem::create_directories(folder, code);
-  if (code) return Error("--save_path ", options.save_path, ": ", code.message());
+  if (code) return Error("--save-path ", options.save_path, ": ", code.message());
   return (folder / (name + (model == "xgb" ? ".json" : ".safetensors"))).string();
 }
 

@@ -177,6 +177,17 @@ Result<CommandLine> Parser::parse(int argc, const char* const* argv) {
   return std::move(line_);
 }
 
+/// The name of an option with hyphens for underscores, which the reference's scripts mix; a value
+/// after `=` stays as it is.
+std::string with_hyphens(std::string word) {
+  if (!word.starts_with("--")) return word;
+  std::replace(word.begin(),
+               word.begin() + static_cast<ptrdiff_t>(std::min(word.find('='), word.size())),
+               '_',
+               '-');
+  return word;
+}
+
 /// As a shell reads it back.
 std::string quote(const std::string& argument) {
   const bool plain =
@@ -188,8 +199,14 @@ std::string quote(const std::string& argument) {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   std::string arguments = "pruner";
-  for (int i = 1; i < argc; ++i) arguments += " " + quote(argv[i]);
-  TRY_ASSIGN(CommandLine line, Parser().parse(argc, argv));
+  std::vector<std::string> words(argv, argv + argc);
+  for (int i = 1; i < argc; ++i) {
+    arguments += " " + quote(argv[i]);
+    words[static_cast<size_t>(i)] = with_hyphens(argv[i]);
+  }
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  TRY_ASSIGN(CommandLine line, Parser().parse(argc, pointers.data()));
   line.options.command_line = std::move(arguments);
   return line;
 }

@@ -1,5 +1,8 @@
 #include "cli/options.h"
 
+#include <cstring>
+
+#include "cli/option_table.h"
 #include "golden.h"
 
 namespace pruner {
@@ -92,6 +95,19 @@ TEST(ParseCommandLine, ReadsTheReferencesDatasetCommandLine) {
   EXPECT_EQ(line->options.out_file, "dataset_pam_k80_500.pkl");
   EXPECT_EQ(line->options.sample_in_files, 500);
   EXPECT_EQ(line->options.min_sample_size, 48);
+}
+
+TEST(ParseCommandLine, TakesUnderscoresInNamesForHyphens) {
+  const Result<CommandLine> line = parse({"tune", "--cost_model=pam_x", "--load_model", "a_b.pkl"});
+  ASSERT_TRUE(line.ok()) << line.error().message();
+  EXPECT_EQ(line->options.cost_model, "pam_x");
+  EXPECT_EQ(line->options.load_model, "a_b.pkl");
+  EXPECT_EQ(line->options.command_line, "pruner tune --cost_model=pam_x --load_model a_b.pkl");
+  for (const OptionRow& row : option_table())
+    EXPECT_TRUE(row.flags[0] != '-' || !std::strchr(row.flags, '_'))
+        << row.flags << " cannot be reached";
+  EXPECT_ERROR(parse({"tune", "--n_trial", "3"}),
+               "--n-trial: unknown option; did you mean --n-trials?");
 }
 
 TEST(ParseCommandLine, KnowsAliasesAndShortForms) {
