@@ -56,8 +56,10 @@ Result<LearnedModelOptions> read_model_options(const Options& options) {
 
 Result<ModeModels> read_models(const Options& options,
                                const SearchMode& mode,
-                               const SearchPolicy& policy) {
-  TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
+                               const SearchPolicy& policy,
+                               int64_t warm_up_samples) {
+  TRY_ASSIGN(LearnedModelOptions model, read_model_options(options));
+  model.warm_up_samples = warm_up_samples;
   const bool learns = !mode.model.empty() && mode.model != "random";
   if (!learns && !options.load_model.empty())
     log_warning(

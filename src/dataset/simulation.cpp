@@ -205,6 +205,8 @@ Result<TuningCurve> simulate(const ProgramPool& pool, const SimulationOptions& o
     LearnedModelOptions models = options.models;
     models.seed = options.seed;
     models.time_box_s = kNoTimeBox;
+    models.warm_up_samples =
+        trials_of_a_round_each(options.round_size, options.trials, pool.tasks.size());
     TRY_ASSIGN(model, make_learned_model(name, models));
   }
   return Simulation(pool, options, std::move(model)).run();

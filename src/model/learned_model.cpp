@@ -112,6 +112,7 @@ class NetworkModel : public OnlineModel {
     ModelWeights start =
         scratch ? initial_weights(architecture_, options_.seed, primitive_form_of(samples_))
                 : *weights_;
+    if (!train_options.widen_scales && weights_) start.row_scale = weights_->row_scale;
     TRY_ASSIGN(Trained trained, train(std::move(start), samples_, train_options));
     log_detail("cost model: {} epochs on {} programs, {:.2f} s, {:.0f} programs/s",
                trained.report.epochs,
@@ -140,9 +141,12 @@ class TreesModel : public OnlineModel {
   TreesModel(Updates updates,
              const LearnedModelOptions& options,
              std::optional<BoostedTrees> loaded)
-      : OnlineModel(updates, options), trees_(std::move(loaded)) {}
+      : OnlineModel(updates, options),
+        warm_up_samples_(options.as_published && !loaded ? options.warm_up_samples : -1),
+        trees_(std::move(loaded)),
+        rng_(options.seed) {}
 
-  bool ready() const override { return trees_.has_value(); }
+  bool ready() const override { return trees_ || warms_up(); }
 
   Result<Unit> save(const std::string& path) const override {
     if (!trees_) return Error(path, ": there are no trees to save before the first training");
@@ -157,6 +161,11 @@ class TreesModel : public OnlineModel {
 
  protected:
   Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    if (warms_up()) {
+      std::vector<float> drawn(programs.size());
+      for (float& score : drawn) score = static_cast<float>(rng_.uniform());
+      return drawn;
+    }
     if (!trees_) return std::vector<float>();
     return trees_->predict(programs);
   }
@@ -170,7 +179,11 @@ class TreesModel : public OnlineModel {
   }
 
  private:
+  bool warms_up() const { return std::ssize(samples_) <= warm_up_samples_; }
+
+  int64_t warm_up_samples_;  // after which the trees score
   std::optional<BoostedTrees> trees_;
+  Rng rng_;
 };
 
 Result<std::unique_ptr<LearnedModel>> make_network(Architecture architecture,

@@ -22,6 +22,9 @@ struct LearnedModelOptions {
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed
   int momentum_period =
       4;  // rounds between trainings of -siamese-update, as released; the paper: 1
+  /// Boosted trees as published score at random until they have more samples than this, the tasks
+  /// of a run times what a round measures; loaded ones never do.
+  int64_t warm_up_samples = 0;
   uint64_t seed = 0;
 };
 

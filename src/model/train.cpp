@@ -325,6 +325,7 @@ TrainOptions published_training(Architecture architecture) {
   options.patience = architecture == Architecture::kPacm ? options.epochs / 3 : options.epochs / 6;
   options.group_by_task = false;
   options.validation_share = 0;
+  options.widen_scales = architecture != Architecture::kTenSetMlp;  // keeps its first fit's
   if (architecture == Architecture::kTlp) {
     options.patience = 0;
     options.batch = 1024;

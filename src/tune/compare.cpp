@@ -85,6 +85,8 @@ Result<std::unique_ptr<Entry>> Entry::make(std::span<const WeightedTask> tasks,
 
   LearnedModelOptions models = contestant.models;
   models.seed = seed;
+  models.warm_up_samples =
+      trials_of_a_round_each(options.tune.round_size, options.tune.trials, tasks.size());
   TRY_ASSIGN(entry->models_,
              make_models(contestant.mode, *contestant.mode.policy, models, contestant.ablation));
   TuneOptions tune = options.tune;

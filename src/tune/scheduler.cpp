@@ -103,4 +103,9 @@ int64_t round_size(int64_t requested, int64_t trials, int64_t tasks) {
   return std::max<int64_t>(1, std::min(requested, trials / std::max<int64_t>(tasks, 1)));
 }
 
+int64_t trials_of_a_round_each(int64_t requested, int64_t trials, size_t tasks) {
+  const auto count = static_cast<int64_t>(tasks);
+  return count * round_size(requested, trials, count);
+}
+
 }  // namespace pruner

@@ -53,5 +53,7 @@ std::string similarity_tag(const std::vector<std::string>& operator_tags, double
 
 /// Trials a round: what was asked for, but such that every task can have one.
 int64_t round_size(int64_t requested, int64_t trials, int64_t tasks);
+/// Trials of a round of each task: what published boosted trees wait for.
+int64_t trials_of_a_round_each(int64_t requested, int64_t trials, size_t tasks);
 
 }  // namespace pruner

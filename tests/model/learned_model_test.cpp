@@ -57,6 +57,50 @@ TEST(LearnedModel, TreesLearnOnline) {
   expect_learns_online("xgb", 0.7);
 }
 
+/// The scales in the file that the model saves.
+std::vector<float> saved_scales(const LearnedModel& model) {
+  const std::string path = own_path("scales");
+  EXPECT_TRUE(model.save(path).ok());
+  return load_weights(path)->row_scale;
+}
+
+// TenSet: its first fit's stay; PaCM's are of each fit.
+TEST(LearnedModel, TenSetMlpAsPublishedKeepsTheScalesOfItsFirstFit) {
+  NEEDS_TRAINER();
+  std::vector<TrainingSample> larger = synthetic_samples(1, 20, 2);
+  for (TrainingSample& sample : larger)
+    for (float& value : sample.features.rows) value *= 3;
+  for (const bool mlp : {true, false}) {
+    const auto model = made(mlp ? "mlp" : "pam", {.as_published = true});
+    ASSERT_TRUE(model->update(synthetic_samples(1, 20, 1)).ok());
+    const std::vector<float> first = saved_scales(*model);
+    ASSERT_TRUE(model->update(larger).ok());
+    EXPECT_EQ(saved_scales(*model) == first, mlp);
+  }
+}
+
+TEST(LearnedModel, TreesAsPublishedScoreAtRandomAtFirst) {
+  const std::vector<TrainingSample> samples = synthetic_samples(2, 100, 1);
+  const std::vector<ProgramFeatures> programs = features_of(samples);
+  const LearnedModelOptions options{.as_published = true, .warm_up_samples = 100};
+  const auto model = made("xgb", options);
+  EXPECT_TRUE(model->ready());
+  const std::vector<float> drawn = model->predict(programs);
+  EXPECT_EQ(drawn, made("xgb", options)->predict(programs)) << "one seed, one run";
+  EXPECT_NEAR(accuracy_of(drawn, samples), 0.5, 0.05);
+  const Result<Unit> updated = model->update(std::span(samples).first(100));
+  if (!updated.ok()) GTEST_SKIP() << updated.error().message();
+  EXPECT_NEAR(accuracy_of(model->predict(programs), samples), 0.5, 0.05) << "100 are not more";
+  ASSERT_TRUE(model->update(std::span(samples).subspan(100, 10)).ok());
+  EXPECT_GT(accuracy_of(model->predict(programs), samples), 0.7);
+
+  const std::string path = own_path("trees");
+  ASSERT_TRUE(model->save(path).ok());
+  LearnedModelOptions loaded = options;
+  loaded.load_model = path;
+  EXPECT_EQ(made("xgb", loaded)->predict(programs), model->predict(programs));
+}
+
 // 10 samples pay for 400 passes, a training for 30 epochs over them takes 300.
 TEST(LearnedModel, TrainsWhenNewSamplesHavePaidForIt) {
   NEEDS_TRAINER();

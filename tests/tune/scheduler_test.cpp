@@ -77,6 +77,7 @@ TEST(RoundSize, LeavesEveryTaskARound) {
   EXPECT_EQ(round_size(10, 1000, 27), 10);
   EXPECT_EQ(round_size(64, 1000, 27), 37);
   EXPECT_EQ(round_size(10, 20, 27), 1);
+  EXPECT_EQ(trials_of_a_round_each(64, 1000, 27), 27 * 37);
 }
 
 }  // namespace

@@ -87,9 +87,14 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(tune.search, read_search_options(options));
   TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
   TRY_ASSIGN(tune.policy, read_policy(options, *mode));
-  TRY_ASSIGN(const ModeModels models, read_models(options, *mode, *tune.policy));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
+  TRY_ASSIGN(
+      const ModeModels models,
+      read_models(options,
+                  *mode,
+                  *tune.policy,
+                  trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size())));
   std::vector<TransferSource> pool;
   if (!options.pool.empty()) {
     TRY_ASSIGN(pool, read_pool(options, source.tasks));
