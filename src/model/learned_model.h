@@ -14,9 +14,9 @@
 namespace pruner {
 
 struct LearnedModelOptions {
-  std::string load_model;     // file of weights; empty: untrained
-  std::string platform = {};  // what the programs run on: which head of a TLP with several scores
-  int jobs = 1;               // threads that score
+  std::string load_model = {};  // file of weights; empty: untrained
+  std::string platform = {};    // what the programs run on: which head of a TLP with several scores
+  int jobs = 1;                 // threads that score
   int training_threads = 1;
   double time_box_s = kNoTimeBox;  // of one update's training
   bool as_published = false;       // refit from scratch at every update, batches of all tasks mixed

@@ -259,6 +259,12 @@ Result<ModelWeights> read_torch_pickle(std::string_view bytes) {
   const PickleNode& mode = pickle[tuple.items[pacm ? 1 : 2]];
   if (mode.kind != PickleKind::kText) return Error("the mode is no text");
   weights.mode = mode.text;
+  if (const PickleId seen = pickle.find(pickle[tuple.items[0]].state, kTrainedOnKey);
+      seen != kNoNode) {
+    Result<TrainedOn> trained_on = parse_trained_on(pickle[seen].text);
+    if (!trained_on.ok()) return Error(kTrainedOnKey, ": ", trained_on.error().message());
+    weights.trained_on = *std::move(trained_on);
+  }
   TRY_ASSIGN(weights.row_scale, scale_of(pickle, tuple.items[pacm ? 2 : 3]));
   if (pacm) {
     TRY_ASSIGN(weights.dataflow_scale, scale_of(pickle, tuple.items[3]));

@@ -1,5 +1,5 @@
-// Checkpoints of the published models as torch 1.8 wrote them: a file in, weights out, unchecked.
-// No code of the file runs (model/pickle.h).
+// Checkpoints of the published models as torch 1.8 wrote them: a file in, weights out, unchecked,
+// and weights to a .pkl. No code of a file runs (model/pickle.h).
 #pragma once
 
 #include <string>
@@ -15,5 +15,10 @@ Result<ModelWeights> read_torch_state_dict(const std::string& path);
 /// The bytes of a .pkl (pickle.dump) of (PaCM, mode, scales of rows, scales of data flow), or of
 /// (TenSetMLP, local models, mode, scales of rows).
 Result<ModelWeights> read_torch_pickle(std::string_view bytes);
+
+/// The same of weights that fit PaCM or TenSetMLP, for the published scripts under any torch from
+/// 1.8 on. What they were trained on is an attribute of the network.
+std::string print_torch_pickle(const ModelWeights& weights);
+inline constexpr const char* kTrainedOnKey = "trained_on";
 
 }  // namespace pruner

@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kRowScale = "scale.rows";
 constexpr const char* kDataflowScale = "scale.dataflow";
-constexpr const char* kTrainedOn = "trained_on";
 constexpr std::string_view kNotACheckpoint =
     "not a checkpoint: expected a safetensors file, or torch's .pth or .pkl";
 
@@ -75,6 +74,8 @@ Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
   return Unit{};
 }
 
+bool is_pickle(const std::string& path) { return path.ends_with(".pkl"); }
+
 struct ArchitectureRow {
   Architecture architecture;
   std::string_view name;
@@ -123,9 +124,9 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
         "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
   weights.mode = file.metadata["mode"];
   if (weights.architecture == Architecture::kTlp) TRY(read_form(file.metadata, weights));
-  if (const auto seen = file.metadata.find(kTrainedOn); seen != file.metadata.end()) {
+  if (const auto seen = file.metadata.find(kTrainedOnKey); seen != file.metadata.end()) {
     Result<TrainedOn> trained_on = parse_trained_on(seen->second);
-    if (!trained_on.ok()) return Error(kTrainedOn, ": ", trained_on.error().message());
+    if (!trained_on.ok()) return Error(kTrainedOnKey, ": ", trained_on.error().message());
     weights.trained_on = *std::move(trained_on);
   }
   weights.row_scale = std::move(file.tensors[kRowScale].values);
@@ -281,13 +282,20 @@ Result<ModelWeights> load_weights(const std::string& path) {
   return reason.starts_with(path) ? checked.error() : Error(path, ": ", reason);
 }
 
+Result<Unit> check_weights_file(const std::string& path, Architecture architecture) {
+  if (!is_pickle(path) || architecture != Architecture::kTlp) return Unit{};
+  return Error(path, ": a .pkl holds PaCM or TenSetMLP; name the file of a TLP .safetensors");
+}
+
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) {
+  TRY(check_weights_file(path, weights.architecture));
+  if (is_pickle(path)) return write_file(path, print_torch_pickle(weights));
   SafetensorsFile file{
       .metadata = {{"architecture", std::string(architecture_name(weights.architecture))},
                    {"mode", weights.mode},
                    {"feature_version", std::to_string(kFeatureVersion)}},
       .tensors = weights.tensors};
-  if (weights.trained_on) file.metadata[kTrainedOn] = print_trained_on(*weights.trained_on);
+  if (weights.trained_on) file.metadata[kTrainedOnKey] = print_trained_on(*weights.trained_on);
   const auto add_scale = [&](const char* name, const std::vector<float>& scale) {
     file.tensors[name] = {{static_cast<int64_t>(scale.size())}, scale};
   };

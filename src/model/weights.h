@@ -82,7 +82,10 @@ Result<Unit> check_weights(const ModelWeights& weights);
 /// feature_scales.json. The content decides, not the name. Errors name the file.
 Result<ModelWeights> load_weights(const std::string& path);
 
-/// Writes a safetensors file; a failure leaves an old file as it was.
+/// Whether save_weights can write such a file under this name.
+Result<Unit> check_weights_file(const std::string& path, Architecture architecture);
+/// Writes a safetensors file, or of a name that ends in .pkl what the published scripts load; a
+/// failure leaves an old file as it was.
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights);
 
 }  // namespace pruner

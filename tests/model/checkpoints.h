@@ -15,7 +15,4 @@ ModelWeights random_weights(Architecture architecture, uint64_t seed);
 /// The entries of a .pth that torch.save(state_dict) makes of the tensors.
 std::vector<ZipEntry> state_dict_entries(const Tensors& tensors);
 
-/// What pickle.dump((network, {}, mode, row_scale)) gives for TenSetMLP under torch 1.8.
-std::string pickled_tenset_mlp(const ModelWeights& weights);
-
 }  // namespace pruner

@@ -1,12 +1,18 @@
 #include "model/weights.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "golden.h"
 #include "model/checkpoints.h"
+#include "model/nn/any_network.h"
+#include "model/synthetic.h"
 #include "model/torch_checkpoint.h"
+#include "model/train.h"
 #include "own_path.h"
+#include "support/file.h"
+#include "support/json.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -71,14 +77,58 @@ TEST(ModelWeights, OfAStateDictHaveTheirScalesBeside) {
   EXPECT_ERROR(load_weights(alone), "missing scales: expected ");
 }
 
-TEST(ModelWeights, OfAPickledTenSetMlpBringTheirScales) {
-  const std::string path = own_path("mlp.pkl");
-  ModelWeights written = random_weights(Architecture::kTenSetMlp, 6);
-  written.row_scale[5] = 3.25f;
-  ASSERT_TRUE(write_file(path, pickled_tenset_mlp(written)).ok());
-  const Result<ModelWeights> read = load_weights(path);
-  ASSERT_TRUE(read.ok()) << read.error().message();
-  EXPECT_EQ(*read, written);
+TEST(ModelWeights, OfAPickleBringTheirScalesAndWhatTheySaw) {
+  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+    const std::string path = own_path("round.pkl");
+    ModelWeights written = random_weights(architecture, 6);
+    written.row_scale[5] = 3.25f;
+    written.mode = "fine_tune_mix_task";
+    written.trained_on = {.steps = {"train pam"}, .programs = {3, 1ull << 63}, .workloads = {7}};
+    ASSERT_TRUE(save_weights(path, written).ok());
+    const Result<ModelWeights> read = load_weights(path);
+    ASSERT_TRUE(read.ok()) << read.error().message();
+    EXPECT_EQ(*read, written);
+  }
+  const ModelWeights tlp = initial_weights(Architecture::kTlp, 1);
+  EXPECT_ERROR(save_weights("tlp.pkl", tlp), "tlp.pkl: a .pkl holds PaCM or TenSetMLP; name the");
+}
+
+TEST(ModelWeights, OfAPickleScoreTheSameUnderTorch) {
+  std::string python;
+  for (const char* each : {"python3", "/usr/bin/python3"}) {
+    if (std::system((std::string(each) + " -c 'import torch' 2>/dev/null").c_str()) == 0)
+      python = each;
+  }
+  if (python.empty()) GTEST_SKIP() << "no python3 with torch here";
+  const std::vector<ProgramFeatures> programs = features_of(synthetic_samples(3, 2, 1));
+  Json json = {{"sizes", Json::array()}, {"rows", Json::array()}, {"dataflow", Json::array()}};
+  const auto add_rows = [](std::span<const float> values, size_t width, Json& rows) {
+    for (size_t i = 0; i < values.size(); i += width) rows.push_back(values.subspan(i, width));
+  };
+  for (const ProgramFeatures& program : programs) {
+    json["sizes"].push_back(program.row_count());
+    add_rows(program.rows, kRowFeatures, json["rows"]);
+    json["dataflow"].push_back(Json::array());
+    add_rows(program.dataflow, kDataflowFeatures, json["dataflow"].back());
+  }
+  const std::string inputs = own_path("programs.json"), out = own_path("scores.json");
+  ASSERT_TRUE(write_file(inputs, json.dump()).ok());
+  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+    ModelWeights weights = random_weights(architecture, 6);
+    widen_scales(scales_of(synthetic_samples(3, 2, 1)), weights);
+    const std::string path = own_path("torch.pkl");
+    ASSERT_TRUE(save_weights(path, weights).ok());
+    const std::string command =
+        python + " " + test_path("model/load_pickle.py") + " " + path + " " + inputs + " > " + out;
+    ASSERT_EQ(std::system(command.c_str()), 0) << *read_file(out);
+    const Json said = *parse_json(*read_file(out));
+    std::vector<std::string> names;
+    for (const WeightSpec& spec : tensor_specs(weights)) names.push_back(spec.name);
+    EXPECT_EQ(said["names"].get<std::vector<std::string>>(), names);
+    const std::vector<float> expected = AnyNetwork(weights).predict(programs, 1);
+    for (size_t i = 0; i < programs.size(); ++i)
+      EXPECT_NEAR(said["scores"][i].get<float>(), expected[i], 1e-4) << said["torch"];
+  }
 }
 
 TEST(ModelWeights, ThatDoNotFitAreRefusedInOneLine) {
@@ -149,6 +199,9 @@ TEST(ModelWeights, OfThePublishedCheckpointsAreTheSameInBothForms) {
     for (size_t i = 0; i < pkl->row_scale.size(); ++i)
       EXPECT_NEAR(pkl->row_scale[i], pth->row_scale[i], 1e-6 * pkl->row_scale[i]);
     EXPECT_FLOAT_EQ(pkl->dataflow_scale[0], 93.3593979f);
+    const std::string path = own_path("written.pkl");
+    ASSERT_TRUE(save_weights(path, *pkl).ok());
+    EXPECT_EQ(*load_weights(path), *pkl);
   }
 }
 
