@@ -7,7 +7,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "record/record_paths.h"
+#include "cli/record_files.h"
 #include "support/log.h"
 #include "transfer/kernel_class.h"
 #include "transfer/step_records.h"
@@ -45,8 +45,8 @@ TransferSource source_of(std::string name,
 
 Result<std::vector<TransferSource>> read_pool(const Options& options,
                                               std::span<const WeightedTask> tasks) {
-  const Result<std::vector<RecordPath>> files = find_record_files(options.pool);
-  if (!files.ok()) return Error("--pool: ", files.error().message());
+  TRY_ASSIGN(std::vector<FileRecords> files,
+             read_record_files(options.pool, "--pool", job_count(options)));
   if (tasks.empty()) return std::vector<TransferSource>{};
   const Target& target = tasks.front().task.target;
   ansor::WorkloadTable workloads;
@@ -54,12 +54,8 @@ Result<std::vector<TransferSource>> read_pool(const Options& options,
   StepRecords steps(workloads, target);
   SourceCounts counts;
   std::vector<TransferSource> sources;
-  for (const RecordPath& file : *files) {
-    TRY_ASSIGN(RecordFile read, read_records(file.path));
-    if (read.skipped > 0)
-      log_warning(
-          "{}: {} lines are no records, the first {}", file.path, read.skipped, read.first_skipped);
-    TransferSource source = source_of(file.path, std::move(read.records), steps, target, counts);
+  for (FileRecords& file : files) {
+    TransferSource source = source_of(file.path, std::move(file.records), steps, target, counts);
     if (!source.best.empty()) sources.push_back(std::move(source));
   }
   if (sources.empty())
