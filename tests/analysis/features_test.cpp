@@ -14,8 +14,7 @@ void expect_near(float value, float expected, const std::string& what) {
 }
 
 TEST(Features, RowsAreThoseOfTheReference) {
-  int programs = 0;
-  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+  const int programs = for_golden_programs([&](const GoldenProgram& golden) {
     const Statements program = make_statements(golden.nest);
     const TaskFlags flags = task_flags(golden.nest.structure->task);
     const ProgramFeatures f = features(program, flags, true);
@@ -33,19 +32,17 @@ TEST(Features, RowsAreThoseOfTheReference) {
       }
       for (size_t i = 0; i < kTaskFeatures; ++i) {
         EXPECT_EQ(f.rows[r * kRowFeatures + kStatementFeatures + i],
-                  golden.file["task_embedding"][i].get<float>())
+                  golden.state["task_embedding"][i].get<float>())
             << golden.name << ": flag " << i;
       }
     }
-    ++programs;
   });
-  if (!found) GTEST_SKIP() << "no golden programs";
-  EXPECT_EQ(programs, 38);
+  EXPECT_GE(programs, kGoldenPrograms);
 }
 
 TEST(Features, DataflowIsThatOfTheReference) {
   int patterns = 0;
-  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+  for_golden_programs([&](const GoldenProgram& golden) {
     const ProgramFeatures f = features(make_statements(golden.nest), {}, true);
     const Json& expected = golden.state["dataflow_features"];
     if (expected.empty()) {
@@ -62,8 +59,7 @@ TEST(Features, DataflowIsThatOfTheReference) {
     }
     ++patterns;
   });
-  if (!found) GTEST_SKIP() << "no golden programs";
-  EXPECT_GT(patterns, 20);
+  EXPECT_GE(patterns, 7);
 }
 
 }  // namespace

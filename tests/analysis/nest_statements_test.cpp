@@ -18,7 +18,7 @@ TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
   int rows_seen = 0;
   double difference = 0, numbers = 0;
   ansor::OwnPoints points;
-  const bool found = for_golden_programs([&](const GoldenProgram& golden) {
+  for_golden_programs([&](const GoldenProgram& golden) {
     const auto candidate = points.find(golden.nest, kHardware);
     if (!candidate.ok()) return;
     Target target;
@@ -48,8 +48,7 @@ TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
       ++numbers;
     }
   });
-  if (!found) GTEST_SKIP() << "no golden programs";
-  EXPECT_GT(rows_seen, 50);
+  EXPECT_GE(rows_seen, 20);
   EXPECT_LT(difference / numbers, 0.05);  // of numbers that are log2
 }
 

@@ -57,6 +57,34 @@ ModelWeights random_weights(Architecture architecture, uint64_t seed) {
   return weights;
 }
 
+ModelWeights formula_weights(Architecture architecture) {
+  ModelWeights weights{.architecture = architecture,
+                       .row_scale = {},
+                       .dataflow_scale = {},
+                       .tensors = {},
+                       .form = kGpuPrimitives};
+  for (int i = 0; i < kRowFeatures; ++i)
+    weights.row_scale.push_back(static_cast<float>(16 + i % 7));
+  for (int i = 0; i < kDataflowFeatures; ++i)
+    weights.dataflow_scale.push_back(static_cast<float>(32 + i % 5));
+  for (const WeightSpec& spec : tensor_specs(weights))
+    weights.tensors[spec.name] = {.shape = spec.shape, .values = {}};
+  int64_t number = 0;  // of the tensor, by name
+  for (auto& [name, tensor] : weights.tensors) {
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape) count *= extent;
+    const bool matrix = tensor.shape.size() == 2;
+    const double bound = matrix ? 1 / std::sqrt(static_cast<double>(tensor.shape[1])) : 0.1;
+    const bool positive = name == "norm.weight" || name == "norm.running_var";
+    for (int64_t j = 0; j < count; ++j) {
+      const double u = static_cast<double>((7 * j * j + 31 * j + 101 * number) % 2003) / 2003;
+      tensor.values.push_back(static_cast<float>(positive ? 0.5 + u : bound * (2 * u - 1)));
+    }
+    ++number;
+  }
+  return weights;
+}
+
 std::vector<ZipEntry> state_dict_entries(const Tensors& tensors) {
   PickledItems items;
   std::vector<ZipEntry> entries(1);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "analysis/golden_programs.h"
 #include "golden.h"
 #include "model/checkpoints.h"
 #include "support/json.h"
@@ -87,6 +88,24 @@ TEST(Pacm, ScoresTheGoldenProgramsAsPublished) {
     }
   }
   EXPECT_EQ(compared, 2 * 38);
+}
+
+// Numbers that a program of its own computed from the published layers, in double precision.
+TEST(Network, ScoresTheGoldenProgramsByWeightsOfAFormula) {
+  const Network pacm(formula_weights(Architecture::kPacm));
+  const Network mlp(formula_weights(Architecture::kTenSetMlp));
+  int compared = 0;
+  for_golden_programs([&](const GoldenProgram& golden) {
+    if (golden.model.is_null()) return;
+    const ProgramFeatures program = features(
+        make_statements(golden.nest), task_flags(golden.nest.structure->task), /*compat=*/true);
+    EXPECT_NEAR(pacm.predict({&program, 1}, 1)[0], golden.model["pacm"].get<double>(), 2e-6)
+        << golden.name;
+    EXPECT_NEAR(mlp.predict({&program, 1}, 1)[0], golden.model["tenset-mlp"].get<double>(), 2e-6)
+        << golden.name;
+    ++compared;
+  });
+  EXPECT_EQ(compared, kGoldenPrograms);
 }
 
 std::vector<ProgramFeatures> random_programs(int count, uint64_t seed) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/golden_programs.h"
 #include "model/checkpoints.h"
 #include "model/nn/any_network.h"
 #include "model/train.h"
@@ -143,6 +144,21 @@ TEST(TlpNetwork, GivesTheScoreOfTheWholeMatrixSpelledOut) {
         Spelled(weights).score(primitive_matrix(programs[b].primitives, weights.form));
     EXPECT_NEAR(scores[b], expected, 1e-5 * std::max(1.0, std::abs(expected))) << b;
   }
+}
+
+// Numbers that a program of its own computed from the published layers, in double precision.
+TEST(TlpNetwork, ScoresTheGoldenProgramsByWeightsOfAFormula) {
+  const TlpNetwork network(formula_weights(Architecture::kTlp));
+  int compared = 0;
+  for_golden_programs([&](const GoldenProgram& golden) {
+    if (golden.model.is_null()) return;
+    ProgramFeatures program;
+    program.primitives = primitives(golden.steps);
+    const double expected = golden.model["tlp"].get<double>();
+    EXPECT_NEAR(network.predict({&program, 1}, 1)[0] / expected, 1, 1e-5) << golden.name;
+    ++compared;
+  });
+  EXPECT_EQ(compared, kGoldenPrograms);
 }
 
 TEST(TlpNetwork, ScoresAProgramTheSameInEveryBatchAndOnEveryNumberOfThreads) {
