@@ -1,15 +1,20 @@
 #include "analysis/draft_form.h"
 
+#include <algorithm>
+
 #include "analysis/gpu_draft.h"
 #include "analysis/symbols.h"
 
 namespace pruner {
 
+static constexpr std::string_view kNames[] = {"ours", "paper", "release"};
+
+std::string_view draft_form_name(DraftForm form) { return kNames[static_cast<size_t>(form)]; }
+
 std::optional<DraftForm> parse_draft_form(std::string_view name) {
-  if (name == "ours") return DraftForm::kOurs;
-  if (name == "paper") return DraftForm::kPaper;
-  if (name == "release") return DraftForm::kRelease;
-  return std::nullopt;
+  const auto found = std::ranges::find(kNames, name);
+  if (found == std::end(kNames)) return std::nullopt;
+  return DraftForm(found - std::begin(kNames));
 }
 
 double draft_score(const Statements& program, const Gpu& gpu, DraftForm form, Penalties penalties) {

@@ -11,16 +11,17 @@
 namespace pruner {
 
 enum class DraftForm : uint8_t {
-  kOurs,     // ours_latency_s(): bytes, occupancy, shared memory, integer work (gpu_draft.h)
+  kOurs,     // gpu_draft(): bytes, occupancy, shared memory, integer work
   kPaper,    // as published: compute and memory are added (paper_latency_ms)
   kRelease,  // as released (release_latency_ms)
 };
 
 /// "ours", "paper", "release"
+std::string_view draft_form_name(DraftForm form);
 std::optional<DraftForm> parse_draft_form(std::string_view name);
 
-/// Higher is faster: 1 / the milliseconds that the form predicts, each in its own measure; 0 where
-/// it counts nothing.
+/// Higher is faster: 1 / the milliseconds that the form predicts, the release's in its own measure;
+/// 0 where it counts nothing.
 double draft_score(const Statements& program,
                    const Gpu& gpu,
                    DraftForm form,

@@ -39,10 +39,17 @@ void set_parallelism(Symbols& row, const Statement& s, std::span<const Statement
   row.block = bound[1] * bound[3] * bound[5];
 }
 
-void set_row(Symbols& row, const Statements& program, const Statement& s) {
+// What footprints and traffic are counted in: elements as the release does, or bytes.
+enum class Measure : uint8_t { kElements, kBytes };
+
+void set_row(Symbols& row, const Statements& program, const Statement& s, Measure measure) {
   const auto loops = program.loops_of(s);
   const auto accesses = program.accesses_of(s);
   const auto stored = program.uses_of(s, accesses.back());
+  const auto size_of = [&](StageId buffer) {
+    const int bytes = program.buffer(buffer).element_bytes;
+    return static_cast<float>(measure == Measure::kBytes ? bytes : 1);
+  };
   set_parallelism(row, s, loops);
   row.f_thread = s.work * static_cast<float>(s.counts.float_arithmetic());
   row.f_total = row.f_thread * row.grid * row.block;
@@ -51,18 +58,31 @@ void set_row(Symbols& row, const Statements& program, const Statement& s) {
   for (const StatementAccess& access : accesses) {
     const auto uses = program.uses_of(s, access);
     if (row.f_thread != 0) {
-      row.reg += extents(loops, uses, stored);
+      row.reg += extents(loops, uses, stored) * size_of(access.buffer);
       row.mem_thread += extents(loops, uses, uses);  // kept over stores (spec 17.10)
     } else if (program.buffer(s.buffer).scope == BufferScope::kShared) {
-      row.smem += extents(loops, uses, stored) * row.block;
+      row.smem += extents(loops, uses, stored) * row.block * size_of(s.buffer);
       row.dram += row.smem * row.grid;
       break;
     } else {
-      row.dram += s.work * row.grid * row.block;
+      row.dram += s.work * row.grid * row.block * size_of(s.buffer);
       break;
     }
   }
   if (row.f_thread != 0 && row.mem_thread != 0) row.reuse += row.f_thread / row.mem_thread;
+}
+
+std::vector<Symbols> rows_of(const Statements& program, Measure measure) {
+  std::vector<Symbols> rows;
+  for (const Statement& s : program.statements) {
+    auto row = std::ranges::find(rows, s.buffer, &Symbols::buffer);
+    if (row == rows.end()) {
+      rows.emplace_back().buffer = s.buffer;
+      row = rows.end() - 1;
+    }
+    set_row(*row, program, s, measure);
+  }
+  return rows;
 }
 
 // What the two forms share of one row: the factors of spec 3.3.
@@ -100,11 +120,8 @@ double compute_ms(const Symbols& s, const DeviceAbstraction& device, Penalties p
   return static_cast<double>(s.f_total) * p.thread / peak / 1e6;
 }
 
-double memory_ms(const Symbols& s, const DeviceAbstraction& device) {
-  return static_cast<double>(s.dram) / device.glbmem_bandwidth * 1000 / (1 << 30);
-}
-
-constexpr double kTransactionElements = 8;  // 32 bytes
+constexpr double kTransactionBytes = 32;
+constexpr float kRegisterBytes = 4;
 
 // Loops inside of the stored buffer's allocation start here: each fills it once.
 size_t inside_allocation(const Statements& program, const Statement& s) {
@@ -118,43 +135,39 @@ size_t inside_allocation(const Statements& program, const Statement& s) {
   return i;
 }
 
-// Share of the transactions' elements that a copy to shared memory uses: rows of n neighbours fetch
-// whole transactions (the paper's n / (ceil(n / tx) * tx)).
+// Share of the transactions' bytes that a copy to shared memory uses: rows of n neighbours fetch
+// whole transactions (the paper's n / (ceil(n / tx) * tx), of which tx is as many elements of the
+// buffer's type as a transaction has room for).
 double transaction_penalty(const Statements& program, const Statement& s) {
   if (program.buffer(s.buffer).scope != BufferScope::kShared) return 1;
   const size_t first = inside_allocation(program, s);
   if (first >= static_cast<size_t>(s.loops) || program.shape_of(s.buffer).empty()) return 1;
   const StatementAccess& stored = program.accesses_of(s).back();
   const auto row = static_cast<double>(program.region(stored, static_cast<int>(first)).back());
-  return row / (std::ceil(row / kTransactionElements) * kTransactionElements);
+  const double bytes = row * program.buffer(s.buffer).element_bytes;
+  return bytes / (std::ceil(bytes / kTransactionBytes) * kTransactionBytes);
 }
 
 }  // namespace
 
 std::vector<Symbols> symbols(const Statements& program) {
-  std::vector<Symbols> rows;
-  for (const Statement& s : program.statements) {
-    auto row = std::ranges::find(rows, s.buffer, &Symbols::buffer);
-    if (row == rows.end()) {
-      rows.emplace_back().buffer = s.buffer;
-      row = rows.end() - 1;
-    }
-    set_row(*row, program, s);
-  }
-  return rows;
+  return rows_of(program, Measure::kElements);
 }
 
 double release_latency_ms(const std::vector<Symbols>& rows,
                           const DeviceAbstraction& device,
                           Penalties penalties) {
   double latency_ms = 0;
-  for (const Symbols& s : rows)
-    latency_ms += std::max(compute_ms(s, device, penalties), memory_ms(s, device));
+  for (const Symbols& s : rows) {
+    const double memory_ms =
+        static_cast<double>(s.dram) / device.glbmem_bandwidth * 1000 / (1 << 30);
+    latency_ms += std::max(compute_ms(s, device, penalties), memory_ms);
+  }
   return latency_ms;
 }
 
 double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties penalties) {
-  const std::vector<Symbols> rows = symbols(program);
+  std::vector<Symbols> rows = rows_of(program, Measure::kBytes);
   std::vector<double> shared_bytes(static_cast<size_t>(program.kernels), 0);
   const auto last_store = [&](StageId buffer) {
     const auto end = program.statements.rend();
@@ -168,14 +181,16 @@ double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties pen
           buffer.allocated * buffer.element_bytes;
   }
   double latency_ms = 0;
-  for (const Symbols& row : rows) {
+  for (Symbols& row : rows) {
     const Statement s = last_store(row.buffer);
     const double shared = shared_bytes[static_cast<size_t>(s.kernel)];
     const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
     double penalty = 1;  // of memory
     if (penalties.counts(Penalty::kMemoryL1) && shared > capacity) penalty *= capacity / shared;
     if (penalties.counts(Penalty::kMemoryL2)) penalty *= transaction_penalty(program, s);
-    latency_ms += compute_ms(row, gpu.psa, penalties) + memory_ms(row, gpu.psa) / penalty;
+    row.reg /= kRegisterBytes;
+    const double memory_ms = static_cast<double>(row.dram) / gpu.psa.glbmem_bandwidth / 1e6;
+    latency_ms += compute_ms(row, gpu.psa, penalties) + memory_ms / penalty;
   }
   return latency_ms;
 }

@@ -44,7 +44,7 @@ double release_latency_ms(const std::vector<Symbols>& rows,
 
 /// The published form: a statement's compute and memory times are added, memory is slowed by
 /// transactions that are used in part and by shared memory beyond what a multiprocessor has. In
-/// milliseconds of the same measure.
+/// milliseconds: registers, traffic and transactions are counted in bytes of each buffer's type.
 double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties penalties = {});
 
 }  // namespace pruner

@@ -36,5 +36,34 @@ TEST(Symbols, ScoreAsTheReferenceDoes) {
   EXPECT_GE(programs, kGoldenPrograms);
 }
 
+// What is stored in half the bytes is half the traffic; a row of eight such elements fills half of
+// a transaction of 32 bytes. The release takes elements for bytes.
+TEST(PaperLatency, CountsBytesOfEachBuffersType) {
+  const Gpu gpu = read_device("a100_40")->gpu;
+  int slower = 0;
+  for_golden_programs([&](const GoldenProgram& golden) {
+    if (!golden.name.starts_with("matmul ")) return;
+    const Statements floats = make_statements(golden.nest);
+    Statements halves = floats;
+    for (StatementBuffer& buffer : halves.buffers) buffer.element_bytes = 2;
+    EXPECT_EQ(release_latency_ms(symbols(halves), gpu.psa),
+              release_latency_ms(symbols(floats), gpu.psa));
+    // Without the penalties of memory compute stays, and traffic halves.
+    const Penalties transactions =
+        Penalties().without(Penalty::kMemoryL0).without(Penalty::kMemoryL1);
+    const Penalties none = transactions.without(Penalty::kMemoryL2);
+    const double memory_ms =
+        2 * (paper_latency_ms(floats, gpu, none) - paper_latency_ms(halves, gpu, none));
+    double bytes = 0;
+    for (const Symbols& row : symbols(floats)) bytes += 4.0 * double{row.dram};
+    EXPECT_NEAR(memory_ms / (bytes / gpu.psa.glbmem_bandwidth / 1e6), 1, 1e-6) << golden.name;
+    const auto slowed = [&](const Statements& program) {
+      return paper_latency_ms(program, gpu, transactions) - paper_latency_ms(program, gpu, none);
+    };
+    slower += 2 * slowed(halves) > slowed(floats) * 1.0001 ? 1 : 0;
+  });
+  EXPECT_GT(slower, 0) << "of half the bytes a larger share of transactions is not used";
+}
+
 }  // namespace
 }  // namespace pruner
