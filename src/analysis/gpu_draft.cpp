@@ -217,7 +217,7 @@ class KernelAnalyzer {
     const double block_bytes = bytes_inside(inside);
     if (!fetch && a.kind == AccessKind::kRead && block_bytes < kBlockCacheBytes)
       fetched = std::min(fetched, 2 * k_.blocks * block_bytes);
-    shared_cycles_ +=
+    global_cycles_ +=
         warps_ * times * std::max(1.0, a.warp_transactions / 4.0) * (fetch ? filled_lanes(s) : 1);
     const double once = std::min(fetched, bytes_inside(0));
     const double held = static_cast<double>(gpu_.l2_bytes);
@@ -295,7 +295,7 @@ class KernelAnalyzer {
   double accumulators_ = 0;   // registers of a thread
   double shared_bytes_ = 0;   // of a block
   double chunks_ = 1;         // times that a block fetches and waits
-  double shared_cycles_ = 0;  // of a block's accesses to shared memory and L1
+  double shared_cycles_ = 0;  // of a block's accesses to shared memory
   double float_instructions_ = 0, other_instructions_ = 0;  // of a thread
   double code_ = 0;            // instructions that stand in the code, roughly
   double local_accesses_ = 0;  // of a thread, to accumulators that are no registers

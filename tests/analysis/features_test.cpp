@@ -1,9 +1,18 @@
 #include "analysis/features.h"
 
-#include <cmath>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <sstream>
+
+#include "analysis/draft.h"
+#include "analysis/draft_form.h"
 #include "analysis/symbols.h"
 #include "golden_programs.h"
+#include "space/space.h"
+#include "support/rng.h"
+#include "target/device_file.h"
+#include "tensor/operators.h"
 
 namespace pruner {
 namespace {
@@ -60,6 +69,69 @@ TEST(Features, DataflowIsThatOfTheReference) {
     ++patterns;
   });
   EXPECT_GE(patterns, 7);
+}
+
+/// "54 numbers, sum 123.46, largest 20": what is not 0 of them.
+std::string summary(std::span<const float> numbers) {
+  int count = 0;
+  double sum = 0, largest = 0;
+  for (const float number : numbers) {
+    count += number != 0;
+    sum += number;
+    largest = std::max(largest, std::abs(double{number}));
+  }
+  return fmt::format("{} numbers, sum {:.5g}, largest {:.5g}", count, sum, largest);
+}
+
+/// What the analysis says of a candidate. `?` is one that is drawn.
+std::string describe(const std::string& op,
+                     const std::string& device,
+                     const std::string& candidate_text) {
+  const Target target = *read_device(device);
+  const Space space = make_space(make_task(*parse_operator(op), target, op));
+  Rng rng(1);
+  const Result<Candidate> candidate = candidate_text == "?"
+                                          ? Result<Candidate>(sample(space, rng))
+                                          : parse_candidate(space, candidate_text);
+  if (!candidate.ok()) return candidate.error().message();
+  const LoopNest nest = make_loop_nest(space, *candidate);
+  const Statements program = make_statements(nest);
+  std::string text = op + " | " + device + "\n" + print(space, *candidate) + "\n";
+  if (target.is_gpu()) {
+    for (const DraftForm form : {DraftForm::kRelease, DraftForm::kPaper, DraftForm::kOurs})
+      text += fmt::format(
+          "{} {:.5g}/ms\n", draft_form_name(form), draft_score(program, target.gpu, form));
+  } else {
+    text += print(draft(nest, target), *nest.dag);
+  }
+  const ProgramFeatures f = features(program, task_flags(space[candidate->sketch].dag));
+  const std::vector<Symbols> rows = symbols(program);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    text += (*nest.dag)[rows[r].buffer].name + ":";
+    for (const float value : rows[r].values()) text += fmt::format(" {:.6g}", value);
+    text += "\n  " + summary(std::span(f.rows).subspan(r * kRowFeatures, kRowFeatures)) + "\n";
+  }
+  return text + "data flow: " + summary(f.dataflow) + "\n";
+}
+
+// Candidates of ours on devices of devices/, some with operators that the reference gave nothing
+// for. Each entry of the file begins with its operator, device and candidate.
+TEST(Features, SymbolsAndDraftsOfOwnProgramsAreAsWrittenDown) {
+  const std::string name = "analysis/own_programs.txt";
+  const std::string written = *read_file(test_path("golden/" + name));
+  std::string found;
+  int programs = 0;
+  std::istringstream lines(written);
+  for (std::string line, candidate; std::getline(lines, line);) {
+    const size_t bar = line.find(" | ");
+    if (bar == std::string::npos) continue;
+    ASSERT_TRUE(std::getline(lines, candidate)) << line;
+    found += (found.empty() ? "" : "\n") +
+             describe(line.substr(0, bar), line.substr(bar + 3), candidate);
+    ++programs;
+  }
+  EXPECT_EQ(programs, 12);
+  EXPECT_GOLDEN(name, found);
 }
 
 }  // namespace
