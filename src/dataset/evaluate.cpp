@@ -1,6 +1,9 @@
 #include "dataset/evaluate.h"
 
+#include <algorithm>
 #include <map>
+
+#include "space/ansor/workload_table.h"
 
 namespace pruner {
 namespace {
@@ -16,6 +19,41 @@ bool is_judged(const ProgramTable& table,
   if (judged == Judged::kUnseenPrograms) return true;
   const auto task = static_cast<size_t>(table.samples()[program].task);
   return !seen->has_workload(table.tasks()[task].workload_key);
+}
+
+/// Each network's score; of those that have one, their tasks.
+std::vector<std::vector<TaskCalls>> add_networks(const NetworkTasks& networks,
+                                                 const ProgramTable& table,
+                                                 std::span<const TaskMetrics> metrics,
+                                                 Evaluation& evaluation) {
+  std::vector<std::vector<TaskCalls>> whole;
+  const std::vector<std::string> targets = table.targets();
+  for (const std::string& target : targets) {
+    std::map<std::string, size_t> places;  // in `metrics`, by canonical key
+    for (size_t t = 0; t < evaluation.tasks.size(); ++t) {
+      const DatasetTask& task = table.tasks()[static_cast<size_t>(evaluation.tasks[t].task)];
+      if (task.target == target) places.emplace(ansor::canonical_key(task.workload_key), t);
+    }
+    for (const CalledNetwork& network : networks.on(target)) {
+      NetworkEvaluation& of = evaluation.networks.emplace_back();
+      of.name = network.name + (targets.size() > 1 ? ", " + target : "");
+      of.tasks = static_cast<int64_t>(network.tasks.size());
+      std::vector<TaskCalls> calls;
+      for (const NetworkCall& call : network.tasks) {
+        const auto key = std::ranges::find_if(
+            call.keys, [&](const std::string& k) { return places.contains(k); });
+        if (key == call.keys.end()) {
+          ++of.missing;
+        } else {
+          calls.push_back({places.at(*key), call.calls});
+        }
+      }
+      if (of.missing > 0 || calls.empty()) continue;
+      of.score = network_score(metrics, calls);
+      whole.push_back(std::move(calls));
+    }
+  }
+  return whole;
 }
 
 }  // namespace
@@ -44,7 +82,8 @@ std::vector<size_t> select(const ProgramTable& table,
 
 Result<Evaluation> evaluate(LearnedModel& model,
                             const ProgramTable& table,
-                            std::span<const size_t> programs) {
+                            std::span<const size_t> programs,
+                            const EvaluateOptions& options) {
   if (programs.empty()) return Error("no program to judge the model by");
   std::vector<float> scores;
   for (size_t first = 0; first < programs.size(); first += kChunk) {
@@ -56,16 +95,17 @@ Result<Evaluation> evaluate(LearnedModel& model,
       return Error("the model gives no scores that order programs");
     scores.insert(scores.end(), scored.begin(), scored.end());
   }
-  return evaluate_scores(scores, table, programs);
+  return evaluate_scores(scores, table, programs, options);
 }
 
 Evaluation evaluate_scores(std::span<const float> scores,
                            const ProgramTable& table,
-                           std::span<const size_t> programs) {
+                           std::span<const size_t> programs,
+                           const EvaluateOptions& options) {
   std::map<int32_t, std::vector<size_t>> members;  // places in `programs`, by task
   for (size_t i = 0; i < programs.size(); ++i)
     members[table.samples()[programs[i]].task].push_back(i);
-  Evaluation evaluation;
+  Evaluation evaluation{.metrics = {}, .tasks = {}, .networks = {}, .keep = options.keep};
   std::vector<TaskMetrics> all;
   for (const auto& [task, places] : members) {
     std::vector<float> task_scores, labels;
@@ -75,11 +115,28 @@ Evaluation evaluate_scores(std::span<const float> scores,
       labels.push_back(table.label(programs[i]));
       latencies_s.push_back(table.samples()[programs[i]].latency_s);
     }
-    all.push_back(task_metrics(task_scores, labels, latencies_s));
+    all.push_back(task_metrics(task_scores, labels, latencies_s, options.keep));
     evaluation.tasks.push_back({task, all.back()});
   }
-  evaluation.metrics = average(all);
+  std::vector<std::vector<TaskCalls>> whole;
+  if (options.networks != nullptr) whole = add_networks(*options.networks, table, all, evaluation);
+  evaluation.weighted = !whole.empty();
+  evaluation.metrics = average(all, whole);
   return evaluation;
+}
+
+std::vector<float> relative_scores(std::span<const float> scores,
+                                   const ProgramTable& table,
+                                   std::span<const size_t> programs) {
+  std::map<int32_t, float> best;  // of each task
+  for (size_t i = 0; i < programs.size(); ++i) {
+    float& of_task = best.try_emplace(table.samples()[programs[i]].task, scores[i]).first->second;
+    of_task = std::max(of_task, scores[i]);
+  }
+  std::vector<float> shares;
+  for (size_t i = 0; i < programs.size(); ++i)
+    shares.push_back(scores[i] > 0 ? scores[i] / best.at(table.samples()[programs[i]].task) : 0);
+  return shares;
 }
 
 }  // namespace pruner

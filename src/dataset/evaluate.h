@@ -1,10 +1,12 @@
-// A model and measured programs -> how well it orders them, each task for itself.
+// A model and measured programs -> how well it orders them, each task for itself, and what that is
+// worth to networks.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "dataset/network_set.h"
 #include "dataset/program_table.h"
 #include "model/learned_model.h"
 #include "model/metrics.h"
@@ -36,18 +38,40 @@ struct TaskEvaluation {
   int32_t task = 0;
   TaskMetrics metrics;
 };
+struct NetworkEvaluation {
+  std::string name;                   // with the target, where there are several
+  int64_t tasks = 0, missing = 0;     // of which no program is judged
+  std::optional<NetworkScore> score;  // where none is missing
+};
 struct Evaluation {
+  /// Top-k and Best-k are of the networks that have a score, where there are any.
   Metrics metrics;
   std::vector<TaskEvaluation> tasks;
+  std::vector<NetworkEvaluation> networks;
+  int64_t keep = 0;       // programs of a task that Best-k keeps
+  bool weighted = false;  // by how often networks call the tasks
+};
+
+struct EvaluateOptions {
+  const NetworkTasks* networks = nullptr;  // that have scores of their own
+  int64_t keep = 0;                        // 0: no Best-k
 };
 
 /// Errors: no program; the model has nothing to say, or not a number.
 Result<Evaluation> evaluate(LearnedModel& model,
                             const ProgramTable& table,
-                            std::span<const size_t> programs);
+                            std::span<const size_t> programs,
+                            const EvaluateOptions& options = {});
 /// `scores`: one a program of `programs`.
 Evaluation evaluate_scores(std::span<const float> scores,
                            const ProgramTable& table,
-                           std::span<const size_t> programs);
+                           std::span<const size_t> programs,
+                           const EvaluateOptions& options = {});
+
+/// Scores of any unit, at least 0 -> of each task the shares of its best, as labels are; their
+/// order stays.
+std::vector<float> relative_scores(std::span<const float> scores,
+                                   const ProgramTable& table,
+                                   std::span<const size_t> programs);
 
 }  // namespace pruner

@@ -80,6 +80,24 @@ std::optional<NetworkOptions> build_options(const NetworkInput& input) {
   return options;
 }
 
+std::string name_of(const std::string& network, const std::vector<int64_t>& shape) {
+  std::string name = network;
+  for (size_t d = 0; d < shape.size(); ++d) name += (d == 0 ? " " : "x") + std::to_string(shape[d]);
+  return name;
+}
+
+/// The tasks of a built-in network on the target; nullopt: it is none, or cannot be had so.
+std::optional<std::vector<WeightedTask>> built_in_tasks(const NetworkInput& input,
+                                                        const Target& target) {
+  const std::optional<NetworkOptions> options = build_options(input);
+  if (!options) return std::nullopt;
+  Result<Graph> graph = build_network(input.network, *options);
+  if (!graph.ok()) return std::nullopt;
+  const Result<Partition> cut = partition(*std::move(graph), target);
+  if (!cut.ok()) return std::nullopt;
+  return extract_tasks(*cut, target);
+}
+
 }  // namespace
 
 Result<std::vector<NetworkInput>> network_set(std::string_view name) {
@@ -131,22 +149,57 @@ void NetworkTasks::add(const Json& task) {
                     (networks_[i].shape.empty() || networks_[i].shape == *shape);
     if (!of) continue;
     named_[i] = true;
-    keys_.insert(ansor::canonical_key(*key));
+    NamedTask named{i, *shape, task.value("target_kind", std::string()), {}};
+    named.call.calls = task.value("weight", 1.0);
+    named.call.keys.push_back(ansor::canonical_key(*key));
     const Result<ComputeDag> dag = dag_from_json(task.value("dag", Json()));
-    if (dag.ok()) keys_.insert(ansor::canonical_key(workload_key(*dag)));
+    if (dag.ok()) named.call.keys.push_back(ansor::canonical_key(workload_key(*dag)));
+    keys_.insert(named.call.keys.begin(), named.call.keys.end());
+    tasks_.push_back(std::move(named));
   }
 }
 
 std::vector<std::string> NetworkTasks::unnamed() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < networks_.size(); ++i) {
-    if (named_[i]) continue;
-    std::string name = networks_[i].network;
-    for (size_t d = 0; d < networks_[i].shape.size(); ++d)
-      name += (d == 0 ? " " : "x") + std::to_string(networks_[i].shape[d]);
-    names.push_back(std::move(name));
+    if (!named_[i]) names.push_back(name_of(networks_[i].network, networks_[i].shape));
   }
   return names;
+}
+
+std::vector<CalledNetwork> NetworkTasks::on(const std::string& target) const {
+  const std::string kind = target.substr(0, target.find(' '));
+  const Result<Target> known = parse_target(target, 0);
+  std::vector<CalledNetwork> networks;
+  for (size_t i = 0; i < networks_.size(); ++i) {
+    std::map<std::vector<int64_t>, CalledNetwork> inputs;
+    for (const NamedTask& task : tasks_) {
+      if (task.network != i || (!task.kind.empty() && task.kind != kind)) continue;
+      CalledNetwork& network = inputs[task.shape];
+      network.name = name_of(networks_[i].network, task.shape);
+      network.tasks.push_back(task.call);
+    }
+    for (auto& [shape, network] : inputs) networks.push_back(std::move(network));
+    if (!inputs.empty() || !known.ok()) continue;
+    const auto tasks = built_in_tasks(networks_[i], *known);
+    if (!tasks) continue;
+    CalledNetwork& network = networks.emplace_back();
+    network.name = name_of(networks_[i].network, networks_[i].shape);
+    for (const WeightedTask& task : *tasks)
+      network.tasks.push_back(
+          {{ansor::canonical_key(task.task.key)}, static_cast<double>(task.weight)});
+  }
+  return networks;
+}
+
+std::vector<ComputeDag> NetworkTasks::built_in_dags(const Target& target) const {
+  std::vector<ComputeDag> dags;
+  for (const NetworkInput& input : networks_) {
+    const auto tasks = built_in_tasks(input, target);
+    if (!tasks) continue;
+    for (const WeightedTask& task : *tasks) dags.push_back(task.task.dag);
+  }
+  return dags;
 }
 
 std::set<std::string> NetworkTasks::built_in_keys(const Record& record) const {

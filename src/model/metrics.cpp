@@ -20,14 +20,19 @@ std::vector<size_t> descending(std::span<const float> values) {
   return order;
 }
 
-/// The expected greatest of `k` values drawn without replacement from `sorted` (ascending).
-double expected_greatest(std::span<const double> sorted, size_t k) {
+/// The expected k-th greatest of `draws` values without replacement from `sorted` (ascending).
+double expected_greatest(std::span<const double> sorted, size_t draws, size_t k = 1) {
   const size_t n = sorted.size();
-  // That the i-th of n is the greatest: C(i - 1, k - 1) / C(n, k), from i = n downwards.
-  double share = static_cast<double>(k) / static_cast<double>(n), sum = 0;
-  for (size_t i = n; i >= k; --i) {
+  // That it is the i-th of n: C(n - i, k - 1) C(i - 1, draws - k) / C(n, draws), from the greatest
+  // i downwards.
+  double share = 1, sum = 0;
+  for (size_t j = 0; j < k; ++j)
+    share *= static_cast<double>(draws - j) / static_cast<double>(n - j);
+  for (size_t i = n - k + 1; i > draws - k; --i) {
     sum += share * sorted[i - 1];
-    if (i > k) share *= static_cast<double>(i - k) / static_cast<double>(i - 1);
+    if (i == 1) break;
+    share *= static_cast<double>(n - i + 1) / static_cast<double>(n - i + 2 - k) *
+             static_cast<double>(i - 1 - (draws - k)) / static_cast<double>(i - 1);
   }
   return sum;
 }
@@ -64,7 +69,8 @@ void add_errors(std::span<const float> scores, std::span<const float> labels, Ta
 
 TaskMetrics task_metrics(std::span<const float> scores,
                          std::span<const float> labels,
-                         std::span<const double> latencies_s) {
+                         std::span<const double> latencies_s,
+                         int64_t keep) {
   const size_t n = scores.size();
   CHECK(n > 0 && labels.size() == n && latencies_s.size() == n);
   TaskMetrics task{.programs = static_cast<int64_t>(n)};
@@ -96,13 +102,109 @@ TaskMetrics task_metrics(std::span<const float> scores,
     task.random_top[c] = expected_greatest(ascending_labels, k);
     task.random_top_s[c] = -expected_greatest(ascending_speeds, k);
   }
+  task.kept = std::min(keep, task.programs);
+  if (task.kept == 0) return task;
+  const auto kept = static_cast<size_t>(task.kept);
+  std::vector<double> kept_s;
+  for (size_t j = 0; j < kept; ++j) kept_s.push_back(latencies_s[by_score[j]]);
+  std::sort(kept_s.begin(), kept_s.end());
+  for (size_t c = 0; c < kBestK.size(); ++c) {
+    const size_t k = std::min(static_cast<size_t>(kBestK[c]), kept);
+    task.best_k_s[c] = kept_s[k - 1];
+    task.random_best_k[c] = expected_greatest(ascending_labels, kept, k);
+    task.random_best_k_s[c] = -expected_greatest(ascending_speeds, kept, k);
+  }
   return task;
 }
 
-Metrics average(std::span<const TaskMetrics> tasks) {
-  Metrics sum;
+NetworkScore network_score(std::span<const TaskMetrics> tasks, std::span<const TaskCalls> calls) {
   double best_s = 0;
-  PerK top_s{}, random_top_s{};
+  NetworkScore seconds;  // sums, then shares
+  for (const TaskCalls& of : calls) {
+    const TaskMetrics& task = tasks[of.task];
+    best_s += of.calls * task.best_s;
+    for (size_t c = 0; c < kTopK.size(); ++c) {
+      seconds.top[c] += of.calls * task.top_s[c];
+      seconds.random_top[c] += of.calls * task.random_top_s[c];
+    }
+    for (size_t c = 0; c < kBestK.size(); ++c) {
+      seconds.best_k[c] += of.calls * task.best_k_s[c];
+      seconds.random_best_k[c] += of.calls * task.random_best_k_s[c];
+    }
+  }
+  const auto divide = [&](auto& sums) {
+    for (double& sum : sums) sum = sum > 0 ? best_s / sum : 0;
+  };
+  divide(seconds.top);
+  divide(seconds.random_top);
+  divide(seconds.best_k);
+  divide(seconds.random_best_k);
+  return seconds;
+}
+
+namespace {
+
+template <size_t N>
+void add(const std::array<double, N>& values, std::array<double, N>& sums) {
+  for (size_t c = 0; c < N; ++c) sums[c] += values[c];
+}
+
+template <size_t N>
+void divide(std::array<double, N>& sums, int64_t count) {
+  for (double& sum : sums) sum = count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+/// Top-k and Best-k where each task is a network of its own.
+void add_task_scores(std::span<const TaskMetrics> tasks, Metrics& sum) {
+  std::vector<TaskCalls> all, drafted;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    const TaskCalls one[] = {{t}};
+    const NetworkScore score = network_score(tasks, one);
+    all.push_back({t});
+    add(score.top, sum.top);
+    add(tasks[t].random_top, sum.random_top);
+    if (tasks[t].kept == 0 || tasks[t].kept == tasks[t].programs) continue;
+    drafted.push_back({t});
+    add(score.best_k, sum.best_k);
+    add(tasks[t].random_best_k, sum.random_best_k);
+  }
+  sum.best_k_tasks = static_cast<int64_t>(drafted.size());
+  divide(sum.top, sum.tasks);
+  divide(sum.random_top, sum.tasks);
+  divide(sum.best_k, sum.best_k_tasks);
+  divide(sum.random_best_k, sum.best_k_tasks);
+  sum.pooled = network_score(tasks, all);
+  const NetworkScore of_drafted = network_score(tasks, drafted);
+  sum.pooled.best_k = of_drafted.best_k;
+  sum.pooled.random_best_k = of_drafted.random_best_k;
+}
+
+void add_network_scores(std::span<const TaskMetrics> tasks,
+                        std::span<const std::vector<TaskCalls>> networks,
+                        Metrics& sum) {
+  std::vector<TaskCalls> all;
+  for (const std::vector<TaskCalls>& network : networks) {
+    const NetworkScore score = network_score(tasks, network);
+    all.insert(all.end(), network.begin(), network.end());
+    add(score.top, sum.top);
+    add(score.random_top, sum.random_top);
+    add(score.best_k, sum.best_k);
+    add(score.random_best_k, sum.random_best_k);
+  }
+  const auto count = static_cast<int64_t>(networks.size());
+  sum.best_k_tasks = !tasks.empty() && tasks[0].kept > 0 ? static_cast<int64_t>(all.size()) : 0;
+  divide(sum.top, count);
+  divide(sum.random_top, count);
+  divide(sum.best_k, count);
+  divide(sum.random_best_k, count);
+  sum.pooled = network_score(tasks, all);
+}
+
+}  // namespace
+
+Metrics average(std::span<const TaskMetrics> tasks,
+                std::span<const std::vector<TaskCalls>> networks) {
+  Metrics sum;
   for (const TaskMetrics& task : tasks) {
     const auto weight = static_cast<double>(task.programs);
     ++sum.tasks;
@@ -111,28 +213,20 @@ Metrics average(std::span<const TaskMetrics> tasks) {
     sum.r2 += weight * task.r2;
     sum.pairwise_accuracy += weight * task.pairwise_accuracy;
     sum.mape += weight * task.mape;
-    best_s += task.best_s;
     for (size_t c = 0; c < kTopK.size(); ++c) {
       sum.peak[c] += weight * task.peak[c];
       sum.recall[c] += weight * task.recall[c];
       sum.random_peak[c] += weight * task.random_peak[c];
-      sum.top[c] += task.best_s / task.top_s[c];
-      sum.random_top[c] += task.random_top[c];
-      top_s[c] += task.top_s[c];
-      random_top_s[c] += task.random_top_s[c];
     }
   }
   if (tasks.empty()) return sum;
-  const auto programs = static_cast<double>(sum.programs), count = static_cast<double>(sum.tasks);
+  const auto programs = static_cast<double>(sum.programs);
   sum.rmse = std::sqrt(sum.rmse / programs);
   for (double* value : {&sum.r2, &sum.pairwise_accuracy, &sum.mape}) *value /= programs;
-  for (size_t c = 0; c < kTopK.size(); ++c) {
-    for (double* value : {&sum.peak[c], &sum.recall[c], &sum.random_peak[c]}) *value /= programs;
-    sum.top[c] /= count;
-    sum.random_top[c] /= count;
-    sum.pooled_top[c] = best_s / top_s[c];
-    sum.random_pooled_top[c] = best_s / random_top_s[c];
-  }
+  divide(sum.peak, sum.programs);
+  divide(sum.recall, sum.programs);
+  divide(sum.random_peak, sum.programs);
+  networks.empty() ? add_task_scores(tasks, sum) : add_network_scores(tasks, networks, sum);
   return sum;
 }
 

@@ -7,10 +7,50 @@
 namespace pruner {
 namespace {
 
-Json per_k(const PerK& values) {
+template <size_t N>
+Json by_k(const std::array<int, N>& of, const std::array<double, N>& values) {
   Json json = Json::object();
-  for (size_t c = 0; c < kTopK.size(); ++c) json[std::to_string(kTopK[c])] = values[c];
+  for (size_t c = 0; c < N; ++c) json[std::to_string(of[c])] = values[c];
   return json;
+}
+Json per_k(const PerK& values) { return by_k(kTopK, values); }
+Json per_k(const PerBestK& values) { return by_k(kBestK, values); }
+
+Json network_json(const NetworkScore& score, int64_t keep) {
+  Json json = {{"top", per_k(score.top)}, {"random_top", per_k(score.random_top)}};
+  if (keep == 0) return json;
+  json["best_k"] = per_k(score.best_k);
+  json["random_best_k"] = per_k(score.random_best_k);
+  return json;
+}
+
+/// What the tasks of Top-k weigh, and why.
+std::string weights_line(const Evaluation& evaluation) {
+  if (evaluation.networks.empty()) return "Top-k: every task counts once\n";
+  if (!evaluation.weighted)
+    return "Top-k: every task counts once: no network has all of its tasks among those judged\n";
+  return "Top-k: of the networks with all of their tasks, each as often as it is called\n";
+}
+
+std::string network_table(const Evaluation& evaluation) {
+  if (evaluation.networks.empty()) return {};
+  std::string text = fmt::format("| {:<32} | {:>7} |", "network", "tasks");
+  for (const int k : kTopK)
+    text += fmt::format(" {:>7} | {:>7} |", fmt::format("Top-{}", k), "random");
+  text += "\n";
+  for (const NetworkEvaluation& network : evaluation.networks) {
+    text += fmt::format("| {:<32} | {:>7} |",
+                        network.name,
+                        fmt::format("{}/{}", network.tasks - network.missing, network.tasks));
+    for (size_t c = 0; c < kTopK.size(); ++c) {
+      text += network.score ? fmt::format(" {:>7.4f} | {:>7.4f} |",
+                                          network.score->top[c],
+                                          network.score->random_top[c])
+                            : fmt::format(" {:>7} | {:>7} |", "-", "-");
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 std::string row(const std::string& name, double value, std::optional<double> random = {}) {
@@ -32,12 +72,27 @@ std::string print(const Evaluation& evaluation) {
     text += row(fmt::format("average peak score@{}", kTopK[c]), m.peak[c], m.random_peak[c]);
   for (size_t c = 0; c < kTopK.size(); ++c)
     text += row(fmt::format("top-k recall@{}", kTopK[c]), m.recall[c]);
+  const char* each = evaluation.weighted ? "mean of networks" : "mean of tasks";
+  const char* all = evaluation.weighted ? "sum over networks" : "sum over tasks";
   for (size_t c = 0; c < kTopK.size(); ++c)
-    text += row(fmt::format("Top-{}, mean of tasks", kTopK[c]), m.top[c], m.random_top[c]);
+    text += row(fmt::format("Top-{}, {}", kTopK[c], each), m.top[c], m.random_top[c]);
   for (size_t c = 0; c < kTopK.size(); ++c)
-    text += row(
-        fmt::format("Top-{}, sum over tasks", kTopK[c]), m.pooled_top[c], m.random_pooled_top[c]);
-  return text;
+    text += row(fmt::format("Top-{}, {}", kTopK[c], all), m.pooled.top[c], m.pooled.random_top[c]);
+  if (m.best_k_tasks > 0) {
+    for (size_t c = 0; c < kBestK.size() && kBestK[c] <= evaluation.keep; ++c)
+      text += row(fmt::format("Best-{} of {}, {}", kBestK[c], evaluation.keep, each),
+                  m.best_k[c],
+                  m.random_best_k[c]);
+    for (size_t c = 0; c < kBestK.size() && kBestK[c] <= evaluation.keep; ++c)
+      text += row(fmt::format("Best-{} of {}, {}", kBestK[c], evaluation.keep, all),
+                  m.pooled.best_k[c],
+                  m.pooled.random_best_k[c]);
+  }
+  text += weights_line(evaluation);
+  if (evaluation.keep > 0 && !evaluation.weighted)
+    text +=
+        fmt::format("Best-k: {} tasks of more than {} programs\n", m.best_k_tasks, evaluation.keep);
+  return text + network_table(evaluation);
 }
 
 Json to_json(const Evaluation& evaluation, const ProgramTable& table) {
@@ -55,21 +110,40 @@ Json to_json(const Evaluation& evaluation, const ProgramTable& table) {
                      {"top_s", per_k(t.top_s)},
                      {"random_peak", per_k(t.random_peak)},
                      {"random_top_s", per_k(t.random_top_s)}});
+    if (evaluation.keep == 0) continue;
+    tasks.back()["best_k_s"] = per_k(t.best_k_s);
+    tasks.back()["random_best_k_s"] = per_k(t.random_best_k_s);
   }
-  return {{"programs", m.programs},
-          {"rmse", m.rmse},
-          {"r2", m.r2},
-          {"pairwise_accuracy", m.pairwise_accuracy},
-          {"mape", m.mape},
-          {"peak", per_k(m.peak)},
-          {"recall", per_k(m.recall)},
-          {"top", per_k(m.top)},
-          {"pooled_top", per_k(m.pooled_top)},
-          {"random",
-           {{"peak", per_k(m.random_peak)},
-            {"top", per_k(m.random_top)},
-            {"pooled_top", per_k(m.random_pooled_top)}}},
-          {"tasks", tasks}};
+  Json networks = Json::array();
+  for (const NetworkEvaluation& network : evaluation.networks) {
+    Json& entry = networks.emplace_back();
+    entry = {{"network", network.name}, {"tasks", network.tasks}, {"missing", network.missing}};
+    if (network.score) entry.update(network_json(*network.score, evaluation.keep));
+  }
+  Json json = {{"programs", m.programs},
+               {"rmse", m.rmse},
+               {"r2", m.r2},
+               {"pairwise_accuracy", m.pairwise_accuracy},
+               {"mape", m.mape},
+               {"peak", per_k(m.peak)},
+               {"recall", per_k(m.recall)},
+               {"top", per_k(m.top)},
+               {"pooled_top", per_k(m.pooled.top)},
+               {"random",
+                {{"peak", per_k(m.random_peak)},
+                 {"top", per_k(m.random_top)},
+                 {"pooled_top", per_k(m.pooled.random_top)}}},
+               {"weighted", evaluation.weighted},
+               {"networks", networks},
+               {"tasks", tasks}};
+  if (m.best_k_tasks == 0) return json;
+  json["kept"] = evaluation.keep;
+  json["best_k_tasks"] = m.best_k_tasks;
+  json["best_k"] = per_k(m.best_k);
+  json["pooled_best_k"] = per_k(m.pooled.best_k);
+  json["random"]["best_k"] = per_k(m.random_best_k);
+  json["random"]["pooled_best_k"] = per_k(m.pooled.random_best_k);
+  return json;
 }
 
 std::string print(const SeenCount& seen) {

@@ -2,6 +2,7 @@
 
 #include "dataset/synthetic_table.h"
 #include "golden.h"
+#include "own_path.h"
 #include "support/hash.h"
 
 namespace pruner {
@@ -45,6 +46,60 @@ TEST_F(TwoTasks, LabelsKeepTheScaleOfTheWholeTask) {
   EXPECT_EQ(evaluation.metrics.rmse, 0);
   EXPECT_EQ(evaluation.metrics.peak[0], 1);
   EXPECT_EQ(evaluation.metrics.pairwise_accuracy, 1);
+}
+
+/// A network of the tasks "a" (called `calls` times), "b" and what `more` says.
+struct NetworkOfTwo {
+  explicit NetworkOfTwo(int calls, const std::string& more = "")
+      : path(own_path("evaluate_tasks.jsonl")), networks(*network_set("resnet_50")) {
+    const auto line = [](const std::string& key, int weight) {
+      return R"({"network": "resnet_50", "input_shape": [1], "workload_key": ")" + key +
+             R"(", "weight": )" + std::to_string(weight) + "}\n";
+    };
+    EXPECT_TRUE(
+        write_file(path, line("a", calls) + line("b", 1) + (more.empty() ? "" : line(more, 1)))
+            .ok());
+    EXPECT_TRUE(networks.add_file(path).ok());
+  }
+  ~NetworkOfTwo() { std::filesystem::remove(path); }
+
+  std::string path;
+  NetworkTasks networks;
+};
+
+TEST_F(TwoTasks, ANetworksTasksCountAsOftenAsItCallsThem) {
+  const std::vector<size_t> all = select(table, std::nullopt, Judged::kAll);
+  const std::vector<float> scores = {1, 2, 3, 1, 2};
+  const NetworkOfTwo thrice(3);
+  const Evaluation weighted = evaluate_scores(scores, table, all, {&thrice.networks, 0});
+  ASSERT_TRUE(weighted.weighted);
+  ASSERT_EQ(weighted.networks.size(), 1u);
+  EXPECT_EQ(weighted.networks[0].name, "resnet_50 1");
+  const TaskMetrics &a = weighted.tasks[0].metrics, &b = weighted.tasks[1].metrics;
+  const double expected = (3 * a.best_s + b.best_s) / (3 * a.top_s[0] + b.top_s[0]);
+  EXPECT_NEAR(weighted.networks[0].score->top[0], expected, 1e-12);
+  EXPECT_NEAR(weighted.metrics.pooled.top[0], expected, 1e-12);
+  const Evaluation plain = evaluate_scores(scores, table, all);
+  EXPECT_FALSE(plain.weighted);
+  EXPECT_NEAR(
+      plain.metrics.pooled.top[0], (a.best_s + b.best_s) / (a.top_s[0] + b.top_s[0]), 1e-12);
+}
+
+TEST_F(TwoTasks, ANetworkWithoutOneOfItsTasksHasNoScore) {
+  const std::vector<size_t> all = select(table, std::nullopt, Judged::kAll);
+  const NetworkOfTwo more(3, "c");
+  const Evaluation evaluation =
+      evaluate_scores(std::vector<float>{1, 2, 3, 1, 2}, table, all, {&more.networks, 0});
+  EXPECT_FALSE(evaluation.weighted);
+  ASSERT_EQ(evaluation.networks.size(), 1u);
+  EXPECT_EQ(evaluation.networks[0].missing, 1);
+  EXPECT_FALSE(evaluation.networks[0].score);
+}
+
+TEST_F(TwoTasks, ScoresOfAnyUnitBecomeSharesOfEachTasksBest) {
+  const std::vector<size_t> all = select(table, std::nullopt, Judged::kAll);
+  EXPECT_EQ(relative_scores(std::vector<float>{10, 40, 0, 3, 1.5f}, table, all),
+            (std::vector<float>{0.25f, 1, 0, 1, 0.5f}));
 }
 
 }  // namespace

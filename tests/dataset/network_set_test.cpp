@@ -58,6 +58,44 @@ TEST_F(NetworkSetTest, HoldsTasksThatAFileSaysAreTheNetworks) {
   EXPECT_TRUE(any.unnamed().empty());
 }
 
+TEST_F(NetworkSetTest, SaysHowOftenANetworkCallsItsTasks) {
+  const auto line = [](const char* kind, const char* shape, const char* key, int weight) {
+    return R"({"network": "resnet_50", "input_shape": )" + std::string(shape) +
+           R"(, "target_kind": ")" + kind + R"(", "weight": )" + std::to_string(weight) +
+           R"(, "workload_key": )" + print_json(Json(key)) + "}\n";
+  };
+  ASSERT_TRUE(write_file(path,
+                         line("cuda", "[1, 3, 224, 224]", "[\"a\"]", 3) +
+                             line("cuda", "[1, 3, 224, 224]", "[\"b\"]", 2) +
+                             line("cuda", "[4, 3, 224, 224]", "[\"c\"]", 1) +
+                             line("llvm", "[1, 3, 224, 224]", "[\"d\"]", 9))
+                  .ok());
+  NetworkTasks tasks(*network_set("resnet_50"));
+  ASSERT_TRUE(tasks.add_file(path).ok());
+  const std::vector<CalledNetwork> networks = tasks.on("cuda -keys=cuda,gpu -arch=sm_70");
+  ASSERT_EQ(networks.size(), 2u) << "one an input";
+  EXPECT_EQ(networks[0].name, "resnet_50 1x3x224x224");
+  ASSERT_EQ(networks[0].tasks.size(), 2u);
+  EXPECT_EQ(networks[0].tasks[0].calls, 3);
+  EXPECT_EQ(networks[0].tasks[1].keys[0], ansor::canonical_key("[\"b\"]"));
+  EXPECT_EQ(networks[1].tasks.size(), 1u);
+}
+
+// As the network is cut for the target, each task as often as it has groups.
+TEST_F(NetworkSetTest, KnowsTheCallsOfABuiltInNetwork) {
+  const NetworkTasks tasks(*network_set("bert_tiny,dcgan"));
+  const Target target = *parse_target("llvm -mcpu=haswell", 2);
+  const std::vector<CalledNetwork> networks = tasks.on(print(target));
+  ASSERT_GE(networks.size(), 1u);
+  EXPECT_EQ(networks[0].name, "bert_tiny");
+  double calls = 0;
+  for (const NetworkCall& task : networks[0].tasks) calls += task.calls;
+  EXPECT_GT(calls, static_cast<double>(networks[0].tasks.size()));
+  const std::vector<ComputeDag> dags = tasks.built_in_dags(target);
+  EXPECT_GE(dags.size(), networks[0].tasks.size());
+  EXPECT_EQ(ansor::canonical_key(workload_key(dags[0])), networks[0].tasks[0].keys[0]);
+}
+
 TEST_F(NetworkSetTest, HoldsOurOwnRecordsOfBuiltInNetworks) {
   const NetworkOptions options{
       .batch_size = 1, .image_size = 224, .sequence_length = 128, .input_shapes = {}};

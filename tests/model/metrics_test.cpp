@@ -86,8 +86,55 @@ TEST(Metrics, WeighTasksByTheirProgramsButTopK) {
               std::sqrt((3 * first.rmse * first.rmse + 0.25 + 2 * wrong.rmse * wrong.rmse) / 6),
               1e-7);
   EXPECT_NEAR(metrics.top[0], (1 + 1 + 0.5) / 3, 1e-12);
-  EXPECT_NEAR(metrics.pooled_top[0], (2 + 4 + 10) / (2 + 4 + 20.0), 1e-12);
-  EXPECT_NEAR(metrics.pooled_top[1], 1, 1e-12);
+  EXPECT_NEAR(metrics.pooled.top[0], (2 + 4 + 10) / (2 + 4 + 20.0), 1e-12);
+  EXPECT_NEAR(metrics.pooled.top[1], 1, 1e-12);
+}
+
+TEST(TaskMetrics, TakeTheKthBestOfThoseKept) {
+  // Kept are those of 4, 8 and 2.5 s.
+  const std::vector<float> labels = {1, 0.25f, 0.5f, 0.8f, 0.2f, 0.1f};
+  const std::vector<double> latencies_s = latencies_of(labels);
+  const TaskMetrics task =
+      task_metrics(std::vector<float>{3, 5, 6, 4, 2, 1}, labels, latencies_s, 3);
+  EXPECT_EQ(task.kept, 3);
+  EXPECT_NEAR(task.best_k_s[0], 2.5, 1e-6);
+  EXPECT_EQ(task.best_k_s[1], 8) << "of fewer than five the last";
+  // Of three programs two at random: the better one, and the other.
+  const std::vector<float> three = {0.2f, 1, 0.5f};
+  const TaskMetrics two = task_metrics(std::vector<float>{0, 0, 0}, three, latencies_of(three), 2);
+  EXPECT_NEAR(two.random_best_k[0], (1 + 1 + 0.5) / 3, 1e-7);
+  EXPECT_NEAR(two.random_best_k[1], (0.2 + 0.2 + 0.5) / 3, 1e-7);
+  EXPECT_NEAR(two.random_best_k_s[1], (10 + 10 + 4) / 3.0, 1e-6);
+  EXPECT_EQ(task_metrics(three, three, latencies_of(three), 9).kept, 3);
+  EXPECT_EQ(metrics_of(three, three).kept, 0);
+}
+
+// A task of 10 s, found at 20 s, and one of 2 s, found at 2 s, which is called three times.
+TEST(Metrics, WeighTheTasksOfANetworkByItsCalls) {
+  const std::vector<TaskMetrics> tasks = {
+      task_metrics(std::vector<float>{2, 1}, std::vector<float>{0.5f, 1}, std::vector{20., 10.}, 1),
+      task_metrics(std::vector<float>{2, 1}, std::vector<float>{1, 0.5f}, std::vector{2., 4.}, 1),
+      task_metrics(std::vector<float>{1}, std::vector<float>{1}, std::vector{100.}, 1)};
+  const std::vector<std::vector<TaskCalls>> networks = {{{0, 1}, {1, 3}}, {{1, 2}}};
+  const NetworkScore first = network_score(tasks, networks[0]);
+  EXPECT_NEAR(first.top[0], (10 + 3 * 2) / (20 + 3 * 2.0), 1e-12);
+  EXPECT_NEAR(first.best_k[0], first.top[0], 1e-12);
+  EXPECT_NEAR(first.random_top[0], (10 + 3 * 2) / (15 + 3 * 3.0), 1e-12);
+  const Metrics metrics = average(tasks, networks);
+  EXPECT_NEAR(metrics.top[0], (first.top[0] + 1) / 2, 1e-12);
+  EXPECT_NEAR(metrics.pooled.top[0], (10 + 5 * 2) / (20 + 5 * 2.0), 1e-12);
+  EXPECT_EQ(metrics.tasks, 3) << "a task of no network counts in the rest";
+}
+
+// The second task has no more programs than are kept, which says nothing.
+TEST(Metrics, TakeBestKOfTasksThatHaveMorePrograms) {
+  const std::vector<TaskMetrics> tasks = {
+      task_metrics(std::vector<float>{2, 1}, std::vector<float>{0.5f, 1}, std::vector{20., 10.}, 1),
+      task_metrics(std::vector<float>{1}, std::vector<float>{1}, std::vector{100.}, 1)};
+  const Metrics metrics = average(tasks);
+  EXPECT_EQ(metrics.best_k_tasks, 1);
+  EXPECT_NEAR(metrics.best_k[0], 0.5, 1e-12);
+  EXPECT_NEAR(metrics.pooled.best_k[0], 0.5, 1e-12);
 }
 
 TEST(Metrics, OfNoTasksAreNone) { EXPECT_EQ(average({}).tasks, 0); }

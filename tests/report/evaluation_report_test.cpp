@@ -27,6 +27,30 @@ TEST(EvaluationReport, ShowsEveryMetricBesideARandomOrder) {
   EXPECT_DOUBLE_EQ(json["tasks"][0]["top_s"]["1"].get<double>(), 2e-3);
 }
 
+TEST(EvaluationReport, ShowsEachNetworkAndWhatADraftKeeps) {
+  Evaluation evaluation{.metrics = {}, .tasks = {}, .networks = {}, .keep = 4};
+  evaluation.metrics.best_k_tasks = 2;
+  evaluation.metrics.best_k = {0.9, 0.5, 0.1};
+  evaluation.networks = {{"resnet_50 1x3x224x224", 27, 0, NetworkScore{.top = {0.8, 0.95}}},
+                         {"bert_tiny 1x128", 10, 3, std::nullopt}};
+  const std::string text = print(evaluation);
+  for (const char* row : {"| Best-1 of 4, mean of tasks       |     0.9000 |   0.0000 |",
+                          "| resnet_50 1x3x224x224            |   27/27 |  0.8000 |  0.0000 |",
+                          "| bert_tiny 1x128                  |    7/10 |       - |       - |",
+                          "no network has all of its tasks among those judged\n",
+                          "Best-k: 2 tasks of more than 4 programs\n"})
+    EXPECT_NE(text.find(row), std::string::npos) << row << "\n" << text;
+  EXPECT_EQ(text.find("Best-5"), std::string::npos) << "of four that are kept";
+  evaluation.weighted = true;
+  EXPECT_NE(print(evaluation).find("Top-1, mean of networks"), std::string::npos);
+  const Json json = to_json(evaluation, ProgramTable());
+  EXPECT_EQ(json["networks"][1]["missing"], 3);
+  EXPECT_FALSE(json["networks"][1].contains("top"));
+  EXPECT_DOUBLE_EQ(json["networks"][0]["top"]["5"].get<double>(), 0.95);
+  EXPECT_DOUBLE_EQ(json["best_k"]["1"].get<double>(), 0.9);
+  EXPECT_TRUE(json["weighted"].get<bool>());
+}
+
 TEST(EvaluationReport, SaysWhatAModelHasSeen) {
   EXPECT_EQ(print(SeenCount{}), "the model's file does not say what it was trained on");
   EXPECT_EQ(print(SeenCount{true, 1, 2, 3}),
