@@ -28,7 +28,8 @@ struct Options {
   bool flush_l2 = false;
   std::string budget;
   int64_t early_stopping = 0, task_early_stopping = 0, round_size = 10;
-  std::string cost_model = "pam", load_model, policy, training;
+  std::string cost_model = "pam", load_model, policy, search, training;
+  bool allow_untrained = false;
   int64_t population = 0, islands = 0, draft_generations = 0, draft_size = 0, redraft_every = 0;
   int64_t verify_generations = 0, momentum_period = 0;  // 0: the default of each
   double eps_greedy = -1;                               // < 0: the default

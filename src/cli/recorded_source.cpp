@@ -30,11 +30,21 @@ Result<Gpu> read_draft_gpu(const Options& options) {
   return target->gpu;
 }
 
-Result<DraftForm> read_draft_form(const Options& options, DraftForm otherwise) {
-  if (options.psa_form.empty()) return otherwise;
+Result<DraftForm> read_draft_form(const Options& options) {
+  if (options.psa_form.empty()) return DraftForm::kOurs;
   const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
   if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
   return *form;
+}
+
+Result<DraftForm> read_draft_form(const Options& options, const Target& target) {
+  TRY_ASSIGN(const DraftForm form, read_draft_form(options));
+  if (form == DraftForm::kOurs || target.is_gpu()) return form;
+  return Error("--psa-form ",
+               options.psa_form,
+               ": a draft of GPUs; the target is a CPU (",
+               target.device,
+               "), which has ours");
 }
 
 }  // namespace pruner

@@ -14,7 +14,9 @@ Result<Unit> add_dags(const Options& options,
 
 /// The GPU of --psa, whose numbers the draft takes; a100_40 unless told.
 Result<Gpu> read_draft_gpu(const Options& options);
-/// --psa-form, or `otherwise`.
-Result<DraftForm> read_draft_form(const Options& options, DraftForm otherwise);
+/// --psa-form, or ours.
+Result<DraftForm> read_draft_form(const Options& options);
+/// ... which on a CPU is the only one.
+Result<DraftForm> read_draft_form(const Options& options, const Target& target);
 
 }  // namespace pruner

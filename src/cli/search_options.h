@@ -1,4 +1,4 @@
-// --cost-model, --policy and the explorer's constants -> a policy, its options and its models.
+// --cost-model, --modes, --policy, --search and the searches' constants -> who searches, with what.
 #pragma once
 
 #include "cli/options.h"
@@ -7,18 +7,20 @@
 
 namespace pruner {
 
-/// The mode's policy, unless --policy names one, or --psa asks for a draft.
-Result<const SearchPolicy*> read_policy(const Options& options, const SearchMode& mode);
-Result<SearchOptions> read_search_options(const Options& options);
 /// What --train, --load-model and the rest say of the models of any mode.
 Result<LearnedModelOptions> read_model_options(const Options& options);
-/// `warm_up_samples`: see LearnedModelOptions.
-Result<ModeModels> read_models(const Options& options,
-                               const SearchMode& mode,
-                               const SearchPolicy& policy,
-                               int64_t warm_up_samples = 0);
-/// The modes of --modes, each with its weights of --load-model. Errors: a mode is unknown or there
-/// twice; weights are missing, of no mode, or no weights of it.
-Result<std::vector<Contestant>> read_contestants(const Options& options);
+
+/// Who searches in `tune`: the mode of --cost-model, its policy unless --policy names one or --psa
+/// asks for a draft, as published with --search as-published. Errors: a mode or policy is unknown,
+/// its model has no library here (unless --allow-untrained: the name says it then), it does not
+/// read a constant that is given, --psa-form is of another kind of target.
+Result<Contestant> read_contestant(const Options& options, const Target& target);
+/// The modes of --modes, each with its weights of --load-model. Errors: also a mode that is there
+/// twice, and weights that are missing, of no mode, or no weights of it. `target`: null where the
+/// device is a log.
+Result<std::vector<Contestant>> read_contestants(const Options& options, const Target* target);
+
+/// The models of a mode that is not the user's choice, with --load-model's weights.
+Result<ModeModels> read_models(const Options& options, std::string_view name);
 
 }  // namespace pruner

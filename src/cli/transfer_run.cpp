@@ -13,9 +13,8 @@ Result<std::unique_ptr<TransferRun>> TransferRun::open(const Options& options,
                                                        std::vector<TransferSource> sources,
                                                        const std::string& work_dir,
                                                        const TransferTools& tools) {
-  TRY_ASSIGN(const SearchMode* mode,
-             find_mode(options.load_model.empty() ? "draft-only" : "pam-no-update"));
-  TRY_ASSIGN(ModeModels models, read_models(options, *mode, *mode->policy));
+  TRY_ASSIGN(ModeModels models,
+             read_models(options, options.load_model.empty() ? "draft-only" : "pam-no-update"));
   std::unique_ptr<TransferRun> run(new TransferRun(std::move(sources), std::move(models)));
   SessionOptions session{.tune = {.measured_at_once = job_count(options),
                                   .seed = static_cast<uint64_t>(options.seed),

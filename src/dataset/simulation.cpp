@@ -15,8 +15,6 @@ namespace pruner {
 
 namespace {
 
-constexpr double kAnsorEpsGreedy = 0.05;
-
 using Ids = std::vector<size_t>;  // of programs of a task
 
 /// A task while the run goes on.
@@ -34,10 +32,7 @@ class Simulation {
              const SimulationOptions& options,
              std::unique_ptr<LearnedModel> model)
       : options_(options),
-        drafts_(options.mode->policy == &kPrunerPolicy),
-        eps_greedy_(options.eps_greedy >= 0
-                        ? options.eps_greedy
-                        : (drafts_ ? SearchOptions().eps_greedy : kAnsorEpsGreedy)),
+        drafts_(options.mode->policy->drafts),
         model_(std::move(model)),
         rng_(options.seed),
         scheduler_(std::vector<ScheduledTask>(pool.tasks.size())) {
@@ -136,7 +131,7 @@ class Simulation {
 
   Ids choose(const RunTask& task, size_t count) {
     const size_t num_random =
-        options_.mode->model == "random" ? count : draw_share(eps_greedy_, count, rng_);
+        options_.mode->model == "random" ? count : draw_share(options_.eps_greedy, count, rng_);
     Ids batch = count > num_random ? ranked(task) : Ids();
     batch.resize(std::min(batch.size(), count - std::min(count, num_random)));
     for (const size_t id : shuffled(task.left)) {
@@ -179,7 +174,6 @@ class Simulation {
 
   const SimulationOptions& options_;
   bool drafts_;
-  double eps_greedy_;
   std::unique_ptr<LearnedModel> model_;
   Stacking stacking_;
   Rng rng_;
@@ -201,7 +195,7 @@ double best_known_s(const ProgramPool& pool) {
 Result<TuningCurve> simulate(const ProgramPool& pool, const SimulationOptions& options) {
   const std::string_view name = options.mode->model;
   std::unique_ptr<LearnedModel> model;
-  if (!name.empty() && name != "random") {
+  if (options.mode->learns()) {
     LearnedModelOptions models = options.models;
     models.seed = options.seed;
     models.time_box_s = kNoTimeBox;

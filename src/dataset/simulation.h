@@ -15,7 +15,7 @@ struct SimulationOptions {
   int64_t trials = 1000;
   int64_t round_size = 10;
   size_t draft_size = 512;  // drafts that are verified
-  double eps_greedy = -1;   // share of a round that is drawn at random; < 0: the policy's own
+  double eps_greedy = 0.1;  // share of a round that is drawn at random
   uint64_t seed = 0;
 };
 

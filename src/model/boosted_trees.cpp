@@ -303,6 +303,11 @@ class BoostedFit {
   Clock::time_point begin_ = Clock::now();
 };
 
+Result<Unit> BoostedTrees::find_library() {
+  const Result<XgBoost> found = library();
+  return found.ok() ? Result<Unit>(Unit{}) : found.error();
+}
+
 Result<BoostedTrees> BoostedTrees::fit(std::span<const TrainingSample> samples,
                                        const BoostOptions& options,
                                        const BoostWatch& watch) {

@@ -48,6 +48,8 @@ struct BoostWatch {
 
 class BoostedTrees {
  public:
+  /// Whether xgboost is here; the error names the package.
+  static Result<Unit> find_library();
   /// Fits sums over rows to relative throughputs, by squared error. Errors: xgboost is missing.
   static Result<BoostedTrees> fit(std::span<const TrainingSample> samples,
                                   const BoostOptions& options,

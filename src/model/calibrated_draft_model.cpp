@@ -65,7 +65,7 @@ double correction(const TaskTrials& trials, const Candidate& candidate) {
 
 class CalibratedDraftModel : public CostModel {
  public:
-  CalibratedDraftModel(int jobs, Penalties penalties) : draft_(make_draft_model(jobs, penalties)) {}
+  explicit CalibratedDraftModel(const DraftOptions& options) : draft_(make_draft_model(options)) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
@@ -105,8 +105,8 @@ class CalibratedDraftModel : public CostModel {
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs, Penalties penalties) {
-  return std::make_unique<CalibratedDraftModel>(jobs, penalties);
+std::unique_ptr<CostModel> make_calibrated_draft_model(const DraftOptions& options) {
+  return std::make_unique<CalibratedDraftModel>(options);
 }
 
 }  // namespace pruner

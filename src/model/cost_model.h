@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/penalty.h"
+#include "analysis/draft_form.h"
 #include "model/learned_model.h"
 #include "space/space.h"
 
@@ -32,18 +32,25 @@ class CostModel {
   virtual Result<Unit> update(std::span<const Sample> samples) = 0;
 };
 
+struct DraftOptions {
+  int jobs = 1;                       // threads that score
+  Penalties penalties = {};           // that are counted
+  DraftForm form = DraftForm::kOurs;  // on a GPU; a CPU has one
+};
 /// The closed-form analyzer as a model: score = 1 / predicted seconds.
-std::unique_ptr<CostModel> make_draft_model(int jobs = 1, Penalties penalties = {});
+std::unique_ptr<CostModel> make_draft_model(const DraftOptions& options = {});
 /// The draft score, corrected by how the task's measured candidates compared with theirs.
-std::unique_ptr<CostModel> make_calibrated_draft_model(int jobs = 1, Penalties penalties = {});
+std::unique_ptr<CostModel> make_calibrated_draft_model(const DraftOptions& options = {});
+/// Stands for a learned model that cannot be trained here: it has nothing to say.
+std::unique_ptr<CostModel> make_untrained_model();
 /// Uniformly random scores: the base line.
 std::unique_ptr<CostModel> make_random_model(uint64_t seed);
 /// The features that a model sees; the others are zero to it.
 struct FeatureParts {
   bool rows = true, dataflow = true;
 };
-/// A learned model, its features extracted by `jobs` threads. An update that fails is reported once
-/// and leaves the model as it was.
+/// A learned model, its features extracted by `jobs` threads. Its update fails where the model
+/// cannot train, or could not score.
 std::unique_ptr<CostModel> make_feature_model(std::unique_ptr<LearnedModel> learned,
                                               int jobs,
                                               FeatureParts parts = {});

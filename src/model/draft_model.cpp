@@ -1,4 +1,5 @@
 #include "analysis/draft.h"
+#include "analysis/statements.h"
 #include "model/cost_model.h"
 #include "support/parallel_for.h"
 
@@ -11,18 +12,17 @@ constexpr int64_t kChunk = 16;
 
 class DraftModel : public CostModel {
  public:
-  DraftModel(int jobs, Penalties penalties) : jobs_(jobs), penalties_(penalties) {}
+  explicit DraftModel(const DraftOptions& options) : options_(options) {}
 
   std::vector<float> predict(const Task& task,
                              const Space& space,
                              std::span<const Candidate> batch) override {
     const int64_t size = static_cast<int64_t>(batch.size());
     std::vector<float> scores(batch.size());
-    parallel_for((size + kChunk - 1) / kChunk, jobs_, [&](int64_t chunk) {
+    parallel_for((size + kChunk - 1) / kChunk, options_.jobs, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
         const LoopNest nest = make_loop_nest(space, batch[static_cast<size_t>(i)]);
-        const double latency_s = draft_latency_s(nest, task.target, penalties_);
-        scores[static_cast<size_t>(i)] = static_cast<float>(1 / latency_s);
+        scores[static_cast<size_t>(i)] = static_cast<float>(score(nest, task.target));
       }
     });
     return scores;
@@ -31,14 +31,21 @@ class DraftModel : public CostModel {
   Result<Unit> update(std::span<const Sample>) override { return Unit{}; }
 
  private:
-  int jobs_;
-  Penalties penalties_;
+  double score(const LoopNest& nest, const Target& target) const {
+    if (!target.is_gpu() || options_.form == DraftForm::kOurs)
+      return 1 / draft_latency_s(nest, target, options_.penalties);
+    constexpr double kMsPerS = 1e3;
+    return kMsPerS *
+           draft_score(make_statements(nest), target.gpu, options_.form, options_.penalties);
+  }
+
+  DraftOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_draft_model(int jobs, Penalties penalties) {
-  return std::make_unique<DraftModel>(jobs, penalties);
+std::unique_ptr<CostModel> make_draft_model(const DraftOptions& options) {
+  return std::make_unique<DraftModel>(options);
 }
 
 }  // namespace pruner

@@ -8,7 +8,6 @@
 #include "analysis/statements.h"
 #include "model/cost_model.h"
 #include "space/ansor/own_steps.h"
-#include "support/log.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -40,11 +39,11 @@ class FeatureModel : public CostModel {
       learned.push_back(
           {task->second, read(*s.space, s.candidate, task_flags(s.task->dag)), s.cost_s});
     }
-    const Result<Unit> updated = learned_->update(learned);
-    if (!updated.ok() && !reported_)
-      log_warning("{}; the draft's order serves", updated.error().message());
-    reported_ = reported_ || !updated.ok();
-    return Unit{};
+    if (learned_->fault())
+      return Error("the cost model's scores are of no use: ",
+                   *learned_->fault(),
+                   "; choose other weights (--load-model) or another mode (--cost-model)");
+    return learned_->update(learned);
   }
 
  private:
@@ -66,7 +65,6 @@ class FeatureModel : public CostModel {
   int jobs_;
   FeatureParts parts_;
   std::map<std::string, int32_t> tasks_;  // by key
-  bool reported_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "model/boosted_trees.h"
 #include "model/momentum.h"
 #include "model/nn/any_network.h"
+#include "model/nn/trainer.h"
 #include "support/file.h"
 #include "support/log.h"
 
@@ -247,11 +248,13 @@ bool is_text_object(const std::string& content) {
 struct KindRow {
   std::string_view name, alias;
   Make make;
+  Result<Unit> (*find_library)();  // that it trains with
+  bool library_scores = false;     // and scores with
 };
-constexpr KindRow kKinds[] = {{"pam", "pacm", make_pacm},
-                              {"mlp", "tenset-mlp", make_mlp},
-                              {"tlp", "", make_tlp},
-                              {"xgb", "", make_trees}};
+constexpr KindRow kKinds[] = {{"pam", "pacm", make_pacm, find_torch},
+                              {"mlp", "tenset-mlp", make_mlp, find_torch},
+                              {"tlp", "", make_tlp, find_torch},
+                              {"xgb", "", make_trees, BoostedTrees::find_library, true}};
 
 struct UpdatesRow {
   std::string_view suffix;
@@ -260,12 +263,34 @@ struct UpdatesRow {
 constexpr UpdatesRow kUpdates[] = {
     {"-no-update", Updates::kNone}, {"-siamese-update", Updates::kSiamese}, {"", Updates::kOnline}};
 
+struct ParsedName {
+  const KindRow* kind;
+  Updates updates;
+};
+
+Result<ParsedName> parse_name(std::string_view name) {
+  for (const KindRow& kind : kKinds) {
+    for (const UpdatesRow& row : kUpdates) {
+      if (!name.ends_with(row.suffix)) continue;
+      const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
+      if (!stem.empty() && (stem == kind.name || stem == kind.alias))
+        return ParsedName{&kind, row.updates};
+    }
+  }
+  return Error("cost model ",
+               name,
+               " is unknown; use pam, mlp, tlp or xgb, or one of these with -no-update ",
+               "or -siamese-update");
+}
+
+constexpr const char* kNotANumber = "NaN";
+
 }  // namespace
 
 std::optional<std::string> fault_of(std::span<const float> scores,
                                     std::span<const ProgramFeatures> programs) {
   if (std::any_of(scores.begin(), scores.end(), [](float s) { return std::isnan(s); }))
-    return "NaN";
+    return kNotANumber;
   const auto differs = [&](size_t i) { return scores[i] != scores[0]; };
   for (size_t i = 1; i < scores.size(); ++i)
     if (differs(i)) return std::nullopt;
@@ -276,31 +301,33 @@ std::optional<std::string> fault_of(std::span<const float> scores,
 
 std::vector<float> LearnedModel::predict(std::span<const ProgramFeatures> programs) {
   Result<std::vector<float>> found = scores(programs);
-  const std::optional<std::string> fault =
-      found.ok() ? fault_of(*found, programs) : found.error().message();
-  if (!fault) return *std::move(found);
-  if (!reported_)
-    log_warning("the cost model's scores are of no use ({}): the draft's order serves", *fault);
-  reported_ = true;
+  if (!found.ok()) {
+    fault_ = found.error().message();
+    return {};
+  }
+  const std::optional<std::string> useless = fault_of(*found, programs);
+  if (!useless) return *std::move(found);
+  if (*useless == kNotANumber) {
+    fault_ = kNotANumber;
+  } else if (!reported_) {
+    log_warning("the cost model's scores are {}: it orders nothing yet", *useless);
+    reported_ = true;
+  }
   return {};
+}
+
+Result<Unit> find_libraries_of(std::string_view name) {
+  TRY_ASSIGN(const ParsedName parsed, parse_name(name));
+  const bool trains = parsed.updates != Updates::kNone;
+  return trains || parsed.kind->library_scores ? parsed.kind->find_library() : Unit{};
 }
 
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options) {
-  for (const KindRow& kind : kKinds) {
-    for (const UpdatesRow& row : kUpdates) {
-      if (!name.ends_with(row.suffix)) continue;
-      const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
-      if (stem.empty() || (stem != kind.name && stem != kind.alias)) continue;
-      if (row.updates != Updates::kOnline && options.load_model.empty())
-        return Error("cost model ", name, " needs weights to start from: --load-model FILE");
-      return kind.make(row.updates, options);
-    }
-  }
-  return Error("cost model ",
-               name,
-               " is unknown; use pam, mlp, tlp or xgb, or one of these with -no-update ",
-               "or -siamese-update");
+  TRY_ASSIGN(const ParsedName parsed, parse_name(name));
+  if (parsed.updates != Updates::kOnline && options.load_model.empty())
+    return Error("cost model ", name, " needs weights to start from: --load-model FILE");
+  return parsed.kind->make(parsed.updates, options);
 }
 
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs) {

@@ -32,10 +32,12 @@ class LearnedModel {
  public:
   virtual ~LearnedModel() = default;
 
-  /// One score a program, higher is faster. Empty where the model has nothing to say, and the
-  /// draft's order serves: before it is trained, and when its scores are NaN or all the same, which
-  /// is reported once.
+  /// One score a program, higher is faster. Empty where the model has nothing to say: before it is
+  /// trained, when its scores are all the same (reported once), and where it failed (fault()).
   std::vector<float> predict(std::span<const ProgramFeatures> programs);
+  /// Why scores could not be made, or are no numbers; a model of which one was so is not to be
+  /// believed any more.
+  const std::optional<std::string>& fault() const { return fault_; }
   /// Whether there is anything to score with: weights, or enough to have been trained on.
   virtual bool ready() const = 0;
   /// Whether it reads the schedule primitives of programs, and nothing else.
@@ -53,6 +55,7 @@ class LearnedModel {
 
  private:
   bool reported_ = false;
+  std::optional<std::string> fault_;
 };
 
 /// The model of a name: pam, mlp, tlp or xgb (pacm and tenset-mlp are the first two), which trains
@@ -60,6 +63,10 @@ class LearnedModel {
 /// mlp).
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options);
+
+/// Whether what the model of a name trains and scores with is here: LibTorch's plug-in, xgboost.
+/// The error names the package to install.
+Result<Unit> find_libraries_of(std::string_view name);
 
 /// The model whose weights or trees a file holds, whichever it is: it scores and never learns.
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs);

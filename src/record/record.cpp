@@ -46,6 +46,7 @@ Json print_p(const Record& record) {
             {"threads", record.threads},
             {"origin", record.origin},
             {"build_s", record.result.build_s}};
+  if (!record.mode.empty()) p["mode"] = record.mode;
   if (record.result.cut_off) p["cut_off"] = true;
   if (record.result.clocks) p["clocks"] = to_json(*record.result.clocks);
   if (!record.result.ok()) p["error"] = shortened(record.result.error_text);
@@ -64,6 +65,7 @@ Result<Unit> parse_p(const Json& p, Record& record) {
   TRY_ASSIGN(record.device, json_get<std::string>(p, "device"));
   TRY_ASSIGN(record.threads, json_get<int>(p, "threads"));
   TRY_ASSIGN(record.origin, json_get<std::string>(p, "origin"));
+  record.mode = p.value("mode", std::string());
   TRY_ASSIGN(record.result.build_s, json_get<double>(p, "build_s"));
   record.result.run_s -= record.result.build_s;
   record.result.cut_off = p.value("cut_off", false);

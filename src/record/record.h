@@ -29,6 +29,7 @@ struct Record {
   MeasureResult result;
   // "search", "final" (re-measured best), "collect" (chosen by no model), "foreign" (no `p`)
   std::string origin;
+  std::string mode = {};  // that chose the candidate: "pam", "ansor-untrained"; empty: not said
 
   // The rest of `i`, which Ansor's readers need:
   std::vector<int64_t> hardware;  // 8 numbers, or none in old files

@@ -6,7 +6,7 @@ namespace pruner {
 
 std::string_view update_mode(const SearchMode& mode) {
   if (mode.model.empty()) return "draft only";
-  if (mode.model == "random") return "random";
+  if (!mode.learns()) return mode.model;
   if (mode.model.ends_with("-no-update")) return "offline";
   return mode.model.ends_with("-siamese-update") ? "momentum" : "online";
 }
@@ -25,17 +25,40 @@ Result<const SearchMode*> find_mode(std::string_view name) {
   return Error("cost model ", name, " is unknown; use one of ", names);
 }
 
+Result<SearchMode> usable_mode(const SearchMode& mode, bool allow_untrained) {
+  if (!mode.learns()) return mode;
+  const Result<Unit> able = find_libraries_of(mode.model);
+  if (able.ok()) return mode;
+  SearchMode without = mode;
+  without.model = "untrained";
+  if (allow_untrained) return without;
+  return Error("cost model ",
+               mode.name,
+               ": ",
+               able.error().message(),
+               "; --allow-untrained goes on without the model");
+}
+
+std::string display_name(std::string_view given, const SearchMode& mode) {
+  return std::string(given) + (mode.model == "untrained" ? "-untrained" : "");
+}
+
 Result<ModeModels> make_models(const SearchMode& mode,
                                const SearchPolicy& policy,
                                const LearnedModelOptions& options,
-                               const Ablation& ablation) {
-  ModeModels made{make_calibrated_draft_model(options.jobs, ablation.penalties), nullptr};
+                               const Ablation& ablation,
+                               DraftForm form) {
+  const DraftOptions draft{options.jobs, ablation.penalties, form};
+  ModeModels made{
+      policy.as_published ? make_draft_model(draft) : make_calibrated_draft_model(draft), nullptr};
   if (mode.model == "random") {
     made.verify = make_random_model(options.seed);
+  } else if (mode.model == "untrained") {
+    made.verify = make_untrained_model();
   } else if (!mode.model.empty()) {
     TRY_ASSIGN(std::unique_ptr<LearnedModel> learned, make_learned_model(mode.model, options));
     made.verify = make_feature_model(std::move(learned), options.jobs, ablation.features);
-    if (&policy == &kPrunerPolicy && !options.as_published)
+    if (policy.drafts && !policy.as_published && !options.as_published)
       made.verify = make_stacked_model(*made.draft, std::move(made.verify));
   }
   return made;

@@ -15,7 +15,8 @@ namespace pruner {
 /// some 20 ms. Trial 0 of each task, and what a module without records is built with.
 Candidate default_schedule(const Task& task, const Space& space);
 
-/// The Latent Schedule Explorer's constants: the reference's where it has them.
+/// A search's constants; the defaults are the Latent Schedule Explorer's, the reference's where it
+/// has them. A policy has its own (SearchPolicy::options).
 struct SearchOptions {
   double eps_greedy = 0.1;  // share of a batch that is drawn uniformly
   int random_samples = 1536;
@@ -23,7 +24,7 @@ struct SearchOptions {
   size_t draft_size = 512;         // drafts that are verified
   int redraft_every = 2;           // rounds of a task that are verified from the same drafts
   int verify_generations = 1;      // by the learned model, from drafts, random and measured ones
-  double measured_share = 0.1;     // of the verified population that measured best, at most
+  double measured_share = 0.1;     // of a population that measured best, at most
   double neighbours = 0.25;        // share of a batch that is next to the fastest measured
   size_t measured_parents = 5;     // ... of how many of them
   int mutations = 32;              // of each measured parent
@@ -59,15 +60,34 @@ struct SearchRequest {
   std::span<const Candidate> offered = {};  // schedules of other tasks, the first the most likely
 };
 
+/// Constants that a user may set; a policy names those that it reads.
+enum SearchConstant : unsigned {
+  kPopulation = 1 << 0,  // random_samples and evolve.population
+  kIslands = 1 << 1,
+  kDraftGenerations = 1 << 2,
+  kDraftSize = 1 << 3,
+  kRedraftEvery = 1 << 4,
+  kVerifyGenerations = 1 << 5,
+  kEpsGreedy = 1 << 6,
+  kDraftConstants = kDraftGenerations | kDraftSize | kRedraftEvery,
+};
+
 struct SearchPolicy {
   std::string_view name;
   /// Up to `count` candidates to measure next, none of them tried before; empty: the space is used
   /// up.
   std::vector<Candidate> (*next_batch)(const SearchRequest& request, Rng& rng);
+  unsigned constants = 0;  // SearchConstants
+  bool drafts = false;     // by a draft model, which verifies beside the learned one
+  const SearchPolicy* published = nullptr;  // the same search as its paper and release have it
+  bool as_published = false;                // it is that: nothing of ours is in it
+  SearchOptions options = {};               // unless told
 };
 
 extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy, kTransferPolicy;
-/// That --policy names; kTransferPolicy searches nothing.
+extern const SearchPolicy kPublishedPrunerPolicy, kPublishedAnsorPolicy;
+/// That --policy names; kTransferPolicy searches nothing, and --search as-published takes a
+/// policy's published one.
 inline constexpr const SearchPolicy* kSearchPolicies[] = {
     &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 

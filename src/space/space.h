@@ -85,6 +85,11 @@ bool is_legal(const Space& space, const Candidate& candidate, std::string* why =
 
 /// One small legal change (kMutations); nullopt when the drawn mutation has no place.
 std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, Rng& rng);
+/// One change by the rules of the published search, with its weights; it may be illegal. nullopt
+/// when the drawn rule has no place.
+std::optional<Candidate> mutate_as_published(const Space& space,
+                                             const Candidate& candidate,
+                                             Rng& rng);
 /// A legal mix of two parents of one sketch (an axis' tiles come from one of them).
 std::optional<Candidate> cross_over(const Space& space,
                                     const Candidate& a,

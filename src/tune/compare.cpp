@@ -83,14 +83,15 @@ Result<std::unique_ptr<Entry>> Entry::make(std::span<const WeightedTask> tasks,
   std::unique_ptr<Entry> entry(new Entry(contestant, seed, std::move(writer)));
   entry->leading_s_.assign(tasks.size(), kWorstCost);
 
-  LearnedModelOptions models = contestant.models;
-  models.seed = seed;
-  models.warm_up_samples =
+  Contestant seeded = contestant;
+  seeded.models.seed = seed;
+  seeded.models.warm_up_samples =
       trials_of_a_round_each(options.tune.round_size, options.tune.trials, tasks.size());
-  TRY_ASSIGN(entry->models_,
-             make_models(contestant.mode, *contestant.mode.policy, models, contestant.ablation));
+  TRY_ASSIGN(entry->models_, make_models(seeded));
   TuneOptions tune = options.tune;
+  tune.mode = contestant.name;
   tune.policy = contestant.mode.policy;
+  tune.search = contestant.search;
   const auto on_round = [e = entry.get(), &tools](const RoundSummary& summary) {
     e->see(summary);
     tools.on_round(e->contestant_, *e->tuner_, summary);
@@ -199,6 +200,14 @@ Result<Unit> measure_again(const Entries& entries,
 }
 
 }  // namespace
+
+Result<ModeModels> make_models(const Contestant& contestant) {
+  return make_models(contestant.mode,
+                     *contestant.mode.policy,
+                     contestant.models,
+                     contestant.ablation,
+                     contestant.draft_form);
+}
 
 std::string compared_records(const std::string& work_dir, const std::string& mode, uint64_t seed) {
   return fmt::format("{}/records-{}-{}.json", work_dir, mode, seed);

@@ -16,14 +16,18 @@ namespace pruner {
 
 /// A mode that is compared.
 struct Contestant {
-  std::string name;
-  SearchMode mode;
+  std::string name;  // in every table, legend, file and record: "pruner", "ansor-untrained"
+  SearchMode mode;   // its policy is the one that searches
   LearnedModelOptions models;  // seed and clock are the run's
-  Ablation ablation;
+  Ablation ablation = {};
+  SearchOptions search = {};
+  DraftForm draft_form = DraftForm::kOurs;  // on a GPU
 };
 
+Result<ModeModels> make_models(const Contestant& contestant);
+
 struct CompareOptions {
-  TuneOptions tune;  // of every mode, but for its policy
+  TuneOptions tune;  // of every mode, but for its name and its search
   std::string work_dir;
 };
 

@@ -278,6 +278,7 @@ Result<Unit> Tuner::append_results(size_t index,
     if (tools_.stop && !results[i].ok()) continue;
     Record record = make_record(task, tuned.space, batch[i], results[i]);
     record.origin = origin;
+    record.mode = options_.mode;
     TRY(tools_.writer.append(record));
     ++(results[i].ok() ? summary.ok : summary.failed);
     samples.push_back(

@@ -39,6 +39,7 @@ struct TuneOptions {
   bool search_ahead = false;  // propose a round while that of another task is measured
   SearchOptions search = {};
   const SearchPolicy* policy = &kPrunerPolicy;
+  std::string mode = {};          // what the search is called in the records
   const char* origin = "search";  // of the records
   /// Schedules of other tasks that a task is offered (transfer/); none where it is null.
   std::function<std::vector<Candidate>(const Task& task, const Space& space)> offers = {};

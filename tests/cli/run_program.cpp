@@ -16,12 +16,22 @@ extern char** environ;
 
 namespace pruner {
 
+bool can_train() {
+  const std::filesystem::path program = PRUNER_BINARY;
+  return std::filesystem::exists(program.parent_path() / "libpruner_torch.so");
+}
+
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s) {
   const std::string base =
       (std::filesystem::temp_directory_path() / "pruner_cli_").string() + std::to_string(getpid());
   const std::string out = base + ".out", err = base + ".err";
   std::vector<char*> argv = {const_cast<char*>(PRUNER_BINARY)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  // Builds without LibTorch (sanitizers) tune as well as they can.
+  const std::string untrained = "--allow-untrained";
+  const bool tunes = !arguments.empty() && (arguments[0] == "tune" || arguments[0] == "compare" ||
+                                            arguments[0] == "simulate");
+  if (tunes && !can_train()) argv.push_back(const_cast<char*>(untrained.c_str()));
   argv.push_back(nullptr);
 
   posix_spawn_file_actions_t actions;

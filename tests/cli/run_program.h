@@ -11,8 +11,11 @@ struct ProgramRun {
   std::string out, err;
 };
 
-/// Runs the built program with these arguments; `signal_after_s` > 0: sends it SIGINT after so
-/// long.
+/// Whether the built program has the plug-in that trains.
+bool can_train();
+
+/// Runs the built program with these arguments (without that plug-in tuning gets
+/// --allow-untrained); `signal_after_s` > 0: sends it SIGINT after so long.
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s = 0);
 
 }  // namespace pruner

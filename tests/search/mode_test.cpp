@@ -93,7 +93,7 @@ double best_after_rounds(const SearchPolicy& policy,
   const Space space = make_space(task);
   const auto draft = make_draft_model();
   const SearchModels models{*draft, verify};
-  SearchOptions options;
+  SearchOptions options = policy.options;
   options.random_samples = options.evolve.population = 192;
   History history;
   SearchMemory memory;
@@ -122,11 +122,59 @@ TEST(Policies, FindWhatTheVerifyingModelKnows) {
   Oracle oracle;
   int tried_twice = 0;
   const double drafted = best_of_seeds(kPrunerPolicy, nullptr, &tried_twice);
-  const double verified = best_of_seeds(kPrunerPolicy, &oracle, &tried_twice);
-  const double evolved = best_of_seeds(kAnsorPolicy, &oracle, &tried_twice);
-  EXPECT_LT(verified, drafted);
-  EXPECT_LT(evolved, drafted);
+  for (const SearchPolicy* policy :
+       {&kPrunerPolicy, &kAnsorPolicy, &kPublishedPrunerPolicy, &kPublishedAnsorPolicy})
+    EXPECT_LT(best_of_seeds(*policy, &oracle, &tried_twice), drafted) << policy->name;
   EXPECT_EQ(tried_twice, 0);
+}
+
+TEST(Policies, HaveAPublishedFormWithThePapersConstants) {
+  EXPECT_EQ(kPrunerPolicy.published, &kPublishedPrunerPolicy);
+  EXPECT_EQ(kAnsorPolicy.published, &kPublishedAnsorPolicy);
+  EXPECT_EQ(kUniformPolicy.published, nullptr);
+  const SearchOptions &pruner = kPublishedPrunerPolicy.options,
+                      &ansor = kPublishedAnsorPolicy.options;
+  EXPECT_EQ(pruner.evolve.population, 1536);
+  EXPECT_EQ(pruner.draft_generations, 2);
+  EXPECT_EQ(pruner.draft_size, 512u);
+  EXPECT_EQ(pruner.redraft_every, 2);
+  EXPECT_EQ(pruner.verify_generations, 1);
+  EXPECT_EQ(pruner.eps_greedy, 0.1);
+  EXPECT_EQ(ansor.evolve.population, 2048);
+  EXPECT_EQ(ansor.verify_generations, 4);
+  EXPECT_EQ(ansor.measured_share, 0.2);
+  EXPECT_EQ(ansor.eps_greedy, 0.05);
+}
+
+// What is calibrated, stacked or ours is not in a published search.
+TEST(MakeModels, LeaveTheDraftAsItIsWherePublished) {
+  const Task task = operator_task("matmul 128 256 128 +bias");
+  const Space space = make_space(task);
+  const Candidate candidate = default_schedule(task, space);
+  const SearchMode& mode = **find_mode("draft-only");
+  const auto moves = [&](const SearchPolicy& policy) {
+    const ModeModels made = *make_models(mode, policy, {});
+    const float before = made.draft->predict(task, space, {&candidate, 1})[0];
+    const Sample sample{&task, &space, candidate, 2 / static_cast<double>(before)};
+    EXPECT_TRUE(made.draft->update({&sample, 1}).ok());
+    return made.draft->predict(task, space, {&candidate, 1})[0] != before;
+  };
+  EXPECT_TRUE(moves(kPrunerPolicy));
+  EXPECT_FALSE(moves(kPublishedPrunerPolicy));
+}
+
+TEST(SearchMode, WithoutItsModelSaysSo) {
+  SearchMode mode = **find_mode("ansor");
+  mode.model = "untrained";
+  EXPECT_FALSE(mode.learns());
+  EXPECT_EQ(update_mode(mode), "untrained");
+  EXPECT_EQ(display_name("ansor", mode), "ansor-untrained");
+  EXPECT_EQ(display_name("ansor", **find_mode("ansor")), "ansor");
+  const ModeModels made = *make_models(mode, *mode.policy, {});
+  const Task task = operator_task("matmul 128 256 128 +bias");
+  const Space space = make_space(task);
+  const Candidate candidate = default_schedule(task, space);
+  EXPECT_TRUE(made.verify->predict(task, space, {&candidate, 1}).empty());
 }
 
 // Without scores the drafts are taken in their order, and Ansor's policy draws.

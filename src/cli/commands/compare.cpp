@@ -46,7 +46,8 @@ Result<Unit> write_reports(const WorkDir& dir, const Comparison& comparison) {
 }  // namespace
 
 Result<int> run_compare(const Options& options) {
-  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options));
+  TRY_ASSIGN(const Target target, read_target(options));
+  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options, &target));
   if (contestants.size() < 2)
     return Error(
         "--modes: ", contestants.size(), " given, two or more are compared, e.g. ansor,pruner");
@@ -55,8 +56,6 @@ Result<int> run_compare(const Options& options) {
                                   .first_round_size = kFirstRound,
                                   .measured_at_once = job_count(options)},
                          .work_dir = {}};
-  TRY_ASSIGN(compare.tune.search, read_search_options(options));
-  TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
   Comparison comparison{.subject = fmt::format("{}, {} trials", source.name, compare.tune.trials),

@@ -23,7 +23,7 @@ namespace {
 /// What scores a program, as the options say.
 struct Scoring {
   Gpu gpu;
-  DraftForm form = DraftForm::kRelease;
+  DraftForm form = DraftForm::kOurs;
   std::unique_ptr<LearnedModel> model;  // null without --load-model
   std::unique_ptr<std::mutex> scoring = std::make_unique<std::mutex>();  // held while it scores
 
@@ -43,7 +43,7 @@ struct Scoring {
 Result<Scoring> read_scoring(const Options& options) {
   Scoring scoring;
   TRY_ASSIGN(scoring.gpu, read_draft_gpu(options));
-  TRY_ASSIGN(scoring.form, read_draft_form(options, DraftForm::kRelease));
+  TRY_ASSIGN(scoring.form, read_draft_form(options));
   if (!options.load_model.empty()) {
     TRY_ASSIGN(scoring.model, load_learned_model(options.load_model, 1));
   }

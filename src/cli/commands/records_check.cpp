@@ -124,9 +124,9 @@ Result<int> run_records_check(const Options& options) {
     fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
     return done_reading(read, files);
   }
-  print_row(total, fmt::format("total, {} files", files.size() - static_cast<size_t>(other)));
+  print_row(total, fmt::format("total, {} files", read.files));
   print_candidates(total);
-  if (other > 0) fmt::print("{} files in the folders hold no records\n", other);
+  if (read.other > 0) fmt::print("{} files in the folders hold no records\n", read.other);
   fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
   return done_reading(read, files);
 }

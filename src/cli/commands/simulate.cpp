@@ -25,7 +25,7 @@ Result<ProgramPool> read_pool(const Options& options) {
   TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "simulate --records"));
   PoolOptions pool{.jobs = job_count(options)};
   TRY_ASSIGN(pool.gpu, read_draft_gpu(options));
-  TRY_ASSIGN(pool.form, read_draft_form(options, DraftForm::kOurs));
+  TRY_ASSIGN(pool.form, read_draft_form(options));
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads);
   TRY(add_dags(options, workloads, programs));
@@ -50,15 +50,6 @@ void warn_of_pool(const ProgramPool& pool) {
         without);
 }
 
-Result<SimulationOptions> simulation_options(const Options& options) {
-  SimulationOptions simulation{.trials = options.trials > 0 ? options.trials : kDefaultTrials,
-                               .round_size = options.round_size};
-  TRY_ASSIGN(const SearchOptions search, read_search_options(options));
-  simulation.draft_size = search.draft_size;
-  if (options.eps_greedy >= 0) simulation.eps_greedy = options.eps_greedy;
-  return simulation;
-}
-
 Result<Unit> write_reports(const std::string& work_dir, const SimulatedRuns& runs) {
   if (work_dir.empty()) return Unit{};
   TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
@@ -73,12 +64,15 @@ Result<Unit> write_reports(const std::string& work_dir, const SimulatedRuns& run
 Result<int> run_simulate(const Options& given) {
   Options options = given;
   if (options.modes.empty()) options.modes = options.cost_model;
-  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options));
+  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options, nullptr));
   for (const Contestant& contestant : contestants) {
-    if (contestant.name.find("-without-") != std::string::npos)
-      return Error("--modes: ", contestant.name, ": `compare` leaves out parts, simulate does not");
+    if (contestant.name.find("-without-") != std::string::npos ||
+        contestant.mode.policy->as_published)
+      return Error(
+          "--modes: ", contestant.name, ": nothing evolves in a log; `compare` takes that");
   }
-  TRY_ASSIGN(SimulationOptions simulation, simulation_options(options));
+  SimulationOptions simulation{.trials = options.trials > 0 ? options.trials : kDefaultTrials,
+                               .round_size = options.round_size};
   TRY_ASSIGN(const ProgramPool pool, read_pool(options));
   warn_of_pool(pool);
   SimulatedRuns runs{.comparison = {.subject = fmt::format("{} programs of {} tasks, {} trials",
@@ -99,6 +93,8 @@ Result<int> run_simulate(const Options& given) {
   for (const Contestant& contestant : contestants) {
     simulation.mode = &contestant.mode;
     simulation.name = contestant.name;
+    simulation.draft_size = contestant.search.draft_size;
+    simulation.eps_greedy = contestant.search.eps_greedy;
     simulation.models = contestant.models;
     for (int64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
       live.show(fmt::format("{}, seed {}", contestant.name, seed));

@@ -174,8 +174,7 @@ class Experiment {
 
   /// The network's own schedules: a session of --n-trials.
   Result<Unit> tune(Member& member) {
-    TRY_ASSIGN(const SearchMode* mode, find_mode("pruner"));
-    TRY_ASSIGN(const ModeModels models, read_models(options_, *mode, *mode->policy));
+    TRY_ASSIGN(const ModeModels models, read_models(options_, "pruner"));
     const SessionOptions session_options{.tune = tune_options(),
                                          .work_dir = file("tuned/" + member.source.name),
                                          .command = options_.command_line,
@@ -287,10 +286,12 @@ class Experiment {
     const double own_s = target.transferred().search_s;
     const double apart_s = options_.minute_check ? kMinuteS : kStopShare * own_s;
     TRY_ASSIGN(const SearchMode* mode, find_mode(mode_name));
-    TRY_ASSIGN(const ModeModels models, read_models(options_, *mode, *mode->policy));
+    TRY_ASSIGN(const ModeModels models, read_models(options_, mode_name));
     TuneOptions tune = tune_options();
     tune.trials = kNoTrialLimit;
+    tune.mode = mode_name;
     tune.policy = mode->policy;
+    tune.search = mode->policy->options;
     TRY_ASSIGN(RecordWriter writer, fresh_writer(member.source.name + "-" + mode_name));
     std::optional<Tuner> tuner;
     const auto on_round = [&](const RoundSummary& summary) {
@@ -329,8 +330,7 @@ class Experiment {
   /// schedules of the others.
   Result<WarmStart> warm_start(const Member& member, const std::vector<TransferSource>& others) {
     WarmStart found{.cold_trials = member.tuned_trials};
-    TRY_ASSIGN(const SearchMode* mode, find_mode("pruner"));
-    TRY_ASSIGN(const ModeModels models, read_models(options_, *mode, *mode->policy));
+    TRY_ASSIGN(const ModeModels models, read_models(options_, "pruner"));
     TuneOptions tune = tune_options();
     tune.offers = [&](const Task& task, const Space& space) {
       return ranked_offers(

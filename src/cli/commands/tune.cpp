@@ -84,17 +84,15 @@ Result<Json> make_module(const Source& source,
 Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(const Target target, read_target(options));
   TRY_ASSIGN(TuneOptions tune, tune_options(options, target));
-  TRY_ASSIGN(tune.search, read_search_options(options));
-  TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
-  TRY_ASSIGN(tune.policy, read_policy(options, *mode));
+  TRY_ASSIGN(Contestant mode, read_contestant(options, target));
+  tune.mode = mode.name;
+  tune.policy = mode.mode.policy;
+  tune.search = mode.search;
   TRY_ASSIGN(Source source, read_source(options, target));
   TRY(keep_matching(options, source.tasks));
-  TRY_ASSIGN(
-      const ModeModels models,
-      read_models(options,
-                  *mode,
-                  *tune.policy,
-                  trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size())));
+  mode.models.warm_up_samples =
+      trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size());
+  TRY_ASSIGN(const ModeModels models, make_models(mode));
   std::vector<TransferSource> pool;
   if (!options.pool.empty()) {
     TRY_ASSIGN(pool, read_pool(options, source.tasks));

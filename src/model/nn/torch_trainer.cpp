@@ -188,9 +188,19 @@ class TorchTrainer : public Trainer {
 
 }  // namespace
 
+static const Result<const PrunerTrainerCalls*>& loaded_plugin() {
+  static const Result<const PrunerTrainerCalls*> plugin = load_plugin();
+  return plugin;
+}
+
+Result<Unit> find_torch() {
+  const Result<const PrunerTrainerCalls*>& plugin = loaded_plugin();
+  return plugin.ok() ? Result<Unit>(Unit{}) : plugin.error();
+}
+
 Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,
                                                     const TrainerOptions& options) {
-  static const Result<const PrunerTrainerCalls*> plugin = load_plugin();
+  const Result<const PrunerTrainerCalls*>& plugin = loaded_plugin();
   if (!plugin.ok()) return plugin.error();
   const PrunerTrainerOptions plain = {start.architecture == Architecture::kPacm,
                                       options.optimizer == Optimizer::kAdam,

@@ -52,6 +52,9 @@ class Trainer {
   virtual Result<Unit> set_optimizer_state(const Tensors& state) = 0;
 };
 
+/// Whether the plug-in is there and fits; it is loaded then. The error names the package.
+Result<Unit> find_torch();
+
 /// LibTorch's, from the plug-in libpruner_torch.so, which is loaded here: beside the program, in
 /// ../lib/pruner, or where PRUNER_TORCH_PLUGIN in the environment says.
 Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,

@@ -2,7 +2,7 @@
 // few microseconds each; the best few hundred, along with the round's random ones and what measured
 // best, are scored by the learned model; the best of these are measured. Beyond the paper: parents
 // are drawn by rank, a population has no duplicates, tiles cross over, and a share of each batch is
-// next to what measured best.
+// next to what measured best (published.cpp is without that).
 #include <algorithm>
 #include <iterator>
 
@@ -134,6 +134,11 @@ static std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng)
   return Explorer(request, rng).run();
 }
 
-const SearchPolicy kPrunerPolicy = {"pruner", next_batch};
+const SearchPolicy kPrunerPolicy = {
+    .name = "pruner",
+    .next_batch = next_batch,
+    .constants = kPopulation | kIslands | kDraftConstants | kVerifyGenerations | kEpsGreedy,
+    .drafts = true,
+    .published = &kPublishedPrunerPolicy};
 
 }  // namespace pruner

@@ -12,6 +12,6 @@ static std::vector<Candidate> next_batch(const SearchRequest& request, Rng&) {
   return batch.take();
 }
 
-const SearchPolicy kTransferPolicy = {"transfer", next_batch};
+const SearchPolicy kTransferPolicy = {.name = "transfer", .next_batch = next_batch};
 
 }  // namespace pruner

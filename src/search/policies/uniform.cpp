@@ -40,6 +40,7 @@ std::vector<Candidate> next_batch(const SearchRequest& request, Rng& rng) {
 
 }  // namespace
 
-const SearchPolicy kUniformPolicy = {"uniform", next_batch};
+const SearchPolicy kUniformPolicy = {
+    .name = "uniform", .next_batch = next_batch, .constants = kEpsGreedy};
 
 }  // namespace pruner

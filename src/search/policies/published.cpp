@@ -1,0 +1,203 @@
+// The searches as their papers and releases have them, on our space: Pruner's explorer (section
+// 4.1; spec/pruner 4.2) and Ansor's evolution (section 5; spec/ansor 5.1 to 5.5). Populations have
+// duplicates, parents are drawn by their score, there is no crossover, a mutant that is illegal
+// takes a place and is gone with the next generation, drafts are reused stale, nothing is
+// calibrated, and neither the schedule that needs no search nor neighbours of the best are tried.
+#include <algorithm>
+#include <cmath>
+
+#include "search/batch.h"
+#include "search/search.h"
+#include "support/check.h"
+
+namespace pruner {
+
+namespace {
+
+constexpr size_t kLeastSamples = 50;  // of a first population
+constexpr int kPatience = 5;          // draws of it without one that is legal, then half will do
+constexpr size_t kFruitless = 64;     // mutations in a row that have no place end a generation
+
+/// Random legal programs, a population drawn at a time until there are enough; with duplicates.
+std::vector<Candidate> sample_population(const Space& space, size_t drawn_at_once, Rng& rng) {
+  std::vector<Candidate> kept;
+  size_t least = kLeastSamples;
+  for (int fruitless = 0; kept.size() < least;) {
+    const size_t before = kept.size();
+    for (size_t i = 0; i < drawn_at_once; ++i) {
+      Candidate candidate = draw(space, rng);
+      if (is_legal(space, candidate)) kept.push_back(std::move(candidate));
+    }
+    fruitless = kept.size() == before ? fruitless + 1 : 0;
+    if (fruitless < kPatience) continue;
+    if (least == 1) break;
+    least = std::max<size_t>(1, least / 2);
+    fruitless = 0;
+  }
+  return kept;
+}
+
+/// The best that were seen, at most `capacity`, none of them twice.
+class BestSeen {
+ public:
+  BestSeen(size_t capacity, const CandidateSet& measured)
+      : capacity_(capacity), measured_(measured) {}
+
+  void add(const Candidate& candidate, float score) {
+    if (capacity_ == 0 || measured_.contains(candidate) || held_.contains(candidate)) return;
+    if (heap_.size() == capacity_) {
+      if (score <= heap_.front().score) return;
+      std::ranges::pop_heap(heap_, worse_last);
+      held_.erase(heap_.back().candidate);
+      heap_.pop_back();
+    }
+    held_.insert(candidate);
+    heap_.push_back({candidate, score});
+    std::ranges::push_heap(heap_, worse_last);
+  }
+  std::vector<Scored> take() {
+    std::ranges::stable_sort(heap_, std::greater(), &Scored::score);
+    return std::move(heap_);
+  }
+
+ private:
+  static bool worse_last(const Scored& a, const Scored& b) { return a.score > b.score; }
+
+  size_t capacity_;
+  const CandidateSet& measured_;
+  CandidateSet held_;
+  std::vector<Scored> heap_;  // the worst in front
+};
+
+/// Where each candidate's share of the roulette ends. Without a positive score all shares are the
+/// first one's (the release's sums are NaN then).
+std::vector<double> roulette(const std::vector<float>& scores) {
+  std::vector<double> ends;
+  double sum = 0;
+  for (const float score : scores) ends.push_back(sum += std::max(0.0, static_cast<double>(score)));
+  return ends;
+}
+
+size_t spin(const std::vector<double>& ends, Rng& rng) {
+  const double drawn = rng.uniform() * ends.back();
+  const auto found = std::ranges::upper_bound(ends, drawn);
+  return ends.back() > 0 && found != ends.end() ? static_cast<size_t>(found - ends.begin()) : 0;
+}
+
+/// The `keep` best of all that `generations` generations see.
+std::vector<Scored> evolve_as_published(const SearchRequest& request,
+                                        std::vector<Candidate> population,
+                                        size_t keep,
+                                        CostModel& scorer,
+                                        int generations,
+                                        Rng& rng) {
+  const auto size = static_cast<size_t>(request.options.evolve.population);
+  BestSeen best(keep, request.history.tried());
+  for (int generation = 0; !population.empty(); ++generation) {
+    std::vector<float> scores = scorer.predict(request.task, request.space, population);
+    if (scores.empty()) scores.assign(population.size(), 0);  // untrained: zero scores
+    for (size_t i = 0; i < population.size(); ++i)
+      if (!std::isnan(scores[i])) best.add(population[i], scores[i]);
+    if (generation == generations) break;
+    const std::vector<double> ends = roulette(scores);
+    std::vector<Candidate> next;
+    size_t places = 0;
+    for (size_t fruitless = 0; places < size && fruitless < kFruitless * size;) {
+      const Candidate& parent = population[spin(ends, rng)];
+      std::optional<Candidate> child = parent;
+      if (rng.uniform() < request.options.evolve.mutate_probability)
+        child = mutate_as_published(request.space, parent, rng);
+      ++(child ? places : fruitless);
+      if (child && is_legal(request.space, *child)) next.push_back(*std::move(child));
+    }
+    population = std::move(next);
+  }
+  return best.take();
+}
+
+/// `count` members, with replacement.
+std::vector<Candidate> draw_members(const std::vector<Candidate>& population,
+                                    size_t count,
+                                    Rng& rng) {
+  std::vector<Candidate> drawn;
+  for (size_t i = 0; i < count && !population.empty(); ++i)
+    drawn.push_back(
+        population[static_cast<size_t>(rng.below(static_cast<int64_t>(population.size())))]);
+  return drawn;
+}
+
+/// The best but for the random share; each list helps out where the other ends.
+std::vector<Candidate> pick(const SearchRequest& request,
+                            const std::vector<Scored>& best,
+                            const std::vector<Candidate>& random,
+                            size_t num_random) {
+  Batch batch(request.history, request.count);
+  batch.add_best(best, batch.room() - std::min(batch.room(), num_random), 1);
+  for (const Candidate& candidate : random) batch.add(candidate);
+  batch.add_best(best, batch.room(), 1);
+  return batch.take();
+}
+
+/// One round of both: what differs is whether drafts join the population.
+std::vector<Candidate> search_round(const SearchRequest& request, bool drafts, Rng& rng) {
+  const SearchOptions& options = request.options;
+  CostModel& scorer = request.models.verify ? *request.models.verify : request.models.draft;
+  const auto num_random =
+      static_cast<size_t>(options.eps_greedy * static_cast<double>(request.count));
+  std::vector<Candidate> population =
+      sample_population(request.space, static_cast<size_t>(options.random_samples), rng);
+  std::vector<Scored>& drafted = request.memory.drafts;
+  if (drafts && request.memory.rounds++ % options.redraft_every == 0)
+    drafted = evolve_as_published(request,
+                                  population,
+                                  options.draft_size,
+                                  request.models.draft,
+                                  options.draft_generations,
+                                  rng);
+  if (drafts) {
+    std::vector<Candidate> first;
+    for (const Scored& draft : drafted) first.push_back(draft.candidate);
+    population.insert(population.begin(), first.begin(), first.end());
+  }
+  const auto most_measured =
+      static_cast<size_t>(options.measured_share * options.evolve.population);
+  for (const Trial& trial : request.history.best(most_measured))
+    population.push_back(trial.candidate);
+  const std::vector<Candidate> random = draw_members(population, 3 * num_random, rng);
+  const std::vector<Scored> best = evolve_as_published(
+      request, std::move(population), 2 * request.count, scorer, options.verify_generations, rng);
+  return pick(request, best, random, num_random);
+}
+
+std::vector<Candidate> next_pruner_batch(const SearchRequest& request, Rng& rng) {
+  return search_round(request, /*drafts=*/true, rng);
+}
+
+std::vector<Candidate> next_ansor_batch(const SearchRequest& request, Rng& rng) {
+  CHECK(request.models.verify != nullptr) << "Ansor's policy asks a model";
+  return search_round(request, /*drafts=*/false, rng);
+}
+
+}  // namespace
+
+const SearchPolicy kPublishedPrunerPolicy = {
+    .name = "pruner as published",
+    .next_batch = next_pruner_batch,
+    .constants = kPopulation | kDraftConstants | kVerifyGenerations | kEpsGreedy,
+    .drafts = true,
+    .published = &kPublishedPrunerPolicy,
+    .as_published = true};
+
+const SearchPolicy kPublishedAnsorPolicy = {
+    .name = "ansor as published",
+    .next_batch = next_ansor_batch,
+    .constants = kPopulation | kVerifyGenerations | kEpsGreedy,
+    .published = &kPublishedAnsorPolicy,
+    .as_published = true,
+    .options = {.eps_greedy = 0.05,
+                .random_samples = 2048,
+                .verify_generations = 4,
+                .measured_share = 0.2,
+                .evolve = {.population = 2048}}};
+
+}  // namespace pruner
