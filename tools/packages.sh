@@ -2,9 +2,9 @@
 build_packages="g++ cmake ninja-build lld ccache nlohmann-json3-dev libfmt-dev libspdlog-dev
   libcli11-dev libexpected-dev libxxhash-dev libzip-dev zlib1g-dev libprotobuf-dev
   protobuf-compiler libonnx-dev llvm-19-dev liblld-19-dev"
-# Training of cost models; without them the program still scores. LibTorch multiplies by the BLAS that is there.
+# Training of cost models, which the default mode does while it tunes. LibTorch multiplies by the BLAS that is there.
 training_packages="libtorch-dev libopenblas0-openmp libxgboost-dev"
-test_packages="libgtest-dev libbenchmark-dev clang-format-14 python3 python3-venv qemu-user
+test_packages="libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3 python3-venv qemu-user
   ocl-icd-libopencl1 pocl-opencl-icd oclgrind"
 
 # install_packages names...: installs those that are missing, as root or through sudo. Asks nothing;
