@@ -33,32 +33,46 @@ struct OperatorRow {
   BuildOperator build;
 };
 
-static std::vector<int64_t> two(const OperatorCall& call, std::string_view option) {
-  return {call.dim(option, 0), call.dim(option, 1)};
+// The spatial dimensions of a window operator, outermost first.
+struct WindowDims {
+  std::span<const std::string_view> out, kernel;
+};
+
+// Three where the operator has a KD, else two.
+static WindowDims dims_of(const OperatorCall& call) {
+  static constexpr std::string_view kOut[] = {"DO", "HO", "WO"}, kKernel[] = {"KD", "KH", "KW"};
+  const size_t rank = call.values.contains("KD") ? 3 : 2;
+  return {std::span(kOut).last(rank), std::span(kKernel).last(rank)};
 }
 
-// padding=1, padding=H,W or padding=TOP,LEFT,BOTTOM,RIGHT
+// padding=1, padding=H,W or padding=TOP,LEFT,BOTTOM,RIGHT; of volumes one more for the depth, first
 static Window window_of(const OperatorCall& call) {
-  const auto pad = [&](size_t d) { return call.dim("padding", d); };
-  Window window{two(call, "stride"), {}, {pad(0), pad(1)}, {pad(2), pad(3)}};
-  if (call.values.contains("dilation")) window.dilation = two(call, "dilation");
+  const size_t rank = dims_of(call).out.size();
+  Window window;
+  for (size_t d = 0; d < rank; ++d) {
+    window.stride.push_back(call.dim("stride", d));
+    window.dilation.push_back(call.values.contains("dilation") ? call.dim("dilation", d) : 1);
+    window.pad_before.push_back(call.dim("padding", d));
+    window.pad_after.push_back(call.dim("padding", rank + d));
+  }
   return window;
 }
 
-// The shape [n, h, w, channels] of the data that a window operator with HO x WO outputs reads.
+// The shape [n, spatial..., channels] of the data that a window operator with these outputs reads.
 static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int64_t channels) {
-  static constexpr std::string_view kOut[] = {"HO", "WO"}, kKernel[] = {"KH", "KW"};
+  const WindowDims dims = dims_of(call);
   const Window w = window_of(call);
-  std::vector<int64_t> shape = {call["N"], 0, 0, channels};
-  for (size_t d = 0; d < 2; ++d) {
-    const int64_t dilation = w.dilation.empty() ? 1 : w.dilation[d];
-    int64_t& in = shape[d + 1];
-    in = (call[kOut[d]] - 1) * w.stride[d] + dilation * (call[kKernel[d]] - 1) + 1 -
-         w.pad_before[d] - w.pad_after[d];
+  std::vector<int64_t> shape = {call["N"]};
+  for (size_t d = 0; d < dims.out.size(); ++d) {
+    const int64_t out = call[dims.out[d]];
+    const int64_t in = (out - 1) * w.stride[d] + w.dilation[d] * (call[dims.kernel[d]] - 1) + 1 -
+                       w.pad_before[d] - w.pad_after[d];
     if (in < 1) {
-      return Error(kOut[d], " ", call[kOut[d]], " with this padding leaves an input of ", in);
+      return Error(dims.out[d], " ", out, " with this padding leaves an input of ", in);
     }
+    shape.push_back(in);
   }
+  shape.push_back(channels);
   return shape;
 }
 
@@ -115,13 +129,16 @@ static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
   return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.dtype), type.sums);
 }
 
-static Result<StageId> conv2d(DagBuilder& b, const OperatorCall& c) {
+// conv2d and conv3d.
+static Result<StageId> conv(DagBuilder& b, const OperatorCall& c) {
   TRY(check_groups(c));
   TRY_ASSIGN(const OperandType type, operand_type(c));
   TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"], type.dtype));
-  const StageId weight =
-      weight_of(b, {c["KH"], c["KW"], c["CI"] / c["groups"], c["CO"]}, type.dtype);
-  return add_conv(b, data, weight, {window_of(c), c["groups"], type.sums});
+  std::vector<int64_t> weight;
+  for (const std::string_view kernel : dims_of(c).kernel) weight.push_back(c[kernel]);
+  weight.insert(weight.end(), {c["CI"] / c["groups"], c["CO"]});
+  return add_conv(
+      b, data, weight_of(b, weight, type.dtype), {window_of(c), c["groups"], type.sums});
 }
 
 static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
@@ -133,14 +150,15 @@ static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
 }
 
 static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
-  static constexpr std::string_view kOut[] = {"HO", "WO"}, kKernel[] = {"KH", "KW"};
   TRY(check_groups(c));
+  const WindowDims dims = dims_of(c);
   const Window w = window_of(c);
   std::vector<int64_t> shape = {c["N"], 0, 0, c["CI"]}, output_padding;
   for (size_t d = 0; d < 2; ++d) {
+    const int64_t out = c[dims.out[d]];
     const int64_t steps =
-        c[kOut[d]] + w.pad_before[d] + w.pad_after[d] - w.dilation[d] * (c[kKernel[d]] - 1) - 1;
-    if (steps < 0) return Error(kOut[d], " ", c[kOut[d]], " is less than one kernel makes");
+        out + w.pad_before[d] + w.pad_after[d] - w.dilation[d] * (c[dims.kernel[d]] - 1) - 1;
+    if (steps < 0) return Error(dims.out[d], " ", out, " is less than one kernel makes");
     shape[d + 1] = steps / w.stride[d] + 1;
     output_padding.push_back(steps % w.stride[d]);
   }
@@ -209,7 +227,12 @@ static constexpr OperatorRow kOperators[] = {
      "N CO HO WO CI KH KW",
      "stride=1 padding=0 dilation=1 groups=1 bits=32",
      "NHWC, HO and WO are the output's",
-     conv2d},
+     conv},
+    {"conv3d",
+     "N CO DO HO WO CI KD KH KW",
+     "stride=1 padding=0 dilation=1 groups=1 bits=32",
+     "NDHWC, DO, HO and WO are the output's",
+     conv},
     {"conv2d_nchw",
      "N CO HO WO CI KH KW",
      "stride=1 padding=0 dilation=1 bits=32",
@@ -292,21 +315,22 @@ static Result<std::vector<int64_t>> whole_numbers(const std::string& name,
   return values;
 }
 
-// Extents, strides and the like are at least 1, padding at least 0.
-static Result<std::vector<int64_t>> parse_values(const std::string& name, std::string_view text) {
+// Extents, strides and the like are at least 1, padding at least 0. Windows have one value for all
+// of their `rank` dims or one a dim, padding one a side besides.
+static Result<std::vector<int64_t>> parse_values(const std::string& name,
+                                                 std::string_view text,
+                                                 size_t rank) {
   TRY_ASSIGN(const std::vector<int64_t> values,
              whole_numbers(name, text, name == "padding" ? 0 : 1));
   const bool is_window = name == "stride" || name == "padding" || name == "dilation";
-  const size_t most = name == "padding" ? 4 : is_window ? 2 : 1;
-  if (values.size() > most || values.size() == 3) {
-    return Error(name,
-                 " has ",
-                 values.size(),
-                 " values, expected 1",
-                 most > 1 ? " or 2" : "",
-                 most > 2 ? " or 4" : "");
-  }
-  return values;
+  std::vector<size_t> counts = {1};
+  if (is_window) counts.push_back(rank);
+  if (name == "padding") counts.push_back(2 * rank);
+  if (std::ranges::find(counts, values.size()) != counts.end()) return values;
+  std::string expected;
+  for (const size_t count : counts)
+    expected += (expected.empty() ? "" : " or ") + std::to_string(count);
+  return Error(name, " has ", values.size(), " values, expected ", expected);
 }
 
 // Collects the arguments up to the first epilogue; the names in the row say what is known.
@@ -315,6 +339,7 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
   OperatorCall call;
   const std::vector<std::string> extents = words(row.extents);
   const bool any_rank = row.extents == "DIMS...";
+  const size_t window_rank = std::ranges::find(extents, "KD") == extents.end() ? 2 : 3;
   std::map<std::string, std::string> defaults;
   for (const std::string& option : words(row.options)) {
     const size_t equals = option.find('=');
@@ -333,7 +358,8 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
       return Error("unknown argument \"", name, "\"");
     }
     const size_t start = equals == std::string::npos ? 0 : equals + 1;
-    TRY_ASSIGN(const auto values, parse_values(name, std::string_view(argument).substr(start)));
+    TRY_ASSIGN(const auto values,
+               parse_values(name, std::string_view(argument).substr(start), window_rank));
     if (any_rank) {
       call.values["DIMS"].push_back(values[0]);
     } else if (!call.values.emplace(name, values).second) {
@@ -342,7 +368,7 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
   }
   for (const auto& [name, value] : defaults) {
     if (call.values.contains(name)) continue;
-    TRY_ASSIGN(call.values[name], parse_values(name, value));
+    TRY_ASSIGN(call.values[name], parse_values(name, value, window_rank));
   }
   for (const std::string& extent : extents) {
     if (!call.values.contains(any_rank ? "DIMS" : extent)) return Error(extent, " is missing");
@@ -373,9 +399,10 @@ static Result<StageId> add_epilogue(DagBuilder& b,
                                     std::string_view name,
                                     bool channels_first) {
   const std::vector<int64_t> shape = b.shape(out);
-  if (name == "bias") {  // as TVM: [1, 1, 1, c] for images, [1, c, 1, 1] with channels first
-    std::vector<int64_t> bias = {shape.empty() ? 1 : shape.back()};
-    if (shape.size() == 4) bias.insert(bias.begin(), {1, 1, 1});
+  if (name == "bias") {
+    // As TVM: [1, 1, 1, c] for images and so on for volumes, [1, c, 1, 1] with channels first.
+    std::vector<int64_t> bias(shape.size() >= 4 ? shape.size() : 1, 1);
+    bias.back() = shape.empty() ? 1 : shape.back();
     if (channels_first) bias = {1, shape[1], 1, 1};
     return add_add(b, out, b.placeholder("bias", bias, DType::kFloat32, true));
   }
@@ -433,7 +460,7 @@ std::string operator_help() {
   std::string out;
   for (const OperatorRow& row : kOperators) {
     std::string line = usage(row);
-    line.resize(std::max<size_t>(line.size() + 2, 80), ' ');
+    line.resize(std::max<size_t>(line.size() + 2, 83), ' ');
     out += line + std::string(row.help);
     out.erase(out.find_last_not_of(' ') + 1) += '\n';
   }

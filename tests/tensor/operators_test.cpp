@@ -20,6 +20,11 @@ TEST(ParseOperator, MakesTheInputFitTheOutput) {
   const ComputeDag transpose = operator_dag("conv2d_transpose 1 8 9 8 4 4 4 padding=1");
   EXPECT_EQ(input_shape(transpose, 0), (Shape{1, 4, 4, 4}));
   EXPECT_EQ(output_shape(transpose), (Shape{1, 9, 8, 8}));
+  const ComputeDag volume =
+      operator_dag("conv3d 2 8 4 28 14 6 3 5 1 stride=1,2,1 padding=1,2,0,0,1,0");
+  EXPECT_EQ(input_shape(volume, 0), (Shape{2, 5, 56, 14, 6}));
+  EXPECT_EQ(input_shape(volume, 1), (Shape{3, 5, 1, 6, 8}));
+  EXPECT_EQ(output_shape(volume), (Shape{2, 4, 28, 14, 8}));
   EXPECT_EQ(output_shape(operator_dag("max_pool2d 1 64 56 56 3 3 stride=2 padding=1")),
             (Shape{1, 56, 56, 64}));
 }
@@ -43,6 +48,7 @@ TEST(ParseOperator, AddsEpiloguesInOrder) {
   EXPECT_EQ(input_shape(dag, 2), (Shape{1, 1, 1, 8}));
   EXPECT_EQ(input_shape(dag, 3), (Shape{1, 5, 5, 8}));
   EXPECT_EQ(dag.stages.back().name, "T_relu");
+  EXPECT_EQ(input_shape(operator_dag("conv3d 1 8 2 5 5 4 1 1 1 +bias"), 2), (Shape{1, 1, 1, 1, 8}));
 }
 
 TEST(ParseOperator, NamesWhatIsWrong) {
@@ -82,6 +88,14 @@ TEST(ParseOperator, RefusesWindowsThatDoNotFit) {
   EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 stride=0"), "stride is 0, expected 1");
   EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 stride=1,2,3"),
                "stride has 3 values, expected 1 or 2");
+  EXPECT_ERROR(parse_operator("conv3d 1 8 2 5 5 4 1 3 3 stride=1,2"),
+               "stride has 2 values, expected 1 or 3 (conv3d N CO DO HO WO CI KD KH KW");
+  EXPECT_ERROR(parse_operator("conv3d 1 8 2 5 5 4 1 3 3 padding=1,2"),
+               "padding has 2 values, expected 1 or 3 or 6");
+  EXPECT_ERROR(parse_operator("conv3d 1 8 1 5 5 4 3 3 3 padding=2"),
+               "DO 1 with this padding leaves an input of -1");
+  EXPECT_ERROR(parse_operator("conv3d 1 8 2 5 5 4 1 3 3 +max_pool2d=2"),
+               "a pooling follows an operator of [n, h, w, c]");
   EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 3 3 padding=1,2,3"), "expected 1 or 2 or 4");
   EXPECT_ERROR(parse_operator("conv2d_transpose 1 8 2 2 4 3 3"),
                "HO 2 is less than one kernel makes");

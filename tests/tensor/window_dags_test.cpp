@@ -98,6 +98,37 @@ TEST(ConvDag, HasAnyRank) {
   }
 }
 
+// x[0, z, y, x, c], 0 outside.
+double voxel(const Tensor& t, int64_t z, int64_t y, int64_t x, int64_t c) {
+  const auto& s = t.shape();
+  if (z < 0 || y < 0 || x < 0 || z >= s[1] || y >= s[2] || x >= s[3]) return 0;
+  return t.get(((z * s[2] + y) * s[3] + x) * s[4] + c);
+}
+
+TEST(ConvDag, IsThreeDimensionalWrittenAsLoops) {
+  const ComputeDag dag =
+      operator_dag("conv3d 1 6 3 4 5 4 3 2 3 stride=1,2,1 padding=1,0,1 dilation=1,1,2 groups=2");
+  Rng rng(5);
+  const std::vector<Tensor> in = random_inputs(dag, rng);
+  ASSERT_EQ(in[0].shape(), (std::vector<int64_t>{1, 3, 8, 7, 4}));
+  const Tensor out = interpret(dag, in)[0];
+  ASSERT_EQ(out.shape(), (std::vector<int64_t>{1, 3, 4, 5, 6}));
+  int64_t position = 0;
+  for (int64_t z = 0; z < 3; ++z)
+    for (int64_t y = 0; y < 4; ++y)
+      for (int64_t x = 0; x < 5; ++x)
+        for (int64_t f = 0; f < 6; ++f, ++position) {
+          double sum = 0;
+          for (int64_t rz = 0; rz < 3; ++rz)
+            for (int64_t ry = 0; ry < 2; ++ry)
+              for (int64_t rx = 0; rx < 3; ++rx)
+                for (int64_t rc = 0; rc < 2; ++rc)
+                  sum += voxel(in[0], z + rz - 1, y * 2 + ry, x + rx * 2 - 1, f / 3 * 2 + rc) *
+                         in[1].get((((rz * 2 + ry) * 3 + rx) * 2 + rc) * 6 + f);
+          ASSERT_NEAR(out.get(position), sum, 1e-5);
+        }
+}
+
 TEST(DepthwiseConvDag, HasAMultiplier) {
   const ComputeDag dag = operator_dag("depthwise_conv2d 1 3 4 4 3 3 padding=1 multiplier=2");
   Rng rng(2);
