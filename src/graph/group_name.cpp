@@ -14,10 +14,17 @@ static std::string lower_case(std::string text) {
   return text;
 }
 
+// "2" for 2x2, "1x2x2" where they differ.
+static std::string one_or_all(std::span<const int64_t> values) {
+  const bool equal = std::ranges::count(values, values[0]) == std::ssize(values);
+  return print_shape(equal ? values.first(1) : values);
+}
+
 static std::string window_text(const OpCall& call, std::span<const int64_t> kernel) {
   const Result<Window> window = window_of(call, kernel);
-  std::string text = " " + print_shape(kernel) + " s" + std::to_string(window->stride[0]);
-  if (window->dilation[0] > 1) text += " d" + std::to_string(window->dilation[0]);
+  std::string text = " " + print_shape(kernel) + " s" + one_or_all(window->stride);
+  if (const std::string dilation = one_or_all(window->dilation); dilation != "1")
+    text += " d" + dilation;
   return text;
 }
 

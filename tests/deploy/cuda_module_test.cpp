@@ -26,6 +26,7 @@ TEST(FakeCudaModule, GivesWhatTheInterpreterGives) {
   expect_right_on_cuda(make_case(small_convolutional()));
   expect_right_on_cuda(make_case(small_upsampling()));
   expect_right_on_cuda(make_case(small_dense()));
+  expect_right_on_cuda(make_case(small_video()));
 }
 
 TEST(FakeCudaModule, RunsANetwork) {

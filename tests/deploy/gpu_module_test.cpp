@@ -67,6 +67,12 @@ TEST_F(OpenClModule, ChangesTheSizeOfImages) {
   expect_right(*c, opencl());
 }
 
+TEST_F(OpenClModule, ConvolvesVolumes) {
+  const Result<Case> c = make_case(small_video());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, opencl());
+}
+
 TEST_F(OpenClModule, RunsNetworks) {
   for (const char* name : {"bert_tiny", "mobilenet_v2"}) {
     SCOPED_TRACE(name);

@@ -62,6 +62,28 @@ Graph small_dense() {
   return b.finish({{b.classifier("head", joined, 10), "scores"}});
 }
 
+Graph small_video() {
+  using Ints = std::vector<int64_t>;
+  NetworkBuilder b("small_video");
+  const auto conv = [&](const std::string& name, ValueId x, const Ints& weight, int64_t stride) {
+    const int64_t fan_in = weight[1] * weight[2] * weight[3] * weight[4];
+    const Ints pads = {weight[2] / 2, weight[3] / 2, weight[4] / 2};
+    const ValueId y = b.node("Conv",
+                             {x, b.weight(name + ".weight", weight, fan_in, 2)},
+                             {{"pads", Ints{pads[0], pads[1], pads[2], pads[0], pads[1], pads[2]}},
+                              {"strides", Ints{1, stride, stride}}});
+    return b.norm(name + ".norm", y);
+  };
+  const ValueId video = b.input("video", {1, 3, 5, 12, 11}, DType::kFloat32);
+  const ValueId stem = b.relu(conv("stem", video, {20, 3, 3, 5, 5}, 2));
+  const ValueId inner = b.relu(conv("inner", stem, {20, 20, 3, 3, 3}, 1));
+  const ValueId sum = b.relu(b.node("Add", {conv("outer", inner, {20, 20, 1, 3, 3}, 1), stem}));
+  const Attribute kernel = Ints{2, 3, 2};
+  const ValueId largest = b.node("MaxPool", {sum}, {{"kernel_shape", kernel}});
+  const ValueId mean = b.node("AveragePool", {sum}, {{"kernel_shape", kernel}});
+  return b.finish({{b.classifier("fc", b.concat({largest, mean}), 7), "scores"}});
+}
+
 Result<Case> make_case(Result<Graph> graph) {
   if (!graph.ok()) return graph.error();
   std::vector<TensorSpec> specs;

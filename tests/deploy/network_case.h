@@ -23,6 +23,9 @@ Graph small_upsampling();
 /// are joined, one of them of two parts.
 Graph small_dense();
 
+/// A residual block of convolutions of volumes, pooled in both ways, and a classifier.
+Graph small_video();
+
 Result<Case> make_case(Result<Graph> graph);
 
 /// Each output to 1e-4 of its largest element.

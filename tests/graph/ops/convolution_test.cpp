@@ -64,6 +64,32 @@ TEST(Conv, IsItsDefinition) {
   }
 }
 
+// Each dimension with a stride and pads of its own, so that none can be taken for another's.
+TEST(Conv, IsItsDefinitionInThreeDimensions) {
+  const Tensor x = waves({1, 2, 4, 7, 5}), w = waves({3, 2, 3, 2, 3}, 1);
+  const Ints stride = {1, 2, 1}, before = {1, 0, 2};
+  Tensor expected(DType::kFloat32, {1, 3, 3, 4, 6});
+  for (int64_t at = 0; at < expected.num_elements(); ++at) {
+    const int64_t o = at / 72;
+    double sum = 0;
+    for (int64_t tap = 0; tap < 2 * 3 * 2 * 3; ++tap) {
+      const Ints place = {at / 24 % 3, at / 6 % 4, at % 6}, k = {tap / 6 % 3, tap / 3 % 2, tap % 3};
+      int64_t position = tap / 18;  // the channel
+      bool inside = true;
+      for (size_t d = 0; d < 3; ++d) {
+        const int64_t i = place[d] * stride[d] + k[d] - before[d];
+        inside = inside && i >= 0 && i < x.shape()[2 + d];
+        position = position * x.shape()[2 + d] + i;
+      }
+      if (inside) sum += x.get(position) * w.get(o * 36 + tap);
+    }
+    expected.set(at, sum);
+  }
+  const Attributes attributes = {{"strides", stride}, {"pads", Ints{1, 0, 2, 0, 1, 1}}};
+  expect_near(run_op("Conv", {x, Operand::weight(w)}, attributes), expected);
+  expect_near(run_op("Conv", {x, w}, attributes), expected);
+}
+
 TEST(Conv, AddsItsBias) {
   const Tensor x = floats({1, 1, 1, 2}, {1, 2}), w = floats({2, 1, 1, 1}, {3, 4});
   const Tensor y = run_op("Conv", {x, w, floats({2}, {10, 20})});

@@ -16,6 +16,14 @@ TEST(Pool, TakesTheLargestOrTheMean) {
   EXPECT_EQ(values_of(run_op("GlobalMaxPool", {x})), (std::vector<double>{9}));
 }
 
+TEST(Pool, HasThreeDimensions) {
+  const Tensor x = floats({1, 1, 2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const Attributes a = {{"kernel_shape", Ints{2, 2, 2}}};
+  EXPECT_EQ(values_of(run_op("MaxPool", {x}, a)), (std::vector<double>{11, 12}));
+  EXPECT_EQ(values_of(run_op("AveragePool", {x}, a)), (std::vector<double>{6, 7}));
+  EXPECT_EQ(values_of(run_op("GlobalAveragePool", {x})), (std::vector<double>{6.5}));
+}
+
 TEST(Pool, PadsWithNothing) {
   const Tensor x = floats({1, 1, 2, 2}, {-4, -3, -2, -1});
   Attributes a = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
