@@ -74,7 +74,7 @@ std::optional<NetworkOptions> build_options(const NetworkInput& input) {
   const std::vector<std::string> built_in = network_names();
   if (std::ranges::find(built_in, input.network) == built_in.end()) return std::nullopt;
   NetworkOptions options;
-  if (input.shape.size() == 4) options.image_size = input.shape[2];
+  if (input.shape.size() >= 4) options.image_size = input.shape[2];
   if (input.shape.size() == 2) options.sequence_length = input.shape[1];
   if (!input.shape.empty()) options.batch_size = input.shape[0];
   return options;

@@ -114,6 +114,23 @@ TEST_F(NetworkSetTest, HoldsOurOwnRecordsOfBuiltInNetworks) {
   EXPECT_FALSE(none.holds(record_of(cut.groups.front().key)));
 }
 
+TEST_F(NetworkSetTest, HoldsRecordsOfVideosOfTheirSize) {
+  const Target target = *parse_target("llvm -mcpu=haswell", 2);
+  NetworkOptions options;
+  options.image_size = 128;
+  const Partition cut = *partition(*build_network("resnet3d_18", options), target);
+  Record record = record_of(cut.groups.front().key);
+  record.target = print(target);
+  record.threads = 2;
+  record.sketch_name = "register-tile";
+  const auto holds = [&](int64_t size) {
+    NetworkTasks tasks({{"resnet3d_18", {1, 3, size, size, 16}}});
+    return tasks.holds(record);
+  };
+  EXPECT_TRUE(holds(128));
+  EXPECT_FALSE(holds(112));
+}
+
 // The public task file names every network of all_five.
 TEST_F(NetworkSetTest, OfThePublicTasksIsComplete) {
   const std::string file = PRUNER_SHARED_DATA "/tenset-tasks/tasks.jsonl";

@@ -1,5 +1,5 @@
 // BERT as HuggingFace's BertModel has it, in TenSet's four sizes (its medium is wider than
-// Google's).
+// Google's), and its BertForSequenceClassification.
 #include "graph/networks/networks.h"
 #include "graph/networks/transformer.h"
 
@@ -28,8 +28,8 @@ static ValueId embeddings(NetworkBuilder& b, ValueId ids, int64_t hidden) {
   return layer_norm(b, "embeddings.norm", sum, kEpsilon);
 }
 
-static Graph build(const Bert& bert, const NetworkOptions& options) {
-  NetworkBuilder b(bert.name, options);
+// The last layer's [batch, sequence, hidden].
+static ValueId encode(NetworkBuilder& b, const Bert& bert, const NetworkOptions& options) {
   const std::vector<int64_t> shape = {options.batch_size, options.sequence_length};
   ValueId x = embeddings(b, b.input("input_ids", shape, DType::kInt64), bert.hidden);
   const auto add_norm = [&](const std::string& name, ValueId y) {
@@ -42,8 +42,17 @@ static Graph build(const Bert& bert, const NetworkOptions& options) {
     const ValueId inner = gelu(b, linear(b, name + ".intermediate", x, bert.inner));
     x = add_norm(name + ".norm", linear(b, name + ".output", inner, bert.hidden));
   }
-  const ValueId pooled = b.dense("pooler", token(b, x, 0), bert.hidden);
-  return b.finish({{x, "last_hidden_state"}, {b.node("Tanh", {pooled}), "pooler_output"}});
+  return x;
+}
+
+static ValueId pool(NetworkBuilder& b, ValueId x) {
+  return b.node("Tanh", {b.dense("pooler", token(b, x, 0), b.shape(x)[2])});
+}
+
+static Graph build(const Bert& bert, const NetworkOptions& options) {
+  NetworkBuilder b(bert.name, options);
+  const ValueId x = encode(b, bert, options);
+  return b.finish({{x, "last_hidden_state"}, {pool(b, x), "pooler_output"}});
 }
 
 Result<Graph> build_bert_tiny(const NetworkOptions& options) {
@@ -52,6 +61,13 @@ Result<Graph> build_bert_tiny(const NetworkOptions& options) {
 
 Result<Graph> build_bert_base(const NetworkOptions& options) {
   return build({"bert_base", 12, 768, 3072, 12}, options);
+}
+
+// Of two classes, as HuggingFace has it where nothing is said.
+Result<Graph> build_bert_base_seq_class(const NetworkOptions& options) {
+  const Bert bert = {"bert_base_seq_class", 12, 768, 3072, 12};
+  NetworkBuilder b(bert.name, options);
+  return b.finish({{b.dense("classifier", pool(b, encode(b, bert, options)), 2), "logits"}});
 }
 
 Result<Graph> build_bert_medium(const NetworkOptions& options) {

@@ -1,5 +1,6 @@
-// MobileBERT as HuggingFace's MobileBertModel has it for google/mobilebert-uncased: narrow layers
-// between bottlenecks, scales and shifts instead of layer norms (Sun et al. 2020).
+// MobileBERT as HuggingFace's MobileBertModel and MobileBertForSequenceClassification have it for
+// google/mobilebert-uncased: narrow layers between bottlenecks, scales and shifts instead of layer
+// norms (Sun et al. 2020).
 #include "graph/networks/networks.h"
 #include "graph/networks/transformer.h"
 
@@ -63,12 +64,24 @@ static ValueId layer(NetworkBuilder& b, const std::string& name, ValueId x) {
   return add_output(b, name + ".output.bottleneck", y, x);
 }
 
-Result<Graph> build_mobilebert(const NetworkOptions& options) {
-  NetworkBuilder b("mobilebert", options);
+// The last layer's [batch, sequence, hidden].
+static ValueId encode(NetworkBuilder& b, const NetworkOptions& options) {
   const std::vector<int64_t> shape = {options.batch_size, options.sequence_length};
   ValueId x = embeddings(b, b.input("input_ids", shape, DType::kInt64));
   for (int64_t i = 0; i < kLayers; ++i) x = layer(b, "layer." + std::to_string(i), x);
+  return x;
+}
+
+Result<Graph> build_mobilebert(const NetworkOptions& options) {
+  NetworkBuilder b("mobilebert", options);
+  const ValueId x = encode(b, options);
   return b.finish({{x, "last_hidden_state"}, {token(b, x, 0), "pooler_output"}});
+}
+
+// Of two classes, as HuggingFace has it where nothing is said.
+Result<Graph> build_mobilebert_seq_class(const NetworkOptions& options) {
+  NetworkBuilder b("mobilebert_seq_class", options);
+  return b.finish({{b.dense("classifier", token(b, encode(b, options), 0), 2), "logits"}});
 }
 
 }  // namespace pruner

@@ -6,11 +6,13 @@ namespace pruner {
 
 static constexpr InputSize kImage = {true, 32, 4096, 224};
 static constexpr InputSize kMultipleOf16 = {true, 32, 4096, 224, 16};
+static constexpr InputSize kVideo = {true, 16, 4096, 112};
 static constexpr InputSize kTokens = {false, 1, 512, 128};
 
 static constexpr NetworkRow kNetworks[] = {
     {"alexnet", build_alexnet, {true, 63, 4096, 224}},
     {"bert_base", build_bert_base, kTokens},
+    {"bert_base_seq_class", build_bert_base_seq_class, kTokens},
     {"bert_large", build_bert_large, kTokens},
     {"bert_medium", build_bert_medium, kTokens},
     {"bert_tiny", build_bert_tiny, kTokens},
@@ -25,14 +27,18 @@ static constexpr NetworkRow kNetworks[] = {
     {"inception_v3", build_inception_v3, {true, 75, 4096, 299}},
     {"mnasnet1_0", build_mnasnet1_0, kImage},
     {"mobilebert", build_mobilebert, kTokens},
+    {"mobilebert_seq_class", build_mobilebert_seq_class, kTokens},
     {"mobilenet_v2", build_mobilenet_v2, kImage},
     {"mobilenet_v3", build_mobilenet_v3, kImage},
+    {"r3d_18", build_r3d_18, kVideo},
+    {"resnet3d_18", build_resnet3d_18, kVideo},
     {"resnet_18", build_resnet_18, kImage},
     {"resnet_50", build_resnet_50, kImage},
     {"resnext_50", build_resnext_50, kImage},
     {"unet", build_unet, kMultipleOf16},
     {"vgg_16", build_vgg_16, kImage},
     {"vit", build_vit, kMultipleOf16},
+    {"vit_pruner", build_vit_pruner, {true, 32, 4096, 256, 32}},
     {"wide_resnet_50", build_wide_resnet_50, kImage},
 };
 

@@ -23,6 +23,7 @@ struct NetworkRow {
 
 Result<Graph> build_alexnet(const NetworkOptions& options);
 Result<Graph> build_bert_base(const NetworkOptions& options);
+Result<Graph> build_bert_base_seq_class(const NetworkOptions& options);
 Result<Graph> build_bert_large(const NetworkOptions& options);
 Result<Graph> build_bert_medium(const NetworkOptions& options);
 Result<Graph> build_bert_tiny(const NetworkOptions& options);
@@ -37,14 +38,18 @@ Result<Graph> build_gpt2(const NetworkOptions& options);
 Result<Graph> build_inception_v3(const NetworkOptions& options);
 Result<Graph> build_mnasnet1_0(const NetworkOptions& options);
 Result<Graph> build_mobilebert(const NetworkOptions& options);
+Result<Graph> build_mobilebert_seq_class(const NetworkOptions& options);
 Result<Graph> build_mobilenet_v2(const NetworkOptions& options);
 Result<Graph> build_mobilenet_v3(const NetworkOptions& options);
+Result<Graph> build_r3d_18(const NetworkOptions& options);
+Result<Graph> build_resnet3d_18(const NetworkOptions& options);
 Result<Graph> build_resnet_18(const NetworkOptions& options);
 Result<Graph> build_resnet_50(const NetworkOptions& options);
 Result<Graph> build_resnext_50(const NetworkOptions& options);
 Result<Graph> build_unet(const NetworkOptions& options);
 Result<Graph> build_vgg_16(const NetworkOptions& options);
 Result<Graph> build_vit(const NetworkOptions& options);
+Result<Graph> build_vit_pruner(const NetworkOptions& options);
 Result<Graph> build_wide_resnet_50(const NetworkOptions& options);
 
 }  // namespace pruner

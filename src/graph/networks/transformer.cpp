@@ -7,10 +7,15 @@ namespace pruner {
 
 using Ints = std::vector<int64_t>;
 
-ValueId linear(NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain) {
+static ValueId project(
+    NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain = 1) {
   const int64_t in = b.shape(x).back();
-  const ValueId w = b.weight(name + ".weight", {in, out}, in, gain);
-  return b.node("Add", {b.random(name + ".bias", {out}, 0, 0.1), b.node("MatMul", {x, w})});
+  return b.node("MatMul", {x, b.weight(name + ".weight", {in, out}, in, gain)});
+}
+
+ValueId linear(NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain) {
+  const ValueId y = project(b, name, x, out, gain);
+  return b.node("Add", {b.random(name + ".bias", {out}, 0, 0.1), y});
 }
 
 ValueId layer_norm(NetworkBuilder& b, const std::string& name, ValueId x, double epsilon) {
@@ -53,12 +58,13 @@ static ValueId split_heads(
 }
 
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a) {
-  const auto project = [&](const char* which, ValueId x, bool transposed) {
+  const auto heads = [&](const char* which, ValueId x, bool transposed) {
     const std::string at = name + "." + which;
-    return split_heads(b, at, linear(b, at, x, a.width), a.heads, transposed);
+    const ValueId y = a.input_bias ? linear(b, at, x, a.width) : project(b, at, x, a.width);
+    return split_heads(b, at, y, a.heads, transposed);
   };
-  const ValueId q = project("query", a.query, false), k = project("key", a.key, true),
-                v = project("value", a.value, false);
+  const ValueId q = heads("query", a.query, false), k = heads("key", a.key, true),
+                v = heads("value", a.value, false);
   const auto head = static_cast<double>(a.width) / static_cast<double>(a.heads);
   ValueId scores = b.node("Div", {b.node("MatMul", {q, k}), b.scalar(std::sqrt(head))});
   if (a.mask.valid()) {

@@ -20,6 +20,7 @@ struct Attention {
   ValueId query, key, value;
   int64_t width = 0, heads = 0;  // of the result, and into how many parts it is cut
   ValueId mask;                  // truth values that broadcast to the scores; invalid: all true
+  bool input_bias = true;        // of the projections of query, key and value
 };
 /// Multi-head attention with its four projections (Vaswani et al. 2017).
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a);

@@ -52,11 +52,12 @@ struct Published {
 
 // Torchvision's documentation, of its models in evaluation: inception_v3 without the auxiliary
 // classifier (3,326,696), deeplabv3_resnet50 without the auxiliary head (2,365,205; 9.991 G).
-// HuggingFace's checkpoints; milesial's and facebookresearch's code, the latter with the 53,120 of
-// the backbone's batch norms.
+// HuggingFace's checkpoints; vit-pytorch's layers, added up; milesial's and facebookresearch's
+// code, the latter with the 53,120 of the backbone's batch norms.
 constexpr Published kPublished[] = {
     {"alexnet", 224, 61'100'840, 0.714},
     {"bert_base", 512, 109'482'240, 0},
+    {"bert_base_seq_class", 512, 109'483'778, 0},
     {"bert_large", 512, 335'141'888, 0},
     {"bert_tiny", 512, 35'068'416, 0},
     {"deeplabv3_resnet50", 520, 42'004'074 - 2'365'205, 178.722 - 9.991},
@@ -69,14 +70,18 @@ constexpr Published kPublished[] = {
     {"inception_v3", 299, 27'161'264 - 3'326'696, 5.713},
     {"mnasnet1_0", 224, 4'383'312, 0.314},
     {"mobilebert", 512, 24'581'888, 0},
+    {"mobilebert_seq_class", 512, 24'582'914, 0},
     {"mobilenet_v2", 224, 3'504'872, 0.301},
     {"mobilenet_v3", 224, 5'483'032, 0.217},
+    {"r3d_18", 112, 33'371'472, 40.697},
+    {"resnet3d_18", 112, 33'371'472, 0},
     {"resnet_18", 224, 11'689'512, 1.814},
     {"resnet_50", 224, 25'557'032, 4.089},
     {"resnext_50", 224, 25'028'904, 4.230},
     {"unet", 224, 17'262'977 + 20 * 65, 0},  // published with one class, ours has 21
     {"vgg_16", 224, 138'357'544, 15.470},
     {"vit", 224, 86'567'656, 17.564},
+    {"vit_pruner", 256, 54'630'376, 0},
     {"wide_resnet_50", 224, 68'883'240, 11.398},
 };
 
@@ -133,6 +138,10 @@ TEST(Networks, FollowTheirOptions) {
     const Value& input = graph[graph.inputs[0]];
     if (input.dtype == DType::kInt64) {
       EXPECT_EQ(input.shape, (Ints{2, 16}));
+    } else if (name == "r3d_18") {
+      EXPECT_EQ(input.shape, (Ints{2, 3, 16, 64, 64}));
+    } else if (name == "resnet3d_18") {  // as TenSet has it
+      EXPECT_EQ(input.shape, (Ints{2, 3, 64, 64, 16}));
     } else if (name != "dcgan") {
       EXPECT_EQ(input.shape, (Ints{2, 3, 64, 64}));
     }
@@ -144,6 +153,10 @@ TEST(Networks, FollowTheirOptions) {
   };
   EXPECT_EQ(output("resnet_50"), (Ints{2, 1000}));
   EXPECT_EQ(output("bert_tiny"), (Ints{2, 16, 512}));
+  EXPECT_EQ(output("bert_base_seq_class"), (Ints{2, 2}));
+  EXPECT_EQ(output("mobilebert_seq_class"), (Ints{2, 2}));
+  EXPECT_EQ(output("r3d_18"), (Ints{2, 400}));
+  EXPECT_EQ(output("vit_pruner"), (Ints{2, 1000}));
   EXPECT_EQ(output("gpt2"), (Ints{2, 16, 50257}));
   EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
   EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
@@ -161,6 +174,8 @@ TEST(Networks, HaveTheirUsualSize) {
   EXPECT_EQ(input("resnet_18"), (Ints{1, 3, 224, 224}));
   EXPECT_EQ(input("inception_v3"), (Ints{1, 3, 299, 299}));
   EXPECT_EQ(input("bert_base"), (Ints{1, 128}));
+  EXPECT_EQ(input("r3d_18"), (Ints{1, 3, 16, 112, 112}));
+  EXPECT_EQ(input("vit_pruner"), (Ints{1, 3, 256, 256}));
 }
 
 TEST(Networks, HaveOneSeed) {
@@ -177,8 +192,9 @@ TEST(Networks, HaveOneSeed) {
 }
 
 TEST(Networks, ErrorsSayWhatThereIs) {
-  EXPECT_ERROR(build_network("resnet50", {}),
-               "there is no network \"resnet50\"; built in are alexnet, bert_base, bert_large, ");
+  EXPECT_ERROR(
+      build_network("resnet50", {}),
+      "there is no network \"resnet50\"; built in are alexnet, bert_base, bert_base_seq_class, ");
   NetworkOptions options = sized(8, 1000);
   options.weights_as_inputs = true;
   EXPECT_ERROR(build_network("resnet_18", options), "image size 8, expected 32 to 4096");
@@ -186,6 +202,8 @@ TEST(Networks, ErrorsSayWhatThereIs) {
   options.image_size = 200;
   EXPECT_ERROR(build_network("vit", options),
                "image size 200, expected a multiple of 16 from 32 to 4096");
+  EXPECT_ERROR(build_network("vit_pruner", options),
+               "image size 200, expected a multiple of 32 from 32 to 4096");
   EXPECT_ERROR(build_network("vgg_16", options),
                "image size 200 gives features of 6x6, which no equal windows pool to 7x7; 224");
   options.batch_size = 0;
