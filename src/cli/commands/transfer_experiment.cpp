@@ -12,6 +12,7 @@
 #include "cli/pool.h"
 #include "cli/schedules.h"
 #include "cli/search_options.h"
+#include "cli/source_set.h"
 #include "cli/transfer_run.h"
 #include "cli/version.h"
 #include "report/progress.h"
@@ -34,43 +35,12 @@ constexpr int64_t kLookEvery = 50;
 
 /// A network of the set.
 struct Member {
-  Options options;  // that name it
   Source source;
   TransferSource schedules;  // of its own tuning
   double tuned_s = 0;
   double tuned_estimate_s = 0;
   int64_t tuned_trials = 0;
 };
-
-/// One entry of the set: {"network": "bert_base", "seq_len": 256, "name": "bert_base_256"} or
-/// {"model": "x.onnx"}; image_size, seq_len and batch_size as the options of these names.
-Result<Options> member_options(const Json& entry, const Options& options) {
-  Options of = options;
-  if (!entry.is_object()) return Error("a network of the set is no object");
-  for (const auto& [key, value] : entry.items()) {
-    if (key == "name" && value.is_string()) {
-      of.name = value;
-    } else if (key == "network" && value.is_string()) {
-      of.network = value;
-    } else if (key == "model" && value.is_string()) {
-      of.model_file = value;
-    } else if (key == "image_size" && value.is_number_integer()) {
-      of.image_size = value;
-    } else if (key == "seq_len" && value.is_number_integer()) {
-      of.sequence_length = value;
-    } else if (key == "batch_size" && value.is_number_integer()) {
-      of.batch_size = value;
-    } else {
-      return Error("\"",
-                   key,
-                   "\": ",
-                   print_json(value),
-                   " says nothing about a network; use ",
-                   "name, network, model, image_size, seq_len, batch_size");
-    }
-  }
-  return of;
-}
 
 class Experiment {
  public:
@@ -111,20 +81,11 @@ class Experiment {
   std::string file(const std::string& name) const { return work_dir_ + "/" + name; }
 
   Result<Unit> read_set() {
-    TRY_ASSIGN(const std::string text, read_file(options_.experiment));
-    const Result<Json> set = parse_json(text);
-    if (!set.ok()) return Error(options_.experiment, ": ", set.error().message());
-    const Result<Json> networks = json_get<Json>(*set, "networks");
-    if (!networks.ok()) return Error(options_.experiment, ": ", networks.error().message());
-    for (const Json& entry : *networks) {
-      const Result<Options> of = member_options(entry, options_);
-      if (!of.ok()) return Error(options_.experiment, ": ", of.error().message());
-      TRY_ASSIGN(Source source, read_source(*of, target_));
-      if (!of->name.empty()) source.name = of->name;
-      for (const Member& member : members_)
-        if (member.source.name == source.name)
-          return Error(options_.experiment, ": ", source.name, " is there twice");
-      members_.push_back({*of, std::move(source), {}});
+    TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(options_.experiment, options_));
+    for (const SetMember& member : set) {
+      Result<Source> source = read_member(member, target_);
+      if (!source.ok()) return Error(options_.experiment, ": ", source.error().message());
+      members_.push_back({*std::move(source), {}});
     }
     if (members_.size() < 2)
       return Error(options_.experiment, ": ", members_.size(), " networks; two or more are needed");

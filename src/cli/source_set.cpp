@@ -1,0 +1,71 @@
+#include "cli/source_set.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "support/file.h"
+
+namespace pruner {
+
+// {"network": "bert_base", "seq_len": 256, "name": "bert_base_256"} or {"model": "x.onnx"};
+// image_size, seq_len and batch_size as the options of these names.
+static Result<SetMember> member_of(const Json& entry, const Options& options) {
+  SetMember member{"", options};
+  Options& of = member.options;
+  if (!entry.is_object()) return Error("a network of the set is no object");
+  for (const auto& [key, value] : entry.items()) {
+    if (key == "name" && value.is_string()) {
+      member.name = value;
+    } else if (key == "network" && value.is_string()) {
+      of.network = value;
+    } else if (key == "model" && value.is_string()) {
+      of.model_file = value;
+    } else if (key == "image_size" && value.is_number_integer()) {
+      of.image_size = value;
+    } else if (key == "seq_len" && value.is_number_integer()) {
+      of.sequence_length = value;
+    } else if (key == "batch_size" && value.is_number_integer()) {
+      of.batch_size = value;
+    } else {
+      return Error("\"",
+                   key,
+                   "\": ",
+                   print_json(value),
+                   " says nothing about a network; use ",
+                   "name, network, model, image_size, seq_len, batch_size");
+    }
+  }
+  if (of.network.empty() == of.model_file.empty())
+    return Error(print_json(entry), " needs one of \"network\" and \"model\"");
+  if (member.name.empty()) {
+    member.name =
+        of.network.empty() ? std::filesystem::path(of.model_file).stem().string() : of.network;
+  }
+  return member;
+}
+
+Result<std::vector<SetMember>> read_source_set(const std::string& path, const Options& options) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  const Result<Json> set = parse_json(text);
+  if (!set.ok()) return Error(path, ": ", set.error().message());
+  const Result<Json> networks = json_get<Json>(*set, "networks");
+  if (!networks.ok()) return Error(path, ": ", networks.error().message());
+  std::vector<SetMember> members;
+  for (const Json& entry : *networks) {
+    Result<SetMember> member = member_of(entry, options);
+    if (!member.ok()) return Error(path, ": ", member.error().message());
+    if (std::ranges::find(members, member->name, &SetMember::name) != members.end())
+      return Error(path, ": ", member->name, " is there twice; give one of them a \"name\"");
+    members.push_back(*std::move(member));
+  }
+  return members;
+}
+
+Result<Source> read_member(const SetMember& member, const Target& target) {
+  Result<Source> source = read_source(member.options, target);
+  if (!source.ok()) return Error(member.name, ": ", source.error().message());
+  source->name = member.name;
+  return source;
+}
+
+}  // namespace pruner
