@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Format, lint and layers: what a change must keep. Then the map and the size of the tree, to read.
-# --fix formats the files in place first.
+# Format, lint, layers and the container file: what a change must keep. Then the map and the size of
+# the tree, to read. --fix formats the files in place first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,6 +18,7 @@ if [ -n "$unformatted" ]; then
 fi
 python3 tools/lint.py "${sources[@]}" || failed=1
 python3 tools/check_layers.py || failed=1
+python3 tools/check_container.py || failed=1
 python3 tools/map.py
 python3 tools/size.py
 if [ "$failed" != 0 ]; then
