@@ -13,6 +13,7 @@ namespace pruner {
 namespace {
 
 constexpr int kDefaultTrees = 300;
+constexpr size_t kCheckpoints = 5;  // that are kept
 
 uint64_t hash_of(std::span<const uint64_t> values) {
   return hash64({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
@@ -23,6 +24,20 @@ std::optional<Architecture> architecture_of(std::string_view model) {
   if (model == "mlp" || model == "tenset-mlp") return Architecture::kTenSetMlp;
   if (model == "tlp") return Architecture::kTlp;
   return std::nullopt;
+}
+
+std::vector<TrainingPoint> curve_of(const TrainReport& report) {
+  std::vector<TrainingPoint> curve;
+  for (size_t e = 0; e < report.losses.size(); ++e) {
+    TrainingPoint& point = curve.emplace_back();
+    point = {.step = static_cast<int>(e) + 1,
+             .loss = report.losses[e],
+             .learning_rate = report.learning_rates[e]};
+    if (e >= report.validation_losses.size()) continue;
+    point.validation_loss = report.validation_losses[e];
+    point.validation_accuracy = report.validation_accuracy[e];
+  }
+  return curve;
 }
 
 class Pretraining {
@@ -119,6 +134,7 @@ class Pretraining {
                    architecture_name(weights.architecture),
                    ", expected ",
                    architecture_name(architecture));
+    weights.mode = "fine_tune_mix_task";
     TrainedOn seen = weights.trained_on.value_or(TrainedOn{.complete = false});
     seen.add(seen_);
     seen_ = std::move(seen);
@@ -145,6 +161,7 @@ class Pretraining {
   }
 
   Result<Unit> train_network(Architecture architecture) {
+    TRY(check_weights_file(options_.out_file, architecture));
     TRY_ASSIGN(ModelWeights start, start_weights(architecture));
     const TrainOptions train_options = this->train_options(architecture);
     const std::string run = run_name(start, train_options);
@@ -153,19 +170,29 @@ class Pretraining {
     std::error_code unknown;
     if (options_.resume && std::filesystem::exists(checkpoint, unknown)) {
       TRY_ASSIGN(earlier, load_train_state(checkpoint, run));
+      result_.curve = curve_of(earlier->report);
       result_.resumed = true;
     }
-    const auto keep = [&](const TrainState& state) -> Result<Unit> {
+    const auto keep = [&](const TrainState& state, const ModelWeights& now) -> Result<Unit> {
       TRY(save_train_state(checkpoint, state, run));
-      const auto epochs = static_cast<double>(state.report.epochs);
-      show({state.report, epochs, state.average, state.report.seconds}, train_options.epochs, true);
-      return Unit{};
+      result_.curve = curve_of(state.report);
+      TRY(keep_best_epochs(now));
+      const double done = static_cast<double>(state.report.epochs) / train_options.epochs;
+      show(done, result_.curve.back(), train_options.epochs, state.report.seconds, true);
+      return judged();
     };
-    const TrainWatch watch{
-        .on_batch = [&](const TrainProgress& now) { show(now, train_options.epochs, false); },
-        .on_epoch = keep,
-        .stop = &watch_.stop,
-        .resume = earlier ? &*earlier : nullptr};
+    const auto show_batch = [&](const TrainProgress& now) {
+      TrainingPoint point{now.report.epochs + 1, now.loss, now.learning_rate};
+      if (!result_.curve.empty()) {
+        point.validation_loss = result_.curve.back().validation_loss;
+        point.validation_accuracy = result_.curve.back().validation_accuracy;
+      }
+      show(now.epochs / train_options.epochs, point, train_options.epochs, now.seconds, false);
+    };
+    const TrainWatch watch{.on_batch = show_batch,
+                           .on_epoch = keep,
+                           .stop = &watch_.stop,
+                           .resume = earlier ? &*earlier : nullptr};
     Result<Trained> trained = train(std::move(start), samples_, train_options, watch);
     result_.interrupted = watch_.stop;
     if (result_.interrupted) return Unit{};
@@ -177,23 +204,40 @@ class Pretraining {
     return Unit{};
   }
 
-  void show(const TrainProgress& now, int epochs, bool judged) const {
+  void show(double done, const TrainingPoint& now, int steps, double seconds, bool judged) const {
     if (!watch_.on_progress) return;
-    PretrainProgress line{.judged = judged,
-                          .done = now.epochs / epochs,
-                          .step = now.report.epochs + (judged ? 0 : 1),
-                          .steps = epochs,
-                          .loss = now.loss,
-                          .seconds = now.seconds};
-    if (line.done > 0) line.eta_s = now.seconds * (1 - line.done) / line.done;
-    if (!now.report.validation_losses.empty()) {
-      line.validation_loss = now.report.validation_losses.back();
-      line.validation_accuracy = now.report.validation_accuracy.back();
-    }
+    PretrainProgress line{judged, done, now, steps, seconds};
+    if (done > 0) line.eta_s = seconds * (1 - done) / done;
     watch_.on_progress(line);
   }
 
+  Result<Unit> judged() const {
+    return watch_.on_judged ? watch_.on_judged(result_.curve) : Unit{};
+  }
+
+  /// Writes the weights of the last epoch if it is one of the best so far, and removes those of the
+  /// one that thereby is none.
+  Result<Unit> keep_best_epochs(ModelWeights now) const {
+    if (options_.checkpoint_dir.empty()) return Unit{};
+    const std::filesystem::path dir = options_.checkpoint_dir;
+    const std::string extension = std::filesystem::path(options_.out_file).extension().string();
+    std::vector<TrainingPoint> epochs = result_.curve;
+    std::ranges::stable_sort(
+        epochs, {}, [](const TrainingPoint& e) { return e.validation_loss.value_or(e.loss); });
+    for (size_t i = 0; i < std::min(epochs.size(), kCheckpoints); ++i) {
+      if (epochs[i].step != result_.curve.back().step) continue;
+      now.trained_on = seen_;
+      TRY(save_weights(dir / checkpoint_name(epochs[i], extension), now));
+    }
+    std::error_code unknown;
+    if (epochs.size() > kCheckpoints)
+      std::filesystem::remove(dir / checkpoint_name(epochs[kCheckpoints], extension), unknown);
+    return Unit{};
+  }
+
   Result<Unit> train_trees() {
+    if (options_.out_file.ends_with(".pkl"))
+      return Error(options_.out_file, ": trees are kept in xgboost's JSON; name the file .json");
     if (!options_.load_model.empty())
       return Error("fine-tuning needs a network's weights; boosted trees are trained from scratch");
     const BoostOptions boost{
@@ -240,22 +284,17 @@ class Pretraining {
 
   Result<Unit> show(const BoostProgress& now,
                     const BoostOptions& boost,
-                    const std::string& checkpoint) const {
+                    const std::string& checkpoint) {
     BoostedTrees trees = now.trees;
     TRY(trees.set_trained_on(seen_));
     TRY(write_trees(trees, checkpoint));
-    if (!watch_.on_progress) return Unit{};
+    result_.curve.push_back({.step = now.rounds,
+                             .loss = now.error,
+                             .validation_loss = now.validation_loss,
+                             .validation_accuracy = now.validation_accuracy});
     const double done = static_cast<double>(now.rounds) / boost.rounds;
-    watch_.on_progress({.judged = true,
-                        .done = done,
-                        .step = now.rounds,
-                        .steps = boost.rounds,
-                        .loss = now.error,
-                        .validation_loss = now.validation_loss,
-                        .validation_accuracy = now.validation_accuracy,
-                        .seconds = now.seconds,
-                        .eta_s = now.seconds * (1 - done) / done});
-    return Unit{};
+    show(done, result_.curve.back(), boost.rounds, now.seconds, true);
+    return judged();
   }
 
   ProgramTable& table_;
@@ -268,6 +307,14 @@ class Pretraining {
 };
 
 }  // namespace
+
+std::string checkpoint_name(const TrainingPoint& epoch, std::string_view extension) {
+  return fmt::format("epoch={}-loss={}-val_loss{}{}",
+                     epoch.step - 1,
+                     epoch.loss,
+                     epoch.validation_loss.value_or(0),
+                     extension);
+}
 
 Result<Pretrained> pretrain(ProgramTable& table,
                             const PretrainOptions& options,

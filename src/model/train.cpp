@@ -107,7 +107,8 @@ class Training {
   Result<Unit> end_epoch() {
     TRY_ASSIGN(state_.tensors, trainer_->tensors());
     TrainReport& report = state_.report;
-    if (!held_.validation.empty()) validate();
+    const ModelWeights now = current_weights();
+    if (!held_.validation.empty()) validate(now);
     const std::vector<double>& validated = report.validation_losses;
     const double loss = validated.empty() ? state_.average : validated.back();
     const bool better = loss < state_.least_loss;
@@ -120,7 +121,7 @@ class Training {
     if (!watch_.on_epoch) return Unit{};
     report.seconds = seconds();
     TRY_ASSIGN(state_.optimizer, trainer_->optimizer_state());
-    return watch_.on_epoch(state_);
+    return watch_.on_epoch(state_, now);
   }
 
   /// The epoch's order: everything mixed, or runs of one task mixed. An epoch's own chance, so that
@@ -197,25 +198,27 @@ class Training {
   Result<Unit> train_epoch() {
     const Ids order = epoch_order();
     const size_t width = static_cast<size_t>(options_.batch);
-    double sum = 0;
-    int batches = 0;
+    bool first_batch = state_.report.epochs == 0;
     for (size_t first = 0; first + 1 < order.size(); first += width) {
       if (out_of_time() || interrupted()) break;
       const auto ids = std::span(order).subspan(first, std::min(width, order.size() - first));
       if (ids.size() < 2) break;  // no pair, and no statistics for batch norm
       share_ = static_cast<double>(first) / static_cast<double>(order.size());
       TRY_ASSIGN(const double loss, train_batch(ids));
-      const bool first_batch = state_.report.epochs == 0 && batches == 0;
       state_.average = first_batch ? loss : kKept * state_.average + (1 - kKept) * loss;
+      first_batch = false;
       trained_programs_ += ids.size();
-      sum += loss;
-      ++batches;
       if (watch_.on_batch)
-        watch_.on_batch({state_.report, state_.report.epochs + share_, state_.average, seconds()});
+        watch_.on_batch({state_.report,
+                         state_.report.epochs + share_,
+                         state_.average,
+                         learning_rate(),
+                         seconds()});
     }
     if (interrupted()) return Unit{};
+    state_.report.losses.push_back(state_.average);
+    state_.report.learning_rates.push_back(learning_rate());
     ++state_.report.epochs;
-    state_.report.losses.push_back(sum / std::max(batches, 1));
     return Unit{};
   }
 
@@ -258,16 +261,20 @@ class Training {
     return options_.learning_rate * std::pow(0.5, epochs / (options_.epochs / 3));
   }
 
-  void validate() {
+  ModelWeights current_weights() const {
+    ModelWeights weights = weights_;
+    weights.tensors = state_.tensors;
+    if (statistics_) unstandardize(*statistics_, weights);
+    return weights;
+  }
+
+  void validate(const ModelWeights& weights) {
     std::vector<float> labels;
     std::vector<int32_t> tasks;
     for (const size_t id : held_.validation) {
       labels.push_back(labels_[id]);
       tasks.push_back(samples_[id].task);
     }
-    ModelWeights weights = weights_;
-    weights.tensors = state_.tensors;
-    if (statistics_) unstandardize(*statistics_, weights);
     const std::vector<float> scores = validation_scores(weights);
     TrainReport& report = state_.report;
     report.validation_losses.push_back(ranking_loss(options_.loss, scores, labels, tasks).loss /

@@ -60,7 +60,8 @@ TrainOptions published_fine_tuning();
 struct TrainReport {
   int epochs = 0;
   int best_epoch = 0;                       // whose weights were kept, counted from 1
-  std::vector<double> losses;               // mean loss of a batch, per epoch
+  std::vector<double> losses;               // moving average over batches, at each epoch's end
+  std::vector<double> learning_rates;       // of each epoch's last batch
   std::vector<double> validation_losses;    // of the programs held out, mean of tasks, per epoch
   std::vector<double> validation_accuracy;  // pairwise, per epoch
   double seconds = 0;
@@ -72,7 +73,7 @@ struct TrainReport {
 struct TrainState {
   Tensors tensors, best;  // of the standardized network, if it is one
   Tensors optimizer;
-  double average = 0;  // of the batches' losses
+  double average = 0;  // moving, of the batches' losses: 0.95 of it and 0.05 of the next
   double least_loss = std::numeric_limits<double>::infinity();
   int without_better = 0;
   TrainReport report;
@@ -83,13 +84,15 @@ struct TrainProgress {
   const TrainReport& report;  // of whole epochs
   double epochs = 0;          // done, the part of this one included
   double loss = 0;            // moving average over batches
+  double learning_rate = 0;
   double seconds = 0;
 };
 
 /// Who looks on. All may be empty.
 struct TrainWatch {
   std::function<void(const TrainProgress&)> on_batch;
-  std::function<Result<Unit>(const TrainState&)> on_epoch;
+  /// `now`: the epoch's weights, as they score.
+  std::function<Result<Unit>(const TrainState& state, const ModelWeights& now)> on_epoch;
   const std::atomic<bool>* stop = nullptr;  // ends the training with the best weights so far
   const TrainState* resume = nullptr;
 };

@@ -25,6 +25,7 @@ Json report_of(const TrainState& state) {
   Json json = {{"epochs", report.epochs},
                {"best_epoch", report.best_epoch},
                {"losses", report.losses},
+               {"learning_rates", report.learning_rates},
                {"validation_losses", report.validation_losses},
                {"validation_accuracy", report.validation_accuracy},
                {"seconds", report.seconds},
@@ -39,6 +40,7 @@ Result<Unit> read_report(const Json& json, TrainState& state) {
   TRY_ASSIGN(report.epochs, json_get<int>(json, "epochs"));
   TRY_ASSIGN(report.best_epoch, json_get<int>(json, "best_epoch"));
   TRY_ASSIGN(report.losses, json_get<std::vector<double>>(json, "losses"));
+  TRY_ASSIGN(report.learning_rates, json_get<std::vector<double>>(json, "learning_rates"));
   TRY_ASSIGN(report.validation_losses, json_get<std::vector<double>>(json, "validation_losses"));
   TRY_ASSIGN(report.validation_accuracy,
              json_get<std::vector<double>>(json, "validation_accuracy"));

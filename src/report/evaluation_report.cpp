@@ -171,11 +171,13 @@ std::string print(const LeftOut& left_out) {
 }
 
 std::string print(const PretrainProgress& p) {
-  std::string text = fmt::format("{:>3}/{}: loss {:.4f}", p.step, p.steps, p.loss);
-  if (p.validation_loss)
+  const TrainingPoint& now = p.now;
+  std::string text = fmt::format("{:>3}/{}: loss {:.4f}", now.step, p.steps, now.loss);
+  if (now.validation_loss)
     text += fmt::format(", validation {:.4f} (pairwise accuracy {:.4f})",
-                        *p.validation_loss,
-                        p.validation_accuracy.value_or(0));
+                        *now.validation_loss,
+                        now.validation_accuracy.value_or(0));
+  if (now.learning_rate) text += fmt::format(", learning rate {:.2e}", *now.learning_rate);
   return text + fmt::format("; {}, ETA {}", clock_text(p.seconds), clock_text(p.eta_s));
 }
 

@@ -18,7 +18,8 @@ std::string print(const SeenCount& seen);
 /// What the table's files had and it has not; empty where that is nothing.
 std::string print(const LeftOut& left_out);
 
-/// "epoch  3/12: loss 12.34, validation 5.67 (pairwise accuracy 0.891); 0:41, ETA 2:03".
+/// "  3/12: loss 12.3400, validation 5.6700 (pairwise accuracy 0.8910), learning rate 7.00e-04;
+/// 0:41, ETA 2:03".
 std::string print(const PretrainProgress& progress);
 
 }  // namespace pruner

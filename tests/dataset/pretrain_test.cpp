@@ -87,7 +87,7 @@ TEST_F(Pretrain, AnInterruptedTrainingGoesOnToTheSameEnd) {
   fs::remove(options.out_file);
 
   ProgramTable table = tasks("cuda");
-  const PretrainWatch cut{[&](const PretrainProgress& p) { stop = p.step > 5; }, stop};
+  const PretrainWatch cut{[&](const PretrainProgress& p) { stop = p.now.step > 5; }, stop};
   const Result<Pretrained> interrupted = pretrain(table, options, cut);
   ASSERT_TRUE(interrupted.ok()) << interrupted.error().message();
   EXPECT_TRUE(interrupted->interrupted);
@@ -104,7 +104,7 @@ TEST_F(Pretrain, AnInterruptedTrainingGoesOnToTheSameEnd) {
 
 TEST_F(Pretrain, RefusesTheCheckpointOfAnotherRun) {
   ProgramTable table = tasks("cuda");
-  const PretrainWatch cut{[&](const PretrainProgress& p) { stop = p.step > 2; }, stop};
+  const PretrainWatch cut{[&](const PretrainProgress& p) { stop = p.now.step > 2; }, stop};
   const Result<Pretrained> interrupted = pretrain(table, options, cut);
   NEEDS_TRAINER(interrupted);
   stop = false;

@@ -65,16 +65,12 @@ TEST(EvaluationReport, CountsWhatWasLeftOut) {
 }
 
 TEST(EvaluationReport, ShowsWhereATrainingStands) {
-  EXPECT_EQ(print(PretrainProgress{.step = 3, .steps = 12, .loss = 2, .seconds = 61}),
+  EXPECT_EQ(print(PretrainProgress{.now = {3, 2}, .steps = 12, .seconds = 61}),
             "  3/12: loss 2.0000; 1:01, ETA -");
-  EXPECT_EQ(print(PretrainProgress{.step = 3,
-                                   .steps = 12,
-                                   .loss = 2,
-                                   .validation_loss = 1.5,
-                                   .validation_accuracy = 0.9,
-                                   .seconds = 61,
-                                   .eta_s = 183}),
-            "  3/12: loss 2.0000, validation 1.5000 (pairwise accuracy 0.9000); 1:01, ETA 3:03");
+  EXPECT_EQ(print(PretrainProgress{
+                .now = {3, 2, 7e-4, 1.5, 0.9}, .steps = 12, .seconds = 61, .eta_s = 183}),
+            "  3/12: loss 2.0000, validation 1.5000 (pairwise accuracy 0.9000), learning rate "
+            "7.00e-04; 1:01, ETA 3:03");
 }
 
 }  // namespace
