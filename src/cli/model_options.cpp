@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <thread>
 
 #include "cli/interrupt.h"
+#include "cli/model_files.h"
 #include "cli/source.h"
 #include "report/evaluation_report.h"
 #include "report/progress.h"
+#include "report/training_curve.h"
+#include "support/file.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -16,27 +18,6 @@ namespace pruner {
 namespace {
 
 constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line when it was judged
-
-/// FILE.ext -> FILE.foldN.ext
-std::string fold_file(const std::string& file, int64_t fold, int64_t folds) {
-  if (folds == 1) return file;
-  const std::filesystem::path path(file);
-  std::filesystem::path named = path;
-  named.replace_filename(
-      fmt::format("{}.fold{}{}", path.stem().string(), fold, path.extension().string()));
-  return named.string();
-}
-
-Result<std::string> out_file(const Options& options,
-                             const std::string& model,
-                             const std::string& name) {
-  if (!options.out_file.empty()) return options.out_file;
-  const std::filesystem::path folder = options.save_path;
-  std::error_code code;
-  if (!folder.empty()) std::filesystem::create_directories(folder, code);
-  if (code) return Error("--save-path ", options.save_path, ": ", code.message());
-  return (folder / (name + (model == "xgb" ? ".json" : ".safetensors"))).string();
-}
 
 class ProgressLine {
  public:
@@ -55,15 +36,34 @@ class ProgressLine {
   double shown_s_ = 0;
 };
 
+Result<Unit> write_curve(const std::string& model, std::span<const TrainingPoint> curve) {
+  TRY(write_file(training_file(model, "tsv"), training_tsv(curve)));
+  return write_file(training_file(model, "svg"), training_svg(curve, model));
+}
+
+/// A value of each epoch; none where there are none.
+template <typename T>
+Json column(const std::vector<TrainingPoint>& curve, T TrainingPoint::*member) {
+  Json values = Json::array();
+  for (const TrainingPoint& point : curve) {
+    const std::optional<double> value = point.*member;
+    if (value) values.push_back(*value);
+  }
+  return values;
+}
+
 Json to_json(const Pretrained& trained, const ProgramTable& table, const std::string& file) {
+  const auto of_curve = [&](auto member) { return column(trained.curve, member); };
   Json json = {{"file", file},
                {"trained_on", trained.trained_on},
                {"held_out", trained.held_out},
                {"tasks", trained.tasks},
                {"epochs", trained.report.epochs},
                {"best_epoch", trained.report.best_epoch},
-               {"losses", trained.report.losses},
-               {"validation_losses", trained.report.validation_losses},
+               {"losses", of_curve(&TrainingPoint::loss)},
+               {"learning_rates", of_curve(&TrainingPoint::learning_rate)},
+               {"validation_losses", of_curve(&TrainingPoint::validation_loss)},
+               {"validation_accuracy", of_curve(&TrainingPoint::validation_accuracy)},
                {"seconds", trained.report.seconds},
                {"samples_per_s", trained.report.samples_per_s},
                {"stopped", trained.report.stopped},
@@ -138,15 +138,19 @@ Result<PretrainOptions> pretrain_options(const Options& options) {
   return pretrain;
 }
 
-Result<int> train_folds(const Options& options, PretrainOptions pretrain, const std::string& name) {
-  TRY_ASSIGN(const std::string file, out_file(options, pretrain.model, name));
+Result<int> train_folds(const Options& options, PretrainOptions pretrain) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   Json folds = Json::array();
   for (int64_t fold = 1; fold <= options.folds; ++fold, ++pretrain.split.seed) {
     TRY_ASSIGN(ProgramTable table, read_datasets(options));
-    pretrain.out_file = fold_file(file, fold, options.folds);
+    TRY(name_model_files(options, fold, table.tasks().size(), pretrain));
     ProgressLine line(options.json);
-    const PretrainWatch watch{[&](const PretrainProgress& p) { line.show(p); }, interrupted};
+    const PretrainWatch watch{.on_progress = [&](const PretrainProgress& p) { line.show(p); },
+                              .stop = interrupted,
+                              .on_judged =
+                                  [&](std::span<const TrainingPoint> curve) {
+                                    return write_curve(pretrain.out_file, curve);
+                                  }};
     TRY_ASSIGN(const Pretrained trained, pruner::pretrain(table, pretrain, watch));
     line.finish();
     if (trained.interrupted) {

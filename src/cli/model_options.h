@@ -18,8 +18,7 @@ Result<ProgramTable> read_datasets(const Options& options);
 /// Everything but the file to write, for the first fold.
 Result<PretrainOptions> pretrain_options(const Options& options);
 
-/// Trains each fold, showing its progress and its metrics on what it held out. `name`: of the file
-/// without -o, with no ending.
-Result<int> train_folds(const Options& options, PretrainOptions pretrain, const std::string& name);
+/// Trains each fold, showing its progress and its metrics on what it held out.
+Result<int> train_folds(const Options& options, PretrainOptions pretrain);
 
 }  // namespace pruner

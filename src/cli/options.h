@@ -57,7 +57,7 @@ struct Options {
   std::vector<std::string> datasets;
   std::string split_scheme = "within_task", save_path;
   double train_ratio = 0.9, share = 1, learning_rate = 0;
-  int64_t folds = 1, epochs = 0, unused = 0;
+  int64_t folds = 1, epochs = 0, file_count = 0, unused = 0;
   bool all = false, new_tasks = false, use_gpu = false;
   // Files.
   std::vector<std::string> records, files, dags;

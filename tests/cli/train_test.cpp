@@ -1,4 +1,5 @@
 // pruner train, fine-tune and eval, on files of features that the tests make.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "cli/run_program.h"
 #include "dataset/dataset_writer.h"
 #include "golden.h"
+#include "model/weights.h"
 #include "support/file.h"
 #include "support/hash.h"
 #include "support/json.h"
@@ -146,8 +148,72 @@ TEST_F(TrainCommand, FoldsAreTrainingsOfTheirOwn) {
                                       file("ckpt")});
   NEEDS_TRAINER(run);
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_TRUE(fs::exists(file("ckpt/mlp_k80.fold1.safetensors")));
-  EXPECT_TRUE(fs::exists(file("ckpt/mlp_k80.fold2.safetensors")));
+  EXPECT_TRUE(fs::exists(file("ckpt/1/mlp_k80_2_2.pkl")));
+  EXPECT_TRUE(fs::exists(file("ckpt/2/mlp_k80_2_2.pkl")));
+}
+
+// The script's own command line but for --epochs, and what it leaves in ckpt/k80/500/1.
+TEST_F(TrainCommand, LeavesWhatTheReferencesScriptLeaves) {
+  const std::string k80 = dataset("dataset_pam_k80_500.pkl", "cuda", {"[\"a\"]", "[\"b\"]"}, 900);
+  const ProgramRun run = run_program({"train",
+                                      "--dataset",
+                                      k80,
+                                      "--model",
+                                      "pam",
+                                      "--save_path",
+                                      file("ckpt/k80/500"),
+                                      "--ratio",
+                                      "0.5",
+                                      "--epochs",
+                                      "7",
+                                      "--json"});
+  NEEDS_TRAINER(run);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string model = file("ckpt/k80/500/1/pam_k80_2_1.pkl");
+  const Json said = *parse_json(run.out);
+  EXPECT_EQ(said["file"], model);
+  EXPECT_EQ(read_file(model)->substr(0, 2), "\x80\x03") << "a pickle";
+
+  // Of each of the five best epochs there is a file whose name has its losses.
+  const auto losses = said["losses"].get<std::vector<double>>();
+  const auto validation = said["validation_losses"].get<std::vector<double>>();
+  ASSERT_EQ(validation.size(), 7u);
+  std::vector<size_t> epochs = {0, 1, 2, 3, 4, 5, 6};
+  std::ranges::sort(epochs, {}, [&](size_t e) { return validation[e]; });
+  for (size_t i = 0; i < epochs.size(); ++i) {
+    const size_t e = epochs[i];
+    const std::string name = file(
+        fmt::format("ckpt/k80/500/1/epoch={}-loss={}-val_loss{}.pkl", e, losses[e], validation[e]));
+    EXPECT_EQ(fs::exists(name), i < 5) << name;
+    if (i > 0) continue;
+    ModelWeights best = *load_weights(name), last = *load_weights(model);
+    EXPECT_EQ(best, last) << "the model is the best epoch's";
+  }
+
+  const std::string tsv = *read_file(file("ckpt/k80/500/1/pam_k80_2_1.training.tsv"));
+  EXPECT_EQ(std::ranges::count(tsv, '\n'), 8) << tsv;
+  EXPECT_NE(tsv.find(fmt::format("\n7\t{}\t{}\t", losses[6], validation[6])), std::string::npos)
+      << tsv;
+  EXPECT_TRUE(fs::exists(file("ckpt/k80/500/1/pam_k80_2_1.training.svg")));
+  const std::string printed =
+      fmt::format("7/7: loss {:.4f}, validation {:.4f} ", losses[6], validation[6]);
+  EXPECT_NE(run.err.find(printed), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("learning rate"), std::string::npos) << run.err;
+
+  const ProgramRun tuned = run_program({"fine-tune",
+                                        "--dataset",
+                                        k80,
+                                        "--load_model",
+                                        model,
+                                        "--save_path",
+                                        file("tuned"),
+                                        "--file_cnt",
+                                        "313",
+                                        "--epochs",
+                                        "1"});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_EQ(load_weights(file("tuned/1/fine_tune_pam_k80_313_313.pkl"))->mode,
+            "fine_tune_mix_task");
 }
 
 TEST_F(TrainCommand, JudgesARandomOrderToo) {
@@ -176,6 +242,12 @@ TEST_F(TrainCommand, SaysWhatIsWrongInOneLine) {
   says({"train", "--dataset", k80, "--split", "by_file", "-o", model}, "\"by_file\" is unknown");
   says({"fine-tune", "--dataset", k80, "-o", model}, "no model to start from");
   says({"eval", "--dataset", k80}, "eval: no model is named");
+  const std::string whole = dataset("whole.ds", "cuda", {"[\"a\"]"}, 7);  // nothing failed
+  says({"train", "--dataset", whole, "--model", "tlp", "-o", "tlp.pkl"},
+       "tlp.pkl: a .pkl holds PaCM or TenSetMLP; name the file of a TLP .safetensors");
+  says({"train", "--dataset", whole, "--model", "xgb", "-o", "trees.pkl"},
+       "trees.pkl: trees are kept in xgboost's JSON; name the file .json");
+  says({"train", "--dataset", whole, "--save_path", whole + "/ckpt"}, "/ckpt: Not a directory");
   EXPECT_TRUE(write_file(file("text.safetensors"), "weights").ok());
   says({"eval", "--dataset", k80, "--load-model", file("text.safetensors")}, "not a checkpoint");
   EXPECT_FALSE(fs::exists(model));
