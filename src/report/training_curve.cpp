@@ -28,6 +28,11 @@ constexpr Column kColumns[] = {
     {"learning_rate", "learning rate", [](const TrainingPoint& p) { return p.learning_rate; }},
 };
 
+/// What the steps are; trees have no learning rate that changes.
+const char* step_name(std::span<const TrainingPoint> curve) {
+  return curve.empty() || curve[0].learning_rate ? "epoch" : "trees";
+}
+
 /// From the least value to the most, and not nothing.
 SvgAxis value_axis(std::span<const TrainingPoint> curve, const Column& column) {
   SvgAxis y{*column.of(curve[0]), *column.of(curve[0]), kTop + kPanelHeight, kTop};
@@ -44,6 +49,7 @@ std::string panel(std::span<const TrainingPoint> curve, const Column& column, do
   const SvgAxis y = value_axis(curve, column);
   const SvgAxis x{0, static_cast<double>(curve.back().step), left, left + kPanelWidth};
   std::string svg = svg_label(left, kTop - 10, "start", column.title);
+  svg += svg_label(left + kPanelWidth / 2, kTop + kPanelHeight + 32, "middle", step_name(curve));
   for (const double tick : x.ticks()) {
     svg += svg_line(x.at(tick), kTop, x.at(tick), kTop + kPanelHeight);
     svg += svg_label(x.at(tick), kTop + kPanelHeight + 16, "middle", fmt::format("{:g}", tick));
@@ -65,7 +71,7 @@ std::string panel(std::span<const TrainingPoint> curve, const Column& column, do
 }  // namespace
 
 std::string training_tsv(std::span<const TrainingPoint> curve) {
-  std::string text = "epoch";
+  std::string text = step_name(curve);
   for (const Column& column : kColumns) text += fmt::format("\t{}", column.name);
   for (const TrainingPoint& point : curve) {
     text += fmt::format("\n{}", point.step);
@@ -85,7 +91,7 @@ std::string training_svg(std::span<const TrainingPoint> curve, const std::string
     panels += panel(curve, column, left);
     left += kPanelWidth + kGap;
   }
-  return svg_begin(std::max(left, kLeft + kPanelWidth), kTop + kPanelHeight + 40) +
+  return svg_begin(std::max(left, kLeft + kPanelWidth), kTop + kPanelHeight + 50) +
          svg_label(kLeft, 20, "start", title) + panels + "</svg>\n";
 }
 

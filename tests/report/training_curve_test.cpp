@@ -15,7 +15,7 @@ TEST(TrainingTsv, HasALineAnEpoch) {
             "2\t3\t2\t0.8\t0.0007\n"
             "3\t2.5\t2.5\t0.875\t0.00035\n");
   EXPECT_EQ(training_tsv(std::vector<TrainingPoint>{{10, 0.5}}),
-            "epoch\tloss\tvalidation_loss\tpairwise_accuracy\tlearning_rate\n10\t0.5\t\t\t\n");
+            "trees\tloss\tvalidation_loss\tpairwise_accuracy\tlearning_rate\n10\t0.5\t\t\t\n");
 }
 
 TEST(TrainingSvg, DrawsWhatThereIs) {
