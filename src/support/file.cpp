@@ -44,4 +44,11 @@ Result<Unit> write_file(const std::string& path, std::string_view content) {
   return Unit{};
 }
 
+Result<Unit> append_file(const std::string& path, std::string_view content) {
+  std::ofstream out(path, std::ios::binary | std::ios::app);
+  if (out) out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!out || !out.flush()) return Error(path, ": cannot be written: ", std::strerror(errno));
+  return Unit{};
+}
+
 }  // namespace pruner

@@ -23,7 +23,8 @@ struct TuningCurve {
   int64_t trials = 0;
   double search_s = 0;  // all of the run's own time
   bool complete = false;
-  std::vector<CurvePoint> points;  // latency falls from one to the next
+  std::vector<CurvePoint> points;           // each of another latency than the one before
+  std::optional<double> end_to_end_s = {};  // the network's module with what was found, measured
 
   /// nullopt: not every task has a valid trial.
   std::optional<double> final_s() const {

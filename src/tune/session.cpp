@@ -55,6 +55,7 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
 
   std::unique_ptr<Session> session(
       new Session(std::move(dir), std::move(manifest), std::move(writer), tools));
+  session->facts_ = options.facts;
   TuneOptions tune = options.tune;
   tune.earlier_s = session->manifest_.spent_s;
   const auto on_round = [s = session.get()](const RoundSummary& summary) {
@@ -98,7 +99,13 @@ Result<Unit> Session::save(const std::string& status) {
                     {"build_s", spent_.build_s},
                     {"measure_s", spent_.measure_s},
                     {"estimated_total_latency_ms", latency_s ? Json(*latency_s * 1e3) : Json()}};
+  manifest_.more.update(facts_);
   return write_manifest(dir_.path(), manifest_);
+}
+
+Result<Unit> Session::note(const Json& facts) {
+  facts_.update(facts);
+  return save(manifest_.status);
 }
 
 void Session::finish_round(const RoundSummary& summary) {

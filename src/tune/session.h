@@ -18,6 +18,7 @@ struct SessionOptions {
   bool accept_foreign = false;  // go on in a folder of which no record can be used
   // What run.json says of the run.
   std::string command, version, input;
+  Json facts = Json::object();  // ... under "more": the mode, the shapes of the inputs
 };
 
 /// What a session works with; all of it outlives the session.
@@ -37,6 +38,8 @@ class Session {
                                                const SessionTools& tools);
 
   Result<TuneEnd> run();
+  /// Adds to run.json what is found after the run.
+  Result<Unit> note(const Json& facts);
   const Tuner& tuner() const { return *tuner_; }
   const WorkDir& dir() const { return dir_; }
 
@@ -55,6 +58,7 @@ class Session {
   RunManifest manifest_;
   RecordWriter writer_;
   SessionTools tools_;
+  Json facts_;
   std::optional<Tuner> tuner_;
   RoundSummary spent_;  // over all rounds of all runs
   std::optional<Error> write_error_;

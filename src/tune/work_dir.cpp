@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "support/file.h"
 #include "tune/recorded.h"
@@ -62,12 +63,37 @@ Result<std::vector<Record>> WorkDir::read_records() const {
 Result<Unit> WorkDir::append_latency(double elapsed_s,
                                      std::optional<double> latency_s,
                                      int64_t trials) const {
-  std::ofstream out(file("total_latency.tsv"), std::ios::app);
-  const std::string latency = latency_s ? fmt::format("{:.3f}", *latency_s * 1e3) : "N/A";
-  out << fmt::format(
-      "ElapsedTime(s)\t{:.0f}\tEstimatedLatency(ms)\t{}\tTrials\t{}\n", elapsed_s, latency, trials);
-  if (!out.flush()) return Error(file("total_latency.tsv"), ": cannot be written");
-  return Unit{};
+  const double ms = latency_s.value_or(0) * 1e3;
+  const std::string latency = latency_s ? fmt::format("{:.{}f}", ms, ms < 1 ? 6 : 3) : "N/A";
+  return append_file(curve(),
+                     fmt::format("ElapsedTime(s)\t{:.0f}\tEstimatedLatency(ms)\t{}\tTrials\t{}\n",
+                                 elapsed_s,
+                                 latency,
+                                 trials));
+}
+
+Result<TuningCurve> read_latency_curve(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  TuningCurve curve;
+  std::istringstream lines(text);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+    ++number;
+    std::istringstream words(line);
+    std::string time_name, latency_name, trials_name, latency;
+    CurvePoint point;
+    words >> time_name >> point.seconds >> latency_name >> latency >> trials_name >> point.trials;
+    if (!words || time_name != "ElapsedTime(s)")
+      return Error(path, ":", number, ": is no line of a tuning curve (ElapsedTime(s) ...)");
+    curve.trials = point.trials;
+    curve.search_s = point.seconds;
+    if (latency == "N/A") continue;
+    point.latency_s = std::strtod(latency.c_str(), nullptr) / 1e3;
+    if (curve.points.empty() || curve.points.back().latency_s != point.latency_s)
+      curve.points.push_back(point);
+  }
+  if (number == 0) return Error(path, ": has no line; the run has not measured anything yet");
+  return curve;
 }
 
 }  // namespace pruner

@@ -7,6 +7,7 @@
 
 #include "record/record.h"
 #include "record/record_paths.h"
+#include "tune/curve.h"
 
 namespace pruner {
 
@@ -20,13 +21,14 @@ class WorkDir {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string records() const { return file(kWorkDirRecords); }
+  std::string curve() const { return file("total_latency.tsv"); }
 
   /// The records of earlier runs; none when there is no file. A line in the middle that is no
   /// record is an error: it names the line.
   Result<std::vector<Record>> read_records() const;
 
   /// Adds a point to the curve: `ElapsedTime(s)\t%.0f\tEstimatedLatency(ms)\t%.3f\tTrials\t%d`, the
-  /// latency N/A until it is known.
+  /// latency N/A until it is known, and with six digits below a millisecond.
   Result<Unit> append_latency(double elapsed_s,
                               std::optional<double> latency_s,
                               int64_t trials) const;
@@ -35,5 +37,9 @@ class WorkDir {
   explicit WorkDir(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
+
+/// The curve of a total_latency.tsv: its points where the latency is another one, and the trials
+/// and seconds of its last line. A last line that was cut short is left out.
+Result<TuningCurve> read_latency_curve(const std::string& path);
 
 }  // namespace pruner

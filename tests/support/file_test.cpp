@@ -35,6 +35,12 @@ TEST_F(File, LeavesNoTemporaryFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(File, AppendsToWhatIsThere) {
+  ASSERT_TRUE(append_file(folder_ / "x", "1\n").ok());
+  ASSERT_TRUE(append_file(folder_ / "x", "2\n").ok());
+  EXPECT_EQ(*read_file(folder_ / "x"), "1\n2\n");
+}
+
 TEST_F(File, NamesThePathThatCannotBeRead) {
   EXPECT_ERROR(read_file(folder_ / "none"), "none: no such file");
   EXPECT_ERROR(read_file(folder_), "is a folder, not a file");
@@ -42,6 +48,7 @@ TEST_F(File, NamesThePathThatCannotBeRead) {
 
 TEST_F(File, NamesThePathThatCannotBeWritten) {
   EXPECT_ERROR(write_file(folder_ / "no/such/x", "1"), "no/such/x: cannot be written");
+  EXPECT_ERROR(append_file(folder_ / "no/such/x", "1"), "no/such/x: cannot be written");
 }
 
 }  // namespace
