@@ -13,7 +13,7 @@ struct BarChart {
   std::vector<std::vector<double>> heights;  // [series][group]; NaN: no bar
 };
 
-/// From 0 to the highest bar, each with its value on top.
-std::string bars_svg(const BarChart& chart);
+/// The charts one below the other, each from 0 to its highest bar; a bar has its value on top.
+std::string bars_svg(const std::vector<BarChart>& charts);
 
 }  // namespace pruner

@@ -23,7 +23,7 @@ std::vector<uint64_t> counted_seeds(const Comparison& comparison) {
 
 /// A column of numbers over the seeds.
 struct Values {
-  std::vector<double> search_s, latency_s, trials, seconds;
+  std::vector<double> search_s, latency_s, end_to_end_s, trials, seconds;
   std::vector<double> trials_of_budget, time_of_budget, trials_of_reach, time_of_reach;
 };
 
@@ -31,15 +31,12 @@ void add_share(double part, double whole, std::vector<double>& shares) {
   if (whole > 0) shares.push_back(part / whole);
 }
 
-std::string text(const std::optional<Spread>& spread, int digits) {
-  return spread ? print(*spread, digits) : "-";
+std::string text(const std::optional<Spread>& spread, int digits, double unit = 1) {
+  if (!spread) return "-";
+  return print({spread->median / unit, spread->least / unit, spread->most / unit}, digits);
 }
 
 using Row = std::vector<std::string>;
-
-Json to_json(const std::optional<Spread>& spread) {
-  return spread ? pruner::to_json(*spread) : Json();
-}
 
 /// The spreads of a mode by the names that JSON gives them.
 Json to_json(const ComparedMode& mode, const Standing& standing) {
@@ -49,6 +46,7 @@ Json to_json(const ComparedMode& mode, const Standing& standing) {
           {"reached", standing.reached},
           {"search_s", to_json(standing.search_s)},
           {"latency_s", to_json(standing.latency_s)},
+          {"end_to_end_s", to_json(standing.end_to_end_s)},
           {"trials", to_json(standing.trials)},
           {"seconds", to_json(standing.seconds)},
           {"trials_of_budget", to_json(standing.trials_of_budget)},
@@ -66,8 +64,9 @@ std::string print(const Spread& spread, int digits) {
       "{} ({} to {})", number(spread.median), number(spread.least), number(spread.most));
 }
 
-Json to_json(const Spread& spread) {
-  return {{"median", spread.median}, {"least", spread.least}, {"most", spread.most}};
+Json to_json(const std::optional<Spread>& spread) {
+  if (!spread) return {};
+  return {{"median", spread->median}, {"least", spread->least}, {"most", spread->most}};
 }
 
 std::string print_table(const std::vector<std::vector<std::string>>& rows) {
@@ -107,18 +106,19 @@ std::optional<Spread> spread(std::vector<double> values) {
   return Spread{(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
 }
 
-std::vector<Standing> standings(const Comparison& comparison) {
+std::vector<Standing> standings(const Comparison& comparison, size_t measure) {
   std::vector<Standing> found;
   for (const ComparedMode& mode : comparison.modes) {
     Standing& standing = found.emplace_back();
     Values values;
     for (const uint64_t seed : counted_seeds(comparison)) {
-      const TuningCurve* first = comparison.curve(comparison.modes.front().name, seed);
+      const TuningCurve* first = comparison.curve(comparison.modes[measure].name, seed);
       const TuningCurve* own = comparison.curve(mode.name, seed);
       if (own == nullptr) continue;
       ++standing.seeds;
       values.search_s.push_back(own->search_s);
       if (own->final_s()) values.latency_s.push_back(*own->final_s());
+      if (own->end_to_end_s) values.end_to_end_s.push_back(*own->end_to_end_s);
       if (!first->final_s()) continue;  // nothing to reach
       const Reached there = reach(*own, *first->final_s());
       const Reached by_first = reach(*first, *first->final_s());
@@ -133,6 +133,7 @@ std::vector<Standing> standings(const Comparison& comparison) {
     }
     standing.search_s = spread(values.search_s);
     standing.latency_s = spread(values.latency_s);
+    standing.end_to_end_s = spread(values.end_to_end_s);
     standing.trials = spread(values.trials);
     standing.seconds = spread(values.seconds);
     standing.trials_of_budget = spread(values.trials_of_budget);
@@ -146,36 +147,46 @@ std::vector<Standing> standings(const Comparison& comparison) {
 std::string print_comparison(const Comparison& comparison) {
   const std::string& first = comparison.modes.front().name;
   const std::vector<Standing> all = standings(comparison);
-  std::vector<Row> rows = {
-      {fmt::format("method ({}; seeds: {})", comparison.subject, all.front().seeds)},
-      {"Update mode"},
-      {"Search time (s)"},
-      {"Estimated total latency (ms)"},
-      {fmt::format("Seeds that reach {}'s latency", first)},
-      {"Trials to it"},
-      {"Seconds to it"},
-      {fmt::format("Trials to it / {}'s budget", first)},
-      {fmt::format("Seconds to it / {}'s budget", first)},
-      {fmt::format("Trials to it / {}'s", first)},
-      {fmt::format("Seconds to it / {}'s", first)}};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Standing& s = all[i];
-    std::optional<Spread> latency_ms = s.latency_s;
-    if (latency_ms)
-      latency_ms = {s.latency_s->median * 1e3, s.latency_s->least * 1e3, s.latency_s->most * 1e3};
-    const Row column = {comparison.modes[i].name,
-                        comparison.modes[i].update,
-                        text(s.search_s, 1),
-                        text(latency_ms, 4),
-                        fmt::format("{} of {}", s.reached, s.seeds),
-                        text(s.trials, 0),
-                        text(s.seconds, 1),
-                        text(s.trials_of_budget, 2),
-                        text(s.time_of_budget, 2),
-                        text(s.trials_of_reach, 2),
-                        text(s.time_of_reach, 2)};
-    for (size_t r = 0; r < rows.size(); ++r) rows[r].push_back(column[r]);
-  }
+  const bool several = all.size() > 1;
+  const bool measured =
+      std::ranges::any_of(all, [](const Standing& s) { return s.end_to_end_s.has_value(); });
+  std::vector<Row> rows;
+  const auto add = [&](bool shown, std::string head, const auto& cell) {
+    if (!shown) return;
+    Row& row = rows.emplace_back(Row{std::move(head)});
+    for (const Standing& s : all) row.push_back(cell(s));
+  };
+  const auto mode_of = [&](const Standing& s) -> const ComparedMode& {
+    return comparison.modes[static_cast<size_t>(&s - all.data())];
+  };
+  add(true,
+      fmt::format("method ({}; seeds: {})", comparison.subject, all.front().seeds),
+      [&](const Standing& s) { return mode_of(s).name; });
+  add(true, "Update mode", [&](const Standing& s) { return mode_of(s).update; });
+  add(true, "Search time (s)", [](const Standing& s) { return text(s.search_s, 1); });
+  add(true, "Estimated total latency (ms)", [](const Standing& s) {
+    return text(s.latency_s, 4, 1e-3);
+  });
+  add(measured, "End-to-end time (ms)", [](const Standing& s) {
+    return text(s.end_to_end_s, 4, 1e-3);
+  });
+  add(several, fmt::format("Seeds that reach {}'s latency", first), [](const Standing& s) {
+    return fmt::format("{} of {}", s.reached, s.seeds);
+  });
+  add(several, "Trials to it", [](const Standing& s) { return text(s.trials, 0); });
+  add(several, "Seconds to it", [](const Standing& s) { return text(s.seconds, 1); });
+  add(several, fmt::format("Trials to it / {}'s budget", first), [](const Standing& s) {
+    return text(s.trials_of_budget, 2);
+  });
+  add(several, fmt::format("Seconds to it / {}'s budget", first), [](const Standing& s) {
+    return text(s.time_of_budget, 2);
+  });
+  add(several, fmt::format("Trials to it / {}'s", first), [](const Standing& s) {
+    return text(s.trials_of_reach, 2);
+  });
+  add(several, fmt::format("Seconds to it / {}'s", first), [](const Standing& s) {
+    return text(s.time_of_reach, 2);
+  });
   return print_table(rows);
 }
 
@@ -205,6 +216,7 @@ Json comparison_json(const Comparison& comparison) {
                       {"trials", curve.trials},
                       {"search_s", curve.search_s},
                       {"complete", curve.complete},
+                      {"end_to_end_s", curve.end_to_end_s ? Json(*curve.end_to_end_s) : Json()},
                       {"points", std::move(points)}});
   }
   return {{"subject", comparison.subject},
@@ -240,6 +252,8 @@ Result<std::vector<TuningCurve>> complete_curves(const Json& saved, const Compar
     TRY_ASSIGN(const std::vector<Point> points, json_get<std::vector<Point>>(json, "points"));
     for (const auto& [trials, seconds, latency_s] : points)
       curve.points.push_back({static_cast<int64_t>(trials), seconds, latency_s});
+    const Result<double> end_to_end_s = json_get<double>(json, "end_to_end_s");
+    if (end_to_end_s.ok()) curve.end_to_end_s = *end_to_end_s;
     if (curve.complete) curves.push_back(std::move(curve));
   }
   return curves;

@@ -48,23 +48,26 @@ struct Spread {
 std::optional<Spread> spread(std::vector<double> values);  // nullopt of none
 /// "12 (10 to 15)"; the median alone where all are the same.
 std::string print(const Spread& spread, int digits);
-/// {"median","least","most"}
-Json to_json(const Spread& spread);
+/// {"median","least","most"}, or null.
+Json to_json(const std::optional<Spread>& spread);
 /// Rows of cells, the first of them the heads, as a table in Markdown.
 std::string print_table(const std::vector<std::vector<std::string>>& rows);
 
-/// A mode beside the first one, over the seeds.
+/// A mode beside the one that is the measure, over the seeds.
 struct Standing {
-  int seeds = 0, reached = 0;  // reached: seeds in which the first mode's final latency was
+  int seeds = 0, reached = 0;  // reached: seeds in which the measure's final latency was
   std::optional<Spread> search_s, latency_s;
-  std::optional<Spread> trials, seconds;                   // to the first mode's final latency
+  std::optional<Spread> end_to_end_s;                      // where modules were measured
+  std::optional<Spread> trials, seconds;                   // to the measure's final latency
   std::optional<Spread> trials_of_budget, time_of_budget;  // ... as a share of all it took
   std::optional<Spread> trials_of_reach, time_of_reach;    // ... of what its own first reach took
 };
-/// In the order of the modes; of the seeds that are complete, or all when none is.
-std::vector<Standing> standings(const Comparison& comparison);
+/// In the order of the modes, beside modes[measure]; of the seeds that are complete, or all when
+/// none is.
+std::vector<Standing> standings(const Comparison& comparison, size_t measure = 0);
 
-/// The table: a column a mode, medians and spreads over the seeds.
+/// The table: a column a mode, medians and spreads over the seeds. Of one mode: without what it
+/// needs to reach another.
 std::string print_comparison(const Comparison& comparison);
 /// "mode\tseed\ttrials\tseconds\tlatency_ms": a line a point, and one at the end of each run.
 std::string curves_tsv(const Comparison& comparison);
@@ -73,7 +76,7 @@ std::string curves_tsv(const Comparison& comparison);
 std::string curves_svg(const Comparison& comparison);
 /// {"subject","device","modes":[{"mode","update","seeds","reached",Standing's spreads as
 /// {"median","least","most"} or null}],"curves":[{"mode","seed","trials","search_s","complete",
-/// "points":[[trials, seconds, latency_s]]}]}.
+/// "end_to_end_s","points":[[trials, seconds, latency_s]]}]}.
 Json comparison_json(const Comparison& comparison);
 /// The curves of seeds that were complete when this JSON was made, to go on from. Errors: it is of
 /// another subject, device or list of modes than `now`, or no such JSON.

@@ -95,7 +95,7 @@ std::string bars(const std::vector<TransferTarget>& targets,
       heights.push_back(rival == target.rivals.end() ? kNothing : of_rival(target, *rival));
     }
   }
-  return bars_svg(chart);
+  return bars_svg({chart});
 }
 
 /// A column of shares or factors, and its median below.

@@ -1,0 +1,36 @@
+// The measured time of a whole network: results.tsv as the reference's scripts append it, and how
+// the time stands to the estimate.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/partition.h"
+
+namespace pruner {
+
+struct NetworkTime {
+  std::string network, mode;
+  double mean_ms = 0;
+};
+
+/// The shapes of the inputs, in the model's own layout.
+std::vector<std::vector<int64_t>> input_shapes(const Partition& partition);
+/// "('resnet_50', [(1, 3, 224, 224)])", as the reference names a network.
+std::string print_network(const std::string& name,
+                          const std::vector<std::vector<int64_t>>& input_shapes);
+
+/// Appends a line of eight columns: device, backend, workload type and name, library, algorithm
+/// (the mode), the time in milliseconds, and when:
+/// "cuda\tgpu\tnetwork\tresnet_50.B1\tours\tpam\t{'costs': '1.689705'}\t1706264028.724187".
+Result<Unit> append_result(const std::string& path,
+                           const Target& target,
+                           const Partition& partition,
+                           const NetworkTime& time);
+
+/// Why the estimate and the measured time (mean and standard deviation) differ, as a line; empty
+/// where they agree within 5 %, or there is no estimate.
+std::string explain_estimate(std::optional<double> estimated_ms, double mean_ms, double std_ms);
+
+}  // namespace pruner
