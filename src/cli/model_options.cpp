@@ -21,8 +21,6 @@ constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line w
 
 class ProgressLine {
  public:
-  explicit ProgressLine(bool json) : live_(json ? stderr : stdout) {}
-
   void show(const PretrainProgress& progress) {
     const bool due = live_.terminal() && progress.seconds - shown_s_ >= kShownEvery;
     if (!progress.judged && !due) return;
@@ -32,7 +30,7 @@ class ProgressLine {
   void finish() { live_.finish(); }
 
  private:
-  LiveLine live_;
+  LiveLine live_{stderr};
   double shown_s_ = 0;
 };
 
@@ -144,7 +142,7 @@ Result<int> train_folds(const Options& options, PretrainOptions pretrain) {
   for (int64_t fold = 1; fold <= options.folds; ++fold, ++pretrain.split.seed) {
     TRY_ASSIGN(ProgramTable table, read_datasets(options));
     TRY(name_model_files(options, fold, table.tasks().size(), pretrain));
-    ProgressLine line(options.json);
+    ProgressLine line;
     const PretrainWatch watch{.on_progress = [&](const PretrainProgress& p) { line.show(p); },
                               .stop = interrupted,
                               .on_judged =

@@ -176,7 +176,7 @@ TEST_F(Commands, CtrlCKeepsWhatWasCollected) {
                                       file},
                                      2);
   EXPECT_EQ(run.exit_code, 130) << run.err;
-  EXPECT_NE(run.out.find("/100000] task  0: best "), std::string::npos) << run.out;
+  EXPECT_NE(run.err.find("/100000] task  0: best "), std::string::npos) << run.err;
   EXPECT_NE(read_file(file)->find("\"collect\""), std::string::npos);
   EXPECT_TRUE(read_file(file)->ends_with('\n'));
 }

@@ -91,7 +91,7 @@ TEST_F(TrainCommand, TrainsFineTunesAndJudges) {
   NEEDS_TRAINER(trained);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_NE(trained.err.find("left out 3 failed trials"), std::string::npos) << trained.err;
-  EXPECT_NE(trained.out.find("ETA"), std::string::npos) << trained.out;
+  EXPECT_NE(trained.err.find("ETA"), std::string::npos) << trained.err;
   EXPECT_NE(trained.out.find("average peak score@5"), std::string::npos) << trained.out;
 
   const ProgramRun tuned = run_program({"fine-tune",

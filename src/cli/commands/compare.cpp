@@ -72,7 +72,7 @@ Result<int> run_compare(const Options& options) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
              make_measurer(options, source, target, interrupted));
-  LiveLine live(options.json ? stderr : stdout);
+  LiveLine live(stderr);
   const auto on_round =
       [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {
         live.show(fmt::format("seed {} {}: {}",

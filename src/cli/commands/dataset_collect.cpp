@@ -38,7 +38,7 @@ Result<int> run_dataset_collect(const Options& options) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
              make_measurer(options, source, target, interrupted));
-  LiveLine live(options.json ? stderr : stdout);
+  LiveLine live(stderr);
   const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, wanted)));

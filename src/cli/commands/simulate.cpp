@@ -89,7 +89,7 @@ Result<int> run_simulate(const Options& given) {
                      .programs = pool.size()};
   for (const Contestant& contestant : contestants)
     runs.comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
-  LiveLine live(options.json ? stderr : stdout);
+  LiveLine live(stderr);
   for (const Contestant& contestant : contestants) {
     simulation.mode = &contestant.mode;
     simulation.name = contestant.name;

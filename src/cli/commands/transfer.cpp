@@ -111,7 +111,7 @@ Result<int> run_transfer(const Options& options) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
              make_measurer(options, source, target, interrupted));
-  LiveLine live(options.json ? stderr : stdout);
+  LiveLine live(stderr);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, kNoTrialLimit)));
   };

@@ -49,7 +49,7 @@ class Experiment {
         target_(target),
         work_dir_(std::move(work_dir)),
         interrupted_(catch_interrupts()),
-        live_(options.json ? stderr : stdout) {}
+        live_(stderr) {}
 
   Result<int> run() {
     TRY(read_set());
