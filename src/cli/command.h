@@ -46,6 +46,7 @@ enum OptionGroup : uint64_t {
   kPoolOptions = 1ull << 31,      // records that schedules are taken from
   kTransferOptions = 1ull << 32,  // which of them, and how many are measured
   kMeasureOptions = 1ull << 33,   // on which GPUs, and how
+  kReportOptions = 1ull << 35,    // finished runs
 };
 
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };

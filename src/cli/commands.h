@@ -7,6 +7,7 @@ namespace pruner {
 
 Result<int> run_tune(const Options& options);
 Result<int> run_compare(const Options& options);
+Result<int> run_report(const Options& options);
 Result<int> run_transfer(const Options& options);
 /// `transfer --experiment`.
 Result<int> run_transfer_experiment(const Options& options);
@@ -51,6 +52,10 @@ inline constexpr Command kCommands[] = {
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
      kNetworkOptions | kSearchOptions | kMeasureOptions | kExplorerOptions | kCompareOptions,
      run_compare},
+    {"report",
+     "Show finished runs of `tune` side by side, and their curves over one another.",
+     kReportOptions | kOutOption,
+     run_report},
     {"transfer",
      "Measure the schedules of other tuned networks on this one; no search.",
      kNetworkOptions | kSearchOptions | kMeasureOptions | kPoolOptions | kTransferOptions |

@@ -13,6 +13,10 @@ constexpr uint64_t kInput = kInputOptions;
 
 const OptionRow kOptions[] = {
     {"model", &Options::model_file, kInput, "the network: an ONNX file"},
+    {"runs",
+     &Options::files,
+     kReportOptions,
+     "work dirs of `tune`, or files as their total_latency.tsv"},
     {"--network",
      &Options::network,
      kInput | kMakeOptions,

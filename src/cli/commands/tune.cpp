@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/duration.h"
@@ -13,9 +14,12 @@
 #include "cli/version.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
+#include "report/finished_runs.h"
+#include "report/network_time.h"
 #include "report/progress.h"
 #include "report/task_list.h"
 #include "report/tune_report.h"
+#include "support/file.h"
 #include "support/log.h"
 #include "tune/session.h"
 
@@ -79,6 +83,56 @@ Result<Json> make_module(const Source& source,
               {"median_ms", result.median_ms}};
 }
 
+/// What the run is called beside others: its mode, and the policy where that is not the mode's.
+std::string display_name(const Options& options,
+                         const SearchMode& mode,
+                         const SearchPolicy& policy) {
+  if (&policy == mode.policy) return options.cost_model;
+  return fmt::format("{}, policy {}", options.cost_model, policy.name);
+}
+
+/// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
+Result<Json> make_network(const Options& options,
+                          const Source& source,
+                          const Target& target,
+                          const std::string& mode,
+                          const ModuleOptions& module,
+                          Session& session) {
+  const Tuner& tuner = session.tuner();
+  const std::string path =
+      options.out_file.empty() ? session.dir().file(source.name + ".so") : options.out_file;
+  TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, module));
+  const double mean_ms = made["mean_ms"].get<double>(), std_ms = made["std_ms"].get<double>();
+  TRY(append_result(
+      session.dir().file("results.tsv"), target, source.partition, {source.name, mode, mean_ms}));
+  TRY(session.note({{"end_to_end_ms", mean_ms}, {"end_to_end_std_ms", std_ms}}));
+  if (options.json) return made;
+  std::optional<double> estimated_ms = tuner.total_latency_s();
+  if (estimated_ms) *estimated_ms *= 1e3;
+  fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
+             print_network(source.name, input_shapes(source.partition)),
+             mean_ms,
+             std_ms,
+             explain_estimate(estimated_ms, mean_ms, std_ms));
+  return made;
+}
+
+/// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
+/// a time.
+Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const std::string& mode) {
+  std::error_code code;
+  if (!std::filesystem::exists(dir.curve(), code)) return Unit{};
+  TRY_ASSIGN(TuningCurve curve, read_latency_curve(dir.curve()));
+  if (curve.points.empty()) return Unit{};
+  curve.mode = mode;
+  Comparison run{.subject = fmt::format("{}, {} trials", subject, curve.trials),
+                 .device = {},
+                 .modes = {{mode, ""}},
+                 .curves = {std::move(curve)}};
+  run.seconds_name = kSearchSeconds;
+  return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
+}
+
 }  // namespace
 
 Result<int> run_tune(const Options& options) {
@@ -116,13 +170,18 @@ Result<int> run_tune(const Options& options) {
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, tune.trials)));
   };
+  const std::string name = display_name(options, *mode, *tune.policy);
   const SessionOptions session_options{.tune = tune,
                                        .work_dir = work_dir,
                                        .fresh = options.fresh,
                                        .accept_foreign = options.continue_tuning,
                                        .command = options.command_line,
                                        .version = kVersion,
-                                       .input = source.name};
+                                       .input = source.name,
+                                       .facts = run_facts(name,
+                                                          std::string(update_mode(*mode)),
+                                                          input_shapes(source.partition),
+                                                          source.tasks.size())};
   TRY_ASSIGN(
       const std::unique_ptr<Session> session,
       Session::open(
@@ -137,17 +196,11 @@ Result<int> run_tune(const Options& options) {
                print_task_table(task_rows(tuner)),
                print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
   }
+  TRY(draw_curve(session->dir(), source.name, name));
   if (source.network && end != TuneEnd::kInterrupted) {
-    const std::string path =
-        options.out_file.empty() ? session->dir().file(source.name + ".so") : options.out_file;
     const ModuleOptions module{job_count(options), "", tune.search.forms};
-    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, module));
+    TRY_ASSIGN(const Json made, make_network(options, source, target, name, module, *session));
     summary.update(made);
-    if (!options.json) {
-      fmt::print("Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n",
-                 made["mean_ms"].get<double>(),
-                 made["std_ms"].get<double>());
-    }
   }
   if (options.json) fmt::print("{}\n", print_json(summary));
   return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
