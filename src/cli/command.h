@@ -12,7 +12,7 @@ struct Options;
 
 /// Options that commands take, in groups.
 enum OptionGroup : uint64_t {
-  kInputOptions = 1 << 0,   // the network, operator or DAG
+  kInputOptions = 1 << 0,   // operator or DAG, sizes of a network
   kTargetOptions = 1 << 1,  // target, threads
   kTuneOptions = 1 << 2,    // limits, the mode, resuming
   kRecordsOption = 1 << 3,
@@ -46,6 +46,7 @@ enum OptionGroup : uint64_t {
   kPoolOptions = 1ull << 31,      // records that schedules are taken from
   kTransferOptions = 1ull << 32,  // which of them, and how many are measured
   kMeasureOptions = 1ull << 33,   // on which GPUs, and how
+  kOneNetwork = 1ull << 34,       // MODEL.onnx or --network
   kReportOptions = 1ull << 35,    // finished runs
 };
 

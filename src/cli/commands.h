@@ -40,7 +40,7 @@ Result<int> run_worker_build(const Options& options);
 Result<int> run_worker_run(const Options& options);
 Result<int> run_worker_device(const Options& options);
 
-inline constexpr uint64_t kNetworkOptions = kInputOptions | kTargetOptions;
+inline constexpr uint64_t kNetworkOptions = kOneNetwork | kInputOptions | kTargetOptions;
 
 inline constexpr Command kCommands[] = {
     {"tune",
@@ -50,7 +50,8 @@ inline constexpr Command kCommands[] = {
      run_tune},
     {"compare",
      "Tune in several modes under equal conditions, in turns; show what each needs to reach what.",
-     kNetworkOptions | kSearchOptions | kMeasureOptions | kExplorerOptions | kCompareOptions,
+     kInputOptions | kTargetOptions | kSearchOptions | kMeasureOptions | kExplorerOptions |
+         kCompareOptions,
      run_compare},
     {"report",
      "Show finished runs of `tune` side by side, and their curves over one another.",

@@ -14,7 +14,9 @@ namespace pruner {
 struct Options {
   // What is compiled or tuned.
   std::string model_file, network, op;
-  std::string task;  // a DAG file; with --print: the number of a task
+  std::vector<std::string> models;  // of a command that takes several networks
+  std::string network_set;          // ... a file of them
+  std::string task;                 // a DAG file; with --print: the number of a task
   int64_t batch_size = 1, image_size = 0, sequence_length = 0;
   std::string input_shapes;
   // What for.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "support/file.h"
 
@@ -61,8 +62,33 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path, const Op
   return members;
 }
 
+Result<std::vector<SetMember>> listed_networks(const Options& options) {
+  if (!options.network_set.empty()) {
+    if (!options.models.empty() || !options.network.empty())
+      return Error("--set ", options.network_set, ": names the networks; others are given besides");
+    TRY_ASSIGN(std::vector<SetMember> set, read_source_set(options.network_set, options));
+    if (set.empty()) return Error(options.network_set, ": no network is in it");
+    return set;
+  }
+  const std::vector<std::string> built_in = network_names();
+  Options one = options;
+  one.network.clear();
+  std::vector<SetMember> networks;
+  for (const std::string& model : options.models) {
+    const bool named = std::ranges::find(built_in, model) != built_in.end();
+    Options& of = networks.emplace_back(SetMember{"", one}).options;
+    (named ? of.network : of.model_file) = model;
+  }
+  std::istringstream names(options.network);
+  for (std::string name; std::getline(names, name, ',');)
+    networks.emplace_back(SetMember{"", one}).options.network = name;
+  if (networks.empty()) networks.push_back({"", options});
+  return networks;
+}
+
 Result<Source> read_member(const SetMember& member, const Target& target) {
   Result<Source> source = read_source(member.options, target);
+  if (member.name.empty()) return source;
   if (!source.ok()) return Error(member.name, ": ", source.error().message());
   source->name = member.name;
   return source;

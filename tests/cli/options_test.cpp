@@ -27,6 +27,18 @@ TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
             "pruner tune model.onnx --n-trials 200 --budget=10m --fresh --threads 2");
 }
 
+TEST(ParseCommandLine, ReadsSeveralNetworksToCompare) {
+  const Result<CommandLine> line =
+      parse({"compare", "a.onnx", "resnet_18", "--network", "bert_tiny,vgg_16", "--modes", "a,b"});
+  ASSERT_TRUE(line.ok()) << line.error().message();
+  EXPECT_EQ(line->options.models, (std::vector<std::string>{"a.onnx", "resnet_18"}));
+  EXPECT_EQ(line->options.network, "bert_tiny,vgg_16");
+  const Result<CommandLine> set = parse({"compare", "--set", "ten.json", "--modes", "a,b"});
+  ASSERT_TRUE(set.ok()) << set.error().message();
+  EXPECT_EQ(set->options.network_set, "ten.json");
+  EXPECT_ERROR(parse({"tune", "a.onnx", "b.onnx"}), "b.onnx: nothing is expected here");
+}
+
 // The command lines of the project's own documents, with `pruner tune` for the script.
 TEST(ParseCommandLine, ReadsTheReferencesCommandLines) {
   const Result<CommandLine> line = parse({"tune",

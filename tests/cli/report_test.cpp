@@ -1,5 +1,5 @@
 // label: codegen
-// What tune and report leave behind for other programs, as a user runs them.
+// What tune, compare and report leave behind for other programs, as a user runs them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -134,6 +134,116 @@ TEST_F(Reports, SayWhatIsMissing) {
   EXPECT_NE(fail({"report", dir}).find("no total_latency.tsv is in it"), std::string::npos);
   EXPECT_NE(fail({"report", dir, "-o", dir + "/x.png"}).find("end it in one of .svg, .tsv, .txt"),
             std::string::npos);
+}
+
+TEST_F(Reports, CompareTakesSeveralNetworks) {
+  const std::string a = network("a", 8), b = network("b", 16), set = dir + "/set.json";
+  const Json entries = {{{"model", a}}, {{"model", b}, {"name", "second"}}};
+  ASSERT_TRUE(write_file(set, print_json({{"networks", entries}})).ok());
+  const auto compare = [&](const std::vector<std::string>& networks) {
+    std::vector<std::string> command = {"compare",
+                                        "--modes",
+                                        "random,draft-only",
+                                        "--n-trials",
+                                        "4",
+                                        "--seeds",
+                                        "1",
+                                        "--work-dir",
+                                        dir + "/cmp",
+                                        "--json"};
+    command.insert(command.end(), networks.begin(), networks.end());
+    return *parse_json(done(command).out);
+  };
+  const Json made = compare({"--set", set});
+  EXPECT_EQ(made["end_to_end"], true);
+  ASSERT_EQ(made["networks"].size(), 2u);
+  EXPECT_EQ(made["networks"][1]["network"], "second");
+  for (const Json& network : made["networks"]) {
+    const Json &first = network["modes"][0], &second = network["modes"][1];
+    EXPECT_EQ(std::max(first["performance"].get<double>(), second["performance"].get<double>()), 1);
+    EXPECT_EQ(second["to"][0]["mode"], "random");
+  }
+  for (const char* file : {"comparison.txt",
+                           "comparison.json",
+                           "performance.tsv",
+                           "performance.svg",
+                           "search_time.tsv",
+                           "search_time.svg",
+                           "a/comparison.json",
+                           "a/curves.svg",
+                           "second/records-random-0.json"})
+    EXPECT_TRUE(fs::exists(dir + "/cmp/" + file)) << file;
+  const std::string results = *read_file(dir + "/cmp/second/results.tsv");
+  EXPECT_EQ(std::ranges::count(results, '\n'), 2) << results;
+  EXPECT_NE(results.find("second.B2\tours\tdraft-only\t"), std::string::npos) << results;
+  EXPECT_FALSE(fs::exists(dir + "/cmp/second/random-0.so")) << "the records make it again";
+
+  EXPECT_EQ(compare({"--set", set}), made) << "what is done is taken up";
+  const Json other = compare({a, network("c", 8)});
+  EXPECT_EQ(other["networks"][0], made["networks"][0]);
+  EXPECT_EQ(other["networks"][1]["network"], "c");
+}
+
+// ... as where it was interrupted between the two.
+TEST_F(Reports, CompareTimesTheModulesThatASeedLacks) {
+  const std::vector<std::string> command = {"compare",
+                                            network("a", 8),
+                                            "--modes",
+                                            "random,draft-only",
+                                            "--n-trials",
+                                            "2",
+                                            "--seeds",
+                                            "1",
+                                            "--work-dir",
+                                            dir + "/cmp"};
+  EXPECT_NE(done(command).out.find("| End-to-end time (ms)"), std::string::npos);
+  const std::string path = dir + "/cmp/comparison.json";
+  Json saved = *parse_json(*read_file(path));
+  for (Json& curve : saved["curves"]) curve["end_to_end_s"] = nullptr;
+  ASSERT_TRUE(write_file(path, print_json(saved)).ok());
+  EXPECT_NE(done(command).out.find("| End-to-end time (ms)"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(*read_file(dir + "/cmp/results.tsv"), '\n'), 4);
+}
+
+TEST_F(Reports, CompareKeepsWhatItHasWhenItIsInterrupted) {
+  const std::vector<std::string> command = {"compare",
+                                            network("a", 8),
+                                            network("b", 16),
+                                            "--modes",
+                                            "random,draft-only",
+                                            "--n-trials",
+                                            "100000",
+                                            "--seeds",
+                                            "1",
+                                            "--work-dir",
+                                            dir + "/cmp"};
+  const ProgramRun run = run_program(command, 3);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_EQ(run.out, "") << "no network has a seed that was not cut short";
+  EXPECT_NE(run.err.find("a, seed 0 random: ["), std::string::npos) << run.err;
+  EXPECT_TRUE(fs::exists(dir + "/cmp/a/records-random-0.json"));
+  EXPECT_FALSE(fs::exists(dir + "/cmp/b"));
+}
+
+TEST_F(Reports, CompareSaysWhatIsWrongWithItsNetworksBeforeItMeasures) {
+  const std::string a = network("a", 8);
+  const auto compare = [&](const std::vector<std::string>& networks) {
+    std::vector<std::string> command = {
+        "compare", "--modes", "random,draft-only", "--work-dir", dir + "/cmp"};
+    command.insert(command.end(), networks.begin(), networks.end());
+    return fail(command);
+  };
+  EXPECT_NE(compare({a, a}).find("a: is there twice"), std::string::npos);
+  EXPECT_NE(compare({a, dir + "/none.onnx"}).find("none.onnx: no such file"), std::string::npos);
+  EXPECT_NE(compare({"--network", "bert_tiny,resnet_51"}).find("resnet_51"), std::string::npos);
+  EXPECT_NE(compare({a, "--op", "relu 4"}).find("several things to work on"), std::string::npos);
+  EXPECT_NE(compare({}).find("nothing to work on"), std::string::npos);
+  const std::string set = dir + "/set.json";
+  ASSERT_TRUE(write_file(set, R"({"networks": []})").ok());
+  EXPECT_NE(compare({"--set", set}).find("set.json: no network is in it"), std::string::npos);
+  EXPECT_NE(compare({"--set", set, a}).find("set.json: names the networks; others are given"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(dir + "/cmp"));
 }
 
 }  // namespace

@@ -1,16 +1,22 @@
-// pruner compare: modes side by side, seed by seed -> the summary table, curves and a plot.
+// pruner compare: modes side by side, seed by seed, on one network or several -> the summary
+// tables, curves and plots.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
+#include "cli/module_race.h"
+#include "cli/schedules.h"
 #include "cli/search_options.h"
-#include "cli/source.h"
-#include "report/comparison.h"
+#include "cli/source_set.h"
+#include "report/comparison_set.h"
+#include "report/network_time.h"
 #include "report/progress.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "tune/compare.h"
 #include "tune/work_dir.h"
 
@@ -43,58 +49,218 @@ Result<Unit> write_reports(const WorkDir& dir, const Comparison& comparison) {
   return write_file(dir.file("curves.svg"), curves_svg(comparison));
 }
 
+Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
+  TRY(write_file(dir.file("comparison.txt"), print_comparison_set(set)));
+  TRY(write_file(dir.file("comparison.json"), print_json(comparison_set_json(set)) + "\n"));
+  TRY(write_file(dir.file("performance.tsv"), performance_tsv(set)));
+  TRY(write_file(dir.file("performance.svg"), performance_svg(set)));
+  TRY(write_file(dir.file("search_time.tsv"), search_time_tsv(set)));
+  return write_file(dir.file("search_time.svg"), search_time_svg(set));
+}
+
+/// A network of the run, and what is known of it so far.
+struct Member {
+  SetMember named;
+  bool network;     // else one operator
+  std::string work_dir;
+  ComparedNetwork compared;
+};
+
+class CompareRun {
+ public:
+  explicit CompareRun(const Options& options)
+      : options_(options), interrupted_(catch_interrupts()) {}
+
+  Result<int> run() {
+    TRY(read_options());
+    TRY(read_members());
+    for (Member& member : members_) {
+      TRY(compare(member));
+      if (members_.size() > 1) TRY(write_set());
+      if (interrupted_) break;
+    }
+    live_.finish();
+    print();
+    return interrupted_ ? kInterrupted : kDone;
+  }
+
+ private:
+  Result<Unit> read_options() {
+    TRY_ASSIGN(target_, read_target(options_));
+    TRY_ASSIGN(contestants_, read_contestants(options_, &target_));
+    if (contestants_.size() < 2)
+      return Error(
+          "--modes: ", contestants_.size(), " given, two or more are compared, e.g. ansor,pruner");
+    tune_ = {.trials = options_.trials > 0 ? options_.trials : kDefaultTrials,
+             .round_size = options_.round_size,
+             .first_round_size = kFirstRound,
+             .measured_at_once = job_count(options_)};
+    return Unit{};
+  }
+
+  Result<Source> read_network(const SetMember& named) const {
+    TRY_ASSIGN(Source source, read_member(named, target_));
+    TRY(keep_matching(options_, source.tasks));
+    return source;
+  }
+
+  /// What is wrong with a network or with what its folder holds is said before any is measured.
+  Result<Unit> read_members() {
+    TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(options_));
+    for (const SetMember& named : networks) {
+      TRY_ASSIGN(const Source source, read_network(named));
+      for (const Member& member : members_)
+        if (member.compared.name == source.name) return Error(source.name, ": is there twice");
+      Member& member =
+          members_.emplace_back(Member{named, source.network, {}, {source.name, {}}});
+      member.work_dir = work_dir_of(source.name, networks.size() > 1);
+      Comparison& comparison = member.compared.comparison;
+      comparison.subject = fmt::format("{}, {} trials", source.name, tune_.trials);
+      comparison.device = device_fingerprint(target_);
+      for (const Contestant& contestant : contestants_)
+        comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
+      TRY(take_up(member.work_dir, comparison));
+    }
+    return Unit{};
+  }
+
+  std::string work_dir_of(const std::string& network, bool several) const {
+    const std::string& given = options_.work_dir;
+    if (!several) return given.empty() ? "cmp_" + network : given;
+    return set_dir() + "/" + network;
+  }
+  std::string set_dir() const {
+    if (!options_.work_dir.empty()) return options_.work_dir;
+    const std::string set = std::filesystem::path(options_.network_set).stem().string();
+    return "cmp_" + (set.empty() ? "networks" : set);
+  }
+
+  /// What a network's folder does not hold yet of each seed: its curves, and its modules' times.
+  Result<Unit> compare(Member& member) {
+    Comparison& comparison = member.compared.comparison;
+    TRY_ASSIGN(const WorkDir dir, WorkDir::open(member.work_dir));
+    TRY(write_reports(dir, comparison));
+    if (done(member)) return Unit{};
+    TRY_ASSIGN(const Source source, read_network(member.named));
+    TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+               make_measurer(member.named.options, source, target_, interrupted_));
+    for (int64_t i = 0; i < options_.seeds && !interrupted_; ++i) {
+      const auto seed = static_cast<uint64_t>(options_.seed + i);
+      if (comparison.curve(contestants_.front().name, seed) == nullptr) {
+        TRY_ASSIGN(const std::vector<TuningCurve> curves, run_seed(source, seed, dir, *measurer));
+        comparison.curves.insert(comparison.curves.end(), curves.begin(), curves.end());
+        TRY(write_reports(dir, comparison));
+      }
+      if (!lacks_times(member, seed)) continue;
+      TRY(measure_modules(source, dir, seed, comparison));
+      TRY(write_reports(dir, comparison));
+    }
+    return Unit{};
+  }
+
+  /// Whether the modules of a seed that was complete have not been timed.
+  bool lacks_times(const Member& member, uint64_t seed) const {
+    const TuningCurve* first = member.compared.comparison.curve(contestants_.front().name, seed);
+    return member.network && first->complete && !first->end_to_end_s;
+  }
+  bool done(const Member& member) const {
+    for (int64_t i = 0; i < options_.seeds; ++i) {
+      const auto seed = static_cast<uint64_t>(options_.seed + i);
+      if (member.compared.comparison.curve(contestants_.front().name, seed) == nullptr ||
+          lacks_times(member, seed))
+        return false;
+    }
+    return true;
+  }
+
+  Result<std::vector<TuningCurve>> run_seed(const Source& source,
+                                            uint64_t seed,
+                                            const WorkDir& dir,
+                                            Measurer& measurer) {
+    for (const Contestant& contestant : contestants_)
+      TRY(set_aside_records(dir.path(), contestant.name, seed));
+    CompareOptions compare{.tune = tune_, .work_dir = dir.path()};
+    compare.tune.seed = seed;
+    const std::string network = members_.size() > 1 ? source.name + ", " : "";
+    const auto on_round =
+        [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {
+          live_.show(fmt::format("{}seed {} {}: {}",
+                                 network,
+                                 seed,
+                                 contestant.name,
+                                 pruner::print(round_line(tuner, summary, tune_.trials))));
+        };
+    return compare_modes(source.tasks, contestants_, compare, {measurer, interrupted_, on_round});
+  }
+
+  /// The network with what each mode found, timed in turns; the modules are not kept, as the
+  /// records make them again.
+  Result<Unit> measure_modules(const Source& source,
+                               const WorkDir& dir,
+                               uint64_t seed,
+                               Comparison& comparison) const {
+    std::vector<std::string> paths;
+    for (const Contestant& contestant : contestants_) {
+      TRY_ASSIGN(std::vector<Record> records,
+                 read_intact_records(compared_records(dir.path(), contestant.name, seed)));
+      const RecordedSchedules found(std::move(records), target_);
+      paths.push_back(dir.file(fmt::format("{}-{}.so", contestant.name, seed)));
+      TRY(build_module(source.partition,
+                       target_,
+                       schedule_choice(found),
+                       {job_count(options_), "", contestant.search.forms},
+                       paths.back()));
+    }
+    TRY_ASSIGN(const std::vector<double> ms, race_modules(paths, target_.threads));
+    for (size_t i = 0; i < contestants_.size(); ++i) {
+      const std::string& mode = contestants_[i].name;
+      for (TuningCurve& curve : comparison.curves)
+        if (curve.mode == mode && curve.seed == seed) curve.end_to_end_s = ms[i] / 1e3;
+      TRY(append_result(
+          dir.file("results.tsv"), target_, source.partition, {source.name, mode, ms[i]}));
+      std::error_code code;
+      std::filesystem::remove(paths[i], code);
+    }
+    return Unit{};
+  }
+
+  /// The networks with a seed that was not cut short.
+  ComparisonSet set() const {
+    ComparisonSet set;
+    for (const Member& member : members_) {
+      const std::vector<TuningCurve>& curves = member.compared.comparison.curves;
+      if (std::ranges::any_of(curves, &TuningCurve::complete)) set.push_back(member.compared);
+    }
+    return set;
+  }
+
+  Result<Unit> write_set() const {
+    TRY_ASSIGN(const WorkDir dir, WorkDir::open(set_dir()));
+    return write_reports(dir, set());
+  }
+
+  void print() const {
+    const bool several = members_.size() > 1;
+    const Comparison& one = members_.front().compared.comparison;
+    if (options_.json) {
+      fmt::print("{}\n", print_json(several ? comparison_set_json(set()) : comparison_json(one)));
+    } else {
+      fmt::print("{}", several ? print_comparison_set(set()) : print_comparison(one));
+    }
+    if (several && set().empty()) log_warning("no network has a seed yet that was not cut short");
+  }
+
+  const Options& options_;
+  const std::atomic<bool>& interrupted_;
+  LiveLine live_{stderr};
+  std::vector<Contestant> contestants_;
+  TuneOptions tune_;
+  Target target_;
+  std::vector<Member> members_;
+};
+
 }  // namespace
 
-Result<int> run_compare(const Options& options) {
-  TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options, &target));
-  if (contestants.size() < 2)
-    return Error(
-        "--modes: ", contestants.size(), " given, two or more are compared, e.g. ansor,pruner");
-  CompareOptions compare{.tune = {.trials = options.trials > 0 ? options.trials : kDefaultTrials,
-                                  .round_size = options.round_size,
-                                  .first_round_size = kFirstRound,
-                                  .measured_at_once = job_count(options)},
-                         .work_dir = {}};
-  TRY_ASSIGN(Source source, read_source(options, target));
-  TRY(keep_matching(options, source.tasks));
-  Comparison comparison{.subject = fmt::format("{}, {} trials", source.name, compare.tune.trials),
-                        .device = device_fingerprint(target),
-                        .modes = {},
-                        .curves = {}};
-  for (const Contestant& contestant : contestants)
-    comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
-  compare.work_dir = options.work_dir.empty() ? "cmp_" + source.name : options.work_dir;
-  TRY(take_up(compare.work_dir, comparison));
-  TRY_ASSIGN(const WorkDir dir, WorkDir::open(compare.work_dir));
-  TRY(write_reports(dir, comparison));
-
-  const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-             make_measurer(options, source, target, interrupted));
-  LiveLine live(stderr);
-  const auto on_round =
-      [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {
-        live.show(fmt::format("seed {} {}: {}",
-                              compare.tune.seed,
-                              contestant.name,
-                              print(round_line(tuner, summary, compare.tune.trials))));
-      };
-  for (int64_t i = 0; i < options.seeds && !interrupted; ++i) {
-    compare.tune.seed = static_cast<uint64_t>(options.seed + i);
-    if (comparison.curve(contestants.front().name, compare.tune.seed) != nullptr) continue;
-    for (const Contestant& contestant : contestants)
-      TRY(set_aside_records(dir.path(), contestant.name, compare.tune.seed));
-    TRY_ASSIGN(
-        const std::vector<TuningCurve> curves,
-        compare_modes(source.tasks, contestants, compare, {*measurer, interrupted, on_round}));
-    comparison.curves.insert(comparison.curves.end(), curves.begin(), curves.end());
-    TRY(write_reports(dir, comparison));  // what is done so far
-  }
-  live.finish();
-  options.json ? fmt::print("{}\n", print_json(comparison_json(comparison)))
-               : fmt::print("{}", print_comparison(comparison));
-  return interrupted ? kInterrupted : kDone;
-}
+Result<int> run_compare(const Options& options) { return CompareRun(options).run(); }
 
 }  // namespace pruner
