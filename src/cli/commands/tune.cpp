@@ -83,14 +83,6 @@ Result<Json> make_module(const Source& source,
               {"median_ms", result.median_ms}};
 }
 
-/// What the run is called beside others: its mode, and the policy where that is not the mode's.
-std::string display_name(const Options& options,
-                         const SearchMode& mode,
-                         const SearchPolicy& policy) {
-  if (&policy == mode.policy) return options.cost_model;
-  return fmt::format("{}, policy {}", options.cost_model, policy.name);
-}
-
 /// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
 Result<Json> make_network(const Options& options,
                           const Source& source,
@@ -170,7 +162,6 @@ Result<int> run_tune(const Options& options) {
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, tune.trials)));
   };
-  const std::string name = display_name(options, *mode, *tune.policy);
   const SessionOptions session_options{.tune = tune,
                                        .work_dir = work_dir,
                                        .fresh = options.fresh,
@@ -178,8 +169,8 @@ Result<int> run_tune(const Options& options) {
                                        .command = options.command_line,
                                        .version = kVersion,
                                        .input = source.name,
-                                       .facts = run_facts(name,
-                                                          std::string(update_mode(*mode)),
+                                       .facts = run_facts(mode.name,
+                                                          std::string(update_mode(mode.mode)),
                                                           input_shapes(source.partition),
                                                           source.tasks.size())};
   TRY_ASSIGN(
@@ -196,10 +187,10 @@ Result<int> run_tune(const Options& options) {
                print_task_table(task_rows(tuner)),
                print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
   }
-  TRY(draw_curve(session->dir(), source.name, name));
+  TRY(draw_curve(session->dir(), source.name, mode.name));
   if (source.network && end != TuneEnd::kInterrupted) {
     const ModuleOptions module{job_count(options), "", tune.search.forms};
-    TRY_ASSIGN(const Json made, make_network(options, source, target, name, module, *session));
+    TRY_ASSIGN(const Json made, make_network(options, source, target, mode.name, module, *session));
     summary.update(made);
   }
   if (options.json) fmt::print("{}\n", print_json(summary));
