@@ -61,7 +61,7 @@ Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
 /// A network of the run, and what is known of it so far.
 struct Member {
   SetMember named;
-  bool network;     // else one operator
+  bool network;  // else one operator
   std::string work_dir;
   ComparedNetwork compared;
 };
@@ -111,8 +111,7 @@ class CompareRun {
       TRY_ASSIGN(const Source source, read_network(named));
       for (const Member& member : members_)
         if (member.compared.name == source.name) return Error(source.name, ": is there twice");
-      Member& member =
-          members_.emplace_back(Member{named, source.network, {}, {source.name, {}}});
+      Member& member = members_.emplace_back(Member{named, source.network, {}, {source.name, {}}});
       member.work_dir = work_dir_of(source.name, networks.size() > 1);
       Comparison& comparison = member.compared.comparison;
       comparison.subject = fmt::format("{}, {} trials", source.name, tune_.trials);
