@@ -19,12 +19,12 @@ TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
   double difference = 0, numbers = 0;
   ansor::OwnPoints points;
   for_golden_programs([&](const GoldenProgram& golden) {
-    const auto candidate = points.find(golden.nest, kHardware);
-    if (!candidate.ok()) return;
+    const auto point = points.find(golden.nest, kHardware);
+    if (!point.ok() || !point->same()) return;
     Target target;
     target.backend = Backend::kCuda;
     const Space space = make_space(make_task(golden.nest.structure->task, target, ""));
-    const LoopNest nest = make_loop_nest(space, *candidate);
+    const LoopNest nest = make_loop_nest(space, point->candidate);
     const Statements own = make_statements(nest), replayed = make_statements(golden.nest);
     const std::vector<Symbols> rows = symbols(own), expected = symbols(replayed);
     const ProgramFeatures f = features(own, {}), g = features(replayed, {});
