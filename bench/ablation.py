@@ -1,16 +1,15 @@
 """What each part of draft and verify is worth: a Markdown table on standard output.
 
-  bench/ablation.py --build build/release drafts FOLDER [DAGS...]     records, each penalty left out
+  bench/ablation.py --build build/release drafts RECORDS... [--forms release,paper,ours|cpu] [--draft-size N] [--least N]
   bench/ablation.py --build build/release search --op OP [--op OP...] [--trials N] [--seeds N] [--load-model FILE]
 
-`drafts`: Best-1 of draft_bench (its page says of what). `search`: `pruner compare` of the whole mode with the same
-without a part; a latency is given over the whole mode's final one, its geometric mean over operators and seeds. With
+`drafts`: Best-1 of `pruner eval --model draft`, each penalty left out, over tasks of at least N programs. `search`:
+`pruner compare` of the whole mode with the same without a part; a latency is given over the whole mode's final one, its geometric mean over operators and seeds. With
 weights, Momentum online Adaptation is compared with training on from them and with beginning without."""
 import argparse
 import json
 import math
 import pathlib
-import re
 import subprocess
 import tempfile
 
@@ -19,19 +18,21 @@ PARTS = ["statement", "dataflow", "draft"]
 
 
 def drafts(args):
-    """A row a penalty; a column for each device and form."""
-    columns, rows = [], []
+    """A row a penalty; a column for each form, of a CPU for its one."""
+    rows = []
     for left_out in [None] + PENALTIES:
-        command = [args.build / "draft_bench", *(["--without", left_out] if left_out else []), args.folder, *args.dags]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        values = {}
-        for device, forms in re.findall(r"^(\w+) +\d+ tasks +(.*)$", text, re.M):
-            for form, best_1 in re.findall(r"(\w+) (0\.\d+|1\.\d+)", forms):
-                if form != "random" or not left_out:
-                    values[f"{device}, {form}"] = best_1
-        columns = columns or list(values)
-        rows.append([left_out or "nothing", *(values.get(c, "") for c in columns)])
-    print_table(["left out", *columns], rows)
+        values = []
+        for form in args.forms.split(","):
+            of_form = ["--psa-form", form] if form != "cpu" else []
+            command = [args.build / "pruner", "eval", "--model", f"draft-without-{left_out}" if left_out else "draft",
+                       *of_form, "--draft-size", str(args.draft_size), "--min-sample-size", str(args.least), "--json",
+                       "--records", *args.records]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            values.append(f"{found['best_k']['1']:.4f}")
+        if not left_out:
+            print(f"{found['best_k_tasks']} tasks; drawn at random {found['random']['best_k']['1']:.4f}\n")
+        rows.append([left_out or "nothing", *values])
+    print_table(["left out", *args.forms.split(",")], rows)
 
 
 def best_after(curve, share):
@@ -80,8 +81,10 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default="build/release")
     which = parser.add_subparsers(required=True)
     of_drafts = which.add_parser("drafts")
-    of_drafts.add_argument("folder")
-    of_drafts.add_argument("dags", nargs="*")
+    of_drafts.add_argument("records", nargs="+")
+    of_drafts.add_argument("--forms", default="release,paper,ours")
+    of_drafts.add_argument("--draft-size", type=int, default=16)
+    of_drafts.add_argument("--least", type=int, default=500)
     of_drafts.set_defaults(run=drafts)
     of_search = which.add_parser("search")
     of_search.add_argument("--op", action="append", required=True)

@@ -15,10 +15,6 @@ if(micro_sources AND benchmark_FOUND)
                                             benchmark::benchmark_main)
 endif()
 
-# How well the draft picks among measured programs; see bench/draft.cpp.
-add_executable(draft_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/draft.cpp)
-target_link_libraries(draft_bench PRIVATE pruner_options pruner_dataset pruner_tune)
-
 # Modules against ONNX Runtime, where a Python with the packages of bench/requirements.txt is given.
 set(PRUNER_PEERS_PYTHON "" CACHE STRING "Python that has the packages of bench/requirements.txt")
 if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)

@@ -148,7 +148,7 @@ inline constexpr Command kCommands[] = {
      kDatasetsOption | kPretrainOptions | kFineTuneOptions | kOutOption,
      run_fine_tune},
     {"eval",
-     "Judge a cost model by measured programs that it has not seen.",
+     "Judge a cost model or the draft by measured programs, a model by those it has not seen.",
      kDatasetsOption | kEvalOptions,
      run_eval},
     {"worker build", "Build what standard input asks for.", 0, run_worker_build, true},

@@ -43,7 +43,7 @@ struct Options {
   // A file of features.
   std::vector<std::string> targets;
   std::string hold_out, preset, failed = "keep", duplicates = "best";
-  int64_t sample_in_files = 0, min_sample_size = 48, max_tasks = 0, pam = 1;
+  int64_t sample_in_files = 0, min_sample_size = -1, max_tasks = 0, pam = 1;
   bool mixed_targets = false;
   // Transfer.
   std::vector<std::string> pool;  // records of tuned networks

@@ -1,6 +1,7 @@
 #include "cli/recorded_source.h"
 
 #include "cli/source.h"
+#include "support/log.h"
 #include "target/device_file.h"
 
 namespace pruner {
@@ -22,13 +23,23 @@ Result<Unit> add_dags(const Options& options,
   return Unit{};
 }
 
-Result<Gpu> read_draft_gpu(const Options& options) {
+void warn_of_pool(const ProgramPool& pool) {
+  for (const auto& [reason, entry] : pool.left_out)
+    log_warning("{} records are left out: {} (first: {})", entry.records, reason, entry.first);
+  if (pool.hopeless > 0)
+    log_warning("{} tasks are left out: none of their programs ran", pool.hopeless);
+}
+
+Result<std::optional<Gpu>> read_draft_gpu(const Options& options) {
   const std::string& device = options.device_abstraction;
-  const Result<Target> target = read_device(device.empty() ? "a100_40" : device);
+  if (device.empty()) return std::optional<Gpu>();
+  const Result<Target> target = read_device(device);
   if (!target.ok()) return Error("--psa: ", target.error().message());
   if (!target->is_gpu()) return Error("--psa: ", device, " is no GPU");
-  return target->gpu;
+  return std::optional(target->gpu);
 }
+
+Gpu default_draft_gpu() { return read_device("a100_40")->gpu; }
 
 Result<DraftForm> read_draft_form(const Options& options) {
   if (options.psa_form.empty()) return DraftForm::kOurs;

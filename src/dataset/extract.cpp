@@ -27,18 +27,6 @@ void append(std::string& bytes, const Json& json) {
   }
 }
 
-uint64_t program_hash(const Record& record) {
-  std::string bytes;
-  if (record.sketch_name.empty()) {
-    append(bytes, record.steps);
-  } else {
-    bytes = record.sketch_name + " " + record.sketch_hash;
-    for (const auto& [name, value] : record.decisions)
-      bytes += " " + name + "=" + std::to_string(value);
-  }
-  return hash64(bytes);
-}
-
 void set_label(const Record& record, Part& part, Extracted& to) {
   if (part.labels.empty() || record.target != part.target || record.device != part.device) {
     part.labels.push_back(device_of_record(record, part.file->path));
@@ -105,6 +93,27 @@ std::string unreadable_reason(const RecordLine& line, const Error& error) {
 }
 
 }  // namespace
+
+uint64_t program_hash(const Record& record) {
+  std::string bytes;
+  if (record.sketch_name.empty()) {
+    append(bytes, record.steps);
+  } else {
+    bytes = record.sketch_name + " " + record.sketch_hash;
+    for (const auto& [name, value] : record.decisions)
+      bytes += " " + name + "=" + std::to_string(value);
+  }
+  return hash64(bytes);
+}
+
+std::string task_identity(const DatasetTask& task) {
+  return ansor::canonical_key(task.workload_key) + "\n" +
+         device_identity(parse_device_label(task.target));
+}
+
+uint64_t program_id(const std::string& task_identity, uint64_t program_hash) {
+  return hash64(task_identity + "\n" + std::to_string(program_hash));
+}
 
 void extract_part(const MakeOptions& options, const MakeTools& tools, Part& part) {
   part.records.resize(part.end - part.begin);

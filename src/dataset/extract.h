@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/dataset.h"
 #include "dataset/make.h"
 #include "dataset/record_batches.h"
 
@@ -51,6 +52,13 @@ struct Part {
 /// ours; 1e10 when the trial failed. An error says why the number can be no latency: 0, negative,
 /// below 1 ns, or above 1000 s without an error number.
 Result<double> label_of(const Record& record);
+
+/// Hash of what a record did to its task, in whatever form its JSON was written.
+uint64_t program_hash(const Record& record);
+/// What every program of the task has in its id.
+std::string task_identity(const DatasetTask& task);
+/// The id of a program: the same wherever its records lie.
+uint64_t program_id(const std::string& task_identity, uint64_t program_hash);
 
 /// Fills `part.records`, and the lists that they point into. Parts may be filled at the same time.
 void extract_part(const MakeOptions& options, const MakeTools& tools, Part& part);

@@ -282,14 +282,11 @@ Result<MakeSummary> Making::finish() {
 
 Result<Unit> Making::write(const std::vector<size_t>& programs) {
   std::vector<std::string> identity;
-  for (const DatasetTask& task : tasks_)
-    identity.push_back(ansor::canonical_key(task.workload_key) + "\n" +
-                       device_identity(parse_device_label(task.target)));
+  for (const DatasetTask& task : tasks_) identity.push_back(task_identity(task));
   std::vector<DatasetRow> rows;
   for (const size_t i : programs) {
     const Program& program = programs_[i];
-    const std::string& of = identity[static_cast<size_t>(program.task)];
-    const uint64_t id = hash64(of + "\n" + std::to_string(program.hash));
+    const uint64_t id = program_id(identity[static_cast<size_t>(program.task)], program.hash);
     rows.push_back({program.number, program.task, program.latency_s, id});
     summary_.rows += writer_.row_count(program.number);
   }

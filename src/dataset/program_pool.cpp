@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "dataset/extract.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -16,16 +17,20 @@ constexpr size_t kReadAtOnce = 512;
 struct Pending {
   Record record;
   std::string where;
-  std::string program;  // of its ids
+  std::string program;  // its id
+  std::string target, device;
+  std::optional<Gpu> gpu = {};
   ProgramFeatures features = {};
   double draft_score = 0;
   std::string failed = {};  // why there is no program
 };
 
-double draft_of(const RecordedProgram& program, const PoolOptions& options) {
-  if (program.is_gpu()) return draft_score(program.statements, options.gpu, options.form);
-  return program.cpu_draft_s > 0 ? 1e-3 / program.cpu_draft_s : 0;
-}
+/// Of a record's device.
+struct RecordedDevice {
+  std::string path, target, device;  // of the record
+  DeviceLabel label;
+  std::optional<Gpu> gpu;
+};
 
 /// A reason without the numbers of the one record.
 std::string general(const std::string& message) {
@@ -43,7 +48,8 @@ class Reader {
       : programs_(programs), options_(options) {}
 
   void add(StreamedRecord&& streamed) {
-    std::string program = streamed.ids.program;
+    const RecordedDevice& device = device_of(streamed.record, streamed.path);
+    std::string program = streamed.ids.program + device.label.text;
     const auto known = places_.find(program);
     if (known != places_.end()) {
       ++pool_.repeats;
@@ -58,7 +64,10 @@ class Reader {
     }
     pending_.push_back({.record = std::move(streamed.record),
                         .where = streamed.path + ":" + std::to_string(streamed.number),
-                        .program = std::move(program)});
+                        .program = std::move(program),
+                        .target = device.label.text,
+                        .device = model_of(device.label),
+                        .gpu = options_.gpu ? options_.gpu : device.gpu});
     if (pending_.size() >= kReadAtOnce) flush();
   }
 
@@ -88,29 +97,52 @@ class Reader {
         return;
       }
       pending.features = features(program->statements, program->flags);
-      pending.draft_score = draft_of(*program, options_);
+      pending.features.primitives = program->primitives;
       if (pending.features.rows.empty()) pending.failed = "no buffer is stored to";
+      if (options_.form) draft(*program, pending);
     });
     for (Pending& pending : pending_) keep(std::move(pending));
     pending_.clear();
     waiting_.clear();
   }
 
+  void draft(const RecordedProgram& program, Pending& pending) const {
+    if (is_cpu(pending.target)) {
+      pending.draft_score = program.cpu_draft_s > 0 ? 1e-3 / program.cpu_draft_s : 0;
+    } else if (pending.gpu) {
+      pending.draft_score =
+          draft_score(program.statements, *pending.gpu, *options_.form, options_.penalties);
+    } else {
+      pending.failed = "the draft does not know its device; name one with --psa";
+    }
+  }
+
+  const RecordedDevice& device_of(const Record& record, const std::string& path) {
+    if (device_.path == path && device_.target == record.target && device_.device == record.device)
+      return device_;
+    device_ = {path, record.target, record.device, device_of_record(record, path), {}};
+    device_.gpu = gpu_of(device_.label);
+    return device_;
+  }
+
   void keep(Pending&& pending) {
     Place& place = places_[pending.program];
     if (!pending.failed.empty()) {
-      LeftOut& reason = pool_.left_out[general(pending.failed)];
+      LeftOutRecords& reason = pool_.left_out[general(pending.failed)];
       if (reason.records++ == 0) reason.first = pending.where;
       return;
     }
     const Record& record = pending.record;
-    const RecordedTask task = task_of(record);
+    RecordedTask task = task_of(record);
+    if (task.device.empty()) task.device = pending.device;
     const auto [found, fresh] = tasks_.try_emplace(task, pool_.tasks.size());
-    if (fresh) pool_.tasks.push_back({.task = task, .name = name_of(record)});
+    if (fresh)
+      pool_.tasks.push_back({.task = task, .name = name_of(record), .target = pending.target});
     PooledTask& pooled = pool_.tasks[found->second];
     place = {true, found->second, pooled.size(), record.origin == "final"};
     pooled.features.push_back(std::move(pending.features));
     pooled.draft_scores.push_back(pending.draft_score);
+    pooled.programs.push_back(program_hash(record));
     pooled.trials.push_back(
         {measured_s(record).value_or(kFailedCost), record.result.build_s + record.result.run_s});
   }
@@ -126,6 +158,7 @@ class Reader {
 
   RecordedPrograms& programs_;
   const PoolOptions& options_;
+  RecordedDevice device_;  // of the last record
   ProgramPool pool_;
   std::map<RecordedTask, size_t> tasks_;
   std::unordered_map<std::string, Place> places_;  // by the id of the program

@@ -1,8 +1,9 @@
-// Records -> the programs that a search over them can choose from: of each one what models read of
-// it, its draft score, and what measuring it gave and cost.
+// Records -> the programs that a search over them can choose from, or that a model is judged by: of
+// each one what models read of it, its draft score, and what measuring it gave and cost.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +25,10 @@ struct PooledTrial {
 struct PooledTask {
   RecordedTask task;
   std::string name;
+  std::string target;  // as records have it, with the device where the file's place tells it
   std::vector<ProgramFeatures> features = {};
   std::vector<double> draft_scores = {};  // higher is faster; 0 where there is no draft
+  std::vector<uint64_t> programs = {};    // hashes of what was done to the task
   std::vector<PooledTrial> trials = {};
 
   size_t size() const { return trials.size(); }
@@ -33,24 +36,26 @@ struct PooledTask {
 };
 
 /// Records that are no program here: how many, and where the first is.
-struct LeftOut {
+struct LeftOutRecords {
   int64_t records = 0;
   std::string first;  // "FILE:LINE"
 };
 
 struct ProgramPool {
-  std::vector<PooledTask> tasks;            // each has a program that ran
-  int64_t repeats = 0;                      // records of a program that is there already
-  int64_t hopeless = 0;                     // tasks of which no program ran
-  std::map<std::string, LeftOut> left_out;  // by reason
+  std::vector<PooledTask> tasks;                   // each has a program that ran
+  int64_t repeats = 0;                             // records of a program that is there already
+  int64_t hopeless = 0;                            // tasks of which no program ran
+  std::map<std::string, LeftOutRecords> left_out;  // by reason
   StreamSummary summary;
 
   int64_t size() const;
 };
 
 struct PoolOptions {
-  Gpu gpu = {};  // whose numbers the draft takes
-  DraftForm form = DraftForm::kOurs;
+  std::optional<Gpu> gpu =
+      {};  // whose numbers the draft takes; nullopt: those of each record's own
+  std::optional<DraftForm> form = DraftForm::kOurs;  // nullopt: there are no draft scores
+  Penalties penalties = {};                          // that a GPU's draft counts
   int jobs = 1;
 };
 

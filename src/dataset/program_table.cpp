@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "dataset/record_device.h"
+
 namespace pruner {
 namespace {
 
@@ -16,8 +18,9 @@ bool all_finite(std::span<const float> values) {
 /// "llvm" or "cuda" of a target's text.
 std::string kind_of(const std::string& target) { return target.substr(0, target.find(' ')); }
 
-Result<Unit> check_kinds(const std::vector<std::string>& targets) {
-  const auto is_cpu = [](const std::string& target) { return kind_of(target) == "llvm"; };
+}  // namespace
+
+Result<Unit> check_one_kind(const std::vector<std::string>& targets) {
   const auto cpu = std::ranges::find_if(targets, is_cpu);
   const auto gpu = std::ranges::find_if_not(targets, is_cpu);
   if (cpu == targets.end() || gpu == targets.end()) return Unit{};
@@ -27,8 +30,6 @@ Result<Unit> check_kinds(const std::vector<std::string>& targets) {
                kind_of(*gpu),
                ", whose features do not compare; give those of one kind");
 }
-
-}  // namespace
 
 Result<ProgramTable> ProgramTable::open(std::span<const std::string> paths) {
   ProgramTable table;
@@ -59,25 +60,25 @@ Result<ProgramTable> ProgramTable::open(std::span<const std::string> paths) {
                  left.no_feature,
                  " without features)");
   }
-  TRY(check_kinds(table.targets()));
+  TRY(check_one_kind(table.targets()));
   return table;
 }
 
-void ProgramTable::add(const DatasetTask& task,
+bool ProgramTable::add(const DatasetTask& task,
                        uint64_t id,
                        ProgramFeatures features,
                        double latency_s) {
   if (latency_s >= kFailed) {
     ++left_out_.failed;
-    return;
+    return false;
   }
   if (!(latency_s > 0)) {
     ++left_out_.bad_time;
-    return;
+    return false;
   }
   if (features.rows.empty() || !all_finite(features.rows) || !all_finite(features.dataflow)) {
     ++left_out_.no_feature;
-    return;
+    return false;
   }
   const auto [row, fresh] =
       number_.try_emplace({task.workload_key, task.target}, static_cast<int32_t>(tasks_.size()));
@@ -87,13 +88,14 @@ void ProgramTable::add(const DatasetTask& task,
   }
   if (!seen_.insert(id + 0x9e3779b97f4a7c15 * static_cast<uint64_t>(row->second)).second) {
     ++left_out_.twice;
-    return;
+    return false;
   }
   double& best_s = best_s_[static_cast<size_t>(row->second)];
   best_s = std::min(best_s, latency_s);
   samples_.push_back({row->second, std::move(features), latency_s});
   task_.push_back(row->second);
   id_.push_back(id);
+  return true;
 }
 
 float ProgramTable::label(size_t program) const {

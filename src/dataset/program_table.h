@@ -22,13 +22,16 @@ struct LeftOut {
   int64_t no_feature = 0;  // without a stored buffer, or with a feature that is not finite
 };
 
+/// Targets of CPUs and of GPUs, whose features do not compare, are an error.
+Result<Unit> check_one_kind(const std::vector<std::string>& targets);
+
 class ProgramTable {
  public:
   /// Errors name the file; no program is left; or CPU and GPU targets are mixed.
   static Result<ProgramTable> open(std::span<const std::string> paths);
 
-  /// Adds a program, unless it is one to leave out.
-  void add(const DatasetTask& task, uint64_t id, ProgramFeatures features, double latency_s);
+  /// Adds a program, unless it is one to leave out; says whether it did.
+  bool add(const DatasetTask& task, uint64_t id, ProgramFeatures features, double latency_s);
 
   size_t size() const { return samples_.size(); }
   const std::vector<DatasetTask>& tasks() const { return tasks_; }

@@ -81,6 +81,17 @@ DeviceLabel device_of_record(const Record& record, const std::string& path) {
   return label;
 }
 
+bool is_cpu(std::string_view target) { return target.substr(0, target.find(' ')) == "llvm"; }
+
+std::string model_of(const DeviceLabel& label) { return attribute(label, "model"); }
+
+std::optional<Gpu> gpu_of(const DeviceLabel& label) {
+  const std::string model = model_of(label);
+  if (find_device(model, label.kind).empty()) return std::nullopt;
+  const Result<Target> target = read_device(model);
+  return target.ok() && target->is_gpu() ? std::optional(target->gpu) : std::nullopt;
+}
+
 bool may_be_one_device(const DeviceLabel& a, const DeviceLabel& b) {
   if (a.kind != b.kind) return false;
   return std::ranges::all_of(a.attributes, [&](const auto& entry) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "record/record.h"
+#include "target/target.h"
 
 namespace pruner {
 
@@ -27,6 +29,13 @@ DeviceLabel parse_device_label(std::string_view target);
 /// the nearest folder of `path` that has the name of a known device of its kind ("k80/conv.json")
 /// gives it: public logs of several GPUs differ in nothing else.
 DeviceLabel device_of_record(const Record& record, const std::string& path);
+
+/// Whether a target's text is of a CPU.
+bool is_cpu(std::string_view target);
+/// The model that a label names; empty: none.
+std::string model_of(const DeviceLabel& label);
+/// The GPU that a label names by its model; nullopt: it names none, or it is not known.
+std::optional<Gpu> gpu_of(const DeviceLabel& label);
 
 /// Whether both may mean one device: one kind, and nothing that both say differs.
 bool may_be_one_device(const DeviceLabel& a, const DeviceLabel& b);

@@ -1,6 +1,7 @@
 // pruner features, on records of the registered matmul.
 #include <filesystem>
 
+#include "cli/cpu_records.h"
 #include "cli/run_program.h"
 #include "golden.h"
 #include "own_path.h"
@@ -36,6 +37,8 @@ TEST(Features, GivesAnObjectForEachRecordAndAReasonForEachBadOne) {
   EXPECT_EQ(json["dataflow"].size(), 8u);
   EXPECT_EQ(json["dataflow"][0].size(), 23u);
   EXPECT_GT(json["draft_score"].get<double>(), 0);
+  EXPECT_EQ(json["draft_form"], "ours");
+  EXPECT_EQ(json["measured_s"], 0.001);
   EXPECT_TRUE(json["model_score"].is_null());
 }
 
@@ -44,6 +47,38 @@ TEST(Features, ShowsATable) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find("draft score"), std::string::npos);
   EXPECT_NE(run.out.find("f_total"), std::string::npos);
+}
+
+TEST(Features, OfACpuShowTheDraftOfCpusBesideWhatWasMeasured) {
+  const std::string path = records_file(cpu_records("matmul 64 64 64", 1));
+  const ProgramRun run = run_program({"features", "--records", path, "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json json = *parse_json(run.out);
+  EXPECT_EQ(json["draft_form"], "cpu");
+  const double measured_s = json["measured_s"].get<double>();
+  EXPECT_NEAR(json["draft_score"].get<double>() * measured_s * 1e3, 1, 1e-6) << "1/ms";
+  const ProgramRun text = run_program({"features", "--records", path});
+  EXPECT_NE(text.out.find(" (cpu), measured "), std::string::npos) << text.out;
+}
+
+// TVM's programs for CPUs have no draft of ours; the time stands there all the same.
+TEST(Features, OfTvmOnACpuHaveNoDraft) {
+  std::string record = kRecord;
+  record.replace(record.find("cuda"), 4, "llvm");
+  const std::string path = records_file(record);
+  const ProgramRun text = run_program({"features", "--records", path});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("no draft score"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(", measured 1 ms"), std::string::npos) << text.out;
+  const ProgramRun json = run_program({"features", "--records", path, "--json"});
+  EXPECT_TRUE((*parse_json(json.out))["draft_score"].is_null());
+}
+
+TEST(Features, SayThatATrialFailed) {
+  std::string record = kRecord;
+  record.replace(record.find("[[0.001], 0"), 11, "[[1e10], 4");
+  const ProgramRun text = run_program({"features", "--records", records_file(record)});
+  EXPECT_NE(text.out.find("(ours), its trial failed"), std::string::npos) << text.out;
 }
 
 // The records of the golden programs, through the command, with the published weights.

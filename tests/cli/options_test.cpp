@@ -106,7 +106,7 @@ TEST(ParseCommandLine, ReadsTheReferencesDatasetCommandLine) {
   EXPECT_EQ(line->options.hold_out, "all_five");
   EXPECT_EQ(line->options.out_file, "dataset_pam_k80_500.pkl");
   EXPECT_EQ(line->options.sample_in_files, 500);
-  EXPECT_EQ(line->options.min_sample_size, 48);
+  EXPECT_EQ(line->options.min_sample_size, -1) << "what the command takes unasked";
 }
 
 TEST(ParseCommandLine, TakesUnderscoresInNamesForHyphens) {

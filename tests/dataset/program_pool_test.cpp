@@ -6,6 +6,7 @@
 #include "own_path.h"
 #include "search/search.h"
 #include "support/file.h"
+#include "target/device_file.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -17,7 +18,8 @@ struct ProgramPoolTest : testing::Test {
 
   Result<ProgramPool> read(const std::string& content) {
     EXPECT_TRUE(write_file(path, content).ok());
-    return read_program_pool(*find_record_files({path}), programs, {.jobs = 2});
+    return read_program_pool(
+        *find_record_files({path}), programs, {.gpu = read_device("a100_40")->gpu, .jobs = 2});
   }
   static std::string matmul(int size, int factor, const std::string& result) {
     return R"({"i": [["[\"matmul_layer\", )" + std::to_string(size) +
@@ -82,6 +84,27 @@ TEST_F(ProgramPoolTest, TakesCandidatesOfOurs) {
   ASSERT_EQ(pool->size(), 1);
   EXPECT_DOUBLE_EQ(pool->tasks[0].best_s(), 0.2) << "measured again at the end of the run";
   EXPECT_GT(pool->tasks[0].draft_scores[0], 0);
+}
+
+// The draft takes the numbers of the device that the folder names, and programs of two devices stay
+// apart; a record of no known device has no draft.
+TEST_F(ProgramPoolTest, DraftsForTheRecordsOwnDevice) {
+  const std::filesystem::path folder = own_path("pool_devices");
+  std::vector<double> scores;
+  for (const char* device : {"k80", "v100", "unknown"}) {
+    std::filesystem::create_directories(folder / device);
+    EXPECT_TRUE(write_file((folder / device / "r.json").string(), matmul(64, 2, "[0.4], 0")).ok());
+  }
+  const auto pool = read_program_pool(*find_record_files({folder.string()}), programs, {.jobs = 2});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(pool.ok()) << pool.error().message();
+  ASSERT_EQ(pool->tasks.size(), 2u);
+  EXPECT_EQ(pool->repeats, 0);
+  EXPECT_EQ(pool->tasks[0].target, "cuda -model=k80");
+  EXPECT_LT(pool->tasks[0].draft_scores[0], pool->tasks[1].draft_scores[0]) << "a K80 is slower";
+  ASSERT_EQ(pool->left_out.size(), 1u);
+  EXPECT_EQ(pool->left_out.begin()->first,
+            "the draft does not know its device; name one with --psa");
 }
 
 }  // namespace

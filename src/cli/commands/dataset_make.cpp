@@ -15,6 +15,8 @@ namespace pruner {
 
 namespace {
 
+constexpr int64_t kMinSampleSize = 48;  // TenSet's
+
 Result<MakeOptions> make_options(const Options& options) {
   if (options.records.empty())
     return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
@@ -24,7 +26,7 @@ Result<MakeOptions> make_options(const Options& options) {
       .records = options.records,
       .out_file = options.out_file,
       .sample_in_files = options.sample_in_files,
-      .min_sample_size = options.min_sample_size,
+      .min_sample_size = options.min_sample_size < 0 ? kMinSampleSize : options.min_sample_size,
       .max_tasks = options.max_tasks,
       .seed = static_cast<uint64_t>(options.seed),
       .keep_failed = options.failed == "keep",

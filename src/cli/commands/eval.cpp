@@ -1,21 +1,163 @@
-// pruner eval: a model and feature files -> how well it orders the programs it has not seen.
+// pruner eval: a model or the draft, and measured programs -> how well it orders those that it has
+// not seen.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/model_options.h"
-#include "cli/source.h"
+#include "cli/record_files.h"
+#include "cli/recorded_source.h"
+#include "dataset/pool_table.h"
+#include "dataset/record_device.h"
 #include "report/evaluation_report.h"
+#include "support/log.h"
 #include "support/rng.h"
 
 namespace pruner {
 
 namespace {
 
-std::vector<float> random_scores(size_t count, uint64_t seed) {
-  Rng rng(seed);
-  std::vector<float> scores(count);
-  for (float& score : scores) score = static_cast<float>(rng.uniform());
-  return scores;
+constexpr int64_t kKept = 256;  // programs of a task, as published (spec 13.7)
+
+/// What is judged.
+struct Subject {
+  std::string name;  // "draft", "random", or the model's file
+  bool draft = false;
+  Penalties penalties = {};             // that the draft counts
+  std::unique_ptr<LearnedModel> model;  // else null
+  std::optional<TrainedOn> trained_on = {};
+};
+
+/// "draft", or "draft-without-compute-l0".
+Result<Subject> read_draft(const std::string& name) {
+  constexpr std::string_view kWithout = "draft-without-";
+  Subject subject{.name = name, .draft = true, .model = nullptr};
+  if (name == "draft") return subject;
+  const std::optional<Penalty> penalty = parse_penalty(name.substr(kWithout.size()));
+  if (!penalty)
+    return Error("--model ",
+                 name,
+                 ": no such penalty; there are ",
+                 fmt::format("{}", fmt::join(kPenaltyNames, ", ")));
+  subject.penalties = subject.penalties.without(*penalty);
+  return subject;
+}
+
+Result<Subject> read_subject(const Options& options) {
+  const std::string& name = options.cost_model;
+  const bool draft = name == "draft" || name.starts_with("draft-without-");
+  if (draft && !options.load_model.empty())
+    return Error("eval: --model ", name, " and --load-model exclude each other");
+  if (draft) return read_draft(name);
+  if (options.load_model.empty()) {
+    if (name == "random") return Subject{.name = name, .model = nullptr};
+    return Error(
+        "eval: no model is named; give one with --load-model FILE, or --model draft or random");
+  }
+  Subject subject{.name = options.load_model, .model = nullptr};
+  TRY_ASSIGN(subject.model, load_learned_model(options.load_model, thread_count(options)));
+  TRY_ASSIGN(subject.trained_on, subject.model->trained_on());
+  return subject;
+}
+
+/// The networks of --network, with the tasks of --dags.
+Result<std::unique_ptr<NetworkTasks>> read_networks(const Options& options) {
+  if (options.network.empty()) return std::make_unique<NetworkTasks>();
+  Result<std::vector<NetworkInput>> named = network_set(options.network);
+  if (!named.ok()) return Error("--network: ", named.error().message());
+  auto networks = std::make_unique<NetworkTasks>(*std::move(named));
+  for (const std::string& file : options.dags) TRY(networks->add_file(file));
+  return networks;
+}
+
+/// Options that would have no effect are refused.
+Result<Unit> check_options(const Options& options, const Subject& subject) {
+  if (options.all && options.new_tasks) return Error("--all and --new-tasks exclude each other");
+  for (const auto& [flag, value] :
+       {std::pair("--psa-form", options.psa_form), {"--psa", options.device_abstraction}}) {
+    if (!value.empty() && !subject.draft) return Error(flag, " is of --model draft");
+  }
+  if (options.min_sample_size >= 0 && options.records.empty())
+    return Error("--min-sample-size is of --records; a feature file is made with its own");
+  return Unit{};
+}
+
+/// The programs to judge by; `scores` are the draft's.
+struct Programs {
+  ProgramTable table;
+  std::vector<float> scores;
+};
+
+/// The draft of a CPU has one form, of the record's own target; TVM's records have none.
+Result<Unit> check_cpu_draft(const Options& options, const Programs& programs) {
+  if (options.psa_form != "" && options.psa_form != "ours")
+    return Error("--psa-form ", options.psa_form, " is of GPUs, and the records are of a CPU");
+  if (!options.device_abstraction.empty())
+    return Error("--psa is of GPUs, and the records are of a CPU");
+  const auto without = std::ranges::count(programs.scores, 0.0f);
+  if (without > 0)
+    return Error("eval: ",
+                 without,
+                 " of ",
+                 programs.scores.size(),
+                 " programs have no draft: there is none of TVM's records of CPUs");
+  return Unit{};
+}
+
+Result<Programs> read_records(const Options& options,
+                              const Subject& subject,
+                              const NetworkTasks& networks) {
+  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "eval --records"));
+  PoolOptions pool_options{.form = std::nullopt, .jobs = thread_count(options)};
+  if (subject.draft) {
+    TRY_ASSIGN(pool_options.gpu, read_draft_gpu(options));
+    TRY_ASSIGN(pool_options.form, read_draft_form(options));
+    pool_options.penalties = subject.penalties;
+  }
+  ansor::WorkloadTable workloads;
+  RecordedPrograms recorded(workloads,
+                            subject.draft ? std::optional(subject.penalties) : std::nullopt);
+  for (const std::string& file : options.dags) TRY(workloads.add_file(file));
+  for (const char* kind : {"llvm", "cuda"}) {
+    TRY_ASSIGN(const Target target, parse_target(kind, 0));
+    for (const ComputeDag& dag : networks.built_in_dags(target)) recorded.add_task(dag);
+  }
+  TRY_ASSIGN(ProgramPool pool, read_program_pool(files, recorded, pool_options));
+  TRY(check_intact(pool.summary, files));
+  warn_of_pool(pool);
+  PoolTable made = table_of(std::move(pool), options.min_sample_size);
+  if (made.table.size() == 0)
+    return Error("eval: no task of the records has ", options.min_sample_size, " programs");
+  Programs programs{std::move(made.table), std::move(made.draft_scores)};
+  TRY(check_one_kind(programs.table.targets()));
+  if (subject.draft && is_cpu(programs.table.targets()[0])) TRY(check_cpu_draft(options, programs));
+  return programs;
+}
+
+Result<Programs> read_programs(const Options& options,
+                               const Subject& subject,
+                               const NetworkTasks& networks) {
+  const bool recorded = !options.records.empty();
+  if (recorded && !options.datasets.empty())
+    return Error("eval: --dataset and --records exclude each other");
+  if (recorded) return read_records(options, subject, networks);
+  if (subject.draft)
+    return Error(
+        "eval: a draft reads loop nests, which a feature file has not; give the records: "
+        "--records FILE");
+  TRY_ASSIGN(ProgramTable table, read_datasets(options));
+  return Programs{std::move(table), {}};
+}
+
+/// "draft, form ours, numbers of k80".
+std::string print_draft(const Options& options, const ProgramTable& table) {
+  if (is_cpu(table.targets()[0])) return options.cost_model + " of the CPU";
+  const std::string& device = options.device_abstraction;
+  return fmt::format("{}, form {}, numbers of {}",
+                     options.cost_model,
+                     options.psa_form.empty() ? "ours" : options.psa_form,
+                     device.empty() ? "each record's device" : device);
 }
 
 Judged judged_of(const Options& options) {
@@ -23,33 +165,49 @@ Judged judged_of(const Options& options) {
   return options.new_tasks ? Judged::kUnseenTasks : Judged::kUnseenPrograms;
 }
 
+/// Draft scores as shares of each task's best, or by chance.
+std::vector<float> scores_of(const Subject& subject,
+                             const Programs& programs,
+                             std::span<const size_t> chosen,
+                             uint64_t seed) {
+  std::vector<float> scores;
+  Rng rng(seed);
+  for (const size_t p : chosen)
+    scores.push_back(subject.draft ? programs.scores[p] : static_cast<float>(rng.uniform()));
+  return subject.draft ? relative_scores(scores, programs.table, chosen) : scores;
+}
+
 }  // namespace
 
 Result<int> run_eval(const Options& options) {
-  if (options.all && options.new_tasks) return Error("--all and --new-tasks exclude each other");
-  const bool random = options.load_model.empty() && options.cost_model == "random";
-  if (options.load_model.empty() && !random)
-    return Error("eval: no model is named; give one with --load-model FILE, or --model random");
-  std::unique_ptr<LearnedModel> model;
-  std::optional<TrainedOn> trained_on;
-  if (!random) {
-    TRY_ASSIGN(model, load_learned_model(options.load_model, thread_count(options)));
-    TRY_ASSIGN(trained_on, model->trained_on());
-  }
-  TRY_ASSIGN(const ProgramTable table, read_datasets(options));
-  const SeenCount seen = count_seen(table, trained_on);
-  const std::vector<size_t> programs = select(table, trained_on, judged_of(options));
-  if (programs.empty())
-    return Error(options.load_model, ": ", print(seen), "; none is left to judge it by (--all?)");
+  TRY_ASSIGN(const Subject subject, read_subject(options));
+  TRY(check_options(options, subject));
+  TRY_ASSIGN(const std::unique_ptr<NetworkTasks> networks, read_networks(options));
+  TRY_ASSIGN(const Programs programs, read_programs(options, subject, *networks));
+  const ProgramTable& table = programs.table;
+  const SeenCount seen = count_seen(table, subject.trained_on);
+  const std::vector<size_t> chosen = select(table, subject.trained_on, judged_of(options));
+  if (chosen.empty())
+    return Error(subject.name, ": ", print(seen), "; none is left to judge it by (--all?)");
+  const EvaluateOptions how{networks.get(), options.draft_size > 0 ? options.draft_size : kKept};
   Evaluation evaluation;
-  if (random) {
-    evaluation = evaluate_scores(
-        random_scores(programs.size(), static_cast<uint64_t>(options.seed)), table, programs);
+  if (subject.model != nullptr) {
+    TRY_ASSIGN(evaluation, evaluate(*subject.model, table, chosen, how));
   } else {
-    TRY_ASSIGN(evaluation, evaluate(*model, table, programs));
+    evaluation =
+        evaluate_scores(scores_of(subject, programs, chosen, static_cast<uint64_t>(options.seed)),
+                        table,
+                        chosen,
+                        how);
   }
+  if (!options.network.empty() && evaluation.networks.empty())
+    return Error("--network ",
+                 options.network,
+                 ": its tasks are not known; give a file that has them with --dags");
   if (options.json) {
     Json json = to_json(evaluation, table);
+    json["model"] = subject.name;
+    if (subject.draft) json["draft"] = print_draft(options, table);
     json["seen"] = {{"known", seen.known},
                     {"programs", seen.seen},
                     {"others_of_their_workloads", seen.of_known_tasks},
@@ -57,7 +215,8 @@ Result<int> run_eval(const Options& options) {
     fmt::print("{}\n", print_json(json));
     return kDone;
   }
-  if (!random) fmt::print("{}: {}\n", options.load_model, print(seen));
+  if (subject.model != nullptr) fmt::print("{}: {}\n", subject.name, print(seen));
+  if (subject.draft) fmt::print("{}\n", print_draft(options, table));
   fmt::print("judged by: {}", print(evaluation));
   return kDone;
 }

@@ -11,7 +11,9 @@
 #include "cli/record_files.h"
 #include "cli/recorded_source.h"
 #include "cli/source.h"
+#include "dataset/record_device.h"
 #include "model/learned_model.h"
+#include "record/record_id.h"
 #include "record/record_paths.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
@@ -20,16 +22,27 @@ namespace pruner {
 
 namespace {
 
+/// Of the draft, and whose it is: "cpu", or a form.
+struct DraftScore {
+  std::optional<double> score;  // 1/ms; nullopt: there is no draft of such programs
+  std::string form;
+};
+
 /// What scores a program, as the options say.
 struct Scoring {
-  Gpu gpu;
+  std::optional<Gpu> gpu;  // nullopt: each record's own
   DraftForm form = DraftForm::kOurs;
   std::unique_ptr<LearnedModel> model;  // null without --load-model
   std::unique_ptr<std::mutex> scoring = std::make_unique<std::mutex>();  // held while it scores
 
-  double draft_score(const RecordedProgram& program) const {
-    if (program.cpu_draft_s > 0 && form == DraftForm::kOurs) return 1e-3 / program.cpu_draft_s;
-    return pruner::draft_score(program.statements, gpu, form);
+  DraftScore draft_score(const RecordedProgram& program, const DeviceLabel& device) const {
+    if (is_cpu(device.kind)) {
+      const bool known = program.cpu_draft_s > 0;
+      return {known ? std::optional(1e-3 / program.cpu_draft_s) : std::nullopt, "cpu"};
+    }
+    const Gpu numbers = gpu ? *gpu : gpu_of(device).value_or(default_draft_gpu());
+    return {pruner::draft_score(program.statements, numbers, form),
+            std::string(draft_form_name(form))};
   }
   /// The score of --load-model; null without one, and where it gives no number.
   Json model_score(const ProgramFeatures& program) const {
@@ -68,7 +81,17 @@ Json primitive_rows(const RecordedProgram& program) {
   return rows;
 }
 
-std::string json_line(const RecordedProgram& program, const Scoring& scoring, bool compat) {
+/// A program with what was measured of it.
+struct Measured {
+  RecordedProgram program;
+  DraftScore draft;
+  std::optional<double> seconds;  // nullopt: the trial failed
+};
+
+Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+std::string json_line(const Measured& measured, const Scoring& scoring, bool compat) {
+  const RecordedProgram& program = measured.program;
   const ProgramFeatures f = features_of(program, compat);
   Json rows = Json::array();
   const std::vector<Symbols> all = symbols(program.statements);
@@ -84,16 +107,24 @@ std::string json_line(const RecordedProgram& program, const Scoring& scoring, bo
   const Json json = {{"rows", rows},
                      {"dataflow", dataflow},
                      {"primitives", primitive_rows(program)},
-                     {"draft_score", scoring.draft_score(program)},
+                     {"draft_score", number_or_null(measured.draft.score)},
+                     {"draft_form", measured.draft.form},
+                     {"measured_s", number_or_null(measured.seconds)},
                      {"model_score", scoring.model_score(f)}};
   return json.dump() + "\n";
 }
 
 std::string table(const std::string& where,
-                  const RecordedProgram& program,
+                  const Measured& measured,
                   const Scoring& scoring,
                   bool compat) {
-  std::string text = fmt::format("{}: draft score {:.6g}", where, scoring.draft_score(program));
+  const RecordedProgram& program = measured.program;
+  const DraftScore& draft = measured.draft;
+  std::string text =
+      draft.score ? fmt::format("{}: draft score {:.6g} ({})", where, *draft.score, draft.form)
+                  : where + ": no draft score (of programs of TVM on CPUs there is none)";
+  text += measured.seconds ? fmt::format(", measured {:.6g} ms", *measured.seconds * 1e3)
+                           : ", its trial failed";
   const Json model_score = scoring.model_score(features_of(program, compat));
   if (model_score.is_number())
     text += fmt::format(", model score {:.6g}", model_score.get<float>());
@@ -135,17 +166,20 @@ struct Shown {
   bool program = false;
 };
 
-Shown show(const std::string& where,
+Shown show(const std::string& path,
            const RecordLine& line,
            RecordedPrograms& programs,
            const Scoring& scoring,
            const Options& options) {
+  const std::string where = path + ":" + std::to_string(line.number);
   const Result<Record> record = parse_line(line.text);
-  const Result<RecordedProgram> program =
+  Result<RecordedProgram> program =
       record.ok() ? programs.read(*record) : Result<RecordedProgram>(record.error());
   if (!program.ok()) return {where + ": " + program.error().message() + "\n"};
-  return {options.json ? json_line(*program, scoring, options.compat)
-                       : table(where, *program, scoring, options.compat),
+  Measured measured{*std::move(program), {}, measured_s(*record)};
+  measured.draft = scoring.draft_score(measured.program, device_of_record(*record, path));
+  return {options.json ? json_line(measured, scoring, options.compat)
+                       : table(where, measured, scoring, options.compat),
           true};
 }
 
@@ -173,8 +207,7 @@ Result<int> run_features(const Options& options) {
     parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, job_count(options), [&](int64_t part) {
       for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
         const RecordLine& line = lines[static_cast<size_t>(i)];
-        const std::string where = file.path + ":" + std::to_string(line.number);
-        all[static_cast<size_t>(i)] = show(where, line, programs, scoring, options);
+        all[static_cast<size_t>(i)] = show(file.path, line, programs, scoring, options);
       }
     });
     for (const Shown& line : all) {

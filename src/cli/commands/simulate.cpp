@@ -25,6 +25,7 @@ Result<ProgramPool> read_pool(const Options& options) {
   TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "simulate --records"));
   PoolOptions pool{.jobs = job_count(options)};
   TRY_ASSIGN(pool.gpu, read_draft_gpu(options));
+  if (!pool.gpu) pool.gpu = default_draft_gpu();
   TRY_ASSIGN(pool.form, read_draft_form(options));
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads);
@@ -34,11 +35,7 @@ Result<ProgramPool> read_pool(const Options& options) {
   return read;
 }
 
-void warn_of_pool(const ProgramPool& pool) {
-  for (const auto& [reason, entry] : pool.left_out)
-    log_warning("{} records are left out: {} (first: {})", entry.records, reason, entry.first);
-  if (pool.hopeless > 0)
-    log_warning("{} tasks are left out: none of their programs ran", pool.hopeless);
+void warn_without_draft(const ProgramPool& pool) {
   const auto drafted = [](const PooledTask& task) {
     return std::ranges::any_of(task.draft_scores, [](double score) { return score > 0; });
   };
@@ -75,6 +72,7 @@ Result<int> run_simulate(const Options& given) {
                                .round_size = options.round_size};
   TRY_ASSIGN(const ProgramPool pool, read_pool(options));
   warn_of_pool(pool);
+  warn_without_draft(pool);
   SimulatedRuns runs{.comparison = {.subject = fmt::format("{} programs of {} tasks, {} trials",
                                                            pool.size(),
                                                            pool.tasks.size(),
