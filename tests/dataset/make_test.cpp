@@ -12,6 +12,7 @@
 #include "golden.h"
 #include "measure/measure.h"
 #include "own_path.h"
+#include "record/record_stream.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -153,8 +154,7 @@ TEST_F(MakeTest, ReadsOnPastWhatIsDamaged) {
   write("README.md", "# these are logs\n");
   const DeviceCount total = count();
   EXPECT_GE(total.kept, 3);
-  EXPECT_EQ(summary->unreadable_files.at("packed, and ends early").first,
-            folder + "/logs/torn.json.gz");
+  EXPECT_EQ(summary->unreadable_files.at(kEndsEarly).first, folder + "/logs/torn.json.gz");
   EXPECT_EQ(summary->other_files, 2);
   EXPECT_GE(pruner::total(summary->unreadable), 3);
 }

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/primitives.h"
 #include "analysis/statements.h"
+#include "golden.h"
 #include "model/cost_model.h"
 #include "space/ansor/own_steps.h"
 #include "space/operator_task.h"
@@ -80,7 +83,7 @@ TEST(FeatureModel, ScoresTheFeaturesOfCandidatesWhateverTheJobs) {
   EXPECT_TRUE(model->predict(task, space, batch).empty()) << "nothing was learned";
   const std::vector<Sample> samples = {{&task, &space, batch[0], 1}};
   const std::vector<Sample> others = {{&other, &other_space, sample(other_space, rng), 1}};
-  EXPECT_TRUE(model->update(samples).ok()) << "a training that fails is no end";
+  EXPECT_FALSE(model->update(samples).ok()) << "a training that fails is not passed over";
   EXPECT_TRUE(model->update(others).ok());
   EXPECT_TRUE(model->update(samples).ok());
   EXPECT_EQ(seen.tasks, (std::vector<int32_t>{0, 1, 0}));
@@ -93,6 +96,27 @@ TEST(FeatureModel, ScoresTheFeaturesOfCandidatesWhateverTheJobs) {
     for (const float x : f.rows) sum += x;
     EXPECT_EQ(scores[i], sum);
   }
+}
+
+class NoNumbers : public SumOfFeatures {
+ public:
+  bool ready() const override { return true; }
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    return std::vector<float>(programs.size(), std::nanf(""));
+  }
+};
+
+// A model that cannot score is said at the next update, which ends the run.
+TEST(FeatureModel, SaysThatItsScoresAreNoNumbers) {
+  const Task task = operator_task("matmul 64 64 64");
+  const Space space = make_space(task);
+  const auto model = make_feature_model(std::make_unique<NoNumbers>(), 1);
+  Rng rng(4);
+  const Candidate candidate = sample(space, rng);
+  EXPECT_TRUE(model->predict(task, space, {&candidate, 1}).empty());
+  EXPECT_ERROR(model->update({}), "scores are of no use: NaN; choose other weights");
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ double fake_cost_s(const Task& task, const Space& space, const Candidate& candid
 
 std::vector<Candidate> run_rounds(const Task& task, int rounds, uint64_t seed, int jobs) {
   const Space space = make_space(task);
-  const auto model = make_calibrated_draft_model(jobs);
+  const auto model = make_calibrated_draft_model({.jobs = jobs});
   History history;
   SearchMemory memory;
   const SearchModels models{*model};
