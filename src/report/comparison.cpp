@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "report/network_time.h"
+
 namespace pruner {
 
 namespace {
@@ -170,6 +172,10 @@ std::string print_comparison(const Comparison& comparison) {
   add(measured, "End-to-end time (ms)", [](const Standing& s) {
     return text(s.end_to_end_s, 4, 1e-3);
   });
+  add(measured, "End-to-end time / estimate", [](const Standing& s) {
+    if (!s.end_to_end_s || !s.latency_s) return std::string("-");
+    return fmt::format("{:.2f}", s.end_to_end_s->median / s.latency_s->median);
+  });
   add(several, fmt::format("Seeds that reach {}'s latency", first), [](const Standing& s) {
     return fmt::format("{} of {}", s.reached, s.seeds);
   });
@@ -187,7 +193,8 @@ std::string print_comparison(const Comparison& comparison) {
   add(several, fmt::format("Seconds to it / {}'s", first), [](const Standing& s) {
     return text(s.time_of_reach, 2);
   });
-  return print_table(rows);
+  return print_table(rows) +
+         (measured ? fmt::format("\nWhere the two differ: {}\n", kEstimateAndTime) : "");
 }
 
 std::string curves_tsv(const Comparison& comparison) {

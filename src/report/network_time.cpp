@@ -65,10 +65,7 @@ std::string explain_estimate(std::optional<double> estimated_ms, double mean_ms,
   if (!estimated_ms || *estimated_ms <= 0) return "";
   const double ratio = mean_ms / *estimated_ms;
   if (std::abs(ratio - 1) <= kAgree) return "";
-  std::string text = fmt::format(
-      "That is {:.2f} x the estimate, which adds up the tuned kernels' best times, each measured "
-      "alone, times how often each is called; the inference time is that of the whole module",
-      ratio);
+  std::string text = fmt::format("That is {:.2f} x the estimate: {}", ratio, kEstimateAndTime);
   if (std_ms > kCalm * mean_ms)
     text += fmt::format(", and its runs vary by {:.0f} %: other programs may have run beside it",
                         100 * std_ms / mean_ms);

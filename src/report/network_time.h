@@ -10,6 +10,11 @@
 
 namespace pruner {
 
+/// What the two numbers of a network are.
+inline constexpr const char* kEstimateAndTime =
+    "the estimate adds up the tuned kernels' best times, each measured alone, times how often each "
+    "is called; the end-to-end time is that of the whole module";
+
 struct NetworkTime {
   std::string network, mode;
   double mean_ms = 0;

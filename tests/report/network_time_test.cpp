@@ -49,7 +49,7 @@ TEST(AppendResult, AddsALineOfEightColumns) {
 
 TEST(ExplainEstimate, SaysWhyTheNumbersDiffer) {
   const std::string line = explain_estimate(1.592, 3.96, 0.1);
-  EXPECT_TRUE(line.starts_with("That is 2.49 x the estimate, which adds up")) << line;
+  EXPECT_TRUE(line.starts_with("That is 2.49 x the estimate: the estimate adds up")) << line;
   EXPECT_TRUE(line.ends_with("\n"));
   EXPECT_EQ(explain_estimate(10, 10.4, 5), "");
   EXPECT_EQ(explain_estimate(std::nullopt, 10, 1), "");
