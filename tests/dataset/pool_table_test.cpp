@@ -34,7 +34,7 @@ struct PoolTableTest : testing::Test {
 TEST_F(PoolTableTest, HasTheIdsOfAFeatureFileOfTheSameRecords) {
   const PoolTable made = read(0);
   NetworkTasks held_out, only;
-  MakeOptions options{.records = {path}, .out_file = dataset, .min_sample_size = 1};
+  MakeOptions options{.records = {path}, .out_file = dataset, .min_sample_size = 1, .targets = {}};
   ASSERT_TRUE(make_dataset(options, {programs, held_out, only, {}}).ok());
   const ProgramTable file = *ProgramTable::open(std::vector{dataset});
   ASSERT_EQ(made.table.size(), 6u) << "what failed is left out";
