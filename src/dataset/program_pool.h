@@ -25,7 +25,7 @@ struct PooledTrial {
 struct PooledTask {
   RecordedTask task;
   std::string name;
-  std::string target;  // as records have it, with the device where the file's place tells it
+  std::string target = {};  // as records have it, with the device where the file's place tells it
   std::vector<ProgramFeatures> features = {};
   std::vector<double> draft_scores = {};  // higher is faster; 0 where there is no draft
   std::vector<uint64_t> programs = {};    // hashes of what was done to the task

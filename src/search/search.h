@@ -20,16 +20,16 @@ Candidate default_schedule(const Task& task, const Space& space);
 struct SearchOptions {
   double eps_greedy = 0.1;  // share of a batch that is drawn uniformly
   int random_samples = 1536;
-  int draft_generations = 2;       // by the draft model, from the random samples
-  size_t draft_size = 512;         // drafts that are verified
-  int redraft_every = 2;           // rounds of a task that are verified from the same drafts
-  int verify_generations = 1;      // by the learned model, from drafts, random and measured ones
-  double measured_share = 0.1;     // of a population that measured best, at most
-  double neighbours = 0.25;        // share of a batch that is next to the fastest measured
-  size_t measured_parents = 5;     // ... of how many of them
-  int mutations = 32;              // of each measured parent
-  std::vector<std::string> forms;  // that are searched (form_names()); empty: all
-  int min_distance = 2;            // decisions in which two of a batch differ, where there are such
+  int draft_generations = 2;    // by the draft model, from the random samples
+  size_t draft_size = 512;      // drafts that are verified
+  int redraft_every = 2;        // rounds of a task that are verified from the same drafts
+  int verify_generations = 1;   // by the learned model, from drafts, random and measured ones
+  double measured_share = 0.1;  // of a population that measured best, at most
+  double neighbours = 0.25;     // share of a batch that is next to the fastest measured
+  size_t measured_parents = 5;  // ... of how many of them
+  int mutations = 32;           // of each measured parent
+  std::vector<std::string> forms = {};  // that are searched (form_names()); empty: all
+  int min_distance = 2;  // decisions in which two of a batch differ, where there are such
   EvolveOptions evolve = {.population = 1536, .islands = 4};  // its jobs are the search's
 };
 

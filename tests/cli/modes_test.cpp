@@ -144,8 +144,8 @@ TEST_F(Modes, ReadAConstantOrRefuseIt) {
             dir + "/" + population}));
   const auto decisions = [&](const char* run) {
     std::vector<std::vector<std::pair<std::string, int32_t>>> all;
-    for (const Record& r : read_records(dir + "/" + run + "/records.json")->records)
-      all.push_back(r.decisions);
+    const RecordFile file = *read_records(dir + "/" + run + "/records.json");
+    for (const Record& r : file.records) all.push_back(r.decisions);
     return all;
   };
   EXPECT_NE(decisions("32"), decisions("64"));

@@ -32,8 +32,11 @@ struct FinishedRuns : testing::Test {
     EXPECT_TRUE(made.append_latency(4, 2 * final_ms / 1e3, 20).ok());
     EXPECT_TRUE(made.append_latency(6, 2 * final_ms / 1e3, 30).ok());
     EXPECT_TRUE(made.append_latency(9, final_ms / 1e3, 40).ok());
-    const RunManifest manifest{
-        .device = device, .input = "resnet_50", .status = "done", .more = facts};
+    RunManifest manifest;
+    manifest.device = device;
+    manifest.input = "resnet_50";
+    manifest.status = "done";
+    manifest.more = facts;
     EXPECT_TRUE(write_manifest(made.path(), manifest).ok());
     return made.path();
   }
