@@ -52,7 +52,10 @@ class Entry {
     });
   }
   std::span<const SeenTrial> trials() const { return trials_; }
-  Result<Unit> append(const Record& record) { return writer_.append(record); }
+  Result<Unit> append(Record record) {
+    record.mode = contestant_.name;
+    return writer_.append(record);
+  }
   TuningCurve curve(const FinalTimes& final_times) const;
 
  private:
