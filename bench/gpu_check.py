@@ -363,8 +363,9 @@ class Check:
         budget = self.clock.limit(limit, 5)
         start, text = time.monotonic(), ""
         records = folder / "records.json"
+        mode = [] if "PRUNER_TORCH_PLUGIN" in self.env else ["--cost-model", "draft-only"]
         try:
-            text = self.pruner("tune", *self.source(what), "--n-trials", trials, "--budget", f"{max(budget - 5, 1):.0f}s",
+            text = self.pruner("tune", *self.source(what), *mode, "--n-trials", trials, "--budget", f"{max(budget - 5, 1):.0f}s",
                         "--work-dir", folder, "--out-file", folder / "module.so",
                         limit=self.clock.limit(budget + 20))
         except Skipped as reason:
