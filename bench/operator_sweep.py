@@ -4,6 +4,11 @@
   operator_sweep.py --list                     the operators, as `pruner --op` takes them
   operator_sweep.py --build build/release      `pruner compare` of each; a line of TSV each, and the
                                                geometric means
+  operator_sweep.py --drawn 20 --seeds 2       the same for operators drawn at random, of which no table is
+                                               kept: shapes, windows, strides, groups
+
+Beside the latencies: the trials that a mode needs to the first mode's final latency (within 1 %), over those
+that the first needs itself; and the first trial's time over the best that any mode found.
 
 Batches are the release's, made for GPUs: `--most-gflop 2` leaves out what takes a CPU too long. Depthwise
 convolutions and poolings are NHWC here, NCHW there; the release's im2col convolutions are plain ones here.
@@ -12,7 +17,9 @@ import argparse
 import json
 import math
 import pathlib
+import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,6 +65,44 @@ SWEEP = {
 }
 
 
+def drawn(count, seed):
+    """Operators of networks' kinds and sizes, a millisecond or so of a core: no two of one text."""
+    rng = random.Random(seed)
+    channels = [16, 24, 40, 48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512]
+    sizes = [7, 10, 14, 19, 20, 28, 32, 38, 40, 56]
+
+    def product():
+        m, n, k = (rng.choice([32, 49, 64, 77, 128, 196, 197, 256, 384, 512, 768, 1000]) for _ in range(3))
+        return f"matmul {m} {n} {k}{rng.choice(['', ' +bias', ' +bias +relu'])}", 2 * m * n * k
+
+    def batch_product():
+        b, (m, n, k) = rng.choice([4, 8, 12, 16]), (rng.choice([32, 64, 80, 128, 197, 256]) for _ in range(3))
+        return f"batch_matmul {b} {m} {n} {k}", 2 * b * m * n * k
+
+    def convolution(groups):
+        window, stride, size = rng.choice([1, 3, 3, 5, 7]), rng.choice([1, 1, 2]), rng.choice(sizes)
+        of, to = rng.choice(channels), rng.choice(channels)
+        of, to = of * groups, to * groups
+        text = (f"conv2d 1 {of} {size} {size} {to} {window} {window} stride={stride} padding={window // 2}"
+                + (f" groups={groups}" if groups > 1 else "") + rng.choice(["", " +bias", " +bias +relu"]))
+        return text, 2 * of * to * (size // stride) ** 2 * window ** 2 / groups
+
+    def depthwise():
+        window, stride, of = rng.choice([3, 5, 7]), rng.choice([1, 2]), rng.choice(channels)
+        size = rng.choice(sizes)
+        return (f"depthwise_conv2d 1 {of} {size} {size} {window} {window} stride={stride} padding={window // 2} +bias",
+                2 * of * (size // stride) ** 2 * window ** 2)
+
+    kinds = [product, batch_product, lambda: convolution(1), lambda: convolution(1), lambda: convolution(1),
+             lambda: convolution(rng.choice([2, 4, 8])), depthwise]
+    found = {}
+    while len(found) < count:
+        text, flop = kinds[len(found) % len(kinds)]()
+        if 1e6 < flop < 1e9:
+            found[text] = flop
+    return list(found.items())
+
+
 def operators():
     """(text, multiply-adds x 2), in the release's order."""
     for template, shapes in SWEEP.items():
@@ -72,7 +117,20 @@ def compare(build, text, args):
                    "--seeds", str(args.seeds), "--work-dir", folder, "--json"]
         if args.target:
             command += ["--target", args.target]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["modes"]
+        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["modes"]
+        return found, first_over_best(pathlib.Path(folder))
+
+
+def first_over_best(folder):
+    """By mode: the time of the first trial over the best of all, the median of the seeds."""
+    costs = {}  # by mode and seed
+    for path in folder.glob("records-*.json"):
+        trials = [json.loads(line)["r"] for line in path.read_text().splitlines()]
+        costs[path.stem.removeprefix("records-").rsplit("-", 1)[0], path.stem] = [
+            sum(r[0]) / len(r[0]) if r[1] == 0 else math.inf for r in trials]
+    best = min(min(times) for times in costs.values())
+    return {mode: statistics.median(times[0] / best for (of, _), times in costs.items() if of == mode)
+            for mode, _ in costs}
 
 
 def main():
@@ -84,25 +142,40 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--target", help="default: this machine's CPU")
     parser.add_argument("--only", metavar="REGEX", default="")
+    parser.add_argument("--drawn", type=int, default=0, metavar="N", help="N operators drawn at random instead")
+    parser.add_argument("--draw-seed", type=int, default=0)
     parser.add_argument("--most-gflop", type=float, default=math.inf)
     args = parser.parse_args()
-    chosen = [text for text, flop in operators() if re.search(args.only, text) and flop <= args.most_gflop * 1e9]
+    known = drawn(args.drawn, args.draw_seed) if args.drawn else operators()
+    chosen = [text for text, flop in known if re.search(args.only, text) and flop <= args.most_gflop * 1e9]
     if args.list:
         print("\n".join(chosen))
         return
     modes = args.modes.split(",")
     print("operator", *(f"{mode} ms" for mode in modes),
-          *(f"{mode} trials to {modes[0]}'s" for mode in modes[1:]), sep="\t")
+          *(f"{mode} trials to {modes[0]}'s" for mode in modes[1:]),
+          *(f"{mode} over {modes[0]}'s own" for mode in modes[1:]),
+          *(f"{mode} first/best" for mode in modes), sep="\t")
     logs = [0.0] * len(modes)
+    shares, firsts = {mode: [] for mode in modes[1:]}, {mode: [] for mode in modes}
     for text in chosen:
-        found = compare(args.build, text, args)
+        found, first = compare(args.build, text, args)
         ms = [1e3 * mode["latency_s"]["median"] for mode in found]
         trials = [mode["trials"]["median"] for mode in found[1:]]
-        print(text, *(f"{t:.4f}" for t in ms), *(f"{t:.0f}" for t in trials), sep="\t", flush=True)
+        for mode, of in zip(modes[1:], found[1:]):
+            shares[mode].append((of["trials_of_reach"] or {"median": math.inf})["median"])
+        for mode in modes:
+            firsts[mode].append(first[mode])
+        print(text, *(f"{t:.4f}" for t in ms), *(f"{t:.0f}" for t in trials),
+              *(f"{shares[mode][-1]:.2f}" for mode in modes[1:]), *(f"{first[mode]:.3f}" for mode in modes),
+              sep="\t", flush=True)
         logs = [total + math.log(t / ms[0]) for total, t in zip(logs, ms)]
     for mode, total in zip(modes, logs):
         print(f"{mode}: {math.exp(total / max(len(chosen), 1)):.3f} x {modes[0]}'s latency, geometric mean of "
               f"{len(chosen)}", file=sys.stderr)
+    for what, of in (("trials to its final latency over its own", shares), ("first trial over the best", firsts)):
+        for mode, values in of.items():
+            print(f"{mode}, {what}: median {statistics.median(values):.2f}, most {max(values):.2f}", file=sys.stderr)
 
 
 if __name__ == "__main__":
