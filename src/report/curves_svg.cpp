@@ -50,15 +50,7 @@ std::string draw(const Comparison& comparison, const Panel& panel, double left, 
   double most = 0;
   for (const TuningCurve& curve : comparison.curves) most = std::max(most, panel.x_end(curve));
   const SvgAxis x{0, most > 0 ? most : 1, left, left + kPanelWidth};
-  std::string svg;
-  for (const double tick : x.ticks()) {
-    svg += svg_line(x.at(tick), kTop, x.at(tick), kTop + kPanelHeight);
-    svg += svg_label(x.at(tick), kTop + kPanelHeight + 16, "middle", fmt::format("{:g}", tick));
-  }
-  for (const double tick : y.ticks()) {
-    svg += svg_line(left, y.at(tick), left + kPanelWidth, y.at(tick));
-    svg += svg_label(left - 6, y.at(tick) + 4, "end", fmt::format("{:.4g}", tick));
-  }
+  std::string svg = svg_grid(x, y, kTop, kTop + kPanelHeight);
   svg += svg_label(left + kPanelWidth / 2,
                    kTop + kPanelHeight + 34,
                    "middle",

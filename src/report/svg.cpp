@@ -67,6 +67,19 @@ std::string svg_label(double x, double y, const char* anchor, std::string_view t
                      escaped(text));
 }
 
+std::string svg_grid(const SvgAxis& x, const SvgAxis& y, double top, double bottom) {
+  std::string svg;
+  for (const double tick : x.ticks()) {
+    svg += svg_line(x.at(tick), top, x.at(tick), bottom);
+    svg += svg_label(x.at(tick), bottom + 16, "middle", fmt::format("{:g}", tick));
+  }
+  for (const double tick : y.ticks()) {
+    svg += svg_line(x.from, y.at(tick), x.to, y.at(tick));
+    svg += svg_label(x.from - 6, y.at(tick) + 4, "end", fmt::format("{:.4g}", tick));
+  }
+  return svg;
+}
+
 std::string_view svg_colour(size_t series) { return kColours[series % std::size(kColours)]; }
 
 std::string svg_legend(const std::vector<std::string>& series, double left, double height) {

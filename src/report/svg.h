@@ -21,6 +21,8 @@ struct SvgAxis {
 std::string svg_begin(double width, double height);
 /// A line of a grid.
 std::string svg_line(double x1, double y1, double x2, double y2);
+/// The lines of both axes' ticks over a panel from `top` to `bottom`, with their numbers.
+std::string svg_grid(const SvgAxis& x, const SvgAxis& y, double top, double bottom);
 /// `anchor`: "start", "middle" or "end"; the text is escaped as XML has it.
 std::string svg_label(double x, double y, const char* anchor, std::string_view text);
 /// The colour of a series; they repeat.

@@ -50,14 +50,7 @@ std::string panel(std::span<const TrainingPoint> curve, const Column& column, do
   const SvgAxis x{0, static_cast<double>(curve.back().step), left, left + kPanelWidth};
   std::string svg = svg_label(left, kTop - 10, "start", column.title);
   svg += svg_label(left + kPanelWidth / 2, kTop + kPanelHeight + 32, "middle", step_name(curve));
-  for (const double tick : x.ticks()) {
-    svg += svg_line(x.at(tick), kTop, x.at(tick), kTop + kPanelHeight);
-    svg += svg_label(x.at(tick), kTop + kPanelHeight + 16, "middle", fmt::format("{:g}", tick));
-  }
-  for (const double tick : y.ticks()) {
-    svg += svg_line(left, y.at(tick), left + kPanelWidth, y.at(tick));
-    svg += svg_label(left - 6, y.at(tick) + 4, "end", fmt::format("{:.4g}", tick));
-  }
+  svg += svg_grid(x, y, kTop, kTop + kPanelHeight);
   std::string points;
   for (const TrainingPoint& point : curve)
     points += fmt::format("{:.1f},{:.1f} ", x.at(point.step), y.at(*column.of(point)));
