@@ -18,6 +18,7 @@ if [ -n "$unformatted" ]; then
 fi
 python3 tools/lint.py "${sources[@]}" || failed=1
 python3 tools/check_layers.py || failed=1
+python3 tools/check_types.py || failed=1
 python3 tools/check_container.py || failed=1
 python3 tools/map.py
 python3 tools/size.py

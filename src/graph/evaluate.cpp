@@ -82,16 +82,16 @@ LoweredCall lower_call(const OpCall& call) {
   LoweredCall lowered;
   DagBuilder dag;
   std::map<ValueId, StageId> stages;
-  Lowering to{dag, [&](const OpCall&, size_t i) {
-                const Value& value = call.input(i);
-                const auto [it, fresh] = stages.try_emplace(call.node.inputs[i]);
-                if (fresh) {
-                  it->second = dag.placeholder(
-                      "placeholder", value.shape, value.dtype, value.constant.has_value());
-                  lowered.inputs.push_back(call.node.inputs[i]);
-                }
-                return it->second;
-              }};
+  StageSink to{dag, [&](const OpCall&, size_t i) {
+                 const Value& value = call.input(i);
+                 const auto [it, fresh] = stages.try_emplace(call.node.inputs[i]);
+                 if (fresh) {
+                   it->second = dag.placeholder(
+                       "placeholder", value.shape, value.dtype, value.constant.has_value());
+                   lowered.inputs.push_back(call.node.inputs[i]);
+                 }
+                 return it->second;
+               }};
   const GraphOp* op = find_graph_op(call.node.op);
   CHECK(op != nullptr && op->lower != nullptr) << call.node.op;
   const StageId out = op->lower(call, to);

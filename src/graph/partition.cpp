@@ -82,7 +82,7 @@ class GroupLowering {
   std::vector<const Node*> nodes_;
   int anchor_ = -1;
   DagBuilder dag_;
-  Lowering to_;
+  StageSink to_;
   std::map<ValueId, StageId> stages_;
   std::vector<ValueId> inputs_;
 };

@@ -329,7 +329,7 @@ class Interpreter {
     return buffer.name + "[" + indices + "]";
   }
 
-  bool in_bounds(const Place& place, int dim, int64_t index) {
+  bool in_bounds(const SlotPlace& place, int dim, int64_t index) {
     const Buffer& buffer = program_[place.buffer];
     const int64_t extent = buffer.shape[static_cast<size_t>(dim)];
     if (index >= 0 && index < extent) return true;
@@ -341,7 +341,7 @@ class Interpreter {
   // Calls fn(thread, place of its element in memory) for each of `threads`; stops at what is out of
   // bounds or races.
   template <bool kWrites, typename Fn>
-  void each_element(const Place& place, const Threads& threads, const Fn& fn) {
+  void each_element(const SlotPlace& place, const Threads& threads, const Fn& fn) {
     Memory& m = memory(place.buffer);
     const auto stride = static_cast<size_t>(m.a_thread ? launch_->threads : 1);
     const bool of_block = program_[place.buffer].scope == Scope::kShared;
@@ -378,8 +378,8 @@ class Interpreter {
     }
   }
 
-  bool checked(const Place& place, const Threads& threads) {
-    for (const Place::Check& check : place.checks) {
+  bool checked(const SlotPlace& place, const Threads& threads) {
+    for (const SlotPlace::Check& check : place.checks) {
       const int64_t base = uniform(check.index);
       const int64_t* offsets = varying(check.index);
       if (!offsets) {
@@ -394,7 +394,7 @@ class Interpreter {
   }
 
   // Indices that read memory. Out of bounds is reported, and 0 taken in its place.
-  std::vector<int64_t> computed_places(const Place& place, const Threads& threads) {
+  std::vector<int64_t> computed_places(const SlotPlace& place, const Threads& threads) {
     std::vector<int64_t> flat(static_cast<size_t>(launch_->threads), 0);
     for (size_t d = 0; d < place.computed.size(); ++d) {
       const std::vector<int64_t>& index = integers(place.computed[d], threads);

@@ -263,9 +263,9 @@ class Compiler {
     return filled({SlotRule::Op::kBinary, n.op, a, b, {}}, r);
   }
 
-  Place place(TensorId id, const std::vector<Expr>& indices) {
+  SlotPlace place(TensorId id, const std::vector<Expr>& indices) {
     const Buffer& buffer = program_[id];
-    Place result{id, {}, {}, {}};
+    SlotPlace result{id, {}, {}, {}};
     if (gpu_ && buffer.scope == Scope::kShared) out_.watched[static_cast<size_t>(id.value)] = true;
     if (!std::all_of(indices.begin(), indices.end(), is_pure)) {
       for (const Expr& i : indices) result.computed.push_back(node(i));

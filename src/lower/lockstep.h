@@ -38,7 +38,7 @@ struct SlotFill {
 };
 
 /// An element: its row-major place and the indices that may be out of bounds.
-struct Place {
+struct SlotPlace {
   struct Check {
     int dim;
     SlotSum index;
@@ -59,8 +59,8 @@ struct LockstepNode {
   int a = -1, b = -1, c = -1;  // operands
   double real = 0;             // kConstant
   int64_t integer = 0;
-  SlotSum index;  // kIndex
-  Place place;    // kLoad
+  SlotSum index;    // kIndex
+  SlotPlace place;  // kLoad
 };
 
 struct LockstepStmt;
@@ -85,7 +85,7 @@ struct LetStep {
   LockstepBody body;
 };  // of a value that reads memory; others are sums of slots
 struct StoreStep {
-  Place place;
+  SlotPlace place;
   int value;
 };
 struct GuardStep {

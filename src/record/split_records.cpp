@@ -34,7 +34,7 @@ std::string file_name(const std::string& text, const std::string& identity) {
   return name + '-' + hash_hex(identity).substr(0, kHashDigits) + ".json";
 }
 
-std::string part_of(const StreamedRecord& streamed, const SplitOptions& options) {
+std::string part_of(const StreamedRecord& streamed, const RecordSplitOptions& options) {
   const Record& record = streamed.record;
   const std::string where = record.target + '\n' + record.device;
   if (options.by == SplitBy::kTask)
@@ -106,7 +106,7 @@ std::optional<SplitBy> parse_split_by(std::string_view name) {
 }
 
 Result<SplitSummary> split_records(std::span<const RecordPath> files,
-                                   const SplitOptions& options,
+                                   const RecordSplitOptions& options,
                                    const std::string& path,
                                    int jobs) {
   TRY_ASSIGN(const std::unique_ptr<NewFolder> folder, NewFolder::make(path));

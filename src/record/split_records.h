@@ -20,7 +20,7 @@ enum class SplitBy : uint8_t {
 /// "task", "target", "share"
 std::optional<SplitBy> parse_split_by(std::string_view name);
 
-struct SplitOptions {
+struct RecordSplitOptions {
   SplitBy by = SplitBy::kTask;
   double train_share = 0.9;  // of the programs; all trials of a program come into one part
   uint64_t seed = 0;
@@ -33,7 +33,7 @@ struct SplitSummary {
 
 /// Makes `folder`, whole or not at all. Errors: it is there already; no record is in the files.
 Result<SplitSummary> split_records(std::span<const RecordPath> files,
-                                   const SplitOptions& options,
+                                   const RecordSplitOptions& options,
                                    const std::string& folder,
                                    int jobs);
 

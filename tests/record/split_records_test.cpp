@@ -40,7 +40,7 @@ TEST_F(SplitRecords, KeepsTrialsOfAProgramTogether) {
   for (int i = 0; i < 2000; ++i)
     text += foreign(8, i % 1000 + 1, "[0." + std::to_string(i + 1) + "], 0", i);
   write("a.json", text);
-  const SplitOptions options{.by = SplitBy::kShare, .train_share = 0.8, .seed = 3};
+  const RecordSplitOptions options{.by = SplitBy::kShare, .train_share = 0.8, .seed = 3};
   const auto parts = split_records(files({"a.json"}), options, dir + "/parts", 2);
   ASSERT_TRUE(parts.ok()) << parts.error().message();
   EXPECT_NEAR(static_cast<double>(parts->files.at("train.json")), 1600, 80);
@@ -49,7 +49,7 @@ TEST_F(SplitRecords, KeepsTrialsOfAProgramTogether) {
   // Another seed draws others; the same one the same.
   ASSERT_TRUE(split_records(files({"a.json"}), options, dir + "/again", 1).ok());
   EXPECT_EQ(read("again/test.json"), read("parts/test.json"));
-  SplitOptions other = options;
+  RecordSplitOptions other = options;
   other.seed = 4;
   ASSERT_TRUE(split_records(files({"a.json"}), other, dir + "/other", 1).ok());
   EXPECT_NE(read("other/test.json"), read("parts/test.json"));

@@ -40,7 +40,7 @@ Result<int> run_records_split(const Options& options) {
   if (!by) return Error("--by: \"", options.by, "\" is not task, target or share");
   if (!(options.train_ratio >= 0 && options.train_ratio <= 1))
     return Error("--train-ratio: ", options.train_ratio, " is not between 0 and 1");
-  const SplitOptions split{*by, options.train_ratio, static_cast<uint64_t>(options.seed)};
+  const RecordSplitOptions split{*by, options.train_ratio, static_cast<uint64_t>(options.seed)};
   TRY_ASSIGN(const SplitSummary parts, split_records(files, split, folder, job_count(options)));
   if (options.json) {
     fmt::print(

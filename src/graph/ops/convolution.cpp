@@ -90,7 +90,7 @@ Types infer_conv(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
 }
 
-static StageId weight_channels_last(const OpCall& call, Lowering& to) {
+static StageId weight_channels_last(const OpCall& call, StageSink& to) {
   const StageId weight = to.input(call, 1);
   if (channels_last(call)) return weight;
   const WeightShape w = weight_shape(call);
@@ -115,12 +115,12 @@ static StageId weight_channels_last(const OpCall& call, Lowering& to) {
   return to.dag.compute("weight", shape, body, "injective");
 }
 
-static StageId add_bias(const OpCall& call, Lowering& to, StageId result) {
+static StageId add_bias(const OpCall& call, StageSink& to, StageId result) {
   if (call.has(2)) result = add_add(to.dag, result, to.input(call, 2));
   return result_in_layout(call, to, result);
 }
 
-StageId lower_conv(const OpCall& call, Lowering& to) {
+StageId lower_conv(const OpCall& call, StageSink& to) {
   ConvParams params;
   params.window = *window_of(call, weight_shape(call).kernel);
   params.groups = call.integer("group", 1);
@@ -190,7 +190,7 @@ Types infer_conv_transpose(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, t.output)}}};
 }
 
-StageId lower_conv_transpose(const OpCall& call, Lowering& to) {
+StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
   const TransposedWindow t = *transposed_window(call, weight_shape(call).kernel);
   const ConvParams params{t.window, call.integer("group", 1), {}};
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);

@@ -184,7 +184,7 @@ constexpr Row kRows[] = {
 using Operand = std::variant<StageId, Expr>;
 
 // A stage that maps the row's function over operands, each a stage or an immediate.
-StageId add_mapped(Lowering& to,
+StageId add_mapped(StageSink& to,
                    const Row& row,
                    const OpCall& call,
                    std::span<const Operand> operands) {
@@ -281,7 +281,7 @@ Types infer_cast(const OpCall& call) {
   return {{{*to, call.shape(0)}}};
 }
 
-StageId lower_elementwise(const OpCall& call, Lowering& to) {
+StageId lower_elementwise(const OpCall& call, StageSink& to) {
   const auto row = std::find_if(
       std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == call.node.op; });
   CHECK(row != std::end(kRows)) << call.node.op;

@@ -53,7 +53,7 @@ Types infer_gemm(const OpCall& call) {
   return {{{call.input(0).dtype, out}}};
 }
 
-static StageId scaled(Lowering& to, StageId stage, double factor) {
+static StageId scaled(StageSink& to, StageId stage, double factor) {
   if (factor == 1) return stage;
   const DType dtype = to.dag.stage(stage).dtype;
   return add_elementwise(to.dag, "T_multiply", {{stage}}, [&](std::span<const Expr> x) {
@@ -61,7 +61,7 @@ static StageId scaled(Lowering& to, StageId stage, double factor) {
   });
 }
 
-StageId lower_gemm(const OpCall& call, Lowering& to) {
+StageId lower_gemm(const OpCall& call, StageSink& to) {
   const bool ta = transposed(call, "transA"), tb = transposed(call, "transB");
   const StageId a = to.input(call, 0), b = to.input(call, 1);
   StageId result = !ta && tb ? add_dense(to.dag, a, b) : add_matmul(to.dag, a, b, ta, tb);
@@ -92,7 +92,7 @@ Types infer_matmul(const OpCall& call) {
 }
 
 // A vector operand as a matrix, and the result without the dimension that this added.
-static StageId unsqueezed(Lowering& to, StageId stage, const std::vector<int64_t>& shape) {
+static StageId unsqueezed(StageSink& to, StageId stage, const std::vector<int64_t>& shape) {
   return to.dag.compute(
       "T_reshape",
       shape,
@@ -102,7 +102,7 @@ static StageId unsqueezed(Lowering& to, StageId stage, const std::vector<int64_t
       "injective");
 }
 
-StageId lower_matmul(const OpCall& call, Lowering& to) {
+StageId lower_matmul(const OpCall& call, StageSink& to) {
   StageId a = to.input(call, 0), b = to.input(call, 1);
   if (call.rank(0) == 1) a = unsqueezed(to, a, as_matrices(call, 0));
   if (call.rank(1) == 1) b = unsqueezed(to, b, {call.shape(1)[0], 1});

@@ -12,7 +12,7 @@ using Axes = std::span<const Expr>;
 static std::vector<Expr> copy(Axes axes) { return {axes.begin(), axes.end()}; }
 
 static StageId add_move(const OpCall& call,
-                        Lowering& to,
+                        StageSink& to,
                         const char* name,
                         const std::function<Expr(Axes)>& body) {
   return to.dag.compute(name, call.output().shape, body, "injective");
@@ -39,7 +39,7 @@ Types infer_transpose(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_transpose(const OpCall& call, Lowering& to) {
+StageId lower_transpose(const OpCall& call, StageSink& to) {
   const std::vector<int64_t> order = *permutation(call);
   if (!std::is_sorted(order.begin(), order.end())) {
     return add_transpose(to.dag, to.input(call, 0), order);
@@ -69,7 +69,7 @@ Types infer_concat(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_concat(const OpCall& call, Lowering& to) {
+StageId lower_concat(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   std::vector<StageId> inputs;
   for (size_t i = 0; i < call.num_inputs(); ++i) {
@@ -100,7 +100,7 @@ struct Slices {
 }  // namespace
 
 static StageId add_slices(const OpCall& call,
-                          Lowering& to,
+                          StageSink& to,
                           const char* name,
                           const Slices& slices) {
   return add_move(call, to, name, [&](Axes axes) {
@@ -152,7 +152,7 @@ Types infer_slice(const OpCall& call) {
   return {{{call.input(0).dtype, slices.extent}}};
 }
 
-StageId lower_slice(const OpCall& call, Lowering& to) {
+StageId lower_slice(const OpCall& call, StageSink& to) {
   return add_slices(call, to, "T_strided_slice", *slices_of(call));
 }
 
@@ -181,7 +181,7 @@ Types infer_split(const OpCall& call) {
   return out;
 }
 
-StageId lower_split(const OpCall& call, Lowering& to) {
+StageId lower_split(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   const size_t rank = call.shape(0).size();
   Slices slices{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 1), {}};
@@ -239,7 +239,7 @@ Types infer_pad(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_pad(const OpCall& call, Lowering& to) {
+StageId lower_pad(const OpCall& call, StageSink& to) {
   const Padding p = *padding_of(call);
   const std::string mode = call.text("mode", "constant");
   const StageId data = to.input(call, 0);
@@ -282,7 +282,7 @@ Types infer_gather(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_gather(const OpCall& call, Lowering& to) {
+StageId lower_gather(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   const size_t index_rank = call.shape(1).size();
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
@@ -308,7 +308,7 @@ Types infer_expand(const OpCall& call) {
   return {{{call.input(0).dtype, out}}};
 }
 
-StageId lower_expand(const OpCall& call, Lowering& to) {
+StageId lower_expand(const OpCall& call, StageSink& to) {
   const std::vector<int64_t>& in = call.shape(0);
   return add_move(call, to, "T_broadcast_to", [&](Axes axes) {
     std::vector<Expr> at(axes.end() - static_cast<long>(in.size()), axes.end());
@@ -331,7 +331,7 @@ Types infer_tile(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_tile(const OpCall& call, Lowering& to) {
+StageId lower_tile(const OpCall& call, StageSink& to) {
   return add_move(call, to, "T_tile", [&](Axes axes) {
     std::vector<Expr> at = copy(axes);
     for (size_t d = 0; d < at.size(); ++d) {

@@ -66,7 +66,7 @@ struct OpCall {
 /// Where the stages of nodes go. `operand` gives the stage of a node's input: what another node of
 /// the group made, or a placeholder made when first asked for, so that parameters read at compile
 /// time (a shape, a permutation) never become one.
-struct Lowering {
+struct StageSink {
   DagBuilder& dag;
   std::function<StageId(const OpCall&, size_t)> operand;
 
@@ -79,8 +79,8 @@ struct GraphOp {
   size_t min_inputs, max_inputs;
   std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t": name and kind
   Result<std::vector<TensorType>> (*infer)(const OpCall&);
-  StageId (*lower)(const OpCall&, Lowering&);  // null where fusion is kAlias or kConstant
-  int64_t since = 13;                          // first opset that knows the form we keep
+  StageId (*lower)(const OpCall&, StageSink&);  // null where fusion is kAlias or kConstant
+  int64_t since = 13;                           // first opset that knows the form we keep
 };
 
 /// Every operator, sorted by name.

@@ -36,7 +36,7 @@ Types infer_pool(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], channels(call), out)}}};
 }
 
-StageId lower_pool(const OpCall& call, Lowering& to) {
+StageId lower_pool(const OpCall& call, StageSink& to) {
   PoolParams params;
   params.kind = call.node.op == "MaxPool" ? PoolKind::kMax : PoolKind::kAverage;
   params.kernel = call.integers("kernel_shape");
@@ -52,7 +52,7 @@ Types infer_global_pool(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], channels(call), ones)}}};
 }
 
-StageId lower_global_pool(const OpCall& call, Lowering& to) {
+StageId lower_global_pool(const OpCall& call, StageSink& to) {
   std::vector<int64_t> axes;
   const int64_t first = channels_last(call) ? 1 : 2;
   for (int64_t d = 0; d < call.rank() - 2; ++d) axes.push_back(first + d);
@@ -66,7 +66,7 @@ Types infer_lrn(const OpCall& call) {
   return {{call.type(0)}};
 }
 
-StageId lower_lrn(const OpCall& call, Lowering& to) {
+StageId lower_lrn(const OpCall& call, StageSink& to) {
   const StageId result = add_lrn(to.dag,
                                  data_channels_last(call, to),
                                  call.integer("size", 1),

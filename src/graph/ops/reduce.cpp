@@ -45,7 +45,7 @@ Types infer_reduce(const OpCall& call) {
   return {{{dtype, reduced_shape(call.shape(0), axes, keep)}}};
 }
 
-StageId lower_reduce(const OpCall& call, Lowering& to) {
+StageId lower_reduce(const OpCall& call, StageSink& to) {
   const std::vector<int64_t> axes = *reduced_axes(call);
   const std::string& op = call.node.op;
   const auto map = [&](StageId stage, const char* name, Expr (*fn)(const Expr&)) {
@@ -81,7 +81,7 @@ Types infer_arg_reduce(const OpCall& call) {
   return {{{DType::kInt64, reduced_shape(call.shape(0), {{axis}}, keep)}}};
 }
 
-StageId lower_arg_reduce(const OpCall& call, Lowering& to) {
+StageId lower_arg_reduce(const OpCall& call, StageSink& to) {
   return add_arg_reduce(to.dag,
                         to.input(call, 0),
                         *call.axis("axis", 0, call.rank()),
@@ -96,7 +96,7 @@ Types infer_softmax(const OpCall& call) {
   return {{call.type(0)}};
 }
 
-StageId lower_softmax(const OpCall& call, Lowering& to) {
+StageId lower_softmax(const OpCall& call, StageSink& to) {
   const int64_t axis = *call.axis("axis", -1, call.rank());
   return add_softmax(to.dag, to.input(call, 0), axis, call.node.op == "LogSoftmax");
 }
@@ -121,7 +121,7 @@ Types infer_layernorm(const OpCall& call) {
   return {{call.type(0)}};
 }
 
-StageId lower_layernorm(const OpCall& call, Lowering& to) {
+StageId lower_layernorm(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0), scale = to.input(call, 1);
   const StageId shift = call.has(2) ? to.input(call, 2) : StageId{};
   const int64_t axis = *call.axis("axis", -1, call.rank());
@@ -154,11 +154,11 @@ Types infer_channel_norm(const OpCall& call) {
 }
 
 // operand[channel] for a point of data [n, c, spatial...].
-static Expr channel_value(Lowering& to, StageId operand, std::span<const Expr> axes) {
+static Expr channel_value(StageSink& to, StageId operand, std::span<const Expr> axes) {
   return to.dag.at(operand, {axes[1]});
 }
 
-StageId lower_batch_norm(const OpCall& call, Lowering& to) {
+StageId lower_batch_norm(const OpCall& call, StageSink& to) {
   const StageId x = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
   const StageId mean = to.input(call, 3), variance = to.input(call, 4);
   const double epsilon = call.number("epsilon", 1e-5);
@@ -172,7 +172,7 @@ StageId lower_batch_norm(const OpCall& call, Lowering& to) {
   return to.dag.compute("T_batch_norm", call.shape(0), body, "broadcast");
 }
 
-StageId lower_instance_norm(const OpCall& call, Lowering& to) {
+StageId lower_instance_norm(const OpCall& call, StageSink& to) {
   std::vector<int64_t> axes(call.shape(0).size() - 2);
   std::iota(axes.begin(), axes.end(), 2);
   const StageId data = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);

@@ -120,7 +120,7 @@ namespace {
 // One point of the output, dimension by dimension.
 class Point {
  public:
-  Point(const OpCall& call, Lowering& to, StageId data, std::span<const Expr> axes)
+  Point(const OpCall& call, StageSink& to, StageId data, std::span<const Expr> axes)
       : call_(call), to_(to), data_(data), axes_(axes) {}
 
   /// The value at indices_ and, in dimensions from d on, where the axes lie in the input.
@@ -161,7 +161,7 @@ class Point {
   }
 
   const OpCall& call_;
-  Lowering& to_;
+  StageSink& to_;
   StageId data_;
   std::span<const Expr> axes_;
   std::vector<Expr> indices_;
@@ -169,7 +169,7 @@ class Point {
 
 }  // namespace
 
-StageId lower_resize(const OpCall& call, Lowering& to) {
+StageId lower_resize(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0);
   const auto body = [&](std::span<const Expr> axes) { return Point(call, to, data, axes).value(); };
   return to.dag.compute("T_resize", call.output().shape, body, "injective");

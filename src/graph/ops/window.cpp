@@ -96,13 +96,13 @@ StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> or
   return dag.compute("T_transpose", shape, body, "injective");
 }
 
-StageId data_channels_last(const OpCall& call, Lowering& to) {
+StageId data_channels_last(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0);
   if (channels_last(call)) return data;
   return add_transpose(to.dag, data, channels_last_order(call.rank()));
 }
 
-StageId result_in_layout(const OpCall& call, Lowering& to, StageId result) {
+StageId result_in_layout(const OpCall& call, StageSink& to, StageId result) {
   if (channels_last(call)) return result;
   return add_transpose(to.dag, result, channels_first_order(call.rank()));
 }

@@ -30,7 +30,7 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
 StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> order);
 
 /// Input 0 in channels-last form, and what a stage in that form is in the node's own form.
-StageId data_channels_last(const OpCall& call, Lowering& to);
-StageId result_in_layout(const OpCall& call, Lowering& to, StageId result);
+StageId data_channels_last(const OpCall& call, StageSink& to);
+StageId result_in_layout(const OpCall& call, StageSink& to, StageId result);
 
 }  // namespace pruner

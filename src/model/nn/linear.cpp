@@ -124,7 +124,7 @@ Linear::Linear(const WeightTensor& weight, const WeightTensor& bias)
   }
 }
 
-Matrix Linear::operator()(const Matrix& x, Activation activation) const {
+Matrix Linear::operator()(const Matrix& x, OutputFunction activation) const {
   CHECK(x.columns == in_) << x.columns << " columns, expected " << in_;
   Matrix y(x.rows, out_);
   kKernel.kernel(x.values.data(),
@@ -132,7 +132,7 @@ Matrix Linear::operator()(const Matrix& x, Activation activation) const {
                  in_,
                  weight_.data(),
                  bias_.data(),
-                 activation == Activation::kRelu,
+                 activation == OutputFunction::kRelu,
                  y.values.data(),
                  out_);
   return y;

@@ -19,7 +19,7 @@ struct Matrix {
   std::vector<float> values;
 };
 
-enum class Activation { kNone, kRelu };
+enum class OutputFunction { kNone, kRelu };
 
 class Linear {
  public:
@@ -27,7 +27,7 @@ class Linear {
   Linear(const WeightTensor& weight, const WeightTensor& bias);
 
   /// (rows, in) → (rows, out), through the activation.
-  Matrix operator()(const Matrix& x, Activation activation) const;
+  Matrix operator()(const Matrix& x, OutputFunction activation) const;
 
  private:
   int64_t in_, out_;

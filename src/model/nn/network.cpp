@@ -79,12 +79,12 @@ Network::DataflowBranch::DataflowBranch(const ModelWeights& weights)
       project_out(summed_projection(weights)) {}
 
 Matrix Network::DataflowBranch::operator()(const Matrix& steps) const {
-  const Matrix encoded = encoder2(encoder0(steps, Activation::kRelu), Activation::kRelu);
-  const Matrix qkv = project_in(encoded, Activation::kNone);
+  const Matrix encoded = encoder2(encoder0(steps, OutputFunction::kRelu), OutputFunction::kRelu);
+  const Matrix qkv = project_in(encoded, OutputFunction::kNone);
   Matrix context(steps.rows / kSteps, kAttention);
   for (int64_t b = 0; b < context.rows; ++b) add_context(qkv.row(b * kSteps), context.row(b));
   // The sum over the steps of attention's output and of the residual.
-  Matrix sum = project_out(context, Activation::kNone);
+  Matrix sum = project_out(context, OutputFunction::kNone);
   for (int64_t i = 0; i < steps.rows; ++i) add(encoded.row(i), kAttention, sum.row(i / kSteps));
   return sum;
 }
@@ -146,7 +146,7 @@ Activations Network::forward(std::span<const ProgramFeatures> programs) const {
     for (size_t r = 0; r < program.rows.size(); r += kRowFeatures, to += kRowFeatures)
       for (size_t j = 0; j < kRowFeatures; ++j) to[j] = program.rows[r + j] / row_scale_[j];
   }
-  const Matrix encoded = encoder2_(encoder0_(rows, Activation::kRelu), Activation::kRelu);
+  const Matrix encoded = encoder2_(encoder0_(rows, OutputFunction::kRelu), OutputFunction::kRelu);
 
   Activations a{.statements = Matrix(count, kHidden),
                 .dataflow = Matrix(0, kAttention),
@@ -166,7 +166,7 @@ Activations Network::forward(std::span<const ProgramFeatures> programs) const {
       std::copy_n(a.statements.row(b), kHidden, both.row(b));
       std::copy_n(a.dataflow.row(b), kAttention, both.row(b) + kHidden);
     }
-    a.fused = fusion_->linear(both, Activation::kRelu);
+    a.fused = fusion_->linear(both, OutputFunction::kRelu);
     a.hidden = a.fused;
     for (int64_t b = 0; b < count; ++b)
       for (int64_t j = 0; j < kHidden; ++j)
@@ -175,7 +175,7 @@ Activations Network::forward(std::span<const ProgramFeatures> programs) const {
   }
   Matrix last = a.hidden;
   for (const Linear* block : {&block0_, &block1_}) {
-    Matrix next = (*block)(last, Activation::kRelu);
+    Matrix next = (*block)(last, OutputFunction::kRelu);
     add(last.values.data(), count * kHidden, next.values.data());
     last = std::move(next);
   }

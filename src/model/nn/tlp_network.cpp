@@ -48,8 +48,8 @@ TlpNetwork::Encoded TlpNetwork::encode(const PrimitiveBatch& batch, int jobs) co
     const int64_t first = block * kRowBlock;
     Matrix x(std::min(kRowBlock, rows - first), form_.width);
     std::copy_n(batch.rows.data() + first * form_.width, x.values.size(), x.values.data());
-    for (const Linear& linear : encoder_) x = linear(x, Activation::kRelu);
-    const Matrix qkv = project_in_(x, Activation::kNone);
+    for (const Linear& linear : encoder_) x = linear(x, OutputFunction::kRelu);
+    const Matrix qkv = project_in_(x, OutputFunction::kNone);
     std::ranges::copy(x.values, encoded.hidden.row(first));
     std::ranges::copy(qkv.values, encoded.qkv.row(first));
   });
@@ -84,14 +84,14 @@ void TlpNetwork::score(const PrimitiveBatch& batch,
               {weight.data() + begin, length},
               context.row(static_cast<int64_t>(begin)));
   }
-  Matrix z = project_out_(context, Activation::kNone);
+  Matrix z = project_out_(context, OutputFunction::kNone);
   for (int64_t t = 0; t < tokens; ++t)
     for (int64_t j = 0; j < kHidden; ++j) z.row(t)[j] += hidden[static_cast<size_t>(t)][j];
   for (const Linear* block : {&block0_, &block1_}) {
-    const Matrix next = (*block)(z, Activation::kRelu);
+    const Matrix next = (*block)(z, OutputFunction::kRelu);
     for (size_t i = 0; i < z.values.size(); ++i) z.values[i] += next.values[i];
   }
-  for (const Linear& linear : decoder_) z = linear(z, Activation::kRelu);
+  for (const Linear& linear : decoder_) z = linear(z, OutputFunction::kRelu);
   for (size_t p = 0, begin = 0; p < ends.size(); begin = ends[p++]) {
     scores[p] = 0;
     for (size_t t = begin; t < ends[p]; ++t) {

@@ -22,7 +22,7 @@ TEST(Linear, AgreesWithTheSumSpelledOut) {
         Matrix x(rows, in);
         x.values = drawn(static_cast<size_t>(rows * in));
         const Linear linear(weight, bias);
-        const Matrix y = linear(x, Activation::kNone), relu = linear(x, Activation::kRelu);
+        const Matrix y = linear(x, OutputFunction::kNone), relu = linear(x, OutputFunction::kRelu);
         for (int64_t i = 0; i < rows; ++i) {
           for (int64_t j = 0; j < out; ++j) {
             double sum = bias.values[static_cast<size_t>(j)];
