@@ -168,7 +168,7 @@ void Emitter::push_scope(llvm::Instruction* entry) { scopes_.push_back({entry, {
 
 void Emitter::pop_scope() { scopes_.pop_back(); }
 
-void Emitter::bind(VarId var, Linear value, Range range) {
+void Emitter::bind(VarId var, LaneIndex value, Range range) {
   vars_[static_cast<size_t>(var.value)] = std::move(value);
   ranges_[static_cast<size_t>(var.value)] = range;
 }
@@ -223,7 +223,7 @@ void Emitter::for_loop(const For& n) {
     case LoopKind::kThread: CHECK(false) << "a GPU's loop in a program for a CPU";
     case LoopKind::kSerial: break;
   }
-  const Linear extent = linear(n.extent);
+  const LaneIndex extent = linear(n.extent);
   const Range range = bounds(n.extent, ranges_);
   if (extent.is_constant() && extent.constant <= 1) {
     bind(n.var, {}, {0, 0});
@@ -235,21 +235,21 @@ void Emitter::for_loop(const For& n) {
 }
 
 void Emitter::unrolled(const For& n) {
-  const Linear extent = linear(n.extent);
+  const LaneIndex extent = linear(n.extent);
   CHECK(extent.is_constant()) << "unrolled loop of unknown extent";
   for (int64_t i = 0; i < extent.constant; ++i) {
-    bind(n.var, Linear{i, 0, {}}, {i, i});
+    bind(n.var, LaneIndex{i, 0, {}}, {i, i});
     stmt(n.body);
   }
 }
 
 void Emitter::vectorized(const For& n) {
-  const Linear extent = linear(n.extent);
+  const LaneIndex extent = linear(n.extent);
   const auto lanes = [&] {
     lanes_ = n.lanes;
-    const bool full = n.lanes == 1 || extent == Linear{n.lanes, 0, {}};
+    const bool full = n.lanes == 1 || extent == LaneIndex{n.lanes, 0, {}};
     active_ = full ? nullptr : lanes_below(extent);
-    bind(n.var, Linear{0, n.lanes > 1 ? 1 : 0, {}}, {0, n.lanes - 1});
+    bind(n.var, LaneIndex{0, n.lanes > 1 ? 1 : 0, {}}, {0, n.lanes - 1});
     stmt(n.body);
     active_ = nullptr;
     lanes_ = 1;
@@ -350,7 +350,7 @@ void Emitter::guard(const If& n) {
 // The loop becomes a function over [begin, end) that the pool calls; its closure holds the kernel's
 // arguments and the index values in scope.
 void Emitter::parallel(const For& n) {
-  const Linear extent = linear(n.extent);
+  const LaneIndex extent = linear(n.extent);
   llvm::Type* pointer = b_.getPtrTy();
   llvm::Type* i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, i64, i64}, false);
@@ -388,9 +388,9 @@ void Emitter::become_body_of(const Emitter& parent, const For& n) {
   vars_ = parent.vars_;
   for (size_t level = 0; level < parent.scopes_.size(); ++level) {
     for (size_t i = 0; i < parent.scopes_[level].atoms.size(); ++i) {
-      const Linear here = as_linear(next(parent.scopes_[level].atoms[i]->getType()), 0);
+      const LaneIndex here = as_linear(next(parent.scopes_[level].atoms[i]->getType()), 0);
       const int there = static_cast<int>(level) * kAtoms + static_cast<int>(i);
-      for (Linear& var : vars_) {
+      for (LaneIndex& var : vars_) {
         for (auto& term : var.terms)
           term.first = term.first == there ? here.terms[0].first : term.first;
       }

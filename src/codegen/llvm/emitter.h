@@ -1,7 +1,7 @@
 // Loop IR -> LLVM IR, one function at a time. Expressions become uniform scalars or, inside a
 // vector loop, vectors with a value a lane; what is the same in all lanes stays scalar until a
 // vector needs it. Register buffers are SSA values, carried by phis through loops and guards. Index
-// expressions are kept as Linear forms until an address is needed, so that unrolled bodies share
+// expressions are kept as LaneIndex forms until an address is needed, so that unrolled bodies share
 // one pointer for each distinct variable part and differ in constant offsets only.
 #pragma once
 
@@ -21,16 +21,16 @@ namespace pruner {
 
 /// constant + lane * (number of the lane) + sum(coefficient * atom). An atom is an index value that
 /// is known only when the code runs; terms ascend by atom, and so by the depth of its definition.
-struct Linear {
+struct LaneIndex {
   using Terms = llvm::SmallVector<std::pair<int, int64_t>, 4>;
   int64_t constant = 0;
   int64_t lane = 0;
   Terms terms;
 
   bool is_constant() const { return lane == 0 && terms.empty(); }
-  void add(const Linear& other, int64_t factor);
-  friend bool operator==(const Linear&, const Linear&) = default;
-  friend bool operator<(const Linear& a, const Linear& b) {
+  void add(const LaneIndex& other, int64_t factor);
+  friend bool operator==(const LaneIndex&, const LaneIndex&) = default;
+  friend bool operator<(const LaneIndex& a, const LaneIndex& b) {
     return std::tie(a.constant, a.lane, a.terms) < std::tie(b.constant, b.lane, b.terms);
   }
 };
@@ -77,9 +77,9 @@ class Emitter {
   struct Scope {
     llvm::Instruction* entry;   // the branch that leads into it
     std::vector<Value*> atoms;  // numbered depth * kAtoms, depth * kAtoms + 1, ...
-    std::map<std::pair<int, Linear::Terms>, Value*> pointers;             // by buffer
-    std::map<std::tuple<int, int, Value*, Linear>, Value*> loads;         // buffer, width, mask
-    std::map<std::tuple<BinaryOp, int, Linear, Linear>, Value*> indices;  // operator, width
+    std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // by buffer
+    std::map<std::tuple<int, int, Value*, LaneIndex>, Value*> loads;  // buffer, width, mask
+    std::map<std::tuple<BinaryOp, int, LaneIndex, LaneIndex>, Value*> indices;  // operator, width
   };
   static constexpr int kAtoms = 1 << 20;
   static constexpr int64_t kStreamAlignment = 64;
@@ -106,42 +106,46 @@ class Emitter {
   void pop_scope();
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
   int64_t extent_if_constant(const Expr& extent);
-  void bind(VarId var, Linear value, Range range);
+  void bind(VarId var, LaneIndex value, Range range);
 
   // indices.cpp: index arithmetic.
-  Linear linear(const Expr& e);
+  LaneIndex linear(const Expr& e);
   Range bounds_of(const Expr& e) {
     return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
   }
-  Linear as_linear(Value* value, int depth);
+  LaneIndex as_linear(Value* value, int depth);
   Value* atom(int id) const {
     return scopes_[static_cast<size_t>(id / kAtoms)].atoms[static_cast<size_t>(id % kAtoms)];
   }
-  Value* once(BinaryOp op, const Linear& a, const Linear& b, const std::function<Value*()>& make);
-  int depth_of(const Linear& form) const;
+  Value* once(BinaryOp op,
+              const LaneIndex& a,
+              const LaneIndex& b,
+              const std::function<Value*()>& make);
+  int depth_of(const LaneIndex& form) const;
   template <typename Make>
   auto at_depth(int level, const Make& make);
-  Value* value(const Linear& form);
-  Linear flatten(TensorId buffer, const std::vector<Expr>& indices);
+  Value* value(const LaneIndex& form);
+  LaneIndex flatten(TensorId buffer, const std::vector<Expr>& indices);
+  LaneIndex divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a);
   Value* floor_division(BinaryOp op, Value* a, Value* b, Range range_a, Range range_b);
-  Value* lanes_below(const Linear& end);
+  Value* lanes_below(const LaneIndex& end);
   Value* compare_indices(BinaryOp op, const Expr& a, const Expr& b);
 
   // memory.cpp: buffers.
   Value* base(TensorId buffer);
-  Value* pointer(TensorId buffer, const Linear::Terms& terms);
-  Value* address(TensorId buffer, const Linear& place);
+  Value* pointer(TensorId buffer, const LaneIndex::Terms& terms);
+  Value* address(TensorId buffer, const LaneIndex& place);
   Value* load(const Load& n, llvm::Constant* otherwise);
-  Value* load_place(TensorId buffer, const Linear& place, llvm::Constant* otherwise);
-  Value* load_scattered(TensorId buffer, const Linear& place);
+  Value* load_place(TensorId buffer, const LaneIndex& place, llvm::Constant* otherwise);
+  Value* load_scattered(TensorId buffer, const LaneIndex& place);
   void prefetch(const Prefetch& n);
   void store(const Store& n);
-  void store_place(TensorId buffer, const Linear& place, Value* value, bool streaming = false);
-  void store_register(const Store& n, const Linear& place);
-  void fold_lanes(const Store& n, const Linear& place);
-  Value*& register_slot(TensorId buffer, const Linear& place);
-  bool varies_by_lane(const Linear& place) const;
-  Value* scattered_pointers(TensorId buffer, const Linear& place);
+  void store_place(TensorId buffer, const LaneIndex& place, Value* value, bool streaming = false);
+  void store_register(const Store& n, const LaneIndex& place);
+  void fold_lanes(const Store& n, const LaneIndex& place);
+  Value*& register_slot(TensorId buffer, const LaneIndex& place);
+  bool varies_by_lane(const LaneIndex& place) const;
+  Value* scattered_pointers(TensorId buffer, const LaneIndex& place);
   Value* mask();
   Value* any_active();
   template <typename Access>
@@ -176,7 +180,7 @@ class Emitter {
   Value* workspace_ = nullptr;
   Value* pool_ = nullptr;
   std::vector<Scope> scopes_;
-  std::vector<Linear> vars_;                    // the value of each variable in scope
+  std::vector<LaneIndex> vars_;                 // the value of each variable in scope
   std::vector<Range> ranges_;                   // and its bounds
   std::vector<std::vector<Value*>> registers_;  // of a register buffer: the value of each slot
   std::vector<Value*> locals_;                  // of a local buffer: its place on the stack

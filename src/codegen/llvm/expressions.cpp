@@ -167,8 +167,8 @@ llvm::Value* Emitter::select_value(const Select& n) {
       if (!load || (!as<FloatImm>(other) && !as<IntImm>(other))) return nullptr;
       const Buffer& buffer = program_[load->tensor];
       if (buffer.scope == pruner::Scope::kRegister || mask()) return nullptr;
-      const Linear place = flatten(load->tensor, load->indices);
-      Linear uniform = place;
+      const LaneIndex place = flatten(load->tensor, load->indices);
+      LaneIndex uniform = place;
       uniform.lane = 0;
       if (varies_by_lane(uniform) || (place.lane != 0 && place.lane != 1)) return nullptr;
       const Predicate outer = predicate_;

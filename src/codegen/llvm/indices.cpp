@@ -1,10 +1,12 @@
-// Index arithmetic on Linear forms, and its values.
+// Index arithmetic on LaneIndex forms, and its values.
+#include <numeric>
+
 #include "codegen/llvm/emitter.h"
 #include "support/check.h"
 
 namespace pruner {
 
-void Linear::add(const Linear& other, int64_t factor) {
+void LaneIndex::add(const LaneIndex& other, int64_t factor) {
   if (factor == 0) return;
   constant += other.constant * factor;
   lane += other.lane * factor;
@@ -34,9 +36,20 @@ int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a 
 
 bool is_power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
+// The part of `a` (constant and lanes) that is at least 0 and less than what divides all the rest
+// of it and the divisor: a / divisor is (a - part) / divisor, and a % divisor that much more than
+// (a - part) % divisor. Zero where there is none.
+LaneIndex below_divisor(const LaneIndex& a, int64_t divisor, int64_t lanes) {
+  int64_t step = divisor;
+  for (const auto& [atom, coefficient] : a.terms) step = std::gcd(step, coefficient);
+  const int64_t first = a.constant - floor_quotient(a.constant, step) * step;
+  const int64_t last = first + a.lane * (lanes - 1);
+  return last >= 0 && last < step ? LaneIndex{first, a.lane, {}} : LaneIndex{};
+}
+
 }  // namespace
 
-Linear Emitter::as_linear(Value* value, int depth) {
+LaneIndex Emitter::as_linear(Value* value, int depth) {
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) {
     return {constant->getSExtValue(), 0, {}};
   }
@@ -48,15 +61,15 @@ Linear Emitter::as_linear(Value* value, int depth) {
 }
 
 // The innermost scope that `form` needs.
-int Emitter::depth_of(const Linear& form) const {
+int Emitter::depth_of(const LaneIndex& form) const {
   if (varies_by_lane(form)) return depth();
   return form.terms.empty() ? 0 : form.terms.back().first / kAtoms;
 }
 
 // op(a, b), made once and where its operands are known: outside of inner loops.
 llvm::Value* Emitter::once(BinaryOp op,
-                           const Linear& a,
-                           const Linear& b,
+                           const LaneIndex& a,
+                           const LaneIndex& b,
                            const std::function<Value*()>& make) {
   const int level = std::max(depth_of(a), depth_of(b));
   auto& known = scopes_[static_cast<size_t>(level)].indices;
@@ -65,28 +78,35 @@ llvm::Value* Emitter::once(BinaryOp op,
   return known[key] = at_depth(level, make);
 }
 
-Linear Emitter::linear(const Expr& e) {
+LaneIndex Emitter::linear(const Expr& e) {
   if (const int64_t* constant = as_int(e)) return {*constant, 0, {}};
   if (const Var* var = as<Var>(e)) return vars_[static_cast<size_t>(var->id.value)];
   const Binary* n = as<Binary>(e);
   if (!n) return as_linear(expr(e), depth());
-  Linear a = linear(n->a);
-  const Linear b = linear(n->b);
+  LaneIndex a = linear(n->a);
+  const LaneIndex b = linear(n->b);
   switch (n->op) {
     case BinaryOp::kAdd: a.add(b, 1); return a;
     case BinaryOp::kSub: a.add(b, -1); return a;
     case BinaryOp::kMul: {
-      Linear product;
+      LaneIndex product;
       if (b.is_constant()) return product.add(a, b.constant), product;
       if (a.is_constant()) return product.add(b, a.constant), product;
       break;
     }
     case BinaryOp::kFloorDiv:
     case BinaryOp::kFloorMod: {
-      if (!a.is_constant() || !b.is_constant() || b.constant == 0) break;
-      const int64_t quotient = floor_quotient(a.constant, b.constant);
-      if (n->op == BinaryOp::kFloorDiv) return {quotient, 0, {}};
-      return {a.constant - quotient * b.constant, 0, {}};
+      if (a.is_constant() && b.is_constant() && b.constant != 0) {
+        const int64_t quotient = floor_quotient(a.constant, b.constant);
+        if (n->op == BinaryOp::kFloorDiv) return {quotient, 0, {}};
+        return {a.constant - quotient * b.constant, 0, {}};
+      }
+      if (!b.is_constant() || b.constant <= 0) break;
+      const LaneIndex low = below_divisor(a, b.constant, lanes_);
+      a.add(low, -1);
+      LaneIndex high = divided(n->op, a, b, bounds(n->a, ranges_));
+      if (n->op == BinaryOp::kFloorMod) high.add(low, 1);
+      return high;
     }
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
@@ -108,7 +128,24 @@ Linear Emitter::linear(const Expr& e) {
   return as_linear(result, std::max(depth_of(a), depth_of(b)));
 }
 
-llvm::Value* Emitter::value(const Linear& form) {
+// a OP b for a division or a remainder by a constant.
+LaneIndex Emitter::divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a) {
+  LaneIndex quotient{a.constant / b.constant, 0, a.terms};
+  bool whole = a.lane == 0 && a.constant % b.constant == 0;
+  for (auto& [atom, coefficient] : quotient.terms) {
+    whole = whole && coefficient % b.constant == 0;
+    coefficient /= b.constant;
+  }
+  if (whole) return op == BinaryOp::kFloorDiv ? quotient : LaneIndex{};
+  Value* result = once(op, a, b, [&]() -> Value* {
+    Value *x = value(a), *y = value(b);
+    unify(x, y);
+    return floor_division(op, x, y, range_a, {b.constant, b.constant});
+  });
+  return as_linear(result, std::max(depth_of(a), depth_of(b)));
+}
+
+llvm::Value* Emitter::value(const LaneIndex& form) {
   Value* uniform = nullptr;
   Value* varying = nullptr;
   const auto append = [&](Value*& sum, Value* term) {
@@ -136,9 +173,9 @@ llvm::Value* Emitter::value(const Linear& form) {
   return varying;
 }
 
-Linear Emitter::flatten(TensorId buffer, const std::vector<Expr>& indices) {
+LaneIndex Emitter::flatten(TensorId buffer, const std::vector<Expr>& indices) {
   const std::vector<int64_t>& strides = kernel_.strides[static_cast<size_t>(buffer.value)];
-  Linear place;
+  LaneIndex place;
   for (size_t d = 0; d < indices.size(); ++d) place.add(linear(indices[d]), strides[d]);
   return place;
 }
@@ -174,8 +211,8 @@ llvm::Value* Emitter::floor_division(
 }
 
 // Of each lane: whether its number is below `end`.
-llvm::Value* Emitter::lanes_below(const Linear& end) {
-  const Linear lane = {0, 1, {}};
+llvm::Value* Emitter::lanes_below(const LaneIndex& end) {
+  const LaneIndex lane = {0, 1, {}};
   const auto key = std::tuple(BinaryOp::kLt, lanes_, lane, end);
   const int level = depth_of(end);
   auto& known = scopes_[static_cast<size_t>(level)].indices;
@@ -215,16 +252,16 @@ std::optional<bool> decided(BinaryOp op, Range d) {
 // a OP b: decided now where the bounds allow it (unrolled variables are constants here), and on
 // 32-bit lane numbers if the lane counts one up or down.
 llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b) {
-  Linear d = linear(a);
+  LaneIndex d = linear(a);
   d.add(linear(b), -1);
   const int64_t constant = std::exchange(d.constant, 0);
-  Linear limit = {-constant, 0, {}};
+  LaneIndex limit = {-constant, 0, {}};
   return once(op, d, limit, [&]() -> Value* {
     if (const std::optional<bool> known = decided(op, bounds(a - b, ranges_))) {
       return b_.getInt1(*known);
     }
     const bool ordered = op != BinaryOp::kEq && op != BinaryOp::kNe;
-    Linear uniform = d;
+    LaneIndex uniform = d;
     uniform.lane = 0;
     if (ordered && !varies_by_lane(uniform) && (d.lane == 1 || d.lane == -1)) {
       // As lane < end or its opposite: lane + u <= 0 is lane < 1 - u, lane + u > 0 is not, and so
@@ -233,7 +270,7 @@ llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b)
       const bool below = (op == BinaryOp::kLt || op == BinaryOp::kLe) == up;
       const bool equal = op == BinaryOp::kLe || op == BinaryOp::kGe;
       uniform.constant = constant;
-      Linear end;
+      LaneIndex end;
       end.add(uniform, up ? -1 : 1);
       if (below == equal) end.constant += 1;
       Value* result = lanes_below(end);

@@ -30,14 +30,14 @@ llvm::Value* Emitter::base(TensorId id) {
 }
 
 // Each prefix of the terms is added where its last atom is defined, just before the loops in it.
-llvm::Value* Emitter::pointer(TensorId buffer, const Linear::Terms& terms) {
+llvm::Value* Emitter::pointer(TensorId buffer, const LaneIndex::Terms& terms) {
   const int level = terms.empty() ? 0 : terms.back().first / kAtoms;
   const auto key = std::pair(static_cast<int>(buffer.value), terms);
   auto& known = scopes_[static_cast<size_t>(level)].pointers;
   if (const auto it = known.find(key); it != known.end()) return it->second;
   if (terms.empty()) return known[key] = at_depth(level, [&] { return base(buffer); });
   const auto [id, coefficient] = terms.back();
-  Value* prefix = pointer(buffer, Linear::Terms(terms.begin(), terms.end() - 1));
+  Value* prefix = pointer(buffer, LaneIndex::Terms(terms.begin(), terms.end() - 1));
   return known[key] = at_depth(level, [&] {
            Value* step = int64(coefficient * dtype_bytes(program_[buffer].dtype));
            Value* offset = b_.CreateMul(atom(id), step, "", false, true);
@@ -46,14 +46,14 @@ llvm::Value* Emitter::pointer(TensorId buffer, const Linear::Terms& terms) {
 }
 
 // The uniform part of a place; lanes start here.
-llvm::Value* Emitter::address(TensorId buffer, const Linear& place) {
+llvm::Value* Emitter::address(TensorId buffer, const LaneIndex& place) {
   Value* start = pointer(buffer, place.terms);
   const int64_t bytes = place.constant * dtype_bytes(program_[buffer].dtype);
   return bytes == 0 ? start
                     : b_.CreateConstGEP1_64(b_.getInt8Ty(), start, static_cast<uint64_t>(bytes));
 }
 
-bool Emitter::varies_by_lane(const Linear& place) const {
+bool Emitter::varies_by_lane(const LaneIndex& place) const {
   for (const auto& [id, coefficient] : place.terms) {
     if (atom(id)->getType()->isVectorTy()) return true;
   }
@@ -68,7 +68,7 @@ llvm::Value* Emitter::any_active() {
   return logical_and(predicate_.uniform, b_.CreateOrReduce(mask()));
 }
 
-llvm::Value*& Emitter::register_slot(TensorId id, const Linear& place) {
+llvm::Value*& Emitter::register_slot(TensorId id, const LaneIndex& place) {
   const Buffer& buffer = program_[id];
   const bool vector = buffer.lanes > 1;
   CHECK(place.terms.empty() && place.lane == (vector ? 1 : 0) && place.constant % buffer.lanes == 0)
@@ -83,7 +83,7 @@ llvm::Value*& Emitter::register_slot(TensorId id, const Linear& place) {
 // `otherwise`: the value to give where the predicate does not hold, if that is wanted.
 llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
   const Buffer& buffer = program_[n.tensor];
-  const Linear place = flatten(n.tensor, n.indices);
+  const LaneIndex place = flatten(n.tensor, n.indices);
   if (buffer.scope == pruner::Scope::kRegister) return register_slot(n.tensor, place);
   const bool keep = kernel_.read_only[static_cast<size_t>(n.tensor.value)] && !predicate_.uniform &&
                     !predicate_.lanes;
@@ -97,11 +97,11 @@ llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
 
 // Under a uniform predicate the address, not the value, is chosen: constants in memory stand in for
 // what must not be read.
-llvm::Value* Emitter::load_place(TensorId id, const Linear& place, llvm::Constant* otherwise) {
+llvm::Value* Emitter::load_place(TensorId id, const LaneIndex& place, llvm::Constant* otherwise) {
   const DType dtype = program_[id].dtype;
   llvm::Type* scalar = memory_type(dtype);
   const bool varies = varies_by_lane(place);
-  Linear uniform = place;
+  LaneIndex uniform = place;
   uniform.lane = 0;
   if (varies && (place.lane != 1 || varies_by_lane(uniform))) return load_scattered(id, place);
 
@@ -122,9 +122,9 @@ llvm::Value* Emitter::load_place(TensorId id, const Linear& place, llvm::Constan
   return from_memory(annotate(b_.CreateAlignedLoad(type, from, align), id), dtype);
 }
 
-llvm::Value* Emitter::scattered_pointers(TensorId id, const Linear& place) {
+llvm::Value* Emitter::scattered_pointers(TensorId id, const LaneIndex& place) {
   const int64_t bytes = dtype_bytes(program_[id].dtype);
-  Linear uniform = place, varying;
+  LaneIndex uniform = place, varying;
   uniform.terms.clear();
   uniform.lane = 0;
   varying.lane = place.lane * bytes;
@@ -139,13 +139,13 @@ llvm::Value* Emitter::scattered_pointers(TensorId id, const Linear& place) {
 }
 
 // A strided place is read lane by lane, anything else (or under a mask) by a gather.
-llvm::Value* Emitter::load_scattered(TensorId id, const Linear& place) {
+llvm::Value* Emitter::load_scattered(TensorId id, const LaneIndex& place) {
   const DType dtype = program_[id].dtype;
   const int64_t bytes = dtype_bytes(dtype);
   llvm::Type* scalar = memory_type(dtype);
   llvm::Type* type = at_width(scalar, lanes_);
   const Align align(static_cast<uint64_t>(bytes));
-  Linear uniform = place;
+  LaneIndex uniform = place;
   uniform.lane = 0;
   Value* active = mask();
   if (predicate_.uniform) active = logical_and(active, widened(predicate_.uniform));
@@ -157,7 +157,7 @@ llvm::Value* Emitter::load_scattered(TensorId id, const Linear& place) {
     return from_memory(annotate(llvm::cast<llvm::CallInst>(value), id), dtype);
   }
   const auto from = [&](int64_t lane, int64_t offset) {
-    Linear at = uniform;
+    LaneIndex at = uniform;
     at.constant += place.lane * lane + offset;
     return address(id, at);
   };
@@ -195,21 +195,21 @@ void Emitter::prefetch(const Prefetch& n) {
 }
 
 void Emitter::store(const Store& n) {
-  const Linear place = flatten(n.buffer, n.indices);
+  const LaneIndex place = flatten(n.buffer, n.indices);
   const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
   if (lanes_ > 1 && !varies_by_lane(place)) return fold_lanes(n, place);
   if (in_register) return store_register(n, place);
   store_place(n.buffer, place, expr(n.value), n.streaming && streaming_);
 }
 
-void Emitter::store_register(const Store& n, const Linear& place) {
+void Emitter::store_register(const Store& n, const LaneIndex& place) {
   Value* value = expr(n.value);
   Value*& slot = register_slot(n.buffer, place);
   if (slot->getType()->isVectorTy()) value = widened(value);
   slot = predicate_.lanes ? b_.CreateSelect(predicate_.lanes, value, slot) : value;
 }
 
-void Emitter::store_place(TensorId id, const Linear& place, Value* value, bool streaming) {
+void Emitter::store_place(TensorId id, const LaneIndex& place, Value* value, bool streaming) {
   const DType dtype = program_[id].dtype;
   const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
   value = to_memory(value, dtype);
@@ -218,7 +218,7 @@ void Emitter::store_place(TensorId id, const Linear& place, Value* value, bool s
     return;
   }
   value = widened(value);
-  Linear uniform = place;
+  LaneIndex uniform = place;
   uniform.lane = 0;
   Value* active = mask();
   if (place.lane == 1 && !varies_by_lane(uniform)) {
@@ -242,7 +242,7 @@ void Emitter::store_place(TensorId id, const Linear& place, Value* value, bool s
     annotate(b_.CreateMaskedScatter(value, scattered_pointers(id, place), align, active), id);
   } else {
     for (int i = 0; i < lanes_; ++i) {
-      Linear at = uniform;
+      LaneIndex at = uniform;
       at.constant += place.lane * i;
       Value* element = b_.CreateExtractElement(value, static_cast<uint64_t>(i));
       annotate(b_.CreateAlignedStore(element, address(id, at), align), id);
@@ -251,7 +251,7 @@ void Emitter::store_place(TensorId id, const Linear& place, Value* value, bool s
 }
 
 // x = combine(x, value) of a place that is the same for all lanes: the active ones are folded.
-void Emitter::fold_lanes(const Store& n, const Linear& place) {
+void Emitter::fold_lanes(const Store& n, const LaneIndex& place) {
   const Binary* update = as<Binary>(n.value);
   const auto is_place = [&](const Expr& e) {
     const Load* load = as<Load>(e);
