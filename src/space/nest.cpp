@@ -89,12 +89,22 @@ class NestMaker {
     const auto registers = [&](const AxisPlan& a) {
       return value(a.registers, 1) * (a.vector ? plan.lanes : 1);
     };
+    const bool summed_once = std::ranges::none_of(sketch_.plans, [&](const StagePlan& other) {
+      return other.cache_tile && other.root == plan.stage;
+    });
+    // Whether the blocks of a tile that is longer than its axis overlap: one loop runs over them.
+    const auto blocks_overlap = [&](const AxisPlan& a, int64_t step) {
+      const int64_t length = out.extents[static_cast<size_t>(a.axis)];
+      return a.vector && plan.overlaps && summed_once && !inside && step > length &&
+             registers(a) <= length && (value(a.middle, 1) == 1 || value(a.inner, 1) == 1);
+    };
     for_axes(plan, value(plan.parallel_order, 0) == 1, [&](const AxisPlan& a) {
       const int64_t unit = registers(a);
       const int64_t length = out.extents[static_cast<size_t>(a.axis)];
       const int64_t units = (length + unit - 1) / unit;
       const int64_t tile = std::min(value(a.middle, 1) * value(a.inner, 1), units);
       const int64_t step = tile * unit;
+      if (blocks_overlap(a, step)) return;
       const bool masked = a.vector && !(plan.overlaps && step <= length);
       const int64_t whole = masked ? units * unit : length;
       if (inside) out.extents[static_cast<size_t>(a.axis)] = whole;
@@ -105,18 +115,19 @@ class NestMaker {
     depths.parallel = static_cast<int>(out.loops.size());
     if (!inside) out.parallel_loops = depths.parallel;
     const bool vector_first = value(plan.order, 0) == 1;
-    for_axes(plan, vector_first, [&](const AxisPlan& a) {
+    const auto push_level = [&](const AxisPlan& a, int64_t extent, int64_t step) {
+      const int64_t length = out.extents[static_cast<size_t>(a.axis)];
+      const bool overlap = extent > 1 && blocks_overlap(a, extent * step);
+      if (overlap) extent = (length + step - 1) / step;
       push(out.loops,
-           {a.axis,
-            value(a.middle, 1),
-            value(a.inner, 1) * registers(a),
-            LoopKind::kSerial,
-            -1,
-            false});
+           {a.axis, extent, step, LoopKind::kSerial, overlap ? length - step : -1, false});
+    };
+    for_axes(plan, vector_first, [&](const AxisPlan& a) {
+      push_level(a, value(a.middle, 1), value(a.inner, 1) * registers(a));
     });
     depths.middle = static_cast<int>(out.loops.size());
     for_axes(plan, vector_first, [&](const AxisPlan& a) {
-      push(out.loops, {a.axis, value(a.inner, 1), registers(a), LoopKind::kSerial, -1, false});
+      push_level(a, value(a.inner, 1), registers(a));
     });
     depths.inner = static_cast<int>(out.loops.size());
     push_register_loops(plan, plan, out.loops, LoopKind::kUnroll);

@@ -115,6 +115,39 @@ TEST(Nest, OverlapsTilesOfAnOperandThatIsNotPacked) {
   }
 }
 
+// A tile that is longer than its axis is blocks, and where one loop runs over these, the last block
+// starts where it ends with the axis; not where the blocks are summed up in several passes.
+TEST(Nest, OverlapsBlocksOfATileLongerThanItsAxis) {
+  const Space space = make_space(operator_task("batch_matmul 4 32 197 24"));
+  Rng rng(15);
+  int overlapping = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const LoopNest nest = make_loop_nest(space, candidate);
+    const NestStage& root = nest.of(space[candidate.sketch].plans.back().stage);
+    int levels = 0;
+    int64_t block = 1, clamp = -1;
+    for (size_t l = static_cast<size_t>(root.parallel_loops); l < root.loops.size(); ++l) {
+      const NestLoop& loop = root.loops[l];
+      if (loop.axis != 2) continue;
+      if (loop.kind != LoopKind::kSerial) {
+        block += (loop.extent - 1) * loop.step;
+        continue;
+      }
+      ++levels;
+      clamp = loop.clamp;
+    }
+    const bool in_passes = space[candidate.sketch].name.find("cache-tile") != std::string::npos;
+    if (levels != 1 || reach(root, 2).tile < 197 || block > 197) continue;
+    EXPECT_EQ(clamp, in_passes || clamp < 0 ? -1 : 197 - block) << print(nest);
+    if (!in_passes && 197 % block != 0) {
+      EXPECT_EQ(reach(root, 2).end, 197) << print(nest);
+      ++overlapping;
+    }
+  }
+  EXPECT_GT(overlapping, 5);
+}
+
 // A convolution inside the pooling that reads it computes what the windows of a tile cover, no more
 // than the whole, and writes it to a buffer of that size.
 TEST(Nest, ComputesAContractionInsideThePoolingThatReadsIt) {
