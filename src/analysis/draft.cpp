@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/gpu_draft.h"
 #include "analysis/operand.h"
@@ -21,9 +22,11 @@ constexpr double kStreamsInTurns = 16;      // a line of each, that a core's pre
 constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
 constexpr double kLineBytes = 64;
 constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
-constexpr double kPartedPairs = 1.5;          // lines fetched for each one that is used in time
+constexpr double kPartedPairs = 2.5;          // lines fetched for each one that is used in time
 constexpr double kContention = 4;             // transfers between cores for one contended line
 constexpr double kGatherCyclesPerLane = 1;
+constexpr double kMaskedTile = 3;           // a step's cycles by, where each vector has a mask
+constexpr double kNarrowLoadsPerCycle = 2;  // of a value, or of half a vector, at least
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
 constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
 constexpr double kSetConflictPenalty = 2.5;
@@ -38,8 +41,7 @@ class Analyzer {
   Analyzer(const LoopNest& nest, const Target& target, Penalties penalties)
       : nest_(nest), dag_(*nest.dag), target_(target), penalties_(penalties) {
     const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
-    issue_cycles_ = target.vector_bytes >= 64 ? 1.0 : 0.5;
-    cycle_s_ = 2.0 * target.lanes(4) / peak / issue_cycles_;
+    cycle_s_ = 2.0 * target.lanes(4) * target.fmas_per_cycle / peak;
   }
 
   Draft run() {
@@ -121,6 +123,25 @@ class Analyzer {
     return tile;
   }
 
+  // Whether the last tile of an accumulated stage reaches beyond its vector axis, and nothing packs
+  // what it reads in whole blocks: each vector of each step is masked then.
+  bool is_masked(const NestStage& stage, const RegisterTile& tile) const {
+    if (stage.unroll_steps == 0 || tile.vector_axis < 0) return false;
+    int64_t end = 1;
+    const auto add = [&](std::span<const NestLoop> loops) {
+      for (const NestLoop& loop : loops) {
+        if (loop.axis == tile.vector_axis)
+          end += loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
+      }
+    };
+    add(stage.loops);
+    if (stage.at.valid())
+      add(std::span(of(stage.at).loops).first(static_cast<size_t>(stage.depth)));
+    const auto packs = [&](const Access& access) { return is_packed(access.producer); };
+    return end > dag_[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
+           std::ranges::none_of(accesses(stage), packs);
+  }
+
   double visits(const NestStage& stage) const {
     if (!stage.at.valid()) return 1;
     const NestStage& parent = of(stage.at);
@@ -158,11 +179,15 @@ class Analyzer {
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
     const double idle =
         std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
-    out.operation_cycles = tile.count() * operations * idle * issue_cycles_;
+    out.operation_cycles = tile.count() * operations * idle / target_.fmas_per_cycle;
     if (!penalties_.counts(Penalty::kComputeL1))
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
     for (const Access& access : accesses(stage))
       out.memory_cycles += load_cycles(access, stage, tile);
+    if (is_masked(stage, tile)) {
+      out.operation_cycles *= kMaskedTile;
+      out.memory_cycles *= kMaskedTile;
+    }
     if (s.is_reduction()) {
       out.chain_cycles = kFmaLatencyCycles;
     } else if (stage.scope != Scope::kRegister) {
@@ -195,18 +220,39 @@ class Analyzer {
                       const NestLoop& row,
                       double row_stride) const {
     const Stage& s = dag_[stage.stage];
-    for (size_t r = 0; r < s.reduce_axes.size(); ++r) {
+    double unrolled = tile.count();
+    for (size_t r = s.reduce_axes.size(); r-- > 0;) {  // the innermost first
       const auto taps = static_cast<double>(s.reduce_axes[r].extent);
+      unrolled *= taps;
+      if (unrolled > static_cast<double>(stage.unroll_steps)) break;
       const int iterator = static_cast<int>(s.axes.size() + r);
       const double tap_stride = element_stride(access, dag_[access.producer], iterator);
-      if (tap_stride == 0 || taps * tile.count() > static_cast<double>(stage.unroll_steps))
-        continue;
+      if (tap_stride == 0) continue;
       const double step = row_stride / tap_stride;  // of neighbours, in taps
       const double points = static_cast<double>(row.extent);
       if (step < 1 || step >= taps || step != std::floor(step)) continue;
       return ((points - 1) * step + taps) / (points * taps);
     }
     return 1;
+  }
+
+  // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
+  // as a quotient alone: those across a step of it (codegen/llvm/indices.cpp, below_divisor()).
+  static double parted_vectors(const Access& access, const RegisterTile& tile) {
+    const auto vectors = static_cast<int64_t>(tile.vectors),
+               lanes = static_cast<int64_t>(tile.lanes);
+    double parted = 0;
+    for (const std::optional<SteppedIndex>& index : access.stepped) {
+      if (!index) continue;
+      for (const SteppedIndex::Quotient& q : index->quotients) {
+        if (q.axis != tile.vector_axis) continue;
+        const int64_t step = std::gcd(q.divisor, vectors * lanes);
+        int64_t count = 0;
+        for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
+        parted = std::max(parted, static_cast<double>(count) / tile.vectors);
+      }
+    }
+    return parted;
   }
 
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
@@ -229,8 +275,14 @@ class Analyzer {
     const double loads = rows * (conflict ? kSetConflictPenalty : 1);
     double stride = tile.vector_axis >= 0 ? element_stride(access, producer, tile.vector_axis) : 1;
     if (stride != 0 && is_packed(access.producer)) stride = 1;
-    if (stride == 0) return 0.5 * loads;
-    if (stride == 1) return loads * tile.vectors * (tile.lanes * bytes >= 64 ? 1.0 : 0.5);
+    const bool whole = tile.lanes * bytes >= static_cast<double>(target_.vector_bytes);
+    const double narrow = std::max(target_.loads_per_cycle, kNarrowLoadsPerCycle);
+    if (stride == 0) {
+      const double parted = tile.vector_axis >= 0 ? parted_vectors(access, tile) : 0;
+      return loads *
+             ((1 - parted) / narrow + parted * tile.vectors * tile.lanes * kGatherCyclesPerLane);
+    }
+    if (stride == 1) return loads * tile.vectors / (whole ? target_.loads_per_cycle : narrow);
     return loads * tile.vectors * tile.lanes * kGatherCyclesPerLane;
   }
 
@@ -312,8 +364,8 @@ class Analyzer {
         out.dram_bytes += bytes * waits * (1 + starts);
       }
     }
-    out.l2_bytes = fetched_bytes(operands_, loops_, usable(target_.l1_bytes));
-    out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes));
+    out.l2_bytes = fetched_bytes(operands_, loops_, usable(target_.l1_bytes), /*in_sets=*/true);
+    out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes), /*in_sets=*/false);
     if (parts_pairs(stage, vector)) {
       out.l2_bytes *= kPartedPairs;
       out.l3_bytes *= kPartedPairs;
@@ -336,7 +388,7 @@ class Analyzer {
     for (size_t i = loops_.size(); i-- > 0;) {
       if (loops_[i].axis != vector || vector < 0) continue;
       double inside = 0;
-      for (const Operand& operand : operands_) inside += operand.bytes[i + 1];
+      for (const Operand& operand : operands_) inside += operand.held[i + 1];
       const bool evicted = inside > usable(target_.l1_bytes);
       if (evicted && loops_[i].extent > 1) return piece < 2 * kLineBytes;
       piece *= static_cast<double>(loops_[i].extent);
@@ -418,7 +470,6 @@ class Analyzer {
   const ComputeDag& dag_;
   const Target& target_;
   const Penalties penalties_;
-  double issue_cycles_;  // of a vector operation: 64-byte ones issue once a cycle, others twice
   double cycle_s_;
   std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;

@@ -2,33 +2,69 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace pruner {
 
 constexpr double kLineElements = 16;
+constexpr double kLineBytes = 64;
 
-// Bytes of the box that iterators of these spans reach, in whole cache lines: a packed operand lies
-// in the order in which it is read, so there all of a line is used.
-static double touched_bytes(const Access& access,
-                            const Stage& producer,
-                            bool packed,
-                            std::span<const int64_t> spans) {
+namespace {
+
+struct Footprint {
+  double bytes, held;  // as of Operand
+};
+
+// Share of a cache's sets that a box is spread over, which grows from its last dimension outwards.
+class SetShare {
+ public:
+  // The box has `span` places along a dimension, so many bytes apart.
+  void add(double span, int64_t stride_bytes) {
+    const int64_t apart = std::gcd(stride_bytes, kSetPeriodBytes);
+    const double places = std::min(span, static_cast<double>(kSetPeriodBytes / apart));
+    const double further = (places - 1) * static_cast<double>(apart);
+    covered_ = static_cast<double>(apart) >= covered_ ? covered_ * places : covered_ + further;
+    covered_ = std::min(covered_, static_cast<double>(kSetPeriodBytes));
+  }
+  double value() const { return std::max(covered_, kLineBytes) / kSetPeriodBytes; }
+
+ private:
+  double covered_ = 1;  // bytes of the period
+};
+
+// The box that iterators of these spans reach, in whole cache lines: a packed operand lies in the
+// order in which it is read, so there all of a line is used.
+Footprint touched(const Access& access,
+                  const Stage& producer,
+                  bool packed,
+                  std::span<const int64_t> spans) {
   double elements = 1;
-  for (size_t d = 0; d < access.indices.size(); ++d) {
+  SetShare share;
+  int64_t stride_bytes = dtype_bytes(producer.dtype);
+  for (size_t d = access.indices.size(); d-- > 0;) {
     const double extent = static_cast<double>(producer.axes[d].extent);
     double span = extent;
-    if (access.indices[d]) {
+    const std::optional<SteppedIndex>& stepped = access.stepped[d];
+    if (access.indices[d] || stepped) {
       int64_t reach = 1;
-      for (const auto& [var, coefficient] : access.indices[d]->terms) {
+      for (const auto& [var, coefficient] : (stepped ? stepped->rest : *access.indices[d]).terms)
         reach += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
+      if (stepped) {
+        for (const SteppedIndex::Quotient& q : stepped->quotients)
+          reach += std::abs(q.coefficient) * ((spans[static_cast<size_t>(q.axis)] - 1) / q.divisor);
       }
       span = std::min(extent, static_cast<double>(reach));
     }
     const bool last = !packed && d + 1 == access.indices.size();
     elements *= last ? std::min(std::max(span, kLineElements), extent) : span;
+    share.add(last ? span * static_cast<double>(stride_bytes) : span, last ? 1 : stride_bytes);
+    stride_bytes *= producer.axes[d].extent;
   }
-  return elements * static_cast<double>(dtype_bytes(producer.dtype));
+  const double bytes = elements * static_cast<double>(dtype_bytes(producer.dtype));
+  return {bytes, packed ? bytes : bytes / share.value()};
 }
+
+}  // namespace
 
 Operand make_operand(const Access& access,
                      const Stage& producer,
@@ -37,16 +73,23 @@ Operand make_operand(const Access& access,
                      std::span<const SurroundingLoop> loops) {
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
-  Operand operand{std::vector<double>(n + 1), std::vector<bool>(n, false)};
+  Operand operand{
+      std::vector<double>(n + 1), std::vector<double>(n + 1), std::vector<bool>(n, false)};
   std::vector<int64_t> spans(iterators, 1);
-  operand.bytes[n] = touched_bytes(access, producer, packed, spans);
+  const auto set = [&](size_t i, const Footprint& footprint) {
+    operand.bytes[i] = footprint.bytes;
+    operand.held[i] = footprint.held;
+  };
+  set(n, touched(access, producer, packed, spans));
   for (size_t i = n; i-- > 0;) {
     if (loops[i].axis >= 0) {
       spans[static_cast<size_t>(loops[i].axis)] += (loops[i].extent - 1) * loops[i].step;
-      operand.bytes[i] = touched_bytes(access, producer, packed, spans);
+      set(i, touched(access, producer, packed, spans));
     } else {
-      operand.bytes[i] =
-          std::min(whole, operand.bytes[i + 1] * static_cast<double>(loops[i].extent));
+      const auto extent = static_cast<double>(loops[i].extent);
+      set(i,
+          {std::min(whole, operand.bytes[i + 1] * extent),
+           std::min(whole, operand.held[i + 1] * extent)});
     }
     operand.moves[i] = operand.bytes[i] > operand.bytes[i + 1] * 1.001;
   }
@@ -55,16 +98,19 @@ Operand make_operand(const Access& access,
 
 double fetched_bytes(std::span<const Operand> operands,
                      std::span<const SurroundingLoop> loops,
-                     double capacity) {
-  size_t fits = loops.size();
+                     double capacity,
+                     bool in_sets) {
+  size_t all_fit = loops.size();
   for (size_t i = loops.size() + 1; i-- > 0;) {
     double sum = 0;
     for (const Operand& operand : operands) sum += operand.bytes[i];
     if (sum > capacity) break;
-    fits = i;
+    all_fit = i;
   }
   double total = 0;
   for (const Operand& operand : operands) {
+    size_t fits = all_fit;
+    while (in_sets && fits < loops.size() && operand.held[fits] > capacity) ++fits;
     double bytes = operand.bytes[fits];
     bool moved = false;
     for (size_t i = fits; i-- > 0;) {
@@ -79,8 +125,10 @@ double fetched_bytes(std::span<const Operand> operands,
 double element_stride(const Access& access, const Stage& producer, int axis) {
   double stride = 0, size = 1;
   for (size_t d = access.indices.size(); d-- > 0;) {
-    if (access.indices[d])
-      stride += size * static_cast<double>(access.indices[d]->coefficient(VarId{axis}));
+    if (access.indices[d] || access.stepped[d]) {
+      const Affine& index = access.indices[d] ? *access.indices[d] : access.stepped[d]->rest;
+      stride += size * static_cast<double>(index.coefficient(VarId{axis}));
+    }
     size *= static_cast<double>(producer.axes[d].extent);
   }
   return stride;

@@ -10,11 +10,16 @@
 
 namespace pruner {
 
+/// Bytes after which the sets of a first-level cache begin again: sets x line.
+inline constexpr int64_t kSetPeriodBytes = 4096;
+
 /// One read tensor, seen from the loops around a stage's body (outer to inner).
 struct Operand {
   std::vector<double>
-      bytes;                // [i]: touched by the loops from i inwards; [loops]: by one evaluation
-  std::vector<bool> moves;  // [i]: another iteration of loop i touches other bytes
+      bytes;                 // [i]: touched by the loops from i inwards; [loops]: by one evaluation
+  std::vector<double> held;  // [i]: what they take of a cache of kSetPeriodBytes a way: more, where
+                             // rows that lie a power of two apart use a part of its sets
+  std::vector<bool> moves;   // [i]: another iteration of loop i touches other bytes
 };
 
 /// A loop around a stage's body: its own, or one of the stages that it is attached in. `axis` < 0:
@@ -32,12 +37,14 @@ Operand make_operand(const Access& access,
 
 /// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
 /// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
-/// all that such a loop touches fits.
+/// all that such a loop touches fits; `in_sets`: and the operand itself into the sets that it uses.
 double fetched_bytes(std::span<const Operand> operands,
                      std::span<const SurroundingLoop> loops,
-                     double capacity);
+                     double capacity,
+                     bool in_sets);
 
-/// Elements that an access moves by when an iterator moves by one.
+/// Elements that an access moves by when an iterator moves by one; quotients of it stay as they
+/// are.
 double element_stride(const Access& access, const Stage& producer, int axis);
 
 }  // namespace pruner

@@ -11,6 +11,40 @@ std::vector<Range> iterator_ranges(const Stage& stage) {
   return ranges;
 }
 
+// The quotient that `e` is: floor(axis / divisor).
+static std::optional<SteppedIndex::Quotient> to_quotient(const Expr& e) {
+  const Binary* division = as<Binary>(e);
+  if (division == nullptr || division->op != BinaryOp::kFloorDiv) return std::nullopt;
+  const Var* axis = as<Var>(division->a);
+  const int64_t* divisor = as_int(division->b);
+  if (axis == nullptr || divisor == nullptr || *divisor <= 1) return std::nullopt;
+  return SteppedIndex::Quotient{axis->id.value, *divisor, 1};
+}
+
+static std::optional<SteppedIndex> to_stepped(const Expr& e) {
+  if (std::optional<Affine> affine = to_affine(e)) return SteppedIndex{*std::move(affine), {}};
+  if (const auto quotient = to_quotient(e)) return SteppedIndex{{}, {*quotient}};
+  const Binary* n = as<Binary>(e);
+  if (n == nullptr) return std::nullopt;
+  if (n->op == BinaryOp::kMul) {
+    const bool first = as_int(n->a) != nullptr;
+    const int64_t* factor = as_int(first ? n->a : n->b);
+    auto quotient = to_quotient(first ? n->b : n->a);
+    if (factor == nullptr || !quotient) return std::nullopt;
+    quotient->coefficient = *factor;
+    return SteppedIndex{{}, {*quotient}};
+  }
+  if (n->op != BinaryOp::kAdd) return std::nullopt;
+  std::optional<SteppedIndex> a = to_stepped(n->a);
+  const std::optional<SteppedIndex> b = to_stepped(n->b);
+  // Two affine parts would have to be added: a sum in normal form has one.
+  if (!a || !b || (!a->rest.terms.empty() && !b->rest.terms.empty())) return std::nullopt;
+  if (a->rest.terms.empty()) a->rest.terms = b->rest.terms;
+  a->rest.constant += b->rest.constant;
+  a->quotients.insert(a->quotients.end(), b->quotients.begin(), b->quotients.end());
+  return a;
+}
+
 static bool same_access(const Access& a, const Access& b) {
   return a.producer == b.producer && a.indices == b.indices;
 }
@@ -23,7 +57,7 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
   visit(stage.body, [&](const Expr& e) {
     const Load* read = as<Load>(e);
     if (read == nullptr) return;
-    Access access{read->tensor, {}, {}, {}};
+    Access access{read->tensor, {}, {}, {}, {}};
     const Stage& producer = dag[read->tensor];
     for (size_t d = 0; d < read->indices.size(); ++d) {
       const Expr index = simplify(read->indices[d], ranges);
@@ -35,6 +69,7 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId id) {
       const bool leaves = range.first < 0 || range.second >= producer.axes[d].extent;
       access.whole.push_back(!boxed || leaves);
       access.leaves.push_back(boxed && leaves);
+      access.stepped.push_back(affine ? std::nullopt : to_stepped(index));
       access.indices.push_back(std::move(affine));
     }
     const bool seen = std::any_of(accesses.begin(), accesses.end(), [&](const Access& other) {

@@ -10,6 +10,18 @@
 
 namespace pruner {
 
+/// An index that is affine but for quotients: rest + sum(coefficient * floor(axis / divisor)), as
+/// the channel that a grouped convolution reads for each of its outputs.
+struct SteppedIndex {
+  struct Quotient {
+    int axis;
+    int64_t divisor, coefficient;
+    friend bool operator==(const Quotient&, const Quotient&) = default;
+  };
+  Affine rest;
+  std::vector<Quotient> quotients;  // not empty
+};
+
 /// One load: producer[indices].
 struct Access {
   StageId producer;
@@ -20,6 +32,7 @@ struct Access {
   /// Where `whole` is for the last reason alone: a box moved to lie inside the domain has all that
   /// the guard lets through.
   std::vector<bool> leaves;
+  std::vector<std::optional<SteppedIndex>> stepped = {};  // by dimension, of those not affine
 };
 
 /// The distinct loads of a stage's body.

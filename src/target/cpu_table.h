@@ -1,5 +1,6 @@
 // CPUs by LLVM's name, with typical numbers of one core; a device file or `device probe` has better
-// ones.
+// ones. Instructions a cycle: the vendors' optimization manuals. Where multiplication and addition
+// are two instructions, one pair counts as an FMA.
 #pragma once
 
 #include <cstdint>
@@ -14,49 +15,50 @@ struct CpuRow {
   std::string_view name;
   int64_t vector_bytes;
   int vector_registers;
-  double gflops;  // fp32, of one core at the clock it holds under vector load
+  int fmas_per_cycle, loads_per_cycle;  // of whole vectors
+  double gflops;                        // fp32, of one core at the clock it holds under vector load
   int64_t l1_kib, l2_kib, l3_mib;
   Isa isa = Isa::kX86;  // of "generic": any
 };
 
 inline constexpr CpuRow kCpus[] = {
-    {"generic", 16, 16, 16, 32, 256, 4},
-    {"x86-64", 16, 16, 24, 32, 256, 8},
-    {"x86-64-v2", 16, 16, 24, 32, 256, 8},
-    {"x86-64-v3", 32, 16, 96, 32, 512, 16},
-    {"x86-64-v4", 64, 32, 112, 32, 1024, 32},
-    {"nehalem", 16, 16, 24, 32, 256, 8},
-    {"sandybridge", 32, 16, 48, 32, 256, 16},
-    {"ivybridge", 32, 16, 48, 32, 256, 16},
-    {"haswell", 32, 16, 96, 32, 256, 24},
-    {"core-avx2", 32, 16, 96, 32, 256, 24},
-    {"broadwell", 32, 16, 96, 32, 256, 24},
-    {"skylake", 32, 16, 112, 32, 256, 8},
-    {"skylake-avx512", 64, 32, 160, 32, 1024, 24},
-    {"cascadelake", 64, 32, 160, 32, 1024, 32},
-    {"cooperlake", 64, 32, 160, 32, 1024, 32},
-    {"icelake-client", 64, 32, 112, 48, 512, 8},
-    {"icelake-server", 64, 32, 186, 48, 1280, 48},
-    {"tigerlake", 64, 32, 128, 48, 1280, 12},
-    {"sapphirerapids", 64, 32, 192, 48, 2048, 96},
-    {"emeraldrapids", 64, 32, 192, 48, 2048, 256},
-    {"graniterapids", 64, 32, 205, 48, 2048, 256},
-    {"alderlake", 32, 16, 144, 48, 1280, 30},
-    {"raptorlake", 32, 16, 160, 48, 2048, 36},
-    {"znver1", 32, 16, 51, 32, 512, 8},
-    {"znver2", 32, 16, 106, 32, 512, 16},
-    {"znver3", 32, 16, 112, 32, 512, 32},
-    {"znver4", 64, 32, 112, 32, 1024, 32},
-    {"znver5", 64, 32, 240, 48, 1024, 32},
-    {"cortex-a53", 16, 32, 11, 32, 512, 1, Isa::kArm},
-    {"cortex-a72", 16, 32, 16, 32, 1024, 1, Isa::kArm},
-    {"cortex-a76", 16, 32, 38, 64, 512, 2, Isa::kArm},
-    {"cortex-a78", 16, 32, 42, 64, 512, 4, Isa::kArm},
-    {"neoverse-n1", 16, 32, 42, 64, 1024, 32, Isa::kArm},
-    {"neoverse-n2", 16, 32, 45, 64, 1024, 32, Isa::kArm},
-    {"neoverse-v1", 16, 32, 83, 64, 1024, 32, Isa::kArm},
-    {"neoverse-v2", 16, 32, 96, 64, 2048, 36, Isa::kArm},
-    {"apple-m1", 16, 32, 102, 128, 12288, 16, Isa::kArm},
+    {"generic", 16, 16, 1, 1, 16, 32, 256, 4},
+    {"x86-64", 16, 16, 1, 1, 24, 32, 256, 8},
+    {"x86-64-v2", 16, 16, 1, 1, 24, 32, 256, 8},
+    {"x86-64-v3", 32, 16, 2, 2, 96, 32, 512, 16},
+    {"x86-64-v4", 64, 32, 1, 1, 112, 32, 1024, 32},
+    {"nehalem", 16, 16, 1, 1, 24, 32, 256, 8},
+    {"sandybridge", 32, 16, 1, 1, 48, 32, 256, 16},
+    {"ivybridge", 32, 16, 1, 1, 48, 32, 256, 16},
+    {"haswell", 32, 16, 2, 2, 96, 32, 256, 24},
+    {"core-avx2", 32, 16, 2, 2, 96, 32, 256, 24},
+    {"broadwell", 32, 16, 2, 2, 96, 32, 256, 24},
+    {"skylake", 32, 16, 2, 2, 112, 32, 256, 8},
+    {"skylake-avx512", 64, 32, 2, 2, 160, 32, 1024, 24},
+    {"cascadelake", 64, 32, 2, 2, 160, 32, 1024, 32},
+    {"cooperlake", 64, 32, 2, 2, 160, 32, 1024, 32},
+    {"icelake-client", 64, 32, 1, 2, 112, 48, 512, 8},
+    {"icelake-server", 64, 32, 2, 2, 186, 48, 1280, 48},
+    {"tigerlake", 64, 32, 1, 2, 128, 48, 1280, 12},
+    {"sapphirerapids", 64, 32, 2, 2, 192, 48, 2048, 96},
+    {"emeraldrapids", 64, 32, 2, 2, 192, 48, 2048, 256},
+    {"graniterapids", 64, 32, 2, 2, 205, 48, 2048, 256},
+    {"alderlake", 32, 16, 2, 3, 144, 48, 1280, 30},
+    {"raptorlake", 32, 16, 2, 3, 160, 48, 2048, 36},
+    {"znver1", 32, 16, 1, 1, 51, 32, 512, 8},
+    {"znver2", 32, 16, 2, 2, 106, 32, 512, 16},
+    {"znver3", 32, 16, 2, 2, 112, 32, 512, 32},
+    {"znver4", 64, 32, 1, 1, 112, 32, 1024, 32},
+    {"znver5", 64, 32, 2, 2, 240, 48, 1024, 32},
+    {"cortex-a53", 16, 32, 1, 1, 11, 32, 512, 1, Isa::kArm},
+    {"cortex-a72", 16, 32, 1, 1, 16, 32, 1024, 1, Isa::kArm},
+    {"cortex-a76", 16, 32, 2, 2, 38, 64, 512, 2, Isa::kArm},
+    {"cortex-a78", 16, 32, 2, 2, 42, 64, 512, 4, Isa::kArm},
+    {"neoverse-n1", 16, 32, 2, 2, 42, 64, 1024, 32, Isa::kArm},
+    {"neoverse-n2", 16, 32, 2, 2, 45, 64, 1024, 32, Isa::kArm},
+    {"neoverse-v1", 16, 32, 4, 3, 83, 64, 1024, 32, Isa::kArm},
+    {"neoverse-v2", 16, 32, 4, 3, 96, 64, 2048, 36, Isa::kArm},
+    {"apple-m1", 16, 32, 4, 3, 102, 128, 12288, 16, Isa::kArm},
 };
 
 constexpr const CpuRow* find_cpu(std::string_view name) {

@@ -28,6 +28,8 @@ constexpr FieldRow<Target> kCpuFields[] = {
     {"threads", &Target::threads, 4096},
     {"vector_bytes", &Target::vector_bytes},
     {"vector_registers", &Target::vector_registers, 1024},
+    {"fmas_per_cycle", &Target::fmas_per_cycle},
+    {"loads_per_cycle", &Target::loads_per_cycle},
     {"masked_vectors", &Target::masked_vectors},
     {"cache_line_bytes", &Target::cache_line_bytes},
     {"l1_bytes", &Target::l1_bytes},
@@ -305,7 +307,9 @@ Result<Target> with_abstraction(Target target, const std::string& device) {
     return target;
   }
   // Not the caches: the space of schedules asks for them, and records belong to a space.
-  for (double Target::*rate : {&Target::peak_flops,
+  for (double Target::*rate : {&Target::fmas_per_cycle,
+                               &Target::loads_per_cycle,
+                               &Target::peak_flops,
                                &Target::l1_bandwidth,
                                &Target::l2_bandwidth,
                                &Target::l3_bandwidth,

@@ -41,6 +41,8 @@ static Target from_row(const CpuRow& row, int threads, Isa generic = kHostIsa) {
   target.threads = threads;
   target.vector_bytes = row.vector_bytes;
   target.vector_registers = target.isa == Isa::kArm ? 32 : row.vector_registers;
+  target.fmas_per_cycle = row.fmas_per_cycle;
+  target.loads_per_cycle = row.loads_per_cycle;
   target.masked_vectors = row.vector_bytes == 64;
   target.l1_bytes = row.l1_kib << 10;
   target.l2_bytes = row.l2_kib << 10;

@@ -84,6 +84,8 @@ struct Target {
 
   int64_t vector_bytes = 32;    // widest vector: 64 AVX-512, 32 AVX2, 16 SSE/NEON
   int vector_registers = 16;    // 32 with AVX-512 and NEON
+  double fmas_per_cycle = 2;    // of whole vectors, that a core begins
+  double loads_per_cycle = 2;   // ... from L1; of narrower ones two where it is less
   bool masked_vectors = false;  // cheap masked loads and stores (AVX-512)
   int64_t cache_line_bytes = 64;
   int64_t l1_bytes = 32 << 10;  // per core

@@ -32,7 +32,8 @@ TEST(Draft, CountsTheOperationsOfAMatmul) {
   const Draft d = draft_of(task, space, matmul("8", "2"));
   const StageSymbols& contraction = d.stages[0];
   // One vector operation does 16 multiply-adds.
-  EXPECT_DOUBLE_EQ(contraction.steps * contraction.operation_cycles, 256.0 * 256 * 256 / 16);
+  EXPECT_DOUBLE_EQ(contraction.steps * contraction.operation_cycles * task.target.fmas_per_cycle,
+                   256.0 * 256 * 256 / 16);
   EXPECT_GT(d.latency_s, task.flops / (2 * task.target.peak_flops));
 }
 
@@ -71,8 +72,26 @@ TEST(Draft, CountsTheOperationsOfAWinogradProduct) {
       least = std::min(least, product.steps * product.operation_cycles);
     }
     // Full tiles do exactly that; others repeat some of it.
-    EXPECT_DOUBLE_EQ(least, points * tiles * 64 * 64 / 16);
+    EXPECT_DOUBLE_EQ(least * task.target.fmas_per_cycle, points * tiles * 64 * 64 / 16);
   }
+}
+
+// 16 lanes of a group of 40 channels may lie in two groups, of 48 not.
+TEST(Draft, CountsTheVectorsThatTwoGroupsShare) {
+  const auto memory_cycles = [](const std::string& groups) {
+    const Task task = operator_task("conv2d 1 " + groups + " 3 3 padding=1 groups=4");
+    const Space space = make_space(task, std::vector<std::string>{"direct"});
+    Rng rng(3);
+    double least = 1e30;
+    for (int i = 0; i < 100; ++i) {
+      const Candidate candidate = sample(space, rng);
+      for (const StageSymbols& s : draft(make_loop_nest(space, candidate), task.target).stages) {
+        if (s.chain_cycles > 0) least = std::min(least, s.memory_cycles / s.operation_cycles);
+      }
+    }
+    return least;
+  };
+  EXPECT_GT(memory_cycles("160 14 14 160"), 2 * memory_cycles("192 14 14 192"));
 }
 
 TEST(Draft, PrintsALineForEachStage) {
