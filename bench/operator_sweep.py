@@ -8,7 +8,8 @@
                                                kept: shapes, windows, strides, groups
 
 Beside the latencies: the trials that a mode needs to the first mode's final latency (within 1 %), over those
-that the first needs itself; and the first trial's time over the best that any mode found.
+that the first needs itself; and the first trial's time over the best that any mode found. All times are of
+modules of the searches' leaders, run in turns.
 
 Batches are the release's, made for GPUs: `--most-gflop 2` leaves out what takes a CPU too long. Depthwise
 convolutions and poolings are NHWC here, NCHW there; the release's im2col convolutions are plain ones here.
@@ -23,6 +24,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+REACHED = 1.01  # a latency is reached at this x of it
+FAR = 1.4       # x of the best: such leaders are not raced
 
 SWEEP = {
     "matmul {}": """128_128_128 1024_1024_1024 512_512_512 256_256_256 128_128_128 128_1000_4096 65536_1024_2
@@ -111,26 +115,72 @@ def operators():
             yield template.format(" ".join(map(str, numbers))).strip(), 2 * math.prod(numbers)
 
 
+class Leaders:
+    """The trials of one search that were its best when they were measured, timed again in turns with those of
+    the others: the least of a few hundred timings is not the fastest program."""
+
+    def __init__(self, path):
+        self.trials = []  # number, line
+        best = math.inf
+        for number, line in enumerate(path.read_text().splitlines()):
+            record = json.loads(line)
+            if record["r"][1] != 0 or record["p"]["origin"] == "final":
+                continue
+            seconds = statistics.fmean(record["r"][0])
+            if seconds < best or not self.trials:
+                self.trials.append((number + 1, line, seconds))
+            best = min(best, seconds)
+        self.best = best
+        self.seconds = {}  # by number, in the race
+
+    def reach(self, seconds):
+        """Trials until a leader took at most that."""
+        return next((n for n, _, _ in self.trials if self.seconds.get(n, math.inf) <= REACHED * seconds), math.inf)
+
+    def first(self):
+        return self.seconds[self.trials[0][0]]
+
+    def final(self):
+        return min(self.seconds.values())
+
+
+def race(build, text, searches, args, folder):
+    """Fills the leaders' seconds; those far from the best are left out, but each search's first trial."""
+    pruner, racers = build / "pruner", {}  # the module's path by line
+    best = min(search.best for search in searches)
+    target = ["--target", args.target] if args.target else []
+    for search in searches:
+        for number, line, seconds in search.trials:
+            if line in racers or (seconds > FAR * best and number != search.trials[0][0]):
+                continue
+            record, racers[line] = folder / "racer.json", folder / f"racer{len(racers)}.so"
+            record.write_text(line + "\n")
+            subprocess.run([pruner, "compile", "--op", text, "--records", record, "--no-shipped-records", "-o",
+                            racers[line], *target], check=True, stdout=subprocess.DEVNULL)
+    times = {line: [] for line in racers}
+    for _ in range(args.rounds):
+        for line, module in racers.items():
+            said = subprocess.run([pruner, "bench", "--module", module, "--min-time", "0.05", "--json"], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+            times[line].append(json.loads(said)["median_ms"] * 1e-3)
+    for search in searches:
+        search.seconds = {number: statistics.median(times[line]) for number, line, _ in search.trials if line in times}
+
+
 def compare(build, text, args):
-    with tempfile.TemporaryDirectory() as folder:
+    """By mode: the leaders of each seed, raced."""
+    with tempfile.TemporaryDirectory() as temporary:
+        temporary = pathlib.Path(temporary)
+        folder = args.work_dir / re.sub("[^A-Za-z0-9=]+", "_", text) if args.work_dir else temporary
         command = [build / "pruner", "compare", "--op", text, "--modes", args.modes, "--n-trials", str(args.trials),
                    "--seeds", str(args.seeds), "--work-dir", folder, "--json"]
         if args.target:
             command += ["--target", args.target]
-        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["modes"]
-        return found, first_over_best(pathlib.Path(folder))
-
-
-def first_over_best(folder):
-    """By mode: the time of the first trial over the best of all, the median of the seeds."""
-    costs = {}  # by mode and seed
-    for path in folder.glob("records-*.json"):
-        trials = [json.loads(line)["r"] for line in path.read_text().splitlines()]
-        costs[path.stem.removeprefix("records-").rsplit("-", 1)[0], path.stem] = [
-            sum(r[0]) / len(r[0]) if r[1] == 0 else math.inf for r in trials]
-    best = min(min(times) for times in costs.values())
-    return {mode: statistics.median(times[0] / best for (of, _), times in costs.items() if of == mode)
-            for mode, _ in costs}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found = {mode: [Leaders(folder / f"records-{mode}-{seed}.json") for seed in range(args.seeds)]
+                 for mode in args.modes.split(",")}
+        race(build, text, [search for of_mode in found.values() for search in of_mode], args, temporary)
+        return found
 
 
 def main():
@@ -140,7 +190,9 @@ def main():
     parser.add_argument("--modes", default="ansor,pruner")
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5, help="of the race")
     parser.add_argument("--target", help="default: this machine's CPU")
+    parser.add_argument("--work-dir", type=pathlib.Path, help="records are kept there, a folder an operator")
     parser.add_argument("--only", metavar="REGEX", default="")
     parser.add_argument("--drawn", type=int, default=0, metavar="N", help="N operators drawn at random instead")
     parser.add_argument("--draw-seed", type=int, default=0)
@@ -152,26 +204,28 @@ def main():
         print("\n".join(chosen))
         return
     modes = args.modes.split(",")
-    print("operator", *(f"{mode} ms" for mode in modes),
-          *(f"{mode} trials to {modes[0]}'s" for mode in modes[1:]),
-          *(f"{mode} over {modes[0]}'s own" for mode in modes[1:]),
-          *(f"{mode} first/best" for mode in modes), sep="\t")
-    logs = [0.0] * len(modes)
-    shares, firsts = {mode: [] for mode in modes[1:]}, {mode: [] for mode in modes}
+    first_mode, others = modes[0], modes[1:]
+    print("operator", *(f"{mode} ms" for mode in modes), *(f"{mode} trials to {first_mode}'s" for mode in modes),
+          *(f"{mode} over {first_mode}'s own" for mode in others), *(f"{mode} first/best" for mode in modes), sep="\t")
+    logs = {mode: 0.0 for mode in modes}
+    shares, firsts = {mode: [] for mode in others}, {mode: [] for mode in modes}
     for text in chosen:
-        found, first = compare(args.build, text, args)
-        ms = [1e3 * mode["latency_s"]["median"] for mode in found]
-        trials = [mode["trials"]["median"] for mode in found[1:]]
-        for mode, of in zip(modes[1:], found[1:]):
-            shares[mode].append((of["trials_of_reach"] or {"median": math.inf})["median"])
+        found = compare(args.build, text, args)
+        median = {mode: statistics.median(s.final() for s in found[mode]) for mode in modes}
+        best = min(search.final() for of_mode in found.values() for search in of_mode)
+        goals = [search.final() for search in found[first_mode]]  # of each seed
+        trials = {mode: [s.reach(goal) for s, goal in zip(found[mode], goals)] for mode in modes}
+        for mode in others:
+            shares[mode].append(statistics.median(t / own for t, own in zip(trials[mode], trials[first_mode])))
         for mode in modes:
-            firsts[mode].append(first[mode])
-        print(text, *(f"{t:.4f}" for t in ms), *(f"{t:.0f}" for t in trials),
-              *(f"{shares[mode][-1]:.2f}" for mode in modes[1:]), *(f"{first[mode]:.3f}" for mode in modes),
+            firsts[mode].append(statistics.median(s.first() / best for s in found[mode]))
+            logs[mode] += math.log(median[mode] / median[first_mode])
+        print(text, *(f"{1e3 * median[mode]:.4f}" for mode in modes),
+              *(f"{statistics.median(trials[mode]):.0f}" for mode in modes),
+              *(f"{shares[mode][-1]:.2f}" for mode in others), *(f"{firsts[mode][-1]:.3f}" for mode in modes),
               sep="\t", flush=True)
-        logs = [total + math.log(t / ms[0]) for total, t in zip(logs, ms)]
-    for mode, total in zip(modes, logs):
-        print(f"{mode}: {math.exp(total / max(len(chosen), 1)):.3f} x {modes[0]}'s latency, geometric mean of "
+    for mode, total in logs.items():
+        print(f"{mode}: {math.exp(total / max(len(chosen), 1)):.3f} x {first_mode}'s latency, geometric mean of "
               f"{len(chosen)}", file=sys.stderr)
     for what, of in (("trials to its final latency over its own", shares), ("first trial over the best", firsts)):
         for mode, values in of.items():
