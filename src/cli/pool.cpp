@@ -16,6 +16,8 @@ namespace pruner {
 
 namespace {
 
+constexpr int64_t kWarmFirstRound = 4;  // the default, two offers, a draft
+
 /// The schedules of a file's records: ours as they are, Ansor's as the nearest candidates.
 TransferSource source_of(std::string name,
                          std::vector<Record> records,
@@ -126,6 +128,13 @@ std::vector<Candidate> ranked_offers(
   std::vector<Candidate> ranked;
   for (const size_t i : order) ranked.push_back(candidates[i]);
   return ranked;
+}
+
+void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model) {
+  options.first_round_size = kWarmFirstRound;
+  options.offers = [pool, &model, most = options.round_size](const Task& task, const Space& space) {
+    return ranked_offers(offers_for(pool, task, space), task, space, model, most);
+  };
 }
 
 }  // namespace pruner

@@ -293,10 +293,7 @@ class Experiment {
     WarmStart found{.cold_trials = member.tuned_trials};
     TRY_ASSIGN(const ModeModels models, read_models(options_, "pruner"));
     TuneOptions tune = tune_options();
-    tune.offers = [&](const Task& task, const Space& space) {
-      return ranked_offers(
-          offers_for(others, task, space), task, space, *models.draft, tune.round_size);
-    };
+    start_warm(tune, others, *models.draft);
     TRY_ASSIGN(RecordWriter writer, fresh_writer(member.source.name + "-warm"));
     std::optional<Tuner> tuner;
     const auto on_round = [&](const RoundSummary& summary) {

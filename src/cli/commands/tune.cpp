@@ -143,10 +143,7 @@ Result<int> run_tune(const Options& options) {
   if (!options.pool.empty()) {
     TRY_ASSIGN(pool, read_pool(options, source.tasks));
     say_offers(pool, source.tasks);
-    tune.offers = [&](const Task& task, const Space& space) {
-      return ranked_offers(
-          offers_for(pool, task, space), task, space, *models.draft, tune.round_size);
-    };
+    start_warm(tune, pool, *models.draft);
   }
   const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
   if (options.dry_run) {

@@ -46,7 +46,9 @@ class Explorer {
   std::vector<Candidate> run() {
     Batch batch(r_.history, r_.count);
     if (r_.history.empty()) batch.add(default_schedule(r_.task, r_.space));
-    for (const Candidate& candidate : r_.offered) batch.add(candidate);
+    size_t num_offers = (batch.room() + 1) / 2;  // drafts too: what is offered may mislead
+    for (const Candidate& candidate : r_.offered)
+      num_offers -= num_offers > 0 && batch.add(candidate);
     if (batch.full()) return batch.take();
     random_ = sample_legal(r_.space,
                            static_cast<size_t>(options_.random_samples),
