@@ -1,12 +1,18 @@
 // make_space: runs the sketch rules on a task and turns every structure into a sketch with its
 // decisions and plans.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "space/sketch_rule.h"
 #include "support/hash.h"
 
 namespace pruner {
+
+// Fewer are slower than a gather of a whole vector.
+constexpr int kLeastLanes = 4;
 
 static double waste(int64_t extent, int64_t tile) {
   return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
@@ -108,7 +114,7 @@ class SketchMaker {
     plan.stage = id;
     plan.root = root;
     const int vector = vector_axis(stage);
-    if (vector >= 0) plan.lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
+    if (vector >= 0) plan.lanes = vector_lanes(id, vector);
     if (!stage.unrolled.empty()) {
       plan.role = root == id ? StageRole::kTransform : StageRole::kTransformPart;
       if (root != id) plan.root = sketch_.dag.consumers(id)[0];
@@ -128,6 +134,25 @@ class SketchMaker {
       if (choice) plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
     }
     return plan;
+  }
+
+  // Lanes of the vectors of a stage. Those of a contraction that reads by a quotient of the vector
+  // axis, as one of groups, lie within a step of the quotient where 4 or more do.
+  int vector_lanes(StageId id, int vector) const {
+    const Stage& stage = sketch_.dag[id];
+    int lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
+    const StageId anchor = clusters_.anchor_of[clusters_.root_of[id.value].value];
+    if (!anchor.valid()) return lanes;
+    for (const Access& access : accesses_of(sketch_.dag, anchor)) {
+      for (const std::optional<SteppedIndex>& index : access.stepped) {
+        if (!index) continue;
+        for (const SteppedIndex::Quotient& q : index->quotients) {
+          const int within = static_cast<int>(std::gcd<int64_t>(q.divisor, lanes));
+          if (q.axis == vector && within >= kLeastLanes) lanes = within;
+        }
+      }
+    }
+    return lanes;
   }
 
   bool is_row_part(StageId id) const { return sketch_.dag[id].tag == kRowPartTag; }
@@ -154,10 +179,13 @@ class SketchMaker {
       if (anchor.valid())
         axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(units, units), group);
       if (axis.vector) {
-        axis.registers = add(DecisionKind::kTile,
-                             name + ".vectors",
-                             tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4),
-                             group);
+        // Of fewer lanes they are another decision: records tell them apart by its name.
+        const bool usual = plan.lanes == lanes_for(extent, stage.dtype, target_);
+        axis.registers =
+            add(DecisionKind::kTile,
+                name + (usual ? ".vectors" : fmt::format(".vectors_of_{}", plan.lanes)),
+                tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4),
+                group);
       } else if (anchor.valid()) {
         axis.registers =
             add(DecisionKind::kTile, name + ".rows", tile_choices(units, kMaxRegisterRows), group);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "space/operator_task.h"
@@ -48,6 +49,25 @@ TEST(MakeSpace, KeepsTheDirectFormOfATaskThatHasNoneOfThem) {
   for (const Names& forms : {Names{"winograd-4x4"}, Names{"no such form"}}) {
     const Space space = make_space(operator_task("matmul 16 16 16"), forms);
     EXPECT_EQ(drawn_forms(space), std::set<std::string>{"direct"});
+  }
+}
+
+// The channels that a grouped convolution reads are a quotient of its vector axis: lanes stay
+// within a group, where that leaves four or more.
+TEST(MakeSpace, LanesOfAGroupedConvolutionStayWithinAGroup) {
+  for (const auto& [channels, lanes] : {std::pair{256, 16}, {160, 8}, {48, 4}, {72, 16}}) {
+    const std::string op = "conv2d 1 " + std::to_string(channels) + " 14 14 " +
+                           std::to_string(channels) + " 3 3 padding=1 groups=4";
+    const Target target = *parse_target("llvm -mcpu=skylake-avx512", 2);
+    const Space space = make_space(operator_task(op, target), std::vector<std::string>{"direct"});
+    for (const Sketch& sketch : space.sketches) {
+      const StagePlan& root = sketch.plans.back();
+      EXPECT_EQ(root.lanes, lanes) << op;
+      const std::string vectors = lanes == 16 ? ".vectors" : ".vectors_of_" + std::to_string(lanes);
+      EXPECT_TRUE(std::ranges::any_of(sketch.decisions,
+                                      [&](const Decision& d) { return d.name.ends_with(vectors); }))
+          << op << " has no " << vectors;
+    }
   }
 }
 
