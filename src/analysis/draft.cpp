@@ -21,12 +21,14 @@ constexpr double kMostStarts = 1;           // of memory's time, when starts ove
 constexpr double kStreamsInTurns = 16;      // a line of each, that a core's prefetchers follow
 constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
 constexpr double kLineBytes = 64;
+constexpr double kPairedLines = 1;            // that are fetched beside the last one of a run
 constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
 constexpr double kPartedPairs = 2.5;          // lines fetched for each one that is used in time
 constexpr double kContention = 4;             // transfers between cores for one contended line
 constexpr double kGatherCyclesPerLane = 1;
+constexpr double kSpillCycles = 1.5;        // of a vector without a register: stored, loaded again
 constexpr double kMaskedTile = 3;           // a step's cycles by, where each vector has a mask
-constexpr double kNarrowLoadsPerCycle = 2;  // of a value, or of half a vector, at least
+constexpr double kNarrowPerCycle = 2;       // instructions of less than a whole vector, at least
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
 constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
 constexpr double kSetConflictPenalty = 2.5;
@@ -123,22 +125,25 @@ class Analyzer {
     return tile;
   }
 
-  // Whether the last tile of an accumulated stage reaches beyond its vector axis, and nothing packs
-  // what it reads in whole blocks: each vector of each step is masked then.
+  // Whether the last of several tiles of an accumulated stage reaches beyond its vector axis, and
+  // nothing packs what it reads in whole blocks: each vector of each step asks for its mask then.
+  // The mask of a tile that is alone is known.
   bool is_masked(const NestStage& stage, const RegisterTile& tile) const {
     if (stage.unroll_steps == 0 || tile.vector_axis < 0) return false;
-    int64_t end = 1;
+    int64_t end = static_cast<int64_t>(tile.vectors * tile.lanes);
+    bool several = false;
     const auto add = [&](std::span<const NestLoop> loops) {
       for (const NestLoop& loop : loops) {
-        if (loop.axis == tile.vector_axis)
-          end += loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
+        if (loop.axis != tile.vector_axis) continue;
+        end += loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
+        several = several || loop.extent > 1;
       }
     };
-    add(stage.loops);
+    add(std::span(stage.loops).first(tile.begin));
     if (stage.at.valid())
       add(std::span(of(stage.at).loops).first(static_cast<size_t>(stage.depth)));
     const auto packs = [&](const Access& access) { return is_packed(access.producer); };
-    return end > dag_[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
+    return several && end > dag_[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
            std::ranges::none_of(accesses(stage), packs);
   }
 
@@ -171,19 +176,26 @@ class Analyzer {
       const NestLoop& loop = stage.loops[i];
       if (loop.kind == LoopKind::kVectorize) continue;  // folded lanes are one step
       out.steps *= static_cast<double>(loop.extent);
-      if (loop.axis < spatial) tiles *= static_cast<double>(loop.extent);
+      if (loop.axis < spatial) tiles = out.steps;  // with the chunks of a reduction around it
       if (loop.kind == LoopKind::kSerial) iterations = out.steps;
     }
     // A multiplication and the addition behind it are one instruction.
     const double body = nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)];
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
-    const double idle =
-        std::max(tile.lanes * 4.0 / static_cast<double>(target_.vector_bytes), 0.25);
-    out.operation_cycles = tile.count() * operations * idle / target_.fmas_per_cycle;
+    const bool whole = tile.lanes * 4.0 >= static_cast<double>(target_.vector_bytes);
+    const double issued =
+        whole ? target_.fmas_per_cycle : std::max(target_.fmas_per_cycle, kNarrowPerCycle);
+    out.operation_cycles = tile.count() * operations / issued;
     if (!penalties_.counts(Penalty::kComputeL1))
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
+    double shared = 0;  // vectors that unrolled taps of windows read more than once
     for (const Access& access : accesses(stage))
-      out.memory_cycles += load_cycles(access, stage, tile);
+      out.memory_cycles += load_cycles(access, stage, tile, shared);
+    if (shared > 0) {
+      const double kept = tile.count() + shared * unrolled_taps(stage, tile);
+      out.memory_cycles += kSpillCycles / unrolled_taps(stage, tile) *
+                           std::max(0.0, kept - static_cast<double>(target_.vector_registers));
+    }
     if (is_masked(stage, tile)) {
       out.operation_cycles *= kMaskedTile;
       out.memory_cycles *= kMaskedTile;
@@ -255,19 +267,36 @@ class Analyzer {
     return parted;
   }
 
+  // Steps of the innermost reduce loops that are unrolled whole.
+  double unrolled_taps(const NestStage& stage, const RegisterTile& tile) const {
+    const std::vector<Iterator>& axes = dag_[stage.stage].reduce_axes;
+    double taps = 1;
+    for (size_t r = axes.size(); r-- > 0;) {
+      const double more = taps * static_cast<double>(axes[r].extent);
+      if (more * tile.count() > static_cast<double>(stage.unroll_steps)) break;
+      taps = more;
+    }
+    return taps;
+  }
+
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
-  // without the vector axis is broadcast.
-  double load_cycles(const Access& access, const NestStage& stage, const RegisterTile& tile) const {
+  // without the vector axis is broadcast. `shared` grows by the vectors that windows share.
+  double load_cycles(const Access& access,
+                     const NestStage& stage,
+                     const RegisterTile& tile,
+                     double& shared) const {
     const Stage& producer = dag_[access.producer];
     if (!producer.is_placeholder() && of(access.producer).scope == Scope::kRegister) return 0;
     const double bytes = static_cast<double>(dtype_bytes(producer.dtype));
-    double rows = 1, row_bytes = 0;
+    double rows = 1, row_bytes = 0, share = 1;
     for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
       const NestLoop& loop = stage.loops[i];
       if (loop.kind != LoopKind::kUnroll || loop.axis == tile.vector_axis) continue;
       const double stride = element_stride(access, producer, loop.axis);
       if (stride == 0) continue;
-      rows *= static_cast<double>(loop.extent) * window_share(access, stage, tile, loop, stride);
+      const double of_row = window_share(access, stage, tile, loop, stride);
+      share *= of_row;
+      rows *= static_cast<double>(loop.extent) * of_row;
       row_bytes = std::abs(stride) * bytes;
     }
     const bool conflict =
@@ -276,12 +305,13 @@ class Analyzer {
     double stride = tile.vector_axis >= 0 ? element_stride(access, producer, tile.vector_axis) : 1;
     if (stride != 0 && is_packed(access.producer)) stride = 1;
     const bool whole = tile.lanes * bytes >= static_cast<double>(target_.vector_bytes);
-    const double narrow = std::max(target_.loads_per_cycle, kNarrowLoadsPerCycle);
+    const double narrow = std::max(target_.loads_per_cycle, kNarrowPerCycle);
     if (stride == 0) {
       const double parted = tile.vector_axis >= 0 ? parted_vectors(access, tile) : 0;
       return loads *
              ((1 - parted) / narrow + parted * tile.vectors * tile.lanes * kGatherCyclesPerLane);
     }
+    if (share < 1) shared += rows * tile.vectors;
     if (stride == 1) return loads * tile.vectors / (whole ? target_.loads_per_cycle : narrow);
     return loads * tile.vectors * tile.lanes * kGatherCyclesPerLane;
   }
@@ -355,17 +385,20 @@ class Analyzer {
                                        is_packed(access.producer),
                                        s.axes.size() + s.reduce_axes.size(),
                                        loops_));
+      const double run = run_bytes(access, producer);
+      operands_.back().waste = 1 + kPairedLines * kLineBytes / run;
       const double bytes = bytes_of(producer);
       const bool uncacheable = bytes > usable(target_.l3_bytes);
       if (producer.constant || uncacheable) {
         const double waits = stage.prefetch_bytes > 0 ? kPrefetchedWaits : 1;
-        double starts = kStreamStartBytes / run_bytes(access, producer);
+        double starts = kStreamStartBytes / run;
         if (uncacheable) starts = std::min(starts, kMostStarts);
         out.dram_bytes += bytes * waits * (1 + starts);
       }
     }
-    out.l2_bytes = fetched_bytes(operands_, loops_, usable(target_.l1_bytes), /*in_sets=*/true);
-    out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes), /*in_sets=*/false);
+    out.l2_bytes =
+        fetched_bytes_in_sets(operands_, loops_, usable(target_.l1_bytes), written(stage));
+    out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes));
     if (parts_pairs(stage, vector)) {
       out.l2_bytes *= kPartedPairs;
       out.l3_bytes *= kPartedPairs;
@@ -379,6 +412,18 @@ class Analyzer {
       out.l3_bytes += contended_bytes(stage, vector);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
+  }
+
+  // What the loops' results hold of L1, where they go from registers to a tensor.
+  std::vector<double> written(const NestStage& stage) const {
+    const bool stored = stage.scope == Scope::kRegister && stage.unroll_steps > 0;
+    if (!stored) return std::vector<double>(loops_.size() + 1, 0.0);
+    const Stage& to = dag_[stage.at];
+    Access access{stage.at, {}, {}, {}, std::vector<std::optional<SteppedIndex>>(to.axes.size())};
+    for (int32_t d = 0; d < static_cast<int32_t>(to.axes.size()); ++d)
+      access.indices.push_back(Affine{{{VarId{d}, 1}}, 0});
+    const size_t iterators = dag_[stage.stage].axes.size() + dag_[stage.stage].reduce_axes.size();
+    return make_operand(access, to, false, iterators, loops_).held;
   }
 
   // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:

@@ -74,7 +74,7 @@ Operand make_operand(const Access& access,
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
   Operand operand{
-      std::vector<double>(n + 1), std::vector<double>(n + 1), std::vector<bool>(n, false)};
+      std::vector<double>(n + 1), std::vector<double>(n + 1), 1, std::vector<bool>(n, false)};
   std::vector<int64_t> spans(iterators, 1);
   const auto set = [&](size_t i, const Footprint& footprint) {
     operand.bytes[i] = footprint.bytes;
@@ -96,28 +96,52 @@ Operand make_operand(const Access& access,
   return operand;
 }
 
-double fetched_bytes(std::span<const Operand> operands,
-                     std::span<const SurroundingLoop> loops,
-                     double capacity,
-                     bool in_sets) {
-  size_t all_fit = loops.size();
-  for (size_t i = loops.size() + 1; i-- > 0;) {
+namespace {
+
+// The outermost loop of which all that it touches fits.
+size_t fitting_loop(std::span<const Operand> operands, size_t loops, double capacity) {
+  size_t fits = loops;
+  for (size_t i = loops + 1; i-- > 0;) {
     double sum = 0;
     for (const Operand& operand : operands) sum += operand.bytes[i];
     if (sum > capacity) break;
-    all_fit = i;
+    fits = i;
   }
+  return fits;
+}
+
+// Bytes of an operand that stays only while loop `fits` runs.
+double fetched(const Operand& operand, std::span<const SurroundingLoop> loops, size_t fits) {
+  double bytes = operand.bytes[fits];
+  bool moved = false;
+  for (size_t i = fits; i-- > 0;) {
+    moved = moved || operand.moves[i];
+    if (moved) bytes *= static_cast<double>(loops[i].extent);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double fetched_bytes(std::span<const Operand> operands,
+                     std::span<const SurroundingLoop> loops,
+                     double capacity) {
+  const size_t fits = fitting_loop(operands, loops.size(), capacity);
+  double total = 0;
+  for (const Operand& operand : operands) total += operand.waste * fetched(operand, loops, fits);
+  return total;
+}
+
+double fetched_bytes_in_sets(std::span<const Operand> operands,
+                             std::span<const SurroundingLoop> loops,
+                             double capacity,
+                             const std::vector<double>& written) {
+  const size_t all_fit = fitting_loop(operands, loops.size(), capacity);
   double total = 0;
   for (const Operand& operand : operands) {
     size_t fits = all_fit;
-    while (in_sets && fits < loops.size() && operand.held[fits] > capacity) ++fits;
-    double bytes = operand.bytes[fits];
-    bool moved = false;
-    for (size_t i = fits; i-- > 0;) {
-      moved = moved || operand.moves[i];
-      if (moved) bytes *= static_cast<double>(loops[i].extent);
-    }
-    total += bytes;
+    while (fits < loops.size() && operand.held[fits] + written[fits] > capacity) ++fits;
+    total += fetched(operand, loops, fits);
   }
   return total;
 }

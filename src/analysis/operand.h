@@ -19,6 +19,7 @@ struct Operand {
       bytes;                 // [i]: touched by the loops from i inwards; [loops]: by one evaluation
   std::vector<double> held;  // [i]: what they take of a cache of kSetPeriodBytes a way: more, where
                              // rows that lie a power of two apart use a part of its sets
+  double waste = 1;          // lines that come from beyond a core's caches for each one used
   std::vector<bool> moves;   // [i]: another iteration of loop i touches other bytes
 };
 
@@ -37,11 +38,16 @@ Operand make_operand(const Access& access,
 
 /// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
 /// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
-/// all that such a loop touches fits; `in_sets`: and the operand itself into the sets that it uses.
+/// all that such a loop touches fits.
 double fetched_bytes(std::span<const Operand> operands,
                      std::span<const SurroundingLoop> loops,
-                     double capacity,
-                     bool in_sets);
+                     double capacity);
+/// The same of a first-level cache, where an operand must also fit into the sets that it uses,
+/// beside what the loops write there (`written`, as Operand::held).
+double fetched_bytes_in_sets(std::span<const Operand> operands,
+                             std::span<const SurroundingLoop> loops,
+                             double capacity,
+                             const std::vector<double>& written);
 
 /// Elements that an access moves by when an iterator moves by one; quotients of it stay as they
 /// are.

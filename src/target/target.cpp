@@ -48,8 +48,9 @@ static Target from_row(const CpuRow& row, int threads, Isa generic = kHostIsa) {
   target.l2_bytes = row.l2_kib << 10;
   target.l3_bytes = row.l3_mib << 20;
   target.peak_flops = row.gflops * 1e9;
-  // Typical of a core: two loads a cycle from L1, about half of the level before from each next.
-  target.l1_bandwidth = row.vector_bytes >= 32 ? 200e9 : 80e9;
+  // Typical of a core: what it loads in a cycle from L1, half of the level before from each next.
+  const double clock_hz = target.peak_flops / (2.0 * target.lanes(4) * row.fmas_per_cycle);
+  target.l1_bandwidth = clock_hz * row.loads_per_cycle * static_cast<double>(row.vector_bytes);
   target.l2_bandwidth = target.l1_bandwidth / 2;
   target.l3_bandwidth = target.l1_bandwidth / 4;
   target.dram_bandwidth = std::min(25e9 * threads, 200e9);
