@@ -21,12 +21,12 @@ constexpr double kMostStarts = 1;           // of memory's time, when starts ove
 constexpr double kStreamsInTurns = 16;      // a line of each, that a core's prefetchers follow
 constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
 constexpr double kLineBytes = 64;
-constexpr double kPairedLines = 1;            // that are fetched beside the last one of a run
+constexpr double kRunStartLines = 6;          // that L3 could bring while a new run starts
 constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
 constexpr double kPartedPairs = 2.5;          // lines fetched for each one that is used in time
 constexpr double kContention = 4;             // transfers between cores for one contended line
 constexpr double kGatherCyclesPerLane = 1;
-constexpr double kSpillCycles = 1.5;        // of a vector without a register: stored, loaded again
+constexpr double kSpillCycles = 3;          // of a vector without a register: stored, loaded again
 constexpr double kMaskedTile = 3;           // a step's cycles by, where each vector has a mask
 constexpr double kNarrowPerCycle = 2;       // instructions of less than a whole vector, at least
 constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
@@ -386,7 +386,7 @@ class Analyzer {
                                        s.axes.size() + s.reduce_axes.size(),
                                        loops_));
       const double run = run_bytes(access, producer);
-      operands_.back().waste = 1 + kPairedLines * kLineBytes / run;
+      operands_.back().waste = 1 + kRunStartLines * kLineBytes / run;
       const double bytes = bytes_of(producer);
       const bool uncacheable = bytes > usable(target_.l3_bytes);
       if (producer.constant || uncacheable) {
@@ -407,6 +407,10 @@ class Analyzer {
       const double bytes = bytes_of(s);
       const bool held = bytes <= usable(target_.l3_bytes);
       if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
+    }
+    if (stage.scope == Scope::kWorkspace && !stage.at.valid() &&
+        bytes_of(s) > usable(target_.l2_bytes * target_.threads)) {
+      out.l3_bytes += 2 * bytes_of(s);  // read before it is written, and written back
     }
     if (!stage.at.valid() && stage.scope != Scope::kRegister)
       out.l3_bytes += contended_bytes(stage, vector);
