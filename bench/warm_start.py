@@ -47,7 +47,7 @@ class Tuning:
         """(trials, estimated ms) of each round."""
         path = self.folder / "total_latency.tsv"
         rows = [line.split("\t") for line in path.read_text().splitlines()] if path.exists() else []
-        return [(int(row[5]), float(row[3])) for row in rows if len(row) > 5]
+        return [(int(row[5]), float(row[3])) for row in rows if len(row) > 5 and row[3] != "N/A"]
 
     def module(self, trials, path):
         """The module of the first so many trials."""
@@ -101,8 +101,8 @@ def main():
     shares = []
     for name in networks:
         warm = Tuning(args, name, args.work / "warm" / name)
-        others = [cold[other].folder for other in networks if other != name]
-        warm.run("--warm-start", *others, until=args.trials // 2)
+        others = [option for other in networks if other != name for option in ("--warm-start", cold[other].folder)]
+        warm.run(*others, until=args.trials // 2)
         ended = cold[name].curve()[-1][0]
         trials, ms = trials_to(args, cold[name], warm)
         shares.append(trials / ended if trials else float("inf"))

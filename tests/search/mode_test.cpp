@@ -121,10 +121,13 @@ double best_of_seeds(const SearchPolicy& policy, CostModel* verify, int* tried_t
 TEST(Policies, FindWhatTheVerifyingModelKnows) {
   Oracle oracle;
   int tried_twice = 0;
-  const double drafted = best_of_seeds(kPrunerPolicy, nullptr, &tried_twice);
-  for (const SearchPolicy* policy :
-       {&kPrunerPolicy, &kAnsorPolicy, &kPublishedPrunerPolicy, &kPublishedAnsorPolicy})
+  for (const auto& [policy, drafts] : {std::pair{&kPrunerPolicy, &kPrunerPolicy},
+                                       {&kAnsorPolicy, &kPrunerPolicy},
+                                       {&kPublishedPrunerPolicy, &kPublishedPrunerPolicy},
+                                       {&kPublishedAnsorPolicy, &kPrunerPolicy}}) {
+    const double drafted = best_of_seeds(*drafts, nullptr, &tried_twice);
     EXPECT_LT(best_of_seeds(*policy, &oracle, &tried_twice), drafted) << policy->name;
+  }
   EXPECT_EQ(tried_twice, 0);
 }
 
