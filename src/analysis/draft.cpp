@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "analysis/gpu_draft.h"
 #include "analysis/operand.h"
+#include "analysis/register_tile.h"
 #include "space/plan.h"
 
 namespace pruner {
@@ -25,13 +25,7 @@ constexpr double kRunStartLines = 6;          // that L3 could bring while a new
 constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
 constexpr double kPartedPairs = 2.5;          // lines fetched for each one that is used in time
 constexpr double kContention = 4;             // transfers between cores for one contended line
-constexpr double kGatherCyclesPerLane = 1;
-constexpr double kSpillCycles = 3;          // of a vector without a register: stored, loaded again
-constexpr double kMaskedTile = 3;           // a step's cycles by, where each vector has a mask
-constexpr double kNarrowPerCycle = 2;       // instructions of less than a whole vector, at least
-constexpr double kSetConflictBytes = 4096;  // rows so far apart share one set of L1 ...
-constexpr double kSetWays = 6;              // ... which holds this many of them beside what streams
-constexpr double kSetConflictPenalty = 2.5;
+constexpr double kMaskedTile = 3;             // a step's cycles by, where each vector has a mask
 
 double bytes_of(const Stage& stage) {
   return static_cast<double>(stage.num_elements() * dtype_bytes(stage.dtype));
@@ -94,59 +88,6 @@ class Analyzer {
     return longest + kUnhidden * (sum - longest);
   }
 
-  /// The unrolled and vectorised loops innermost in a stage.
-  struct RegisterTile {
-    size_t begin = 0;      // first of its loops
-    int vector_axis = -1;  // -1: none, or lanes that are folded
-    double rows = 1, vectors = 1, lanes = 1;
-    double count() const { return rows * vectors; }
-  };
-
-  RegisterTile register_tile(const NestStage& stage) const {
-    const int spatial = static_cast<int>(dag_[stage.stage].axes.size());
-    RegisterTile tile;
-    tile.begin = stage.loops.size();
-    while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
-           stage.loops[tile.begin - 1]
-               .axis<spatial&& static_cast<int>(tile.begin)> stage.parallel_loops) {
-      --tile.begin;
-    }
-    for (const NestLoop& loop : stage.loops) {
-      if (loop.kind != LoopKind::kVectorize) continue;
-      tile.lanes = static_cast<double>(loop.extent);
-      if (loop.axis < spatial) tile.vector_axis = loop.axis;
-    }
-    for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
-      const NestLoop& loop = stage.loops[i];
-      if (loop.kind == LoopKind::kUnroll)
-        (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *=
-            static_cast<double>(loop.extent);
-    }
-    return tile;
-  }
-
-  // Whether the last of several tiles of an accumulated stage reaches beyond its vector axis, and
-  // nothing packs what it reads in whole blocks: each vector of each step asks for its mask then.
-  // The mask of a tile that is alone is known.
-  bool is_masked(const NestStage& stage, const RegisterTile& tile) const {
-    if (stage.unroll_steps == 0 || tile.vector_axis < 0) return false;
-    int64_t end = static_cast<int64_t>(tile.vectors * tile.lanes);
-    bool several = false;
-    const auto add = [&](std::span<const NestLoop> loops) {
-      for (const NestLoop& loop : loops) {
-        if (loop.axis != tile.vector_axis) continue;
-        end += loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
-        several = several || loop.extent > 1;
-      }
-    };
-    add(std::span(stage.loops).first(tile.begin));
-    if (stage.at.valid())
-      add(std::span(of(stage.at).loops).first(static_cast<size_t>(stage.depth)));
-    const auto packs = [&](const Access& access) { return is_packed(access.producer); };
-    return several && end > dag_[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
-           std::ranges::none_of(accesses(stage), packs);
-  }
-
   double visits(const NestStage& stage) const {
     if (!stage.at.valid()) return 1;
     const NestStage& parent = of(stage.at);
@@ -167,7 +108,7 @@ class Analyzer {
   StageSymbols symbols(const NestStage& stage) {
     const Stage& s = dag_[stage.stage];
     const int spatial = static_cast<int>(s.axes.size());
-    const RegisterTile tile = register_tile(stage);
+    const RegisterTile tile = register_tile(nest_, stage);
     StageSymbols out;
     out.stage = stage.stage;
     out.visits = out.steps = visits(stage);
@@ -182,21 +123,11 @@ class Analyzer {
     // A multiplication and the addition behind it are one instruction.
     const double body = nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)];
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
-    const bool whole = tile.lanes * 4.0 >= static_cast<double>(target_.vector_bytes);
-    const double issued =
-        whole ? target_.fmas_per_cycle : std::max(target_.fmas_per_cycle, kNarrowPerCycle);
-    out.operation_cycles = tile.count() * operations / issued;
+    out.operation_cycles = tile.count() * operations / issued_per_cycle(target_, tile);
     if (!penalties_.counts(Penalty::kComputeL1))
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
-    double shared = 0;  // vectors that unrolled taps of windows read more than once
-    for (const Access& access : accesses(stage))
-      out.memory_cycles += load_cycles(access, stage, tile, shared);
-    if (shared > 0) {
-      const double kept = tile.count() + shared * unrolled_taps(stage, tile);
-      out.memory_cycles += kSpillCycles / unrolled_taps(stage, tile) *
-                           std::max(0.0, kept - static_cast<double>(target_.vector_registers));
-    }
-    if (is_masked(stage, tile)) {
+    out.memory_cycles += load_cycles(nest_, target_, stage, tile);
+    if (is_masked(nest_, stage, tile)) {
       out.operation_cycles *= kMaskedTile;
       out.memory_cycles *= kMaskedTile;
     }
@@ -215,106 +146,10 @@ class Analyzer {
   }
 
   const std::vector<Access>& accesses(const NestStage& stage) const {
-    return nest_.tables->accesses[static_cast<size_t>(stage.stage.value)];
+    return accesses_of(nest_, stage);
   }
-  /// How an operand is packed; null: it is not.
-  const PackSpec* packing(StageId operand) const {
-    const auto found = std::ranges::find(nest_.packed, operand, &PackedOperand::operand);
-    return found == nest_.packed.end() ? nullptr : &found->spec;
-  }
+  const PackSpec* packing(StageId operand) const { return packing_of(nest_, operand); }
   bool is_packed(StageId operand) const { return packing(operand) != nullptr; }
-
-  // Places that the points of one row of a tile read, over all taps of a window that is unrolled
-  // along the row, by the number of their reads: neighbours share what their windows share.
-  double window_share(const Access& access,
-                      const NestStage& stage,
-                      const RegisterTile& tile,
-                      const NestLoop& row,
-                      double row_stride) const {
-    const Stage& s = dag_[stage.stage];
-    double unrolled = tile.count();
-    for (size_t r = s.reduce_axes.size(); r-- > 0;) {  // the innermost first
-      const auto taps = static_cast<double>(s.reduce_axes[r].extent);
-      unrolled *= taps;
-      if (unrolled > static_cast<double>(stage.unroll_steps)) break;
-      const int iterator = static_cast<int>(s.axes.size() + r);
-      const double tap_stride = element_stride(access, dag_[access.producer], iterator);
-      if (tap_stride == 0) continue;
-      const double step = row_stride / tap_stride;  // of neighbours, in taps
-      const double points = static_cast<double>(row.extent);
-      if (step < 1 || step >= taps || step != std::floor(step)) continue;
-      return ((points - 1) * step + taps) / (points * taps);
-    }
-    return 1;
-  }
-
-  // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
-  // as a quotient alone: those across a step of it (codegen/llvm/indices.cpp, below_divisor()).
-  static double parted_vectors(const Access& access, const RegisterTile& tile) {
-    const auto vectors = static_cast<int64_t>(tile.vectors),
-               lanes = static_cast<int64_t>(tile.lanes);
-    double parted = 0;
-    for (const std::optional<SteppedIndex>& index : access.stepped) {
-      if (!index) continue;
-      for (const SteppedIndex::Quotient& q : index->quotients) {
-        if (q.axis != tile.vector_axis) continue;
-        const int64_t step = std::gcd(q.divisor, vectors * lanes);
-        int64_t count = 0;
-        for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
-        parted = std::max(parted, static_cast<double>(count) / tile.vectors);
-      }
-    }
-    return parted;
-  }
-
-  // Steps of the innermost reduce loops that are unrolled whole.
-  double unrolled_taps(const NestStage& stage, const RegisterTile& tile) const {
-    const std::vector<Iterator>& axes = dag_[stage.stage].reduce_axes;
-    double taps = 1;
-    for (size_t r = axes.size(); r-- > 0;) {
-      const double more = taps * static_cast<double>(axes[r].extent);
-      if (more * tile.count() > static_cast<double>(stage.unroll_steps)) break;
-      taps = more;
-    }
-    return taps;
-  }
-
-  // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
-  // without the vector axis is broadcast. `shared` grows by the vectors that windows share.
-  double load_cycles(const Access& access,
-                     const NestStage& stage,
-                     const RegisterTile& tile,
-                     double& shared) const {
-    const Stage& producer = dag_[access.producer];
-    if (!producer.is_placeholder() && of(access.producer).scope == Scope::kRegister) return 0;
-    const double bytes = static_cast<double>(dtype_bytes(producer.dtype));
-    double rows = 1, row_bytes = 0, share = 1;
-    for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
-      const NestLoop& loop = stage.loops[i];
-      if (loop.kind != LoopKind::kUnroll || loop.axis == tile.vector_axis) continue;
-      const double stride = element_stride(access, producer, loop.axis);
-      if (stride == 0) continue;
-      const double of_row = window_share(access, stage, tile, loop, stride);
-      share *= of_row;
-      rows *= static_cast<double>(loop.extent) * of_row;
-      row_bytes = std::abs(stride) * bytes;
-    }
-    const bool conflict =
-        row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
-    const double loads = rows * (conflict ? kSetConflictPenalty : 1);
-    double stride = tile.vector_axis >= 0 ? element_stride(access, producer, tile.vector_axis) : 1;
-    if (stride != 0 && is_packed(access.producer)) stride = 1;
-    const bool whole = tile.lanes * bytes >= static_cast<double>(target_.vector_bytes);
-    const double narrow = std::max(target_.loads_per_cycle, kNarrowPerCycle);
-    if (stride == 0) {
-      const double parted = tile.vector_axis >= 0 ? parted_vectors(access, tile) : 0;
-      return loads *
-             ((1 - parted) / narrow + parted * tile.vectors * tile.lanes * kGatherCyclesPerLane);
-    }
-    if (share < 1) shared += rows * tile.vectors;
-    if (stride == 1) return loads * tile.vectors / (whole ? target_.loads_per_cycle : narrow);
-    return loads * tile.vectors * tile.lanes * kGatherCyclesPerLane;
-  }
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
   // move its operands; those around a cluster move what is read of it. What another attached stage

@@ -1,0 +1,199 @@
+#include "analysis/register_tile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/operand.h"
+#include "space/plan.h"
+
+namespace pruner {
+namespace {
+
+constexpr double kGatherCyclesPerLane = 1;
+constexpr double kSpillCycles = 3;     // of a vector without a register: stored, loaded again
+constexpr double kNarrowPerCycle = 2;  // instructions of less than a whole vector, at least
+constexpr double kSetConflictBytes = kSetPeriodBytes;  // rows so far apart share one set of L1 ...
+constexpr double kSetWays = 6;  // ... which holds this many of them beside what streams
+constexpr double kSetConflictPenalty = 2.5;
+
+class TileLoads {
+ public:
+  TileLoads(const LoopNest& nest,
+            const Target& target,
+            const NestStage& stage,
+            const RegisterTile& tile)
+      : nest_(nest), dag_(*nest.dag), target_(target), stage_(stage), tile_(tile) {}
+
+  double cycles() const {
+    double cycles = 0, shared = 0;  // vectors that unrolled taps of windows read more than once
+    for (const Access& access : accesses_of(nest_, stage_)) cycles += cycles_of(access, shared);
+    if (shared == 0) return cycles;
+    const double kept = tile_.count() + shared * unrolled_taps();
+    const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
+    return cycles + kSpillCycles / unrolled_taps() * spilled;
+  }
+
+ private:
+  // Places that the points of one row of a tile read, over all taps of a window that is unrolled
+  // along the row, by the number of their reads: neighbours share what their windows share.
+  double window_share(const Access& access, const NestLoop& row, double row_stride) const {
+    const Stage& s = dag_[stage_.stage];
+    double unrolled = tile_.count();
+    for (size_t r = s.reduce_axes.size(); r-- > 0;) {  // the innermost first
+      const auto taps = static_cast<double>(s.reduce_axes[r].extent);
+      unrolled *= taps;
+      if (unrolled > static_cast<double>(stage_.unroll_steps)) break;
+      const int iterator = static_cast<int>(s.axes.size() + r);
+      const double tap_stride = element_stride(access, dag_[access.producer], iterator);
+      if (tap_stride == 0) continue;
+      const double step = row_stride / tap_stride;  // of neighbours, in taps
+      const double points = static_cast<double>(row.extent);
+      if (step < 1 || step >= taps || step != std::floor(step)) continue;
+      return ((points - 1) * step + taps) / (points * taps);
+    }
+    return 1;
+  }
+
+  // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
+  // as a quotient alone: those across a step of it (codegen/llvm/indices.cpp, below_divisor()).
+  double parted_vectors(const Access& access) const {
+    const auto vectors = static_cast<int64_t>(tile_.vectors),
+               lanes = static_cast<int64_t>(tile_.lanes);
+    double parted = 0;
+    for (const std::optional<SteppedIndex>& index : access.stepped) {
+      if (!index) continue;
+      for (const SteppedIndex::Quotient& q : index->quotients) {
+        if (q.axis != tile_.vector_axis) continue;
+        const int64_t step = std::gcd(q.divisor, vectors * lanes);
+        int64_t count = 0;
+        for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
+        parted = std::max(parted, static_cast<double>(count) / tile_.vectors);
+      }
+    }
+    return parted;
+  }
+
+  // Steps of the innermost reduce loops that are unrolled whole.
+  double unrolled_taps() const {
+    const std::vector<Iterator>& axes = dag_[stage_.stage].reduce_axes;
+    double taps = 1;
+    for (size_t r = axes.size(); r-- > 0;) {
+      const double more = taps * static_cast<double>(axes[r].extent);
+      if (more * tile_.count() > static_cast<double>(stage_.unroll_steps)) break;
+      taps = more;
+    }
+    return taps;
+  }
+
+  // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
+  // without the vector axis is broadcast. `shared` grows by the vectors that windows share.
+  double cycles_of(const Access& access, double& shared) const {
+    const Stage& producer = dag_[access.producer];
+    if (!producer.is_placeholder() && nest_.of(access.producer).scope == Scope::kRegister) return 0;
+    const double bytes = static_cast<double>(dtype_bytes(producer.dtype));
+    double rows = 1, row_bytes = 0, share = 1;
+    for (size_t i = tile_.begin; i < stage_.loops.size(); ++i) {
+      const NestLoop& loop = stage_.loops[i];
+      if (loop.kind != LoopKind::kUnroll || loop.axis == tile_.vector_axis) continue;
+      const double stride = element_stride(access, producer, loop.axis);
+      if (stride == 0) continue;
+      const double of_row = window_share(access, loop, stride);
+      share *= of_row;
+      rows *= static_cast<double>(loop.extent) * of_row;
+      row_bytes = std::abs(stride) * bytes;
+    }
+    const bool conflict =
+        row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
+    const double loads = rows * (conflict ? kSetConflictPenalty : 1);
+    double stride =
+        tile_.vector_axis >= 0 ? element_stride(access, producer, tile_.vector_axis) : 1;
+    if (stride != 0 && packing_of(nest_, access.producer) != nullptr) stride = 1;
+    const bool whole = tile_.lanes * bytes >= static_cast<double>(target_.vector_bytes);
+    const double narrow = std::max(target_.loads_per_cycle, kNarrowPerCycle);
+    if (stride == 0) {
+      const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
+      return loads *
+             ((1 - parted) / narrow + parted * tile_.vectors * tile_.lanes * kGatherCyclesPerLane);
+    }
+    if (share < 1) shared += rows * tile_.vectors;
+    if (stride == 1) return loads * tile_.vectors / (whole ? target_.loads_per_cycle : narrow);
+    return loads * tile_.vectors * tile_.lanes * kGatherCyclesPerLane;
+  }
+
+  const LoopNest& nest_;
+  const ComputeDag& dag_;
+  const Target& target_;
+  const NestStage& stage_;
+  const RegisterTile& tile_;
+};
+
+}  // namespace
+
+RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
+  const int spatial = static_cast<int>((*nest.dag)[stage.stage].axes.size());
+  RegisterTile tile;
+  tile.begin = stage.loops.size();
+  while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
+         spatial > stage.loops[tile.begin - 1].axis &&
+         static_cast<int>(tile.begin) > stage.parallel_loops) {
+    --tile.begin;
+  }
+  for (const NestLoop& loop : stage.loops) {
+    if (loop.kind != LoopKind::kVectorize) continue;
+    tile.lanes = static_cast<double>(loop.extent);
+    if (loop.axis < spatial) tile.vector_axis = loop.axis;
+  }
+  for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
+    const NestLoop& loop = stage.loops[i];
+    if (loop.kind == LoopKind::kUnroll)
+      (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *=
+          static_cast<double>(loop.extent);
+  }
+  return tile;
+}
+
+double issued_per_cycle(const Target& target, const RegisterTile& tile) {
+  const bool whole = tile.lanes * 4.0 >= static_cast<double>(target.vector_bytes);
+  return whole ? target.fmas_per_cycle : std::max(target.fmas_per_cycle, kNarrowPerCycle);
+}
+
+double load_cycles(const LoopNest& nest,
+                   const Target& target,
+                   const NestStage& stage,
+                   const RegisterTile& tile) {
+  return TileLoads(nest, target, stage, tile).cycles();
+}
+
+bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile& tile) {
+  if (stage.unroll_steps == 0 || tile.vector_axis < 0) return false;
+  int64_t end = static_cast<int64_t>(tile.vectors * tile.lanes);
+  bool several = false;
+  const auto add = [&](std::span<const NestLoop> loops) {
+    for (const NestLoop& loop : loops) {
+      if (loop.axis != tile.vector_axis) continue;
+      end += loop.clamp >= 0 ? loop.clamp : (loop.extent - 1) * loop.step;
+      several = several || loop.extent > 1;
+    }
+  };
+  add(std::span(stage.loops).first(tile.begin));
+  if (stage.at.valid())
+    add(std::span(nest.of(stage.at).loops).first(static_cast<size_t>(stage.depth)));
+  const auto packs = [&](const Access& access) {
+    return packing_of(nest, access.producer) != nullptr;
+  };
+  return several &&
+         end > (*nest.dag)[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
+         std::ranges::none_of(accesses_of(nest, stage), packs);
+}
+
+const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage) {
+  return nest.tables->accesses[static_cast<size_t>(stage.stage.value)];
+}
+
+const PackSpec* packing_of(const LoopNest& nest, StageId operand) {
+  const auto found = std::ranges::find(nest.packed, operand, &PackedOperand::operand);
+  return found == nest.packed.end() ? nullptr : &found->spec;
+}
+
+}  // namespace pruner

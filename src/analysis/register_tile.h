@@ -1,0 +1,40 @@
+// The innermost loops of a stage, whose results lie in registers: what one step of them asks of the
+// core's FMA and load units.
+#pragma once
+
+#include "space/access.h"
+#include "space/loop_nest.h"
+#include "target/target.h"
+
+namespace pruner {
+
+/// The unrolled and vectorised loops innermost in a stage.
+struct RegisterTile {
+  size_t begin = 0;      // first of its loops
+  int vector_axis = -1;  // -1: none, or lanes that are folded
+  double rows = 1, vectors = 1, lanes = 1;
+  double count() const { return rows * vectors; }
+};
+
+RegisterTile register_tile(const LoopNest& nest, const NestStage& stage);
+
+/// Operations on its vectors that a core begins in a cycle.
+double issued_per_cycle(const Target& target, const RegisterTile& tile);
+
+/// Cycles that the loads of one step take, with those of vectors that no register keeps.
+double load_cycles(const LoopNest& nest,
+                   const Target& target,
+                   const NestStage& stage,
+                   const RegisterTile& tile);
+
+/// Whether the last of several tiles of an accumulated stage reaches beyond its vector axis, and
+/// nothing packs what it reads in whole blocks: each vector of each step asks for its mask then.
+/// The mask of a tile that is alone is known.
+bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile& tile);
+
+/// The distinct loads of a nest's stage.
+const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage);
+/// How an operand is packed; null: it is not.
+const PackSpec* packing_of(const LoopNest& nest, StageId operand);
+
+}  // namespace pruner
