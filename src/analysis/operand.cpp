@@ -7,7 +7,6 @@
 namespace pruner {
 
 constexpr double kLineElements = 16;
-constexpr double kLineBytes = 64;
 
 namespace {
 

@@ -12,6 +12,7 @@ namespace pruner {
 
 /// Bytes after which the sets of a first-level cache begin again: sets x line.
 inline constexpr int64_t kSetPeriodBytes = 4096;
+inline constexpr double kLineBytes = 64;  // of a cache
 
 /// One read tensor, seen from the loops around a stage's body (outer to inner).
 struct Operand {

@@ -13,8 +13,7 @@ namespace {
 constexpr double kGatherCyclesPerLane = 1;
 constexpr double kSpillCycles = 3;     // of a vector without a register: stored, loaded again
 constexpr double kNarrowPerCycle = 2;  // instructions of less than a whole vector, at least
-constexpr double kSetConflictBytes = kSetPeriodBytes;  // rows so far apart share one set of L1 ...
-constexpr double kSetWays = 6;  // ... which holds this many of them beside what streams
+constexpr double kSetWays = 6;         // lines that a set of L1 holds beside what streams
 constexpr double kSetConflictPenalty = 2.5;
 
 class TileLoads {
@@ -23,15 +22,24 @@ class TileLoads {
             const Target& target,
             const NestStage& stage,
             const RegisterTile& tile)
-      : nest_(nest), dag_(*nest.dag), target_(target), stage_(stage), tile_(tile) {}
+      : nest_(nest), dag_(*nest.dag), target_(target), stage_(stage), tile_(tile) {
+    const std::vector<Iterator>& axes = dag_[stage.stage].reduce_axes;
+    unrolled_from_ = axes.size();
+    while (unrolled_from_ > 0) {
+      const double taps = taps_ * static_cast<double>(axes[unrolled_from_ - 1].extent);
+      if (taps * tile.count() > static_cast<double>(stage.unroll_steps)) break;
+      taps_ = taps;
+      --unrolled_from_;
+    }
+  }
 
   double cycles() const {
     double cycles = 0, shared = 0;  // vectors that unrolled taps of windows read more than once
     for (const Access& access : accesses_of(nest_, stage_)) cycles += cycles_of(access, shared);
     if (shared == 0) return cycles;
-    const double kept = tile_.count() + shared * unrolled_taps();
+    const double kept = tile_.count() + shared * taps_;
     const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
-    return cycles + kSpillCycles / unrolled_taps() * spilled;
+    return cycles + kSpillCycles / taps_ * spilled;
   }
 
  private:
@@ -39,11 +47,8 @@ class TileLoads {
   // along the row, by the number of their reads: neighbours share what their windows share.
   double window_share(const Access& access, const NestLoop& row, double row_stride) const {
     const Stage& s = dag_[stage_.stage];
-    double unrolled = tile_.count();
-    for (size_t r = s.reduce_axes.size(); r-- > 0;) {  // the innermost first
+    for (size_t r = s.reduce_axes.size(); r-- > unrolled_from_;) {  // the innermost first
       const auto taps = static_cast<double>(s.reduce_axes[r].extent);
-      unrolled *= taps;
-      if (unrolled > static_cast<double>(stage_.unroll_steps)) break;
       const int iterator = static_cast<int>(s.axes.size() + r);
       const double tap_stride = element_stride(access, dag_[access.producer], iterator);
       if (tap_stride == 0) continue;
@@ -74,18 +79,6 @@ class TileLoads {
     return parted;
   }
 
-  // Steps of the innermost reduce loops that are unrolled whole.
-  double unrolled_taps() const {
-    const std::vector<Iterator>& axes = dag_[stage_.stage].reduce_axes;
-    double taps = 1;
-    for (size_t r = axes.size(); r-- > 0;) {
-      const double more = taps * static_cast<double>(axes[r].extent);
-      if (more * tile_.count() > static_cast<double>(stage_.unroll_steps)) break;
-      taps = more;
-    }
-    return taps;
-  }
-
   // Cycles of one access' loads in one step: vectors that differ are loaded once each, a value
   // without the vector axis is broadcast. `shared` grows by the vectors that windows share.
   double cycles_of(const Access& access, double& shared) const {
@@ -103,8 +96,9 @@ class TileLoads {
       rows *= static_cast<double>(loop.extent) * of_row;
       row_bytes = std::abs(stride) * bytes;
     }
-    const bool conflict =
-        row_bytes > 0 && std::fmod(row_bytes, kSetConflictBytes) == 0 && rows > kSetWays;
+    const bool conflict = row_bytes > 0 &&
+                          std::fmod(row_bytes, static_cast<double>(kSetPeriodBytes)) == 0 &&
+                          rows > kSetWays;
     const double loads = rows * (conflict ? kSetConflictPenalty : 1);
     double stride =
         tile_.vector_axis >= 0 ? element_stride(access, producer, tile_.vector_axis) : 1;
@@ -126,6 +120,8 @@ class TileLoads {
   const Target& target_;
   const NestStage& stage_;
   const RegisterTile& tile_;
+  size_t unrolled_from_ = 0;  // the first of the innermost reduce axes that are unrolled whole
+  double taps_ = 1;           // their steps
 };
 
 }  // namespace
