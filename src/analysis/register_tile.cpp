@@ -66,16 +66,12 @@ class TileLoads {
     const auto vectors = static_cast<int64_t>(tile_.vectors),
                lanes = static_cast<int64_t>(tile_.lanes);
     double parted = 0;
-    for (const std::optional<SteppedIndex>& index : access.stepped) {
-      if (!index) continue;
-      for (const SteppedIndex::Quotient& q : index->quotients) {
-        if (q.axis != tile_.vector_axis) continue;
-        const int64_t step = std::gcd(q.divisor, vectors * lanes);
-        int64_t count = 0;
-        for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
-        parted = std::max(parted, static_cast<double>(count) / tile_.vectors);
-      }
-    }
+    for_each_divisor(access, tile_.vector_axis, [&](int64_t divisor) {
+      const int64_t step = std::gcd(divisor, vectors * lanes);
+      int64_t count = 0;
+      for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
+      parted = std::max(parted, static_cast<double>(count) / tile_.vectors);
+    });
     return parted;
   }
 

@@ -35,6 +35,16 @@ struct Access {
   std::vector<std::optional<SteppedIndex>> stepped = {};  // by dimension, of those not affine
 };
 
+/// Calls fn(divisor) for each quotient of an axis that the access reads by.
+template <typename Fn>
+void for_each_divisor(const Access& access, int axis, const Fn& fn) {
+  for (const std::optional<SteppedIndex>& index : access.stepped) {
+    if (!index) continue;
+    for (const SteppedIndex::Quotient& q : index->quotients)
+      if (q.axis == axis) fn(q.divisor);
+  }
+}
+
 /// The distinct loads of a stage's body.
 std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 

@@ -144,13 +144,10 @@ class SketchMaker {
     const StageId anchor = clusters_.anchor_of[clusters_.root_of[id.value].value];
     if (!anchor.valid()) return lanes;
     for (const Access& access : accesses_of(sketch_.dag, anchor)) {
-      for (const std::optional<SteppedIndex>& index : access.stepped) {
-        if (!index) continue;
-        for (const SteppedIndex::Quotient& q : index->quotients) {
-          const int within = static_cast<int>(std::gcd<int64_t>(q.divisor, lanes));
-          if (q.axis == vector && within >= kLeastLanes) lanes = within;
-        }
-      }
+      for_each_divisor(access, vector, [&](int64_t divisor) {
+        const int within = static_cast<int>(std::gcd<int64_t>(divisor, lanes));
+        if (within >= kLeastLanes) lanes = within;
+      });
     }
     return lanes;
   }
