@@ -56,8 +56,9 @@ function(add_layer_tests name)
     return()
   endif()
   set(folders ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
-  if(name STREQUAL "cli") # which the command lines of the founding documents are of
-    list(APPEND folders ${PROJECT_SOURCE_DIR}/tests/seeds/*.cpp)
+  if(name STREQUAL "cli") # command lines of the founding documents, and what all layers make of a task
+    list(APPEND folders ${PROJECT_SOURCE_DIR}/tests/seeds/*.cpp
+                        ${PROJECT_SOURCE_DIR}/tests/replay/*.cpp)
   endif()
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${folders})
   set(shared)

@@ -456,7 +456,7 @@ const OptionRow kOptions[] = {
     {"--print",
      &Options::print,
      kPrintOptions,
-     "dag, sketches, candidate, nest, draft, program, llvm, asm, cuda, opencl or ptx"},
+     "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl or ptx"},
     {"--json", &Options::json, ~0u, "the result as JSON on standard output"},
     {"--verbose", &Options::verbose, ~0u, "say more on standard error"},
 };

@@ -49,6 +49,7 @@ constexpr StageRow kStages[] = {
        TRY_ASSIGN(const Program program, s.program());
        return print(program);
      }},
+    {"emitted", [](const Staged& s) { return print_code(s, CodeText::kEmitted); }},
     {"llvm", [](const Staged& s) { return print_code(s, CodeText::kLlvm); }},
     {"asm", [](const Staged& s) { return print_code(s, CodeText::kAssembly); }},
     {"cuda", [](const Staged& s) { return print_code(s, CodeText::kCuda); }},

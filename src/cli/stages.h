@@ -8,10 +8,9 @@
 
 namespace pruner {
 
-/// The text of a stage (kStages: dag, sketches, candidate, nest, draft, program, llvm, asm, cuda,
-/// opencl, ptx) of
-/// `task`; from the candidate on, of the recorded schedule or the default one of these forms. The
-/// error lists the stages.
+/// The text of a stage (kStages: dag, sketches, candidate, nest, draft, program, emitted, llvm,
+/// asm, cuda, opencl, ptx) of `task`; from the candidate on, of the recorded schedule or the
+/// default one of these forms. The error lists the stages.
 Result<std::string> print_stage(std::string_view stage,
                                 const Task& task,
                                 const ScheduleChoice& choice,

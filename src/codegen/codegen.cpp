@@ -64,11 +64,11 @@ Result<Artifact> compile(const Program& program, const Target& target, const std
 
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form) {
   TRY(check(program, target));
-  const bool of_cpu = form == CodeText::kLlvm || form == CodeText::kAssembly;
+  const bool of_cpu = form <= CodeText::kAssembly;
   if (of_cpu == target.is_gpu()) {
-    return Error(
-        of_cpu ? "llvm and asm are the code of target llvm; of a GPU there is cuda, opencl, ptx"
-               : "cuda, opencl and ptx are the code of target cuda or opencl");
+    return Error(of_cpu ? "emitted, llvm and asm are the code of target llvm; of a GPU there is "
+                          "cuda, opencl, ptx"
+                        : "cuda, opencl and ptx are the code of target cuda or opencl");
   }
   return backend_of(target.backend).text(program, target, form);
 }

@@ -40,9 +40,9 @@ struct Artifact {
 /// CPU or GPU unknown to it, CUDA's compiler not on this machine.
 Result<Artifact> compile(const Program& program, const Target& target, const std::string& symbol);
 
-enum class CodeText : uint8_t { kLlvm, kAssembly, kCuda, kOpenCl, kPtx };
-/// The code as text: LLVM IR after the passes, or assembly; of a GPU program the C of either
-/// dialect, or PTX. The error says which target a text is of.
+enum class CodeText : uint8_t { kEmitted, kLlvm, kAssembly, kCuda, kOpenCl, kPtx };
+/// The code as text: LLVM IR before its passes or after them, or assembly; of a GPU program the C
+/// of either dialect, or PTX. The error says which target a text is of.
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form);
 
 Json to_json(const Artifact& artifact);  // without the object's bytes

@@ -183,7 +183,7 @@ TEST_F(Commands, CtrlCKeepsWhatWasCollected) {
 
 TEST_F(Commands, PrintShowsEveryStage) {
   for (const char* stage :
-       {"dag", "sketches", "candidate", "nest", "draft", "program", "llvm", "asm"}) {
+       {"dag", "sketches", "candidate", "nest", "draft", "program", "emitted", "llvm", "asm"}) {
     EXPECT_FALSE(
         out({"compile", "--op", "matmul 16 16 16", std::string("--print=") + stage}).empty())
         << stage;

@@ -22,16 +22,16 @@
 namespace pruner {
 namespace {
 
-// The module of one kernel, ready for code generation.
+// The module of one kernel.
 struct Compilation {
   llvm::LLVMContext context;
   llvm::Module module{"kernel", context};
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
-Result<std::unique_ptr<Compilation>> compile_module(const Program& program,
-                                                    const Target& target,
-                                                    const std::string& symbol) {
+Result<std::unique_ptr<Compilation>> emit_module(const Program& program,
+                                                 const Target& target,
+                                                 const std::string& symbol) {
   auto c = std::make_unique<Compilation>();
   TRY_ASSIGN(c->machine, make_machine(target));
   c->module.setDataLayout(c->machine->createDataLayout());
@@ -42,7 +42,6 @@ Result<std::unique_ptr<Compilation>> compile_module(const Program& program,
   llvm::raw_string_ostream out(problem);
   CHECK(!llvm::verifyModule(c->module, &out)) << problem;
 #endif
-  optimize(c->module, *c->machine);
   return c;
 }
 
@@ -116,15 +115,16 @@ Result<std::string> emit(llvm::Module& module,
 Result<std::string> llvm_object(const Program& program,
                                 const Target& target,
                                 const std::string& symbol) {
-  TRY_ASSIGN(const auto c, compile_module(program, target, symbol));
+  TRY_ASSIGN(const auto c, emit_module(program, target, symbol));
+  optimize(c->module, *c->machine);
   return emit(c->module, *c->machine, llvm::CodeGenFileType::ObjectFile);
 }
 
 Result<std::string> llvm_text(const Program& program, const Target& target, CodeText form) {
-  TRY_ASSIGN(const auto c, compile_module(program, target, "kernel"));
-  if (form == CodeText::kAssembly) {
+  TRY_ASSIGN(const auto c, emit_module(program, target, "kernel"));
+  if (form != CodeText::kEmitted) optimize(c->module, *c->machine);
+  if (form == CodeText::kAssembly)
     return emit(c->module, *c->machine, llvm::CodeGenFileType::AssemblyFile);
-  }
   std::string text;
   llvm::raw_string_ostream out(text);
   c->module.print(out, nullptr);
