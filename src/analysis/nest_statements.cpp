@@ -7,6 +7,7 @@
 #include "analysis/statements.h"
 #include "analysis/warp_lanes.h"
 #include "space/plan.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 namespace {
@@ -349,18 +350,9 @@ class Maker {
     const Stage& s = stage(p);
     const auto id = static_cast<size_t>(nest(p).stage.value);
     OperationCounts counts = tables_.counts[id];
-    switch (s.combiner) {
-      case Combiner::kNone: break;
-      case Combiner::kSum:
-        ++counts[is_float(s.dtype) ? Operation::kFloatAddSub : Operation::kIntAddSub];
-        break;
-      case Combiner::kProd:
-        ++counts[is_float(s.dtype) ? Operation::kFloatMul : Operation::kIntMul];
-        break;
-      case Combiner::kMax:
-      case Combiner::kMin:
-        ++counts[is_float(s.dtype) ? Operation::kFloatCompare : Operation::kIntCompare];
-        break;
+    if (s.is_reduction()) {
+      const BinaryFacts& combined = facts_of(facts_of(s.combiner).op);
+      ++counts[is_float(s.dtype) ? combined.of_floats : combined.of_ints];
     }
     const std::vector<int>& uses = tables_.iterator_uses[id];
     const auto groups = loops_.groups(p);

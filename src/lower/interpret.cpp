@@ -1,87 +1,16 @@
 // Programs run as they are written: what every backend is held against. All threads of a block run
 // a statement before any of them runs the next; that no thread may notice is what RaceCheck sees
 // to.
-#include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "lower/lockstep.h"
 #include "lower/race_check.h"
+#include "tensor/scalar_ops.h"
 #include "tensor/tape_run.h"
 
 namespace pruner {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-int64_t combine(BinaryOp op, int64_t a, int64_t b) {
-  const auto unsigned_a = static_cast<uint64_t>(a), unsigned_b = static_cast<uint64_t>(b);
-  switch (op) {
-    case BinaryOp::kAdd: return static_cast<int64_t>(unsigned_a + unsigned_b);
-    case BinaryOp::kSub: return static_cast<int64_t>(unsigned_a - unsigned_b);
-    case BinaryOp::kMul: return static_cast<int64_t>(unsigned_a * unsigned_b);
-    case BinaryOp::kDiv:
-    case BinaryOp::kFloorDiv: return b == 0 ? a : floor_div(a, b);
-    case BinaryOp::kFloorMod: return b == 0 ? 0 : floor_mod(a, b);
-    case BinaryOp::kMin: return std::min(a, b);
-    case BinaryOp::kMax: return std::max(a, b);
-    case BinaryOp::kLt: return a < b;
-    case BinaryOp::kLe: return a <= b;
-    case BinaryOp::kGt: return a > b;
-    case BinaryOp::kGe: return a >= b;
-    case BinaryOp::kEq: return a == b;
-    case BinaryOp::kNe: return a != b;
-    case BinaryOp::kAnd: return a && b;
-    case BinaryOp::kOr: return a || b;
-  }
-  return 0;
-}
-
-bool compare(BinaryOp op, double a, double b) {
-  switch (op) {
-    case BinaryOp::kLt: return a < b;
-    case BinaryOp::kLe: return a <= b;
-    case BinaryOp::kGt: return a > b;
-    case BinaryOp::kGe: return a >= b;
-    case BinaryOp::kEq: return a == b;
-    default: return a != b;
-  }
-}
-
-// Calls fn with the operator of floats as a function, so that loops over threads hold no switch.
-template <typename Fn>
-void with_operator(BinaryOp op, const Fn& fn) {
-  switch (op) {
-    case BinaryOp::kAdd: return fn([](double a, double b) { return a + b; });
-    case BinaryOp::kSub: return fn([](double a, double b) { return a - b; });
-    case BinaryOp::kMul: return fn([](double a, double b) { return a * b; });
-    case BinaryOp::kDiv: return fn([](double a, double b) { return a / b; });
-    case BinaryOp::kMin: return fn([](double a, double b) { return b < a ? b : a; });
-    case BinaryOp::kMax: return fn([](double a, double b) { return a < b ? b : a; });
-    default: return fn([](double, double) { return kNan; });
-  }
-}
-
-double call(Intrinsic function, double x, double y) {
-  switch (function) {
-    case Intrinsic::kExp: return std::exp(x);
-    case Intrinsic::kLog: return std::log(x);
-    case Intrinsic::kSqrt: return std::sqrt(x);
-    case Intrinsic::kRsqrt: return 1 / std::sqrt(x);
-    case Intrinsic::kTanh: return std::tanh(x);
-    case Intrinsic::kSigmoid: return 1 / (1 + std::exp(-x));
-    case Intrinsic::kErf: return std::erf(x);
-    case Intrinsic::kPow: return std::pow(x, y);
-    case Intrinsic::kAbs: return std::fabs(x);
-    case Intrinsic::kFloor: return std::floor(x);
-    case Intrinsic::kCeil: return std::ceil(x);
-    case Intrinsic::kRound: return std::nearbyint(x);
-    case Intrinsic::kSin: return std::sin(x);
-    case Intrinsic::kCos: return std::cos(x);
-    case Intrinsic::kNot: break;
-  }
-  return kNan;
-}
 
 // The elements of a buffer: one array, or (`a_thread`) one for each thread of the block, in which
 // the elements of equal number stand side by side.
@@ -180,7 +109,7 @@ class Interpreter {
     const int threads = m.a_thread ? launch_->threads : 1;
     const auto elements = static_cast<size_t>(buffer.num_elements() * threads);
     if (m.is_real) {
-      m.reals.assign(elements, kNan);
+      m.reals.assign(elements, std::numeric_limits<double>::quiet_NaN());
     } else {
       m.integers.assign(elements, wrap_to(buffer.dtype, -77));
     }
@@ -207,7 +136,7 @@ class Interpreter {
   static int64_t evaluate(const SlotRule& rule, int64_t a, int64_t b, int64_t c) {
     switch (rule.op) {
       case SlotRule::Op::kSum: return a;
-      case SlotRule::Op::kBinary: return combine(rule.binary, a, b);
+      case SlotRule::Op::kBinary: return value_of<int64_t>(rule.binary, a, b);
       case SlotRule::Op::kSelect: return a ? b : c;
       case SlotRule::Op::kNot: return a == 0;
       case SlotRule::Op::kAbs: return std::abs(a);
@@ -467,8 +396,8 @@ class Interpreter {
       case LockstepNode::Op::kBinary: {
         const double* a = reals(n.a, threads).data();
         const double* b = reals(n.b, threads).data();
-        with_operator(n.binary, [&](auto op) {
-          for (size_t t = 0; t < to.size(); ++t) to[t] = op(a[t], b[t]);
+        with_value(n.binary, [&](const auto& value) {
+          for (size_t t = 0; t < to.size(); ++t) to[t] = value(a[t], b[t]);
         });
         break;
       }
@@ -489,9 +418,9 @@ class Interpreter {
       }
       case LockstepNode::Op::kCall: {
         const double* x = reals(n.a, threads).data();
-        const double* y = n.b >= 0 ? reals(n.b, threads).data() : nullptr;
+        const double* y = n.b >= 0 ? reals(n.b, threads).data() : x;
         for (const int t : threads) {
-          to[static_cast<size_t>(t)] = call(n.function, x[t], y ? y[t] : 0);
+          to[static_cast<size_t>(t)] = value_of(n.function, x[t], y[t]);
         }
         break;
       }
@@ -522,11 +451,11 @@ class Interpreter {
         if (is_float(node(n.a).dtype)) {
           const double* a = reals(n.a, threads).data();
           const double* b = reals(n.b, threads).data();
-          for (const int t : threads) set(t, compare(n.binary, a[t], b[t]));
+          for (const int t : threads) set(t, value_of<bool>(n.binary, a[t], b[t]));
         } else {
           const int64_t* a = integers(n.a, threads).data();
           const int64_t* b = integers(n.b, threads).data();
-          for (const int t : threads) set(t, combine(n.binary, a[t], b[t]));
+          for (const int t : threads) set(t, value_of<int64_t>(n.binary, a[t], b[t]));
         }
         break;
       case LockstepNode::Op::kSelect:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor/scalar_ops.h"
+
 namespace pruner {
 
 std::vector<Range> iterator_ranges(const Stage& stage) {
@@ -151,28 +153,6 @@ bool reads_elementwise(const ComputeDag& dag, StageId consumer, StageId producer
   return true;
 }
 
-// Instructions that a call becomes; 1 is a plain one.
-static double call_operations(Intrinsic function) {
-  switch (function) {
-    case Intrinsic::kExp: return 12;
-    case Intrinsic::kLog: return 16;
-    case Intrinsic::kTanh:
-    case Intrinsic::kSigmoid:
-    case Intrinsic::kErf: return 20;
-    case Intrinsic::kPow: return 32;
-    case Intrinsic::kSin:
-    case Intrinsic::kCos: return 24;
-    case Intrinsic::kSqrt:
-    case Intrinsic::kRsqrt: return 4;
-    case Intrinsic::kAbs:
-    case Intrinsic::kFloor:
-    case Intrinsic::kCeil:
-    case Intrinsic::kRound:
-    case Intrinsic::kNot: return 1;
-  }
-  return 1;
-}
-
 // An index that is compared with a constant is known in the code (Stage::unrolled): on average a
 // chain of such choices costs what one of its branches does.
 static double select_operations(const Select& n) {
@@ -205,7 +185,7 @@ double body_operations(const Expr& body) {
       [](const Select& n) { return select_operations(n); },
       [](const Cast& n) { return 1.0 + body_operations(n.value); },
       [](const Call& n) {
-        double sum = call_operations(n.function);
+        double sum = facts_of(n.function).operations;
         for (const Expr& arg : n.args) sum += body_operations(arg);
         return sum;
       },
@@ -216,7 +196,7 @@ bool has_expensive_call(const Expr& body) {
   bool found = false;
   visit(body, [&](const Expr& e) {
     const Call* c = as<Call>(e);
-    found = found || (c != nullptr && call_operations(c->function) > 8);
+    found = found || (c != nullptr && facts_of(c->function).operations > 8);
   });
   return found;
 }

@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 #include "support/hash.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -98,14 +98,8 @@ Expr combiner_identity(Combiner combiner, DType dtype) {
 }
 
 Expr combine(Combiner combiner, Expr a, Expr b) {
-  switch (combiner) {
-    case Combiner::kNone: return b;
-    case Combiner::kSum: return std::move(a) + std::move(b);
-    case Combiner::kProd: return std::move(a) * std::move(b);
-    case Combiner::kMax: return max(std::move(a), std::move(b));
-    case Combiner::kMin: return min(std::move(a), std::move(b));
-  }
-  return {};
+  if (combiner == Combiner::kNone) return b;
+  return binary(facts_of(combiner).op, std::move(a), std::move(b));
 }
 
 // Types count as equal by class: float32 with float16, int64 with int8.
@@ -183,7 +177,7 @@ static std::string print(const Stage& stage, const ComputeDag& dag) {
     out += "(" + print_axes(stage.axes);
     if (stage.is_reduction()) out += "; " + print_axes(stage.reduce_axes);
     out += ") ";
-    out += stage.is_reduction() ? spelling_of(stage.combiner).dag : "=";
+    out += stage.is_reduction() ? facts_of(stage.combiner).dag : "=";
     out += " " + print(stage.body, name_of);
   }
   if (stage.dtype != DType::kFloat32) out += " " + std::string(dtype_name(stage.dtype));

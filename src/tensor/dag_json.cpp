@@ -4,7 +4,7 @@
 #include "tensor/affine.h"
 #include "tensor/compute_dag.h"
 #include "tensor/parse_expr.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 namespace {
@@ -186,7 +186,7 @@ static std::string body_text(const Stage& stage, const ComputeDag& dag) {
   if (!stage.is_reduction()) return source;
   std::string axes;
   for (const Iterator& axis : stage.reduce_axes) axes += (axes.empty() ? "" : ", ") + axis.name;
-  return "reduce[" + std::string(spelling_of(stage.combiner).json) + "](" + source + "; axis=[" +
+  return "reduce[" + std::string(facts_of(stage.combiner).json) + "](" + source + "; axis=[" +
          axes + "]; value_index=0)";
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "support/check.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -122,51 +123,21 @@ static void unify(Expr& a, Expr& b) {
 
 bool is_compare(BinaryOp op) { return op >= BinaryOp::kLt && op <= BinaryOp::kNe; }
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b != 0 && (a < 0) != (b < 0)) * b; }
+int64_t floor_div(int64_t a, int64_t b) { return divided_down(a, b); }
+int64_t floor_mod(int64_t a, int64_t b) { return remainder_down(a, b); }
 
-template <typename T>
-static bool compare(BinaryOp op, T a, T b) {
-  switch (op) {
-    case BinaryOp::kLt: return a < b;
-    case BinaryOp::kLe: return a <= b;
-    case BinaryOp::kGt: return a > b;
-    case BinaryOp::kGe: return a >= b;
-    case BinaryOp::kEq: return a == b;
-    default: return a != b;
-  }
-}
+__extension__ using Wide = __int128;  // holds what two int64 give
 
 static std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
-  int64_t out = 0;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    case BinaryOp::kSub:
-      return __builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    case BinaryOp::kMul:
-      return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-    case BinaryOp::kFloorDiv: return b > 0 ? std::optional(floor_div(a, b)) : std::nullopt;
-    case BinaryOp::kFloorMod: return b > 0 ? std::optional(floor_mod(a, b)) : std::nullopt;
-    case BinaryOp::kMin: return std::min(a, b);
-    case BinaryOp::kMax: return std::max(a, b);
-    case BinaryOp::kAnd: return a && b;
-    case BinaryOp::kOr: return a || b;
-    case BinaryOp::kDiv: return std::nullopt;
-    default: return compare(op, a, b);
-  }
+  const bool rounds_down = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
+  if (op == BinaryOp::kDiv || (rounds_down && b <= 0)) return std::nullopt;
+  const auto value = value_of<Wide>(op, Wide{a}, Wide{b});
+  const auto narrow = static_cast<int64_t>(value);
+  return narrow == value ? std::optional(narrow) : std::nullopt;
 }
 
-static std::optional<double> fold(BinaryOp op, double a, double b) {
-  switch (op) {
-    case BinaryOp::kAdd: return a + b;
-    case BinaryOp::kSub: return a - b;
-    case BinaryOp::kMul: return a * b;
-    case BinaryOp::kDiv: return a / b;
-    case BinaryOp::kMin: return std::min(a, b);
-    case BinaryOp::kMax: return std::max(a, b);
-    default: return std::nullopt;
-  }
+static bool has_float_value(BinaryOp op) {
+  return op <= BinaryOp::kDiv || op == BinaryOp::kMin || op == BinaryOp::kMax;
 }
 
 // x + 0 and the like. Integers and truth values only: 0.0 * x and x + 0.0 are not x for every
@@ -200,8 +171,8 @@ Expr binary(BinaryOp op, Expr a, Expr b) {
     if (folded && fits(*folded, dtype)) return int_imm(*folded, dtype);
   }
   if (const FloatImm* x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
-    if (is_compare(op)) return int_imm(compare(op, x->value, y->value), dtype);
-    if (const auto folded = fold(op, x->value, y->value)) return float_imm(*folded, dtype);
+    if (is_compare(op)) return int_imm(value_of<bool>(op, x->value, y->value), dtype);
+    if (has_float_value(op)) return float_imm(value_of<double>(op, x->value, y->value), dtype);
   }
   if (Expr same = identity(op, a, b)) return same;
   return make(Binary{op, std::move(a), std::move(b)}, dtype);
@@ -234,8 +205,8 @@ Expr cast(DType to, Expr value) {
 }
 
 Expr call(Intrinsic function, std::vector<Expr> args) {
-  CHECK(args.size() == (function == Intrinsic::kPow ? 2u : 1u)) << "arguments of an intrinsic";
-  if (function == Intrinsic::kPow) unify(args[0], args[1]);
+  CHECK(args.size() == facts_of(function).arguments) << "arguments of an intrinsic";
+  if (args.size() == 2) unify(args[0], args[1]);
   if (function == Intrinsic::kNot) {
     CHECK(args[0]->dtype == DType::kBool) << "the operand of ! is not bool";
     if (const int64_t* imm = as_int(args[0])) return int_imm(!*imm, DType::kBool);

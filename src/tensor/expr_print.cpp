@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 #include "tensor/expr.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -42,9 +42,8 @@ std::string print(const Expr& e, const std::function<std::string(TensorId)>& ten
       [&](const FloatImm& n) { return print_double(n.value); },
       [&](const Var& n) { return n.name; },
       [&](const Binary& n) {
-        const BinarySpelling& spelling = spelling_of(n.op);
-        const std::string text(spelling.text);
-        if (spelling.prefix) return text + "(" + sub(n.a) + ", " + sub(n.b) + ")";
+        const std::string text(facts_of(n.op).text);
+        if (facts_of(n.op).is_function()) return text + "(" + sub(n.a) + ", " + sub(n.b) + ")";
         return "(" + sub(n.a) + " " + text + " " + sub(n.b) + ")";
       },
       [&](const Select& n) {
@@ -57,7 +56,7 @@ std::string print(const Expr& e, const std::function<std::string(TensorId)>& ten
       },
       [&](const Call& n) {
         if (n.function == Intrinsic::kNot) return "!" + sub(n.args[0]);
-        return "tir." + std::string(spelling_of(n.function)) + "(" + list(n.args) + ")";
+        return "tir." + std::string(facts_of(n.function).text) + "(" + list(n.args) + ")";
       },
       [&](const Load& n) { return tensor_name(n.tensor) + "[" + list(n.indices) + "]"; });
 }

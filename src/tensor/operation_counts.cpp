@@ -1,30 +1,10 @@
 #include "tensor/operation_counts.h"
 
+#include "tensor/scalar_ops.h"
+
 namespace pruner {
 
 namespace {
-
-Operation kind_of(BinaryOp op, bool of_floats) {
-  switch (op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub: return of_floats ? Operation::kFloatAddSub : Operation::kIntAddSub;
-    case BinaryOp::kMul: return of_floats ? Operation::kFloatMul : Operation::kIntMul;
-    case BinaryOp::kDiv:
-    case BinaryOp::kFloorDiv:
-    case BinaryOp::kFloorMod: return of_floats ? Operation::kFloatDivMod : Operation::kIntDivMod;
-    case BinaryOp::kMin:
-    case BinaryOp::kMax:
-    case BinaryOp::kLt:
-    case BinaryOp::kLe:
-    case BinaryOp::kGt:
-    case BinaryOp::kGe:
-    case BinaryOp::kEq:
-    case BinaryOp::kNe: return of_floats ? Operation::kFloatCompare : Operation::kIntCompare;
-    case BinaryOp::kAnd:
-    case BinaryOp::kOr: return Operation::kLogic;
-  }
-  return Operation::kLogic;
-}
 
 void count(const Expr& e, OperationCounts& counts) {
   const auto call_of = [&] {
@@ -36,7 +16,8 @@ void count(const Expr& e, OperationCounts& counts) {
       [](const FloatImm&) {},
       [](const Var&) {},
       [&](const Binary& n) {
-        ++counts[kind_of(n.op, is_float(n.a->dtype))];
+        const BinaryFacts& facts = facts_of(n.op);
+        ++counts[is_float(n.a->dtype) ? facts.of_floats : facts.of_ints];
         count(n.a, counts);
         count(n.b, counts);
       },

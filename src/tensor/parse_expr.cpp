@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 namespace {
@@ -20,7 +20,7 @@ class ExprParser {
   Result<Expr> expression(int least_precedence = 1) {
     if (++depth_ > kMaxDepth) return error("at most 500 levels of nesting");
     TRY_ASSIGN(Expr left, operand());
-    while (const BinarySpelling* row = take_operator(least_precedence)) {
+    while (const BinaryFacts* row = take_operator(least_precedence)) {
       TRY_ASSIGN(Expr right, expression(row->precedence + 1));
       TRY_ASSIGN(left, make_binary(row->op, left, right));
     }
@@ -34,7 +34,7 @@ class ExprParser {
       TRY_ASSIGN(body.source, expression());
       return body;
     }
-    for (const CombinerSpelling& row : kCombinerSpellings) {
+    for (const CombinerFacts& row : kCombiners) {
       if (take(row.json)) {
         body.combiner = row.combiner;
         break;
@@ -100,15 +100,20 @@ class ExprParser {
   }
 
   // The longest operator here that binds at least so tightly.
-  const BinarySpelling* take_operator(int least_precedence) {
+  const BinaryFacts* take_operator(int least_precedence) {
     skip_space();
-    const BinarySpelling* found = nullptr;
-    for (const BinarySpelling& row : kBinarySpellings) {
-      if (row.prefix || !text_.substr(at_).starts_with(row.text)) continue;
-      if (!found || row.text.size() > found->text.size()) found = &row;
+    const BinaryFacts* found = nullptr;
+    size_t length = 0;
+    for (const BinaryFacts& row : kBinaryOps) {
+      if (row.is_function()) continue;
+      for (const std::string_view text : {row.text, row.also}) {
+        if (text.size() <= length || !text_.substr(at_).starts_with(text)) continue;
+        found = &row;
+        length = text.size();
+      }
     }
     if (!found || found->precedence < least_precedence) return nullptr;
-    at_ += found->text.size();
+    at_ += length;
     return found;
   }
 
@@ -215,13 +220,13 @@ class ExprParser {
       if (args[0]->dtype != DType::kBool) return error("a truth value as condition, before here");
       return select(args[0], args[1], args[2]);
     }
-    for (const BinarySpelling& row : kBinarySpellings) {
-      if (row.prefix && row.text == name && args.size() == 2) {
+    for (const BinaryFacts& row : kBinaryOps) {
+      if ((row.is_function() ? row.text : row.function) == name && args.size() == 2)
         return make_binary(row.op, args[0], args[1]);
-      }
     }
-    for (const IntrinsicSpelling& row : kIntrinsicSpellings) {
-      if (row.text != name || args.size() != (row.function == Intrinsic::kPow ? 2u : 1u)) continue;
+    for (const IntrinsicFacts& row : kIntrinsics) {
+      if (row.text != name || args.size() != row.arguments || row.function == Intrinsic::kNot)
+        continue;
       const bool any_type = row.function == Intrinsic::kAbs;
       for (const Expr& arg : args) {
         if (!is_float(arg->dtype) && !any_type) return error("a float argument, before here");

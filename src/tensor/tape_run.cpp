@@ -7,6 +7,7 @@
 
 #include "support/check.h"
 #include "tensor/float16.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -42,142 +43,13 @@ static void map_lanes(int n, Out* __restrict out, Fn fn, const In*... in) {
   for (; i < n; ++i) out[i] = fn(in[i]...);
 }
 
-template <typename T>
-static void compare_lanes(BinaryOp op, int n, const T* a, const T* b, int64_t* out) {
-  switch (op) {
-    case BinaryOp::kLt:
-      return map_lanes(
-          n, out, [](T x, T y) { return x < y; }, a, b);
-    case BinaryOp::kLe:
-      return map_lanes(
-          n, out, [](T x, T y) { return x <= y; }, a, b);
-    case BinaryOp::kGt:
-      return map_lanes(
-          n, out, [](T x, T y) { return x > y; }, a, b);
-    case BinaryOp::kGe:
-      return map_lanes(
-          n, out, [](T x, T y) { return x >= y; }, a, b);
-    case BinaryOp::kEq:
-      return map_lanes(
-          n, out, [](T x, T y) { return x == y; }, a, b);
-    default:
-      return map_lanes(
-          n, out, [](T x, T y) { return x != y; }, a, b);
-  }
-}
-
-static void binary_lanes(BinaryOp op, int n, const double* a, const double* b, double* out) {
-  using T = double;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return map_lanes(
-          n, out, [](T x, T y) { return x + y; }, a, b);
-    case BinaryOp::kSub:
-      return map_lanes(
-          n, out, [](T x, T y) { return x - y; }, a, b);
-    case BinaryOp::kMul:
-      return map_lanes(
-          n, out, [](T x, T y) { return x * y; }, a, b);
-    case BinaryOp::kDiv:
-      return map_lanes(
-          n, out, [](T x, T y) { return x / y; }, a, b);
-    case BinaryOp::kMin:
-      return map_lanes(
-          n, out, [](T x, T y) { return y < x ? y : x; }, a, b);
-    case BinaryOp::kMax:
-      return map_lanes(
-          n, out, [](T x, T y) { return x < y ? y : x; }, a, b);
-    default: CHECK(false) << "an integer operator on floats";
-  }
-}
-
-// Wraps where the type would; a division by zero is 0.
-static void binary_lanes(BinaryOp op, int n, const int64_t* a, const int64_t* b, int64_t* out) {
-  using T = int64_t;
-  const auto wrapping = [&](auto fn) {
-    map_lanes(
-        n,
-        out,
-        [fn](T x, T y) {
-          return static_cast<T>(fn(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
-        },
-        a,
-        b);
-  };
-  switch (op) {
-    case BinaryOp::kAdd: return wrapping([](uint64_t x, uint64_t y) { return x + y; });
-    case BinaryOp::kSub: return wrapping([](uint64_t x, uint64_t y) { return x - y; });
-    case BinaryOp::kMul: return wrapping([](uint64_t x, uint64_t y) { return x * y; });
-    case BinaryOp::kDiv:
-    case BinaryOp::kFloorDiv:
-      return map_lanes(
-          n, out, [](T x, T y) { return y == 0 ? 0 : floor_div(x, y); }, a, b);
-    case BinaryOp::kFloorMod:
-      return map_lanes(
-          n, out, [](T x, T y) { return y == 0 ? 0 : floor_mod(x, y); }, a, b);
-    case BinaryOp::kMin:
-      return map_lanes(
-          n, out, [](T x, T y) { return y < x ? y : x; }, a, b);
-    case BinaryOp::kMax:
-      return map_lanes(
-          n, out, [](T x, T y) { return x < y ? y : x; }, a, b);
-    case BinaryOp::kAnd:
-      return map_lanes(
-          n, out, [](T x, T y) { return x & y; }, a, b);
-    case BinaryOp::kOr:
-      return map_lanes(
-          n, out, [](T x, T y) { return x | y; }, a, b);
-    default: return compare_lanes(op, n, a, b, out);
-  }
+template <typename T, typename Out>
+static void binary_lanes(BinaryOp op, int n, const T* a, const T* b, Out* out) {
+  with_value(op, [&](const auto& value) { map_lanes(n, out, value, a, b); });
 }
 
 static void call_lanes(Intrinsic function, int n, const double* a, const double* b, double* out) {
-  using T = double;
-  switch (function) {
-    case Intrinsic::kExp:
-      return map_lanes(
-          n, out, [](T x) { return std::exp(x); }, a);
-    case Intrinsic::kLog:
-      return map_lanes(
-          n, out, [](T x) { return std::log(x); }, a);
-    case Intrinsic::kSqrt:
-      return map_lanes(
-          n, out, [](T x) { return std::sqrt(x); }, a);
-    case Intrinsic::kRsqrt:
-      return map_lanes(
-          n, out, [](T x) { return 1 / std::sqrt(x); }, a);
-    case Intrinsic::kTanh:
-      return map_lanes(
-          n, out, [](T x) { return std::tanh(x); }, a);
-    case Intrinsic::kSigmoid:
-      return map_lanes(
-          n, out, [](T x) { return 1 / (1 + std::exp(-x)); }, a);
-    case Intrinsic::kErf:
-      return map_lanes(
-          n, out, [](T x) { return std::erf(x); }, a);
-    case Intrinsic::kAbs:
-      return map_lanes(
-          n, out, [](T x) { return std::abs(x); }, a);
-    case Intrinsic::kFloor:
-      return map_lanes(
-          n, out, [](T x) { return std::floor(x); }, a);
-    case Intrinsic::kCeil:
-      return map_lanes(
-          n, out, [](T x) { return std::ceil(x); }, a);
-    case Intrinsic::kRound:
-      return map_lanes(
-          n, out, [](T x) { return std::nearbyint(x); }, a);
-    case Intrinsic::kSin:
-      return map_lanes(
-          n, out, [](T x) { return std::sin(x); }, a);
-    case Intrinsic::kCos:
-      return map_lanes(
-          n, out, [](T x) { return std::cos(x); }, a);
-    case Intrinsic::kPow:
-      return map_lanes(
-          n, out, [](T x, T y) { return std::pow(x, y); }, a, b);
-    case Intrinsic::kNot: CHECK(false) << "! is a comparison with false";
-  }
+  with_value(function, [&](const auto& value) { map_lanes(n, out, value, a, b); });
 }
 
 template <typename T>
@@ -251,15 +123,9 @@ static void fold_lanes(bool across, int n, const T* v, T* acc, Fn fn) {
 
 template <typename T>
 static void fold_lanes(Combiner combiner, bool across, int n, const T* v, T* acc) {
-  switch (combiner) {
-    case Combiner::kNone: return fold_lanes(across, n, v, acc, [](T, T y) { return y; });
-    case Combiner::kSum: return fold_lanes(across, n, v, acc, [](T x, T y) { return x + y; });
-    case Combiner::kProd: return fold_lanes(across, n, v, acc, [](T x, T y) { return x * y; });
-    case Combiner::kMax:
-      return fold_lanes(across, n, v, acc, [](T x, T y) { return x < y ? y : x; });
-    case Combiner::kMin:
-      return fold_lanes(across, n, v, acc, [](T x, T y) { return y < x ? y : x; });
-  }
+  if (combiner == Combiner::kNone) return fold_lanes(across, n, v, acc, [](T, T y) { return y; });
+  with_value(facts_of(combiner).op,
+             [&](const auto& value) { fold_lanes(across, n, v, acc, value); });
 }
 
 template <typename T>
@@ -338,7 +204,7 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
       if (!operand(node.a).is_real()) {
         return binary_lanes(node.binary, n, integers(node.a), integers(node.b), out);
       }
-      return compare_lanes(node.binary, n, reals(node.a), reals(node.b), out);
+      return binary_lanes(node.binary, n, reals(node.a), reals(node.b), out);
     case TapeOp::kSelect: {
       const bool condition_lanes = operand(node.a).lanes;
       const int64_t* condition = integers(node.a);
@@ -369,7 +235,7 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
     }
     case TapeOp::kCall:
       if (real_out) {
-        const double* b = node.b >= 0 ? reals(node.b) : nullptr;
+        const double* b = reals(node.b >= 0 ? node.b : node.a);
         return call_lanes(node.function, n, reals(node.a), b, real_out);
       }
       CHECK(node.function == Intrinsic::kAbs) << "a function of integers";

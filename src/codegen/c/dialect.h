@@ -1,11 +1,6 @@
 // What CUDA C and OpenCL C spell differently: a dialect is a struct of strings.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
-#include "tensor/expr.h"
-
 namespace pruner {
 
 struct Dialect {
@@ -27,7 +22,7 @@ struct Dialect {
   bool vector_members;             // whether vector_type lists the lanes s0, s1, ...
   const char *infinity, *nan;
   const char *half_to_float, *float_to_half;  // functions of these names
-  std::array<const char*, 14> intrinsics;     // by Intrinsic; kSigmoid is a function of ours
+  const char* math_suffix;                    // ends the names of C's functions of floats
 };
 
 inline constexpr Dialect kCudaC = {
@@ -64,20 +59,7 @@ inline constexpr Dialect kCudaC = {
   return bits;
 }
 )",
-    .intrinsics = {"expf",
-                   "logf",
-                   "sqrtf",
-                   "rsqrtf",
-                   "tanhf",
-                   "sigmoid",
-                   "erff",
-                   "powf",
-                   "fabsf",
-                   "floorf",
-                   "ceilf",
-                   "rintf",
-                   "sinf",
-                   "cosf"},
+    .math_suffix = "f",
 };
 
 inline constexpr Dialect kOpenClC = {
@@ -113,20 +95,7 @@ inline constexpr Dialect kOpenClC = {
   return bits;
 }
 )",
-    .intrinsics = {"exp",
-                   "log",
-                   "sqrt",
-                   "rsqrt",
-                   "tanh",
-                   "sigmoid",
-                   "erf",
-                   "pow",
-                   "fabs",
-                   "floor",
-                   "ceil",
-                   "rint",
-                   "sin",
-                   "cos"},
+    .math_suffix = "",
 };
 
 }  // namespace pruner

@@ -6,7 +6,7 @@
 #include "codegen/c/printer.h"
 #include "support/check.h"
 #include "tensor/float16.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -84,11 +84,11 @@ CPrinter::Text CPrinter::expr(const Expr& e) {
 }
 
 CPrinter::Text CPrinter::value_binary(const Binary& n) {
-  const BinarySpelling& spelling = spelling_of(n.op);
+  const BinaryFacts& facts = facts_of(n.op);
   const DType dtype = n.a->dtype;
   if (dtype == DType::kInt64) {  // a comparison
     const bool wide = !fits(n.a) || !fits(n.b);
-    return infix(spelling.text.data(), spelling.precedence, index(n.a, wide), index(n.b, wide));
+    return infix(facts.text.data(), facts.precedence, index(n.a, wide), index(n.b, wide));
   }
   if (n.op == BinaryOp::kMin || n.op == BinaryOp::kMax) {
     const bool min = n.op == BinaryOp::kMin;
@@ -105,7 +105,7 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     functions_.insert(function);
     return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
-  const Text result = infix(spelling.text.data(), spelling.precedence, expr(n.a), expr(n.b));
+  const Text result = infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
   const bool wraps = dtype == DType::kInt8 && !is_compare(n.op);
   return wraps ? Text{"(" + std::string(dialect_.int8) + ")(" + result.text + ")", kUnary} : result;
 }
@@ -150,15 +150,15 @@ CPrinter::Text CPrinter::index(const Expr& e, bool wide) {
 }
 
 CPrinter::Text CPrinter::index_binary(const Binary& n, bool wide) {
-  const BinarySpelling& spelling = spelling_of(n.op);
+  const BinaryFacts& facts = facts_of(n.op);
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
     return division(n.op, n.a, n.b, wide);
   }
   const Text a = index(n.a, wide), b = index(n.b, wide);
   if (n.op == BinaryOp::kMin || n.op == BinaryOp::kMax) {
-    return {std::string(spelling.text) + "(" + a.text + ", " + b.text + ")", kAtom};
+    return {std::string(facts.text) + "(" + a.text + ", " + b.text + ")", kAtom};
   }
-  return infix(spelling.text.data(), spelling.precedence, a, b);
+  return infix(facts.text.data(), facts.precedence, a, b);
 }
 
 // Rounding down: C's operators do so of what is not negative.
@@ -187,15 +187,22 @@ CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   return {"(" + (is_float(to) ? "float" : type) + ")" + text(value, kUnary), kUnary};
 }
 
+// The dialect's function; C has no sigmoid, ours stands before the kernels then.
+std::string CPrinter::math_function(Intrinsic function) {
+  const std::string name = facts_of(function).c;
+  if (function != Intrinsic::kSigmoid) return name + dialect_.math_suffix;
+  functions_.insert(name);
+  return name;
+}
+
 CPrinter::Text CPrinter::call_text(const Call& n) {
   if (n.function == Intrinsic::kNot) return {"!" + text(n.args[0], kUnary), kUnary};
   if (!is_float(n.args[0]->dtype)) {
     return {"abs((int)(" + text(n.args[0]) + "))", kAtom};
   }
-  if (n.function == Intrinsic::kSigmoid) functions_.insert("sigmoid");
   std::string args;
   for (const Expr& arg : n.args) args += (args.empty() ? "" : ", ") + text(arg);
-  return {dialect_.intrinsics[static_cast<size_t>(n.function)] + ("(" + args + ")"), kAtom};
+  return {math_function(n.function) + "(" + args + ")", kAtom};
 }
 
 // What a load reads, as it is in memory.

@@ -76,7 +76,7 @@ std::string CPrinter::source(const std::string& symbol) {
   const std::string begin = dialect_.function;
   if (functions_.contains("half_to_float")) head += begin + dialect_.half_to_float;
   if (functions_.contains("float_to_half")) head += begin + dialect_.float_to_half;
-  const char* exp = dialect_.intrinsics[static_cast<size_t>(Intrinsic::kExp)];
+  const std::string exp = math_function(Intrinsic::kExp);
   for (const FunctionRow& row : kFunctions) {
     if (!functions_.contains(row.name)) continue;
     head += begin + replaced(replaced(row.text, "I64", dialect_.int64), "EXP", exp);

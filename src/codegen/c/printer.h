@@ -22,7 +22,8 @@ class CPrinter {
   std::string source(const std::string& symbol);
 
  private:
-  /// Part of an expression; `precedence` as in tensor/spelling.h, kAtom of what needs no brackets.
+  /// Part of an expression; `precedence` as in tensor/scalar_ops.h, kAtom of what needs no
+  /// brackets.
   struct Text {
     std::string text;
     int precedence;
@@ -66,6 +67,7 @@ class CPrinter {
   Text division(BinaryOp op, const Expr& a, const Expr& b, bool wide);
   Text value_binary(const Binary& n);
   Text cast_text(const Expr& value, DType from, DType to);
+  std::string math_function(Intrinsic function);
   Text call_text(const Call& n);
   std::string loaded_text(const Expr& e, const Load& n);
   Text load_text(const Expr& e, const Load& n);

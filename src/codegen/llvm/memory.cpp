@@ -1,6 +1,7 @@
 // Buffers: addresses, loads, stores, registers and horizontal reductions.
 #include "codegen/llvm/emitter.h"
 #include "support/check.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -264,11 +265,8 @@ void Emitter::fold_lanes(const Store& n, const LaneIndex& place) {
   const Expr& part = is_place(update->a) ? update->b : update->a;
   Value* lanes = widened(expr(part));
   if (Value* active = mask()) {
-    const Combiner combiner = update->op == BinaryOp::kAdd   ? Combiner::kSum
-                              : update->op == BinaryOp::kMul ? Combiner::kProd
-                              : update->op == BinaryOp::kMax ? Combiner::kMax
-                                                             : Combiner::kMin;
-    lanes = b_.CreateSelect(active, lanes, widened(expr(combiner_identity(combiner, part->dtype))));
+    const Expr neutral = combiner_identity(combiner_with(update->op), part->dtype);
+    lanes = b_.CreateSelect(active, lanes, widened(expr(neutral)));
   }
   const Predicate outer = std::exchange(predicate_, {});
   const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;

@@ -4,7 +4,7 @@
 
 #include "tensor/affine.h"
 #include "tensor/parse_expr.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner::ansor {
 namespace {
@@ -57,7 +57,7 @@ class TextReader {
     scope_.variables.clear();
     add_axes(line.substr(open + 1, close - open - 1), stage);
     std::string_view rest = std::string_view(line).substr(close + 1);
-    for (const CombinerSpelling& row : kCombinerSpellings) {
+    for (const CombinerFacts& row : kCombiners) {
       const std::string sign = " " + std::string(row.dag) + " ";
       if (!rest.starts_with(sign)) continue;
       stage.combiner = row.combiner;

@@ -5,7 +5,7 @@
 
 #include "space/ansor/program_values.h"
 #include "support/match.h"
-#include "tensor/spelling.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner::ansor {
 namespace {
@@ -18,30 +18,8 @@ std::string float_text(double value) {
   return out.str();
 }
 
-const char* binary_text(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd: return " + ";
-    case BinaryOp::kSub: return " - ";
-    case BinaryOp::kMul: return "*";
-    case BinaryOp::kDiv: return "/";
-    case BinaryOp::kLt: return " < ";
-    case BinaryOp::kLe: return " <= ";
-    case BinaryOp::kGt: return " > ";
-    case BinaryOp::kGe: return " >= ";
-    case BinaryOp::kEq: return " == ";
-    case BinaryOp::kNe: return " != ";
-    case BinaryOp::kAnd: return " && ";
-    case BinaryOp::kOr: return " || ";
-    case BinaryOp::kFloorDiv: return "floordiv";
-    case BinaryOp::kFloorMod: return "floormod";
-    case BinaryOp::kMin: return "min";
-    case BinaryOp::kMax: return "max";
-  }
-  return "";
-}
-
 std::string_view call_text(Intrinsic function) {
-  return function == Intrinsic::kRound ? "nearbyint" : spelling_of(function);
+  return function == Intrinsic::kRound ? "nearbyint" : facts_of(function).text;
 }
 
 template <typename List, typename Text>
@@ -75,10 +53,12 @@ class ProgramPrinter {
         [&](const FloatImm& n) { return float_text(n.value); },
         [&](const Var& n) { return n.name; },
         [&](const Binary& n) {
-          const std::string op = binary_text(n.op);
-          const bool function = op[0] >= 'a' && op[0] <= 'z';
-          return function ? op + "(" + print(n.a) + ", " + print(n.b) + ")"
-                          : "(" + print(n.a) + op + print(n.b) + ")";
+          const BinaryFacts& facts = facts_of(n.op);
+          const std::string a = print(n.a), b = print(n.b);
+          const std::string function(facts.is_function() ? facts.text : facts.function);
+          if (!function.empty()) return function + "(" + a + ", " + b + ")";
+          const std::string op(facts.text);
+          return "(" + a + (op == "*" || op == "/" ? op : " " + op + " ") + b + ")";
         },
         [&](const Select& n) {
           return "tir.if_then_else(" + print(n.condition) + ", " + print(n.a) + ", " + print(n.b) +
