@@ -5,20 +5,13 @@
 
 #include <stdint.h>
 
+#include "pruner/dtype.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define PRUNER_MODULE_ABI 2
-
-typedef enum {
-  PRUNER_FLOAT32,
-  PRUNER_FLOAT16,
-  PRUNER_INT64,
-  PRUNER_INT32,
-  PRUNER_INT8,
-  PRUNER_BOOL
-} PrunerDType;
 
 typedef struct {
   const char* name;

@@ -8,13 +8,6 @@
 namespace pruner {
 namespace {
 
-static_assert(static_cast<int>(DType::kFloat32) == PRUNER_FLOAT32 &&
-              static_cast<int>(DType::kFloat16) == PRUNER_FLOAT16 &&
-              static_cast<int>(DType::kInt64) == PRUNER_INT64 &&
-              static_cast<int>(DType::kInt32) == PRUNER_INT32 &&
-              static_cast<int>(DType::kInt8) == PRUNER_INT8 &&
-              static_cast<int>(DType::kBool) == PRUNER_BOOL);
-
 // Read-only pages of the file: loaded when first read, shared by every process. A large section
 // ("l") stands apart from the code, whose addresses reach 2 GB on x86-64.
 std::string_view weights_section(Isa isa) {

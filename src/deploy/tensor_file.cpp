@@ -10,33 +10,23 @@
 namespace pruner {
 namespace {
 
-struct TypeRow {
-  std::string_view numpy;
-  DType dtype;
-};
-constexpr TypeRow kTypes[] = {
-    {"<f4", DType::kFloat32},
-    {"<f2", DType::kFloat16},
-    {"<i8", DType::kInt64},
-    {"<i4", DType::kInt32},
-    {"|i1", DType::kInt8},
-    {"|b1", DType::kBool},
-};
-
 Result<Tensor> to_tensor(const NpyArray& array) {
-  const auto row = std::ranges::find(kTypes, array.type, &TypeRow::numpy);
-  if (row != std::end(kTypes)) {
+  const auto row = std::ranges::find(kDTypes, array.type, &DTypeRow::numpy);
+  if (row != std::end(kDTypes)) {
     Tensor tensor(row->dtype, array.shape);
     std::memcpy(tensor.data(), array.bytes.data(), array.bytes.size());
     return tensor;
   }
   if (array.type != "<f8") {
-    return Error(
-        "array \"",
-        array.name,
-        "\" has numpy's type ",
-        array.type,
-        "; known are float32, float16, float64 (made float32), int64, int32, int8 and bool");
+    std::string known;
+    for (const DTypeRow& of : kDTypes) known.append(of.name).append(", ");
+    return Error("array \"",
+                 array.name,
+                 "\" has numpy's type ",
+                 array.type,
+                 "; known are ",
+                 known,
+                 "and float64, which is made float32");
   }
   Tensor tensor(DType::kFloat32, array.shape);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -68,7 +58,7 @@ Result<Unit> write_tensors(const std::string& path, std::span<const NamedTensor>
   std::vector<NpyArray> arrays;
   for (const NamedTensor& named : tensors) {
     const Tensor& tensor = named.tensor;
-    const std::string_view type = std::ranges::find(kTypes, tensor.dtype(), &TypeRow::dtype)->numpy;
+    const std::string_view type = row_of(tensor.dtype()).numpy;
     const auto* bytes = static_cast<const char*>(tensor.data());
     arrays.push_back({named.name,
                       std::string(type),

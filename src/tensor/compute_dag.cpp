@@ -65,25 +65,10 @@ std::vector<StageId> ComputeDag::producers(StageId id) const {
   return ids;
 }
 
-static double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32: return std::numeric_limits<float>::max();
-    case DType::kFloat16: return 65504;
-    case DType::kInt64: return static_cast<double>(std::numeric_limits<int64_t>::max());
-    case DType::kInt32: return std::numeric_limits<int32_t>::max();
-    case DType::kInt8: return std::numeric_limits<int8_t>::max();
-    case DType::kBool: return 1;
-  }
-  return 0;
-}
-
-// As TVM: the largest finite value and its negative, not infinity; 64-bit integers exactly.
+// As TVM: the largest finite value and its negative, not infinity.
 static Expr extreme(DType dtype, bool low) {
-  if (is_float(dtype)) return float_imm(low ? -largest(dtype) : largest(dtype), dtype);
-  if (dtype == DType::kBool) return int_imm(!low, dtype);
-  const int64_t top = dtype == DType::kInt64 ? std::numeric_limits<int64_t>::max()
-                                             : static_cast<int64_t>(largest(dtype));
-  return int_imm(low ? -top - 1 : top, dtype);
+  if (!is_float(dtype)) return int_imm(low ? least_int(dtype) : greatest_int(dtype), dtype);
+  return float_imm(low ? -greatest_float(dtype) : greatest_float(dtype), dtype);
 }
 
 Expr combiner_identity(Combiner combiner, DType dtype) {

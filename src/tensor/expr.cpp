@@ -84,15 +84,7 @@ static bool is_int(const Expr& e, int64_t value) {
 static bool is_imm(const Expr& e) { return as<IntImm>(e) || as<FloatImm>(e); }
 
 static bool fits(int64_t value, DType dtype) {
-  switch (dtype) {
-    case DType::kInt64: return true;
-    case DType::kInt32: return value == static_cast<int32_t>(value);
-    case DType::kInt8: return value == static_cast<int8_t>(value);
-    case DType::kBool: return value == 0 || value == 1;
-    case DType::kFloat32:
-    case DType::kFloat16: return false;
-  }
-  return false;
+  return !is_float(dtype) && wrap_to(dtype, value) == value;
 }
 
 // Of two dtypes the one that holds more: bool < int8 < int32 < int64 < float16 < float32.

@@ -9,7 +9,6 @@
 
 #include "support/check.h"
 #include "tensor/affine.h"
-#include "tensor/float16.h"
 
 namespace pruner {
 namespace {
@@ -82,9 +81,7 @@ class TapeBuilder {
 
   int real_constant(double value, DType dtype) {
     TapeNode node{.op = TapeOp::kConst, .dtype = dtype, .real = value};
-    node.exact =
-        value == (dtype == DType::kFloat16 ? half_to_double(double_to_half(value))
-                                           : static_cast<double>(static_cast<float>(value)));
+    node.exact = value == round_to(dtype, value);
     return add(node);
   }
 

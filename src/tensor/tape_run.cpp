@@ -6,24 +6,9 @@
 #include <limits>
 
 #include "support/check.h"
-#include "tensor/float16.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
-
-double round_to(DType dtype, double value) {
-  if (dtype == DType::kFloat32) return static_cast<float>(value);
-  return dtype == DType::kFloat16 ? half_to_double(double_to_half(value)) : value;
-}
-
-int64_t wrap_to(DType dtype, int64_t value) {
-  switch (dtype) {
-    case DType::kInt32: return static_cast<int32_t>(value);
-    case DType::kInt8: return static_cast<int8_t>(value);
-    case DType::kBool: return value != 0;
-    default: return value;
-  }
-}
 
 // Truncates; what no int64 holds saturates, and not-a-number is 0 (lanes that no one asks for have
 // any value).

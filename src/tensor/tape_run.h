@@ -59,7 +59,5 @@ class TapeRun {
 };
 
 /// A stage's result as it is stored: rounded, or wrapped, to its type.
-double round_to(DType dtype, double value);
-int64_t wrap_to(DType dtype, int64_t value);
 
 }  // namespace pruner

@@ -1,12 +1,10 @@
 #include "tensor/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <type_traits>
-
-#include "tensor/float16.h"
 
 namespace pruner {
 
@@ -39,47 +37,44 @@ static T clamp_to(double value) {  // float to int truncates; what does not fit,
 
 double Tensor::get(int64_t i) const {
   const auto at = static_cast<size_t>(i);
-  switch (dtype_) {
-    case DType::kFloat32: return values<float>()[at];
-    case DType::kFloat16: return half_to_double(values<uint16_t>()[at]);
-    default: return static_cast<double>(get_int(i));
-  }
+  if (dtype_ == DType::kFloat32) return values<float>()[at];
+  if (is_float(dtype_)) return decode_float(dtype_, values<uint16_t>()[at]);
+  return static_cast<double>(get_int(i));
 }
 
 int64_t Tensor::get_int(int64_t i) const {
   const auto at = static_cast<size_t>(i);
-  switch (dtype_) {
-    case DType::kFloat32:
-    case DType::kFloat16: return clamp_to<int64_t>(get(i));
-    case DType::kInt64: return values<int64_t>()[at];
-    case DType::kInt32: return values<int32_t>()[at];
-    case DType::kInt8: return values<int8_t>()[at];
-    case DType::kBool: return values<uint8_t>()[at] != 0;
+  if (is_float(dtype_)) return clamp_to<int64_t>(get(i));
+  switch (dtype_bytes(dtype_)) {
+    case 8: return values<int64_t>()[at];
+    case 4: return wrap_to(dtype_, values<int32_t>()[at]);
+    case 2: return wrap_to(dtype_, values<int16_t>()[at]);
+    default: return wrap_to(dtype_, values<int8_t>()[at]);
   }
-  return 0;
 }
 
 void Tensor::set(int64_t i, double value) {
   const auto at = static_cast<size_t>(i);
-  switch (dtype_) {
-    case DType::kFloat32: values<float>()[at] = static_cast<float>(value); break;
-    case DType::kFloat16: values<uint16_t>()[at] = double_to_half(value); break;
-    case DType::kInt64: values<int64_t>()[at] = clamp_to<int64_t>(value); break;
-    case DType::kInt32: values<int32_t>()[at] = clamp_to<int32_t>(value); break;
-    case DType::kInt8: values<int8_t>()[at] = clamp_to<int8_t>(value); break;
-    case DType::kBool: values<uint8_t>()[at] = value != 0; break;
+  if (dtype_ == DType::kFloat32) {
+    values<float>()[at] = static_cast<float>(value);
+  } else if (is_float(dtype_)) {
+    values<uint16_t>()[at] = static_cast<uint16_t>(encode_float(dtype_, value));
+  } else if (dtype_ == DType::kBool) {
+    set_int(i, value != 0);
+  } else {
+    set_int(i, std::clamp(clamp_to<int64_t>(value), least_int(dtype_), greatest_int(dtype_)));
   }
 }
 
 void Tensor::set_int(int64_t i, int64_t value) {
   const auto at = static_cast<size_t>(i);
-  switch (dtype_) {
-    case DType::kFloat32:
-    case DType::kFloat16: set(i, static_cast<double>(value)); break;
-    case DType::kInt64: values<int64_t>()[at] = value; break;
-    case DType::kInt32: values<int32_t>()[at] = static_cast<int32_t>(value); break;
-    case DType::kInt8: values<int8_t>()[at] = static_cast<int8_t>(value); break;
-    case DType::kBool: values<uint8_t>()[at] = value != 0; break;
+  if (is_float(dtype_)) return set(i, static_cast<double>(value));
+  value = wrap_to(dtype_, value);
+  switch (dtype_bytes(dtype_)) {
+    case 8: values<int64_t>()[at] = value; break;
+    case 4: values<int32_t>()[at] = static_cast<int32_t>(value); break;
+    case 2: values<int16_t>()[at] = static_cast<int16_t>(value); break;
+    default: values<int8_t>()[at] = static_cast<int8_t>(value);
   }
 }
 

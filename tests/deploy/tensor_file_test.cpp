@@ -41,7 +41,7 @@ TEST(WriteTensors, AreReadBackInEveryDtype) {
 TEST(ReadTensors, MakesDoublesFloats) {
   const Result<std::vector<NamedTensor>> read = read_tensors(test_path("support/data/plain.npz"));
   EXPECT_ERROR(read,
-               "plain.npz: array \"f\" has numpy's type <i2; known are float32, float16, float64");
+               "plain.npz: array \"f\" has numpy's type <i2; known are float32, float16, int64");
   const Result<std::vector<NamedTensor>> doubles =
       read_tensors(test_path("deploy/data/float64.npz"));
   ASSERT_TRUE(doubles.ok()) << doubles.error().message();

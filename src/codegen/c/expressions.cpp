@@ -5,7 +5,6 @@
 
 #include "codegen/c/printer.h"
 #include "support/check.h"
-#include "tensor/float16.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
@@ -52,15 +51,13 @@ std::string CPrinter::float_text(double value) const {
 }
 
 std::string CPrinter::storage_type(DType dtype) const {
-  switch (dtype) {
-    case DType::kFloat32: return "float";
-    case DType::kFloat16: return dialect_.half;
-    case DType::kInt64: return dialect_.int64;
-    case DType::kInt32: return "int";
-    case DType::kInt8: return dialect_.int8;
-    case DType::kBool: return dialect_.byte;
+  const bool is_signed = row_of(dtype).kind == DTypeKind::kInt;
+  switch (dtype_bytes(dtype)) {
+    case 8: return dialect_.int64;
+    case 4: return is_float(dtype) ? "float" : is_signed ? "int" : "unsigned";
+    case 2: return dialect_.half;
+    default: return is_signed ? dialect_.int8 : dialect_.byte;
   }
-  return "";
 }
 
 CPrinter::Text CPrinter::expr(const Expr& e) {
@@ -239,7 +236,8 @@ std::string CPrinter::element(TensorId buffer, const std::vector<Expr>& indices)
 // A float16 value as its bits: what is only moved is not converted.
 std::string CPrinter::bits(const Expr& e) {
   if (const Load* n = as<Load>(e)) return loaded_text(e, *n);
-  if (const FloatImm* n = as<FloatImm>(e)) return fmt::format("0x{:04x}", double_to_half(n->value));
+  if (const FloatImm* n = as<FloatImm>(e))
+    return fmt::format("0x{:04x}", encode_float(e->dtype, n->value));
   if (const Select* n = as<Select>(e)) {
     return "(" + text(n->condition, 1) + " ? " + bits(n->a) + " : " + bits(n->b) + ")";
   }

@@ -8,21 +8,16 @@ namespace pruner {
 using llvm::CmpInst;
 
 llvm::Type* Emitter::value_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-    case DType::kFloat16: return b_.getFloatTy();  // arithmetic on half precision is single
-    case DType::kInt64: return b_.getInt64Ty();
-    case DType::kInt32: return b_.getInt32Ty();
-    case DType::kInt8: return b_.getInt8Ty();
-    case DType::kBool: return b_.getInt1Ty();
-  }
-  return nullptr;
+  if (is_float(dtype)) return b_.getFloatTy();
+  if (dtype == DType::kBool) return b_.getInt1Ty();
+  return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
 }
 
 llvm::Type* Emitter::memory_type(DType dtype) {
-  if (dtype == DType::kFloat16) return b_.getHalfTy();
   if (dtype == DType::kBool) return b_.getInt8Ty();
-  return value_type(dtype);
+  if (!is_narrow_float(dtype)) return value_type(dtype);
+  constexpr int kFractionOfHalf = 10;
+  return row_of(dtype).fraction_bits == kFractionOfHalf ? b_.getHalfTy() : b_.getBFloatTy();
 }
 
 llvm::Type* Emitter::at_width(llvm::Type* scalar, int lanes) {
@@ -30,17 +25,15 @@ llvm::Type* Emitter::at_width(llvm::Type* scalar, int lanes) {
 }
 
 llvm::Value* Emitter::from_memory(Value* value, DType dtype) {
-  if (dtype == DType::kFloat16) {
+  if (is_narrow_float(dtype))
     return b_.CreateFPExt(value, value->getType()->getWithNewType(b_.getFloatTy()));
-  }
   if (dtype == DType::kBool) return b_.CreateIsNotNull(value);
   return value;
 }
 
 llvm::Value* Emitter::to_memory(Value* value, DType dtype) {
-  if (dtype == DType::kFloat16) {
-    return b_.CreateFPTrunc(value, value->getType()->getWithNewType(b_.getHalfTy()));
-  }
+  if (is_narrow_float(dtype))
+    return b_.CreateFPTrunc(value, value->getType()->getWithNewType(memory_type(dtype)));
   if (dtype == DType::kBool) return b_.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
   return value;
 }
@@ -212,12 +205,14 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
     return is_float(from) ? b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType()))
                           : b_.CreateIsNotNull(value);
   }
-  if (to == DType::kFloat16 && from != DType::kFloat16) {
+  if (is_narrow_float(to) && from != to)
     return from_memory(to_memory(cast_value(value, from, DType::kFloat32), to), to);
-  }
-  if (is_float(from)) return is_float(to) ? value : b_.CreateFPToSI(value, type);
-  if (from == DType::kBool)
-    return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExt(value, type);
+  const bool to_signed = row_of(to).kind == DTypeKind::kInt;
+  if (is_float(from) && !is_float(to))
+    return to_signed ? b_.CreateFPToSI(value, type) : b_.CreateFPToUI(value, type);
+  if (is_float(from)) return value;
+  if (row_of(from).kind != DTypeKind::kInt)
+    return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExtOrTrunc(value, type);
   return is_float(to) ? b_.CreateSIToFP(value, type) : b_.CreateSExtOrTrunc(value, type);
 }
 

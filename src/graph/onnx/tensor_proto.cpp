@@ -10,36 +10,26 @@ using onnx::TensorProto;
 
 static constexpr int64_t kMostElements = int64_t{1} << 36;
 
+// Types of ONNX that we have not, and the next wider of ours.
+static constexpr std::pair<int, DType> kWidened[] = {
+    {TensorProto::DOUBLE, DType::kFloat32},
+    {TensorProto::BFLOAT16, DType::kFloat32},
+    {TensorProto::UINT32, DType::kInt64},
+    {TensorProto::UINT64, DType::kInt64},
+    {TensorProto::UINT8, DType::kInt32},
+    {TensorProto::INT16, DType::kInt32},
+    {TensorProto::UINT16, DType::kInt32},
+};
+
 std::optional<DType> dtype_from_onnx(int type) {
-  switch (type) {
-    case TensorProto::FLOAT:
-    case TensorProto::DOUBLE:
-    case TensorProto::BFLOAT16: return DType::kFloat32;
-    case TensorProto::FLOAT16: return DType::kFloat16;
-    case TensorProto::INT64:
-    case TensorProto::UINT32:
-    case TensorProto::UINT64: return DType::kInt64;
-    case TensorProto::INT32:
-    case TensorProto::UINT8:
-    case TensorProto::INT16:
-    case TensorProto::UINT16: return DType::kInt32;
-    case TensorProto::INT8: return DType::kInt8;
-    case TensorProto::BOOL: return DType::kBool;
-    default: return std::nullopt;
-  }
+  for (const DTypeRow& row : kDTypes)
+    if (row.onnx == type) return row.dtype;
+  for (const auto& [onnx, dtype] : kWidened)
+    if (onnx == type) return dtype;
+  return std::nullopt;
 }
 
-int dtype_to_onnx(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32: return TensorProto::FLOAT;
-    case DType::kFloat16: return TensorProto::FLOAT16;
-    case DType::kInt64: return TensorProto::INT64;
-    case DType::kInt32: return TensorProto::INT32;
-    case DType::kInt8: return TensorProto::INT8;
-    case DType::kBool: return TensorProto::BOOL;
-  }
-  return TensorProto::UNDEFINED;
-}
+int dtype_to_onnx(DType dtype) { return row_of(dtype).onnx; }
 
 bool is_native_onnx_type(int type) {
   const std::optional<DType> dtype = dtype_from_onnx(type);

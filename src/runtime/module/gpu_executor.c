@@ -33,7 +33,9 @@ struct PrunerModule {
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t bytes_of(const PrunerTensorSpec* spec) {
-  static const int64_t kBytes[] = {4, 2, 8, 4, 1, 1}; /* by PrunerDType */
+#define BYTES(abi, cpp, text, kind, bytes, fraction, onnx, numpy) bytes,
+  static const int64_t kBytes[] = {PRUNER_DTYPES(BYTES)};
+#undef BYTES
   int64_t bytes = kBytes[spec->dtype];
   for (int32_t d = 0; d < spec->rank; d++) bytes *= spec->shape[d];
   return bytes;
