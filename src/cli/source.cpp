@@ -114,10 +114,10 @@ int job_count(const Options& options) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-/// "cuda" without an arch or a model is the first GPU here, if there is one.
+/// A GPU without an arch or a model ("cuda") is the first one here, if there is one.
 static void take_arch_of_this_gpu(Target& target) {
-  if (target.backend != Backend::kCuda || !target.gpu.arch.empty()) return;
-  const Result<std::vector<GpuFacts>> here = list_gpus(Backend::kCuda);
+  if (!row_of(target.backend).has_arch || !target.gpu.arch.empty()) return;
+  const Result<std::vector<GpuFacts>> here = list_gpus(target.backend);
   if (!here.ok()) return;
   const Result<Gpu> gpu = with_arch(target.gpu, here->front().arch);
   if (gpu.ok()) target.gpu = *gpu;

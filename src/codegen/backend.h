@@ -1,13 +1,12 @@
-// The backends that compile() chooses from.
+// How code is made for a backend (target/backend.h): what compile() chooses from.
 #pragma once
 
 #include "codegen/codegen.h"
 
 namespace pruner {
 
-struct BackendRow {
+struct CodeRow {
   Backend backend;
-  const char* name;
   Result<std::string> (*object)(const Program&, const Target&, const std::string& symbol);
   Result<std::string> (*text)(const Program&, const Target&, CodeText form);
 };

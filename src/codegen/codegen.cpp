@@ -7,7 +7,7 @@ namespace pruner {
 namespace {
 
 #if PRUNER_LLVM
-constexpr BackendRow kLlvmRow = {Backend::kLlvm, "llvm", llvm_object, llvm_text};
+constexpr CodeRow kLlvmRow = {Backend::kLlvm, llvm_object, llvm_text};
 #else
 Result<std::string> no_object(const Program&, const Target&, const std::string&) {
   return Error("this build has no LLVM");
@@ -15,15 +15,14 @@ Result<std::string> no_object(const Program&, const Target&, const std::string&)
 Result<std::string> no_text(const Program&, const Target&, CodeText) {
   return Error("this build has no LLVM");
 }
-constexpr BackendRow kLlvmRow = {Backend::kLlvm, "llvm", no_object, no_text};
+constexpr CodeRow kLlvmRow = {Backend::kLlvm, no_object, no_text};
 #endif
 
-constexpr BackendRow kBackends[] = {kLlvmRow,
-                                    {Backend::kCuda, "cuda", cuda_object, gpu_text},
-                                    {Backend::kOpenCl, "opencl", opencl_object, gpu_text}};
+constexpr CodeRow kCodeRows[] = {
+    kLlvmRow, {Backend::kCuda, cuda_object, gpu_text}, {Backend::kOpenCl, opencl_object, gpu_text}};
 
-const BackendRow& backend_of(Backend backend) {
-  const BackendRow* row = kBackends;
+const CodeRow& code_of(Backend backend) {
+  const CodeRow* row = kCodeRows;
   while (row->backend != backend) ++row;
   return *row;
 }
@@ -40,7 +39,7 @@ Result<Unit> check(const Program& program, const Target& target) {
                " is one for ",
                for_gpu ? "GPUs" : "CPUs",
                ", the target is \"",
-               backend_of(target.backend).name,
+               backend_name(target.backend),
                "\"");
 }
 
@@ -50,7 +49,7 @@ Result<Artifact> compile(const Program& program, const Target& target, const std
   TRY(check(program, target));
   Artifact artifact;
   artifact.backend = target.backend;
-  TRY_ASSIGN(artifact.object, backend_of(target.backend).object(program, target, symbol));
+  TRY_ASSIGN(artifact.object, code_of(target.backend).object(program, target, symbol));
   artifact.symbol = symbol;
   artifact.workspace_bytes = program.workspace_bytes;
   artifact.rewrites = program.rewrites;
@@ -70,7 +69,7 @@ Result<std::string> compile_to_text(const Program& program, const Target& target
                           "cuda, opencl, ptx"
                         : "cuda, opencl and ptx are the code of target cuda or opencl");
   }
-  return backend_of(target.backend).text(program, target, form);
+  return code_of(target.backend).text(program, target, form);
 }
 
 static Json to_json(const Artifact::Launch& launch) {
@@ -102,7 +101,7 @@ Json to_json(const Artifact& artifact) {
   }
   Json launches = Json::array();
   for (const Artifact::Launch& launch : artifact.launches) launches.push_back(to_json(launch));
-  return {{"backend", backend_of(artifact.backend).name},
+  return {{"backend", backend_name(artifact.backend)},
           {"launches", std::move(launches)},
           {"symbol", artifact.symbol},
           {"workspace_bytes", artifact.workspace_bytes},
@@ -114,9 +113,7 @@ Result<Artifact> artifact_from_json(const Json& json, std::string object) {
   Artifact artifact;
   artifact.object = std::move(object);
   TRY_ASSIGN(const std::string backend, json_get<std::string>(json, "backend"));
-  for (const BackendRow& row : kBackends) {
-    if (row.name == backend) artifact.backend = row.backend;
-  }
+  artifact.backend = parse_backend(backend).value_or(artifact.backend);
   TRY_ASSIGN(const Json launches, json_get<Json>(json, "launches"));
   for (const Json& launch : launches) {
     TRY_ASSIGN(Artifact::Launch one, launch_from_json(launch));

@@ -10,7 +10,7 @@ namespace pruner {
 
 /// A compiled program, self-contained: the object refers to no outside symbol.
 struct Artifact {
-  Backend backend = Backend::kLlvm;
+  Backend backend = {};
   std::string object;  // ELF relocatable, position independent; a cubin; the source in OpenCL C
   std::string symbol;  // a PrunerKernel (include/pruner/kernel.h); of a GPU the names' beginning
   int64_t workspace_bytes = 0;

@@ -214,7 +214,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
   ModulePlan plan = make_plan(partition, target, kernels, weights);
   plan.weights_file = folder.path("weights.bin");
   TRY(weights.write(plan.weights_file, options.jobs));
-  if (target.backend == Backend::kCuda) {
+  if (row_of(target.backend).has_arch) {
     TRY_ASSIGN(plan.gpu_arch, cuda_arch(target));
   }
   std::vector<std::string_view> objects;

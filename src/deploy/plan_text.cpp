@@ -40,12 +40,7 @@ int plan_place(Place place) {
 
 /// The executor of a backend (runtime/module/executor.h) and its driver (gpu_driver.h).
 std::string executor_of(Backend backend) {
-  switch (backend) {
-    case Backend::kLlvm: return "pruner_cpu_executor, 0";
-    case Backend::kCuda: return "pruner_gpu_executor, pruner_cuda_driver";
-    case Backend::kOpenCl: return "pruner_gpu_executor, pruner_opencl_driver";
-  }
-  return "";
+  return fmt::format("{}, {}", row_of(backend).executor, row_of(backend).driver);
 }
 
 /// Collects the text; strings and arrays get labels and stand behind what points to them.

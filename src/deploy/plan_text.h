@@ -31,7 +31,7 @@ struct ModulePlan {
     std::vector<Launch> launches = {};  // of a GPU
   };
 
-  Backend backend = Backend::kLlvm;
+  Backend backend = {};
   Isa isa = kHostIsa;  // of the host, too
   int threads = 1;
   std::string cpu_features;             // "avx512f fma ..."

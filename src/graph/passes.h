@@ -42,7 +42,7 @@ inline constexpr GraphPass kGraphPasses[] = {
 
 /// Runs those of a backend; `after` sees the graph after each (--print=graph --after=<pass>).
 Graph run_graph_passes(Graph graph,
-                       Backend backend = Backend::kLlvm,
+                       Backend backend = {},
                        const std::function<void(std::string_view, const Graph&)>& after = {});
 
 }  // namespace pruner

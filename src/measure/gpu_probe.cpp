@@ -34,24 +34,27 @@ constexpr int64_t kLeastL2Bytes = 1 << 20, kMostL2Bytes = 8 << 20;
 
 // What the two dialects call things; CUDA's float4 does not add by itself.
 struct Words {
+  Backend backend;
   const char *kernel, *global, *shared, *barrier, *block, *thread, *prelude;
 };
-constexpr Words kOpenClWords = {"__kernel",
-                                "__global",
-                                "__local",
-                                "barrier(CLK_LOCAL_MEM_FENCE)",
-                                "get_group_id(0)",
-                                "get_local_id(0)",
-                                R"(
+constexpr Words kWords[] = {{Backend::kOpenCl,
+                             "__kernel",
+                             "__global",
+                             "__local",
+                             "barrier(CLK_LOCAL_MEM_FENCE)",
+                             "get_group_id(0)",
+                             "get_local_id(0)",
+                             R"(
 #define ALL(value) ((float4)(value))
-)"};
-constexpr Words kCudaWords = {"extern \"C\" __global__",
-                              "",
-                              "__shared__",
-                              "__syncthreads()",
-                              "blockIdx.x",
-                              "threadIdx.x",
-                              R"(
+)"},
+                            {Backend::kCuda,
+                             "extern \"C\" __global__",
+                             "",
+                             "__shared__",
+                             "__syncthreads()",
+                             "blockIdx.x",
+                             "threadIdx.x",
+                             R"(
 #define restrict __restrict__
 #define ALL(value) make_float4(value, value, value, value)
 #define mad(x, a, b) fmaf(x, a, b)
@@ -59,7 +62,13 @@ typedef unsigned int uint;
 __device__ inline float4 operator+(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
-)"};
+)"}};
+
+const Words& words_of(Backend backend) {
+  const Words* row = kWords;
+  while (row->backend != backend) ++row;
+  return *row;
+}
 
 // A thread reads `LOADS` vectors of what its block reads, all blocks together the buffer or, where
 // it is the smaller, the buffer over and over. Sums are written if they are below 0, which they
@@ -181,12 +190,12 @@ class Probe {
     const std::string source = macro("THREADS", threads_) + macro("LOADS", kLoads) +
                                macro("SHARED_LOADS", kSharedLoads) + macro("STEPS", kSteps) +
                                macro("VECTORS", std::max<int64_t>(floats[0] / 4, 1)) +
-                               source_in(cuda() ? kCudaWords : kOpenClWords, widths());
+                               source_in(words_of(target_.backend), widths());
     Artifact artifact;
     artifact.backend = target_.backend;
     artifact.symbol = kernel;
     artifact.object = source;
-    if (cuda()) {
+    if (row_of(target_.backend).has_arch) {
       TRY_ASSIGN(artifact.object, compile_to_cubin(source, target_));
     }
     Artifact::Launch launch;
@@ -218,10 +227,10 @@ class Probe {
     return fastest;
   }
 
-  bool cuda() const { return target_.backend == Backend::kCuda; }
   /// Of vectors: they suit CPUs, one by one GPUs.
   std::vector<int64_t> widths() const {
-    return cuda() ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 4, 16};
+    return row_of(target_.backend).on_host ? std::vector<int64_t>{1, 4, 16}
+                                           : std::vector<int64_t>{1};
   }
 
   GpuContext& context_;
@@ -239,7 +248,8 @@ double rounded(double rate) { return std::max(std::round(rate * 1e-8), 1.0) * 1e
 Result<Target> probe_gpu(Target target, double seconds) {
   TRY_ASSIGN(const std::unique_ptr<GpuContext> context, GpuContext::open(target.backend, 0));
   const GpuFacts& device = context->facts();
-  if (target.backend == Backend::kCuda) {
+  const bool has_arch = row_of(target.backend).has_arch;
+  if (has_arch) {
     TRY_ASSIGN(target.gpu, with_arch(target.gpu, device.arch));
   }
   const Probe probe(*context, target, seconds / 4);
@@ -255,7 +265,7 @@ Result<Target> probe_gpu(Target target, double seconds) {
   gpu.launch_s = std::max(std::round(gpu.launch_s * 1e9), 1.0) * 1e-9;
   gpu.sms = static_cast<int>(std::clamp<int64_t>(device.units, 1, 65536));
   if (device.clock_hz > 0) gpu.clock_hz = device.clock_hz;
-  if (target.backend == Backend::kCuda && device.l2_bytes > 0) gpu.l2_bytes = device.l2_bytes;
+  if (has_arch && device.l2_bytes > 0) gpu.l2_bytes = device.l2_bytes;
   gpu.psa = abstraction_of(gpu);
   target.gpu = gpu;
   target.source =

@@ -23,10 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDeaths = 2;              // of workers, until it is the candidate's fault
-constexpr double kTaskSetupS = 10;      // on top of a time limit, when the task comes with it
-constexpr double kOverheadS = 10;       // ... for a runner that itself stops what runs too long
-constexpr double kDriverCompileS = 30;  // ... for a driver that compiles, PoCL for seconds
+constexpr int kDeaths = 2;          // of workers, until it is the candidate's fault
+constexpr double kTaskSetupS = 10;  // on top of a time limit, when the task comes with it
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
 
@@ -77,8 +75,7 @@ class LocalMeasurer : public Measurer {
     best_s_ = best_s;
     jobs_.assign(batch.size(), Job{});
     const int cores = available_cores();
-    // CUDA's device leaves the cores alone.
-    const bool elsewhere = task.target.backend == Backend::kCuda;
+    const bool elsewhere = !row_of(task.target.backend).on_host;
     const int spare = elsewhere ? cores : cores - task.target.threads;
     overlap_ = spare > 0;
     const int wanted = std::min(static_cast<int>(builders_.size()), overlap_ ? spare : cores);
@@ -124,7 +121,7 @@ class LocalMeasurer : public Measurer {
   void make_runners(Backend backend) {
     task_backend_ = backend;
     runners_.clear();
-    if (backend == Backend::kLlvm) {
+    if (!row_of(backend).is_gpu) {
       runners_.push_back({{program_, {"worker", "run"}}, false});
       return;
     }
@@ -153,12 +150,7 @@ class LocalMeasurer : public Measurer {
 
   // A runner of CPUs stops a candidate that runs too long; a GPU's is stopped by this.
   double run_limit_s() const {
-    switch (task_backend_) {
-      case Backend::kLlvm: return options_.run_timeout_s + kOverheadS;
-      case Backend::kCuda: return options_.run_timeout_s;
-      case Backend::kOpenCl: break;
-    }
-    return options_.run_timeout_s + kDriverCompileS;
+    return options_.run_timeout_s + row_of(task_backend_).run_overhead_s;
   }
 
   void begin_run(Station& runner, int job) {
@@ -302,7 +294,7 @@ class LocalMeasurer : public Measurer {
   MeasureOptions options_;
   std::string program_;
   std::vector<Station> builders_, runners_;
-  Backend task_backend_ = Backend::kLlvm;
+  Backend task_backend_ = {};
   MeasureTimes times_;
   // Of the batch at hand:
   const Task* task_ = nullptr;

@@ -10,8 +10,17 @@ namespace {
 
 constexpr int kMostDevices = 64;
 
+struct DriverRow {
+  Backend backend;
+  const GpuDriver& driver;
+};
+const DriverRow kDrivers[] = {{Backend::kCuda, pruner_cuda_driver},
+                              {Backend::kOpenCl, pruner_opencl_driver}};
+
 const GpuDriver& driver_of(Backend backend) {
-  return backend == Backend::kCuda ? pruner_cuda_driver : pruner_opencl_driver;
+  const DriverRow* row = kDrivers;
+  while (row->backend != backend) ++row;
+  return row->driver;
 }
 
 Error failure() { return Error(pruner_failure()); }

@@ -157,14 +157,10 @@ Result<std::string> read_text(const Json& json, const char* name) {
   return Error(name, " is ", json.at(name).dump(), ", expected a text");
 }
 
-constexpr Backend kBackends[] = {Backend::kLlvm, Backend::kCuda, Backend::kOpenCl};
-
 Result<Backend> read_backend(const Json& json) {
-  if (!json.contains("backend")) return Backend::kLlvm;
+  if (!json.contains("backend")) return Target().backend;
   TRY_ASSIGN(const std::string text, read_text(json, "backend"));
-  for (const Backend backend : kBackends) {
-    if (text == backend_name(backend)) return backend;
-  }
+  if (const std::optional<Backend> backend = parse_backend(text)) return *backend;
   return Error("backend is \"", text, "\", expected llvm, cuda or opencl");
 }
 
@@ -245,7 +241,7 @@ Result<Target> target_from_json(const Json& json) {
   if (!json.is_object()) return Error("found ", json.type_name(), ", expected an object");
   TRY_ASSIGN(const Backend backend, read_backend(json));
   TRY_ASSIGN(Target target,
-             backend == Backend::kLlvm ? cpu_from_json(json) : gpu_from_json(json, backend));
+             row_of(backend).is_gpu ? gpu_from_json(json, backend) : cpu_from_json(json));
   TRY(read_text(json, "name"));
   TRY(read_fields(json, kNameFields, target));
   return target;

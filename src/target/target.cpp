@@ -207,7 +207,7 @@ static Result<Target> base_gpu(Backend backend, const std::string& device, std::
   if (!device.empty()) {
     TRY_ASSIGN(target, read_device(device));
     if (!target.is_gpu()) return Error("\"", device, "\" is a CPU, expected a GPU");
-  } else if (backend == Backend::kOpenCl) {  // what mobile GPUs have too (Ansor's parameters)
+  } else if (!row_of(backend).has_arch) {  // what mobile GPUs have too (Ansor's parameters)
     target.gpu.max_threads_per_block = 256;
     target.gpu.shared_bytes_per_block = 32 << 10;
   }
@@ -263,14 +263,12 @@ Result<Target> parse_target(std::string_view text, int threads) {
   std::istringstream words{std::string(text)};
   std::string kind;
   words >> kind;
-  const bool is_gpu = kind == "cuda" || kind == "opencl";
-  if (kind != "llvm" && !is_gpu) {
-    return Error("unknown target \"", kind, "\", expected llvm, cuda or opencl");
-  }
+  const std::optional<Backend> backend = parse_backend(kind);
+  if (!backend) return Error("unknown target \"", kind, "\", expected llvm, cuda or opencl");
   const Result<TargetOptions> options = parse_options(words);
   if (!options.ok()) return Error(kind, ": ", options.error().message());
-  const Backend backend = kind == "cuda" ? Backend::kCuda : Backend::kOpenCl;
-  Result<Target> target = is_gpu ? parse_gpu(backend, *options) : parse_llvm(*options, threads);
+  Result<Target> target =
+      row_of(*backend).is_gpu ? parse_gpu(*backend, *options) : parse_llvm(*options, threads);
   if (!target.ok()) return Error(kind, ": ", target.error().message());
   return target;
 }

@@ -9,20 +9,9 @@
 #include <string_view>
 
 #include "support/result.h"
+#include "target/backend.h"
 
 namespace pruner {
-
-enum class Backend : uint8_t { kLlvm, kCuda, kOpenCl };
-
-/// "llvm", "cuda" or "opencl": what a target text begins with.
-constexpr std::string_view backend_name(Backend backend) {
-  switch (backend) {
-    case Backend::kLlvm: return "llvm";
-    case Backend::kCuda: return "cuda";
-    case Backend::kOpenCl: return "opencl";
-  }
-  return "";
-}
 
 /// What a CPU's instructions are.
 enum class Isa : uint8_t { kX86, kArm };  // x86-64, AArch64
@@ -74,7 +63,7 @@ struct Gpu {
 };
 
 struct Target {
-  Backend backend = Backend::kLlvm;
+  Backend backend = {};  // the first row's: a CPU
   std::string device;    // "host", an mcpu, a name of device_files(), the path of a device file
   std::string source;    // where a device file has its numbers from
   std::string mcpu;      // LLVM's CPU name, e.g. "znver4", "haswell"
@@ -98,11 +87,11 @@ struct Target {
   double dram_bandwidth = 0;  // bytes/s of the machine
   double launch_s = 1.5e-6;   // time that a parallel loop takes to fork and join
 
-  Gpu gpu;                                // of backends kCuda and kOpenCl
+  Gpu gpu;                                // where is_gpu()
   std::shared_ptr<const Gpu> drafted_as;  // --psa: the GPU whose numbers the draft takes
 
   const Gpu& drafted_gpu() const { return drafted_as ? *drafted_as : gpu; }
-  bool is_gpu() const { return backend != Backend::kLlvm; }
+  bool is_gpu() const { return row_of(backend).is_gpu; }
   int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };
 

@@ -56,8 +56,8 @@ std::string backend_of(std::string_view target) {
 }
 
 bool same_kind(const Record& record, const Target& target) {
-  const bool cpu = backend_of(record.target) == backend_name(Backend::kLlvm);
-  return cpu != target.is_gpu();
+  const std::optional<Backend> backend = parse_backend(backend_of(record.target));
+  return (!backend || row_of(*backend).is_gpu) == target.is_gpu();
 }
 
 const StepRecords::OwnTask* StepRecords::own_task(const ansor::OwnOperator& found) {

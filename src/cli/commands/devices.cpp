@@ -18,11 +18,12 @@ namespace pruner {
 /// `--target opencl` mean.
 static std::vector<Target> devices_here() {
   std::vector<Target> here = {host_target(0)};
-  for (const Backend backend : {Backend::kCuda, Backend::kOpenCl}) {
-    const Result<std::vector<GpuFacts>> found = list_gpus(backend);
+  for (const BackendRow& row : kBackends) {
+    if (!row.is_gpu) continue;
+    const Result<std::vector<GpuFacts>> found = list_gpus(row.backend);
     if (!found.ok()) continue;
     const GpuFacts& facts = found->front();
-    Target target = *parse_target(backend_name(backend), 0);
+    Target target = *parse_target(row.name, 0);
     target.source = fmt::format("{} ({})", facts.name, facts.driver);
     target.gpu.arch = facts.arch;
     target.gpu.sms = static_cast<int>(facts.units);

@@ -28,7 +28,7 @@ namespace pruner {
 namespace {
 
 Result<TuneOptions> tune_options(const Options& options, const Target& target) {
-  const bool elsewhere = target.backend == Backend::kCuda;  // is measured
+  const bool elsewhere = !row_of(target.backend).on_host;  // is measured
   TuneOptions tune{.round_size = options.round_size,
                    .early_stopping = options.early_stopping,
                    .task_early_stopping = options.task_early_stopping,

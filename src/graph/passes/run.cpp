@@ -6,7 +6,7 @@ Graph run_graph_passes(Graph graph,
                        Backend backend,
                        const std::function<void(std::string_view, const Graph&)>& after) {
   for (const GraphPass& pass : kGraphPasses) {
-    if (pass.cpu_only && backend != Backend::kLlvm) continue;
+    if (pass.cpu_only && row_of(backend).is_gpu) continue;
     graph = pass.run(std::move(graph));
     if (after) after(pass.name, graph);
   }

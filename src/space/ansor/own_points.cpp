@@ -199,7 +199,7 @@ std::shared_ptr<const OwnSpace> OwnPoints::space_of(
   if (entry) return entry;
   Target target = cpu_of(hardware);
   if (gpu) {
-    target.backend = Backend::kCuda;
+    target.backend = *parse_backend("cuda");
     target.gpu = limits_of(hardware);
   }
   auto made = std::make_shared<OwnSpace>();
