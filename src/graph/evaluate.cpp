@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "graph/partition.h"
 #include "support/check.h"
 #include "tensor/interpreter.h"

@@ -1,7 +1,6 @@
 #include "graph/group_name.h"
 
 #include <algorithm>
-#include <map>
 
 #include "graph/ops/window.h"
 
@@ -56,16 +55,8 @@ static std::string anchor_name(const OpCall& call) {
     return "matmul " + data + (call.integer("transA", 0) != 0 ? "T" : "") + " " +
            print_shape(call.shape(1)) + flags;
   }
-  static const std::map<std::string, std::string> kNames = {
-      {"GlobalAveragePool", "global_avg_pool"},
-      {"GlobalMaxPool", "global_max_pool"},
-      {"LayerNormalization", "layernorm"},
-      {"LogSoftmax", "log_softmax"},
-      {"ReduceMean", "mean"},
-      {"ReduceSum", "sum"},
-      {"InstanceNormalization", "instance_norm"}};
-  const auto it = kNames.find(op);
-  return (it == kNames.end() ? lower_case(op) : it->second) + " " + data;
+  const std::string_view shown = find_graph_op(op)->shown;
+  return (shown.empty() ? lower_case(op) : std::string(shown)) + " " + data;
 }
 
 // What an element-wise node adds to an anchor's name.

@@ -1,36 +1,11 @@
 #include "graph/onnx/upgrade.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "graph/ops/op.h"
 
 namespace pruner {
-
-namespace {
-
-// Attributes that later opsets made inputs.
-struct Moved {
-  std::string_view op;  // "Reduce" means all of them
-  const char* attribute;
-  size_t input;
-};
-
-}  // namespace
-
-static constexpr Moved kMoved[] = {
-    {"Clip", "min", 1},
-    {"Clip", "max", 2},
-    {"Pad", "pads", 1},
-    {"Pad", "value", 2},
-    {"Reduce", "axes", 1},
-    {"Reshape", "shape", 1},
-    {"Slice", "starts", 1},
-    {"Slice", "ends", 2},
-    {"Slice", "axes", 3},
-    {"Split", "split", 1},
-    {"Squeeze", "axes", 1},
-    {"Unsqueeze", "axes", 1},
-};
 
 static ValueId add_constant(Graph& graph, const std::string& name, Tensor tensor) {
   graph.values.push_back({name, tensor.dtype(), tensor.shape(), tensor});
@@ -51,19 +26,21 @@ static Result<Tensor> tensor_of(const Attribute& attribute, DType real) {
   return Error("has a value of the wrong type");
 }
 
-static Result<Unit> move_attributes(Graph& graph, Node& node) {
+// Attributes that later opsets made inputs: GraphOp::now_inputs.
+static Result<Unit> move_attributes(Graph& graph, Node& node, const GraphOp& op) {
   const DType real = node.inputs.empty() || !node.inputs[0].valid() ? DType::kFloat32
                                                                     : graph[node.inputs[0]].dtype;
-  for (const Moved& row : kMoved) {
-    const bool concerns =
-        row.op == node.op || (row.op == "Reduce" && node.op.starts_with("Reduce"));
-    const auto it = node.attributes.find(row.attribute);
-    if (!concerns || it == node.attributes.end()) continue;
+  std::istringstream list{std::string(op.now_inputs)};
+  for (std::string name; std::getline(list, name, ':');) {
+    size_t input = 0;
+    list >> input >> std::ws;
+    const auto it = node.attributes.find(name);
+    if (it == node.attributes.end()) continue;
     Result<Tensor> tensor = tensor_of(it->second, real);
-    if (!tensor.ok()) return Error("attribute \"", row.attribute, "\" ", tensor.error().message());
-    if (node.inputs.size() <= row.input) node.inputs.resize(row.input + 1);
-    const std::string name = graph[node.outputs[0]].name + "/" + row.attribute;
-    node.inputs[row.input] = add_constant(graph, name, *std::move(tensor));
+    if (!tensor.ok()) return Error("attribute \"", name, "\" ", tensor.error().message());
+    if (node.inputs.size() <= input) node.inputs.resize(input + 1);
+    const std::string made = graph[node.outputs[0]].name + "/" + name;
+    node.inputs[input] = add_constant(graph, made, *std::move(tensor));
     node.attributes.erase(it);
   }
   return Unit{};
@@ -154,7 +131,8 @@ static void resize_by_scales(Node& node) {
 }
 
 Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
-  TRY(move_attributes(graph, node));
+  const GraphOp* op = find_graph_op(node.op);
+  if (op != nullptr) TRY(move_attributes(graph, node, *op));
   if (node.op == "Constant") TRY(constant_value(node));
   if (node.op == "BatchNormalization" && node.attributes.contains("spatial")) {
     const auto* spatial = std::get_if<int64_t>(&node.attributes["spatial"]);
@@ -164,7 +142,6 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
     return softmax_over_the_rest(graph, std::move(node));
   }
   if (opset < 11 && node.op == "Resize" && node.inputs.size() == 2) resize_by_scales(node);
-  const GraphOp* op = find_graph_op(node.op);
   if (opset < 7 && op != nullptr && op->fusion == Fusion::kBroadcast) {
     return align_operand(graph, std::move(node));
   }

@@ -1,10 +1,12 @@
 // Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
 // [n, spatial..., c], the weight is [kernel..., ci / groups, co] and the bias [1, 1..., co];
 // without it they are in ONNX's order and the lowering transposes, which is right but slow.
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 namespace {
 
@@ -82,7 +84,7 @@ static Result<Unit> check_operands(const OpCall& call) {
   return Unit{};
 }
 
-Types infer_conv(const OpCall& call) {
+static Types infer_conv(const OpCall& call) {
   TRY(check_operands(call));
   const WeightShape w = weight_shape(call);
   TRY_ASSIGN(const Window window, window_of(call, w.kernel));
@@ -120,7 +122,7 @@ static StageId add_bias(const OpCall& call, StageSink& to, StageId result) {
   return result_in_layout(call, to, result);
 }
 
-StageId lower_conv(const OpCall& call, StageSink& to) {
+static StageId lower_conv(const OpCall& call, StageSink& to) {
   ConvParams params;
   params.window = *window_of(call, weight_shape(call).kernel);
   params.groups = call.integer("group", 1);
@@ -183,19 +185,29 @@ static Result<TransposedWindow> transposed_window(const OpCall& call,
   return t;
 }
 
-Types infer_conv_transpose(const OpCall& call) {
+static Types infer_conv_transpose(const OpCall& call) {
   TRY(check_operands(call));
   const WeightShape w = weight_shape(call);
   TRY_ASSIGN(const TransposedWindow t, transposed_window(call, w.kernel));
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, t.output)}}};
 }
 
-StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
+static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
   const TransposedWindow t = *transposed_window(call, weight_shape(call).kernel);
   const ConvParams params{t.window, call.integer("group", 1), {}};
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
   const StageId result = add_conv_transpose(to.dag, data, weight, params, t.output_padding);
   return add_bias(call, to, result);
 }
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I pads:I strides:I", infer_conv, lower_conv}.with(kTakesDataByTile),
+    GraphOp{"ConvTranspose", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I output_padding:I output_shape:I pads:I strides:I", infer_conv_transpose, lower_conv_transpose},
+};
+// clang-format on
+
+std::span<const GraphOp> convolution_ops() { return kRows; }
 
 }  // namespace pruner

@@ -1,12 +1,16 @@
 // Operators that make one element from the elements at the same place of their inputs, which
 // broadcast as in numpy. A constant with one element becomes an immediate in the expression.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
+
+using enum Fusion;
+
 namespace {
 
 using Operands = std::span<const Expr>;
@@ -86,97 +90,162 @@ Expr clip(const OpCall& c, Operands x) {
   return result;
 }
 
+Types infer_elementwise(const OpCall& call);
+Types infer_float_elementwise(const OpCall& call);
+Types infer_cast(const OpCall& call);
+StageId lower_elementwise(const OpCall& call, StageSink& to);
+
+constexpr GraphOp elementwise(std::string_view name,
+                              Fusion fusion,
+                              size_t fewest,
+                              size_t most,
+                              std::string_view attributes = "") {
+  return {name, fusion, fewest, most, attributes, infer_elementwise, lower_elementwise};
+}
+/// Of one input of any type of numbers; of one of reals; of two; of as many as come.
+constexpr GraphOp each(std::string_view name, std::string_view attributes = "") {
+  return elementwise(name, kElemWise, 1, 1, attributes);
+}
+constexpr GraphOp real(std::string_view name, std::string_view attributes = "") {
+  return {name, kElemWise, 1, 1, attributes, infer_float_elementwise, lower_elementwise};
+}
+constexpr GraphOp pair(std::string_view name, std::string_view attributes = "") {
+  return elementwise(name, kBroadcast, 2, 2, attributes);
+}
+constexpr GraphOp many(std::string_view name) {
+  return elementwise(name, kBroadcast, 1, kAnyNumber);
+}
+
 struct Row {
-  std::string_view op, stage;
+  GraphOp op;
+  std::string_view stage;  // TVM's name
   Expr (*fn)(const OpCall&, Operands);
 };
 
-// Sorted as they are found in ONNX's list; stage names are TVM's.
 constexpr Row kRows[] = {
-    {"Abs", "T_abs", [](const OpCall&, Operands x) { return fn(Intrinsic::kAbs, x[0]); }},
-    {"Add", "T_add", [](const OpCall&, Operands x) { return x[0] + x[1]; }},
-    {"And", "T_logical_and", [](const OpCall&, Operands x) { return x[0] && x[1]; }},
-    {"Cast", "T_cast", [](const OpCall& c, Operands x) { return convert(c, x[0]); }},
-    {"Ceil", "T_ceil", [](const OpCall&, Operands x) { return fn(Intrinsic::kCeil, x[0]); }},
-    {"Clip", "T_clip", clip},
-    {"Cos", "T_cos", [](const OpCall&, Operands x) { return fn(Intrinsic::kCos, x[0]); }},
-    {"Div", "T_divide", [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
-    {"Elu", "T_elu", [](const OpCall& c, Operands x) { return elu(x[0], c.number("alpha", 1)); }},
-    {"Equal",
+    {each("Abs"), "T_abs", [](const OpCall&, Operands x) { return fn(Intrinsic::kAbs, x[0]); }},
+    {pair("Add").with(kCommutative),
+     "T_add",
+     [](const OpCall&, Operands x) { return x[0] + x[1]; }},
+    {pair("And").with(kOfTruth),
+     "T_logical_and",
+     [](const OpCall&, Operands x) { return x[0] && x[1]; }},
+    {GraphOp{"Cast", kElemWise, 1, 1, "to:s", infer_cast, lower_elementwise},
+     "T_cast",
+     [](const OpCall& c, Operands x) { return convert(c, x[0]); }},
+    {real("Ceil"), "T_ceil", [](const OpCall&, Operands x) { return fn(Intrinsic::kCeil, x[0]); }},
+    {GraphOp{"Clip", kElemWise, 1, 3, "", infer_elementwise, lower_elementwise}.moved(
+         "min:1 max:2"),
+     "T_clip",
+     clip},
+    {real("Cos"), "T_cos", [](const OpCall&, Operands x) { return fn(Intrinsic::kCos, x[0]); }},
+    {pair("Div"), "T_divide", [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
+    {real("Elu", "alpha:f"),
+     "T_elu",
+     [](const OpCall& c, Operands x) { return elu(x[0], c.number("alpha", 1)); }},
+    {pair("Equal").with(kComparison | kOfAnything),
      "T_equal",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kEq, x[0], x[1]); }},
-    {"Erf", "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
-    {"Exp", "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
-    {"Floor", "T_floor", [](const OpCall&, Operands x) { return fn(Intrinsic::kFloor, x[0]); }},
-    {"Gelu", "T_gelu", [](const OpCall& c, Operands x) { return gelu(c, x[0]); }},
-    {"Greater",
+    {real("Erf"), "T_erf", [](const OpCall&, Operands x) { return fn(Intrinsic::kErf, x[0]); }},
+    {real("Exp"), "T_exp", [](const OpCall&, Operands x) { return fn(Intrinsic::kExp, x[0]); }},
+    {real("Floor"),
+     "T_floor",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kFloor, x[0]); }},
+    {real("Gelu", "approximate:s").from(20),
+     "T_gelu",
+     [](const OpCall& c, Operands x) { return gelu(c, x[0]); }},
+    {pair("Greater").with(kComparison),
      "T_greater",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kGt, x[0], x[1]); }},
-    {"GreaterOrEqual", "T_greater_equal", [](const OpCall&, Operands x) { return x[0] >= x[1]; }},
-    {"HardSigmoid",
+    {pair("GreaterOrEqual").with(kComparison),
+     "T_greater_equal",
+     [](const OpCall&, Operands x) { return x[0] >= x[1]; }},
+    {real("HardSigmoid", "alpha:f beta:f"),
      "T_hard_sigmoid",
      [](const OpCall& c, Operands x) {
        const Expr line =
            imm(c.number("alpha", 0.2), x[0]) * x[0] + imm(c.number("beta", 0.5), x[0]);
        return clamp(line, 0, 1);
      }},
-    {"HardSwish",
+    {real("HardSwish").from(14),
      "T_hard_swish",
      [](const OpCall&, Operands x) {
        return x[0] * clamp(x[0] * imm(1.0 / 6, x[0]) + imm(0.5, x[0]), 0, 1);
      }},
-    {"LeakyRelu",
+    {real("LeakyRelu", "alpha:f"),
      "T_leaky_relu",
      [](const OpCall& c, Operands x) {
        return select(x[0] < imm(0, x[0]), imm(c.number("alpha", 0.01), x[0]) * x[0], x[0]);
      }},
-    {"Less", "T_less", [](const OpCall&, Operands x) { return x[0] < x[1]; }},
-    {"LessOrEqual",
+    {pair("Less").with(kComparison),
+     "T_less",
+     [](const OpCall&, Operands x) { return x[0] < x[1]; }},
+    {pair("LessOrEqual").with(kComparison),
      "T_less_equal",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kLe, x[0], x[1]); }},
-    {"Log", "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
-    {"Max", "T_maximum", [](const OpCall&, Operands x) { return max(x[0], x[1]); }},
-    {"Min", "T_minimum", [](const OpCall&, Operands x) { return min(x[0], x[1]); }},
-    {"Mod", "T_mod", [](const OpCall& c, Operands x) { return modulo(c, x[0], x[1]); }},
-    {"Mul", "T_multiply", [](const OpCall&, Operands x) { return x[0] * x[1]; }},
-    {"Neg", "T_negative", [](const OpCall&, Operands x) { return negate(x[0]); }},
-    {"Not", "T_logical_not", [](const OpCall&, Operands x) { return fn(Intrinsic::kNot, x[0]); }},
-    {"Or",
+    {real("Log"), "T_log", [](const OpCall&, Operands x) { return fn(Intrinsic::kLog, x[0]); }},
+    {many("Max").with(kCommutative),
+     "T_maximum",
+     [](const OpCall&, Operands x) { return max(x[0], x[1]); }},
+    {many("Min").with(kCommutative),
+     "T_minimum",
+     [](const OpCall&, Operands x) { return min(x[0], x[1]); }},
+    {pair("Mod", "fmod:i"),
+     "T_mod",
+     [](const OpCall& c, Operands x) { return modulo(c, x[0], x[1]); }},
+    {pair("Mul").with(kCommutative),
+     "T_multiply",
+     [](const OpCall&, Operands x) { return x[0] * x[1]; }},
+    {each("Neg"), "T_negative", [](const OpCall&, Operands x) { return negate(x[0]); }},
+    {each("Not").with(kOfTruth),
+     "T_logical_not",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kNot, x[0]); }},
+    {pair("Or").with(kOfTruth),
      "T_logical_or",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kOr, x[0], x[1]); }},
-    {"PRelu",
+    {GraphOp{"PRelu", kBroadcast, 2, 2, "", infer_float_elementwise, lower_elementwise},
      "T_prelu",
      [](const OpCall&, Operands x) { return select(x[0] < imm(0, x[0]), x[0] * x[1], x[0]); }},
-    {"Pow", "T_power", [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
-    {"Reciprocal", "T_reciprocal", [](const OpCall&, Operands x) { return imm(1, x[0]) / x[0]; }},
-    {"Relu", "T_relu", [](const OpCall&, Operands x) { return max(x[0], imm(0, x[0])); }},
-    {"Round", "T_round", [](const OpCall&, Operands x) { return fn(Intrinsic::kRound, x[0]); }},
-    {"Selu",
+    {pair("Pow").with(kMixesTypes),
+     "T_power",
+     [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
+    {real("Reciprocal"),
+     "T_reciprocal",
+     [](const OpCall&, Operands x) { return imm(1, x[0]) / x[0]; }},
+    {each("Relu"), "T_relu", [](const OpCall&, Operands x) { return max(x[0], imm(0, x[0])); }},
+    {real("Round"),
+     "T_round",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kRound, x[0]); }},
+    {real("Selu", "alpha:f gamma:f"),
      "T_selu",
      [](const OpCall& c, Operands x) {
        return elu(x[0],
                   c.number("alpha", 1.67326319217681884765625),
                   c.number("gamma", 1.05070102214813232421875));
      }},
-    {"Sigmoid", "T_sigmoid", [](const OpCall&, Operands x) { return logistic(x[0]); }},
-    {"Sign", "T_sign", [](const OpCall&, Operands x) { return sign(x[0]); }},
-    {"Sin", "T_sin", [](const OpCall&, Operands x) { return fn(Intrinsic::kSin, x[0]); }},
-    {"Softplus",
+    {real("Sigmoid"), "T_sigmoid", [](const OpCall&, Operands x) { return logistic(x[0]); }},
+    {each("Sign"), "T_sign", [](const OpCall&, Operands x) { return sign(x[0]); }},
+    {real("Sin"), "T_sin", [](const OpCall&, Operands x) { return fn(Intrinsic::kSin, x[0]); }},
+    {real("Softplus"),
      "T_softplus",
      [](const OpCall&, Operands x) {
        // log(1 + exp(x)) without overflow for large x.
        const Expr tail = fn(Intrinsic::kExp, negate(fn(Intrinsic::kAbs, x[0])));
        return max(x[0], imm(0, x[0])) + fn(Intrinsic::kLog, imm(1, x[0]) + tail);
      }},
-    {"Softsign",
+    {real("Softsign"),
      "T_softsign",
      [](const OpCall&, Operands x) { return x[0] / (imm(1, x[0]) + fn(Intrinsic::kAbs, x[0])); }},
-    {"Sqrt", "T_sqrt", [](const OpCall&, Operands x) { return fn(Intrinsic::kSqrt, x[0]); }},
-    {"Sub", "T_subtract", [](const OpCall&, Operands x) { return x[0] - x[1]; }},
-    {"Sum", "T_add", [](const OpCall&, Operands x) { return x[0] + x[1]; }},
-    {"Tanh", "T_tanh", [](const OpCall&, Operands x) { return fn(Intrinsic::kTanh, x[0]); }},
-    {"Where", "T_where", [](const OpCall&, Operands x) { return select(x[0], x[1], x[2]); }},
-    {"Xor",
+    {real("Sqrt"), "T_sqrt", [](const OpCall&, Operands x) { return fn(Intrinsic::kSqrt, x[0]); }},
+    {pair("Sub"), "T_subtract", [](const OpCall&, Operands x) { return x[0] - x[1]; }},
+    {many("Sum").with(kCommutative),
+     "T_add",
+     [](const OpCall&, Operands x) { return x[0] + x[1]; }},
+    {real("Tanh"), "T_tanh", [](const OpCall&, Operands x) { return fn(Intrinsic::kTanh, x[0]); }},
+    {GraphOp{"Where", kBroadcast, 3, 3, "", infer_elementwise, lower_elementwise}.with(kOfAnything),
+     "T_where",
+     [](const OpCall&, Operands x) { return select(x[0], x[1], x[2]); }},
+    {pair("Xor").with(kOfTruth),
      "T_logical_xor",
      [](const OpCall&, Operands x) { return compare(BinaryOp::kNe, x[0], x[1]); }},
 };
@@ -216,27 +285,7 @@ bool scalars_fold(const OpCall& call) {
   return any && shape == call.output().shape;
 }
 
-template <size_t N>
-bool is_among(std::string_view op, const std::string_view (&names)[N]) {
-  return std::find(std::begin(names), std::end(names), op) != std::end(names);
-}
-
-bool is_logical(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"And", "Not", "Or", "Xor"};
-  return is_among(op, kOps);
-}
-
-bool is_comparison(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
-  return is_among(op, kOps);
-}
-
-bool is_commutative(std::string_view op) {
-  return op == "Add" || op == "Mul" || op == "Max" || op == "Min" || op == "Sum";
-}
-
-}  // namespace
+bool is(const OpCall& call, GraphOpTrait trait) { return find_graph_op(call.node.op)->is(trait); }
 
 Types infer_elementwise(const OpCall& call) {
   const std::string& op = call.node.op;
@@ -250,7 +299,7 @@ Types infer_elementwise(const OpCall& call) {
   for (size_t i = 1; i < call.num_inputs(); ++i) {
     if (!call.has(i)) continue;
     TRY_ASSIGN(out.shape, broadcast_shapes(out.shape, call.shape(i)));
-    if (op != "Pow" && call.input(i).dtype != out.dtype) {
+    if (!is(call, kMixesTypes) && call.input(i).dtype != out.dtype) {
       return Error("inputs are ",
                    dtype_name(out.dtype),
                    " and ",
@@ -259,10 +308,10 @@ Types infer_elementwise(const OpCall& call) {
     }
   }
   const bool truth = out.dtype == DType::kBool;
-  if (truth != is_logical(op) && (!truth || !(where || op == "Equal"))) {
+  if (truth != is(call, kOfTruth) && !(truth && is(call, kOfAnything))) {
     return Error(op, " of ", dtype_name(out.dtype));
   }
-  if (is_comparison(op)) out.dtype = DType::kBool;
+  if (is(call, kComparison)) out.dtype = DType::kBool;
   return {{out}};
 }
 
@@ -283,7 +332,7 @@ Types infer_cast(const OpCall& call) {
 
 StageId lower_elementwise(const OpCall& call, StageSink& to) {
   const auto row = std::find_if(
-      std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == call.node.op; });
+      std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op.name == call.node.op; });
   CHECK(row != std::end(kRows)) << call.node.op;
   const bool fold = scalars_fold(call);
   std::vector<Operand> operands;
@@ -298,7 +347,7 @@ StageId lower_elementwise(const OpCall& call, StageSink& to) {
       operands.emplace_back(to.input(call, i));
     }
   }
-  if (!is_commutative(call.node.op)) return add_mapped(to, *row, call, operands);
+  if (!is(call, kCommutative)) return add_mapped(to, *row, call, operands);
   // What the group computes stands first, so that conv(x) + r and r + conv(x) are one task.
   std::stable_partition(operands.begin(), operands.end(), [&](const Operand& operand) {
     const StageId* stage = std::get_if<StageId>(&operand);
@@ -318,5 +367,15 @@ StageId lower_elementwise(const OpCall& call, StageSink& to) {
   }
   return std::get<StageId>(result);
 }
+
+constexpr auto kOps = [] {
+  std::array<GraphOp, std::size(kRows)> ops;
+  std::ranges::transform(kRows, ops.begin(), &Row::op);
+  return ops;
+}();
+
+}  // namespace
+
+std::span<const GraphOp> elementwise_ops() { return kOps; }
 
 }  // namespace pruner

@@ -1,9 +1,11 @@
 // Gemm and MatMul. MatMul has two attributes of ours, transA and transB, as Gemm: the last two
 // dimensions of an operand are exchanged (set by the sink_transposes pass).
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 static Result<Unit> check_operands(const OpCall& call, int64_t rank_a, int64_t rank_b) {
   if (call.rank(0) < rank_a || call.rank(1) < rank_b) {
@@ -30,7 +32,7 @@ static Error inner_mismatch(const OpCall& call, int64_t a, int64_t b) {
                print_shape(call.shape(1)));
 }
 
-Types infer_gemm(const OpCall& call) {
+static Types infer_gemm(const OpCall& call) {
   TRY(check_operands(call, 2, 2));
   if (call.rank(0) != 2 || call.rank(1) != 2) {
     return Error("operands ",
@@ -61,7 +63,7 @@ static StageId scaled(StageSink& to, StageId stage, double factor) {
   });
 }
 
-StageId lower_gemm(const OpCall& call, StageSink& to) {
+static StageId lower_gemm(const OpCall& call, StageSink& to) {
   const bool ta = transposed(call, "transA"), tb = transposed(call, "transB");
   const StageId a = to.input(call, 0), b = to.input(call, 1);
   StageId result = !ta && tb ? add_dense(to.dag, a, b) : add_matmul(to.dag, a, b, ta, tb);
@@ -80,7 +82,7 @@ static std::vector<int64_t> as_matrices(const OpCall& call, size_t i) {
   return shape;
 }
 
-Types infer_matmul(const OpCall& call) {
+static Types infer_matmul(const OpCall& call) {
   TRY(check_operands(call, 1, 1));
   const std::vector<int64_t> a = as_matrices(call, 0), b = as_matrices(call, 1);
   if (a.back() != b[b.size() - 2]) return inner_mismatch(call, a.back(), b[b.size() - 2]);
@@ -102,7 +104,7 @@ static StageId unsqueezed(StageSink& to, StageId stage, const std::vector<int64_
       "injective");
 }
 
-StageId lower_matmul(const OpCall& call, StageSink& to) {
+static StageId lower_matmul(const OpCall& call, StageSink& to) {
   StageId a = to.input(call, 0), b = to.input(call, 1);
   if (call.rank(0) == 1) a = unsqueezed(to, a, as_matrices(call, 0));
   if (call.rank(1) == 1) b = unsqueezed(to, b, {call.shape(1)[0], 1});
@@ -120,5 +122,15 @@ StageId lower_matmul(const OpCall& call, StageSink& to) {
       },
       "injective");
 }
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
+    GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
+};
+// clang-format on
+
+std::span<const GraphOp> matmul_ops() { return kRows; }
 
 }  // namespace pruner

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 using Axes = std::span<const Expr>;
 
@@ -32,14 +34,14 @@ static Result<std::vector<int64_t>> permutation(const OpCall& call) {
   return order;
 }
 
-Types infer_transpose(const OpCall& call) {
+static Types infer_transpose(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> order, permutation(call));
   TensorType out{call.input(0).dtype, {}};
   for (const int64_t d : order) out.shape.push_back(call.shape(0)[static_cast<size_t>(d)]);
   return {{out}};
 }
 
-StageId lower_transpose(const OpCall& call, StageSink& to) {
+static StageId lower_transpose(const OpCall& call, StageSink& to) {
   const std::vector<int64_t> order = *permutation(call);
   if (!std::is_sorted(order.begin(), order.end())) {
     return add_transpose(to.dag, to.input(call, 0), order);
@@ -48,7 +50,7 @@ StageId lower_transpose(const OpCall& call, StageSink& to) {
       call, to, "T_transpose", [&](Axes axes) { return to.dag.at(to.input(call, 0), copy(axes)); });
 }
 
-Types infer_concat(const OpCall& call) {
+static Types infer_concat(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   TensorType out = call.type(0);
   for (size_t i = 1; i < call.num_inputs(); ++i) {
@@ -69,7 +71,7 @@ Types infer_concat(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_concat(const OpCall& call, StageSink& to) {
+static StageId lower_concat(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   std::vector<StageId> inputs;
   for (size_t i = 0; i < call.num_inputs(); ++i) {
@@ -147,16 +149,16 @@ static Result<Slices> slices_of(const OpCall& call) {
   return s;
 }
 
-Types infer_slice(const OpCall& call) {
+static Types infer_slice(const OpCall& call) {
   TRY_ASSIGN(const Slices slices, slices_of(call));
   return {{{call.input(0).dtype, slices.extent}}};
 }
 
-StageId lower_slice(const OpCall& call, StageSink& to) {
+static StageId lower_slice(const OpCall& call, StageSink& to) {
   return add_slices(call, to, "T_strided_slice", *slices_of(call));
 }
 
-Types infer_split(const OpCall& call) {
+static Types infer_split(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   const int64_t extent = call.shape(0)[static_cast<size_t>(axis)];
   const auto parts = static_cast<int64_t>(call.node.outputs.size());
@@ -181,7 +183,7 @@ Types infer_split(const OpCall& call) {
   return out;
 }
 
-StageId lower_split(const OpCall& call, StageSink& to) {
+static StageId lower_split(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   const size_t rank = call.shape(0).size();
   Slices slices{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 1), {}};
@@ -230,7 +232,7 @@ static Result<Padding> padding_of(const OpCall& call) {
   return p;
 }
 
-Types infer_pad(const OpCall& call) {
+static Types infer_pad(const OpCall& call) {
   TRY_ASSIGN(const Padding p, padding_of(call));
   if (call.has(2) && !call.scalar(2))
     return Error("the padding value is computed at run time; it has to be a constant");
@@ -239,7 +241,7 @@ Types infer_pad(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_pad(const OpCall& call, StageSink& to) {
+static StageId lower_pad(const OpCall& call, StageSink& to) {
   const Padding p = *padding_of(call);
   const std::string mode = call.text("mode", "constant");
   const StageId data = to.input(call, 0);
@@ -264,7 +266,7 @@ StageId lower_pad(const OpCall& call, StageSink& to) {
   });
 }
 
-Types infer_gather(const OpCall& call) {
+static Types infer_gather(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   const DType index = call.input(1).dtype;
   if (index != DType::kInt64 && index != DType::kInt32)
@@ -282,7 +284,7 @@ Types infer_gather(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_gather(const OpCall& call, StageSink& to) {
+static StageId lower_gather(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   const size_t index_rank = call.shape(1).size();
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
@@ -299,7 +301,7 @@ StageId lower_gather(const OpCall& call, StageSink& to) {
   });
 }
 
-Types infer_expand(const OpCall& call) {
+static Types infer_expand(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> shape, call.constant_integers(1, "shape"));
   for (const int64_t extent : shape) {
     if (extent < 1) return Error("shape has the extent ", extent);
@@ -308,7 +310,7 @@ Types infer_expand(const OpCall& call) {
   return {{{call.input(0).dtype, out}}};
 }
 
-StageId lower_expand(const OpCall& call, StageSink& to) {
+static StageId lower_expand(const OpCall& call, StageSink& to) {
   const std::vector<int64_t>& in = call.shape(0);
   return add_move(call, to, "T_broadcast_to", [&](Axes axes) {
     std::vector<Expr> at(axes.end() - static_cast<long>(in.size()), axes.end());
@@ -319,7 +321,7 @@ StageId lower_expand(const OpCall& call, StageSink& to) {
   });
 }
 
-Types infer_tile(const OpCall& call) {
+static Types infer_tile(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> repeats, call.constant_integers(1, "repeats"));
   TensorType out = call.type(0);
   if (repeats.size() != out.shape.size())
@@ -331,7 +333,7 @@ Types infer_tile(const OpCall& call) {
   return {{out}};
 }
 
-StageId lower_tile(const OpCall& call, StageSink& to) {
+static StageId lower_tile(const OpCall& call, StageSink& to) {
   return add_move(call, to, "T_tile", [&](Axes axes) {
     std::vector<Expr> at = copy(axes);
     for (size_t d = 0; d < at.size(); ++d) {
@@ -341,5 +343,21 @@ StageId lower_tile(const OpCall& call, StageSink& to) {
     return to.dag.at(to.input(call, 0), at);
   });
 }
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"Concat", kInjective, 1, kAnyNumber, "axis:i", infer_concat, lower_concat}.with(kReadsOnce),
+    GraphOp{"Expand", kInjective, 2, 2, "", infer_expand, lower_expand},
+    GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather},
+    GraphOp{"Pad", kInjective, 2, 4, "mode:s", infer_pad, lower_pad}.moved("pads:1 value:2").with(kReadsOnce),
+    GraphOp{"Slice", kInjective, 3, 5, "", infer_slice, lower_slice}.moved("starts:1 ends:2 axes:3"),
+    GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1"),
+    GraphOp{"Tile", kInjective, 2, 2, "", infer_tile, lower_tile},
+    GraphOp{"Transpose", kInjective, 1, 1, "perm:I", infer_transpose, lower_transpose},
+};
+// clang-format on
+
+std::span<const GraphOp> movement_ops() { return kRows; }
 
 }  // namespace pruner

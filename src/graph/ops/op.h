@@ -1,6 +1,6 @@
 // What the graph layer knows about an operator: how many inputs, which attributes, the shape of
-// what it makes, the compute stages that mean it, and how it fuses. One row of kGraphOps each
-// (graph/ops/graph_ops.cpp); the functions stand in the other files of this folder.
+// what it makes, the compute stages that mean it, and how it fuses. One row each, in the file of
+// this folder where its functions stand; graph_ops.cpp lists the files.
 #pragma once
 
 #include <functional>
@@ -73,20 +73,62 @@ struct StageSink {
   StageId input(const OpCall& call, size_t i) { return operand(call, i); }
 };
 
+using Types = Result<std::vector<TensorType>>;
+
+/// What passes and inference ask of an operator beside its row's columns.
+enum GraphOpTrait : uint16_t {
+  kCommutative = 1 << 0,      // and associative: inputs in any order
+  kOfTruth = 1 << 1,          // element-wise: of bool alone
+  kOfAnything = 1 << 2,       // element-wise: of bool, too
+  kComparison = 1 << 3,       // element-wise: gives bool
+  kMixesTypes = 1 << 4,       // element-wise: inputs may differ in type
+  kReadsOnce = 1 << 5,        // no element of an input is read twice, whatever the shapes say
+  kRepeatsReads = 1 << 6,     // elements of the input are read more than once
+  kTakesDataByTile = 1 << 7,  // a contraction: what is done to input 0 can be done tile by tile
+};
+
+inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs
+
 struct GraphOp {
   std::string_view name;
   Fusion fusion;
   size_t min_inputs, max_inputs;
   std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t": name and kind
-  Result<std::vector<TensorType>> (*infer)(const OpCall&);
+  Types (*infer)(const OpCall&);
   StageId (*lower)(const OpCall&, StageSink&);  // null where fusion is kAlias or kConstant
   int64_t since = 13;                           // first opset that knows the form we keep
+  uint16_t traits = 0;
+  std::string_view shown = {};       // in names of groups; empty: the name in lower case
+  std::string_view now_inputs = {};  // "min:1 max:2": attributes of old opsets, and their inputs
+
+  bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
+
+  /// The row with one of the rarer columns.
+  constexpr GraphOp from(int64_t opset) const { return changed(&GraphOp::since, opset); }
+  constexpr GraphOp with(int of) const {
+    return changed(&GraphOp::traits, static_cast<uint16_t>(of));
+  }
+  constexpr GraphOp shown_as(std::string_view text) const { return changed(&GraphOp::shown, text); }
+  constexpr GraphOp moved(std::string_view list) const {
+    return changed(&GraphOp::now_inputs, list);
+  }
+
+ private:
+  template <typename T>
+  constexpr GraphOp changed(T GraphOp::*column, T value) const {
+    GraphOp row = *this;
+    row.*column = value;
+    return row;
+  }
 };
 
 /// Every operator, sorted by name.
 std::span<const GraphOp> graph_ops();
 /// Null when there is none of that name.
 const GraphOp* find_graph_op(std::string_view name);
+
+/// The output of a call whose row is kConstant.
+Tensor evaluate_constant(const OpCall& call);
 
 /// Drops attributes that the row doesn't name and checks the kind and the number of inputs.
 Result<Unit> check_call(Node& node, const GraphOp& op);

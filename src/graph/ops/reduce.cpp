@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 // ONNX: no axes means all, or none with noop_with_empty_axes.
 static Result<std::vector<int64_t>> reduced_axes(const OpCall& call) {
@@ -32,7 +34,7 @@ static std::vector<int64_t> reduced_shape(const std::vector<int64_t>& in,
   return out;
 }
 
-Types infer_reduce(const OpCall& call) {
+static Types infer_reduce(const OpCall& call) {
   const std::string& op = call.node.op;
   const DType dtype = call.input(0).dtype;
   const bool real = op == "ReduceMean" || op == "ReduceL2" || op == "ReduceLogSum";
@@ -45,7 +47,7 @@ Types infer_reduce(const OpCall& call) {
   return {{{dtype, reduced_shape(call.shape(0), axes, keep)}}};
 }
 
-StageId lower_reduce(const OpCall& call, StageSink& to) {
+static StageId lower_reduce(const OpCall& call, StageSink& to) {
   const std::vector<int64_t> axes = *reduced_axes(call);
   const std::string& op = call.node.op;
   const auto map = [&](StageId stage, const char* name, Expr (*fn)(const Expr&)) {
@@ -75,13 +77,13 @@ StageId lower_reduce(const OpCall& call, StageSink& to) {
   return map(data, "T_identity", [](const Expr& x) { return x; });
 }
 
-Types infer_arg_reduce(const OpCall& call) {
+static Types infer_arg_reduce(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   const bool keep = call.integer("keepdims", 1) != 0;
   return {{{DType::kInt64, reduced_shape(call.shape(0), {{axis}}, keep)}}};
 }
 
-StageId lower_arg_reduce(const OpCall& call, StageSink& to) {
+static StageId lower_arg_reduce(const OpCall& call, StageSink& to) {
   return add_arg_reduce(to.dag,
                         to.input(call, 0),
                         *call.axis("axis", 0, call.rank()),
@@ -90,13 +92,13 @@ StageId lower_arg_reduce(const OpCall& call, StageSink& to) {
                         call.integer("select_last_index", 0) != 0);
 }
 
-Types infer_softmax(const OpCall& call) {
+static Types infer_softmax(const OpCall& call) {
   if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
   TRY(call.axis("axis", -1, call.rank()));
   return {{call.type(0)}};
 }
 
-StageId lower_softmax(const OpCall& call, StageSink& to) {
+static StageId lower_softmax(const OpCall& call, StageSink& to) {
   const int64_t axis = *call.axis("axis", -1, call.rank());
   return add_softmax(to.dag, to.input(call, 0), axis, call.node.op == "LogSoftmax");
 }
@@ -113,7 +115,7 @@ static Result<Unit> check_operand(const OpCall& call, size_t i, const char* what
       what, " ", print_shape(call.shape(i)), " does not fit data ", print_shape(call.shape(0)));
 }
 
-Types infer_layernorm(const OpCall& call) {
+static Types infer_layernorm(const OpCall& call) {
   if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
   TRY(call.axis("axis", -1, call.rank()));
   TRY(check_operand(call, 1, "scale"));
@@ -121,7 +123,7 @@ Types infer_layernorm(const OpCall& call) {
   return {{call.type(0)}};
 }
 
-StageId lower_layernorm(const OpCall& call, StageSink& to) {
+static StageId lower_layernorm(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0), scale = to.input(call, 1);
   const StageId shift = call.has(2) ? to.input(call, 2) : StageId{};
   const int64_t axis = *call.axis("axis", -1, call.rank());
@@ -147,7 +149,7 @@ static Result<Unit> check_channel_operands(const OpCall& call) {
   return Unit{};
 }
 
-Types infer_channel_norm(const OpCall& call) {
+static Types infer_channel_norm(const OpCall& call) {
   TRY(check_channel_operands(call));
   if (call.integer("training_mode", 0) != 0) return Error("training_mode is not supported");
   return {{call.type(0)}};
@@ -158,7 +160,7 @@ static Expr channel_value(StageSink& to, StageId operand, std::span<const Expr> 
   return to.dag.at(operand, {axes[1]});
 }
 
-StageId lower_batch_norm(const OpCall& call, StageSink& to) {
+static StageId lower_batch_norm(const OpCall& call, StageSink& to) {
   const StageId x = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
   const StageId mean = to.input(call, 3), variance = to.input(call, 4);
   const double epsilon = call.number("epsilon", 1e-5);
@@ -172,7 +174,7 @@ StageId lower_batch_norm(const OpCall& call, StageSink& to) {
   return to.dag.compute("T_batch_norm", call.shape(0), body, "broadcast");
 }
 
-StageId lower_instance_norm(const OpCall& call, StageSink& to) {
+static StageId lower_instance_norm(const OpCall& call, StageSink& to) {
   std::vector<int64_t> axes(call.shape(0).size() - 2);
   std::iota(axes.begin(), axes.end(), 2);
   const StageId data = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
@@ -183,5 +185,31 @@ StageId lower_instance_norm(const OpCall& call, StageSink& to) {
   };
   return to.dag.compute("T_instance_norm", call.shape(0), body, "broadcast");
 }
+
+static constexpr const char* kReduceAttributes = "keepdims:i noop_with_empty_axes:i";
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"ArgMax", kReduce, 1, 1, "axis:i keepdims:i select_last_index:i", infer_arg_reduce, lower_arg_reduce},
+    GraphOp{"ArgMin", kReduce, 1, 1, "axis:i keepdims:i select_last_index:i", infer_arg_reduce, lower_arg_reduce},
+    GraphOp{"BatchNormalization", kBroadcast, 5, 5, "epsilon:f training_mode:i", infer_channel_norm, lower_batch_norm},
+    GraphOp{"InstanceNormalization", kOpaque, 3, 3, "epsilon:f", infer_channel_norm, lower_instance_norm}.shown_as("instance_norm"),
+    GraphOp{"LayerNormalization", kOpaque, 2, 3, "axis:i epsilon:f", infer_layernorm, lower_layernorm}.from(17).shown_as("layernorm"),
+    GraphOp{"LogSoftmax", kOpaque, 1, 1, "axis:i", infer_softmax, lower_softmax}.shown_as("log_softmax"),
+    GraphOp{"ReduceL1", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceL2", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceLogSum", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceMax", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceMean", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.shown_as("mean").moved("axes:1"),
+    GraphOp{"ReduceMin", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceProd", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"ReduceSum", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.shown_as("sum").moved("axes:1"),
+    GraphOp{"ReduceSumSquare", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
+    GraphOp{"Softmax", kOpaque, 1, 1, "axis:i", infer_softmax, lower_softmax},
+};
+// clang-format on
+
+std::span<const GraphOp> reduce_ops() { return kRows; }
 
 }  // namespace pruner

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 namespace {
 
@@ -85,7 +87,7 @@ static Result<int64_t> scaled(int64_t extent, double scale) {
   return static_cast<int64_t>(whole);
 }
 
-Types infer_resize(const OpCall& call) {
+static Types infer_resize(const OpCall& call) {
   TRY(check_modes(call));
   std::vector<int64_t> axes = call.integers("axes"), sizes;
   if (axes.empty()) {
@@ -169,10 +171,19 @@ class Point {
 
 }  // namespace
 
-StageId lower_resize(const OpCall& call, StageSink& to) {
+static StageId lower_resize(const OpCall& call, StageSink& to) {
   const StageId data = to.input(call, 0);
   const auto body = [&](std::span<const Expr> axes) { return Point(call, to, data, axes).value(); };
   return to.dag.compute("T_resize", call.output().shape, body, "injective");
 }
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"Resize", kInjective, 1, 4, "antialias:i axes:I coordinate_transformation_mode:s keep_aspect_ratio_policy:s mode:s nearest_mode:s", infer_resize, lower_resize}.with(kRepeatsReads),
+};
+// clang-format on
+
+std::span<const GraphOp> resize_ops() { return kRows; }
 
 }  // namespace pruner

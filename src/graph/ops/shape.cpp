@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "graph/ops/rows.h"
+#include "graph/ops/op.h"
 
 namespace pruner {
+
+using enum Fusion;
 
 static Result<std::vector<TensorType>> view(const OpCall& call, std::vector<int64_t> shape) {
   if (element_count(shape) != element_count(call.shape(0))) {
@@ -16,7 +18,7 @@ static Result<std::vector<TensorType>> view(const OpCall& call, std::vector<int6
   return {{{call.input(0).dtype, std::move(shape)}}};
 }
 
-Types infer_reshape(const OpCall& call) {
+static Types infer_reshape(const OpCall& call) {
   TRY_ASSIGN(std::vector<int64_t> shape, call.constant_integers(1, "shape"));
   const bool zero_is_zero = call.integer("allowzero", 0) != 0;
   int64_t known = 1;
@@ -43,7 +45,7 @@ Types infer_reshape(const OpCall& call) {
   return view(call, std::move(shape));
 }
 
-Types infer_flatten(const OpCall& call) {
+static Types infer_flatten(const OpCall& call) {
   int64_t axis = call.integer("axis", 1);
   if (axis < 0) axis += call.rank();
   if (axis < 0 || axis > call.rank()) return Error("axis ", axis, " for a rank of ", call.rank());
@@ -53,7 +55,7 @@ Types infer_flatten(const OpCall& call) {
               {element_count({in.data(), split}), element_count(std::span(in).subspan(split))});
 }
 
-Types infer_squeeze(const OpCall& call) {
+static Types infer_squeeze(const OpCall& call) {
   std::vector<int64_t> axes, shape;
   if (call.has(1)) {
     TRY_ASSIGN(axes, call.constant_integers(1, "axes"));
@@ -68,7 +70,7 @@ Types infer_squeeze(const OpCall& call) {
   return view(call, shape);
 }
 
-Types infer_unsqueeze(const OpCall& call) {
+static Types infer_unsqueeze(const OpCall& call) {
   TRY_ASSIGN(std::vector<int64_t> axes, call.constant_integers(1, "axes"));
   const int64_t rank = call.rank() + static_cast<int64_t>(axes.size());
   TRY_ASSIGN(axes, normal_axes(axes, rank));
@@ -77,21 +79,21 @@ Types infer_unsqueeze(const OpCall& call) {
   return view(call, shape);
 }
 
-Types infer_identity(const OpCall& call) { return {{call.type(0)}}; }
+static Types infer_identity(const OpCall& call) { return {{call.type(0)}}; }
 
-Types infer_dropout(const OpCall& call) {
+static Types infer_dropout(const OpCall& call) {
   if (call.has(2) && call.scalar(2) != 0.0) return Error("training_mode is not supported");
   return {{call.type(0)}};
 }
 
-Types infer_constant(const OpCall& call) {
+static Types infer_constant(const OpCall& call) {
   const auto it = call.node.attributes.find("value");
   if (it == call.node.attributes.end()) return Error("has no value");
   const Tensor& value = std::get<Tensor>(it->second);
   return {{{value.dtype(), value.shape()}}};
 }
 
-Types infer_constant_of_shape(const OpCall& call) {
+static Types infer_constant_of_shape(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> shape, call.constant_integers(0, "shape"));
   for (const int64_t extent : shape) {
     if (extent < 0) return Error("shape has the extent ", extent);
@@ -103,7 +105,7 @@ Types infer_constant_of_shape(const OpCall& call) {
   return {{{value.dtype(), shape}}};
 }
 
-Types infer_shape(const OpCall& call) {
+static Types infer_shape(const OpCall& call) {
   int64_t start = call.integer("start", 0), end = call.integer("end", call.rank());
   if (start < 0) start += call.rank();
   if (end < 0) end += call.rank();
@@ -112,9 +114,9 @@ Types infer_shape(const OpCall& call) {
   return {{{DType::kInt64, {end - start}}}};
 }
 
-Types infer_size(const OpCall&) { return {{{DType::kInt64, {}}}}; }
+static Types infer_size(const OpCall&) { return {{{DType::kInt64, {}}}}; }
 
-Types infer_range(const OpCall& call) {
+static Types infer_range(const OpCall& call) {
   const auto start = call.scalar(0), limit = call.scalar(1), delta = call.scalar(2);
   if (!start || !limit || !delta) return Error("start, limit and delta have to be constants");
   const double n = std::ceil((*limit - *start) / *delta);
@@ -163,5 +165,24 @@ Tensor evaluate_constant(const OpCall& call) {
   }
   return out;
 }
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"Constant", kConstant, 0, 0, "value:t", infer_constant, nullptr},
+    GraphOp{"ConstantOfShape", kConstant, 1, 1, "value:t", infer_constant_of_shape, nullptr},
+    GraphOp{"Dropout", kAlias, 1, 3, "", infer_dropout, nullptr},
+    GraphOp{"Flatten", kAlias, 1, 1, "axis:i", infer_flatten, nullptr},
+    GraphOp{"Identity", kAlias, 1, 1, "", infer_identity, nullptr},
+    GraphOp{"Range", kConstant, 3, 3, "", infer_range, nullptr},
+    GraphOp{"Reshape", kAlias, 2, 2, "allowzero:i", infer_reshape, nullptr}.moved("shape:1"),
+    GraphOp{"Shape", kConstant, 1, 1, "end:i start:i", infer_shape, nullptr}.from(15),
+    GraphOp{"Size", kConstant, 1, 1, "", infer_size, nullptr},
+    GraphOp{"Squeeze", kAlias, 1, 2, "", infer_squeeze, nullptr}.moved("axes:1"),
+    GraphOp{"Unsqueeze", kAlias, 2, 2, "", infer_unsqueeze, nullptr}.moved("axes:1"),
+};
+// clang-format on
+
+std::span<const GraphOp> shape_ops() { return kRows; }
 
 }  // namespace pruner

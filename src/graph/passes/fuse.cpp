@@ -134,9 +134,9 @@ std::vector<int> Fuser::between(int n, int sink) const {
 
 // Whether the sink reads an element of n more than once.
 bool Fuser::repeats_work(int n, int sink) const {
-  const std::string& op = graph_.nodes[static_cast<size_t>(sink)].op;
-  if (op == "Concat" || op == "Pad") return false;
-  if (op == "Resize") return true;
+  const GraphOp& op = *find_graph_op(graph_.nodes[static_cast<size_t>(sink)].op);
+  if (op.is(kReadsOnce)) return false;
+  if (op.is(kRepeatsReads)) return true;
   return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
 }
 
@@ -162,8 +162,8 @@ bool Fuser::take_epilogue(int anchor) {
 bool Fuser::reads_as_data(int contraction, int n) const {
   const Node& node = graph_.nodes[static_cast<size_t>(contraction)];
   const Node& data = graph_.nodes[static_cast<size_t>(n)];
-  if (node.op != "Conv" && node.op != "Gemm" && node.op != "MatMul") return false;
-  if (node.op == "Conv" && OpCall{graph_, node}.integer("group", 1) != 1) return false;
+  if (!find_graph_op(node.op)->is(kTakesDataByTile)) return false;
+  if (OpCall{graph_, node}.integer("group", 1) != 1) return false;
   return readers_[static_cast<size_t>(n)].size() == 1 && node.inputs[0] == data.outputs[0] &&
          node.inputs[1] != data.outputs[0];
 }
