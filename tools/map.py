@@ -1,9 +1,22 @@
 #!/usr/bin/env python3
-"""Prints the map: every layer, and what each of its headers takes and gives by its first comment."""
+"""Prints the map: every layer, and what each of its headers takes and gives by its first comment; then, for
+each kind of thing that there are many of, where its rows stand and how many source files name one."""
 import re
 import textwrap
 
 import tree
+
+
+# kind: (where its rows stand, what a file names that knows one)
+KINDS = {
+    "dtype": ("include/pruner/dtype.h", r"\bDType::k"),
+    "backend": ("src/target/backend.h", r"\bBackend::k"),
+    "scalar operator": ("src/tensor/scalar_ops.h", r"\bBinaryOp::k"),
+    "scalar function": ("src/tensor/scalar_ops.h", r"\bIntrinsic::k"),
+    "graph operator": ("src/graph/ops", r'\bop [!=]= "[A-Z]|starts_with\("[A-Z]'),
+    "role of a stage": ("src/space/plan.h", r"\bStageRole::k"),
+    "cost-model network": ("src/model/weights.h", r"\bArchitecture::k"),
+}
 
 
 def first_sentence(path):
@@ -21,6 +34,11 @@ def main():
         print(layer)
         for path in tree.files(f"src/{layer}", ".h"):
             print(f"  {path.relative_to(tree.ROOT / 'src' / layer)}: {first_sentence(path)}")
+    print("files that name one")
+    sources = tree.files("src", ".cpp", ".h")
+    for kind, (rows, name) in KINDS.items():
+        count = sum(bool(re.search(name, path.read_text())) for path in sources)
+        print(f"  {kind} (rows in {rows}): {count}")
 
 
 if __name__ == "__main__":
