@@ -7,11 +7,11 @@
 #include <benchmark/benchmark.h>
 
 #include "analysis/primitives.h"
+#include "ansor/own_steps.h"
 #include "drawn_candidates.h"
 #include "model/checkpoints.h"
 #include "model/nn/tlp_network.h"
 #include "model/train.h"
-#include "space/ansor/own_steps.h"
 #include "support/rng.h"
 
 namespace pruner {

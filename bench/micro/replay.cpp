@@ -3,8 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include "analysis/features.h"
+#include "ansor/workload_table.h"
 #include "record/record.h"
-#include "space/ansor/workload_table.h"
 
 namespace pruner {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "space/ansor/steps.h"
+#include "ansor/steps.h"
 
 namespace pruner {
 

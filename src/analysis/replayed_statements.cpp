@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analysis/warp_lanes.h"
-#include "space/ansor/program_values.h"
+#include "ansor/program_values.h"
 #include "tensor/affine.h"
 
 namespace pruner {

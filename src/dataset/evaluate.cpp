@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "space/ansor/workload_table.h"
+#include "ansor/workload_table.h"
 
 namespace pruner {
 namespace {

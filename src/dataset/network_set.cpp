@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "ansor/workload_table.h"
 #include "graph/partition.h"
-#include "space/ansor/workload_table.h"
 #include "support/gzip.h"
 
 namespace pruner {

@@ -6,7 +6,7 @@
 #include "analysis/gpu_limits.h"
 #include "analysis/primitives.h"
 #include "analysis/replayed_statements.h"
-#include "space/ansor/own_steps.h"
+#include "ansor/own_steps.h"
 #include "tensor/operators.h"
 
 namespace pruner {

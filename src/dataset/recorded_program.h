@@ -12,8 +12,8 @@
 
 #include "analysis/features.h"
 #include "analysis/penalty.h"
+#include "ansor/workload_table.h"
 #include "record/record.h"
-#include "space/ansor/workload_table.h"
 
 namespace pruner {
 

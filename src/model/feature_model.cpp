@@ -6,8 +6,8 @@
 
 #include "analysis/primitives.h"
 #include "analysis/statements.h"
+#include "ansor/own_steps.h"
 #include "model/cost_model.h"
-#include "space/ansor/own_steps.h"
 #include "support/parallel_for.h"
 
 namespace pruner {

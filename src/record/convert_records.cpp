@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "space/ansor/steps.h"
+#include "ansor/steps.h"
 #include "support/gzip.h"
 
 namespace pruner {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ansor/nest.h"
 #include "record/record.h"
-#include "space/ansor/nest.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <string>
 
+#include "ansor/own_points.h"
+#include "ansor/workload_table.h"
 #include "record/reasons.h"
 #include "record/record_paths.h"
-#include "space/ansor/own_points.h"
-#include "space/ansor/workload_table.h"
 
 namespace pruner {
 

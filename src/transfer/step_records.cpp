@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ansor/own_points.h"
 #include "record/reasons.h"
-#include "space/ansor/own_points.h"
 #include "tensor/operators.h"
 
 namespace pruner {

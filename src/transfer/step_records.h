@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ansor/own_operator.h"
+#include "ansor/workload_table.h"
 #include "record/record.h"
-#include "space/ansor/own_operator.h"
-#include "space/ansor/workload_table.h"
 
 namespace pruner {
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
+#include "ansor/workload_table.h"
 #include "golden.h"
-#include "space/ansor/workload_table.h"
 #include "support/file.h"
 
 namespace pruner {

@@ -3,8 +3,8 @@
 
 #include "analysis/features.h"
 #include "analysis/symbols.h"
+#include "ansor/own_points.h"
 #include "golden_programs.h"
-#include "space/ansor/own_points.h"
 #include "tensor/operators.h"
 
 namespace pruner {

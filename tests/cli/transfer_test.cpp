@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
+#include "ansor/cpu_steps.h"
 #include "cli/run_program.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
-#include "space/ansor/cpu_steps.h"
 #include "support/file.h"
 #include "support/json.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "ansor/workload_table.h"
 #include "golden.h"
 #include "graph/partition.h"
 #include "own_path.h"
-#include "space/ansor/workload_table.h"
 
 namespace pruner {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "analysis/primitives.h"
+#include "ansor/own_steps.h"
 #include "golden.h"
 #include "record/record_paths.h"
-#include "space/ansor/own_steps.h"
 #include "support/gzip.h"
 #include "tensor/operators.h"
 

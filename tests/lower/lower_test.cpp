@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "space/ansor/cpu_steps.h"
-#include "space/ansor/own_points.h"
-#include "space/ansor/workloads.h"
+#include "ansor/cpu_steps.h"
+#include "ansor/own_points.h"
+#include "ansor/workloads.h"
 #include "space/operator_task.h"
 #include "tensor/interpreter.h"
 

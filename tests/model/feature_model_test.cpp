@@ -4,9 +4,9 @@
 
 #include "analysis/primitives.h"
 #include "analysis/statements.h"
+#include "ansor/own_steps.h"
 #include "golden.h"
 #include "model/cost_model.h"
-#include "space/ansor/own_steps.h"
 #include "space/operator_task.h"
 
 namespace pruner {

@@ -18,12 +18,12 @@
 #include "analysis/draft.h"
 #include "analysis/draft_form.h"
 #include "analysis/features.h"
+#include "ansor/own_steps.h"
 #include "codegen/codegen.h"
 #include "golden.h"
 #include "lower/lower.h"
 #include "model/nn/any_network.h"
 #include "model/train.h"
-#include "space/ansor/own_steps.h"
 #include "space/gpu/gpu_task.h"
 #include "space/operator_task.h"
 

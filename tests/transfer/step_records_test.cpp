@@ -1,8 +1,8 @@
 #include "transfer/step_records.h"
 
+#include "ansor/cpu_steps.h"
 #include "golden.h"
 #include "search/search.h"
-#include "space/ansor/cpu_steps.h"
 #include "space/operator_task.h"
 #include "transfer/adapt.h"
 #include "transfer/pool.h"

@@ -1,0 +1,91 @@
+// The loops of a replayed record -> what they want of the decisions of one of our sketches. Of a
+// GPU: its SSSRRSRS tiles, threads, fetches. Of a CPU: its SSRSRS tiles, what runs in parallel,
+// where stages are computed. What the sketch has no word for is listed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ansor/state.h"
+#include "space/nearest.h"
+
+namespace pruner::ansor {
+
+/// The stages and axes of a record that stand for those of a sketch.
+struct PointMatch {
+  SketchId sketch;
+  std::vector<int> stages;   // of the state, by plan; -1: none
+  bool same_stages = false;  // one for each of the state's
+  /// By iterator of a contraction of the sketch: those of the state's, outermost first. Empty: each
+  /// is its own.
+  std::vector<std::vector<int>> axes = {};
+};
+
+struct WantedPoint {
+  std::vector<double> values;        // by decision, or kNoWish (nearest.h)
+  std::vector<std::string> reasons;  // why no candidate of the sketch is the record's program
+  int structural = 0;                // of them: other loops, not another number
+};
+
+WantedPoint wanted_on_gpu(const Space& space, const PointMatch& match, const State& state);
+WantedPoint wanted_on_cpu(const Space& space, const PointMatch& match, const State& state);
+
+/// What says that a fetch is as wide as no vector of the device.
+inline constexpr const char* kFetchWidth = "a vector of";
+
+// What both read.
+
+/// What a split leaves of an iterator, outermost first; the factor of the first is the rest.
+struct Part {
+  int iter;
+  int64_t factor;
+};
+/// The parts of an axis that was split once or again from inside; others are no tiles of ours.
+std::vector<Part> parts_of(const StateStage& stage, int axis);
+inline Annotation annotation_of(const StateStage& stage, int iter) {
+  return stage.iters[static_cast<size_t>(iter)].annotation;
+}
+/// Steps of the largest auto-unroll pragma; 0: there is none.
+int64_t unroll_of(const StateStage& stage);
+
+/// Looks up what a match says, and collects wishes.
+class PointReader {
+ public:
+  PointReader(const Space& space, const PointMatch& match, const State& state)
+      : match_(match),
+        sketch_(space[match.sketch]),
+        state_(state),
+        wanted_{std::vector<double>(sketch_.decisions.size(), kNoWish), {}, 0} {}
+
+ protected:
+  size_t plan_index(StageId id) const {
+    return static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)]);
+  }
+  const StagePlan& plan_of(StageId id) const { return sketch_.plans[plan_index(id)]; }
+  /// Of the state; -1: it has no such stage.
+  int number(StageId id) const { return match_.stages[plan_index(id)]; }
+  const StateStage& stage(int number) const { return state_.stages[static_cast<size_t>(number)]; }
+
+  /// The state's iterators for one of a contraction, or of what reads it element by element.
+  std::vector<int> iterators(int axis) const {
+    return match_.axes.empty() ? std::vector<int>{axis} : match_.axes[static_cast<size_t>(axis)];
+  }
+  /// The factors of an iterator's parts, of several multiplied; that of the outermost is 0. Empty:
+  /// their parts are of different number.
+  std::vector<int64_t> factors(const StateStage& stage, int axis) const;
+
+  /// Other loops than the sketch's.
+  void differs(std::string reason) {
+    wanted_.reasons.push_back(std::move(reason));
+    ++wanted_.structural;
+  }
+  /// Wants a value; `fixed`: what it is where there is no decision.
+  void want(DecisionRef ref, double value, const std::string& what, double fixed = 1);
+
+  const PointMatch& match_;
+  const Sketch& sketch_;
+  const State& state_;
+  WantedPoint wanted_;
+};
+
+}  // namespace pruner::ansor
