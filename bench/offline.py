@@ -42,11 +42,12 @@ class Bench:
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
         return json.loads(done.stdout), time.monotonic() - begin
 
-    def dataset(self, device):
-        path = self.work / f"{device}.ds"
+    def dataset(self, devices):
+        """Of one device, or of several: "k80+v100"."""
+        path = self.work / f"{devices}.ds"
         if not path.exists():
-            self.run("dataset", "make", "--records", pathlib.Path(self.options.logs) / device,
-                     "-o", path)
+            logs = [pathlib.Path(self.options.logs) / device for device in devices.split("+")]
+            self.run("dataset", "make", "--records", *logs, "--mixed-targets", "-o", path)
         return path
 
     def train(self, device, model, split, seed, *more, name=""):
@@ -89,6 +90,25 @@ class Bench:
                 rows[name].append(mean_of([tasks[key] for key in sorted(common)]))
         for name, metrics in rows.items():
             show(f"pam, K80 -> V100, 5 %, {name}", metrics, [])
+
+    def devices(self):
+        """One model of both devices' records beside one of a device's own: tasks new to both models."""
+        rows = {}
+        for seed in range(self.options.seeds):
+            models = {name: self.train(name, "pam", "by_task", seed)[0]
+                      for name in ("k80+v100", "k80", "v100")}
+            for device in ("k80", "v100"):
+                unseen = {}
+                for name in ("k80+v100", device):
+                    said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model",
+                                       models[name], "--new-tasks")
+                    unseen[name] = {task["workload_key"]: task for task in said["tasks"]}
+                common = set.intersection(*(set(tasks) for tasks in unseen.values()))
+                for name, tasks in unseen.items():
+                    rows.setdefault(f"pam of {name}'s records, tasks of {device}", []).append(
+                        mean_of([tasks[key] for key in sorted(common)]))
+        for name, metrics in rows.items():
+            show(name, metrics, [])
 
     def official(self, device):
         """The published checkpoint on all records of a device."""
@@ -138,6 +158,7 @@ WHAT = {
     "v100": lambda b: [b.held_out("v100", m, "by_task") for m in ("pam", "mlp", "xgb")],
     "tlp": lambda b: [b.held_out(device, "tlp", "by_task") for device in ("k80", "v100")],
     "transfer": lambda b: b.transfer(),
+    "devices": lambda b: b.devices(),
     "official": lambda b: [b.official(device) for device in ("k80", "v100")],
 }
 

@@ -123,9 +123,7 @@ Expr Lowering::body_at(StageId id, const Values& values) const {
 }
 
 Result<Program> lower(const Space& space, const Candidate& candidate, std::string name) {
-  std::string why;
-  if (!is_legal(space, candidate, &why)) return Error("not a legal candidate: ", why);
-  const LoopNest nest = make_loop_nest(space, candidate);
+  TRY_ASSIGN(const LoopNest nest, legal_nest(space, candidate));
   const Sketch& sketch = space[candidate.sketch];
   Program program = space.target.is_gpu() ? lower_for_gpu(sketch, nest, std::move(name))
                                           : Lowering(sketch, nest, std::move(name)).run();

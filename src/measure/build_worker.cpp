@@ -30,19 +30,10 @@ Result<Space> space_from_json(const Json& json) {
   return make_space(task);
 }
 
-bool has_sketch(const Space& space, const Candidate& candidate) {
-  const int sketch = candidate.sketch.value;
-  return sketch >= 0 && sketch < static_cast<int>(space.sketches.size());
-}
-
 }  // namespace
 
 Build build(const Space& space, const Candidate& candidate) {
   const auto start = std::chrono::steady_clock::now();
-  std::string why;
-  if (!has_sketch(space, candidate) || !is_legal(space, candidate, &why)) {
-    return failed(MeasureError::kInstantiation, "not a legal candidate: " + why);
-  }
   const Result<Program> program = lower(space, candidate, "kernel");
   if (!program.ok()) return failed(MeasureError::kInstantiation, program.error().message());
   Result<Artifact> artifact = compile(*program, space.target, "kernel");

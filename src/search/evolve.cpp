@@ -76,8 +76,7 @@ std::vector<Candidate> draw_legal(const Space& space, size_t count, Rng& rng) {
   CandidateSet seen;
   for (size_t attempt = 0; attempt < count * kAttempts && drawn.size() < count; ++attempt) {
     Candidate candidate = sample(space, rng);
-    if (seen.contains(candidate) || !is_legal(space, candidate)) continue;
-    seen.insert(candidate);
+    if (!seen.insert(candidate).second) continue;
     drawn.push_back(std::move(candidate));
   }
   return drawn;

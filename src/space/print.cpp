@@ -75,8 +75,7 @@ Result<Candidate> parse_candidate(const Space& space, std::string_view text) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) return Error("decision ", sketch.decisions[i].name, " is missing");
   }
-  std::string why;
-  if (!is_legal(space, candidate, &why)) return Error("not a legal candidate: ", why);
+  TRY(legal_nest(space, candidate));
   return candidate;
 }
 

@@ -1,6 +1,7 @@
 // Drawing candidates, and what makes one legal. Legality is closed-form and checked before anything
 // else is done with a candidate.
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "space/draw_axis.h"
@@ -49,7 +50,7 @@ class LegalityCheck {
       : space_(space), sketch_(space[candidate.sketch]), candidate_(candidate) {}
 
   /// Empty when legal.
-  std::string reason() const {
+  std::string reason() {
     if (candidate_.decisions.size() != sketch_.decisions.size()) return "a decision is missing";
     for (size_t i = 0; i < sketch_.decisions.size(); ++i) {
       const std::vector<int32_t>& choices = sketch_.decisions[i].choices;
@@ -66,8 +67,14 @@ class LegalityCheck {
     return local_bytes() <= kMaxLocalBytes ? "" : "local buffers exceed the stack";
   }
 
+  /// The nest, made when first asked for.
+  LoopNest& nest() {
+    if (!nest_) nest_ = make_loop_nest(space_, candidate_);
+    return *nest_;
+  }
+
  private:
-  std::string check(const StagePlan& plan) const {
+  std::string check(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
     const bool inside = plan.inside.valid() && location(plan) > 0;
     std::vector<int64_t> extents;
@@ -100,16 +107,15 @@ class LegalityCheck {
   }
 
   // A cluster that reads packed blocks starts each visit at one.
-  bool starts_at_blocks(const StagePlan& plan) const {
+  bool starts_at_blocks(const StagePlan& plan) {
     if (plan.overlaps) return true;
     const auto along = std::ranges::find_if(plan.axes, &AxisPlan::vector);
     if (along == plan.axes.end()) return true;
     const int64_t block = value(candidate_, along->registers) * plan.lanes;
     const auto dim = static_cast<size_t>(along->axis);
-    const LoopNest nest = make_loop_nest(space_, candidate_);
-    const NestStage& visited = nest.of(plan.stage);
+    const NestStage& visited = nest().of(plan.stage);
     if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
-    const NestStage& outer = nest.of(plan.inside);
+    const NestStage& outer = nest().of(plan.inside);
     for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
       const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
       if (reader != plan.inside && other.role != StageRole::kAnchor) return false;
@@ -132,15 +138,14 @@ class LegalityCheck {
     return plan.location == kFixed ? 0 : candidate_.decisions[static_cast<size_t>(plan.location)];
   }
 
-  int64_t local_bytes() const {
+  int64_t local_bytes() {
     bool any_local = false;
     for (const StagePlan& plan : sketch_.plans) {
       any_local = any_local || plan.cache_tile || (plan.location != kFixed && location(plan) > 0);
     }
     if (!any_local) return 0;
-    const LoopNest nest = make_loop_nest(space_, candidate_);
     int64_t bytes = 0;
-    for (const NestStage& stage : nest.stages) {
+    for (const NestStage& stage : nest().stages) {
       if (stage.scope != Scope::kLocal) continue;
       int64_t elements = 1;
       for (const int64_t extent : stage.extents) elements *= extent;
@@ -152,6 +157,7 @@ class LegalityCheck {
   const Space& space_;
   const Sketch& sketch_;
   const Candidate& candidate_;
+  std::optional<LoopNest> nest_;
 };
 
 template <typename T>
@@ -165,6 +171,15 @@ bool is_legal(const Space& space, const Candidate& candidate, std::string* why) 
   const std::string reason = LegalityCheck(space, candidate).reason();
   if (why != nullptr) *why = reason;
   return reason.empty();
+}
+
+Result<LoopNest> legal_nest(const Space& space, const Candidate& candidate) {
+  if (!candidate.sketch.valid() || candidate.sketch.value >= std::ssize(space.sketches))
+    return Error("not a legal candidate: there is no sketch ", candidate.sketch.value);
+  LegalityCheck check(space, candidate);
+  const std::string reason = check.reason();
+  if (!reason.empty()) return Error("not a legal candidate: ", reason);
+  return std::move(check.nest());
 }
 
 void draw_axis(const Sketch& sketch,

@@ -75,13 +75,15 @@ Candidate draw(const Space& space, Rng& rng);
 /// A drawn candidate that is legal.
 Candidate sample(const Space& space, Rng& rng);
 
-/// The loop nest of a candidate (a few microseconds).
+/// The loop nest of a legal candidate (a few microseconds).
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate);
 
 /// Whether the candidate's decisions are in range and fit, and its nest keeps the target's limits
 /// (registers, stack, unrolled body); checked first, before anything else. `why`, when given, gets
-/// the reason.
+/// the reason. The sketch is one of the space's.
 bool is_legal(const Space& space, const Candidate& candidate, std::string* why = nullptr);
+/// The loop nest of any candidate, if it is legal; the error says why it is not.
+Result<LoopNest> legal_nest(const Space& space, const Candidate& candidate);
 
 /// One small legal change (kMutations); nullopt when the drawn mutation has no place.
 std::optional<Candidate> mutate(const Space& space, const Candidate& candidate, Rng& rng);
