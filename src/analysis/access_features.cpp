@@ -48,12 +48,12 @@ void AccessAnalysis::set_lines(const Statement& s,
   while (skipped < loops.size() && uses[loops.size() - 1 - skipped].stride == 0) ++skipped;
   float stride = 0, repeats = 1;
   if (skipped < loops.size()) stride = static_cast<float>(uses[loops.size() - 1 - skipped].stride);
-  // Each skipped loop counts with the innermost's extent (spec 17.14).
+  // Each skipped loop counts with the innermost's extent (reference.md, lines).
   for (size_t i = 0; i < skipped; ++i) repeats *= static_cast<float>(loops.back().extent);
   f.lines =
       std::max(1.0f, s.iterations / repeats * std::min(1.0f, stride * element_bytes / kLineBytes));
   if (skipped == 0) f.stride = stride;
-  // Runs of neighbours, by the region of the stored buffer (spec 17.14).
+  // Runs of neighbours, by the region of the stored buffer (reference.md, lines).
   const auto stored = program_.region(program_.accesses_of(s).back(), 0);
   const auto shape = program_.shape_of(a.buffer);
   float run = element_bytes;

@@ -1,5 +1,5 @@
-// How one access of a statement reuses what it touches (Pruner, section 4.3; spec of the reference,
-// 5.2): what the buffer blocks of the statement rows and the records of the data flow share.
+// How one access of a statement reuses what it touches (Pruner, section 4.3; reference.md,
+// Features): what the buffer blocks of the statement rows and the records of the data flow share.
 #pragma once
 
 #include <vector>

@@ -80,7 +80,7 @@ void Dataflow::write(int access, float* out) const {
   const StatementBuffer& buffer = program_.buffer(f.buffer);
   const auto slog = [](double x) { return std::log2(static_cast<float>(x) + 1); };
   const double iterations = s.iterations;
-  // The loops count twice (spec 17.16).
+  // The loops count twice (reference.md, data flow).
   *out++ = slog(s.counts.float_operations() * iterations * iterations);
   for (int scope = 0; scope < 3; ++scope)
     *out++ = static_cast<int>(buffer.scope) == scope ? 1.0f : 0.0f;

@@ -1,5 +1,5 @@
 // The data flow of a tiled contraction: eight accesses in the order in which a tile's data moves
-// (Pruner, section 4.4; spec of the reference, 5.5).
+// (Pruner, section 4.4; reference.md, data flow).
 //
 // On a GPU these are the accesses of the first run of statements that the reference's pattern fits:
 // the accumulator's first value; two operands, each read from global and written to shared memory;
@@ -43,7 +43,7 @@ class Dataflow {
 };
 
 /// The numbers of an access that statement rows and data flow share: its kind, amounts, reuse,
-/// stride (18, spec 5.2).
+/// stride (18, reference.md, regions).
 void write_access(const AccessFeatures& f, float* out);
 
 }  // namespace pruner

@@ -40,10 +40,12 @@ void set_annotated(Annotated& a, std::span<const StatementLoop> loops, LoopRole 
     a.innermost = static_cast<float>(loop.extent);
     product *= a.innermost;
   }
-  if (a.number > 0) a.product = product;  // else an earlier store's is kept (spec 17.15)
+  if (a.number > 0)
+    a.product = product;  // else an earlier store's is kept (reference.md, products)
 }
 
-// Operations by byte over the loops from the innermost outwards, at ten places (spec 5.3).
+// Operations by byte over the loops from the innermost outwards, at ten places (reference.md,
+// intensity).
 std::array<float, kCurve> intensity_curve(const Statement& s,
                                           std::span<const StatementLoop> loops,
                                           const std::vector<float>& log_bytes,

@@ -29,7 +29,7 @@ struct ProgramFeatures {
 
 using TaskFlags = std::array<float, kTaskFeatures>;
 
-/// 1 for each of nine words that the DAG's print holds anywhere, and a 0 (spec 5.4).
+/// 1 for each of nine words that the DAG's print holds anywhere, and a 0 (reference.md, flags).
 TaskFlags task_flags(const ComputeDag& task);
 
 /// Rows in the order of symbols(). `compat`: data flow only where the reference has it, on GPUs; a

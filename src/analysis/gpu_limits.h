@@ -1,6 +1,6 @@
 // Whether a program's kernels keep what a GPU allows a block: shared memory and threads. The
-// reference verifies this before it scores a program, and vectors and virtual threads too (spec of
-// the reference, 2.4); those limits are its own, and public records beyond them ran.
+// reference verifies this before it scores a program, and vectors and virtual threads too
+// (reference.md, limits); those limits are its own, and public records beyond them ran.
 #pragma once
 
 #include <span>

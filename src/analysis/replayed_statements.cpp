@@ -1,5 +1,6 @@
 // Statements of a replayed record: a walk over the program that TVM lowers the record to, with its
-// simplified index expressions (Pruner's and Ansor's extractors; spec of the reference, 2 and 5).
+// simplified index expressions (Pruner's and Ansor's extractors; reference.md, program and
+// regions).
 #include "analysis/replayed_statements.h"
 
 #include <algorithm>
@@ -53,7 +54,8 @@ bool holds(const Expr& e, int variable) {
 }
 
 // The factor of a variable in an index as the reference finds it, by the shape of the expression
-// (spec 5.2): after the variable the first product gives it, unless a sum came before.
+// (reference.md, coefficient): after the variable the first product gives it, unless a sum came
+// before.
 class Coefficient {
  public:
   explicit Coefficient(int variable) : variable_(variable) {}
@@ -178,7 +180,8 @@ class Reader {
     unroll_steps_ = outer;
   }
 
-  // Bindings are known by slots, of which the last one left is taken again first (spec 5.2).
+  // Bindings are known by slots, of which the last one left is taken again first (reference.md,
+  // slots).
   int enter(bool binding) {
     if (!binding || free_.empty()) return out_.identities++;
     const int slot = free_.back();
@@ -242,7 +245,7 @@ class Reader {
     if (value) add_loads(value, accesses);
     made.first_access = static_cast<int>(out_.accesses.size());
     made.accesses = static_cast<int>(accesses.size());
-    // The reference's map gives them in the reverse order of their insertion (spec 2).
+    // The reference's map gives them in the reverse order of their insertion (reference.md, order).
     for (size_t i = accesses.size(); i-- > 0;) add_access(accesses[i]);
     out_.statements.push_back(made);
   }
@@ -354,7 +357,7 @@ class Reader {
     return use;
   }
 
-  // Interval arithmetic (spec 5.2). Loops outside of the one at hand stand at 0.
+  // Interval arithmetic (reference.md, regions). Loops outside of the one at hand stand at 0.
   Range bounds_of(const Expr& e) const {
     const auto limited = [](int64_t x) {
       return std::clamp(x, kUnbounded.first, kUnbounded.second);

@@ -1,6 +1,6 @@
 // A program as the analysis sees it: for every store the loops around it, what it computes, and
 // what each buffer access touches from each loop inwards, in closed form (Pruner, sections 4.2 and
-// 4.3; spec of the reference, section 2). Symbols, the draft and every feature set read this and
+// 4.3; reference.md, program). Symbols, the draft and every feature set read this and
 // nothing else. A replayed record and a candidate's loop nest are both made into it.
 //
 // Loops include the bindings of blocks, threads and virtual threads. Flat arrays: a statement holds
@@ -81,12 +81,13 @@ struct StatementBuffer {
 /// One store.
 struct Statement {
   StageId buffer;
-  int kernel = 0;            // loops at the root, counted in the program's order
-  bool gpu = false;          // some thread has been bound here or before
-  float iterations = 1;      // of all loops (spec 5: O)
-  float work = 1;            // of the loops of one thread, virtual threads included (spec 3.2: W)
-  int64_t unroll_steps = 0;  // auto_unroll_max_step in force; 0: none
-  OperationCounts counts;    // of one evaluation of the stored value
+  int kernel = 0;        // loops at the root, counted in the program's order
+  bool gpu = false;      // some thread has been bound here or before
+  float iterations = 1;  // of all loops (reference.md, O)
+  float work =
+      1;  // of the loops of one thread, virtual threads included (reference.md, symbols: W)
+  int64_t unroll_steps = 0;            // auto_unroll_max_step in force; 0: none
+  OperationCounts counts;              // of one evaluation of the stored value
   int first_loop = 0, loops = 0;       // of Statements::loops, outer to inner
   int first_access = 0, accesses = 0;  // the stored buffer's comes last
 };
@@ -126,8 +127,8 @@ struct Statements {
   }
 };
 
-/// Of a replayed record, as the reference sees it, with its quirks (spec 17.13): bindings of
-/// consecutive kernels share identities.
+/// Of a replayed record, as the reference sees it, with its quirks (reference.md, slots): bindings
+/// of consecutive kernels share identities.
 Statements make_statements(const ansor::ReplayNest& nest);
 
 /// Of a candidate of ours. Blocks, virtual threads and threads of a kernel are one binding each,

@@ -6,7 +6,7 @@
 namespace pruner {
 namespace {
 
-// The reference leaves these two out by name (spec 17.12).
+// The reference leaves these two out by name (reference.md, names).
 bool is_first_dimension(LoopRole role) {
   return role == LoopRole::kThreadX || role == LoopRole::kBlockX;
 }
@@ -59,7 +59,7 @@ void set_row(Symbols& row, const Statements& program, const Statement& s, Measur
     const auto uses = program.uses_of(s, access);
     if (row.f_thread != 0) {
       row.reg += extents(loops, uses, stored) * size_of(access.buffer);
-      row.mem_thread += extents(loops, uses, uses);  // kept over stores (spec 17.10)
+      row.mem_thread += extents(loops, uses, uses);  // kept over stores (reference.md, kept)
     } else if (program.buffer(s.buffer).scope == BufferScope::kShared) {
       row.smem += extents(loops, uses, stored) * row.block * size_of(s.buffer);
       row.dram += row.smem * row.grid;
@@ -85,7 +85,7 @@ std::vector<Symbols> rows_of(const Statements& program, Measure measure) {
   return rows;
 }
 
-// What the two forms share of one row: the factors of spec 3.3.
+// What the two forms share of one row: the factors of reference.md, score.
 struct Factors {
   double thread = 1;     // (1, 2]: work is inflated by what has no reuse
   double warp = 1;       // lanes that are used

@@ -1,6 +1,6 @@
 // Pruner's symbols of a program, one row for each stored buffer, and the latency that they give on
-// a device in the released form of the analyzer and in the published one (Pruner, section 4.2; spec
-// of the reference, sections 3.2, 3.3 and 16).
+// a device in the released form of the analyzer and in the published one (Pruner, section 4.2;
+// reference.md, The analyzer).
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct Symbols {
 std::vector<Symbols> symbols(const Statements& program);
 
 /// The released form's latency of all rows in milliseconds, in its own measure: elements are taken
-/// for bytes (spec 3.3, 17.9). 0: there is nothing that it counts.
+/// for bytes (reference.md, score and bytes). 0: there is nothing that it counts.
 double release_latency_ms(const std::vector<Symbols>& rows,
                           const DeviceAbstraction& device,
                           Penalties penalties = {});

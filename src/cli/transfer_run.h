@@ -43,8 +43,8 @@ class TransferRun {
   std::optional<double> untuned_s(const TunedTask& tuned) const;
   /// The fastest of the task's transferred schedules; nullopt: none was valid.
   std::optional<Trial> best_transferred(const TunedTask& tuned) const;
-  /// Transfer-Tuning's own choice (spec 7): any valid schedule of another task before the task's
-  /// own, which counts as a second.
+  /// Transfer-Tuning's own choice (reference.md, choice): any valid schedule of another task before
+  /// the task's own, which counts as a second.
   ScheduleChoice published_choice() const;
 
  private:

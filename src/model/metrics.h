@@ -52,8 +52,8 @@ struct TaskCalls {
   double calls = 1;
 };
 
-/// Of a network: sum w best_s / sum w top_s over its tasks, w being the calls (spec 13.8), and the
-/// same of best_k_s (13.7).
+/// Of a network: sum w best_s / sum w top_s over its tasks, w being the calls (reference.md,
+/// top-k), and the same of best_k_s (13.7).
 struct NetworkScore {
   PerK top{}, random_top{};
   PerBestK best_k{}, random_best_k{};

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxErrorText = 512;
 constexpr const char* kVersion = "v0.6";
 
-// Ansor's hardware parameters (spec/ansor.md, 2.6); of a CPU only the first three say something.
+// Ansor's hardware parameters (its HardwareParams); of a CPU only the first three say something.
 std::vector<int64_t> hardware_of(const Target& target) {
   if (target.is_gpu()) {
     return {-1,

@@ -1,5 +1,6 @@
-// The Transfer-Tuning experiment (spec 8, 13, 14): what each network gains from the schedules of
-// the others, and what a search needs for as much -> a table, TSV, JSON, and the paper's two plots.
+// The Transfer-Tuning experiment (reference.md, experiment): what each network gains from the
+// schedules of the others, and what a search needs for as much -> a table, TSV, JSON, and the
+// paper's two plots.
 #pragma once
 
 #include <algorithm>

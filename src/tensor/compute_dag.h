@@ -1,6 +1,6 @@
 // The compute DAG of a task: stages in an order in which producers come before consumers. A stage
 // is a placeholder (an input) or a compute stage: for every point of its spatial axes, the body,
-// folded over the reduce axes by the combiner when there are any (Ansor, spec of the compute DAG).
+// folded over the reduce axes by the combiner when there are any (Ansor's compute DAG).
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // A schedule of one task -> the same structure on another: decisions are kept where they fit the
 // other's axes, and otherwise become the nearest that do (Transfer-Tuning, section 4.3; the
-// reference keeps inner tiles and rounds the outermost up, spec 5.2).
+// reference keeps inner tiles and rounds the outermost up, reference.md, adapting).
 #pragma once
 
 #include "record/record.h"

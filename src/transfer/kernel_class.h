@@ -1,5 +1,6 @@
 // Which kernels may give each other schedules: those that compute the same operators in the same
-// order, whatever their shapes (Transfer-Tuning, section 4.2; spec 3.1, without TVM's suffixes).
+// order, whatever their shapes (Transfer-Tuning, section 4.2; reference.md, class, without TVM's
+// suffixes).
 #pragma once
 
 #include <string>

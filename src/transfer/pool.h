@@ -47,7 +47,7 @@ Offers offers_for(std::span<const TransferSource> sources, const Task& task, con
 enum class SourceRule : uint8_t {
   kLikeness,   // e^-d, where d is the shape_distance() of its nearest task of that anchor
   kPublished,  // the square root of how many schedules of the task's class it has
-               // (Transfer-Tuning's heuristic, spec 8), whatever their shapes
+               // (Transfer-Tuning's heuristic, reference.md, source), whatever their shapes
 };
 
 /// The source with the most to give. Times of the target are what the draft foretells of its

@@ -1,5 +1,5 @@
-// Which task is tuned next: Ansor's gradient task scheduler (its task_scheduler.py; spec/ansor.md,
-// section 9). The objective is the sum of weight x best time over the tasks.
+// Which task is tuned next: Ansor's gradient task scheduler (section 6, and its task_scheduler.py).
+// The objective is the sum of weight x best time over the tasks.
 #pragma once
 
 #include <string>

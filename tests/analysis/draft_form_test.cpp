@@ -52,7 +52,8 @@ TEST(DraftForm, LeavesOutAPenalty) {
   }
 }
 
-// What the released form does not see: a row sum with threads that share it (spec 18) is work.
+// What the released form does not see: a row sum with threads that share it (reference.md, program)
+// is work.
 TEST(DraftForm, OursCountsBytesWhereTheReleaseSeesNone) {
   const Gpu gpu = read_device("a100_40")->gpu;
   double highest = 0;

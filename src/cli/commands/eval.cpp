@@ -18,7 +18,7 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kKept = 256;  // programs of a task, as published (spec 13.7)
+constexpr int64_t kKept = 256;  // programs of a task, as published (reference.md, best-k)
 
 /// What is judged.
 struct Subject {

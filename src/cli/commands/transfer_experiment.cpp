@@ -1,5 +1,6 @@
 // pruner transfer --experiment: a set of networks -> each tuned, each from the schedules of each
-// other, and what searches make of the same time (Transfer-Tuning, section 5; spec 8, 13).
+// other, and what searches make of the same time (Transfer-Tuning, section 5; reference.md,
+// experiment).
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // The searches as their papers and releases have them, on our space: Pruner's explorer (section
-// 4.1; spec/pruner 4.2) and Ansor's evolution (section 5; spec/ansor 5.1 to 5.5). Populations have
-// duplicates, parents are drawn by their score, there is no crossover, a mutant that is illegal
-// takes a place and is gone with the next generation, drafts are reused stale, nothing is
-// calibrated, and neither the schedule that needs no search nor neighbours of the best are tried.
+// 4.1) and Ansor's evolution (section 5). Populations have duplicates, parents are drawn by their
+// score, there is no crossover, a mutant that is illegal takes a place and is gone with the next
+// generation, drafts are reused stale, nothing is calibrated, and neither the schedule that needs
+// no search nor neighbours of the best are tried.
 #include <algorithm>
 #include <cmath>
 
