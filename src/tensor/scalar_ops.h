@@ -59,20 +59,26 @@ constexpr T wrapping(T x, T y, Op op) {
   return static_cast<T>(op(static_cast<Unsigned>(x), static_cast<Unsigned>(y)));
 }
 
-/// x // y and x % y, rounding down; of doubles, which have neither, no number.
+/// x // y and x % y, rounding down; of doubles, which have neither, no number. A processor stops at a
+/// division by zero, and at one of the least number by -1.
 template <typename T>
 constexpr T divided_down(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (std::is_floating_point_v<T>) {
     return std::numeric_limits<T>::quiet_NaN();
-  else
-    return y == 0 ? x : static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0)));
+  } else {
+    if (y == T{0}) return x;
+    if (y == T{-1}) return wrapping(T{0}, x, [](auto a, auto b) { return a - b; });
+    return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0)));
+  }
 }
 template <typename T>
 constexpr T remainder_down(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (std::is_floating_point_v<T>) {
     return std::numeric_limits<T>::quiet_NaN();
-  else
-    return y == 0 ? T{0} : static_cast<T>(x % y + (x % y != 0 && (x < 0) != (y < 0)) * y);
+  } else {
+    if (y == T{0} || y == T{-1}) return T{0};
+    return static_cast<T>(x % y + (x % y != 0 && (x < 0) != (y < 0)) * y);
+  }
 }
 
 /// In the order of BinaryOp.

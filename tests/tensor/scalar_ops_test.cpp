@@ -30,6 +30,8 @@ TEST(ScalarOps, IntegersWrapAndDivideDown) {
   }
   EXPECT_EQ(of(BinaryOp::kFloorDiv, 5, 0), 5);
   EXPECT_EQ(of(BinaryOp::kFloorMod, 5, 0), 0);
+  EXPECT_EQ(of(BinaryOp::kFloorDiv, INT64_MIN, -1), INT64_MIN);
+  EXPECT_EQ(of(BinaryOp::kFloorMod, INT64_MIN, -1), 0);
 }
 
 TEST(ScalarOps, OfAnUnorderedPairTheFirstIsTaken) {
