@@ -59,8 +59,8 @@ constexpr T wrapping(T x, T y, Op op) {
   return static_cast<T>(op(static_cast<Unsigned>(x), static_cast<Unsigned>(y)));
 }
 
-/// x // y and x % y, rounding down; of doubles, which have neither, no number. A processor stops at a
-/// division by zero, and at one of the least number by -1.
+/// x // y and x % y, rounding down; of doubles, which have neither, no number. A processor stops at
+/// a division by zero, and at one of the least number by -1.
 template <typename T>
 constexpr T divided_down(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
