@@ -47,7 +47,8 @@ class Bench:
         path = self.work / f"{devices}.ds"
         if not path.exists():
             logs = [pathlib.Path(self.options.logs) / device for device in devices.split("+")]
-            self.run("dataset", "make", "--records", *logs, "--mixed-targets", "-o", path)
+            mixed = ["--mixed-targets"] if len(logs) > 1 else []
+            self.run("dataset", "make", "--records", *logs, *mixed, "-o", path)
         return path
 
     def train(self, device, model, split, seed, *more, name=""):
@@ -69,6 +70,17 @@ class Bench:
         show(f"{model}, {device}, {split}", [s["metrics"] for s in said],
              [s["wall_s"] for s in said])
 
+    def on_new_tasks(self, device, models):
+        """Each model's metrics on the device's tasks that are new to all of them, by its name."""
+        unseen = {}
+        for name, model in models.items():
+            said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model", model,
+                               "--new-tasks")
+            unseen[name] = {task["workload_key"]: task for task in said["tasks"]}
+        common = set.intersection(*(set(tasks) for tasks in unseen.values()))
+        return {name: mean_of([tasks[key] for key in sorted(common)])
+                for name, tasks in unseen.items()}
+
     def transfer(self):
         """K80 -> V100 with 5 % of the target's records; workloads in no training set."""
         rows = {"from scratch": [], "K80 as it is": [], "fine-tuned": []}
@@ -80,14 +92,9 @@ class Bench:
             if not tuned.exists():
                 self.run("fine-tune", "--dataset", self.dataset("v100"), "--load-model", base,
                          "--split", "by_task", "--seed", seed, *few, "-o", tuned)
-            unseen = {}
-            for name, model in zip(rows, (scratch, base, tuned)):
-                said, _ = self.run("eval", "--dataset", self.dataset("v100"), "--load-model", model,
-                                   "--new-tasks")
-                unseen[name] = {task["workload_key"]: task for task in said["tasks"]}
-            common = set.intersection(*(set(tasks) for tasks in unseen.values()))
-            for name, tasks in unseen.items():
-                rows[name].append(mean_of([tasks[key] for key in sorted(common)]))
+            models = dict(zip(rows, (scratch, base, tuned)))
+            for name, metrics in self.on_new_tasks("v100", models).items():
+                rows[name].append(metrics)
         for name, metrics in rows.items():
             show(f"pam, K80 -> V100, 5 %, {name}", metrics, [])
 
@@ -98,15 +105,9 @@ class Bench:
             models = {name: self.train(name, "pam", "by_task", seed)[0]
                       for name in ("k80+v100", "k80", "v100")}
             for device in ("k80", "v100"):
-                unseen = {}
-                for name in ("k80+v100", device):
-                    said, _ = self.run("eval", "--dataset", self.dataset(device), "--load-model",
-                                       models[name], "--new-tasks")
-                    unseen[name] = {task["workload_key"]: task for task in said["tasks"]}
-                common = set.intersection(*(set(tasks) for tasks in unseen.values()))
-                for name, tasks in unseen.items():
-                    rows.setdefault(f"pam of {name}'s records, tasks of {device}", []).append(
-                        mean_of([tasks[key] for key in sorted(common)]))
+                pair = {name: models[name] for name in ("k80+v100", device)}
+                for name, metrics in self.on_new_tasks(device, pair).items():
+                    rows.setdefault(f"pam of {name}'s records, tasks of {device}", []).append(metrics)
         for name, metrics in rows.items():
             show(name, metrics, [])
 
