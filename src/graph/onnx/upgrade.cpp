@@ -1,7 +1,6 @@
 #include "graph/onnx/upgrade.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "graph/ops/op.h"
 
@@ -30,16 +29,14 @@ static Result<Tensor> tensor_of(const Attribute& attribute, DType real) {
 static Result<Unit> move_attributes(Graph& graph, Node& node, const GraphOp& op) {
   const DType real = node.inputs.empty() || !node.inputs[0].valid() ? DType::kFloat32
                                                                     : graph[node.inputs[0]].dtype;
-  std::istringstream list{std::string(op.now_inputs)};
-  for (std::string name; std::getline(list, name, ':');) {
-    size_t input = 0;
-    list >> input >> std::ws;
-    const auto it = node.attributes.find(name);
+  for (const auto& [name, place] : listed(op.now_inputs)) {
+    const auto input = static_cast<size_t>(place - '0');
+    const auto it = node.attributes.find(std::string(name));
     if (it == node.attributes.end()) continue;
     Result<Tensor> tensor = tensor_of(it->second, real);
     if (!tensor.ok()) return Error("attribute \"", name, "\" ", tensor.error().message());
     if (node.inputs.size() <= input) node.inputs.resize(input + 1);
-    const std::string made = graph[node.outputs[0]].name + "/" + name;
+    const std::string made = graph[node.outputs[0]].name + "/" + std::string(name);
     node.inputs[input] = add_constant(graph, made, *std::move(tensor));
     node.attributes.erase(it);
   }

@@ -285,11 +285,9 @@ bool scalars_fold(const OpCall& call) {
   return any && shape == call.output().shape;
 }
 
-bool is(const OpCall& call, GraphOpTrait trait) { return find_graph_op(call.node.op)->is(trait); }
-
 Types infer_elementwise(const OpCall& call) {
-  const std::string& op = call.node.op;
-  const bool where = op == "Where";
+  const GraphOp& op = *find_graph_op(call.node.op);
+  const bool where = op.name == "Where";
   TensorType out = call.type(0);
   if (where) {  // a condition, then two of one type
     if (out.dtype != DType::kBool)
@@ -299,7 +297,7 @@ Types infer_elementwise(const OpCall& call) {
   for (size_t i = 1; i < call.num_inputs(); ++i) {
     if (!call.has(i)) continue;
     TRY_ASSIGN(out.shape, broadcast_shapes(out.shape, call.shape(i)));
-    if (!is(call, kMixesTypes) && call.input(i).dtype != out.dtype) {
+    if (!op.is(kMixesTypes) && call.input(i).dtype != out.dtype) {
       return Error("inputs are ",
                    dtype_name(out.dtype),
                    " and ",
@@ -308,10 +306,10 @@ Types infer_elementwise(const OpCall& call) {
     }
   }
   const bool truth = out.dtype == DType::kBool;
-  if (truth != is(call, kOfTruth) && !(truth && is(call, kOfAnything))) {
-    return Error(op, " of ", dtype_name(out.dtype));
+  if (truth != op.is(kOfTruth) && !(truth && op.is(kOfAnything))) {
+    return Error(op.name, " of ", dtype_name(out.dtype));
   }
-  if (is(call, kComparison)) out.dtype = DType::kBool;
+  if (op.is(kComparison)) out.dtype = DType::kBool;
   return {{out}};
 }
 
@@ -347,7 +345,7 @@ StageId lower_elementwise(const OpCall& call, StageSink& to) {
       operands.emplace_back(to.input(call, i));
     }
   }
-  if (!is(call, kCommutative)) return add_mapped(to, *row, call, operands);
+  if (!row->op.is(kCommutative)) return add_mapped(to, *row, call, operands);
   // What the group computes stands first, so that conv(x) + r and r + conv(x) are one task.
   std::stable_partition(operands.begin(), operands.end(), [&](const Operand& operand) {
     const StageId* stage = std::get_if<StageId>(&operand);

@@ -52,21 +52,22 @@ const GraphOp* find_graph_op(std::string_view name) {
   return it != ops.end() && it->name == name ? &*it : nullptr;
 }
 
-// The kind of attribute `name` in a row's list, or 0.
-static char attribute_kind(std::string_view list, std::string_view name) {
+std::vector<std::pair<std::string_view, char>> listed(std::string_view list) {
+  std::vector<std::pair<std::string_view, char>> found;
   for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(' ', at), list.size());
     const size_t colon = list.find(':', at);
-    if (list.substr(at, colon - at) == name) return list[colon + 1];
-    at = end + 1;
+    found.emplace_back(list.substr(at, colon - at), list[colon + 1]);
+    at = colon + 3;
   }
-  return 0;
+  return found;
 }
 
 Result<Unit> check_call(Node& node, const GraphOp& op) {
   static constexpr std::string_view kKinds = "ifsIFt";  // in the order of Attribute's alternatives
+  const auto known = listed(op.attributes);
   for (auto it = node.attributes.begin(); it != node.attributes.end();) {
-    const char kind = attribute_kind(op.attributes, it->first);
+    const auto row = std::ranges::find(known, it->first, [](const auto& of) { return of.first; });
+    const char kind = row == known.end() ? 0 : row->second;
     if (kind != 0 && kKinds[it->second.index()] != kind) {
       return Error("attribute \"", it->first, "\" has a value of the wrong type");
     }

@@ -130,6 +130,9 @@ const GraphOp* find_graph_op(std::string_view name);
 /// The output of a call whose row is kConstant.
 Tensor evaluate_constant(const OpCall& call);
 
+/// The names of a list such as GraphOp::attributes, each with what stands behind its colon.
+std::vector<std::pair<std::string_view, char>> listed(std::string_view list);
+
 /// Drops attributes that the row doesn't name and checks the kind and the number of inputs.
 Result<Unit> check_call(Node& node, const GraphOp& op);
 
