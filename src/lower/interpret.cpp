@@ -419,9 +419,9 @@ class Interpreter {
       case LockstepNode::Op::kCall: {
         const double* x = reals(n.a, threads).data();
         const double* y = n.b >= 0 ? reals(n.b, threads).data() : x;
-        for (const int t : threads) {
-          to[static_cast<size_t>(t)] = value_of(n.function, x[t], y[t]);
-        }
+        with_value(n.function, [&](const auto& value) {
+          for (const int t : threads) to[static_cast<size_t>(t)] = value(x[t], y[t]);
+        });
         break;
       }
     }
@@ -451,11 +451,15 @@ class Interpreter {
         if (is_float(node(n.a).dtype)) {
           const double* a = reals(n.a, threads).data();
           const double* b = reals(n.b, threads).data();
-          for (const int t : threads) set(t, value_of<bool>(n.binary, a[t], b[t]));
+          with_value(n.binary, [&](const auto& value) {
+            for (const int t : threads) set(t, value(a[t], b[t]) != 0);
+          });
         } else {
           const int64_t* a = integers(n.a, threads).data();
           const int64_t* b = integers(n.b, threads).data();
-          for (const int t : threads) set(t, value_of<int64_t>(n.binary, a[t], b[t]));
+          with_value(n.binary, [&](const auto& value) {
+            for (const int t : threads) set(t, value(a[t], b[t]));
+          });
         }
         break;
       case LockstepNode::Op::kSelect:

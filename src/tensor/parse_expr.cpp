@@ -225,14 +225,13 @@ class ExprParser {
         return make_binary(row.op, args[0], args[1]);
     }
     for (const IntrinsicFacts& row : kIntrinsics) {
-      if (row.text != name || args.size() != row.arguments || row.function == Intrinsic::kNot)
-        continue;
-      const bool any_type = row.function == Intrinsic::kAbs;
+      if (row.text != name || args.size() != row.arguments || row.op == Intrinsic::kNot) continue;
+      const bool any_type = row.op == Intrinsic::kAbs;
       for (const Expr& arg : args) {
         if (!is_float(arg->dtype) && !any_type) return error("a float argument, before here");
       }
       if (args.size() == 2 && !common_dtype(args[0], args[1])) return mismatch(args[0], args[1]);
-      return call(row.function, std::move(args));
+      return call(row.op, std::move(args));
     }
     const std::optional<DType> dtype = parse_dtype(name);
     if (dtype && args.size() == 1) return cast(*dtype, args[0]);

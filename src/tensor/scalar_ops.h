@@ -35,7 +35,7 @@ struct BinaryFacts {
 };
 
 struct IntrinsicFacts {
-  Intrinsic function;
+  Intrinsic op;
   std::string_view text;  // TVM's, after "tir."
   size_t arguments;
   double operations;  // vector instructions that a call becomes; 1 is a plain one
@@ -170,25 +170,23 @@ inline constexpr std::tuple kIntrinsicRows = {
               [](double x, double) { return x == 0 ? 1.0 : 0.0; }},
 };
 
-/// Calls fn(value) with the function object of one row, so that a loop in `fn` holds no switch.
-template <typename Fn>
-void with_value(BinaryOp op, const Fn& fn) {
+constexpr const auto& rows_of(BinaryOp) { return kBinaryRows; }
+constexpr const auto& rows_of(Intrinsic) { return kIntrinsicRows; }
+
+/// Calls fn(value) with the function object of the row of `op`, so that a loop in `fn` holds no
+/// switch.
+template <typename Op, typename Fn>
+void with_value(Op op, const Fn& fn) {
   const auto one = [&](const auto& row) { return row.facts.op == op && (fn(row.value), true); };
-  std::apply([&](const auto&... row) { (one(row) || ...); }, kBinaryRows);
-}
-template <typename Fn>
-void with_value(Intrinsic function, const Fn& fn) {
-  const auto one = [&](const auto& row) {
-    return row.facts.function == function && (fn(row.value), true);
-  };
-  std::apply([&](const auto&... row) { (one(row) || ...); }, kIntrinsicRows);
+  std::apply([&](const auto&... row) { (one(row) || ...); }, rows_of(op));
 }
 
-/// The facts of all rows, as arrays.
-inline constexpr auto kBinaryOps =
-    std::apply([](const auto&... row) { return std::array{row.facts...}; }, kBinaryRows);
-inline constexpr auto kIntrinsics =
-    std::apply([](const auto&... row) { return std::array{row.facts...}; }, kIntrinsicRows);
+/// The facts of all rows of an operator's kind, as an array.
+template <typename Op>
+inline constexpr auto kFactsOf =
+    std::apply([](const auto&... row) { return std::array{row.facts...}; }, rows_of(Op{}));
+inline constexpr const auto& kBinaryOps = kFactsOf<BinaryOp>;
+inline constexpr const auto& kIntrinsics = kFactsOf<Intrinsic>;
 
 constexpr const BinaryFacts& facts_of(BinaryOp op) { return kBinaryOps[static_cast<size_t>(op)]; }
 constexpr const IntrinsicFacts& facts_of(Intrinsic function) {
@@ -200,11 +198,6 @@ template <typename Out, typename T>
 Out value_of(BinaryOp op, T x, T y) {
   Out out{};
   with_value(op, [&](const auto& value) { out = static_cast<Out>(value(x, y)); });
-  return out;
-}
-inline double value_of(Intrinsic function, double x, double y) {
-  double out = 0;
-  with_value(function, [&](const auto& value) { out = value(x, y); });
   return out;
 }
 

@@ -13,7 +13,7 @@ TEST(ScalarOps, StandInTheOrderOfTheirEnumerators) {
   for (size_t i = 0; i < kBinaryOps.size(); ++i)
     EXPECT_EQ(static_cast<size_t>(kBinaryOps[i].op), i) << kBinaryOps[i].text;
   for (size_t i = 0; i < kIntrinsics.size(); ++i)
-    EXPECT_EQ(static_cast<size_t>(kIntrinsics[i].function), i) << kIntrinsics[i].text;
+    EXPECT_EQ(static_cast<size_t>(kIntrinsics[i].op), i) << kIntrinsics[i].text;
 }
 
 TEST(ScalarOps, IntegersWrapAndDivideDown) {
