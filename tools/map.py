@@ -14,7 +14,7 @@ KINDS = {
     "scalar operator": ("src/tensor/scalar_ops.h", r"\bBinaryOp::k"),
     "scalar function": ("src/tensor/scalar_ops.h", r"\bIntrinsic::k"),
     "graph operator": ("src/graph/ops", r'\bop [!=]= "[A-Z]|starts_with\("[A-Z]'),
-    "role of a stage": ("src/space/plan.h", r"\bStageRole::k"),
+    "structure of a contraction": ("src/space/structures.cpp", r"\bk(RegisterTile|CacheTile|BlockTile)\b"),
     "cost-model network": ("src/model/weights.h", r"\bArchitecture::k"),
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ansor/wanted_point.h"
+#include "space/draw_axis.h"
 
 namespace pruner::ansor {
 
@@ -32,28 +33,21 @@ class CpuPointReader : public PointReader {
   WantedPoint read() {
     if (!match_.same_stages) differs("other stages");
     for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role == StageRole::kTileRoot) read_root(plan);
-      if (plan.role == StageRole::kAnchor) read_anchor(plan);
+      if (plan.overlapped()) read_root(plan);
+      if (plan.accumulates()) read_anchor(plan);
       if (plan.location != kFixed) read_place(plan);
     }
     return std::move(wanted_);
   }
 
  private:
-  const StagePlan* anchor_of(const StagePlan& root) const {
-    const auto found = std::ranges::find_if(sketch_.plans, [&](const StagePlan& other) {
-      return other.role == StageRole::kAnchor && other.root == root.stage;
-    });
-    return found == sketch_.plans.end() ? nullptr : &*found;
-  }
-
   /// The stage whose loops are the tiles of a root, and the one whose outer loops are around them.
   struct TiledStages {
     const StateStage *tiled, *around;
   };
   TiledStages tiled_stages(const StagePlan& root) const {
     const int own = number(root.stage);
-    const StagePlan* const anchor = anchor_of(root);
+    const StagePlan* const anchor = anchor_of(sketch_, root);
     const int contraction = anchor == nullptr ? -1 : number(anchor->stage);
     if (own < 0 && contraction < 0) return {nullptr, nullptr};
     const StateStage& written = stage(own < 0 ? contraction : own);
@@ -67,25 +61,38 @@ class CpuPointReader : public PointReader {
     const auto [tiled, around] = tiled_stages(plan);
     if (tiled == nullptr) return differs("a stage that the record has not");
     const std::set<int> parallel = parallel_parts(*around);
-    for (const AxisPlan& axis : plan.axes) {
+    const int in_registers = plan.structure->registers();
+    for (const AxisTiles& tiles : plan.tiles) {
       double registers = 1, inner = 1, middle = 1;  // elements that each level holds
-      for (const int i : iterators(axis.axis)) {
+      for (const int i : iterators(tiles.axis)) {
         if (i >= tiled->num_axes || i >= around->num_axes) return differs("other axes");
         const std::array<int64_t, 3> held = held_by_levels(*tiled, *around, parallel, i);
         registers *= static_cast<double>(held[0]);
         inner *= static_cast<double>(held[1]);
         middle *= static_cast<double>(held[2]);
       }
-      const double unit = axis.vector ? plan.lanes : 1;
-      const bool anchored = anchor_of(plan) != nullptr;
+      const double unit = tiles.vector ? plan.lanes : 1;
+      const bool anchored = anchor_of(sketch_, plan) != nullptr;
       if (!anchored) registers = inner = unit;  // one vector, one element
-      if (axis.registers != kFixed || axis.vector)
-        want(axis.registers, registers / unit, "a register tile of");
-      want(axis.inner, inner / registers, "an inner tile of");
-      want(axis.middle, std::max(middle / inner, 1.0), "a middle tile of");
+      if (tiles.decision(in_registers) != kFixed || tiles.vector)
+        want(tiles.decision(in_registers), registers / unit, "a register tile of");
+      want(tiles.decision(spatial_level(plan, 2)), inner / registers, "an inner tile of");
+      want(tiles.decision(spatial_level(plan, 1)),
+           std::max(middle / inner, 1.0),
+           "a middle tile of");
     }
     want(plan.parallel_order, 0, "an order", 0);
     want(plan.order, 0, "an order", 0);
+  }
+
+  /// The n-th of the levels that split the spatial axes.
+  static int spatial_level(const StagePlan& plan, int n) {
+    int level = 0;
+    for (; n > 0; --n) {
+      do ++level;
+      while (plan.structure->levels[static_cast<size_t>(level)].axes != Axes::kSpace);
+    }
+    return level;
   }
 
   /// How many elements of an axis a register tile, an inner and a middle tile hold.
@@ -129,11 +136,9 @@ class CpuPointReader : public PointReader {
         for (size_t p = 1; p < parts.size(); ++p) within *= parts[p].factor;
         chunk *= within;
       }
-      if (plan.cache_tile && axis == plan.chunk_axis) {
-        want(plan.chunk,
-             static_cast<double>(chunk),
-             "a chunk of",
-             static_cast<double>(own.reduce_axes[r].extent));
+      const DecisionRef decided = chunk_of(plan, axis);
+      if (decided != kFixed) {
+        want(decided, static_cast<double>(chunk), "a chunk of");
       } else if (chunk < own.reduce_axes[r].extent) {
         differs("a reduction in chunks");
       }
@@ -141,6 +146,15 @@ class CpuPointReader : public PointReader {
     const int root = number(plan.root);
     const int64_t unroll = std::max(unroll_of(contraction), root < 0 ? 0 : unroll_of(stage(root)));
     want(plan.unroll, static_cast<double>(unroll), "unrolling", 0);
+  }
+
+  /// The decision of the elements of a reduce axis in a chunk.
+  static DecisionRef chunk_of(const StagePlan& plan, int axis) {
+    for (const AxisTiles& tiles : plan.tiles) {
+      for (const Factor& factor : tiles.factors)
+        if (tiles.axis == axis && factor.decision != kFixed) return factor.decision;
+    }
+    return kFixed;
   }
 
   void read_place(const StagePlan& plan) {

@@ -1,4 +1,6 @@
 // A GPU's record: blocks, threads and tiles of contractions, threads of elements and rows.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ansor/wanted_point.h"
@@ -23,23 +25,36 @@ class GpuPointReader : public PointReader {
     if (!match_.same_stages) differs("other stages");
     for (const StagePlan& plan : sketch_.plans) {
       if (number(plan.stage) < 0) continue;
-      switch (plan.role) {
-        case StageRole::kBlockTile: read_block_tile(plan); break;
-        case StageRole::kThreadTile: read_thread_tile(plan); break;
-        case StageRole::kSharedTile: read_shared_tile(plan); break;
-        case StageRole::kElements: read_elements(plan); break;
-        case StageRole::kRows: check_rows(plan, false); break;
-        case StageRole::kRowReduction: read_row_reduction(plan); break;
-        default: differs("a reduction is in a kernel of its own");
+      const bool root = plan.stage == plan.root;
+      if (plan.structure == &kBlockTile) {
+        root ? read_block_tile(plan) : read_thread_tile(plan);
+      } else if (plan.structure == &kFetch) {
+        read_fetch(plan);
+      } else if (plan.structure == &kBlockRows) {
+        if (!root) read_row_reduction(plan);
+      } else if (root) {
+        read_elements(plan);
+      } else {
+        differs("a reduction is in a kernel of its own");
       }
     }
     return std::move(wanted_);
   }
 
  private:
+  // What is decided of a level that is bound so, of a plan's one axis.
+  static DecisionRef decision_of(const StagePlan& plan, Bind bind) {
+    DecisionRef found = kFixed;
+    for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
+      const DecisionRef own = plan.tiles[0].decision(static_cast<int>(l));
+      if (plan.structure->levels[l].bind == bind && own != kFixed) found = own;
+    }
+    return found;
+  }
+
   // The same reductions are computed across threads.
   void check_rows(const StagePlan& plan, bool rows) {
-    if (plan.role != StageRole::kRows && rows != reduces_over_threads(stage(number(plan.stage))))
+    if (rows != reduces_over_threads(stage(number(plan.stage))))
       differs("other reductions across threads");
   }
 
@@ -71,19 +86,20 @@ class GpuPointReader : public PointReader {
     if (!tiles) return differs("other tiles");
     if (!in_order(tiled, axes)) differs("tiles in another order");
     if (attached) match_root(stage(root), axes);
-    for (const GpuAxisPlan& a : plan_of(plan.root).tiles) {
-      const std::vector<int64_t> tile = factors(tiled, a.axis);
-      if (tile.size() != 5) continue;
-      want(a.vthreads, static_cast<double>(tile[1]), "virtual threads");
-      want(a.threads, static_cast<double>(tile[2]), "threads of an axis");
-      want(a.outer, static_cast<double>(tile[3]), "an outer tile");
-      want(a.inner, static_cast<double>(tile[4]), "an inner tile");
-    }
-    for (const GpuAxisPlan& a : plan.tiles) {
-      const std::vector<int64_t> chunk = factors(tiled, a.axis);
-      if (chunk.size() != 3) continue;
-      want(a.outer, static_cast<double>(chunk[1]), "an outer chunk");
-      want(a.inner, static_cast<double>(chunk[2]), "an inner chunk");
+    for (const AxisTiles& own : plan.tiles) {
+      const std::vector<int64_t> tile = factors(tiled, own.axis);
+      size_t part = 0;  // of the axis: SSSRRSRS has five of a spatial one, three of a reduction
+      for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
+        const Level& level = plan.structure->levels[l];
+        const bool reduction = level.axes == Axes::kReduction;
+        if (reduction != (own.axis >= tiled.num_axes)) continue;
+        if (part > 0 && tile.size() == (reduction ? 3u : 5u)) {
+          want(own.decision(static_cast<int>(l)),
+               static_cast<double>(tile[part]),
+               fmt::format("{} of {}", level.name, reduction ? "a reduction" : "an axis"));
+        }
+        ++part;
+      }
     }
     const int64_t unroll = std::max(unroll_of(tiled), root < 0 ? 0 : unroll_of(stage(root)));
     want(plan.unroll, static_cast<double>(unroll), "unrolling", 0);
@@ -125,7 +141,7 @@ class GpuPointReader : public PointReader {
     if (!same) differs("a contraction's reader has other tiles");
   }
 
-  void read_shared_tile(const StagePlan& plan) {
+  void read_fetch(const StagePlan& plan) {
     const StageId reader = sketch_.tables->consumers[static_cast<size_t>(plan.stage.value)][0];
     const StateStage& shared = stage(number(plan.stage));
     const bool inside = shared.compute_at == ComputeAt::kIterator && number(reader) >= 0 &&
@@ -144,7 +160,7 @@ class GpuPointReader : public PointReader {
     if (factor_at(shared, Annotation::kThreadX) != threads)
       differs("a shared tile is fetched by other threads");
     const int64_t vector = std::max<int64_t>(factor_at(shared, Annotation::kVectorize), 1);
-    want(plan.vectors, static_cast<double>(vector), kFetchWidth);
+    want(decision_of(plan, Bind::kVector), static_cast<double>(vector), kFetchWidth);
   }
 
   // Blocks of threads, one element each; few elements are one block.
@@ -160,7 +176,7 @@ class GpuPointReader : public PointReader {
       differs("other loops of an element's thread");
     const int64_t threads = factor_at(elements, Annotation::kThreadX);
     if (blocks || threads != 0)
-      want(plan.threads, static_cast<double>(threads), "threads of a block");
+      want(decision_of(plan, Bind::kThreads), static_cast<double>(threads), "threads of a block");
     want(plan.unroll, static_cast<double>(unroll_of(elements)), "unrolling", 0);
   }
 
@@ -171,7 +187,7 @@ class GpuPointReader : public PointReader {
     const int64_t threads = factor_at(row, Annotation::kThreadX);
     if (threads == 0) return differs("a row without a split");
     if (unroll_of(row) > 0) differs("an unrolled row");
-    want(plan_of(plan.root).threads, static_cast<double>(threads), "threads of a row");
+    want(decision_of(plan, Bind::kThreads), static_cast<double>(threads), "threads of a row");
   }
 };
 

@@ -1,10 +1,10 @@
 #include "ansor/own_steps.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
+#include <ranges>
 
-#include "space/gpu/tiles.h"
+#include "space/factors.h"
 
 namespace pruner::ansor {
 namespace {
@@ -32,37 +32,33 @@ class Splits {
 class StepWriter {
  public:
   StepWriter(const Space& space, const Candidate& candidate)
-      : sketch_(space[candidate.sketch]), tiles_(sketch_, candidate) {}
+      : sketch_(space[candidate.sketch]), factors_(candidate) {}
 
   std::vector<Step> write() {
     for (size_t p = sketch_.plans.size(); p-- > 0;) {
       const StagePlan& plan = sketch_.plans[p];
-      switch (plan.role) {
-        case StageRole::kTileRoot: write_tile_root(plan); break;
-        case StageRole::kAnchor: write_anchor(plan); break;
-        case StageRole::kAttached: write_attached(plan); break;
-        case StageRole::kRowPart: write_row_part(plan); break;
-        case StageRole::kTransform: write_transform(plan); break;
-        case StageRole::kTransformPart: write_at(plan, 0); break;
-        case StageRole::kBlockTile: write_block_tile(plan); break;
-        case StageRole::kThreadTile: write_thread_tile(plan); break;
-        case StageRole::kSharedTile: write_shared_tile(plan); break;
-        case StageRole::kElements: write_elements(plan); break;
-        case StageRole::kElement: write_at(plan, 1); break;
-        case StageRole::kRows: write_rows(plan); break;
-        case StageRole::kRowReduction: write_row_reduction(plan); break;
-      }
+      const auto row = std::ranges::find(kWriters, plan.structure, &Writer::structure);
+      const Writer& writer = row == std::end(kWriters) ? kTiled : *row;
+      (this->*(plan.first == 0 ? writer.stage : writer.part))(plan);
     }
     return std::move(steps_);
   }
 
  private:
+  /// Of a structure: what writes its stage, and what writes the part of it that is computed in the
+  /// loops of its root.
+  struct Writer {
+    const LoopStructure* structure;
+    void (StepWriter::*stage)(const StagePlan&);
+    void (StepWriter::*part)(const StagePlan&);
+  };
+  static const Writer kTiled;  // any that overlaps
+  static const Writer kWriters[8];
+
   static int number(const StagePlan& plan) { return plan.stage.value; }
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
   int64_t extent(const StagePlan& plan, int axis) const {
-    const Stage& s = stage(plan);
-    const auto a = static_cast<size_t>(axis);
-    return a < s.axes.size() ? s.axes[a].extent : s.reduce_axes[a - s.axes.size()].extent;
+    return iterator_of(stage(plan), axis).extent;
   }
 
   void annotate(const StagePlan& plan, int iter, Annotation annotation) {
@@ -78,7 +74,7 @@ class StepWriter {
   }
   void write_unroll(const StagePlan& plan) {
     if (plan.unroll != kFixed)
-      write_pragma(plan, "auto_unroll_max_step$" + std::to_string(tiles_.value(plan.unroll)));
+      write_pragma(plan, "auto_unroll_max_step$" + std::to_string(factors_.value(plan.unroll)));
   }
   /// Computed in the root's loops of a level: 0 the outermost.
   void write_at(const StagePlan& plan, int level) {
@@ -90,53 +86,69 @@ class StepWriter {
 
   // ---- CPU
 
-  // Parts of an axis: the rest | middle | inner | registers, and the lanes of the vector axis.
+  // The iterations of an axis's levels, but for the rest.
+  std::vector<int64_t> lengths(const StagePlan& plan, const AxisTiles& tiles) const {
+    std::vector<int64_t> lengths;
+    const Axes axes = tiles.axis < std::ssize(stage(plan).axes) ? Axes::kSpace : Axes::kReduction;
+    for (size_t l = 1; l < plan.structure->levels.size(); ++l) {
+      const Level& level = plan.structure->levels[l];
+      const bool lanes = level.bind == Bind::kVector;
+      const bool rest = level.iterations == Iterations::kRest;
+      if (level.axes == axes && !rest && (!lanes || tiles.vector))
+        lengths.push_back(factors_.at(tiles, static_cast<int>(l)));
+    }
+    return lengths;
+  }
+
+  // The parts of its axes, level after level: the rest, then those of each tile; last the lanes.
   void write_tile_root(const StagePlan& plan) {
     Splits splits(steps_, number(plan));
-    for (const AxisPlan& a : plan.axes) {
-      std::vector<int64_t> lengths = {
-          tiles_.value(a.middle), tiles_.value(a.inner), tiles_.value(a.registers)};
-      if (a.vector) lengths.push_back(plan.lanes);
-      splits.split(a.axis, extent(plan, a.axis), std::move(lengths));
-    }
+    for (const AxisTiles& tiles : plan.tiles)
+      splits.split(tiles.axis, extent(plan, tiles.axis), lengths(plan, tiles));
     std::vector<int> order;
-    for (int level = 0; level < 4; ++level) {
-      const DecisionRef choice = level == 0 ? plan.parallel_order : plan.order;
-      const bool first = level < 3 && tiles_.value(choice, 0) == 1;
+    int part = 0;
+    for (const Level& level : plan.structure->levels) {
+      if (level.axes != Axes::kSpace || level.bind == Bind::kVector) continue;
+      const DecisionRef choice = part == 0 ? plan.parallel_order : plan.order;
+      const bool first = level.bind != Bind::kUnrolled && factors_.value(choice, 0) == 1;
       const auto add = [&](bool vector) {
-        for (size_t n = 0; n < plan.axes.size(); ++n)
-          if (plan.axes[n].vector == vector) order.push_back(splits.part(n, level));
+        for (size_t n = 0; n < plan.tiles.size(); ++n)
+          if (plan.tiles[n].vector == vector) order.push_back(splits.part(n, part));
       };
       add(first);
       add(!first);
+      ++part;
     }
+    const int lanes = static_cast<int>(order.size());
     steps_.push_back(ReorderStep{number(plan), std::move(order)});
-    const auto location = static_cast<Location>(tiles_.value(plan.location, 0));
+    const auto location = static_cast<Location>(factors_.value(plan.location, 0));
     if (location == Location::kRoot) {
-      fuse(plan, 0, plan.axes.size());
+      fuse(plan, 0, plan.tiles.size());
       annotate(plan, 0, Annotation::kParallel);
     } else {
-      steps_.push_back(ComputeAtStep{number(plan), plan.inside.value, static_cast<int>(location)});
+      steps_.push_back(ComputeAtStep{number(plan), plan.at.value, static_cast<int>(location)});
     }
-    write_vectors(plan, static_cast<int>(4 * plan.axes.size()));
-    if (tiles_.value(plan.streaming, 0) == 1) write_pragma(plan, "streaming");
+    write_vectors(plan, lanes);
+    if (factors_.value(plan.streaming, 0) == 1) write_pragma(plan, "streaming");
   }
 
   void write_anchor(const StagePlan& plan) {
     steps_.push_back(CacheWriteStep{number(plan), "local"});
-    if (plan.chunk != kFixed) {
-      const int64_t length = tiles_.value(plan.chunk);
-      steps_.push_back(
-          SplitStep{number(plan), plan.chunk_axis, extent(plan, plan.chunk_axis), {length}, true});
+    for (const AxisTiles& tiles : plan.tiles) {
+      const bool reduction = tiles.axis >= std::ssize(stage(plan).axes);
+      const auto decided = [](const Factor& factor) { return factor.decision != kFixed; };
+      if (!reduction || !std::ranges::any_of(tiles.factors, decided)) continue;
+      steps_.push_back(SplitStep{
+          number(plan), tiles.axis, extent(plan, tiles.axis), lengths(plan, tiles), true});
     }
-    write_at(plan, plan.cache_tile ? 2 : 3);
+    write_at(plan, plan.at_levels);
     write_unroll(plan);
     if (plan.prefetch != kFixed)
-      write_pragma(plan, "prefetch$" + std::to_string(tiles_.value(plan.prefetch)));
+      write_pragma(plan, "prefetch$" + std::to_string(factors_.value(plan.prefetch)));
   }
 
   void write_attached(const StagePlan& plan) {
-    const int64_t location = tiles_.value(plan.location, 0);
+    const int64_t location = factors_.value(plan.location, 0);
     if (static_cast<Location>(location) == Location::kRoot) {
       steps_.push_back(ComputeRootStep{number(plan)});
       annotate(plan, 0, Annotation::kParallel);
@@ -162,6 +174,8 @@ class StepWriter {
     write_vectors(plan, static_cast<int>(s.axes.size() + s.unrolled.size()));
   }
 
+  void write_transform_part(const StagePlan& plan) { write_at(plan, 0); }
+
   // ---- GPU
 
   // Fused blocks and threads of loops [0, blocks) and what follows them.
@@ -179,13 +193,9 @@ class StepWriter {
 
   // Parts of an axis: blocks (the rest) | virtual threads | threads | outer | inner.
   void write_block_tile(const StagePlan& plan) {
-    for (const GpuAxisPlan& a : plan.tiles) {
-      steps_.push_back(
-          SplitStep{number(plan),
-                    a.axis,
-                    extent(plan, a.axis),
-                    {tiles_.vthreads(a), tiles_.threads(a), tiles_.outer(a), tiles_.inner(a)},
-                    true});
+    for (const AxisTiles& tiles : plan.tiles) {
+      steps_.push_back(SplitStep{
+          number(plan), tiles.axis, extent(plan, tiles.axis), lengths(plan, tiles), true});
     }
     bind(plan, plan.tiles.size(), true);
   }
@@ -193,49 +203,60 @@ class StepWriter {
   // Parts of a reduce axis: chunks (the rest) | outer | inner.
   void write_thread_tile(const StagePlan& plan) {
     steps_.push_back(CacheWriteStep{number(plan), "local"});
-    for (const GpuAxisPlan& a : plan.tiles) {
+    for (const AxisTiles& tiles : plan.tiles) {
+      if (tiles.axis < std::ssize(stage(plan).axes)) continue;
       steps_.push_back(SplitStep{
-          number(plan), a.axis, extent(plan, a.axis), {tiles_.outer(a), tiles_.inner(a)}, true});
+          number(plan), tiles.axis, extent(plan, tiles.axis), lengths(plan, tiles), true});
     }
-    write_at(plan, 2);
+    write_at(plan, plan.at_levels);
     write_unroll(plan);
-    if (tiles_.value(plan.double_buffer) == 2) write_pragma(plan, "double_buffer");
+    if (factors_.value(plan.buffers) == 2) write_pragma(plan, "double_buffer");
   }
 
-  void write_shared_tile(const StagePlan& plan) {
-    const StagePlan& contraction = tiles_.reader_of(plan);
-    steps_.push_back(CacheReadStep{number(plan), "shared", {contraction.stage.value}});
-    const std::vector<int64_t> box = tiles_.shared_box(plan);
+  void write_fetch(const StagePlan& plan) {
+    steps_.push_back(CacheReadStep{number(plan), "shared", {plan.at.value}});
+    const std::vector<int64_t> box = factors_.fetched_box(sketch_, plan);
     const int64_t total = std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
-    const int64_t threads = tiles_.block_threads(tiles_.plan(contraction.root));
-    steps_.push_back(
-        SplitStep{number(plan), 0, total, {threads, tiles_.value(plan.vectors)}, true});
-    steps_.push_back(ComputeAtStep{number(plan), contraction.stage.value, 0});
+    steps_.push_back(SplitStep{number(plan),
+                               0,
+                               total,
+                               {factors_.block_threads(sketch_.plan(plan.root)),
+                                factors_.bound(plan, plan.tiles[0], Bind::kVector)},
+                               true});
+    steps_.push_back(ComputeAtStep{number(plan), plan.at.value, 0});
   }
 
   void write_elements(const StagePlan& plan) {
-    steps_.push_back(SplitStep{number(plan),
-                               0,
-                               stage(plan).num_elements(),
-                               {tiles_.value(plan.elements), tiles_.value(plan.threads)},
-                               true});
+    const AxisTiles& tiles = plan.tiles[0];
+    steps_.push_back(SplitStep{
+        number(plan),
+        0,
+        stage(plan).num_elements(),
+        {factors_.bound(plan, tiles, Bind::kSerial), factors_.bound(plan, tiles, Bind::kThreads)},
+        true});
     bind(plan, 1, false);
     write_unroll(plan);
   }
+  void write_element(const StagePlan& plan) { write_at(plan, 1); }
 
   void write_rows(const StagePlan& plan) {
     const Stage& s = stage(plan);
     int64_t rows = 1, rest = 1;
     for (size_t a = 0; a < s.axes.size(); ++a)
       (static_cast<int>(a) < plan.row_axes ? rows : rest) *= s.axes[a].extent;
-    steps_.push_back(SplitStep{number(plan), 0, rows, {tiles_.value(plan.elements)}, true});
-    steps_.push_back(
-        SplitStep{number(plan), plan.row_axes, rest, {tiles_.value(plan.threads)}, true});
+    for (const AxisTiles& tiles : std::views::reverse(plan.tiles)) {
+      const bool of_rows = tiles.axis == kFusedRows;
+      steps_.push_back(SplitStep{number(plan),
+                                 of_rows ? 0 : plan.row_axes,
+                                 of_rows ? rows : rest,
+                                 {factors_.bound(plan, tiles, Bind::kThreads)},
+                                 true});
+    }
     bind(plan, 1, false);
   }
 
   void write_row_reduction(const StagePlan& plan) {
-    const int64_t threads = tiles_.value(tiles_.plan(plan.root).threads);
+    const int64_t threads = factors_.bound(plan, plan.tiles[0], Bind::kThreads);
     const int first = static_cast<int>(stage(plan).axes.size());
     steps_.push_back(SplitStep{number(plan), first, stage(plan).reduce_size(), {threads}, true});
     write_at(plan, 1);
@@ -243,9 +264,21 @@ class StepWriter {
   }
 
   const Sketch& sketch_;
-  const GpuTiles tiles_;
+  const Factors factors_;
   std::vector<Step> steps_;
 };
+
+const StepWriter::Writer StepWriter::kTiled = {
+    nullptr, &StepWriter::write_tile_root, &StepWriter::write_anchor};
+const StepWriter::Writer StepWriter::kWriters[] = {
+    {&kBox, &StepWriter::write_attached, nullptr},
+    {&kFold, &StepWriter::write_attached, nullptr},
+    {&kRowPart, &StepWriter::write_row_part, nullptr},
+    {&kTransform, &StepWriter::write_transform, &StepWriter::write_transform_part},
+    {&kBlockTile, &StepWriter::write_block_tile, &StepWriter::write_thread_tile},
+    {&kFetch, &StepWriter::write_fetch, nullptr},
+    {&kThreadElements, &StepWriter::write_elements, &StepWriter::write_element},
+    {&kBlockRows, &StepWriter::write_rows, &StepWriter::write_row_reduction}};
 
 }  // namespace
 

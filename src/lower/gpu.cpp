@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/gpu_lowering.h"
+#include "space/structure.h"
 
 namespace pruner {
 
@@ -109,11 +110,8 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             0,
             [&](auto& l, auto& at) { move(l, at); },
             [&] {
-              switch (role(root)) {
-                case StageRole::kBlockTile: return block_tile(root);
-                case StageRole::kRows: return rows(root);
-                default: return elements(root);
-              }
+              if (root.structure == &kBlockTile) return block_tile(root);
+              return root.structure == &kBlockRows ? rows(root) : elements(root);
             });
       });
   // Lets of blocks stand inside the thread loop, where they do no harm.

@@ -49,9 +49,6 @@ class GpuLowering : private ProgramParts {
         .stages[static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)])];
   }
   StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
-  StageRole role(const NestStage& stage) const {
-    return sketch_.plans[static_cast<size_t>(&stage - nest_.stages.data())].role;
-  }
   std::vector<const NestStage*> attached_to(StageId id) const;
 
   // ---- gpu.cpp: buffers, bodies, kernels and the loops of a thread

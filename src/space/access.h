@@ -52,6 +52,12 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 using AccessTable = std::vector<std::vector<Access>>;
 AccessTable access_table(const ComputeDag& dag);
 
+/// An iterator of a stage by its number: the spatial ones, then the reduce ones.
+inline const Iterator& iterator_of(const Stage& stage, int number) {
+  const size_t spatial = stage.axes.size(), n = static_cast<size_t>(number);
+  return n < spatial ? stage.axes[n] : stage.reduce_axes[n - spatial];
+}
+
 /// Inclusive ranges of a stage's iterators, spatial then reduce.
 std::vector<Range> iterator_ranges(const Stage& stage);
 

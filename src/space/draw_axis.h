@@ -13,7 +13,7 @@ std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const Candidate& candidate);
 
 /// The tiles of one axis fit it, and overlap little more than they must.
-bool tiles_fit(const AxisPlan& axis,
+bool tiles_fit(const AxisTiles& tiles,
                const StagePlan& plan,
                int64_t extent,
                const Candidate& candidate);
@@ -25,10 +25,13 @@ bool registers_fit(const StagePlan& root,
                    const Candidate& candidate,
                    const Target& target);
 
+/// The stage that accumulates the reduction of a root's cluster; nullptr: there is none.
+const StagePlan* anchor_of(const Sketch& sketch, const StagePlan& root);
+
 /// Redraws the factors of one tiled axis of `plan` until they fit its extent.
 void draw_axis(const Sketch& sketch,
                const StagePlan& plan,
-               const AxisPlan& axis,
+               const AxisTiles& tiles,
                int64_t extent,
                Candidate& candidate,
                Rng& rng);

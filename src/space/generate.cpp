@@ -1,13 +1,10 @@
 // make_space: runs the sketch rules on a task and turns every structure into a sketch with its
 // decisions and plans.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "space/sketch_rule.h"
-#include "support/hash.h"
+#include "space/sketch_maker.h"
 
 namespace pruner {
 
@@ -34,81 +31,25 @@ std::vector<int32_t> tile_choices(int64_t extent, int64_t limit) {
   return {choices.begin(), choices.end()};
 }
 
-DecisionRef add_decision(Sketch& sketch, Decision decision) {
-  if (decision.choices.size() < 2) return kFixed;
-  sketch.decisions.push_back(std::move(decision));
-  return static_cast<DecisionRef>(sketch.decisions.size()) - 1;
-}
-
-static StageId find_stage(const ComputeDag& dag, const std::string& name) {
-  for (int s = 0; s < dag.size(); ++s) {
-    if (dag[StageId{s}].name == name) return StageId{s};
-  }
-  CHECK(false) << "stage " << name << " lost by a DAG rule";
-  return StageId{};
-}
-
-void complete_sketch(Sketch& sketch,
-                     const ComputeDag& task_dag,
-                     const std::function<StagePlan(StageId)>& plan) {
-  const ComputeDag& dag = sketch.dag;
-  auto tables = std::make_shared<SketchTables>();
-  tables->accesses = access_table(dag);
-  tables->plan_of.assign(dag.stages.size(), -1);
-  for (int s = 0; s < dag.size(); ++s) {
-    tables->consumers.push_back(dag.consumers(StageId{s}));
-    tables->body_operations.push_back(
-        dag[StageId{s}].is_placeholder() ? 0 : body_operations(dag[StageId{s}].body));
-    const Stage& stage = dag[StageId{s}];
-    tables->counts.push_back(count_operations(stage.body));
-    tables->iterator_uses.push_back(
-        count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
-    if (dag[StageId{s}].is_placeholder()) continue;
-    tables->plan_of[s] = static_cast<int>(sketch.plans.size());
-    sketch.plans.push_back(plan(StageId{s}));
-  }
-  for (const StageId input : task_dag.inputs())
-    sketch.args.push_back(find_stage(dag, task_dag[input].name));
-  for (const StageId output : task_dag.outputs())
-    sketch.args.push_back(find_stage(dag, task_dag[output].name));
-  std::string text = sketch.name + "\n" + print(dag);
-  for (const Decision& decision : sketch.decisions) text += decision.name + " ";
-  sketch.hash = hash_hex(text).substr(0, 16);
-  sketch.tables = std::move(tables);
-}
-
 namespace {
 
-constexpr int64_t kMaxRegisterRows = 16;
-constexpr int64_t kMaxRegisterVectors = 8;
-
-class SketchMaker {
+class CpuSketchMaker : public SketchMaker {
  public:
-  SketchMaker(const ComputeDag& dag,
-              const Target& target,
-              const Form& form,
-              const StructureRule& rule)
-      : target_(target), rule_(rule), clusters_(find_clusters(dag)) {
-    sketch_.form = form.name;
-    sketch_.name = &form == &kDirect ? rule.name : sketch_.form + "+" + rule.name;
-    sketch_.dag = dag;
-  }
+  CpuSketchMaker(const ComputeDag& dag,
+                 const Target& target,
+                 const Form& form,
+                 const LoopStructure& structure)
+      : SketchMaker(dag, target, form, structure.name),
+        structure_(structure),
+        clusters_(find_clusters(dag)) {}
 
   Sketch make(const ComputeDag& task_dag) {
-    complete_sketch(sketch_, task_dag, [&](StageId id) { return plan(id); });
-    return std::move(sketch_);
+    return complete(task_dag, [&](StageId id) { return plan(id); });
   }
 
  private:
-  DecisionRef add(DecisionKind kind,
-                  std::string name,
-                  std::vector<int32_t> choices,
-                  int group = -1) {
-    return add_decision(sketch_, {kind, std::move(name), std::move(choices), group});
-  }
-
   StagePlan plan(StageId id) {
-    const Stage& stage = sketch_.dag[id];
+    const Stage& stage = dag()[id];
     const StageId root = clusters_.root_of[id.value];
     StagePlan plan;
     plan.stage = id;
@@ -116,22 +57,15 @@ class SketchMaker {
     const int vector = vector_axis(stage);
     if (vector >= 0) plan.lanes = vector_lanes(id, vector);
     if (!stage.unrolled.empty()) {
-      plan.role = root == id ? StageRole::kTransform : StageRole::kTransformPart;
-      if (root != id) plan.root = sketch_.dag.consumers(id)[0];
+      plan_transform(plan);
     } else if (root == id) {
       plan_root(plan);
     } else if (clusters_.anchor_of[root.value] == id) {
       plan_anchor(plan);
     } else if (is_row_part(id)) {
-      plan.role = StageRole::kRowPart;
-      plan.root = sketch_.dag.consumers(id)[0];
+      plan_row_part(plan);
     } else {
-      plan.role = StageRole::kAttached;
-      if (stage.is_reduction() && is_fold(id)) {
-        plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
-      }
-      const bool choice = !clusters_.root_only[id.value] && sketch_.dag[root].unrolled.empty();
-      if (choice) plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
+      plan_attached(plan);
     }
     return plan;
   }
@@ -139,11 +73,11 @@ class SketchMaker {
   // Lanes of the vectors of a stage. Those of a contraction that reads by a quotient of the vector
   // axis, as one of groups, lie within a step of the quotient where 4 or more do.
   int vector_lanes(StageId id, int vector) const {
-    const Stage& stage = sketch_.dag[id];
+    const Stage& stage = dag()[id];
     int lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
     const StageId anchor = clusters_.anchor_of[clusters_.root_of[id.value].value];
     if (!anchor.valid()) return lanes;
-    for (const Access& access : accesses_of(sketch_.dag, anchor)) {
+    for (const Access& access : accesses_of(dag(), anchor)) {
       for_each_divisor(access, vector, [&](int64_t divisor) {
         const int within = static_cast<int>(std::gcd<int64_t>(divisor, lanes));
         if (within >= kLeastLanes) lanes = within;
@@ -152,97 +86,112 @@ class SketchMaker {
     return lanes;
   }
 
-  bool is_row_part(StageId id) const { return sketch_.dag[id].tag == kRowPartTag; }
+  bool is_row_part(StageId id) const { return dag()[id].tag == kRowPartTag; }
   // The stage that folds the lanes of a row part.
   bool is_fold(StageId id) const {
-    const std::vector<StageId> producers = sketch_.dag.producers(id);
+    const std::vector<StageId> producers = dag().producers(id);
     return producers.size() == 1 && is_row_part(producers[0]);
   }
 
+  // An anchor's structure is the sketch's, but that windows have nothing to keep in a cache.
+  const LoopStructure& structure_of(StageId anchor) const {
+    if (!anchor.valid()) return kPointwise;
+    return needs_multi_level_tiling(dag(), anchor) ? structure_ : kRegisterTile;
+  }
+
   void plan_root(StagePlan& plan) {
-    const Stage& stage = sketch_.dag[plan.stage];
+    const Stage& stage = dag()[plan.stage];
     const StageId anchor = clusters_.anchor_of[plan.stage.value];
-    const int vector = vector_axis(stage);
-    int tiled = 0;
-    for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
-      const int64_t extent = stage.axes[a].extent;
-      if (extent <= 1) continue;
-      ++tiled;
-      AxisPlan axis{a, a == vector, kFixed, kFixed, kFixed};
-      const std::string name = stage.name + "." + stage.axes[a].name;
-      const int group = next_group_++;
-      const int64_t units = axis.vector ? (extent + plan.lanes - 1) / plan.lanes : extent;
-      axis.middle = add(DecisionKind::kTile, name + ".middle", tile_choices(units, units), group);
-      if (anchor.valid())
-        axis.inner = add(DecisionKind::kTile, name + ".inner", tile_choices(units, units), group);
-      if (axis.vector) {
-        // Of fewer lanes they are another decision: records tell them apart by its name.
-        const bool usual = plan.lanes == lanes_for(extent, stage.dtype, target_);
-        axis.registers =
-            add(DecisionKind::kTile,
-                name + (usual ? ".vectors" : fmt::format(".vectors_of_{}", plan.lanes)),
-                tile_choices(units, anchor.valid() ? kMaxRegisterVectors : 4),
-                group);
-      } else if (anchor.valid()) {
-        axis.registers =
-            add(DecisionKind::kTile, name + ".rows", tile_choices(units, kMaxRegisterRows), group);
-      }
-      plan.axes.push_back(axis);
-    }
+    plan.structure = &structure_of(anchor);
+    add_spatial_tiles(plan);
     if (anchor.valid()) {
       const auto is_anchor = [&](const StagePlan& p) { return p.stage == anchor; };
       plan.overlaps = std::ranges::find_if(sketch_.plans, is_anchor)->packed.empty();
     }
-    // Nobody gains from an output past the caches that the caches hold.
+    // An output that the caches hold gains nothing from going past them.
     const int64_t bytes = stage.num_elements() * dtype_bytes(stage.dtype);
     if (stage.output && bytes >= target_.l2_bytes)
       plan.streaming = add(DecisionKind::kStreaming, stage.name + ".streaming", {0, 1});
-    plan.inside = clusters_.inside_of[plan.stage.value];
-    if (plan.inside.valid())
-      plan.location = add(DecisionKind::kLocation, stage.name + ".at", {0, 1, 2});
-    if (tiled >= 2 && anchor.valid()) {
+    plan.at = clusters_.inside_of[plan.stage.value];
+    plan.box = true;
+    if (plan.at.valid()) add_location(plan);
+    if (plan.tiles.size() >= 2 && anchor.valid()) {
       plan.parallel_order = add(DecisionKind::kOrder, stage.name + ".parallel_order", {0, 1});
       plan.order = add(DecisionKind::kOrder, stage.name + ".order", {0, 1});
     }
   }
 
+  void add_location(StagePlan& plan) {
+    plan.location = add(DecisionKind::kLocation, dag()[plan.stage].name + ".at", {0, 1, 2});
+  }
+
   void plan_anchor(StagePlan& plan) {
-    const Stage& stage = sketch_.dag[plan.stage];
-    plan.role = StageRole::kAnchor;
-    plan.cache_tile = rule_.cache_tile && needs_multi_level_tiling(sketch_.dag, plan.stage);
-    for (const StageId operand : sketch_.dag.producers(plan.stage))
-      plan.window = plan.window || reads_at_own_places(sketch_.dag, plan.stage, operand);
-    const int spatial = static_cast<int>(stage.axes.size());
-    if (plan.cache_tile) {
-      int longest = 0;
-      for (int r = 1; r < static_cast<int>(stage.reduce_axes.size()); ++r) {
-        if (stage.reduce_axes[r].extent > stage.reduce_axes[longest].extent) longest = r;
-      }
-      plan.chunk_axis = spatial + longest;
-      std::vector<int32_t> chunks;
-      for (int32_t chunk = 16; chunk < stage.reduce_axes[longest].extent; chunk *= 2)
-        chunks.push_back(chunk);
-      chunks.push_back(static_cast<int32_t>(stage.reduce_axes[longest].extent));
-      plan.chunk = add(DecisionKind::kChunk, stage.name + ".chunk", chunks);
-    }
-    plan.unroll = add(DecisionKind::kUnroll, stage.name + ".unroll", {16, 32, 64, 128});
+    const Stage& stage = dag()[plan.stage];
+    plan.structure = &structure_of(plan.stage);
+    accumulate_in_root(plan);
+    for (const StageId operand : dag().producers(plan.stage))
+      plan.window = plan.window || reads_at_own_places(dag(), plan.stage, operand);
+    add_reduce_tiles(plan);
+    add_reduction_decisions(plan);
     const int vector = vector_axis(stage);
     if (vector < 0) return;
     for (const StageId operand : stage.layout_free) {
-      if (sketch_.dag[operand].constant) add_packed(plan, operand, vector);
+      if (dag()[operand].constant) add_packed(plan, operand, vector);
     }
     if (!plan.packed.empty())
       plan.prefetch = add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, 1024, 4096});
+  }
+
+  // A root whose tiles are unrolled, or what it reads of one tile, in registers.
+  void plan_transform(StagePlan& plan) {
+    plan.structure = &kTransform;
+    if (plan.root != plan.stage) {
+      plan.root = dag().consumers(plan.stage)[0];
+      plan.first = 1;
+      plan.at = plan.root;
+      plan.at_levels = clusters_.root_of[plan.root.value] == plan.root ? 1 : 0;
+      plan.memory = Scope::kRegister;
+    }
+    add_spatial_tiles(plan);
+  }
+
+  // Lanes of partial results, of one row at a time of the stage that folds them.
+  void plan_row_part(StagePlan& plan) {
+    plan.structure = &kRowPart;
+    plan.root = dag().consumers(plan.stage)[0];
+    plan.at = plan.root;
+    plan.at_levels = 1;
+    plan.memory = Scope::kRegister;
+    add_reduce_tiles(plan);
+    add_tiles(plan, Axes::kSpace, static_cast<int>(dag()[plan.stage].axes.size()) - 1, true);
+  }
+
+  void plan_attached(StagePlan& plan) {
+    const Stage& stage = dag()[plan.stage];
+    const int spatial = static_cast<int>(stage.axes.size());
+    plan.at = plan.root;
+    plan.box = true;
+    if (stage.is_reduction() && is_fold(plan.stage)) {
+      plan.structure = &kFold;
+      plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
+      for (int a = 0; a < spatial; ++a) add_tiles(plan, Axes::kSpace, a);
+      add_tiles(plan, Axes::kReduction, spatial, true);
+    } else {
+      plan.structure = &kBox;
+      add_spatial_tiles(plan);
+      add_reduce_tiles(plan);
+    }
+    if (!clusters_.root_only[plan.stage.value] && dag()[plan.root].unrolled.empty())
+      add_location(plan);
   }
 
   // Packs an operand when the vector axis indexes one of its dimensions as it stands, and other
   // iterators the others.
   void add_packed(StagePlan& plan, StageId operand, int vector) {
     int uses = 0;
-    for (const Access& access : accesses_of(sketch_.dag, plan.stage))
-      uses += access.producer == operand;
-    if (uses != 1 || sketch_.dag.consumers(operand).size() != 1) return;
-    for (const Access& access : accesses_of(sketch_.dag, plan.stage)) {
+    for (const Access& access : accesses_of(dag(), plan.stage)) uses += access.producer == operand;
+    if (uses != 1 || dag().consumers(operand).size() != 1) return;
+    for (const Access& access : accesses_of(dag(), plan.stage)) {
       if (access.producer != operand) continue;
       int vector_dim = -1;
       std::vector<std::pair<int, int>> dims;  // (iterator, dim)
@@ -268,11 +217,8 @@ class SketchMaker {
     }
   }
 
-  const Target& target_;
-  const StructureRule& rule_;
+  const LoopStructure& structure_;
   const Clusters clusters_;
-  Sketch sketch_;
-  int next_group_ = 0;
 };
 
 // The sketches of the forms that are asked for: all without names, the direct ones where none are.
@@ -303,9 +249,10 @@ Space make_space(const Task& task, std::span<const std::string> forms) {
       continue;
     }
     for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
-    for (const StructureRule* rule : kStructureRules) {
-      if (rule->applies(dag, task.target))
-        space.sketches.push_back(SketchMaker(dag, task.target, *form, *rule).make(task.dag));
+    for (const StructureRule& rule : kStructureRules) {
+      if (!rule.applies(dag, task.target)) continue;
+      space.sketches.push_back(
+          CpuSketchMaker(dag, task.target, *form, *rule.structure).make(task.dag));
     }
   }
   space.drawn = drawn_sketches(space.sketches, forms);

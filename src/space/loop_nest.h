@@ -39,6 +39,7 @@ struct NestLoop {
 
 struct NestStage {
   StageId stage;
+  const struct LoopStructure* structure = nullptr;  // that its loops follow
   StageId at;                      // attached inside this stage's loops; invalid: at root
   int depth = 0;                   // ... inside its first `depth` loops
   Scope scope = Scope::kArgument;  // of the buffer it writes

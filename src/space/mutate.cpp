@@ -7,17 +7,19 @@ namespace pruner {
 
 namespace {
 
-struct TiledAxis {
+struct DrawnAxis {
   const StagePlan* plan;
-  const AxisPlan* axis;
+  const AxisTiles* tiles;
 };
 
-std::vector<TiledAxis> tiled_axes(const Sketch& sketch) {
-  std::vector<TiledAxis> axes;
+// The axes whose tiles overlap, and are drawn together.
+std::vector<DrawnAxis> drawn_axes(const Sketch& sketch) {
+  std::vector<DrawnAxis> axes;
   for (const StagePlan& plan : sketch.plans) {
-    for (const AxisPlan& axis : plan.axes) {
-      if (axis.middle != kFixed || axis.inner != kFixed || axis.registers != kFixed)
-        axes.push_back({&plan, &axis});
+    for (const AxisTiles& tiles : plan.tiles) {
+      const auto decided = [](const Factor& factor) { return factor.decision != kFixed; };
+      if (tiles.ends == AxisTiles::Ends::kOverlap && std::ranges::any_of(tiles.factors, decided))
+        axes.push_back({&plan, &tiles});
     }
   }
   return axes;
@@ -44,13 +46,13 @@ int32_t draw_choice(const Decision& decision, Rng& rng) {
 // Redraws all tiles of one axis.
 bool redraw_axis(const Space& space, Candidate& candidate, Rng& rng) {
   const Sketch& sketch = space[candidate.sketch];
-  const std::vector<TiledAxis> axes = tiled_axes(sketch);
+  const std::vector<DrawnAxis> axes = drawn_axes(sketch);
   if (!axes.empty()) {
-    const TiledAxis& drawn =
+    const DrawnAxis& drawn =
         axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))];
     const int64_t extent =
-        visited_extents(sketch, *drawn.plan, candidate)[static_cast<size_t>(drawn.axis->axis)];
-    draw_axis(sketch, *drawn.plan, *drawn.axis, extent, candidate, rng);
+        visited_extents(sketch, *drawn.plan, candidate)[static_cast<size_t>(drawn.tiles->axis)];
+    draw_axis(sketch, *drawn.plan, *drawn.tiles, extent, candidate, rng);
     return true;
   }
   constexpr int kAttempts = 16;

@@ -64,10 +64,6 @@ class NearestOnCpu {
   }
 
  private:
-  const StagePlan& plan_of(StageId id) const {
-    return sketch_
-        .plans[static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)])];
-  }
   int32_t& decision(DecisionRef ref) { return candidate_.decisions[static_cast<size_t>(ref)]; }
   int32_t place(const StagePlan& plan) {
     return plan.location == kFixed ? 0 : decision(plan.location);
@@ -81,10 +77,9 @@ class NearestOnCpu {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
       for (const StageId reader :
            sketch_.tables->consumers[static_cast<size_t>(plan.stage.value)]) {
-        const StagePlan* other = &plan_of(reader);
-        if (other->role == StageRole::kRowPart) other = &plan_of(other->root);
-        if (other->role == StageRole::kAttached)
-          set_place(plan, std::min(place(plan), place(*other)));
+        const StagePlan* other = &sketch_.plan(reader);
+        if (other->structure == &kRowPart) other = &sketch_.plan(other->root);
+        if (other->follows_readers()) set_place(plan, std::min(place(plan), place(*other)));
       }
     }
   }
@@ -92,36 +87,30 @@ class NearestOnCpu {
   /// Of each cluster, after the one whose tiles it is computed in.
   void fit_tiles() {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
-      if (plan.axes.empty()) continue;
+      if (!plan.overlapped() || plan.tiles.empty()) continue;
       fit_registers(plan);
       const std::vector<int64_t> extents = visited_extents(sketch_, plan, candidate_);
-      for (const AxisPlan& axis : plan.axes)
-        fit_axis(plan, axis, extents[static_cast<size_t>(axis.axis)]);
+      for (const AxisTiles& tiles : plan.tiles)
+        fit_axis(plan, tiles, extents[static_cast<size_t>(tiles.axis)]);
     }
   }
 
   /// The largest register tile is made smaller until all are in registers.
   void fit_registers(const StagePlan& root) {
-    for (const AxisPlan& axis : root.axes) {
-      if (axis.registers != kFixed)
-        decision(axis.registers) =
-            nearest_choice(sketch_.decisions[static_cast<size_t>(axis.registers)],
-                           std::max(wish(axis.registers), 1.0));
+    std::vector<DecisionRef> registers;
+    for (const AxisTiles& tiles : root.tiles) {
+      const DecisionRef ref = tiles.decision(root.structure->registers());
+      if (ref == kFixed) continue;
+      registers.push_back(ref);
+      decision(ref) =
+          nearest_choice(sketch_.decisions[static_cast<size_t>(ref)], std::max(wish(ref), 1.0));
     }
-    const auto anchor = std::ranges::find_if(sketch_.plans, [&](const StagePlan& other) {
-      return other.role == StageRole::kAnchor && other.root == root.stage;
-    });
-    if (anchor == sketch_.plans.end()) return;
+    const StagePlan* const anchor = anchor_of(sketch_, root);
+    if (anchor == nullptr || registers.empty()) return;
     while (!registers_fit(root, *anchor, candidate_, space_.target)) {
-      DecisionRef largest = kFixed;
-      for (const AxisPlan& axis : root.axes) {
-        if (axis.registers == kFixed) continue;
-        if (largest == kFixed || decision(axis.registers) > decision(largest))
-          largest = axis.registers;
-      }
-      if (largest == kFixed ||
-          !make_smaller(sketch_.decisions[static_cast<size_t>(largest)], decision(largest)))
-        return;
+      const DecisionRef largest =
+          *std::ranges::max_element(registers, {}, [&](DecisionRef ref) { return decision(ref); });
+      if (!make_smaller(sketch_.decisions[static_cast<size_t>(largest)], decision(largest))) return;
     }
   }
 
@@ -135,39 +124,52 @@ class NearestOnCpu {
                          : sketch_.decisions[static_cast<size_t>(ref)].choices;
   }
 
-  /// The three tiles that fit the axis with the least |ln| of what each level holds to what is
-  /// wanted of it.
-  void fit_axis(const StagePlan& plan, const AxisPlan& axis, int64_t extent) {
-    const double in_registers = std::max(wish(axis.registers), 1e-3);
-    const double in_inner = in_registers * wish(axis.inner);
-    const double in_middle = in_inner * wish(axis.middle);
-    const int32_t most = axis.registers == kFixed ? 1 : decision(axis.registers);
-    const auto apart = [](double a, double b) { return std::abs(std::log(a / b)); };
-    const auto set = [&](DecisionRef ref, int32_t value) {
-      if (ref != kFixed) decision(ref) = value;
-    };
+  /// The tiles that fit the axis with the least |ln| of what each level holds to what is wanted of
+  /// it; those in registers no larger than they are.
+  void fit_axis(const StagePlan& plan, const AxisTiles& tiles, int64_t extent) {
+    const int innermost = plan.structure->registers();
+    const DecisionRef registers = tiles.decision(innermost);
+    Fit fit{plan, tiles, extent, registers == kFixed ? 1 : decision(registers), {}, {}};
+    fit.best.fill(1);
+    try_level(fit, innermost, 1, 1, 0);
+    for (int l = innermost; l > 0; --l) set(tiles.decision(l), fit.best[static_cast<size_t>(l)]);
+  }
+
+  struct Fit {
+    const StagePlan& plan;
+    const AxisTiles& tiles;
+    int64_t extent;
+    int32_t most;  // in registers
+    std::array<int32_t, kMostLevels> tried, best;
     double nearest = std::numeric_limits<double>::infinity();
-    std::array<int32_t, 3> best = {1, 1, 1};
-    for (const int32_t r : choices(axis.registers)) {
-      if (r > most) break;
-      for (const int32_t i : choices(axis.inner)) {
-        for (const int32_t m : choices(axis.middle)) {
-          const double held = static_cast<double>(r) * i;
-          const double distance =
-              apart(r, in_registers) + apart(held, in_inner) + apart(held * m, in_middle);
-          if (distance >= nearest) continue;
-          set(axis.registers, r);
-          set(axis.inner, i);
-          set(axis.middle, m);
-          if (!tiles_fit(axis, plan, extent, candidate_)) continue;
-          nearest = distance;
-          best = {r, i, m};
-        }
-      }
+  };
+
+  /// Tries the factors of a level and of those around it, which hold `held` and are to hold
+  /// `wished` inside; the distance of those inside is known.
+  void try_level(Fit& fit, int level, double held, double wished, double inside) {
+    if (level == 0) {
+      if (inside >= fit.nearest || !tiles_fit(fit.tiles, fit.plan, fit.extent, candidate_)) return;
+      fit.nearest = inside;
+      fit.best = fit.tried;
+      return;
     }
-    set(axis.registers, best[0]);
-    set(axis.inner, best[1]);
-    set(axis.middle, best[2]);
+    const bool registers = level == fit.plan.structure->registers();
+    const DecisionRef ref = fit.tiles.decision(level);
+    const double wish_here = registers ? std::max(wish(ref), 1e-3) : wished * wish(ref);
+    for (const int32_t choice : choices(ref)) {
+      if (registers && choice > fit.most) break;
+      fit.tried[static_cast<size_t>(level)] = choice;
+      set(ref, choice);
+      const double now = held * choice;
+      const double apart =
+          fit.plan.structure->levels[static_cast<size_t>(level)].axes == Axes::kSpace
+              ? std::abs(std::log(now / wish_here))
+              : 0;
+      try_level(fit, level - 1, now, wish_here, inside + apart);
+    }
+  }
+  void set(DecisionRef ref, int32_t value) {
+    if (ref != kFixed) decision(ref) = value;
   }
 
   const Space& space_;

@@ -1,14 +1,15 @@
 // How a sketch's decisions become loops: one plan for each compute stage. A cluster is a root
-// stage, tiled, with the stages attached inside its loops; level 0 of its loops runs in parallel.
-// One cluster may run inside another's loops: then it computes, in tiles of its own, what a tile of
-// the other reads (a convolution inside the pooling that follows it).
-// On a GPU a cluster is a kernel, and level 0 are its blocks.
+// stage, tiled, with the stages attached inside its loops; on a CPU level 0 of its loops runs in
+// parallel, on a GPU a cluster is a kernel. One cluster may run inside another's loops: then it
+// computes, in tiles of its own, what a tile of the other reads (a convolution inside the pooling
+// that follows it).
 #pragma once
 
 #include <array>
 #include <vector>
 
 #include "space/access.h"
+#include "space/structure.h"
 #include "tensor/operation_counts.h"
 
 namespace pruner {
@@ -18,59 +19,58 @@ namespace pruner {
 using DecisionRef = int;
 inline constexpr DecisionRef kFixed = -1;
 
-/// The tiles of one axis of a cluster's root: outer (the rest) | middle | inner | registers. For
-/// the vector axis the register tile counts vectors.
-struct AxisPlan {
-  int axis = 0;
+/// The iterations of one level's loop over an axis: a decision's value, or a number.
+struct Factor {
+  static constexpr int32_t kRest = 0, kBlockThreads = -1;  // numbers with a meaning (structure.h)
+  DecisionRef decision = kFixed;
+  int32_t count = 1;
+};
+
+/// The loops over one axis of a stage, or over several fused.
+struct AxisTiles {
+  /// Where the tiles of an axis leave it.
+  enum class Ends : uint8_t {
+    kBeyond,   // nothing is done with what lies past its end
+    kCut,      // their loops are cut short
+    kOverlap,  // they start earlier
+  };
+  int axis = 0;  // iterator of the stage, or kFused... (loop_nest.h)
   bool vector = false;
-  DecisionRef middle = kFixed, inner = kFixed, registers = kFixed;
+  Ends ends = Ends::kBeyond;
+  std::array<Factor, kMostLevels> factors = {};  // by level of the structure
+
+  /// The decision of a level; kFixed: it has none.
+  DecisionRef decision(int level) const { return factors[static_cast<size_t>(level)].decision; }
 };
 
-/// The tiles of one axis on a GPU. A spatial axis: blocks (the rest) | virtual threads | threads |
-/// outer | inner, the five S of Ansor's SSSRRSRS. A reduce axis: chunks (the rest) | outer | inner,
-/// its three R.
-struct GpuAxisPlan {
-  int axis = 0;  // iterator of the stage
-  DecisionRef vthreads = kFixed, threads = kFixed, outer = kFixed, inner = kFixed;
-};
-
-enum class StageRole : uint8_t {
-  kTileRoot,       // the root of a cluster: writes what the others computed for a tile
-  kAnchor,         // its contraction or windowed reduction, accumulated in registers
-  kAttached,       // computed where a location decision says
-  kRowPart,        // an rfactor stage: lanes of partial results of the stage that consumes it
-  kTransform,      // a root whose tile is unrolled (Stage::unrolled), one tile after the other
-  kTransformPart,  // what a transform reads of one tile, in registers
-
-  kBlockTile,     // GPU: the root of a contraction's kernel: each block computes a tile
-  kThreadTile,    // ... the contraction: each thread accumulates its part of the tile
-  kSharedTile,    // ... what the block's threads fetch of an operand for a chunk of the reduction
-  kElements,      // GPU: a root of which each thread computes a few elements
-  kElement,       // ... a reduction that one element of its root needs
-  kRows,          // GPU: a root of which a block computes rows, each with a few threads
-  kRowReduction,  // ... a reduction that a row needs, with all threads of the row
-};
-
-/// Where an attached stage or a cache tile may hang in the root's loops.
+/// In how many of a root's levels an attached stage may hang.
 enum class Location : int32_t { kRoot = 0, kAfterParallel = 1, kAfterMiddle = 2 };
 
 struct StagePlan {
   StageId stage;
-  StageRole role = StageRole::kTileRoot;
-  StageId root;   // of the cluster (kRowPart, kTransformPart: the stage it is attached to)
+  StageId root;  // of the cluster; of a part of a transform or a row: the stage that reads it
+  const LoopStructure* structure = nullptr;
+  int first = 0;                // it has the structure's levels from here on
+  std::vector<uint8_t> levels;  // its levels in the order of their loops, the outermost first
+  std::vector<AxisTiles> tiles;
   int lanes = 1;  // of the vectorised innermost loop; 1: none
 
-  // kTileRoot
-  std::vector<AxisPlan> axes;
-  bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
-  StageId inside;         // the root in whose loops `location` may put the cluster
-  DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
+  // Where it is computed.
+  StageId at;                     // in the loops of this stage; invalid: at the root
+  int at_levels = -1;             // ... in so many of its levels; < 0: at the root
+  DecisionRef location = kFixed;  // where chosen, in place of at_levels
+  bool box = false;               // of all that is read there, not just one tile
+  Scope memory = Scope::kLocal;   // of what it writes there
 
-  // kAnchor
-  bool cache_tile = false;  // SSRSRS: accumulates a tile in cache over chunks of the reduction
-  bool window = false;      // no operand is shared by a tile's points: loads need registers too
-  int chunk_axis = -1;      // reduce axis (iterator number) that is chunked
-  DecisionRef chunk = kFixed, unroll = kFixed, prefetch = kFixed;
+  // A root.
+  bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
+  DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
+  int row_axes = 0;  // kBlockRows: leading axes that number the rows
+
+  // A stage that accumulates.
+  bool window = false;  // no operand is shared by a tile's points: loads need registers too
+  DecisionRef unroll = kFixed, prefetch = kFixed;
+  DecisionRef buffers = kFixed;  // 2: the next chunk is fetched beside the sums of this one
   struct Packed {
     StageId operand;
     int dim;                 // the dimension that the vector axis indexes
@@ -78,16 +78,12 @@ struct StagePlan {
   };
   std::vector<Packed> packed;
 
-  // kAttached; kTileRoot with `inside`
-  DecisionRef location = kFixed;
-
-  // kBlockTile: spatial axes; kThreadTile: reduce axes
-  std::vector<GpuAxisPlan> tiles;
-  DecisionRef double_buffer = kFixed;  // kThreadTile: fetch the next chunk beside the sums of this
-  DecisionRef vectors = kFixed;        // kSharedTile: elements that a thread fetches at once
-  DecisionRef threads = kFixed;        // kElements: of a block; kRows: of a row
-  DecisionRef elements = kFixed;       // kElements: a thread; kRows: rows of a block
-  int row_axes = 0;                    // kRows: leading axes that number the rows
+  /// Whether it accumulates the reduction of a cluster's anchor.
+  bool accumulates() const { return first > 0 && first == structure->sum.level; }
+  /// Whether it is the tiled root of a cluster that overlaps.
+  bool overlapped() const { return structure->overlaps && first == 0; }
+  /// Whether its location follows from that of what it feeds.
+  bool follows_readers() const { return structure == &kBox || structure == &kFold; }
 };
 
 /// What make_loop_nest needs of a sketch beyond the plans, computed once.

@@ -5,27 +5,25 @@
 #include <ranges>
 
 #include "space/draw_axis.h"
+#include "space/factors.h"
 #include "space/gpu/space.h"
 #include "space/sketch_rule.h"
 #include "support/check.h"
 
 namespace pruner {
 
-static int64_t value(const Candidate& candidate, DecisionRef ref) {
-  return ref == kFixed ? 1 : candidate.decisions[static_cast<size_t>(ref)];
-}
-
-bool tiles_fit(const AxisPlan& axis,
+bool tiles_fit(const AxisTiles& tiles,
                const StagePlan& plan,
                int64_t extent,
                const Candidate& candidate) {
-  const int64_t lanes = axis.vector ? plan.lanes : 1;
-  const int64_t unit = value(candidate, axis.registers) * lanes;
-  const int64_t units = (extent + unit - 1) / unit;
-  const int64_t tile = value(candidate, axis.middle) * value(candidate, axis.inner);
-  if (tile > units || (!axis.vector && tile * unit > extent)) return false;
-  const int64_t covered = (units + tile - 1) / tile * tile * unit;
-  const int64_t least = (extent + lanes - 1) / lanes * lanes;
+  const Factors factors(candidate);
+  const int64_t lanes = tiles.vector ? plan.lanes : 1;
+  const int64_t unit = factors.inside(plan, tiles, plan.structure->registers());
+  const int64_t units = divide_up(extent, unit);
+  const int64_t tile = factors.inside(plan, tiles, 0) / unit;
+  if (tile > units || (!tiles.vector && tile * unit > extent)) return false;
+  const int64_t covered = divide_up(units, tile) * tile * unit;
+  const int64_t least = divide_up(extent, lanes) * lanes;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
 }
 
@@ -33,11 +31,19 @@ bool registers_fit(const StagePlan& root,
                    const StagePlan& anchor,
                    const Candidate& candidate,
                    const Target& target) {
+  const Factors factors(candidate);
   int64_t rows = 1, vectors = 1;
-  for (const AxisPlan& axis : root.axes)
-    (axis.vector ? vectors : rows) *= value(candidate, axis.registers);
+  for (const AxisTiles& tiles : root.tiles)
+    (tiles.vector ? vectors : rows) *= factors.bound(root, tiles, Bind::kUnrolled);
   if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;
+}
+
+const StagePlan* anchor_of(const Sketch& sketch, const StagePlan& root) {
+  const auto found = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
+    return other.accumulates() && other.root == root.stage;
+  });
+  return found == sketch.plans.end() ? nullptr : &*found;
 }
 
 namespace {
@@ -76,31 +82,27 @@ class LegalityCheck {
  private:
   std::string check(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
-    const bool inside = plan.inside.valid() && location(plan) > 0;
-    std::vector<int64_t> extents;
-    if (!plan.axes.empty()) extents = visited_extents(sketch_, plan, candidate_);
-    for (const AxisPlan& axis : plan.axes) {
-      if (!tiles_fit(axis, plan, extents[static_cast<size_t>(axis.axis)], candidate_)) {
-        return "the tiles of " + stage.name + "." + stage.axes[axis.axis].name + " do not fit it";
+    const bool inside = plan.overlapped() && location(plan) > 0;
+    if (plan.overlapped()) {
+      const std::vector<int64_t> extents = visited_extents(sketch_, plan, candidate_);
+      for (const AxisTiles& tiles : plan.tiles) {
+        const auto axis = static_cast<size_t>(tiles.axis);
+        if (!tiles_fit(tiles, plan, extents[axis], candidate_))
+          return "the tiles of " + stage.name + "." + stage.axes[axis].name + " do not fit it";
       }
     }
-    if (plan.role == StageRole::kAnchor) {
-      const StagePlan& root = sketch_.plans[sketch_.tables->plan_of[plan.root.value]];
-      if (!registers_fit(root, plan, candidate_, space_.target))
-        return "the register tile exceeds the registers";
-    }
+    if (plan.accumulates() &&
+        !registers_fit(sketch_.plan(plan.root), plan, candidate_, space_.target))
+      return "the register tile exceeds the registers";
     if (inside && !starts_at_blocks(plan)) return "tiles of " + stage.name + " part a packed block";
-    if (plan.role == StageRole::kAttached || inside) {
+    if (plan.follows_readers() || inside) {
       // What it feeds must be computed at the same place or further inside.
       for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
-        const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
-        if (other.role == StageRole::kAttached && location(plan) > location(other)) {
+        const StagePlan& other = sketch_.plan(reader);
+        const bool part = other.structure == &kRowPart;
+        if ((part || other.follows_readers()) &&
+            location(plan) > location(part ? sketch_.plan(other.root) : other))
           return stage.name + " is computed inside its reader";
-        }
-        if (other.role == StageRole::kRowPart &&
-            location(plan) > location(sketch_.plans[sketch_.tables->plan_of[other.root.value]])) {
-          return stage.name + " is computed inside its reader";
-        }
       }
     }
     return "";
@@ -109,16 +111,15 @@ class LegalityCheck {
   // A cluster that reads packed blocks starts each visit at one.
   bool starts_at_blocks(const StagePlan& plan) {
     if (plan.overlaps) return true;
-    const auto along = std::ranges::find_if(plan.axes, &AxisPlan::vector);
-    if (along == plan.axes.end()) return true;
-    const int64_t block = value(candidate_, along->registers) * plan.lanes;
+    const auto along = std::ranges::find_if(plan.tiles, &AxisTiles::vector);
+    if (along == plan.tiles.end()) return true;
+    const int64_t block = Factors(candidate_).inside(plan, *along, plan.structure->registers());
     const auto dim = static_cast<size_t>(along->axis);
     const NestStage& visited = nest().of(plan.stage);
     if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
-    const NestStage& outer = nest().of(plan.inside);
+    const NestStage& outer = nest().of(plan.at);
     for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
-      const StagePlan& other = sketch_.plans[sketch_.tables->plan_of[reader.value]];
-      if (reader != plan.inside && other.role != StageRole::kAnchor) return false;
+      if (reader != plan.at && !sketch_.plan(reader).accumulates()) return false;
       for (const Access& access : sketch_.tables->accesses[reader.value]) {
         if (access.producer != plan.stage) continue;
         const std::optional<Affine>& index = access.indices[dim];
@@ -135,13 +136,14 @@ class LegalityCheck {
   }
 
   int64_t location(const StagePlan& plan) const {
-    return plan.location == kFixed ? 0 : candidate_.decisions[static_cast<size_t>(plan.location)];
+    return Factors(candidate_).value(plan.location, 0);
   }
 
   int64_t local_bytes() {
     bool any_local = false;
     for (const StagePlan& plan : sketch_.plans) {
-      any_local = any_local || plan.cache_tile || (plan.location != kFixed && location(plan) > 0);
+      const bool tile = plan.accumulates() && plan.memory == Scope::kLocal;
+      any_local = any_local || tile || location(plan) > 0;
     }
     if (!any_local) return 0;
     int64_t bytes = 0;
@@ -184,24 +186,22 @@ Result<LoopNest> legal_nest(const Space& space, const Candidate& candidate) {
 
 void draw_axis(const Sketch& sketch,
                const StagePlan& plan,
-               const AxisPlan& axis,
+               const AxisTiles& tiles,
                int64_t extent,
                Candidate& candidate,
                Rng& rng) {
-  const auto draw = [&](DecisionRef ref) {
-    if (ref != kFixed)
-      candidate.decisions[static_cast<size_t>(ref)] = pick(sketch.decisions[ref].choices, rng);
+  const auto for_decisions = [&](const auto& fn) {  // from the innermost level out
+    for (const Factor& factor : std::views::reverse(tiles.factors)) {
+      if (factor.decision != kFixed)
+        candidate.decisions[static_cast<size_t>(factor.decision)] =
+            fn(sketch.decisions[static_cast<size_t>(factor.decision)].choices);
+    }
   };
   for (int attempt = 0; attempt < 64; ++attempt) {
-    draw(axis.registers);
-    draw(axis.inner);
-    draw(axis.middle);
-    if (tiles_fit(axis, plan, extent, candidate)) return;
+    for_decisions([&](const std::vector<int32_t>& choices) { return pick(choices, rng); });
+    if (tiles_fit(tiles, plan, extent, candidate)) return;
   }
-  for (const DecisionRef ref : {axis.registers, axis.inner, axis.middle}) {
-    if (ref != kFixed)
-      candidate.decisions[static_cast<size_t>(ref)] = sketch.decisions[ref].choices.front();
-  }
+  for_decisions([](const std::vector<int32_t>& choices) { return choices.front(); });
 }
 
 static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& target, Rng& rng) {
@@ -210,17 +210,13 @@ static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& targe
     candidate.decisions.push_back(pick(decision.choices, rng));
   // A cluster's tiles divide what those of the one that it is inside of leave it.
   for (const StagePlan& plan : std::views::reverse(sketch.plans)) {
-    if (plan.axes.empty()) continue;
+    if (!plan.overlapped() || plan.tiles.empty()) continue;
     const std::vector<int64_t> extents = visited_extents(sketch, plan, candidate);
-    const auto anchor = std::ranges::find_if(sketch.plans, [&](const StagePlan& other) {
-      return other.role == StageRole::kAnchor && other.root == plan.stage;
-    });
+    const StagePlan* const anchor = anchor_of(sketch, plan);
     for (int tries = 0; tries < 32; ++tries) {
-      for (const AxisPlan& axis : plan.axes) {
-        draw_axis(sketch, plan, axis, extents[static_cast<size_t>(axis.axis)], candidate, rng);
-      }
-      const bool anchored = anchor != sketch.plans.end();
-      if (!anchored || registers_fit(plan, *anchor, candidate, target)) break;
+      for (const AxisTiles& tiles : plan.tiles)
+        draw_axis(sketch, plan, tiles, extents[static_cast<size_t>(tiles.axis)], candidate, rng);
+      if (anchor == nullptr || registers_fit(plan, *anchor, candidate, target)) break;
     }
   }
   return candidate;

@@ -27,30 +27,14 @@ struct DagRule {
   void (*apply)(ComputeDag& dag, const Target& target);
 };
 
-struct StructureRule {
-  const char* name;
-  /// Whether a DAG has such a sketch.
-  bool (*applies)(const ComputeDag& dag, const Target& target);
-  bool cache_tile;  // anchors accumulate tiles in cache (SSRSRS) instead of registers alone (SSSRS)
-};
-
 extern const DagRule kInline, kCacheRead, kCacheWrite, kRfactor;
 inline constexpr const DagRule* kDagRules[] = {&kInline, &kCacheRead, &kCacheWrite, &kRfactor};
-
-extern const StructureRule kRegisterTile, kCacheTile;
-inline constexpr const StructureRule* kStructureRules[] = {&kRegisterTile, &kCacheTile};
 
 /// Tiles that overlap recompute elements: they may compute this many times what they must.
 inline constexpr double kMaxWaste = 1.25;
 
 /// Tile sizes of an axis up to `limit` that waste little, ascending.
 std::vector<int32_t> tile_choices(int64_t extent, int64_t limit);
-/// Adds a decision to a sketch; kFixed when there is nothing to choose.
-DecisionRef add_decision(Sketch& sketch, Decision decision);
-/// Gives a sketch whose name, form and DAG are set its plans, tables, arguments and hash.
-void complete_sketch(Sketch& sketch,
-                     const ComputeDag& task_dag,
-                     const std::function<StagePlan(StageId)>& plan);
 
 /// A form's sketches on a GPU (gpu/sketches.cpp).
 std::vector<Sketch> gpu_sketches(const ComputeDag& dag, const Task& task, const Form& form);

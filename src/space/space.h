@@ -50,6 +50,11 @@ struct Sketch {
   std::vector<Decision> decisions;
   std::vector<StagePlan> plans;  // one a compute stage, producers first
   std::shared_ptr<const SketchTables> tables;
+
+  /// Of a compute stage.
+  const StagePlan& plan(StageId id) const {
+    return plans[static_cast<size_t>(tables->plan_of[static_cast<size_t>(id.value)])];
+  }
 };
 
 /// All of a task's sketches. Holds no reference to the task's DAG; the target's numbers are copied.

@@ -91,7 +91,8 @@ TEST(OwnPoints, SayWhatTheSpaceHasNot) {
   EXPECT_ERROR(matmul_point({.m = "[2, 4, 1, 1]"}), "fewer threads than a warp");
   EXPECT_ERROR(matmul_point({.m = "[1, 4, 32, 1]", .n = "[1, 8, 1, 64]"}),
                "the accumulators exceed the registers");
-  EXPECT_ERROR(matmul_point({.n = "[2, 4, 1, 128]"}), "an inner tile 128: not among the choices");
+  EXPECT_ERROR(matmul_point({.n = "[2, 4, 1, 128]"}),
+               "inner of an axis 128: not among the choices");
   EXPECT_ERROR(matmul_point({.reduce_order = "10, 11, 3, 8, 12, 9, 4"}), "tiles in another order");
 }
 

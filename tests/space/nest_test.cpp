@@ -103,7 +103,7 @@ TEST(Nest, OverlapsTilesOfAnOperandThatIsNotPacked) {
       const Candidate candidate = sample(space, rng);
       const LoopNest nest = make_loop_nest(space, candidate);
       const StagePlan& root = space[candidate.sketch].plans.back();
-      ASSERT_EQ(root.role, StageRole::kTileRoot);
+      ASSERT_TRUE(root.overlapped());
       EXPECT_EQ(root.overlaps, overlaps) << op;
       const Reach at = reach(nest.of(root.stage), 1);
       if (at.tile != 16) continue;
@@ -159,15 +159,16 @@ TEST(Nest, ComputesAContractionInsideThePoolingThatReadsIt) {
     const Candidate candidate = sample(space, rng);
     const LoopNest nest = make_loop_nest(space, candidate);
     const auto& plans = space[candidate.sketch].plans;
-    const auto conv = std::ranges::find_if(plans, [](const auto& p) { return p.inside.valid(); });
+    const auto conv =
+        std::ranges::find_if(plans, [](const auto& p) { return p.overlapped() && p.at.valid(); });
     ASSERT_NE(conv, plans.end());
     const NestStage& computed = nest.of(conv->stage);
     if (!computed.at.valid()) continue;
     ++inside;
-    EXPECT_EQ(computed.at, conv->inside);
+    EXPECT_EQ(computed.at, conv->at);
     EXPECT_EQ(computed.scope, Scope::kLocal);
     EXPECT_EQ(computed.parallel_loops, 0);
-    const NestStage& pooling = nest.of(conv->inside);
+    const NestStage& pooling = nest.of(conv->at);
     for (const int axis : {1, 2}) {
       int64_t rows = 1;  // of the pooling that one visit serves
       for (size_t l = static_cast<size_t>(computed.depth); l < pooling.loops.size(); ++l) {

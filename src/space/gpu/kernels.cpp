@@ -21,9 +21,10 @@ class KernelMaker {
     kernels.stages.resize(dag_.stages.size());
     for (int s = dag_.size() - 1; s >= 0; --s) {  // consumers first
       const StageId id{s};
-      if (!dag_[id].is_placeholder()) kernels.stages[static_cast<size_t>(s)] = {role(id), root(id)};
+      if (!dag_[id].is_placeholder())
+        kernels.stages[static_cast<size_t>(s)] = {structure(id), root(id)};
     }
-    for (KernelStage& stage : kernels.stages) stage.role = role_of_root(kernels, stage);
+    for (KernelStage& stage : kernels.stages) stage.structure = structure_of_root(kernels, stage);
     kernels.rows_agree = rows_agree(kernels);
     kernels.dag = std::move(dag_);
     return kernels;
@@ -154,13 +155,10 @@ class KernelMaker {
     return true;
   }
 
-  StageRole role(StageId id) const {
-    if (shared(id)) return StageRole::kSharedTile;
-    if (tiled(id)) return StageRole::kThreadTile;
-    if (crosses(id)) return StageRole::kRowReduction;
-    if (dag_[id].is_reduction() && follower(id).valid() && simple_root(follower(id)))
-      return StageRole::kElement;
-    return StageRole::kElements;
+  const LoopStructure* structure(StageId id) const {
+    if (shared(id)) return &kFetch;
+    if (tiled(id)) return &kBlockTile;
+    return crosses(id) ? &kBlockRows : &kThreadElements;
   }
   // Nothing but reductions of one thread an element is computed in its kernel.
   bool simple_root(StageId id) const {
@@ -170,31 +168,29 @@ class KernelMaker {
     return true;
   }
   StageId root(StageId id) const {
-    switch (role(id)) {
-      case StageRole::kSharedTile: return root(dag_.consumers(id)[0]);
-      case StageRole::kThreadTile:
-      case StageRole::kElement: return follower(id);
-      case StageRole::kRowReduction: return row_root(id);
-      default: return id;
-    }
+    if (shared(id)) return root(dag_.consumers(id)[0]);
+    if (tiled(id)) return follower(id);
+    if (crosses(id)) return row_root(id);
+    const StageId reader = dag_[id].is_reduction() ? follower(id) : StageId{};
+    return reader.valid() && simple_root(reader) ? reader : id;
   }
   // A root is what the stages in its kernel make it.
-  StageRole role_of_root(const Kernels& kernels, const KernelStage& stage) const {
-    if (stage.role != StageRole::kElements) return stage.role;
+  const LoopStructure* structure_of_root(const Kernels& kernels, const KernelStage& stage) const {
+    if (stage.structure != &kThreadElements) return stage.structure;
     for (const KernelStage& other : kernels.stages) {
-      if (other.root != stage.root) continue;
-      if (other.role == StageRole::kThreadTile) return StageRole::kBlockTile;
-      if (other.role == StageRole::kRowReduction) return StageRole::kRows;
+      const bool decides = other.structure == &kBlockTile || other.structure == &kBlockRows;
+      if (other.root == stage.root && decides) return other.structure;
     }
-    return stage.role;
+    return stage.structure;
   }
 
   bool rows_agree(const Kernels& kernels) const {
     std::map<int32_t, int> ranks;  // of the row reductions of a root
     for (size_t i = 0; i < kernels.stages.size(); ++i) {
       const KernelStage& stage = kernels.stages[i];
-      if (stage.role != StageRole::kRowReduction) continue;
-      const int rank = row_rank(dag_[StageId{static_cast<int32_t>(i)}]);
+      const StageId id{static_cast<int32_t>(i)};
+      if (stage.structure != &kBlockRows || stage.root == id) continue;
+      const int rank = row_rank(dag_[id]);
       if (ranks.emplace(stage.root.value, rank).first->second != rank) return false;
     }
     return true;

@@ -9,8 +9,8 @@ namespace pruner {
 
 /// What becomes of each compute stage on a GPU.
 struct KernelStage {
-  StageRole role = StageRole::kElements;
-  StageId root;  // of its kernel
+  const LoopStructure* structure = &kThreadElements;
+  StageId root;  // of its kernel: other stages accumulate or fetch for it
 };
 
 /// Tag of a stage that the threads of a block fetch into shared memory.

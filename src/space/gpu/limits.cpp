@@ -1,9 +1,10 @@
 // What a GPU candidate must keep to, and how candidates are drawn so that they do.
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
+#include "space/factors.h"
 #include "space/gpu/space.h"
-#include "space/gpu/tiles.h"
 #include "space/nearest.h"
 #include "space/sketch_rule.h"
 
@@ -22,7 +23,7 @@ bool wastes_little(int64_t extent, int64_t tile) {
 class Limits {
  public:
   Limits(const Sketch& sketch, const Gpu& gpu, const Candidate& candidate)
-      : sketch_(sketch), gpu_(gpu), tiles_(sketch, candidate) {}
+      : sketch_(sketch), gpu_(gpu), factors_(candidate) {}
 
   std::string problem() const {
     for (const StagePlan& plan : sketch_.plans) {
@@ -32,90 +33,80 @@ class Limits {
     return "";
   }
 
+  /// Of what is fetched for a contraction.
   int64_t shared_bytes(const StagePlan& contraction) const {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role != StageRole::kSharedTile) continue;
-      if (tiles_.reader_of(plan).stage == contraction.stage) bytes += buffer_bytes(plan);
+      if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
+      const std::vector<int64_t> box = factors_.fetched_box(sketch_, plan);
+      bytes += std::accumulate(
+          box.begin(), box.end(), dtype_bytes(stage(plan).dtype), std::multiplies<>());
     }
-    return bytes * tiles_.value(contraction.double_buffer);
+    return bytes * factors_.value(contraction.buffers);
   }
 
  private:
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
-  int64_t buffer_bytes(const StagePlan& shared) const {
-    const std::vector<int64_t> box = tiles_.shared_box(shared);
-    return std::accumulate(
-        box.begin(), box.end(), dtype_bytes(stage(shared).dtype), std::multiplies<>());
-  }
 
   std::string of(const StagePlan& plan) const {
-    switch (plan.role) {
-      case StageRole::kBlockTile: return of_block_tile(plan);
-      case StageRole::kThreadTile: return of_thread_tile(plan);
-      case StageRole::kSharedTile: return of_shared_tile(plan);
-      case StageRole::kElements: return of_elements(plan);
-      case StageRole::kRows: return of_rows(plan);
-      default: return "";
-    }
-  }
-
-  std::string of_block_tile(const StagePlan& plan) const {
-    int64_t threads = 1, vthreads = 1, accumulators = 1, blocks = 1;
-    for (const GpuAxisPlan& a : plan.tiles) {
-      const Iterator& axis = stage(plan).axes[static_cast<size_t>(a.axis)];
-      if (!wastes_little(axis.extent, tiles_.block(a)))
-        return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
-      threads *= tiles_.threads(a);
-      vthreads *= tiles_.vthreads(a);
-      accumulators *= tiles_.vthreads(a) * tiles_.outer(a) * tiles_.inner(a);
-      blocks *= divide_up(axis.extent, tiles_.block(a));
-    }
-    if (threads > gpu_.max_threads_per_block) return "too many threads in a block";
-    if (threads < gpu_.warp_size && stage(plan).num_elements() > 2 * gpu_.warp_size)
-      return "fewer threads than a warp";
-    if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
-    if (accumulators + kOtherRegisters > gpu_.max_registers_per_thread)
-      return "the accumulators exceed the registers";
-    return blocks > kMostBlocks ? "too many blocks" : "";
-  }
-
-  std::string of_thread_tile(const StagePlan& plan) const {
-    for (const GpuAxisPlan& a : plan.tiles) {
-      const Iterator& axis =
-          stage(plan).reduce_axes[static_cast<size_t>(a.axis) - stage(plan).axes.size()];
-      if (!wastes_little(axis.extent, tiles_.block(a)))
-        return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
+    std::string problem = tiles_problem(plan);
+    if (!problem.empty()) return problem;
+    if (plan.stage == plan.root) return root_problem(plan);
+    if (plan.structure == &kFetch) {
+      return factors_.fetched_box(sketch_, plan).back() % vector_of(plan) != 0
+                 ? "vectors do not divide what is fetched of " + stage(plan).name
+                 : "";
     }
     return shared_bytes(plan) > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
   }
-
-  std::string of_shared_tile(const StagePlan& plan) const {
-    return tiles_.shared_box(plan).back() % tiles_.value(plan.vectors) != 0
-               ? "vectors do not divide what is fetched of " + stage(plan).name
-               : "";
+  int64_t vector_of(const StagePlan& fetch) const {
+    return factors_.bound(fetch, fetch.tiles[0], Bind::kVector);
   }
 
-  std::string of_elements(const StagePlan& plan) const {
-    const int64_t round = tiles_.value(plan.threads) * tiles_.value(plan.elements);
-    return divide_up(stage(plan).num_elements(), round) > kMostBlocks ? "too many blocks" : "";
+  std::string tiles_problem(const StagePlan& plan) const {
+    for (const AxisTiles& tiles : plan.tiles) {
+      const bool own = plan.accumulates() == (tiles.axis >= std::ssize(stage(plan).axes));
+      if (tiles.axis < 0 || !own) continue;
+      const Iterator& axis = iterator_of(stage(plan), tiles.axis);
+      if (!wastes_little(axis.extent, factors_.inside(plan, tiles, 0)))
+        return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
+    }
+    return "";
   }
 
-  std::string of_rows(const StagePlan& plan) const {
-    const int64_t threads = tiles_.block_threads(plan);
+  std::string root_problem(const StagePlan& plan) const {
+    const int64_t threads = factors_.block_threads(plan);
     if (threads > gpu_.max_threads_per_block) return "too many threads in a block";
-    if (threads < gpu_.warp_size) return "fewer threads than a warp";
+    const bool tiled = plan.structure->fetch.level >= 0;
+    const bool small = tiled && stage(plan).num_elements() <= 2 * gpu_.warp_size;
+    if (threads < gpu_.warp_size && !small) return "fewer threads than a warp";
+    int64_t vthreads = 1, accumulators = 1, blocks = 1;
+    for (const AxisTiles& tiles : plan.tiles) {
+      const int64_t block = factors_.inside(plan, tiles, 0);
+      vthreads *= factors_.bound(plan, tiles, Bind::kVirtualThreads);
+      accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads);
+      blocks *= divide_up(extent(plan, tiles), block);
+    }
+    if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
+    if (tiled && accumulators + kOtherRegisters > gpu_.max_registers_per_thread)
+      return "the accumulators exceed the registers";
+    if (blocks > kMostBlocks) return "too many blocks";
     int64_t bytes = 0;  // a partial result a thread
     for (const StagePlan& other : sketch_.plans) {
-      if (other.role != StageRole::kRowReduction || other.root != plan.stage) continue;
-      bytes += threads * dtype_bytes(stage(other).dtype);
+      if (other.root == plan.stage && other.structure == &kBlockRows && other.accumulates())
+        bytes += threads * dtype_bytes(stage(other).dtype);
     }
     return bytes > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
+  }
+  /// Elements that a root's blocks divide. The rows of a block are not fused with what each holds.
+  int64_t extent(const StagePlan& plan, const AxisTiles& tiles) const {
+    if (tiles.axis >= 0) return iterator_of(stage(plan), tiles.axis).extent;
+    return plan.structure == &kThreadElements ? stage(plan).num_elements() : 1;
   }
 
   const Sketch& sketch_;
   const Gpu& gpu_;
-  const GpuTiles tiles_;
+  const Factors factors_;
 };
 
 /// Makes a candidate within the limits: by chance, or near to what is wanted.
@@ -129,16 +120,15 @@ class Drawer {
     candidate_.sketch = id;
     for (size_t i = 0; i < sketch_.decisions.size(); ++i)
       candidate_.decisions.push_back(choose(i, sketch_.decisions[i].choices));
-    for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role == StageRole::kBlockTile) draw_block_tile(plan);
-      if (plan.role == StageRole::kRows) draw_rows(plan);
-    }
-    for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role == StageRole::kThreadTile) draw_thread_tile(plan);
-    }
-    for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role == StageRole::kSharedTile) draw_vectors(plan);
-    }
+    const auto for_plans = [&](const LoopStructure& structure, bool root, const auto& fn) {
+      for (const StagePlan& plan : sketch_.plans) {
+        if (plan.structure == &structure && (plan.stage == plan.root) == root) fn(plan);
+      }
+    };
+    for_plans(kBlockTile, true, [&](const StagePlan& plan) { draw_block_tile(plan); });
+    for_plans(kBlockRows, true, [&](const StagePlan& plan) { draw_rows(plan); });
+    for_plans(kBlockTile, false, [&](const StagePlan& plan) { draw_chunks(plan); });
+    for_plans(kFetch, false, [&](const StagePlan& plan) { draw_vectors(plan); });
     return std::move(candidate_);
   }
 
@@ -176,6 +166,21 @@ class Drawer {
     for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
   }
 
+  // The levels of an axis that are decided, and what binds them.
+  struct DecidedLevel {
+    DecisionRef decision;
+    Bind bind;
+  };
+  static std::vector<DecidedLevel> decided(const StagePlan& plan, const AxisTiles& tiles) {
+    std::vector<DecidedLevel> found;
+    for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
+      const Level& level = plan.structure->levels[l];
+      if (level.iterations == Iterations::kDecided && tiles.decision(static_cast<int>(l)) != kFixed)
+        found.push_back({tiles.decision(static_cast<int>(l)), level.bind});
+    }
+    return found;
+  }
+
   // Axis after axis, each within what the axes before have left of threads, virtual threads,
   // registers and shared memory; a block that is too small for a warp is drawn again.
   void draw_block_tile(const StagePlan& plan) {
@@ -184,14 +189,14 @@ class Drawer {
       left_ = {gpu_.max_threads_per_block,
                gpu_.max_vthreads,
                gpu_.max_registers_per_thread - kOtherRegisters};
-      std::vector<const GpuAxisPlan*> axes;
-      for (const GpuAxisPlan& a : plan.tiles) {
-        axes.push_back(&a);
-        for (const DecisionRef level : {a.vthreads, a.threads, a.outer, a.inner}) make_first(level);
+      std::vector<const AxisTiles*> axes;
+      for (const AxisTiles& tiles : plan.tiles) {
+        axes.push_back(&tiles);
+        make_smallest(plan, tiles);
       }
       shuffle(axes);
-      for (const GpuAxisPlan* a : axes) draw_axis(plan, *a);
-      const int64_t used = GpuTiles(sketch_, candidate_).block_threads(plan);
+      for (const AxisTiles* tiles : axes) draw_axis(plan, *tiles);
+      const int64_t used = Factors(candidate_).block_threads(plan);
       if (small || used >= gpu_.warp_size) return;
       if (rng_ == nullptr) want_more_threads(plan);
     }
@@ -200,22 +205,22 @@ class Drawer {
   // Twice the threads of an axis, from its largest tile or else from the blocks of the longest.
   void want_more_threads(const StagePlan& plan) {
     DecisionRef threads = kFixed, from = kFixed;
-    double most = 1;
-    for (const GpuAxisPlan& a : plan.tiles) {
-      for (const DecisionRef level : {a.inner, a.outer, a.vthreads}) {
-        if (a.threads == kFixed || level == kFixed || decision(level) <= most) continue;
-        most = decision(level);
-        threads = a.threads;
-        from = level;
+    double most = 1, rest = 0;
+    for (const AxisTiles& tiles : plan.tiles) {
+      const std::vector<DecidedLevel> levels = decided(plan, tiles);
+      const auto own = std::ranges::find(levels, Bind::kThreads, &DecidedLevel::bind);
+      if (own == levels.end()) continue;
+      for (const DecidedLevel& level : std::views::reverse(levels)) {
+        if (level.bind == Bind::kThreads || decision(level.decision) <= most) continue;
+        most = decision(level.decision);
+        threads = own->decision;
+        from = level.decision;
       }
-    }
-    double rest = 0;
-    for (const GpuAxisPlan& a : plan.tiles) {
-      if (from != kFixed || a.threads == kFixed) continue;
-      const double blocks = static_cast<double>(choices(a.threads).back()) / decision(a.threads);
-      if (blocks <= rest) continue;
+      const double blocks =
+          static_cast<double>(choices(own->decision).back()) / decision(own->decision);
+      if (from != kFixed || blocks <= rest) continue;
       rest = blocks;
-      threads = a.threads;
+      threads = own->decision;
     }
     if (threads == kFixed) return;
     if (from != kFixed) wanted_[static_cast<size_t>(from)] = decision(from) / 2.0;
@@ -228,24 +233,25 @@ class Drawer {
     int64_t threads = 0, vthreads = 0, registers = 0;
   };
 
-  void draw_axis(const StagePlan& plan, const GpuAxisPlan& a) {
-    const int64_t extent = sketch_.dag[plan.stage].axes[static_cast<size_t>(a.axis)].extent;
+  void draw_axis(const StagePlan& plan, const AxisTiles& tiles) {
+    const int64_t extent = sketch_.dag[plan.stage].axes[static_cast<size_t>(tiles.axis)].extent;
     int64_t tile = 1;
-    std::vector<DecisionRef> levels = {a.vthreads, a.threads, a.outer, a.inner};
+    std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
-    for (const DecisionRef level : levels) {
-      int64_t most = level == a.threads    ? left_.threads
-                     : level == a.vthreads ? std::min(left_.vthreads, left_.registers)
-                                           : left_.registers;
+    for (const DecidedLevel& level : levels) {
+      int64_t most = level.bind == Bind::kThreads ? left_.threads
+                     : level.bind == Bind::kVirtualThreads
+                         ? std::min(left_.vthreads, left_.registers)
+                         : left_.registers;
       const auto fits = [&](int64_t v) { return v <= most && wastes_little(extent, tile * v); };
-      int64_t value = draw(level, fits);
+      int64_t value = draw(level.decision, fits);
       while (value > 1 && !smallest_chunk_fits(plan)) {
         most = value - 1;
-        value = draw(level, fits);
+        value = draw(level.decision, fits);
       }
       tile *= value;
-      (level == a.threads ? left_.threads : left_.registers) /= value;
-      if (level == a.vthreads) left_.vthreads /= value;
+      (level.bind == Bind::kThreads ? left_.threads : left_.registers) /= value;
+      if (level.bind == Bind::kVirtualThreads) left_.vthreads /= value;
     }
   }
 
@@ -254,49 +260,53 @@ class Drawer {
     return bytes <= gpu_.shared_bytes_per_block;
   }
 
-  void make_first(DecisionRef ref) {
-    if (ref != kFixed) decision(ref) = choices(ref).front();
+  void make_smallest(const StagePlan& plan, const AxisTiles& tiles) {
+    for (const DecidedLevel& level : decided(plan, tiles))
+      decision(level.decision) = choices(level.decision).front();
   }
-  void make_smallest(const StagePlan& contraction) {
-    for (const GpuAxisPlan& a : contraction.tiles) {
-      make_first(a.outer);
-      make_first(a.inner);
+  static bool is_chunked(const Stage& stage, const AxisTiles& tiles) {
+    return tiles.axis >= std::ssize(stage.axes);
+  }
+  void make_chunks_smallest(const StagePlan& contraction) {
+    for (const AxisTiles& tiles : contraction.tiles) {
+      if (is_chunked(sketch_.dag[contraction.stage], tiles)) make_smallest(contraction, tiles);
     }
   }
 
   // With one buffer, so that two don't make large blocks rare.
   bool smallest_chunk_fits(const StagePlan& root) {
     for (const StagePlan& plan : sketch_.plans) {
-      if (plan.role != StageRole::kThreadTile || plan.root != root.stage) continue;
-      make_smallest(plan);
-      const int32_t buffers = std::exchange(decision(plan.double_buffer), 1);
+      if (!plan.accumulates() || plan.root != root.stage) continue;
+      make_chunks_smallest(plan);
+      const int32_t buffers = std::exchange(decision(plan.buffers), 1);
       const bool fits = fits_shared(plan);
-      decision(plan.double_buffer) = buffers;
+      decision(plan.buffers) = buffers;
       if (!fits) return false;
     }
     return true;
   }
 
   // Chunks of the reduction that the shared memory holds.
-  void draw_thread_tile(const StagePlan& plan) {
+  void draw_chunks(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
-    make_smallest(plan);
-    if (!fits_shared(plan)) decision(plan.double_buffer) = 1;
-    std::vector<const GpuAxisPlan*> axes;
-    for (const GpuAxisPlan& a : plan.tiles) axes.push_back(&a);
+    make_chunks_smallest(plan);
+    if (!fits_shared(plan)) decision(plan.buffers) = 1;
+    std::vector<const AxisTiles*> axes;
+    for (const AxisTiles& tiles : plan.tiles) {
+      if (is_chunked(stage, tiles)) axes.push_back(&tiles);
+    }
     shuffle(axes);
-    for (const GpuAxisPlan* a : axes) {
-      const int64_t extent =
-          stage.reduce_axes[static_cast<size_t>(a->axis) - stage.axes.size()].extent;
+    for (const AxisTiles* tiles : axes) {
+      const int64_t extent = iterator_of(stage, tiles->axis).extent;
       int64_t tile = 1;
-      std::vector<DecisionRef> levels = {a->outer, a->inner};
+      std::vector<DecidedLevel> levels = decided(plan, *tiles);
       shuffle(levels);
-      for (const DecisionRef level : levels) {
-        tile *= draw(level, [&](int64_t v) {
+      for (const DecidedLevel& level : levels) {
+        tile *= draw(level.decision, [&](int64_t v) {
           if (!wastes_little(extent, tile * v)) return false;
-          const int32_t before = std::exchange(decision(level), static_cast<int32_t>(v));
+          const int32_t before = std::exchange(decision(level.decision), static_cast<int32_t>(v));
           const bool fit = fits_shared(plan);
-          decision(level) = before;
+          decision(level.decision) = before;
           return fit;
         });
       }
@@ -304,15 +314,21 @@ class Drawer {
   }
 
   void draw_vectors(const StagePlan& plan) {
-    const int64_t contiguous = GpuTiles(sketch_, candidate_).shared_box(plan).back();
-    draw(plan.vectors, [&](int64_t v) { return contiguous % v == 0; });
+    const int64_t contiguous = Factors(candidate_).fetched_box(sketch_, plan).back();
+    for (const DecidedLevel& level : decided(plan, plan.tiles[0]))
+      draw(level.decision, [&](int64_t v) { return contiguous % v == 0; });
   }
 
   void draw_rows(const StagePlan& plan) {
-    const int64_t threads = draw(plan.threads, [](int64_t) { return true; });
-    draw(plan.elements, [&](int64_t rows) {
-      return threads * rows <= gpu_.max_threads_per_block && threads * rows >= gpu_.warp_size;
-    });
+    int64_t threads = 1;  // of a row, then of all rows of a block
+    for (const AxisTiles& tiles : plan.tiles) {
+      for (const DecidedLevel& level : decided(plan, tiles)) {
+        threads *= draw(level.decision, [&](int64_t v) {
+          return tiles.axis != kFusedRows ||
+                 (threads * v <= gpu_.max_threads_per_block && threads * v >= gpu_.warp_size);
+        });
+      }
+    }
   }
 
   const Sketch& sketch_;

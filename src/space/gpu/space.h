@@ -5,8 +5,6 @@
 
 namespace pruner {
 
-LoopNest make_gpu_loop_nest(const Sketch& sketch, const Candidate& candidate);
-
 /// Why a candidate is not legal; empty: it is. Closed form (Ansor, 4.6 and 6.8): threads, virtual
 /// threads, shared memory, accumulators of a thread, vectors that divide what they fetch, tiles
 /// that waste little.

@@ -1,29 +1,21 @@
 #include "space/gpu/kernels.h"
 
-#include <map>
-
 #include "space/gpu/gpu_task.h"
 
 namespace pruner {
 namespace {
 
-// "stage role root" of each compute stage.
+// "stage structure root" of each compute stage.
 std::vector<std::string> divided(const std::string& op, const std::vector<std::string>& crossing) {
   const Kernels kernels = make_kernels(gpu_task(op).dag, crossing);
   EXPECT_TRUE(kernels.rows_agree);
-  const std::map<StageRole, std::string> names = {{StageRole::kBlockTile, "block-tile"},
-                                                  {StageRole::kThreadTile, "thread-tile"},
-                                                  {StageRole::kSharedTile, "shared-tile"},
-                                                  {StageRole::kElements, "elements"},
-                                                  {StageRole::kElement, "element"},
-                                                  {StageRole::kRows, "rows"},
-                                                  {StageRole::kRowReduction, "row-reduction"}};
   std::vector<std::string> lines;
   for (int s = 0; s < kernels.dag.size(); ++s) {
     const Stage& stage = kernels.dag[StageId{s}];
     if (stage.is_placeholder()) continue;
     const KernelStage& kernel = kernels.stages[static_cast<size_t>(s)];
-    lines.push_back(stage.name + " " + names.at(kernel.role) + " " + kernels.dag[kernel.root].name);
+    lines.push_back(stage.name + " " + kernel.structure->name + " " +
+                    kernels.dag[kernel.root].name);
   }
   return lines;
 }
@@ -32,25 +24,25 @@ using Lines = std::vector<std::string>;
 
 TEST(MakeKernels, FetchesOperandsOfAProductAndWritesItsResult) {
   EXPECT_EQ(divided("matmul 64 64 64", {}),
-            (Lines{"A.shared shared-tile T_matmul_NN",
-                   "B.shared shared-tile T_matmul_NN",
-                   "T_matmul_NN.local thread-tile T_matmul_NN",
+            (Lines{"A.shared fetch T_matmul_NN",
+                   "B.shared fetch T_matmul_NN",
+                   "T_matmul_NN.local block-tile T_matmul_NN",
                    "T_matmul_NN block-tile T_matmul_NN"}));
 }
 
 TEST(MakeKernels, InlinesPaddingAndLetsTheEpilogueWriteTheResult) {
   const Lines lines = divided("conv2d 1 16 7 7 16 3 3 padding=1 +bias +relu", {});
   ASSERT_EQ(lines.size(), 4u);
-  EXPECT_TRUE(lines[0].ends_with(".shared shared-tile T_relu")) << lines[0];
-  EXPECT_TRUE(lines[1].ends_with(".shared shared-tile T_relu")) << lines[1];
-  EXPECT_TRUE(lines[2].ends_with(" thread-tile T_relu")) << lines[2];
+  EXPECT_TRUE(lines[0].ends_with(".shared fetch T_relu")) << lines[0];
+  EXPECT_TRUE(lines[1].ends_with(".shared fetch T_relu")) << lines[1];
+  EXPECT_TRUE(lines[2].ends_with(" block-tile T_relu")) << lines[2];
   EXPECT_EQ(lines[3], "T_relu block-tile T_relu");
 }
 
 TEST(MakeKernels, PutsReductionsOfARowWithTheStageThatReadsThem) {
   EXPECT_EQ(divided("softmax 6 64", {"T_softmax_maxelem", "T_softmax_expsum"}),
-            (Lines{"T_softmax_maxelem row-reduction T_softmax_norm",
-                   "T_softmax_expsum row-reduction T_softmax_norm",
+            (Lines{"T_softmax_maxelem rows T_softmax_norm",
+                   "T_softmax_expsum rows T_softmax_norm",
                    "T_softmax_norm rows T_softmax_norm"}));
   EXPECT_EQ(divided("softmax 6 64", {}),
             (Lines{"T_softmax_maxelem elements T_softmax_maxelem",
@@ -60,7 +52,7 @@ TEST(MakeKernels, PutsReductionsOfARowWithTheStageThatReadsThem) {
 
 TEST(MakeKernels, SumsAWindowInTheThreadOfItsElement) {
   EXPECT_EQ(divided("avg_pool2d 1 32 4 4 2 2 stride=2", {}),
-            (Lines{"tensor element tensor_1", "tensor_1 elements tensor_1"}));
+            (Lines{"tensor elements tensor_1", "tensor_1 elements tensor_1"}));
 }
 
 TEST(CrossThreadReductions, AreLongRowsAndLongProductsOfFewElements) {

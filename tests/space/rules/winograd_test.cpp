@@ -182,8 +182,8 @@ TEST(WinogradNest, TilesAreUnrolledAndTheirPartsInRegisters) {
     for (const StagePlan& plan : sketch.plans) {
       const Stage& stage = sketch.dag[plan.stage];
       const NestStage& loops = nest.of(plan.stage);
-      const bool transform = plan.role == StageRole::kTransform;
-      const bool part = plan.role == StageRole::kTransformPart;
+      const bool transform = plan.structure == &kTransform && plan.first == 0;
+      const bool part = plan.structure == &kTransform && plan.first > 0;
       EXPECT_EQ(!stage.unrolled.empty(), transform || part) << stage.name;
       if (!transform && !part) continue;
       ++(transform ? transforms : parts);

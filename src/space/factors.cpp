@@ -1,0 +1,26 @@
+#include "space/factors.h"
+
+#include "space/read_box.h"
+
+namespace pruner {
+
+int64_t Factors::block_threads(const StagePlan& root) const {
+  int64_t threads = 1;
+  for (const AxisTiles& tiles : root.tiles) threads *= bound(root, tiles, Bind::kThreads);
+  return threads;
+}
+
+std::vector<int64_t> Factors::fetched_box(const Sketch& sketch, const StagePlan& fetch) const {
+  const StagePlan& sum = sketch.plan(fetch.at);
+  const Stage& stage = sketch.dag[sum.stage];
+  std::vector<int64_t> spans(stage.axes.size() + stage.reduce_axes.size(), 1);
+  for (const AxisTiles& tiles : sum.tiles)
+    spans[static_cast<size_t>(tiles.axis)] = inside(sum, tiles, 0);
+  ReadBox box(sketch.dag[fetch.stage]);
+  for (const Access& access : sketch.tables->accesses[static_cast<size_t>(sum.stage.value)]) {
+    if (access.producer == fetch.stage) box.add(access, spans);
+  }
+  return box.extents();
+}
+
+}  // namespace pruner

@@ -1,0 +1,50 @@
+// What the decisions of a candidate come to: iterations of levels, tiles, the box of an operand
+// that a block fetches. Shared by the loop nest, the limits and what draws candidates.
+#pragma once
+
+#include <span>
+
+#include "space/space.h"
+
+namespace pruner {
+
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class Factors {
+ public:
+  explicit Factors(const Candidate& candidate) : decisions_(candidate.decisions) {}
+
+  int64_t value(DecisionRef ref, int64_t fixed = 1) const {
+    return ref == kFixed ? fixed : decisions_[static_cast<size_t>(ref)];
+  }
+  /// Iterations of a level's loop over an axis; 1 where they are the rest.
+  int64_t at(const AxisTiles& tiles, int level) const {
+    const Factor& factor = tiles.factors[static_cast<size_t>(level)];
+    return value(factor.decision, std::max(factor.count, 1));
+  }
+  /// Elements of an axis that the levels from `level` on hold; but for the rest.
+  int64_t inside(const StagePlan& plan, const AxisTiles& tiles, int level) const {
+    int64_t product = 1;
+    for (int l = level; l < static_cast<int>(plan.structure->levels.size()); ++l)
+      product *= at(tiles, l);
+    return product;
+  }
+  /// The product of the levels of one axis that are bound to `bind`.
+  int64_t bound(const StagePlan& plan, const AxisTiles& tiles, Bind bind) const {
+    int64_t product = 1;
+    for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
+      if (plan.structure->levels[l].bind == bind) product *= at(tiles, static_cast<int>(l));
+    }
+    return product;
+  }
+
+  /// Threads of a block of the kernel with this root.
+  int64_t block_threads(const StagePlan& root) const;
+  /// Extents of what a block fetches of an operand at a time.
+  std::vector<int64_t> fetched_box(const Sketch& sketch, const StagePlan& fetch) const;
+
+ private:
+  std::span<const int32_t> decisions_;
+};
+
+}  // namespace pruner

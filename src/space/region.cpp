@@ -1,0 +1,47 @@
+#include "space/region.h"
+
+#include "space/plan.h"
+#include "space/read_box.h"
+
+namespace pruner {
+
+static const NestStage& stage_of(const LoopNest& nest, StageId id) {
+  const auto plan = nest.tables->plan_of[static_cast<size_t>(id.value)];
+  return nest.stages[static_cast<size_t>(plan)];
+}
+
+// How far each iterator of `id` runs in one visit of `at`'s loops inside the first `depth`.
+static std::vector<int64_t> iterator_spans(
+    const LoopNest& nest, StageId id, StageId at, int depth, bool block) {
+  const Stage& s = (*nest.dag)[id];
+  std::vector<int64_t> spans;
+  if (id != at) {
+    spans = touched_extents(nest, id, at, depth, block);
+    for (const Iterator& axis : s.reduce_axes) spans.push_back(axis.extent);
+    return spans;
+  }
+  spans.assign(s.axes.size() + s.reduce_axes.size(), 1);
+  const auto add = [&](const NestLoop& loop) {
+    if (loop.axis >= 0) spans[static_cast<size_t>(loop.axis)] += (loop.extent - 1) * loop.step;
+  };
+  const NestStage& own = stage_of(nest, id);
+  for (size_t i = static_cast<size_t>(depth); i < own.loops.size(); ++i) add(own.loops[i]);
+  if (block && own.at.valid()) {
+    for (const NestLoop& loop : stage_of(nest, own.at).loops)
+      if (loop.kind == LoopKind::kThread) add(loop);
+  }
+  return spans;
+}
+
+std::vector<int64_t> touched_extents(
+    const LoopNest& nest, StageId id, StageId at, int depth, bool block) {
+  ReadBox box((*nest.dag)[id], true);
+  for (const StageId reader : nest.tables->consumers[static_cast<size_t>(id.value)]) {
+    const std::vector<int64_t> spans = iterator_spans(nest, reader, at, depth, block);
+    for (const Access& access : nest.tables->accesses[static_cast<size_t>(reader.value)])
+      if (access.producer == id) box.add(access, spans);
+  }
+  return box.extents();
+}
+
+}  // namespace pruner

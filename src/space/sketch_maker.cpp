@@ -1,0 +1,237 @@
+#include "space/sketch_maker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "space/loop_nest.h"
+#include "support/hash.h"
+
+namespace pruner {
+namespace {
+
+bool is_hardware(Bind bind) {
+  return bind == Bind::kBlocks || bind == Bind::kThreads || bind == Bind::kWarps;
+}
+
+// The levels of a structure from `first` on, in the order of their loops: those of a kernel's grid
+// and block outside of all others, virtual threads around the first tile that a thread computes.
+std::vector<uint8_t> loop_order(const LoopStructure& structure, int first) {
+  std::vector<uint8_t> order, virtual_threads;
+  const bool kernel = first == 0 && structure.levels[0].bind == Bind::kBlocks;
+  const auto for_levels = [&](const auto& fn) {
+    for (size_t l = 0; l < structure.levels.size(); ++l) {
+      const Level& level = structure.levels[l];
+      const bool own = static_cast<int>(l) >= first || level.bind == Bind::kVirtualThreads;
+      if (own && !(kernel && level.axes == Axes::kFusedReduction))
+        fn(level, static_cast<uint8_t>(l));
+    }
+  };
+  for_levels([&](const Level& level, uint8_t l) {
+    if (kernel && is_hardware(level.bind)) order.push_back(l);
+  });
+  for_levels([&](const Level& level, uint8_t l) {
+    if (kernel && is_hardware(level.bind)) return;
+    if (level.bind == Bind::kVirtualThreads) return virtual_threads.push_back(l);
+    if (level.axes == Axes::kSpace) {
+      order.insert(order.end(), virtual_threads.begin(), virtual_threads.end());
+      virtual_threads.clear();
+    }
+    order.push_back(l);
+  });
+  return order;
+}
+
+StageId find_stage(const ComputeDag& dag, const std::string& name) {
+  for (int s = 0; s < dag.size(); ++s) {
+    if (dag[StageId{s}].name == name) return StageId{s};
+  }
+  CHECK(false) << "stage " << name << " lost by a DAG rule";
+  return StageId{};
+}
+
+// The first of the longest reduce axes.
+int longest_reduction(const Stage& stage) {
+  const auto longest = std::ranges::max_element(stage.reduce_axes, {}, &Iterator::extent);
+  return static_cast<int>(stage.axes.size() + (longest - stage.reduce_axes.begin()));
+}
+
+}  // namespace
+
+SketchMaker::SketchMaker(const ComputeDag& dag,
+                         const Target& target,
+                         const Form& form,
+                         std::string name)
+    : target_(target) {
+  sketch_.form = form.name;
+  sketch_.name = &form == &kDirect ? std::move(name) : sketch_.form + "+" + name;
+  sketch_.dag = dag;
+}
+
+DecisionRef SketchMaker::add(DecisionKind kind,
+                             std::string name,
+                             std::vector<int32_t> choices,
+                             int group) {
+  if (choices.size() < 2) return kFixed;
+  sketch_.decisions.push_back({kind, std::move(name), std::move(choices), group});
+  return static_cast<DecisionRef>(sketch_.decisions.size()) - 1;
+}
+
+Factor SketchMaker::factor(const StagePlan& plan,
+                           const Level& level,
+                           const AxisTiles& tiles,
+                           int group) {
+  const Stage& stage = dag()[plan.stage];
+  const auto fixed = [](int64_t count) { return Factor{kFixed, static_cast<int32_t>(count)}; };
+  switch (level.iterations) {
+    case Iterations::kRest: return fixed(Factor::kRest);
+    case Iterations::kBlockThreads: return fixed(Factor::kBlockThreads);
+    case Iterations::kLanes: return fixed(tiles.vector ? plan.lanes : 1);
+    case Iterations::kTile: {
+      const auto own = [&](const auto& tile) { return tile.first == tiles.axis; };
+      const auto found = std::ranges::find_if(stage.unrolled, own);
+      return fixed(found == stage.unrolled.end() ? 1 : found->second);
+    }
+    case Iterations::kShape: break;
+    case Iterations::kOfLongest:
+      if (tiles.axis != longest_reduction(stage)) return fixed(1);
+      break;
+    case Iterations::kDecided: break;
+  }
+  if (level.choices == nullptr) return fixed(1);
+  const int64_t extent = is_fused(level.axes) ? 1 : iterator_of(stage, tiles.axis).extent;
+  const int lanes = tiles.vector ? plan.lanes : 1;
+  const TiledAxis axis{
+      (extent + lanes - 1) / lanes, lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
+  const bool per_axis = group >= 0;
+  std::string name = stage.name + ".";
+  if (per_axis) name += iterator_of(stage, tiles.axis).name + ".";
+  name += tiles.vector && level.vector_name != nullptr ? level.vector_name : level.name;
+  // Vectors of fewer lanes are another decision: records tell them apart by its name.
+  if (level.bind == Bind::kUnrolled && lanes > 1 &&
+      lanes != lanes_for(extent, stage.dtype, target_))
+    name += fmt::format("_of_{}", lanes);
+  return {add(level.kind, std::move(name), level.choices(axis), group), 1};
+}
+
+void SketchMaker::add_tiles(StagePlan& plan, Axes axes, int axis, bool vector) {
+  const std::span<const Level> levels = plan.structure->levels;
+  AxisTiles tiles{.axis = axis, .vector = vector};
+  if (plan.overlapped()) tiles.ends = AxisTiles::Ends::kOverlap;
+  if (axes == Axes::kReduction && !target_.is_gpu()) tiles.ends = AxisTiles::Ends::kCut;
+  const auto decided = [&](const Level& level) {
+    return level.axes == axes && !is_fused(axes) && level.iterations == Iterations::kDecided;
+  };
+  const int group = std::ranges::any_of(levels, decided) ? next_group_++ : -1;
+  std::vector<size_t> own;
+  for (size_t l = static_cast<size_t>(plan.first); l < levels.size(); ++l) {
+    if (levels[l].axes == axes) own.push_back(l);
+  }
+  // Of fused axes what is decided of the threads comes first.
+  if (is_fused(axes)) std::ranges::reverse(own);
+  int rest = -1, longest = -1;
+  for (const size_t l : own) {
+    tiles.factors[l] = factor(plan, levels[l], tiles, group);
+    if (levels[l].iterations == Iterations::kRest) rest = static_cast<int>(l);
+    const bool of_longest = levels[l].iterations == Iterations::kOfLongest;
+    if (of_longest && longest < 0) longest = static_cast<int>(l);
+    if (levels[l].iterations == Iterations::kTile && tiles.factors[l].count > 1)
+      tiles.ends = AxisTiles::Ends::kCut;
+  }
+  if (longest >= 0 && tiles.decision(longest) == kFixed)  // not in chunks
+    std::swap(tiles.factors[static_cast<size_t>(rest)],
+              tiles.factors[static_cast<size_t>(longest)]);
+  plan.tiles.push_back(tiles);
+}
+
+void SketchMaker::add_spatial_tiles(StagePlan& plan) {
+  const Stage& stage = dag()[plan.stage];
+  const int vector = vector_axis(stage);
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    if (stage.axes[static_cast<size_t>(a)].extent > 1)
+      add_tiles(plan, Axes::kSpace, a, a == vector && plan.lanes > 1);
+  }
+}
+
+void SketchMaker::add_reduce_tiles(StagePlan& plan) {
+  const Stage& stage = dag()[plan.stage];
+  for (size_t r = 0; r < stage.reduce_axes.size(); ++r) {
+    if (stage.reduce_axes[r].extent > 1)
+      add_tiles(plan, Axes::kReduction, static_cast<int>(stage.axes.size() + r));
+  }
+}
+
+void SketchMaker::add_reduction_decisions(StagePlan& plan) {
+  const std::string& name = dag()[plan.stage].name;
+  const auto choices = [](std::span<const int32_t> of) {
+    return std::vector(of.begin(), of.end());
+  };
+  plan.unroll = add(DecisionKind::kUnroll, name + ".unroll", choices(plan.structure->unroll));
+  plan.buffers = add(DecisionKind::kBuffers, name + ".buffers", choices(plan.structure->buffers));
+}
+
+void SketchMaker::accumulate_in_root(StagePlan& plan) const {
+  plan.first = plan.structure->sum.level;
+  plan.memory = plan.structure->sum.memory;
+  plan.at = plan.root;
+  plan.at_levels = plan.structure->sum.loops_of;
+}
+
+// A stage that accumulates has its root's tiles, and threads and unrolling where it has none of its
+// own.
+void SketchMaker::link_to_roots() {
+  for (StagePlan& plan : sketch_.plans) {
+    if (!plan.accumulates()) continue;
+    const StagePlan& root = sketch_.plan(plan.root);
+    plan.order = root.order;
+    plan.row_axes = root.row_axes;
+    if (plan.unroll == kFixed) plan.unroll = root.unroll;
+    std::vector<AxisTiles> tiles;
+    for (AxisTiles shared : root.tiles) {
+      for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
+        const Level& level = plan.structure->levels[l];
+        const bool named = level.iterations == Iterations::kDecided && level.choices == nullptr;
+        for (size_t from = 0; named && from < l; ++from) {
+          if (shared.factors[from].decision != kFixed &&
+              plan.structure->levels[from].name == std::string_view(level.name))
+            plan.tiles.back().factors[l] = shared.factors[from];
+        }
+      }
+      shared.ends = AxisTiles::Ends::kBeyond;
+      if (shared.axis >= 0) tiles.push_back(shared);
+    }
+    plan.tiles.insert(plan.tiles.begin(), tiles.begin(), tiles.end());
+  }
+}
+
+Sketch SketchMaker::complete(const ComputeDag& task_dag,
+                             const std::function<StagePlan(StageId)>& plan) {
+  auto tables = std::make_shared<SketchTables>();
+  tables->accesses = access_table(dag());
+  tables->plan_of.assign(dag().stages.size(), -1);
+  for (int s = 0; s < dag().size(); ++s) {
+    const Stage& stage = dag()[StageId{s}];
+    tables->consumers.push_back(dag().consumers(StageId{s}));
+    tables->body_operations.push_back(stage.is_placeholder() ? 0 : body_operations(stage.body));
+    tables->counts.push_back(count_operations(stage.body));
+    tables->iterator_uses.push_back(
+        count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
+    if (stage.is_placeholder()) continue;
+    tables->plan_of[static_cast<size_t>(s)] = static_cast<int>(sketch_.plans.size());
+    sketch_.plans.push_back(plan(StageId{s}));
+    StagePlan& made = sketch_.plans.back();
+    made.levels = loop_order(*made.structure, made.first);
+  }
+  for (const StageId input : task_dag.inputs())
+    sketch_.args.push_back(find_stage(dag(), task_dag[input].name));
+  for (const StageId output : task_dag.outputs())
+    sketch_.args.push_back(find_stage(dag(), task_dag[output].name));
+  std::string text = sketch_.name + "\n" + print(dag());
+  for (const Decision& decision : sketch_.decisions) text += decision.name + " ";
+  sketch_.hash = hash_hex(text).substr(0, 16);
+  sketch_.tables = std::move(tables);
+  link_to_roots();
+  return std::move(sketch_);
+}
+
+}  // namespace pruner

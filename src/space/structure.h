@@ -1,0 +1,135 @@
+// Schedules as data. A structure lists the levels of a stage's loops, from outside in: which axes
+// each splits, what its loops are bound to, and what decides how many iterations they have; and
+// where, between them, a reduction is accumulated and its operands are fetched. Ansor writes them
+// as strings (section 4.1: SSRSRS on CPUs, SSSRRSRS on GPUs); MetaSchedule adds what they are bound
+// to. A structure is a row in structures.cpp, and all else follows from it: decisions, loop nest,
+// limits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "space/loop_kind.h"
+#include "tensor/task.h"
+
+namespace pruner {
+
+enum class DecisionKind : uint8_t;
+
+/// Which axes of a stage a level splits.
+enum class Axes : uint8_t {
+  kSpace,           // each spatial axis
+  kReduction,       // each reduce axis
+  kFusedSpace,      // the spatial axes, fused: those that number no rows
+  kFusedRows,       // ... those that number rows
+  kFusedReduction,  // the reduce axes, fused
+};
+inline bool is_fused(Axes axes) { return axes >= Axes::kFusedSpace; }
+
+/// What the loops of a level are bound to.
+enum class Bind : uint8_t {
+  kCores,           // the threads of a CPU
+  kBlocks,          // of a GPU's grid
+  kVirtualThreads,  // tiles that a thread computes in turns, strided over the block
+  kThreads,
+  kWarps,        // groups of threads that issue one instruction together
+  kSerial,       // a loop
+  kUnrolled,     // copies in registers
+  kVector,       // lanes
+  kInstruction,  // a tile that one instruction computes
+};
+
+/// What decides the iterations of a level's loop over an axis.
+enum class Iterations : uint8_t {
+  kRest,          // what the levels inside leave of the axis
+  kDecided,       // a decision
+  kOfLongest,     // of the longest reduce axis a decision; all of the others
+  kLanes,         // the vector's lanes, of the vector axis
+  kTile,          // Stage::unrolled, of the axes that it names
+  kBlockThreads,  // the threads of the block
+  kShape,         // the instruction's extent along the axis
+};
+
+/// An axis whose levels are to be decided.
+struct TiledAxis {
+  int64_t extent = 1;  // in elements, of a vector axis in vectors
+  int lanes = 1;       // of a vector axis
+  bool vector = false;
+  int64_t element_bytes = 4;
+  const Target* target = nullptr;
+};
+
+/// What a structure does to some axes of a stage at one depth of its loops.
+struct Level {
+  Axes axes;
+  Bind bind;
+  Iterations iterations = Iterations::kRest;
+  DecisionKind kind = {};
+  /// A decision's name after the axis's, or after the stage's where axes are fused; another for the
+  /// vector axis where it has its own.
+  const char* name = "";
+  const char* vector_name = nullptr;
+  /// Of a decision; nullptr: it is the root's of the same name.
+  std::vector<int32_t> (*choices)(const TiledAxis& axis) = nullptr;
+};
+
+/// Where something stands between the levels of a structure.
+struct Staging {
+  int level = -1;    // the first of the levels that are inside of it; < 0: there is none
+  int loops_of = 0;  // levels in whose loops it stands, in the order of their loops
+  Scope memory = Scope::kRegister;
+};
+
+struct LoopStructure {
+  const char* name;
+  std::span<const Level> levels;
+  /// Where the results of its reduction are accumulated: by a stage of their own, which has the
+  /// levels from there on. Without one the reduction is among the stage's own levels.
+  Staging sum = {};
+  /// Where the operands are fetched, each by a stage of structure kFetch.
+  Staging fetch = {};
+  std::span<const int32_t> unroll = {};   // choices of the statements in an unrolled reduction
+  std::span<const int32_t> buffers = {};  // ... of how many chunks of operands there is room for
+  /// Tiles that would leave an axis start earlier and overlap; else they reach beyond its end.
+  bool overlaps = false;
+  /// Extents of its instruction's tile along the spatial axes that it splits and the reduce axis.
+  std::span<const int64_t> instruction = {};
+
+  /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.
+  constexpr int registers() const {
+    int level = 0;
+    while (level < static_cast<int>(levels.size()) &&
+           levels[static_cast<size_t>(level)].bind < Bind::kUnrolled)
+      ++level;
+    return level;
+  }
+};
+
+/// Most levels that a structure has.
+inline constexpr int kMostLevels = 10;
+
+/// How a level's loops run in a program; of a stage at whose root they are bound to cores.
+LoopKind loop_kind(Bind bind);
+
+/// "SSRSRS": the levels that split axes one by one, but for those of constant iterations.
+std::string print(const LoopStructure& structure);
+
+// On CPUs. A cluster with an anchor, and one without.
+extern const LoopStructure kRegisterTile, kCacheTile, kPointwise;
+// A stage attached to a cluster: loops over the box that is read there, the folding of an rfactor
+// stage's lanes, that stage, and the tiles of Stage::unrolled.
+extern const LoopStructure kBox, kFold, kRowPart, kTransform;
+// On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block.
+extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows;
+
+/// A sketch's structure of contractions on CPUs: one sketch each, where it applies.
+struct StructureRule {
+  const LoopStructure* structure;
+  /// Whether a DAG has such a sketch.
+  bool (*applies)(const ComputeDag& dag, const Target& target);
+};
+extern const std::span<const StructureRule> kStructureRules;
+
+}  // namespace pruner

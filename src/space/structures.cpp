@@ -1,0 +1,190 @@
+#include "space/structure.h"
+
+#include <algorithm>
+
+#include "space/sketch_rule.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kMaxRegisterRows = 16;
+constexpr int64_t kMaxRegisterVectors = 8;
+constexpr int64_t kMaxPointwiseVectors = 4;
+constexpr int64_t kMaxInner = 64;    // of an axis at the innermost level (Ansor's limit)
+constexpr int64_t kMaxOuter = 1024;  // ... around it, where registers and shared memory bind
+
+using Choices = std::vector<int32_t>;
+
+Choices powers_of_two(int64_t from, int64_t to) {
+  Choices powers;
+  for (int64_t p = from; p <= to; p *= 2) powers.push_back(static_cast<int32_t>(p));
+  return powers;
+}
+
+Choices any_tile(const TiledAxis& a) { return tile_choices(a.extent, a.extent); }
+Choices register_tile(const TiledAxis& a) {
+  return tile_choices(a.extent, a.vector ? kMaxRegisterVectors : kMaxRegisterRows);
+}
+Choices pointwise_tile(const TiledAxis& a) {
+  return a.vector ? tile_choices(a.extent, kMaxPointwiseVectors) : Choices{};
+}
+Choices chunks(const TiledAxis& a) {
+  Choices choices;
+  for (int32_t chunk = 16; chunk < a.extent; chunk *= 2) choices.push_back(chunk);
+  choices.push_back(static_cast<int32_t>(a.extent));
+  return choices;
+}
+Choices vthreads(const TiledAxis& a) { return tile_choices(a.extent, a.target->gpu.max_vthreads); }
+Choices threads(const TiledAxis& a) {
+  return tile_choices(a.extent, a.target->gpu.max_threads_per_block);
+}
+Choices outer_tile(const TiledAxis& a) { return tile_choices(a.extent, kMaxOuter); }
+Choices inner_tile(const TiledAxis& a) { return tile_choices(a.extent, kMaxInner); }
+Choices fetch_width(const TiledAxis& a) {
+  return powers_of_two(1, a.target->gpu.vector_bytes / a.element_bytes);
+}
+Choices elements(const TiledAxis&) { return {1, 2, 4, 8}; }
+Choices element_threads(const TiledAxis& a) {
+  return powers_of_two(a.target->gpu.warp_size, a.target->gpu.max_threads_per_block);
+}
+Choices rows(const TiledAxis&) { return powers_of_two(1, 32); }
+Choices row_threads(const TiledAxis& a) {
+  return powers_of_two(8, a.target->gpu.max_threads_per_block);
+}
+
+using enum Axes;
+using enum Iterations;
+constexpr DecisionKind kTiles = DecisionKind::kTile;
+
+constexpr Level kCoreTiles = {kSpace, Bind::kCores};
+constexpr Level kMiddle = {kSpace, Bind::kSerial, kDecided, kTiles, "middle", nullptr, any_tile};
+constexpr Level kInner = {kSpace, Bind::kSerial, kDecided, kTiles, "inner", nullptr, any_tile};
+constexpr Level kRegisters = {
+    kSpace, Bind::kUnrolled, kDecided, kTiles, "rows", "vectors", register_tile};
+constexpr Level kLaneLevel = {kSpace, Bind::kVector, kLanes};
+constexpr Level kSum = {kReduction, Bind::kSerial};
+constexpr Level kChunk = {
+    kReduction, Bind::kSerial, kOfLongest, DecisionKind::kChunk, "chunk", nullptr, chunks};
+
+constexpr Level kSSSRS[] = {kCoreTiles, kMiddle, kInner, kSum, kRegisters, kLaneLevel};
+constexpr Level kSSRSRS[] = {kCoreTiles, kMiddle, kSum, kInner, kChunk, kRegisters, kLaneLevel};
+// With the levels of a contraction's root; nothing is read again, so that one of them is always 1.
+constexpr Level kSSSS[] = {
+    kCoreTiles,
+    kMiddle,
+    {kSpace, Bind::kSerial, kDecided, kTiles, "inner"},
+    {kSpace, Bind::kUnrolled, kDecided, kTiles, "", "vectors", pointwise_tile},
+    kLaneLevel};
+
+constexpr Level kBoxLevels[] = {kCoreTiles, kSum, kLaneLevel};
+constexpr Level kFoldLevels[] = {
+    kCoreTiles, {kReduction, Bind::kUnrolled}, {kReduction, Bind::kVector, kLanes}};
+constexpr Level kRowPartLevels[] = {kSum, {kSpace, Bind::kUnrolled}, kLaneLevel};
+constexpr Level kTransformLevels[] = {kCoreTiles, {kSpace, Bind::kUnrolled, kTile}, kLaneLevel};
+
+constexpr Level kSSSRRSRS[] = {
+    {kSpace, Bind::kBlocks},
+    {kSpace, Bind::kVirtualThreads, kDecided, kTiles, "vthreads", nullptr, vthreads},
+    {kSpace, Bind::kThreads, kDecided, kTiles, "threads", nullptr, threads},
+    {kReduction, Bind::kSerial},
+    {kReduction, Bind::kSerial, kDecided, kTiles, "outer", nullptr, outer_tile},
+    {kSpace, Bind::kSerial, kDecided, kTiles, "outer", nullptr, outer_tile},
+    {kReduction, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile},
+    {kSpace, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile}};
+constexpr Level kFetchLevels[] = {
+    {kFusedSpace, Bind::kSerial},
+    {kFusedSpace, Bind::kThreads, kBlockThreads},
+    {kFusedSpace, Bind::kVector, kDecided, DecisionKind::kVector, "vector", nullptr, fetch_width}};
+constexpr DecisionKind kPerThread = DecisionKind::kThreads;
+constexpr Level kElementLevels[] = {
+    {kFusedSpace, Bind::kBlocks},
+    {kFusedSpace, Bind::kSerial, kDecided, kPerThread, "elements", nullptr, elements},
+    {kFusedSpace, Bind::kThreads, kDecided, kPerThread, "threads", nullptr, element_threads},
+    kSum};
+constexpr Level kRowLevels[] = {
+    {kFusedRows, Bind::kBlocks},
+    {kFusedRows, Bind::kThreads, kDecided, kPerThread, "rows", nullptr, rows},
+    {kFusedSpace, Bind::kSerial},
+    {kFusedSpace, Bind::kThreads, kDecided, kPerThread, "threads", nullptr, row_threads},
+    {kFusedReduction, Bind::kSerial},
+    {kFusedReduction, Bind::kThreads, kDecided, kPerThread, "threads"}};  // as the root's
+
+constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
+constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
+constexpr int32_t kBuffers[] = {1, 2};
+
+bool always(const ComputeDag&, const Target&) { return true; }
+
+bool has_long_contraction(const ComputeDag& dag, const Target&) {
+  for (int s = 0; s < dag.size(); ++s) {
+    if (!needs_multi_level_tiling(dag, StageId{s}) || !dag[StageId{s}].is_reduction()) continue;
+    for (const Iterator& axis : dag[StageId{s}].reduce_axes) {
+      if (axis.extent >= 64) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// The reduction runs to its end in registers, then the epilogue writes the tile.
+constexpr LoopStructure kRegisterTile = {.name = "register-tile",
+                                         .levels = kSSSRS,
+                                         .sum = {3, 3, Scope::kRegister},
+                                         .unroll = kUnrollOnCpu,
+                                         .overlaps = true};
+// Chunks of the reduction are added to a tile in cache, so that both operands of a chunk stay in
+// the inner caches.
+constexpr LoopStructure kCacheTile = {.name = "cache-tile",
+                                      .levels = kSSRSRS,
+                                      .sum = {2, 2, Scope::kLocal},
+                                      .unroll = kUnrollOnCpu,
+                                      .overlaps = true};
+constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
+constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
+constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
+constexpr LoopStructure kRowPart = {.name = "row-part", .levels = kRowPartLevels};
+constexpr LoopStructure kTransform = {.name = "transform", .levels = kTransformLevels};
+constexpr LoopStructure kBlockTile = {.name = "block-tile",
+                                      .levels = kSSSRRSRS,
+                                      .sum = {3, 2, Scope::kLocal},
+                                      .fetch = {4, 1, Scope::kShared},
+                                      .unroll = kUnrollOnGpu,
+                                      .buffers = kBuffers};
+constexpr LoopStructure kFetch = {.name = "fetch", .levels = kFetchLevels};
+constexpr LoopStructure kThreadElements = {.name = "elements",
+                                           .levels = kElementLevels,
+                                           .sum = {3, 3, Scope::kLocal},
+                                           .unroll = kUnrollOnGpu};
+constexpr LoopStructure kBlockRows = {
+    .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
+
+static constexpr StructureRule kRules[] = {{&kRegisterTile, always},
+                                           {&kCacheTile, has_long_contraction}};
+const std::span<const StructureRule> kStructureRules = kRules;
+
+LoopKind loop_kind(Bind bind) {
+  switch (bind) {
+    case Bind::kBlocks: return LoopKind::kBlock;
+    case Bind::kThreads:
+    case Bind::kWarps: return LoopKind::kThread;
+    case Bind::kVirtualThreads:
+    case Bind::kUnrolled:
+    case Bind::kInstruction: return LoopKind::kUnroll;
+    case Bind::kVector: return LoopKind::kVectorize;
+    case Bind::kCores:
+    case Bind::kSerial: break;
+  }
+  return LoopKind::kSerial;
+}
+
+std::string print(const LoopStructure& structure) {
+  std::string text;
+  for (const Level& level : structure.levels) {
+    if (level.iterations == kLanes || is_fused(level.axes)) continue;
+    text += level.axes == kSpace ? 'S' : 'R';
+  }
+  return text;
+}
+
+}  // namespace pruner
