@@ -26,7 +26,7 @@ class GpuPointReader : public PointReader {
     for (const StagePlan& plan : sketch_.plans) {
       if (number(plan.stage) < 0) continue;
       const bool root = plan.stage == plan.root;
-      if (plan.structure == &kBlockTile) {
+      if (plan.structure->fetches()) {
         root ? read_block_tile(plan) : read_thread_tile(plan);
       } else if (plan.structure == &kFetch) {
         read_fetch(plan);

@@ -38,7 +38,8 @@ class StepWriter {
     for (size_t p = sketch_.plans.size(); p-- > 0;) {
       const StagePlan& plan = sketch_.plans[p];
       const auto row = std::ranges::find(kWriters, plan.structure, &Writer::structure);
-      const Writer& writer = row == std::end(kWriters) ? kTiled : *row;
+      const Writer& tiled = plan.structure->fetches() ? kTiledOnGpu : kTiled;
+      const Writer& writer = row == std::end(kWriters) ? tiled : *row;
       (this->*(plan.first == 0 ? writer.stage : writer.part))(plan);
     }
     return std::move(steps_);
@@ -52,8 +53,8 @@ class StepWriter {
     void (StepWriter::*stage)(const StagePlan&);
     void (StepWriter::*part)(const StagePlan&);
   };
-  static const Writer kTiled;  // any that overlaps
-  static const Writer kWriters[8];
+  static const Writer kTiled, kTiledOnGpu;  // of contractions
+  static const Writer kWriters[7];
 
   static int number(const StagePlan& plan) { return plan.stage.value; }
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
@@ -270,12 +271,13 @@ class StepWriter {
 
 const StepWriter::Writer StepWriter::kTiled = {
     nullptr, &StepWriter::write_tile_root, &StepWriter::write_anchor};
+const StepWriter::Writer StepWriter::kTiledOnGpu = {
+    nullptr, &StepWriter::write_block_tile, &StepWriter::write_thread_tile};
 const StepWriter::Writer StepWriter::kWriters[] = {
     {&kBox, &StepWriter::write_attached, nullptr},
     {&kFold, &StepWriter::write_attached, nullptr},
     {&kRowPart, &StepWriter::write_row_part, nullptr},
     {&kTransform, &StepWriter::write_transform, &StepWriter::write_transform_part},
-    {&kBlockTile, &StepWriter::write_block_tile, &StepWriter::write_thread_tile},
     {&kFetch, &StepWriter::write_fetch, nullptr},
     {&kThreadElements, &StepWriter::write_elements, &StepWriter::write_element},
     {&kBlockRows, &StepWriter::write_rows, &StepWriter::write_row_reduction}};

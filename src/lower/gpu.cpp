@@ -110,7 +110,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             0,
             [&](auto& l, auto& at) { move(l, at); },
             [&] {
-              if (root.structure == &kBlockTile) return block_tile(root);
+              if (root.structure->fetches()) return block_tile(root);
               return root.structure == &kBlockRows ? rows(root) : elements(root);
             });
       });

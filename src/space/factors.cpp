@@ -6,7 +6,8 @@ namespace pruner {
 
 int64_t Factors::block_threads(const StagePlan& root) const {
   int64_t threads = 1;
-  for (const AxisTiles& tiles : root.tiles) threads *= bound(root, tiles, Bind::kThreads);
+  for (const AxisTiles& tiles : root.tiles)
+    threads *= bound(root, tiles, Bind::kThreads) * bound(root, tiles, Bind::kWarps);
   return threads;
 }
 

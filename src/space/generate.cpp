@@ -238,21 +238,26 @@ std::vector<SketchId> drawn_sketches(std::span<const Sketch> sketches,
 
 const Form kDirect = {"direct", [](ComputeDag&, const Target&) { return true; }, true};
 
-Space make_space(const Task& task, std::span<const std::string> forms) {
+Space make_space(const Task& task,
+                 std::span<const std::string> forms,
+                 std::span<const StructureRule> rules) {
   Space space{task.target, {}, {}};
+  const bool gpu = task.target.is_gpu();
   for (const Form* form : kForms) {
-    if (task.target.is_gpu() && !form->gpu) continue;
+    if (gpu && !form->gpu) continue;
     ComputeDag dag = task.dag;
     if (!form->apply(dag, task.target)) continue;
-    if (task.target.is_gpu()) {
-      for (Sketch& sketch : gpu_sketches(dag, task, *form)) space.sketches.push_back(sketch);
-      continue;
-    }
-    for (const DagRule* rule : kDagRules) rule->apply(dag, task.target);
-    for (const StructureRule& rule : kStructureRules) {
+    for (const DagRule* rule : kDagRules)
+      if (!gpu) rule->apply(dag, task.target);
+    for (const StructureRule& rule : rules) {
       if (!rule.applies(dag, task.target)) continue;
-      space.sketches.push_back(
-          CpuSketchMaker(dag, task.target, *form, *rule.structure).make(task.dag));
+      if (gpu) {
+        std::ranges::move(gpu_sketches(dag, task, *form, *rule.structure),
+                          std::back_inserter(space.sketches));
+      } else {
+        space.sketches.push_back(
+            CpuSketchMaker(dag, task.target, *form, *rule.structure).make(task.dag));
+      }
     }
   }
   space.drawn = drawn_sketches(space.sketches, forms);

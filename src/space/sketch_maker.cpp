@@ -50,6 +50,19 @@ StageId find_stage(const ComputeDag& dag, const std::string& name) {
   return StageId{};
 }
 
+// What an instruction computes of an axis: of the last ones longer than 1 its shape, 1 of others.
+int64_t instruction_extent(const LoopStructure& structure, const Stage& stage, int axis) {
+  const bool reduction = axis >= std::ssize(stage.axes);
+  const std::vector<Iterator>& axes = reduction ? stage.reduce_axes : stage.axes;
+  const auto after = axes.begin() + (reduction ? axis - std::ssize(stage.axes) : axis) + 1;
+  const auto longer = [](const Iterator& a) { return a.extent > 1; };
+  const std::span<const int64_t> shape =
+      reduction ? structure.instruction.last(1)
+                : structure.instruction.first(structure.instruction.size() - 1);
+  const auto inner = std::count_if(after, axes.end(), longer);
+  return inner < std::ssize(shape) ? shape[shape.size() - 1 - static_cast<size_t>(inner)] : 1;
+}
+
 // The first of the longest reduce axes.
 int longest_reduction(const Stage& stage) {
   const auto longest = std::ranges::max_element(stage.reduce_axes, {}, &Iterator::extent);
@@ -92,7 +105,7 @@ Factor SketchMaker::factor(const StagePlan& plan,
       const auto found = std::ranges::find_if(stage.unrolled, own);
       return fixed(found == stage.unrolled.end() ? 1 : found->second);
     }
-    case Iterations::kShape: break;
+    case Iterations::kShape: return fixed(instruction_extent(*plan.structure, stage, tiles.axis));
     case Iterations::kOfLongest:
       if (tiles.axis != longest_reduction(stage)) return fixed(1);
       break;

@@ -36,8 +36,11 @@ inline constexpr double kMaxWaste = 1.25;
 /// Tile sizes of an axis up to `limit` that waste little, ascending.
 std::vector<int32_t> tile_choices(int64_t extent, int64_t limit);
 
-/// A form's sketches on a GPU (gpu/sketches.cpp).
-std::vector<Sketch> gpu_sketches(const ComputeDag& dag, const Task& task, const Form& form);
+/// A form's sketches on a GPU with contractions of a structure (gpu/sketches.cpp).
+std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
+                                 const Task& task,
+                                 const Form& form,
+                                 const LoopStructure& structure);
 
 /// Width of the vector loop over an axis of `extent` elements: the target's lanes, or the power of
 /// two that covers a shorter axis; 1 for an axis of one element.

@@ -67,8 +67,11 @@ struct Space {
 };
 
 /// The task's space; sample() draws only from sketches of `forms` (form_names()). A task that has
-/// none of them keeps its direct form; no names: all forms.
-Space make_space(const Task& task, std::span<const std::string> forms = {});
+/// none of them keeps its direct form; no names: all forms. Its contractions are of the structures
+/// of `rules`.
+Space make_space(const Task& task,
+                 std::span<const std::string> forms = {},
+                 std::span<const StructureRule> rules = kStructureRules);
 
 /// Names of all forms: "direct", "winograd-2x2", ...
 std::vector<std::string> form_names();

@@ -94,9 +94,11 @@ struct LoopStructure {
   std::span<const int32_t> buffers = {};  // ... of how many chunks of operands there is room for
   /// Tiles that would leave an axis start earlier and overlap; else they reach beyond its end.
   bool overlaps = false;
-  /// Extents of its instruction's tile along the spatial axes that it splits and the reduce axis.
+  /// Extents of its instruction's tile along the last spatial axes and, last, the last reduce axis.
   std::span<const int64_t> instruction = {};
 
+  /// Whether its operands are fetched: it is a contraction's in a GPU kernel.
+  constexpr bool fetches() const { return fetch.level >= 0; }
   /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.
   constexpr int registers() const {
     int level = 0;
@@ -124,10 +126,10 @@ extern const LoopStructure kBox, kFold, kRowPart, kTransform;
 // On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block.
 extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows;
 
-/// A sketch's structure of contractions on CPUs: one sketch each, where it applies.
+/// A structure of the contractions of a sketch: one sketch each, where it applies.
 struct StructureRule {
   const LoopStructure* structure;
-  /// Whether a DAG has such a sketch.
+  /// Whether a DAG has such a sketch on this target.
   bool (*applies)(const ComputeDag& dag, const Target& target);
 };
 extern const std::span<const StructureRule> kStructureRules;

@@ -113,9 +113,11 @@ constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
 
-bool always(const ComputeDag&, const Target&) { return true; }
+bool on_cpu(const ComputeDag&, const Target& target) { return !target.is_gpu(); }
+bool on_gpu(const ComputeDag&, const Target& target) { return target.is_gpu(); }
 
-bool has_long_contraction(const ComputeDag& dag, const Target&) {
+bool has_long_contraction(const ComputeDag& dag, const Target& target) {
+  if (target.is_gpu()) return false;
   for (int s = 0; s < dag.size(); ++s) {
     if (!needs_multi_level_tiling(dag, StageId{s}) || !dag[StageId{s}].is_reduction()) continue;
     for (const Iterator& axis : dag[StageId{s}].reduce_axes) {
@@ -159,8 +161,8 @@ constexpr LoopStructure kThreadElements = {.name = "elements",
 constexpr LoopStructure kBlockRows = {
     .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
 
-static constexpr StructureRule kRules[] = {{&kRegisterTile, always},
-                                           {&kCacheTile, has_long_contraction}};
+static constexpr StructureRule kRules[] = {
+    {&kRegisterTile, on_cpu}, {&kCacheTile, has_long_contraction}, {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 LoopKind loop_kind(Bind bind) {

@@ -10,8 +10,10 @@ namespace {
 
 class KernelMaker {
  public:
-  KernelMaker(ComputeDag dag, const std::vector<std::string>& cross_thread)
-      : dag_(std::move(dag)), cross_thread_(cross_thread) {}
+  KernelMaker(ComputeDag dag,
+              const std::vector<std::string>& cross_thread,
+              const LoopStructure& contraction)
+      : dag_(std::move(dag)), cross_thread_(cross_thread), contraction_(contraction) {}
 
   Kernels make() {
     fetch_operands();
@@ -157,7 +159,7 @@ class KernelMaker {
 
   const LoopStructure* structure(StageId id) const {
     if (shared(id)) return &kFetch;
-    if (tiled(id)) return &kBlockTile;
+    if (tiled(id)) return &contraction_;
     return crosses(id) ? &kBlockRows : &kThreadElements;
   }
   // Nothing but reductions of one thread an element is computed in its kernel.
@@ -178,7 +180,7 @@ class KernelMaker {
   const LoopStructure* structure_of_root(const Kernels& kernels, const KernelStage& stage) const {
     if (stage.structure != &kThreadElements) return stage.structure;
     for (const KernelStage& other : kernels.stages) {
-      const bool decides = other.structure == &kBlockTile || other.structure == &kBlockRows;
+      const bool decides = other.structure->fetches() || other.structure == &kBlockRows;
       if (other.root == stage.root && decides) return other.structure;
     }
     return stage.structure;
@@ -199,12 +201,15 @@ class KernelMaker {
   static constexpr std::string_view kLocal = ".local";
   ComputeDag dag_;
   const std::vector<std::string>& cross_thread_;
+  const LoopStructure& contraction_;
 };
 
 }  // namespace
 
-Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread) {
-  return KernelMaker(std::move(dag), cross_thread).make();
+Kernels make_kernels(ComputeDag dag,
+                     const std::vector<std::string>& cross_thread,
+                     const LoopStructure& structure) {
+  return KernelMaker(std::move(dag), cross_thread, structure).make();
 }
 
 int row_rank(const Stage& reduction) {

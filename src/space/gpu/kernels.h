@@ -21,11 +21,16 @@ struct Kernels {
   ComputeDag dag;
   std::vector<KernelStage> stages;  // by stage; of placeholders without meaning
   bool rows_agree = true;           // the rows of each kernel are numbered by the same axes
+
+  const KernelStage& of(StageId id) const { return stages[static_cast<size_t>(id.value)]; }
 };
 
 /// One way of computing a DAG: the reductions named in `cross_thread` are each computed by all
-/// threads of a row, the others by one thread an element, or in tiles when they are contractions.
-Kernels make_kernels(ComputeDag dag, const std::vector<std::string>& cross_thread);
+/// threads of a row, the others by one thread an element, or in the tiles of `structure` when they
+/// are contractions.
+Kernels make_kernels(ComputeDag dag,
+                     const std::vector<std::string>& cross_thread,
+                     const LoopStructure& structure = kBlockTile);
 
 /// Leading axes that number the rows of a reduction: up to its last axis longer than 1.
 int row_rank(const Stage& reduction);

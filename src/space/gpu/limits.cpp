@@ -77,14 +77,15 @@ class Limits {
   std::string root_problem(const StagePlan& plan) const {
     const int64_t threads = factors_.block_threads(plan);
     if (threads > gpu_.max_threads_per_block) return "too many threads in a block";
-    const bool tiled = plan.structure->fetch.level >= 0;
+    const bool tiled = plan.structure->fetches();
     const bool small = tiled && stage(plan).num_elements() <= 2 * gpu_.warp_size;
     if (threads < gpu_.warp_size && !small) return "fewer threads than a warp";
     int64_t vthreads = 1, accumulators = 1, blocks = 1;
     for (const AxisTiles& tiles : plan.tiles) {
       const int64_t block = factors_.inside(plan, tiles, 0);
       vthreads *= factors_.bound(plan, tiles, Bind::kVirtualThreads);
-      accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads);
+      accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads) /
+                      factors_.bound(plan, tiles, Bind::kWarps);
       blocks *= divide_up(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
@@ -120,15 +121,17 @@ class Drawer {
     candidate_.sketch = id;
     for (size_t i = 0; i < sketch_.decisions.size(); ++i)
       candidate_.decisions.push_back(choose(i, sketch_.decisions[i].choices));
-    const auto for_plans = [&](const LoopStructure& structure, bool root, const auto& fn) {
-      for (const StagePlan& plan : sketch_.plans) {
-        if (plan.structure == &structure && (plan.stage == plan.root) == root) fn(plan);
-      }
-    };
-    for_plans(kBlockTile, true, [&](const StagePlan& plan) { draw_block_tile(plan); });
-    for_plans(kBlockRows, true, [&](const StagePlan& plan) { draw_rows(plan); });
-    for_plans(kBlockTile, false, [&](const StagePlan& plan) { draw_chunks(plan); });
-    for_plans(kFetch, false, [&](const StagePlan& plan) { draw_vectors(plan); });
+    for (const StagePlan& plan : sketch_.plans) {
+      if (plan.stage != plan.root) continue;
+      if (plan.structure->fetches()) draw_block_tile(plan);
+      if (plan.structure == &kBlockRows) draw_rows(plan);
+    }
+    for (const StagePlan& plan : sketch_.plans) {
+      if (plan.accumulates() && plan.structure->fetches()) draw_chunks(plan);
+    }
+    for (const StagePlan& plan : sketch_.plans) {
+      if (plan.structure == &kFetch) draw_vectors(plan);
+    }
     return std::move(candidate_);
   }
 
@@ -171,6 +174,9 @@ class Drawer {
     DecisionRef decision;
     Bind bind;
   };
+  static bool is_threads(const DecidedLevel& level) {
+    return level.bind == Bind::kThreads || level.bind == Bind::kWarps;
+  }
   static std::vector<DecidedLevel> decided(const StagePlan& plan, const AxisTiles& tiles) {
     std::vector<DecidedLevel> found;
     for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
@@ -208,10 +214,10 @@ class Drawer {
     double most = 1, rest = 0;
     for (const AxisTiles& tiles : plan.tiles) {
       const std::vector<DecidedLevel> levels = decided(plan, tiles);
-      const auto own = std::ranges::find(levels, Bind::kThreads, &DecidedLevel::bind);
+      const auto own = std::ranges::find_if(levels, is_threads);
       if (own == levels.end()) continue;
       for (const DecidedLevel& level : std::views::reverse(levels)) {
-        if (level.bind == Bind::kThreads || decision(level.decision) <= most) continue;
+        if (is_threads(level) || decision(level.decision) <= most) continue;
         most = decision(level.decision);
         threads = own->decision;
         from = level.decision;
@@ -239,7 +245,7 @@ class Drawer {
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
     for (const DecidedLevel& level : levels) {
-      int64_t most = level.bind == Bind::kThreads ? left_.threads
+      int64_t most = is_threads(level) ? left_.threads
                      : level.bind == Bind::kVirtualThreads
                          ? std::min(left_.vthreads, left_.registers)
                          : left_.registers;
@@ -250,7 +256,7 @@ class Drawer {
         value = draw(level.decision, fits);
       }
       tile *= value;
-      (level.bind == Bind::kThreads ? left_.threads : left_.registers) /= value;
+      (is_threads(level) ? left_.threads : left_.registers) /= value;
       if (level.bind == Bind::kVirtualThreads) left_.vthreads /= value;
     }
   }

@@ -20,7 +20,7 @@ class GpuSketchMaker : public SketchMaker {
 
  private:
   StagePlan plan(StageId id) {
-    const KernelStage& kernel = kernels_.stages[static_cast<size_t>(id.value)];
+    const KernelStage& kernel = kernels_.of(id);
     StagePlan plan;
     plan.stage = id;
     plan.root = kernel.root;
@@ -38,14 +38,15 @@ class GpuSketchMaker : public SketchMaker {
   // The operand of a contraction, in boxes that the threads of its block divide.
   void plan_fetch(StagePlan& plan) {
     plan.at = dag().consumers(plan.stage)[0];
-    plan.at_levels = kBlockTile.fetch.loops_of;
-    plan.memory = kBlockTile.fetch.memory;
+    const LoopStructure& contraction = *kernels_.of(plan.at).structure;
+    plan.at_levels = contraction.fetch.loops_of;
+    plan.memory = contraction.fetch.memory;
     plan.box = true;
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
   }
 
   void plan_root(StagePlan& plan) {
-    if (plan.structure == &kBlockTile) return add_spatial_tiles(plan);
+    if (plan.structure->fetches()) return add_spatial_tiles(plan);
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
     if (plan.structure == &kBlockRows) return plan_rows(plan);
     add_reduce_tiles(plan);
@@ -68,7 +69,7 @@ class GpuSketchMaker : public SketchMaker {
     accumulate_in_root(plan);
     if (plan.structure == &kBlockRows) return add_tiles(plan, Axes::kFusedReduction, kFusedReduce);
     add_reduce_tiles(plan);
-    if (plan.structure == &kBlockTile) add_reduction_decisions(plan);
+    if (plan.structure->fetches()) add_reduction_decisions(plan);
   }
 
   const Kernels& kernels_;
@@ -76,20 +77,23 @@ class GpuSketchMaker : public SketchMaker {
 
 }  // namespace
 
-std::vector<Sketch> gpu_sketches(const ComputeDag& dag, const Task& task, const Form& form) {
+std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
+                                 const Task& task,
+                                 const Form& form,
+                                 const LoopStructure& structure) {
   std::vector<std::string> reductions = cross_thread_reductions(dag, task.target.gpu);
   if (reductions.size() > kMaxCrossThread) reductions.resize(kMaxCrossThread);
   std::vector<Sketch> sketches;
   for (size_t choice = 0; choice < size_t{1} << reductions.size(); ++choice) {
     std::vector<std::string> crossing;
-    std::string name = "block-tile";
+    std::string name = structure.name;
     for (size_t i = 0; i < reductions.size(); ++i) {
       if ((choice >> i & 1) == 0) continue;
       name += (crossing.empty() ? "+rows(" : ",") + reductions[i];
       crossing.push_back(reductions[i]);
     }
     if (!crossing.empty()) name += ")";
-    const Kernels kernels = make_kernels(dag, crossing);
+    const Kernels kernels = make_kernels(dag, crossing, structure);
     if (!kernels.rows_agree) continue;
     sketches.push_back(GpuSketchMaker(kernels, task.target, form, name).make(task.dag));
   }

@@ -1,0 +1,51 @@
+// What a program must compute, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "lower/lower.h"
+#include "tensor/interpreter.h"
+
+namespace pruner {
+
+/// Candidates' programs compute what the DAG does.
+class Meaning {
+ public:
+  Meaning(const ComputeDag& dag, Rng& rng)
+      : inputs_(random_inputs(dag, rng)), expected_(interpret(dag, inputs_)) {}
+
+  void check(const Space& space, const Candidate& candidate) const {
+    const Result<Program> program = lower(space, candidate, "k");
+    ASSERT_TRUE(program.ok()) << program.error().message();
+    const Result<Unit> sound = verify(*program);
+    ASSERT_TRUE(sound.ok()) << sound.error().message() << "\n" << print(*program);
+    std::vector<Tensor> args;
+    for (size_t a = 0; a < program->args.size(); ++a) {
+      const Buffer& buffer = (*program)[program->args[a]];
+      if (a >= inputs_.size()) {
+        args.push_back(Tensor(buffer.dtype, buffer.shape));
+      } else {
+        args.push_back(buffer.pack.identity() ? inputs_[a] : pack(inputs_[a], buffer.pack));
+      }
+    }
+    const Result<Unit> ran = interpret(*program, args);
+    ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n"
+                          << print(space, candidate) << "\n"
+                          << print(*program);
+    for (size_t o = 0; o < expected_.size(); ++o) {
+      for (int64_t e = 0; e < expected_[o].num_elements(); ++e) {
+        ASSERT_NEAR(args[inputs_.size() + o].get(e),
+                    expected_[o].get(e),
+                    1e-4 * (1 + std::abs(expected_[o].get(e))))
+            << "element " << e << "\n"
+            << print(space, candidate) << "\n"
+            << print(*program);
+      }
+    }
+  }
+
+ private:
+  std::vector<Tensor> inputs_, expected_;
+};
+
+}  // namespace pruner
