@@ -212,14 +212,8 @@ class NestMaker {
 std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const StagePlan& plan,
                                      const Candidate& candidate) {
-  if (Factors(candidate).value(plan.location, 0) > 0) {
-    const LoopNest nest = NestMaker(sketch, candidate).make();
-    const NestStage& stage = nest.of(plan.stage);
-    return touched_extents(nest, plan.stage, stage.at, stage.depth);
-  }
-  std::vector<int64_t> extents;
-  for (const Iterator& axis : sketch.dag[plan.stage].axes) extents.push_back(axis.extent);
-  return extents;
+  if (Factors(candidate).value(plan.location, 0) == 0) return sketch.dag[plan.stage].shape();
+  return visited_extents(NestMaker(sketch, candidate).make(), plan.stage);
 }
 
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {

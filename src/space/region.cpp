@@ -44,4 +44,9 @@ std::vector<int64_t> touched_extents(
   return box.extents();
 }
 
+std::vector<int64_t> visited_extents(const LoopNest& nest, StageId id) {
+  const NestStage& stage = stage_of(nest, id);
+  return touched_extents(nest, id, stage.at, stage.depth);
+}
+
 }  // namespace pruner

@@ -12,4 +12,7 @@ namespace pruner {
 std::vector<int64_t> touched_extents(
     const LoopNest& nest, StageId id, StageId at, int depth, bool block = false);
 
+/// What one visit of an attached stage computes of each axis: what is read where it hangs.
+std::vector<int64_t> visited_extents(const LoopNest& nest, StageId id);
+
 }  // namespace pruner

@@ -7,6 +7,7 @@
 #include "space/draw_axis.h"
 #include "space/factors.h"
 #include "space/gpu/space.h"
+#include "space/region.h"
 #include "space/sketch_rule.h"
 #include "support/check.h"
 
@@ -84,7 +85,8 @@ class LegalityCheck {
     const Stage& stage = sketch_.dag[plan.stage];
     const bool inside = plan.overlapped() && location(plan) > 0;
     if (plan.overlapped()) {
-      const std::vector<int64_t> extents = visited_extents(sketch_, plan, candidate_);
+      const std::vector<int64_t> extents =
+          inside ? visited_extents(nest(), plan.stage) : stage.shape();
       for (const AxisTiles& tiles : plan.tiles) {
         const auto axis = static_cast<size_t>(tiles.axis);
         if (!tiles_fit(tiles, plan, extents[axis], candidate_))
