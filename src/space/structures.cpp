@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kMaxRegisterRows = 16;
 constexpr int64_t kMaxRegisterVectors = 8;
 constexpr int64_t kMaxPointwiseVectors = 4;
+constexpr int64_t kMostInStep = 16;
 constexpr int64_t kMaxInner = 64;    // of an axis at the innermost level (Ansor's limit)
 constexpr int64_t kMaxOuter = 1024;  // ... around it, where registers and shared memory bind
 
@@ -34,6 +35,8 @@ Choices chunks(const TiledAxis& a) {
   choices.push_back(static_cast<int32_t>(a.extent));
   return choices;
 }
+Choices steps(const TiledAxis& a) { return powers_of_two(16, a.extent / kMostInStep); }
+Choices in_step(const TiledAxis&) { return powers_of_two(2, kMostInStep); }
 Choices vthreads(const TiledAxis& a) { return tile_choices(a.extent, a.target->gpu.max_vthreads); }
 Choices threads(const TiledAxis& a) {
   return tile_choices(a.extent, a.target->gpu.max_threads_per_block);
@@ -68,6 +71,16 @@ constexpr Level kChunk = {
 
 constexpr Level kSSSRS[] = {kCoreTiles, kMiddle, kInner, kSum, kRegisters, kLaneLevel};
 constexpr Level kSSRSRS[] = {kCoreTiles, kMiddle, kSum, kInner, kChunk, kRegisters, kLaneLevel};
+constexpr DecisionKind kChunks = DecisionKind::kChunk;
+constexpr Level kSSRSRRS[] = {
+    kCoreTiles,
+    kMiddle,
+    kSum,
+    kInner,
+    {kReduction, Bind::kSerial, kOfLongest, kChunks, "steps", nullptr, steps},
+    {kReduction, Bind::kSerial, kOfLongest, kChunks, "in_step", nullptr, in_step},
+    kRegisters,
+    kLaneLevel};
 // With the levels of a contraction's root; nothing is read again, so that one of them is always 1.
 constexpr Level kSSSS[] = {
     kCoreTiles,
@@ -116,15 +129,20 @@ constexpr int32_t kBuffers[] = {1, 2};
 bool on_cpu(const ComputeDag&, const Target& target) { return !target.is_gpu(); }
 bool on_gpu(const ComputeDag&, const Target& target) { return target.is_gpu(); }
 
-bool has_long_contraction(const ComputeDag& dag, const Target& target) {
-  if (target.is_gpu()) return false;
+bool has_contraction_of(const ComputeDag& dag, int64_t least) {
   for (int s = 0; s < dag.size(); ++s) {
     if (!needs_multi_level_tiling(dag, StageId{s}) || !dag[StageId{s}].is_reduction()) continue;
     for (const Iterator& axis : dag[StageId{s}].reduce_axes) {
-      if (axis.extent >= 64) return true;
+      if (axis.extent >= least) return true;
     }
   }
   return false;
+}
+bool has_long_contraction(const ComputeDag& dag, const Target& target) {
+  return !target.is_gpu() && has_contraction_of(dag, 64);
+}
+bool has_very_long_contraction(const ComputeDag& dag, const Target& target) {
+  return !target.is_gpu() && has_contraction_of(dag, 4096);
 }
 
 }  // namespace
@@ -142,6 +160,12 @@ constexpr LoopStructure kCacheTile = {.name = "cache-tile",
                                       .sum = {2, 2, Scope::kLocal},
                                       .unroll = kUnrollOnCpu,
                                       .overlaps = true};
+// A chunk's steps go around the window's taps, what a step holds stands next to each other inside.
+constexpr LoopStructure kSteppedTile = {.name = "stepped-tile",
+                                        .levels = kSSRSRRS,
+                                        .sum = {2, 2, Scope::kLocal},
+                                        .unroll = kUnrollOnCpu,
+                                        .overlaps = true};
 constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
 constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
 constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
@@ -161,8 +185,10 @@ constexpr LoopStructure kThreadElements = {.name = "elements",
 constexpr LoopStructure kBlockRows = {
     .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
 
-static constexpr StructureRule kRules[] = {
-    {&kRegisterTile, on_cpu}, {&kCacheTile, has_long_contraction}, {&kBlockTile, on_gpu}};
+static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
+                                           {&kCacheTile, has_long_contraction},
+                                           {&kSteppedTile, has_very_long_contraction},
+                                           {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 LoopKind loop_kind(Bind bind) {

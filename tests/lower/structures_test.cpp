@@ -3,6 +3,8 @@
 // GPU a warp issues it. Its programs compute what the DAG does, and their loops have its shape.
 #include "space/structure.h"
 
+#include <set>
+
 #include "lower/meaning.h"
 #include "space/gpu/gpu_task.h"
 #include "space/sketch_rule.h"
@@ -60,6 +62,23 @@ void expect_instructions(const LoopNest& nest, LoopKind kind) {
       EXPECT_EQ(loop.kind, kind) << print(nest);
     }
   }
+}
+
+// Each sketch of tasks that have them all, whatever structure its contraction has.
+TEST(EveryStructure, ComputesWhatTheDagDoes) {
+  std::set<std::string> seen;
+  for (const char* op : {"matmul 3 18 4100 +bias", "conv2d 1 17 2 3 4099 3 3 padding=1 +relu"}) {
+    const Task task = operator_task(op);
+    const Space space = make_space(task, std::vector<std::string>{"direct"});
+    Rng rng(3);
+    const Meaning meaning(task.dag, rng);
+    for (int i = 0; i < 8; ++i) {
+      const Candidate candidate = sample(space, rng);
+      seen.insert(space[candidate.sketch].name);
+      meaning.check(space, candidate);
+    }
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"cache-tile", "register-tile", "stepped-tile"}));
 }
 
 TEST(AStructureOfRowsAlone, ComputesWithAnInstructionOnACpu) {

@@ -10,6 +10,10 @@ TEST(Structures, AreWrittenAsAnsorWritesThem) {
   EXPECT_EQ(print(kRegisterTile), "SSSRS");
   EXPECT_EQ(print(kCacheTile), "SSRSRS");
   EXPECT_EQ(print(kBlockTile), "SSSRRSRS");
+  for (const StructureRule& rule : kStructureRules) {
+    EXPECT_EQ(print(*rule.structure) == "SSRSRRS",
+              rule.structure->name == std::string("stepped-tile"));
+  }
 }
 
 // Where a structure accumulates and fetches are levels of it, and no level is beyond the most.
