@@ -38,6 +38,7 @@ TEST(Elementwise, UnaryFunctionsAreOnnxs) {
   expect_function("HardSigmoid", [](double x) { return std::clamp(0.2 * x + 0.5, 0.0, 1.0); });
   expect_function("HardSwish", [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); });
   expect_function("LeakyRelu", [](double x) { return x < 0 ? 0.1 * x : x; }, {{"alpha", 0.1}});
+  expect_function("Mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
   expect_function("Neg", [](double x) { return -x; });
   expect_function("Relu", [](double x) { return std::max(x, 0.0); });
   expect_function("Round", [](double x) { return std::nearbyint(x); });
@@ -50,6 +51,19 @@ TEST(Elementwise, UnaryFunctionsAreOnnxs) {
   expect_function("Softplus", [](double x) { return std::log1p(std::exp(x)); });
   expect_function("Softsign", [](double x) { return x / (1 + std::abs(x)); });
   expect_function("Tanh", [](double x) { return std::tanh(x); });
+}
+
+// Relatively, since mish of -80 is about -1e-33; ONNX's test_mish has 10000 places from -10 to 10.
+TEST(Elementwise, MishKeepsItsDigitsFarFromZero) {
+  std::vector<double> places = {-80, -60, -30, -20, 19, 20, 21, 50, 100, 1e4, 3e38};
+  for (int i = 0; i < 10000; i += 37) places.push_back(-10 + 20 * i / 9999.0);
+  const Tensor x = floats({static_cast<int64_t>(places.size())}, places);
+  const Tensor y = run_op("Mish", {x});
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const double softplus = x.get(i) > 40 ? x.get(i) : std::log1p(std::exp(x.get(i)));
+    const double expected = x.get(i) * std::tanh(softplus);
+    EXPECT_NEAR(y.get(i), expected, 1e-6 * std::abs(expected)) << x.get(i);
+  }
 }
 
 TEST(Elementwise, RootsAndLogarithmsOfPositives) {
