@@ -27,6 +27,7 @@ TEST(FakeCudaModule, GivesWhatTheInterpreterGives) {
   expect_right_on_cuda(make_case(small_upsampling()));
   expect_right_on_cuda(make_case(small_dense()));
   expect_right_on_cuda(make_case(small_video()));
+  expect_right_on_cuda(make_case(small_gathering()));
 }
 
 TEST(FakeCudaModule, RunsANetwork) {

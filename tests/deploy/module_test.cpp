@@ -16,7 +16,8 @@ TEST(BuildModule, GivesWhatTheInterpreterGives) {
 }
 
 TEST(BuildModule, TakesAnySchedule) {
-  for (const Graph& graph : {small_convolutional(), small_dense(), small_video()}) {
+  for (const Graph& graph :
+       {small_convolutional(), small_dense(), small_video(), small_gathering()}) {
     SCOPED_TRACE(graph.name);
     const Result<Case> c = make_case(graph);
     ASSERT_TRUE(c.ok()) << c.error().message();

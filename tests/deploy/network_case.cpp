@@ -84,6 +84,21 @@ Graph small_video() {
   return b.finish({{b.classifier("fc", b.concat({largest, mean}), 7), "scores"}});
 }
 
+Graph small_gathering() {
+  NetworkBuilder b("small_gathering");
+  const ValueId x = b.input("image", {1, 3, 9, 7}, DType::kFloat32);
+  const ValueId order = b.input("order", {1, 6}, DType::kInt64);
+  const ValueId y = b.node("Mish", {b.conv_norm("stem", x, {.channels = 20, .kernel = 3})});
+  const ValueId scores = b.classifier("head", y, 10);
+  Tensor last(DType::kInt64, {1, 2});
+  for (int64_t i = 0; i < 2; ++i) last.set_int(i, -1 - 9 * i);
+  const auto taken = [&](ValueId from, ValueId places) {
+    return b.node("GatherElements", {from, places}, {{"axis", int64_t{1}}});
+  };
+  return b.finish({{taken(scores, b.constant("last", last)), "last"},
+                   {taken(b.node("Mish", {scores}), order), "taken"}});
+}
+
 Result<Case> make_case(Result<Graph> graph) {
   if (!graph.ok()) return graph.error();
   std::vector<TensorSpec> specs;

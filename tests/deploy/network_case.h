@@ -26,6 +26,9 @@ Graph small_dense();
 /// A residual block of convolutions of volumes, pooled in both ways, and a classifier.
 Graph small_video();
 
+/// Mish before a classifier, whose scores are taken in an order that a second input has.
+Graph small_gathering();
+
 Result<Case> make_case(Result<Graph> graph);
 
 /// Each output to 1e-4 of its largest element.

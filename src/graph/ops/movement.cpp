@@ -266,38 +266,76 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
   });
 }
 
-static Types infer_gather(const OpCall& call) {
+// Gather and GatherElements: the axis that is indexed, and whether input 1 holds indices of it.
+static Result<size_t> gathered_axis(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
   const DType index = call.input(1).dtype;
   if (index != DType::kInt64 && index != DType::kInt32)
     return Error("indices are ", dtype_name(index), ", expected int64 or int32");
-  TensorType out = call.type(0);
-  const auto at = out.shape.begin() + axis;
+  const int64_t extent = call.shape(0)[static_cast<size_t>(axis)];
   if (const std::optional<Tensor>& indices = call.input(1).constant) {
     for (int64_t i = 0; i < indices->num_elements(); ++i) {
       const int64_t value = indices->get_int(i);
-      if (value < -*at || value >= *at)
-        return Error("index ", value, " is outside an extent of ", *at);
+      if (value < -extent || value >= extent)
+        return Error("index ", value, " is outside an extent of ", extent);
     }
   }
+  return static_cast<size_t>(axis);
+}
+
+// The element of input 0 whose place along its gathered axis input 1 holds at `index`; the other
+// places are those `before` and `after` it. An index below 0 counts from the end.
+static Expr gathered(const OpCall& call, StageSink& to, Axes before, Axes index, Axes after) {
+  const StageId data = to.input(call, 0), indices = to.input(call, 1);
+  const int64_t extent = call.shape(0)[before.size()];
+  if (to.dag.stage(indices).is_placeholder()) to.dag.stage(indices).index_bound = extent;
+  const Expr raw = cast(DType::kInt64, to.dag.at(indices, copy(index)));
+  std::vector<Expr> at = copy(before);
+  at.push_back(select(raw < 0, raw + extent, raw));
+  at.insert(at.end(), after.begin(), after.end());
+  return to.dag.at(data, at);
+}
+
+static Types infer_gather(const OpCall& call) {
+  TRY_ASSIGN(const size_t axis, gathered_axis(call));
+  TensorType out = call.type(0);
+  const auto at = out.shape.begin() + static_cast<long>(axis);
   out.shape.insert(out.shape.erase(at), call.shape(1).begin(), call.shape(1).end());
   return {{out}};
 }
 
 static StageId lower_gather(const OpCall& call, StageSink& to) {
-  const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
-  const size_t index_rank = call.shape(1).size();
-  const StageId data = to.input(call, 0), indices = to.input(call, 1);
-  const int64_t extent = call.shape(0)[axis];
-  if (to.dag.stage(indices).is_placeholder()) to.dag.stage(indices).index_bound = extent;
+  const size_t axis = *gathered_axis(call), index_rank = call.shape(1).size();
   return add_move(call, to, "T_take", [&](Axes axes) {
-    const auto first = axes.begin() + static_cast<long>(axis);
-    const auto last = first + static_cast<long>(index_rank);
-    const Expr raw = cast(DType::kInt64, to.dag.at(indices, {first, last}));
-    std::vector<Expr> at(axes.begin(), first);
-    at.push_back(select(raw < 0, raw + extent, raw));
-    at.insert(at.end(), last, axes.end());
-    return to.dag.at(data, at);
+    return gathered(call,
+                    to,
+                    axes.first(axis),
+                    axes.subspan(axis, index_rank),
+                    axes.subspan(axis + index_rank));
+  });
+}
+
+static Types infer_gather_elements(const OpCall& call) {
+  TRY_ASSIGN(const size_t axis, gathered_axis(call));
+  const std::vector<int64_t>&data = call.shape(0), &indices = call.shape(1);
+  bool fits = data.size() == indices.size();
+  for (size_t d = 0; fits && d < data.size(); ++d) fits = d == axis || indices[d] <= data[d];
+  if (!fits) {
+    return Error("indices of ",
+                 print_shape(indices),
+                 " for data of ",
+                 print_shape(data),
+                 ": only axis ",
+                 axis,
+                 " may be longer");
+  }
+  return {{{call.input(0).dtype, indices}}};
+}
+
+static StageId lower_gather_elements(const OpCall& call, StageSink& to) {
+  const size_t axis = *gathered_axis(call);
+  return add_move(call, to, "T_gather", [&](Axes axes) {
+    return gathered(call, to, axes.first(axis), axes, axes.subspan(axis + 1));
   });
 }
 
@@ -350,6 +388,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"Concat", kInjective, 1, kAnyNumber, "axis:i", infer_concat, lower_concat}.with(kReadsOnce),
     GraphOp{"Expand", kInjective, 2, 2, "", infer_expand, lower_expand},
     GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather},
+    GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements},
     GraphOp{"Pad", kInjective, 2, 4, "mode:s", infer_pad, lower_pad}.moved("pads:1 value:2").with(kReadsOnce),
     GraphOp{"Slice", kInjective, 3, 5, "", infer_slice, lower_slice}.moved("starts:1 ends:2 axes:3"),
     GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1"),

@@ -87,6 +87,51 @@ TEST(Gather, ReadsFromTheEndToo) {
   EXPECT_THAT(refusal("Gather", {kGrid, Ints{2}}), HasSubstr("index 2 is outside an extent of 2"));
 }
 
+// The numbers are those of ONNX's test_gather_elements_0, _1 and _negative_indices.
+TEST(GatherElements, GivesWhatOnnxsTestsSay) {
+  const Tensor square = floats({2, 2}, {1, 2, 3, 4});
+  const Tensor rows = floats({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(values_of(run_op("GatherElements",
+                             {square, integers({2, 2}, {0, 0, 1, 0}, DType::kInt32)},
+                             {{"axis", int64_t{1}}})),
+            (V{1, 1, 4, 3}));
+  const Tensor first = integers({2, 3}, {1, 2, 0, 2, 0, 0});
+  EXPECT_EQ(values_of(run_op("GatherElements", {rows, first})), (V{4, 8, 3, 7, 2, 3}));
+  const Operand last = Operand::weight(integers({2, 3}, {-1, -2, 0, -2, 0, 0}));
+  EXPECT_EQ(values_of(run_op("GatherElements", {rows, last})), (V{7, 5, 3, 4, 2, 3}));
+}
+
+TEST(GatherElements, IndexesAnyAxisOfAnyRank) {
+  const Tensor data = waves({3, 4, 5});
+  for (int64_t axis = -3; axis < 3; ++axis) {
+    const auto d = static_cast<size_t>(axis < 0 ? axis + 3 : axis);
+    Ints shape = {2, 3, 4};
+    shape[d] = 7;
+    Tensor indices(DType::kInt64, shape);
+    for (int64_t i = 0; i < indices.num_elements(); ++i) {
+      indices.set_int(i, i * 11 % (2 * data.shape()[d]) - data.shape()[d]);
+    }
+    const Tensor y = run_op("GatherElements", {data, indices}, {{"axis", axis}});
+    EXPECT_EQ(y.shape(), shape);
+    for (int64_t i = 0; i < y.num_elements(); ++i) {
+      Ints at = {i / (shape[1] * shape[2]), i / shape[2] % shape[1], i % shape[2]};
+      const int64_t index = indices.get_int(i);
+      at[d] = index < 0 ? index + data.shape()[d] : index;
+      EXPECT_EQ(y.get(i), data.get((at[0] * 4 + at[1]) * 5 + at[2])) << axis << " " << i;
+    }
+  }
+}
+
+TEST(GatherElements, NamesWhatDoesNotFit) {
+  const auto refused = [](Tensor indices) {
+    return refusal("GatherElements", {kGrid, Operand::weight(std::move(indices))});
+  };
+  EXPECT_THAT(refused(integers({1, 1}, {2})), HasSubstr("index 2 is outside an extent of 2"));
+  EXPECT_THAT(refused(integers({1}, {0})), HasSubstr("indices of 1 for data of 2x3"));
+  EXPECT_THAT(refused(integers({1, 4}, {0, 0, 0, 0})), HasSubstr("only axis 0 may be longer"));
+  EXPECT_THAT(refused(floats({1, 1}, {0})), HasSubstr("indices are float32, expected int64"));
+}
+
 TEST(Broadcasting, ExpandAndTileRepeat) {
   const Tensor x = floats({2, 1}, {1, 2});
   EXPECT_EQ(values_of(run_op("Expand", {x, Ints{1, 2, 3}})), (V{1, 1, 1, 2, 2, 2}));
