@@ -21,7 +21,7 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 int64_t least_int(DType t) {
-  if (row_of(t).kind != DTypeKind::kInt) return 0;
+  if (!is_signed_int(t)) return 0;
   return std::numeric_limits<int64_t>::min() >> (64 - 8 * dtype_bytes(t));
 }
 
@@ -37,13 +37,14 @@ double greatest_float(DType t) {
   return std::ldexp(2 - std::ldexp(1.0, -fraction_bits(t)), bias(t));
 }
 
-uint32_t encode_float(DType t, double value) {
-  if (t == DType::kFloat32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+uint32_t encode_float(DType t, double wide) {
+  const auto value = static_cast<float>(wide);
+  if (t == DType::kFloat32) return std::bit_cast<uint32_t>(value);
   const int fraction = fraction_bits(t), width = exponent_bits(t);
   const uint32_t infinity = ((1u << width) - 1) << fraction;
   const uint32_t sign = std::signbit(value) ? 1u << (fraction + width) : 0;
   if (std::isnan(value)) return infinity | 1u << (fraction - 1);
-  const double magnitude = std::fabs(value);
+  const double magnitude = std::fabs(double{value});
   // Half-way from the greatest value to the next power of two rounds up.
   if (magnitude >= std::ldexp(2 - std::ldexp(1.0, -fraction - 1), bias(t))) return sign | infinity;
   // Below the smallest normal the spacing is that of the smallest normals.

@@ -2,7 +2,8 @@
 // (include/pruner/dtype.h); what is asked of a type here is answered from its row.
 //
 // Values are computed in float32 where a type is a float that is narrower, which memory alone holds
-// as it is. Integers wrap around to their type; floats round to nearest, halves to even.
+// as it is; what is rounded to such a type is rounded to float32 before. Integers wrap around to
+// their type; floats round to nearest, halves to even.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,13 @@ constexpr int64_t dtype_bytes(DType t) { return row_of(t).bytes; }
 constexpr bool is_float(DType t) { return row_of(t).kind == DTypeKind::kFloat; }
 /// A float that is computed in float32.
 constexpr bool is_narrow_float(DType t) { return is_float(t) && dtype_bytes(t) < 4; }
+/// A narrow float that is the upper bits of a float32: its exponent has as many bits.
+constexpr bool is_upper_float32(DType t) {
+  return is_narrow_float(t) &&
+         8 * dtype_bytes(t) - row_of(t).fraction_bits == 32 - row_of(DType::kFloat32).fraction_bits;
+}
+/// An integer that may be negative.
+constexpr bool is_signed_int(DType t) { return row_of(t).kind == DTypeKind::kInt; }
 
 /// "float32", "int64", "bool", ... as TVM writes them.
 constexpr std::string_view dtype_name(DType t) { return row_of(t).name; }

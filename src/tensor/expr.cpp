@@ -87,21 +87,19 @@ static bool fits(int64_t value, DType dtype) {
   return !is_float(dtype) && wrap_to(dtype, value) == value;
 }
 
-// Of two dtypes the one that holds more: bool < int8 < int32 < int64 < float16 < float32.
-static DType wider(DType a, DType b) {
-  const auto rank = [](DType t) {
-    return (is_float(t) ? 100 : 0) + (t == DType::kBool ? 0 : static_cast<int>(dtype_bytes(t)));
-  };
-  return rank(a) < rank(b) ? b : a;
+// How much a dtype holds: bool < int8 < int32 < int64 < float16 < float32.
+static int64_t rank(DType t) {
+  return (is_float(t) ? 100 : 0) + (t == DType::kBool ? 0 : dtype_bytes(t));
 }
 
 std::optional<DType> common_dtype(const Expr& a, const Expr& b) {
   if (a->dtype == b->dtype) return a->dtype;
   const bool same_kind = is_float(a->dtype) == is_float(b->dtype);
-  if (is_imm(a) && is_imm(b)) return wider(a->dtype, b->dtype);
+  const DType wider = rank(a->dtype) < rank(b->dtype) ? b->dtype : a->dtype;
+  if (is_imm(a) && is_imm(b)) return wider;
   if (is_imm(a) && (same_kind || is_float(b->dtype))) return b->dtype;
   if (is_imm(b) && (same_kind || is_float(a->dtype))) return a->dtype;
-  if (same_kind && !is_float(a->dtype)) return wider(a->dtype, b->dtype);
+  if (same_kind && !is_float(a->dtype) && rank(a->dtype) != rank(b->dtype)) return wider;
   return std::nullopt;
 }
 

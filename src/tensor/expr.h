@@ -85,7 +85,7 @@ enum class Intrinsic : uint8_t {
 
 struct IntImm {
   int64_t value;
-};  // dtype in the node: kInt64, kInt32, kInt8 or kBool
+};  // dtype in the node: an integer or kBool
 struct FloatImm {
   double value;
 };
@@ -121,7 +121,8 @@ struct ExprNode {
 // min/max of constants, && and || with a constant, select of a constant condition; nothing else.
 // Operands of two types meet in common_dtype(), which must exist (CHECK).
 /// The type in which a and b combine: an immediate takes the other's type, a narrower integer
-/// widens. None when a float meets an integer that is not an immediate, or float16 meets float32.
+/// widens. None when a float meets an integer that is not an immediate, float16 meets float32, or
+/// one integer of as many bytes another.
 std::optional<DType> common_dtype(const Expr& a, const Expr& b);
 Expr int_imm(int64_t value, DType dtype = DType::kInt64);
 Expr float_imm(double value, DType dtype = DType::kFloat32);

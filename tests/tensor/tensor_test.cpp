@@ -19,13 +19,14 @@ TEST(Tensor, StartsAlignedAndZero) {
 }
 
 TEST(Tensor, ReadsBackWhatEveryTypeHolds) {
-  for (DType dtype :
-       {DType::kFloat32, DType::kFloat16, DType::kInt64, DType::kInt32, DType::kInt8}) {
-    Tensor t(dtype, {2});
-    t.set(0, -5);
+  for (const DTypeRow& row : kDTypes) {
+    if (row.kind == DTypeKind::kBool) continue;
+    const int64_t value = row.kind == DTypeKind::kUInt ? 250 : -5;
+    Tensor t(row.dtype, {2});
+    t.set(0, static_cast<double>(value));
     t.set_int(1, 7);
-    EXPECT_EQ(t.get(0), -5) << dtype_name(dtype);
-    EXPECT_EQ(t.get_int(0), -5);
+    EXPECT_EQ(t.get(0), value) << row.name;
+    EXPECT_EQ(t.get_int(0), value);
     EXPECT_EQ(t.get(1), 7);
   }
   Tensor flags(DType::kBool, {2});
@@ -62,13 +63,15 @@ TEST(TensorDeathTest, ReshapeKeepsTheNumberOfElements) {
                "a reshape keeps the number of elements");
 }
 
-TEST(Float16, EveryFiniteHalfReadsBack) {
-  for (int bits = 0; bits < 1 << 16; ++bits) {
-    const auto half = static_cast<uint16_t>(bits);
-    if ((half & 0x7c00) == 0x7c00 && (half & 0x3ff)) continue;  // not a number
-    EXPECT_EQ(encode_float(DType::kFloat16, decode_float(DType::kFloat16, half)), half);
+TEST(NarrowFloats, EveryValueReadsBack) {
+  for (const DTypeRow& row : kDTypes) {
+    if (!is_narrow_float(row.dtype)) continue;
+    for (uint32_t bits = 0; bits < 1u << 8 * row.bytes; ++bits) {
+      const double value = decode_float(row.dtype, bits);
+      if (!std::isnan(value)) ASSERT_EQ(encode_float(row.dtype, value), bits) << row.name;
+    }
+    EXPECT_TRUE(std::isnan(round_to(row.dtype, std::nan("")))) << row.name;
   }
-  EXPECT_TRUE(std::isnan(round_to(DType::kFloat16, std::nan(""))));
 }
 
 TEST(Float16, RoundsHalvesToEven) {
