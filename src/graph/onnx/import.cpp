@@ -162,11 +162,15 @@ Result<Unit> Importer::add_inputs() {
     if (!input.type().has_tensor_type()) return Error("input \"", input.name(), "\" is no tensor");
     const int type = input.type().tensor_type().elem_type();
     if (!is_native_onnx_type(type)) {
+      std::string ours;
+      for (const DTypeRow& row : kDTypes)
+        ours += (ours.empty() ? "" : ", ") + onnx_type_name(row.onnx);
       return Error("input \"",
                    input.name(),
                    "\" has the element type ",
                    onnx_type_name(type),
-                   "; supported are FLOAT, FLOAT16, INT64, INT32, INT8 and BOOL");
+                   "; supported are ",
+                   ours);
     }
     TRY_ASSIGN(const std::vector<int64_t> shape, input_shape(input));
     TRY_ASSIGN(const ValueId id, define(input.name()));

@@ -10,37 +10,6 @@ using onnx::TensorProto;
 
 static constexpr int64_t kMostElements = int64_t{1} << 36;
 
-// Types of ONNX that we have not, and the next wider of ours.
-static constexpr std::pair<int, DType> kWidened[] = {
-    {TensorProto::DOUBLE, DType::kFloat32},
-    {TensorProto::BFLOAT16, DType::kFloat32},
-    {TensorProto::UINT32, DType::kInt64},
-    {TensorProto::UINT64, DType::kInt64},
-    {TensorProto::UINT8, DType::kInt32},
-    {TensorProto::INT16, DType::kInt32},
-    {TensorProto::UINT16, DType::kInt32},
-};
-
-std::optional<DType> dtype_from_onnx(int type) {
-  for (const DTypeRow& row : kDTypes)
-    if (row.onnx == type) return row.dtype;
-  for (const auto& [onnx, dtype] : kWidened)
-    if (onnx == type) return dtype;
-  return std::nullopt;
-}
-
-int dtype_to_onnx(DType dtype) { return row_of(dtype).onnx; }
-
-bool is_native_onnx_type(int type) {
-  const std::optional<DType> dtype = dtype_from_onnx(type);
-  return dtype && dtype_to_onnx(*dtype) == type;
-}
-
-std::string onnx_type_name(int type) {
-  if (!onnx::TensorProto_DataType_IsValid(type)) return std::to_string(type);
-  return onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(type));
-}
-
 // Copies `n` elements of type From, which may lie unaligned, into the tensor.
 template <typename From>
 static void widen(const char* bytes, int64_t n, Tensor& tensor) {
@@ -55,44 +24,61 @@ static void widen(const char* bytes, int64_t n, Tensor& tensor) {
   }
 }
 
-static int64_t element_bytes(int type) {
-  switch (type) {
-    case TensorProto::DOUBLE:
-    case TensorProto::INT64:
-    case TensorProto::UINT64: return 8;
-    case TensorProto::FLOAT:
-    case TensorProto::INT32:
-    case TensorProto::UINT32: return 4;
-    case TensorProto::FLOAT16:
-    case TensorProto::BFLOAT16:
-    case TensorProto::INT16:
-    case TensorProto::UINT16: return 2;
-    default: return 1;
-  }
-}
-
-static void copy_raw(int type, const char* bytes, int64_t n, Tensor& tensor) {
-  if (is_native_onnx_type(type)) {
-    std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
-    if (type == TensorProto::BOOL) {
-      for (int64_t i = 0; i < n; ++i) tensor.set_int(i, bytes[i] != 0 ? 1 : 0);
-    }
-    return;
-  }
-  switch (type) {
-    case TensorProto::DOUBLE: return widen<double>(bytes, n, tensor);
-    case TensorProto::UINT64: return widen<uint64_t>(bytes, n, tensor);
-    case TensorProto::UINT32: return widen<uint32_t>(bytes, n, tensor);
-    case TensorProto::UINT16: return widen<uint16_t>(bytes, n, tensor);
-    case TensorProto::INT16: return widen<int16_t>(bytes, n, tensor);
-    case TensorProto::UINT8: return widen<uint8_t>(bytes, n, tensor);
-    default: break;
-  }
-  for (int64_t i = 0; i < n; ++i) {  // bfloat16 is the upper half of a float
+static void widen_bfloat16(const char* bytes, int64_t n, Tensor& tensor) {
+  for (int64_t i = 0; i < n; ++i) {  // the upper half of a float
     uint16_t half;
     std::memcpy(&half, bytes + 2 * i, 2);
     tensor.set(i, std::bit_cast<float>(uint32_t{half} << 16));
   }
+}
+
+// Types of ONNX that we have not, and the next wider of ours.
+struct WidenedType {
+  int onnx;
+  DType dtype;
+  int64_t bytes;  // of one of ONNX's elements
+  void (*copy)(const char* bytes, int64_t n, Tensor& tensor);
+};
+static constexpr WidenedType kWidened[] = {
+    {TensorProto::DOUBLE, DType::kFloat32, 8, widen<double>},
+    {TensorProto::BFLOAT16, DType::kFloat32, 2, widen_bfloat16},
+    {TensorProto::UINT32, DType::kInt64, 4, widen<uint32_t>},
+    {TensorProto::UINT64, DType::kInt64, 8, widen<uint64_t>},
+    {TensorProto::UINT8, DType::kInt32, 1, widen<uint8_t>},
+    {TensorProto::INT16, DType::kInt32, 2, widen<int16_t>},
+    {TensorProto::UINT16, DType::kInt32, 2, widen<uint16_t>},
+};
+
+// Null: the type is ours, or none that we read.
+static const WidenedType* widened_type(int onnx) {
+  const auto row = std::ranges::find(kWidened, onnx, &WidenedType::onnx);
+  return row == std::end(kWidened) ? nullptr : row;
+}
+
+std::optional<DType> dtype_from_onnx(int type) {
+  for (const DTypeRow& row : kDTypes)
+    if (row.onnx == type) return row.dtype;
+  const WidenedType* row = widened_type(type);
+  return row != nullptr ? std::optional(row->dtype) : std::nullopt;
+}
+
+int dtype_to_onnx(DType dtype) { return row_of(dtype).onnx; }
+
+bool is_native_onnx_type(int type) {
+  const std::optional<DType> dtype = dtype_from_onnx(type);
+  return dtype && dtype_to_onnx(*dtype) == type;
+}
+
+std::string onnx_type_name(int type) {
+  if (!onnx::TensorProto_DataType_IsValid(type)) return std::to_string(type);
+  return onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(type));
+}
+
+static void copy_raw(int type, const char* bytes, int64_t n, Tensor& tensor) {
+  if (const WidenedType* row = widened_type(type)) return row->copy(bytes, n, tensor);
+  std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
+  if (type != TensorProto::BOOL) return;
+  for (int64_t i = 0; i < n; ++i) tensor.set_int(i, bytes[i] != 0 ? 1 : 0);
 }
 
 // The typed fields: which one holds a type is ONNX's rule. Sixteen-bit floats are stored as bits.
@@ -114,20 +100,14 @@ static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tens
     case TensorProto::INT64: return all(proto.int64_data(), integer);
     case TensorProto::UINT32:
     case TensorProto::UINT64: return all(proto.uint64_data(), integer);
-    case TensorProto::FLOAT16:
-    case TensorProto::BFLOAT16:
-      return all(proto.int32_data(), [&](int64_t i, int32_t v) {
-        const auto bits = static_cast<uint16_t>(v);
-        if (type == TensorProto::FLOAT16) {
-          std::memcpy(static_cast<char*>(tensor.data()) + 2 * i, &bits, 2);
-        } else {
-          tensor.set(i, std::bit_cast<float>(uint32_t{bits} << 16));
-        }
-      });
-    case TensorProto::BOOL:
-      return all(proto.int32_data(), [&](int64_t i, int32_t v) { tensor.set_int(i, v != 0); });
-    default: return all(proto.int32_data(), integer);
+    default: break;
   }
+  if (!is_float(tensor.dtype())) return all(proto.int32_data(), integer);
+  std::vector<uint16_t> bits(static_cast<size_t>(n));
+  TRY(all(proto.int32_data(),
+          [&](int64_t i, int32_t v) { bits[static_cast<size_t>(i)] = static_cast<uint16_t>(v); }));
+  copy_raw(type, reinterpret_cast<const char*>(bits.data()), n, tensor);
+  return Unit{};
 }
 
 Result<Tensor> tensor_from_proto(const TensorProto& proto) {
@@ -155,7 +135,8 @@ Result<Tensor> tensor_from_proto(const TensorProto& proto) {
     shape.push_back(extent);
   }
   if (proto.has_raw_data()) {
-    const int64_t expected = n * element_bytes(proto.data_type());
+    const WidenedType* widened = widened_type(proto.data_type());
+    const int64_t expected = n * (widened != nullptr ? widened->bytes : dtype_bytes(*dtype));
     const auto found = static_cast<int64_t>(proto.raw_data().size());
     if (found != expected) {
       return Error("tensor \"", proto.name(), "\" has ", found, " bytes, its shape ", expected);

@@ -9,7 +9,7 @@
 namespace pruner {
 
 /// The element type that holds ONNX's `type`: itself, or the next wider of ours for constants
-/// (double becomes float32, uint8 int32); empty for strings and complex numbers.
+/// (double becomes float32, uint16 int32); empty for strings and complex numbers.
 std::optional<DType> dtype_from_onnx(int type);
 /// Whether the two have the same bytes.
 bool is_native_onnx_type(int type);

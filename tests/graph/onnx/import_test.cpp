@@ -136,8 +136,32 @@ TEST(ImportOnnx, NamesTheNodeWhoseShapesDoNotFit) {
 
 TEST(ImportOnnx, RefusesTypesThatItDoesNotHold) {
   OnnxModel model;
-  model.input("x", {2}, onnx::TensorProto::UINT8).output("y").node("Identity", {"x"}, {"y"});
-  EXPECT_ERROR(import_model(model), "input \"x\" has the element type UINT8; supported are FLOAT");
+  model.input("x", {2}, onnx::TensorProto::UINT16).output("y").node("Identity", {"x"}, {"y"});
+  EXPECT_ERROR(import_model(model),
+               "input \"x\" has the element type UINT16; supported are FLOAT, FLOAT16, INT64");
+}
+
+// As input, constant and output, and cast both ways.
+TEST(ImportOnnx, HoldsEveryElementType) {
+  for (const DTypeRow& row : kDTypes) {
+    SCOPED_TRACE(row.name);
+    const bool truth = row.dtype == DType::kBool;
+    const Tensor x = integers({3}, {1, 0, 0}, row.dtype), w = integers({3}, {1, 0, 1}, row.dtype);
+    OnnxModel model;
+    model.input("x", {3}, row.onnx).output("sum").output("real").output("back");
+    model.initializer("w", row.onnx, {3}).set_raw_data(w.data(), static_cast<size_t>(w.bytes()));
+    model.node(truth ? "Or" : "Add", {"x", "w"}, {"sum"});
+    set_int(model.node("Cast", {"sum"}, {"real"}), "to", onnx::TensorProto::FLOAT);
+    set_int(model.node("Cast", {"real"}, {"back"}), "to", row.onnx);
+    const Result<Graph> graph = import_model(model);
+    ASSERT_TRUE(graph.ok()) << graph.error().message();
+    const std::vector<Tensor> y = run_graph(*graph, {x});
+    EXPECT_EQ(y[0].dtype(), row.dtype);
+    EXPECT_EQ(y[1].dtype(), DType::kFloat32);
+    EXPECT_EQ(y[2].dtype(), row.dtype);
+    for (const Tensor& each : y)
+      EXPECT_EQ(values_of(each), (std::vector<double>{truth ? 1.0 : 2.0, 0, 1}));
+  }
 }
 
 }  // namespace

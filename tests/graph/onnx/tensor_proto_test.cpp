@@ -63,6 +63,13 @@ TEST(TensorFromProto, ReadsTypedFields) {
   p = proto(TensorProto::FLOAT16, {1});
   p.add_int32_data(0x3c00);
   expect_tensor(p, DType::kFloat16, {1});
+  p = proto(TensorProto::BFLOAT16, {2});
+  p.add_int32_data(0x3f80);
+  p.add_int32_data(0xc000);
+  expect_tensor(p, DType::kFloat32, {1, -2});
+  p = proto(TensorProto::UINT8, {1});
+  p.add_int32_data(254);
+  expect_tensor(p, DType::kInt32, {254});
   p = proto(TensorProto::BOOL, {2});
   p.add_int32_data(1);
   p.add_int32_data(0);
@@ -94,15 +101,10 @@ TEST(TensorFromProto, NamesWhatDoesNotFit) {
 }
 
 TEST(TensorToProto, IsReadBackTheSame) {
-  for (const DType dtype : {DType::kFloat32,
-                            DType::kFloat16,
-                            DType::kInt64,
-                            DType::kInt32,
-                            DType::kInt8,
-                            DType::kBool}) {
-    Tensor tensor(dtype, {2, 2});
+  for (const DTypeRow& row : kDTypes) {
+    Tensor tensor(row.dtype, {2, 2});
     for (int64_t i = 0; i < 4; ++i) tensor.set_int(i, i % 2);
-    expect_tensor(tensor_to_proto("t", tensor), dtype, {0, 1, 0, 1});
+    expect_tensor(tensor_to_proto("t", tensor), row.dtype, {0, 1, 0, 1});
   }
 }
 

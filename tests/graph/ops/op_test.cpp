@@ -5,9 +5,6 @@
 namespace pruner {
 namespace {
 
-constexpr DType kTypes[] = {
-    DType::kFloat32, DType::kFloat16, DType::kInt64, DType::kInt32, DType::kInt8, DType::kBool};
-
 // Operands that suit some operator: data, weights, parameters.
 const std::vector<Ints> kShapes = {
     {}, {1}, {4}, {2, 4}, {4, 4}, {1, 4, 4}, {1, 4, 6, 6}, {4, 4, 3, 3}, {4, 1, 3, 3}};
@@ -25,10 +22,10 @@ TEST(GraphOps, WhatInfersAlsoRuns) {
       const auto pick = [&](size_t size) {
         return static_cast<size_t>(rng.below(static_cast<int64_t>(size)));
       };
-      const DType common = kTypes[pick(std::size(kTypes))];
+      const auto dtype = [&] { return kDTypes[pick(std::size(kDTypes))].dtype; };
+      const DType common = dtype();
       for (size_t i = 0; i < n; ++i) {
-        Tensor tensor(pick(3) == 0 ? kTypes[pick(std::size(kTypes))] : common,
-                      kShapes[pick(kShapes.size())]);
+        Tensor tensor(pick(3) == 0 ? dtype() : common, kShapes[pick(kShapes.size())]);
         for (int64_t e = 0; e < tensor.num_elements(); ++e) tensor.set_int(e, rng.below(4) - 1);
         graph.values.push_back({"input", tensor.dtype(), tensor.shape(), std::nullopt});
         if (i > 0 && pick(2) == 0) graph.values.back().constant = tensor;
@@ -38,7 +35,7 @@ TEST(GraphOps, WhatInfersAlsoRuns) {
       if (pick(2) == 0) node.attributes["group"] = rng.below(5);
       node.attributes["kernel_shape"] = Ints{3, 3};
       node.attributes["size"] = int64_t{3};
-      if (node.op == "Cast") node.attributes["to"] = std::string(dtype_name(kTypes[pick(6)]));
+      if (node.op == "Cast") node.attributes["to"] = std::string(dtype_name(dtype()));
       if (op.attributes.find("kernel_shape") != op.attributes.npos && node.op.starts_with("Conv")) {
         node.attributes.erase("kernel_shape");
       }
