@@ -154,14 +154,14 @@ class Emitter {
   // expressions.cpp: values.
   Value* expr(const Expr& e);
   Value* binary(const Binary& n);
-  Value* arithmetic(BinaryOp op, Value* a, Value* b);
-  Value* compare(BinaryOp op, Value* a, Value* b);
+  Value* arithmetic(BinaryOp op, DType dtype, Value* a, Value* b);
+  Value* compare(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* multiply_add(const Expr& product, const Expr& addend);
   Value* select_value(const Select& n);
   Value* under(Value* condition, bool negated, const Expr& e);
   Value* cast_value(Value* value, DType from, DType to);
   Value* intrinsic(const Call& n);
-  Value* fold(BinaryOp op, Value* vector);
+  Value* fold(BinaryOp op, DType dtype, Value* vector);
   Value* widened(Value* value);
   void unify(Value*& a, Value*& b);
   llvm::Type* value_type(DType dtype);

@@ -15,26 +15,41 @@ llvm::Type* Emitter::value_type(DType dtype) {
 
 llvm::Type* Emitter::memory_type(DType dtype) {
   if (dtype == DType::kBool) return b_.getInt8Ty();
-  if (!is_narrow_float(dtype)) return value_type(dtype);
-  constexpr int kFractionOfHalf = 10;
-  return row_of(dtype).fraction_bits == kFractionOfHalf ? b_.getHalfTy() : b_.getBFloatTy();
+  if (is_upper_float32(dtype)) return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
+  return is_narrow_float(dtype) ? b_.getHalfTy() : value_type(dtype);
 }
 
 llvm::Type* Emitter::at_width(llvm::Type* scalar, int lanes) {
   return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes));
 }
 
+// LLVM's bfloat is not for us: CPUs without instructions of its own call a library to make one.
 llvm::Value* Emitter::from_memory(Value* value, DType dtype) {
-  if (is_narrow_float(dtype))
-    return b_.CreateFPExt(value, value->getType()->getWithNewType(b_.getFloatTy()));
+  llvm::Type* type = value->getType()->getWithNewType(value_type(dtype));
+  if (is_upper_float32(dtype)) {
+    Value* bits = b_.CreateZExt(value, value->getType()->getWithNewBitWidth(32));
+    return b_.CreateBitCast(b_.CreateShl(bits, 32 - 8 * dtype_bytes(dtype)), type);
+  }
+  if (is_narrow_float(dtype)) return b_.CreateFPExt(value, type);
   if (dtype == DType::kBool) return b_.CreateIsNotNull(value);
   return value;
 }
 
 llvm::Value* Emitter::to_memory(Value* value, DType dtype) {
-  if (is_narrow_float(dtype))
-    return b_.CreateFPTrunc(value, value->getType()->getWithNewType(memory_type(dtype)));
-  if (dtype == DType::kBool) return b_.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
+  llvm::Type* type = value->getType()->getWithNewType(memory_type(dtype));
+  if (is_upper_float32(dtype)) {
+    const auto dropped = static_cast<uint64_t>(32 - 8 * dtype_bytes(dtype));
+    Value* bits = b_.CreateBitCast(value, value->getType()->getWithNewType(b_.getInt32Ty()));
+    const auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(bits->getType(), v); };
+    // Half of what the last bit kept stands for, less one where that bit is even.
+    Value* last = b_.CreateAnd(b_.CreateLShr(bits, dropped), constant(1));
+    Value* half = b_.CreateAdd(last, constant((uint64_t{1} << (dropped - 1)) - 1));
+    Value* quiet = b_.CreateOr(bits, constant(uint64_t{1} << 22));
+    Value* kept = b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, b_.CreateAdd(bits, half));
+    return b_.CreateTrunc(b_.CreateLShr(kept, dropped), type);
+  }
+  if (is_narrow_float(dtype)) return b_.CreateFPTrunc(value, type);
+  if (dtype == DType::kBool) return b_.CreateZExt(value, type);
   return value;
 }
 
@@ -91,11 +106,13 @@ llvm::Value* Emitter::binary(const Binary& n) {
   }
   Value* b = expr(n.b);
   unify(a, b);
-  if (comparison) return compare(n.op, a, b);
+  if (comparison) return compare(n.op, dtype, a, b);
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
-    return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
+    if (is_signed_int(dtype)) return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
+    const int64_t most = greatest_int(dtype);
+    return floor_division(n.op, a, b, {0, most}, {1, most});  // 1 stands in for a divisor of 0
   }
-  return arithmetic(n.op, a, b);
+  return arithmetic(n.op, dtype, a, b);
 }
 
 // fmuladd is one instruction where the CPU has it, and never a call.
@@ -108,16 +125,16 @@ llvm::Value* Emitter::multiply_add(const Expr& product, const Expr& addend) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
 }
 
-llvm::Value* Emitter::arithmetic(BinaryOp op, Value* a, Value* b) {
-  const bool fp = a->getType()->isFPOrFPVectorTy();
+llvm::Value* Emitter::arithmetic(BinaryOp op, DType dtype, Value* a, Value* b) {
+  const bool fp = is_float(dtype);
   switch (op) {
     case BinaryOp::kAdd: return fp ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
     case BinaryOp::kSub: return fp ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
     case BinaryOp::kMul: return fp ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
     case BinaryOp::kDiv: return b_.CreateFDiv(a, b);
     // One instruction each; of an unordered pair the first: max(x, 0) of NaN is NaN.
-    case BinaryOp::kMin: return b_.CreateSelect(compare(BinaryOp::kLt, b, a), b, a);
-    case BinaryOp::kMax: return b_.CreateSelect(compare(BinaryOp::kLt, a, b), b, a);
+    case BinaryOp::kMin: return b_.CreateSelect(compare(BinaryOp::kLt, dtype, b, a), b, a);
+    case BinaryOp::kMax: return b_.CreateSelect(compare(BinaryOp::kLt, dtype, a, b), b, a);
     case BinaryOp::kAnd: return b_.CreateAnd(a, b);
     case BinaryOp::kOr: return b_.CreateOr(a, b);
     default: break;
@@ -126,20 +143,17 @@ llvm::Value* Emitter::arithmetic(BinaryOp op, Value* a, Value* b) {
   return nullptr;
 }
 
-llvm::Value* Emitter::compare(BinaryOp op, Value* a, Value* b) {
-  const bool fp = a->getType()->isFPOrFPVectorTy();
-  const bool bits = a->getType()->getScalarSizeInBits() == 1;
+llvm::Value* Emitter::compare(BinaryOp op, DType dtype, Value* a, Value* b) {
+  const bool fp = is_float(dtype);
+  const auto less = fp                     ? CmpInst::FCMP_OLT
+                    : is_signed_int(dtype) ? CmpInst::ICMP_SLT
+                                           : CmpInst::ICMP_ULT;
   switch (op) {
-    case BinaryOp::kLt:
-      return b_.CreateCmp(fp     ? CmpInst::FCMP_OLT
-                          : bits ? CmpInst::ICMP_ULT
-                                 : CmpInst::ICMP_SLT,
-                          a,
-                          b);
+    case BinaryOp::kLt: return b_.CreateCmp(less, a, b);
     case BinaryOp::kLe:
-      return fp ? b_.CreateFCmpOLE(a, b) : b_.CreateNot(compare(BinaryOp::kLt, b, a));
-    case BinaryOp::kGt: return compare(BinaryOp::kLt, b, a);
-    case BinaryOp::kGe: return compare(BinaryOp::kLe, b, a);
+      return fp ? b_.CreateFCmpOLE(a, b) : b_.CreateNot(compare(BinaryOp::kLt, dtype, b, a));
+    case BinaryOp::kGt: return compare(BinaryOp::kLt, dtype, b, a);
+    case BinaryOp::kGe: return compare(BinaryOp::kLe, dtype, b, a);
     case BinaryOp::kEq: return fp ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
     case BinaryOp::kNe: return fp ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
     default: break;
@@ -207,11 +221,10 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
   }
   if (is_narrow_float(to) && from != to)
     return from_memory(to_memory(cast_value(value, from, DType::kFloat32), to), to);
-  const bool to_signed = row_of(to).kind == DTypeKind::kInt;
   if (is_float(from) && !is_float(to))
-    return to_signed ? b_.CreateFPToSI(value, type) : b_.CreateFPToUI(value, type);
+    return is_signed_int(to) ? b_.CreateFPToSI(value, type) : b_.CreateFPToUI(value, type);
   if (is_float(from)) return value;
-  if (row_of(from).kind != DTypeKind::kInt)
+  if (!is_signed_int(from))
     return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExtOrTrunc(value, type);
   return is_float(to) ? b_.CreateSIToFP(value, type) : b_.CreateSExtOrTrunc(value, type);
 }
@@ -221,7 +234,8 @@ llvm::Value* Emitter::intrinsic(const Call& n) {
   for (const Expr& arg : n.args) args.push_back(expr(arg));
   if (args.size() == 2) unify(args[0], args[1]);
   if (n.function == Intrinsic::kNot) return b_.CreateNot(args[0]);
-  if (n.function == Intrinsic::kAbs && !args[0]->getType()->isFPOrFPVectorTy()) {
+  if (const DType dtype = n.args[0]->dtype; n.function == Intrinsic::kAbs && !is_float(dtype)) {
+    if (!is_signed_int(dtype)) return args[0];
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
   }
   // What is the same in all lanes is computed once.
@@ -229,7 +243,7 @@ llvm::Value* Emitter::intrinsic(const Call& n) {
 }
 
 // All lanes of a vector combined, by halves.
-llvm::Value* Emitter::fold(BinaryOp op, Value* vector) {
+llvm::Value* Emitter::fold(BinaryOp op, DType dtype, Value* vector) {
   auto n = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
   while (n > 1) {
     CHECK(n % 2 == 0) << "vector width is no power of two";
@@ -239,8 +253,8 @@ llvm::Value* Emitter::fold(BinaryOp op, Value* vector) {
       low.push_back(static_cast<int>(i));
       high.push_back(static_cast<int>(i + n));
     }
-    vector =
-        arithmetic(op, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+    vector = arithmetic(
+        op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
   }
   return b_.CreateExtractElement(vector, uint64_t{0});
 }

@@ -122,7 +122,7 @@ LaneIndex Emitter::linear(const Expr& e) {
     Value *x = value(a), *y = value(b);
     unify(x, y);
     const bool division = n->op == BinaryOp::kFloorDiv || n->op == BinaryOp::kFloorMod;
-    if (!division) return arithmetic(n->op, x, y);
+    if (!division) return arithmetic(n->op, DType::kInt64, x, y);
     return floor_division(n->op, x, y, bounds(n->a, ranges_), bounds(n->b, ranges_));
   });
   return as_linear(result, std::max(depth_of(a), depth_of(b)));
@@ -197,8 +197,8 @@ llvm::Value* Emitter::floor_division(
     llvm::Type* wide = a->getType();
     if (std::max(range_a.second, range_b.second) <= INT32_MAX) {
       llvm::Type* narrow = wide->getWithNewBitWidth(32);
-      a = b_.CreateTrunc(a, narrow);
-      b = b_.CreateTrunc(b, narrow);
+      a = b_.CreateZExtOrTrunc(a, narrow);
+      b = b_.CreateZExtOrTrunc(b, narrow);
     }
     return b_.CreateZExtOrTrunc(div ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b), wide);
   }
@@ -278,7 +278,7 @@ llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b)
     }
     Value *part = value(d), *against = value(limit);
     unify(part, against);
-    return compare(op, part, against);
+    return compare(op, DType::kInt64, part, against);
   });
 }
 

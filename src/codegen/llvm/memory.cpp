@@ -271,7 +271,7 @@ void Emitter::fold_lanes(const Store& n, const LaneIndex& place) {
   const Predicate outer = std::exchange(predicate_, {});
   const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
   Value* old = in_register ? register_slot(n.buffer, place) : load_place(n.buffer, place, nullptr);
-  Value* sum = arithmetic(update->op, old, fold(update->op, lanes));
+  Value* sum = arithmetic(update->op, part->dtype, old, fold(update->op, part->dtype, lanes));
   if (in_register) {
     register_slot(n.buffer, place) = sum;
   } else {
