@@ -12,15 +12,16 @@ struct Dialect {
   const char* shared_array;   // begins the declaration of one
   const char* aligned_array;  // ends it
   const char* restricted;
-  const char* block;               // the block's number
-  const char* thread;              // the thread's, in its block
-  const char* barrier;             // for what is written to shared memory
-  const char* barrier_global;      // for what is written to global memory, too
-  const char *int64, *suffix64;    // 64-bit integers, and the end of their immediates
-  const char *int8, *byte, *half;  // what int8, bool and float16 are in memory
-  const char* vector_type;         // with the name, the element's type, the lanes and the bytes
-  bool vector_members;             // whether vector_type lists the lanes s0, s1, ...
+  const char* block;                 // the block's number
+  const char* thread;                // the thread's, in its block
+  const char* barrier;               // for what is written to shared memory
+  const char* barrier_global;        // for what is written to global memory, too
+  const char *int64, *suffix64;      // 64-bit integers, and the end of their immediates
+  const char *int8, *byte, *bits16;  // a signed byte, one without a sign, a narrow float in memory
+  const char* vector_type;           // with the name, the element's type, the lanes and the bytes
+  bool vector_members;               // whether vector_type lists the lanes s0, s1, ...
   const char *infinity, *nan;
+  const char *as_float, *as_int;              // the same bits as the other type
   const char *half_to_float, *float_to_half;  // functions of these names
   const char* math_suffix;                    // ends the names of C's functions of floats
 };
@@ -42,11 +43,13 @@ inline constexpr Dialect kCudaC = {
     .suffix64 = "LL",
     .int8 = "signed char",
     .byte = "unsigned char",
-    .half = "unsigned short",
+    .bits16 = "unsigned short",
     .vector_type = "struct __align__({3}) {0} {{\n  {1} {4};\n}};\n",
     .vector_members = true,
     .infinity = "__int_as_float(0x7f800000)",
     .nan = "__int_as_float(0x7fffffff)",
+    .as_float = "__int_as_float",
+    .as_int = "__float_as_int",
     .half_to_float = R"( float half_to_float(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -79,11 +82,13 @@ inline constexpr Dialect kOpenClC = {
     .suffix64 = "L",
     .int8 = "char",
     .byte = "uchar",
-    .half = "ushort",
+    .bits16 = "ushort",
     .vector_type = "typedef {1}{2} {0};\n",
     .vector_members = false,
     .infinity = "INFINITY",
     .nan = "NAN",
+    .as_float = "as_float",
+    .as_int = "as_int",
     // Loads and stores of half precision need no extension; arithmetic is done in float anyway.
     .half_to_float = R"( float half_to_float(ushort bits) {
   return vload_half(0, (const __private half*)&bits);

@@ -51,12 +51,11 @@ std::string CPrinter::float_text(double value) const {
 }
 
 std::string CPrinter::storage_type(DType dtype) const {
-  const bool is_signed = row_of(dtype).kind == DTypeKind::kInt;
   switch (dtype_bytes(dtype)) {
     case 8: return dialect_.int64;
-    case 4: return is_float(dtype) ? "float" : is_signed ? "int" : "unsigned";
-    case 2: return dialect_.half;
-    default: return is_signed ? dialect_.int8 : dialect_.byte;
+    case 4: return is_float(dtype) ? "float" : is_signed_int(dtype) ? "int" : "unsigned";
+    case 2: return dialect_.bits16;
+    default: return is_signed_int(dtype) ? dialect_.int8 : dialect_.byte;
   }
 }
 
@@ -103,8 +102,9 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
   const Text result = infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
-  const bool wraps = dtype == DType::kInt8 && !is_compare(n.op);
-  return wraps ? Text{"(" + std::string(dialect_.int8) + ")(" + result.text + ")", kUnary} : result;
+  const bool wraps = row_of(dtype).kind != DTypeKind::kBool && dtype_bytes(dtype) == 1;
+  if (!wraps || is_compare(n.op)) return result;
+  return {"(" + storage_type(dtype) + ")(" + result.text + ")", kUnary};
 }
 
 // -- Indices: int64, and printed as int where that fits.
@@ -171,11 +171,18 @@ CPrinter::Text CPrinter::division(BinaryOp op, const Expr& a, const Expr& b, boo
 
 // -- The rest.
 
+// What our function is called that makes one kind of float of another, or rounds to a narrow one.
+std::string CPrinter::float_function(const char* form, DType narrow) {
+  const std::string name =
+      fmt::format(fmt::runtime(form), is_upper_float32(narrow) ? "bf16" : "half");
+  return *functions_.insert(name).first;
+}
+
 CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
-  if (to == DType::kFloat16) {
-    if (from == DType::kFloat16) return expr(value);
-    functions_.insert("round_half");
-    return {"round_half(" + text(value) + ")", kAtom};
+  if (is_narrow_float(to)) {
+    if (from == to) return expr(value);
+    for (const char* called : {"{}_to_float", "float_to_{}"}) float_function(called, to);
+    return {float_function("round_{}", to) + "(" + text(value) + ")", kAtom};
   }
   if (to == DType::kBool)
     return infix("!=", 3, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
@@ -213,10 +220,8 @@ std::string CPrinter::loaded_text(const Expr& e, const Load& n) {
 
 CPrinter::Text CPrinter::load_text(const Expr& e, const Load& n) {
   const std::string place = loaded_text(e, n);
-  if (e->dtype == DType::kFloat16) {
-    functions_.insert("half_to_float");
-    return {"half_to_float(" + place + ")", kAtom};
-  }
+  if (is_narrow_float(e->dtype))
+    return {float_function("{}_to_float", e->dtype) + "(" + place + ")", kAtom};
   if (e->dtype == DType::kBool) return {place + " != 0", 3};
   return {place, kAtom};
 }
@@ -233,7 +238,7 @@ std::string CPrinter::element(TensorId buffer, const std::vector<Expr>& indices)
   return name(buffer) + "[" + text(flat_place(buffer, indices)) + "]";
 }
 
-// A float16 value as its bits: what is only moved is not converted.
+// A value of a narrow float as its bits: what is only moved is not converted.
 std::string CPrinter::bits(const Expr& e) {
   if (const Load* n = as<Load>(e)) return loaded_text(e, *n);
   if (const FloatImm* n = as<FloatImm>(e))
@@ -241,14 +246,13 @@ std::string CPrinter::bits(const Expr& e) {
   if (const Select* n = as<Select>(e)) {
     return "(" + text(n->condition, 1) + " ? " + bits(n->a) + " : " + bits(n->b) + ")";
   }
-  functions_.insert("float_to_half");
   const Cast* n = as<Cast>(e);
   const bool from_float = n && n->value->dtype == DType::kFloat32;
-  return "float_to_half(" + text(from_float ? n->value : e) + ")";
+  return float_function("float_to_{}", e->dtype) + "(" + text(from_float ? n->value : e) + ")";
 }
 
 std::string CPrinter::stored(const Expr& e, DType dtype) {
-  return dtype == DType::kFloat16 ? bits(e) : text(e);
+  return is_narrow_float(dtype) ? bits(e) : text(e);
 }
 
 }  // namespace pruner

@@ -7,26 +7,26 @@ namespace pruner {
 
 // Keywords and types of C, C++ and OpenCL C, and functions that the printed code calls.
 static constexpr std::string_view kReserved[] = {
-    "abs",       "asm",       "auto",          "barrier",       "bool",      "break",
-    "case",      "catch",     "ceil",          "char",          "class",     "const",
-    "constant",  "continue",  "cos",           "default",       "delete",    "do",
-    "double",    "else",      "enum",          "erf",           "exp",       "explicit",
-    "export",    "extern",    "fabs",          "false",         "float",     "floor",
-    "for",       "friend",    "global",        "goto",          "half",      "if",
-    "image",     "inline",    "int",           "kernel",        "local",     "log",
-    "long",      "max",       "min",           "mutable",       "namespace", "new",
-    "operator",  "pipe",      "pow",           "private",       "protected", "public",
-    "quad",      "register",  "restrict",      "return",        "rint",      "rsqrt",
-    "sampler_t", "short",     "signed",        "sin",           "sizeof",    "sqrt",
-    "static",    "struct",    "switch",        "tanh",          "template",  "this",
-    "throw",     "true",      "try",           "typedef",       "typename",  "uchar",
-    "uint",      "ulong",     "union",         "unsigned",      "ushort",    "using",
-    "virtual",   "void",      "volatile",      "while",         "workspace", "floor_div",
-    "floor_mod", "max_of",    "min_of",        "round_half",    "sigmoid",   "event_t",
-    "complex",   "imaginary", "half_to_float", "float_to_half", "step",      "dot",
-    "cross",     "length",    "select",        "clamp",         "mix",       "isnan",
-    "isinf",     "sign",      "all",           "any",           "shuffle",   "vec_step",
-    "prefetch"};
+    "abs",       "asm",       "auto",          "barrier",       "bool",        "break",
+    "case",      "catch",     "ceil",          "char",          "class",       "const",
+    "constant",  "continue",  "cos",           "default",       "delete",      "do",
+    "double",    "else",      "enum",          "erf",           "exp",         "explicit",
+    "export",    "extern",    "fabs",          "false",         "float",       "floor",
+    "for",       "friend",    "global",        "goto",          "half",        "if",
+    "image",     "inline",    "int",           "kernel",        "local",       "log",
+    "long",      "max",       "min",           "mutable",       "namespace",   "new",
+    "operator",  "pipe",      "pow",           "private",       "protected",   "public",
+    "quad",      "register",  "restrict",      "return",        "rint",        "rsqrt",
+    "sampler_t", "short",     "signed",        "sin",           "sizeof",      "sqrt",
+    "static",    "struct",    "switch",        "tanh",          "template",    "this",
+    "throw",     "true",      "try",           "typedef",       "typename",    "uchar",
+    "uint",      "ulong",     "union",         "unsigned",      "ushort",      "using",
+    "virtual",   "void",      "volatile",      "while",         "workspace",   "floor_div",
+    "floor_mod", "max_of",    "min_of",        "round_half",    "sigmoid",     "event_t",
+    "complex",   "imaginary", "half_to_float", "float_to_half", "step",        "dot",
+    "cross",     "length",    "select",        "clamp",         "mix",         "isnan",
+    "isinf",     "sign",      "all",           "any",           "shuffle",     "vec_step",
+    "prefetch",  "as_int",    "as_float",      "bf16_to_float", "float_to_bf", "round_bf"};
 
 std::string Names::add(std::string_view name) {
   std::string base;

@@ -11,36 +11,39 @@ namespace {
 
 struct FunctionRow {
   const char* name;
-  const char* needs;  // functions that it calls
-  const char* text;   // after what begins a function; int64 as I64
+  const char* text;  // after what begins a function; what differs by dialect in capitals
 };
 
 // Of an unordered pair the first: max(x, 0) of NaN is NaN, as everywhere.
 constexpr FunctionRow kFunctions[] = {
-    {"min_of", "", " float min_of(float a, float b) { return b < a ? b : a; }\n"},
-    {"max_of", "", " float max_of(float a, float b) { return a < b ? b : a; }\n"},
-    {"round_half",
-     "half_to_float float_to_half",
-     " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
-    {"sigmoid", "", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},
+    {"half_to_float", "HALF_TO_FLOAT"},
+    {"float_to_half", "FLOAT_TO_HALF"},
+    {"bf16_to_float",
+     " float bf16_to_float(BITS16 bits) { return AS_FLOAT((int)((unsigned)bits << 16)); }\n"},
+    {"float_to_bf16",
+     " BITS16 float_to_bf16(float x) {\n"
+     "  const unsigned bits = (unsigned)AS_INT(x);\n"
+     "  if ((bits & 0x7fffffff) > 0x7f800000) return (BITS16)(bits >> 16 | 0x40);\n"
+     "  return (BITS16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"},
+    {"min_of", " float min_of(float a, float b) { return b < a ? b : a; }\n"},
+    {"max_of", " float max_of(float a, float b) { return a < b ? b : a; }\n"},
+    {"round_half", " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
+    {"round_bf16", " float round_bf16(float x) { return bf16_to_float(float_to_bf16(x)); }\n"},
+    {"sigmoid", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},
     {"floor_div",
-     "",
      " int floor_div(int a, int b) {\n"
      "  if (b == 0) return a;\n"
      "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
     {"floor_mod",
-     "",
      " int floor_mod(int a, int b) {\n"
      "  if (b == 0) return 0;\n"
      "  const int r = a % b;\n"
      "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
     {"floor_div64",
-     "",
      " I64 floor_div64(I64 a, I64 b) {\n"
      "  if (b == 0) return a;\n"
      "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
     {"floor_mod64",
-     "",
      " I64 floor_mod64(I64 a, I64 b) {\n"
      "  if (b == 0) return 0;\n"
      "  const I64 r = a % b;\n"
@@ -72,14 +75,20 @@ std::string CPrinter::source(const std::string& symbol) {
   for (size_t i = 0; i < loops.size(); ++i) kernel(*loops[i], plan[i]);
   // What the kernels turned out to use stands before them.
   std::string head;
-  if (functions_.contains("round_half")) functions_.insert({"half_to_float", "float_to_half"});
-  const std::string begin = dialect_.function;
-  if (functions_.contains("half_to_float")) head += begin + dialect_.half_to_float;
-  if (functions_.contains("float_to_half")) head += begin + dialect_.float_to_half;
   const std::string exp = math_function(Intrinsic::kExp);
+  const std::pair<std::string_view, std::string_view> spellings[] = {
+      {"HALF_TO_FLOAT", dialect_.half_to_float},
+      {"FLOAT_TO_HALF", dialect_.float_to_half},
+      {"BITS16", dialect_.bits16},
+      {"AS_FLOAT", dialect_.as_float},
+      {"AS_INT", dialect_.as_int},
+      {"I64", dialect_.int64},
+      {"EXP", exp}};
   for (const FunctionRow& row : kFunctions) {
     if (!functions_.contains(row.name)) continue;
-    head += begin + replaced(replaced(row.text, "I64", dialect_.int64), "EXP", exp);
+    std::string text = row.text;
+    for (const auto& [what, by] : spellings) text = replaced(std::move(text), what, by);
+    head += dialect_.function + text;
   }
   for (const std::string& type : types_) head += type;
   return head + out_.str();

@@ -1,5 +1,5 @@
 // The inside of print_source(): statements and expressions of loop IR as C. All values of floats
-// are `float`; float16 is the bits in memory. Index arithmetic is in 32 bits where the ranges of
+// are `float`; narrower ones are bits in memory. Index arithmetic is in 32 bits where the ranges of
 // the variables show that it fits.
 #pragma once
 
@@ -66,6 +66,7 @@ class CPrinter {
   Text index_binary(const Binary& n, bool wide);
   Text division(BinaryOp op, const Expr& a, const Expr& b, bool wide);
   Text value_binary(const Binary& n);
+  std::string float_function(const char* form, DType narrow);
   Text cast_text(const Expr& value, DType from, DType to);
   std::string math_function(Intrinsic function);
   Text call_text(const Call& n);

@@ -156,8 +156,8 @@ void CPrinter::vector_stmt(const Stmt& s, int lanes) {
 }
 
 std::string CPrinter::vector_type(DType dtype, int lanes) {
-  const char* const short_names[] = {"f32", "f16", "i64", "i32", "i8", "b8"};
-  const std::string type = fmt::format("{}x{}", short_names[static_cast<size_t>(dtype)], lanes);
+  const char kind = "fiub"[static_cast<size_t>(row_of(dtype).kind)];
+  const std::string type = fmt::format("{}{}x{}", kind, 8 * dtype_bytes(dtype), lanes);
   std::string members = "s0";
   for (int i = 1; i < lanes; ++i) members += fmt::format(", s{}", i);
   types_.insert(fmt::format(fmt::runtime(dialect_.vector_type),
