@@ -11,7 +11,9 @@ namespace pruner {
 namespace {
 
 Result<Tensor> to_tensor(const NpyArray& array) {
-  const auto row = std::ranges::find(kDTypes, array.type, &DTypeRow::numpy);
+  // Without the order of bytes, which is little-endian: numpy reads void of "<V2" and writes "|V2".
+  const auto row = std::ranges::find(
+      kDTypes, array.type.substr(1), [](const DTypeRow& of) { return of.numpy.substr(1); });
   if (row != std::end(kDTypes)) {
     Tensor tensor(row->dtype, array.shape);
     std::memcpy(tensor.data(), array.bytes.data(), array.bytes.size());

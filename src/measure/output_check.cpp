@@ -95,9 +95,11 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
 
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
   if (!is_float(output.dtype)) return 0;
-  const bool half = output.dtype == DType::kFloat16;
-  return std::max({(half ? 2e-2 : 1e-4) * std::abs(expected),
-                   (half ? 5e-3 : 2e-5) * output.largest,
+  const bool narrow = is_narrow_float(output.dtype);
+  // A narrow float's last place, in those of float16.
+  const double place = std::ldexp(1.0, 10 - row_of(output.dtype).fraction_bits);
+  return std::max({(narrow ? 2e-2 * place : 1e-4) * std::abs(expected),
+                   (narrow ? 5e-3 * place : 2e-5) * output.largest,
                    form_error * output.products});
 }
 

@@ -38,9 +38,9 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
 
 /// By how much a value may differ. Float32: 1e-4 of the value or 2e-5 of the output's largest,
 /// whichever is more: sums of n products in another order stay well within, and a forgotten term
-/// does not. Float16: 2e-2 and 5e-3. Integers: nothing. What a kernel of another form of the task
-/// may add to that rounding is `form_error` (Winograd::error) of the largest sum of products, where
-/// that is more.
+/// does not. Float16: 2e-2 and 5e-3, other narrow floats as many units in the last place. Integers:
+/// nothing. What a kernel of another form of the task may add to that rounding is `form_error`
+/// (Winograd::error) of the largest sum of products, where that is more.
 double tolerance(const ExpectedOutput& output, double expected, double form_error = 0);
 
 /// Nothing if the output in memory is right; otherwise the first element that is not, in words.

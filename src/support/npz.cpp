@@ -39,9 +39,9 @@ Result<std::vector<int64_t>> parse_shape(std::string_view text) {
 /// Bytes of one element of numpy's `type`; 0 for what has no plain little-endian bytes.
 int64_t element_bytes(std::string_view type) {
   if (type.size() < 3 || (type[0] != '<' && type[0] != '|')) return 0;
-  if (std::string_view("biufc").find(type[1]) == std::string_view::npos) return 0;
+  if (std::string_view("biufcV").find(type[1]) == std::string_view::npos) return 0;
   const int64_t bytes = std::atoll(std::string(type.substr(2)).c_str());
-  return bytes > 0 && bytes <= 32 && (type[0] == '<' || bytes == 1) ? bytes : 0;
+  return bytes > 0 && bytes <= 32 && (type[0] == '<' || bytes == 1 || type[1] == 'V') ? bytes : 0;
 }
 
 /// Column-major to row-major.

@@ -16,14 +16,8 @@ Tensor filled(DType dtype, std::vector<int64_t> shape) {
 TEST(WriteTensors, AreReadBackInEveryDtype) {
   const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_all.npz";
   std::vector<NamedTensor> tensors;
-  for (const DType dtype : {DType::kFloat32,
-                            DType::kFloat16,
-                            DType::kInt64,
-                            DType::kInt32,
-                            DType::kInt8,
-                            DType::kBool}) {
-    tensors.push_back({std::string(dtype_name(dtype)), filled(dtype, {2, 3})});
-  }
+  for (const DTypeRow& row : kDTypes)
+    tensors.push_back({std::string(row.name), filled(row.dtype, {2, 3})});
   ASSERT_TRUE(write_tensors(path, tensors).ok());
   const Result<std::vector<NamedTensor>> read = read_tensors(path);
   std::filesystem::remove(path);
