@@ -29,7 +29,9 @@ CPrinter::Text CPrinter::infix(const char* op, int precedence, const Text& a, co
   const auto side = [](const Text& t, int least) {
     return t.precedence < least ? "(" + t.text + ")" : t.text;
   };
-  return {side(a, precedence) + " " + op + " " + side(b, precedence + 1), precedence};
+  // C's == binds looser than its <: a comparison of comparisons has brackets on both sides.
+  const int left = precedence == kCompare ? precedence + 1 : precedence;
+  return {side(a, left) + " " + op + " " + side(b, precedence + 1), precedence};
 }
 
 std::string CPrinter::int_text(int64_t value, bool wide) const {
@@ -185,7 +187,7 @@ CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
     return {float_function("round_{}", to) + "(" + text(value) + ")", kAtom};
   }
   if (to == DType::kBool)
-    return infix("!=", 3, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
+    return infix("!=", kCompare, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
   if (is_float(from) && is_float(to)) return expr(value);
   const std::string type = to == DType::kInt64 ? std::string(dialect_.int64) : storage_type(to);
   return {"(" + (is_float(to) ? "float" : type) + ")" + text(value, kUnary), kUnary};
@@ -222,7 +224,7 @@ CPrinter::Text CPrinter::load_text(const Expr& e, const Load& n) {
   const std::string place = loaded_text(e, n);
   if (is_narrow_float(e->dtype))
     return {float_function("{}_to_float", e->dtype) + "(" + place + ")", kAtom};
-  if (e->dtype == DType::kBool) return {place + " != 0", 3};
+  if (e->dtype == DType::kBool) return {place + " != 0", kCompare};
   return {place, kAtom};
 }
 

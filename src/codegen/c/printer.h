@@ -28,7 +28,7 @@ class CPrinter {
     std::string text;
     int precedence;
   };
-  static constexpr int kAtom = 9, kUnary = 8, kTernary = 0;
+  static constexpr int kAtom = 9, kUnary = 8, kCompare = 3, kTernary = 0;
   /// A contiguous, aligned run of a vector loop's lanes in memory.
   struct Span {
     TensorId buffer;
