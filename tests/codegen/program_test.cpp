@@ -5,6 +5,7 @@
 
 #include "codegen/kernels.h"
 #include "codegen/run.h"
+#include "lower/dtype_programs.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -209,8 +210,8 @@ TEST(Programs, WorkspaceLocalsAndParallelLoopsInARow) {
 }
 
 TEST(Programs, EveryDtype) {
-  for (const DType dtype :
-       {DType::kFloat16, DType::kInt64, DType::kInt32, DType::kInt8, DType::kBool}) {
+  for (const DTypeRow& row : kDTypes) {
+    const DType dtype = row.dtype;
     ProgramBuilder b("dtypes");
     const TensorId x = b.input("x", {21}, dtype), y = b.output("y", {21}, dtype),
                    f = b.output("f", {21});
@@ -232,7 +233,15 @@ TEST(Programs, EveryDtype) {
                                        }),
                               b.vectorize(kLanes, 4, [&](Expr l) { return body(l + 16); }),
                               b.serial(1, [&](Expr i) { return body(i + 20); })});
-    expect_same(b.program, random_args(b.program), dtype == DType::kFloat16 ? 2e-3 : 0);
+    expect_same(
+        b.program, random_args(b.program), is_float(dtype) ? std::ldexp(2, -row.fraction_bits) : 0);
+  }
+}
+
+TEST(Programs, CastsBetweenEveryTwoDtypes) {
+  for (const DTypeRow& row : kDTypes) {
+    const Program program = dtype_program(row.dtype, false);
+    expect_same(program, dtype_arguments(program), 0);
   }
 }
 

@@ -28,6 +28,7 @@ TEST(FakeCudaModule, GivesWhatTheInterpreterGives) {
   expect_right_on_cuda(make_case(small_dense()));
   expect_right_on_cuda(make_case(small_video()));
   expect_right_on_cuda(make_case(small_gathering()));
+  for (const DTypeRow& row : kDTypes) expect_right_on_cuda(make_case(small_casts(row.dtype)));
 }
 
 TEST(FakeCudaModule, RunsANetwork) {

@@ -35,6 +35,15 @@ TEST(BuildModule, TakesAnySchedule) {
   }
 }
 
+TEST(BuildModule, HoldsEveryDtype) {
+  for (const DTypeRow& row : kDTypes) {
+    SCOPED_TRACE(row.name);
+    const Result<Case> c = make_case(small_casts(row.dtype));
+    ASSERT_TRUE(c.ok()) << c.error().message();
+    expect_right(*c, host_target(2));
+  }
+}
+
 // What is joined is written in place: no kernel copies it.
 TEST(BuildModule, JoinsInPlace) {
   const Result<Case> c = make_case(small_dense());

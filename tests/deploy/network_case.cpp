@@ -99,6 +99,24 @@ Graph small_gathering() {
                    {taken(b.node("Mish", {scores}), order), "taken"}});
 }
 
+Graph small_casts(DType dtype) {
+  NetworkBuilder b("small_casts");
+  const ValueId x = b.input("x", {5, 7}, dtype);
+  Tensor weight(dtype, {7});
+  for (int64_t i = 0; i < 7; ++i) weight.set(i, 1 << i);
+  const bool numbers = dtype != DType::kBool;
+  const ValueId w = b.constant("w", weight);
+  const ValueId y = b.node(numbers ? "Add" : "Xor", {x, w});
+  const ValueId z = b.node(numbers ? "Max" : "Or", {x, w});
+  std::vector<std::pair<ValueId, std::string>> outputs = {{y, "y"}};
+  for (const DTypeRow& row : kDTypes) {
+    if (row.dtype == dtype) continue;
+    const std::string name(row.name);
+    outputs.emplace_back(b.node("Cast", {z}, {{"to", name}}), name);
+  }
+  return b.finish(outputs);
+}
+
 Result<Case> make_case(Result<Graph> graph) {
   if (!graph.ok()) return graph.error();
   std::vector<TensorSpec> specs;

@@ -29,6 +29,10 @@ Graph small_video();
 /// Mish before a classifier, whose scores are taken in an order that a second input has.
 Graph small_gathering();
 
+/// An input and a constant of the type, their larger and (of numbers) their sum, each cast to every
+/// type.
+Graph small_casts(DType dtype);
+
 Result<Case> make_case(Result<Graph> graph);
 
 /// Each output to 1e-4 of its largest element.

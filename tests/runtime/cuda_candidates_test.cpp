@@ -2,6 +2,7 @@
 // Candidates of every kind of operator as CUDA C on the fake driver. PRUNER_CANDIDATES=N draws N of
 // each.
 #include "candidate_run.h"
+#include "dtype_run.h"
 #include "fakes/fake_cuda.h"
 
 namespace pruner {
@@ -12,6 +13,12 @@ class FakeCudaCandidates : public testing::TestWithParam<const char*> {};
 TEST_P(FakeCudaCandidates, ComputeWhatTheDagDoes) {
   const FakeCuda cuda;
   expect_candidates_compute(GetParam(), *parse_target("cuda --arch=sm_80", 0));
+  EXPECT_EQ(cuda.end(), "");
+}
+
+TEST(FakeCudaDTypes, ComputeWhatTheInterpreterDoes) {
+  const FakeCuda cuda;
+  expect_dtypes_compute(*parse_target("cuda --arch=sm_80", 0));
   EXPECT_EQ(cuda.end(), "");
 }
 

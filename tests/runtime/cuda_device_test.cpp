@@ -3,19 +3,30 @@
 // each.
 #include "candidate_run.h"
 #include "codegen/cuda/nvrtc.h"
+#include "dtype_run.h"
 
 namespace pruner {
 namespace {
 
+// The target of the first GPU; an error where there is none, or nothing that compiles for it.
+Result<Target> cuda_target() {
+  TRY_ASSIGN(const auto devices, list_gpus(Backend::kCuda));
+  TRY(find_nvrtc());
+  return parse_target(std::string("cuda --arch=") + devices.front().arch, 0);
+}
+
 class CudaCandidates : public testing::TestWithParam<const char*> {};
 
 TEST_P(CudaCandidates, ComputeWhatTheDagDoes) {
-  const auto devices = list_gpus(Backend::kCuda);
-  if (!devices.ok()) GTEST_SKIP() << devices.error().message();
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-  const std::string arch = devices->front().arch;
-  expect_candidates_compute(GetParam(), *parse_target("cuda --arch=" + arch, 0));
+  const Result<Target> target = cuda_target();
+  if (!target.ok()) GTEST_SKIP() << target.error().message();
+  expect_candidates_compute(GetParam(), *target);
+}
+
+TEST(CudaDTypes, ComputeWhatTheInterpreterDoes) {
+  const Result<Target> target = cuda_target();
+  if (!target.ok()) GTEST_SKIP() << target.error().message();
+  expect_dtypes_compute(*target);
 }
 
 INSTANTIATE_TEST_SUITE_P(CudaDevice, CudaCandidates, testing::ValuesIn(kSmallOperators));

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "dtype_run.h"
 #include "golden.h"
 #include "loaded_program.h"
 #include "lower/gpu_programs.h"
@@ -63,6 +64,8 @@ TEST_F(OpenClTest, ComputesWhatTheInterpreterDoes) {
     }
   }
 }
+
+TEST_F(OpenClTest, ComputesWhatTheInterpreterDoesInEveryDtype) { expect_dtypes_compute(opencl()); }
 
 TEST_F(OpenClTest, SaysWhatTheCompilerSays) {
   Result<Artifact> artifact = compile(gpu_row_sums(2, 8, 8), opencl(), "kernel");
