@@ -16,7 +16,8 @@
   ROW(INT64, kInt64, "int64", kInt, 8, 0, 7, "<i8")           \
   ROW(INT32, kInt32, "int32", kInt, 4, 0, 6, "<i4")           \
   ROW(INT8, kInt8, "int8", kInt, 1, 0, 3, "|i1")              \
-  ROW(BOOL, kBool, "bool", kBool, 1, 0, 9, "|b1")
+  ROW(BOOL, kBool, "bool", kBool, 1, 0, 9, "|b1")             \
+  ROW(UINT8, kUInt8, "uint8", kUInt, 1, 0, 2, "|u1")
 
 #define PRUNER_DTYPE_NAME(abi, cpp, text, kind, bytes, fraction, onnx, numpy) PRUNER_##abi,
 typedef enum { PRUNER_DTYPES(PRUNER_DTYPE_NAME) PRUNER_DTYPE_COUNT } PrunerDType;

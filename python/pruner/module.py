@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
 import numpy as np
 
 _ABI = 2
-_DTYPES = [np.dtype(name) for name in ("float32", "float16", "int64", "int32", "int8", "bool")]
+_DTYPES = [np.dtype(name) for name in ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")]
 
 
 class _Spec(ctypes.Structure):

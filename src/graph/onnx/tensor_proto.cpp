@@ -44,7 +44,6 @@ static constexpr WidenedType kWidened[] = {
     {TensorProto::BFLOAT16, DType::kFloat32, 2, widen_bfloat16},
     {TensorProto::UINT32, DType::kInt64, 4, widen<uint32_t>},
     {TensorProto::UINT64, DType::kInt64, 8, widen<uint64_t>},
-    {TensorProto::UINT8, DType::kInt32, 1, widen<uint8_t>},
     {TensorProto::INT16, DType::kInt32, 2, widen<int16_t>},
     {TensorProto::UINT16, DType::kInt32, 2, widen<uint16_t>},
 };

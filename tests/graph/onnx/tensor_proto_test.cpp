@@ -44,7 +44,7 @@ TEST(TensorFromProto, ReadsRawBytesOfEveryType) {
   expect_tensor(raw<int32_t>(TensorProto::INT32, {1, -2}), DType::kInt32, {1, -2});
   expect_tensor(raw<int16_t>(TensorProto::INT16, {1, -2}), DType::kInt32, {1, -2});
   expect_tensor(raw<int8_t>(TensorProto::INT8, {1, -2}), DType::kInt8, {1, -2});
-  expect_tensor(raw<uint8_t>(TensorProto::UINT8, {1, 254}), DType::kInt32, {1, 254});
+  expect_tensor(raw<uint8_t>(TensorProto::UINT8, {1, 254}), DType::kUInt8, {1, 254});
   expect_tensor(raw<uint16_t>(TensorProto::UINT16, {1, 65534}), DType::kInt32, {1, 65534});
   expect_tensor(
       raw<uint32_t>(TensorProto::UINT32, {1, 4294967294u}), DType::kInt64, {1, 4294967294.0});
@@ -69,7 +69,7 @@ TEST(TensorFromProto, ReadsTypedFields) {
   expect_tensor(p, DType::kFloat32, {1, -2});
   p = proto(TensorProto::UINT8, {1});
   p.add_int32_data(254);
-  expect_tensor(p, DType::kInt32, {254});
+  expect_tensor(p, DType::kUInt8, {254});
   p = proto(TensorProto::BOOL, {2});
   p.add_int32_data(1);
   p.add_int32_data(0);
