@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
 import numpy as np
 
 _ABI = 2
-_DTYPES = [np.dtype(name) for name in ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")]
+_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8", "bfloat16")
 
 
 class _Spec(ctypes.Structure):
@@ -152,7 +152,16 @@ class Module:
 
 def _spec(pointer) -> TensorSpec:
     spec = pointer.contents
-    return TensorSpec(spec.name.decode(), _DTYPES[spec.dtype], tuple(spec.shape[: spec.rank]))
+    return TensorSpec(spec.name.decode(), _dtype(_DTYPES[spec.dtype]), tuple(spec.shape[: spec.rank]))
+
+
+def _dtype(name: str) -> np.dtype:
+    """numpy's type of that name. It knows bfloat16 once ml_dtypes is imported; else its elements are
+    two bytes each."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype("V2")
 
 
 def _array(spec: TensorSpec, value) -> np.ndarray:

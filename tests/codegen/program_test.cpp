@@ -245,6 +245,23 @@ TEST(Programs, CastsBetweenEveryTwoDtypes) {
   }
 }
 
+// Its conversions are code of ours: the oldest CPU has none, and a kernel is linked to no library.
+TEST(Programs, BFloat16AsksNothingOfTheCpu) {
+  ProgramBuilder b("squares");
+  const TensorId x = b.input("x", {kLanes}, DType::kBFloat16),
+                 y = b.output("y", {kLanes}, DType::kBFloat16);
+  b.program.body = b.vectorize(
+      kLanes, kLanes, [&](Expr l) { return b.store(y, {l}, b.read(x, {l}) * b.read(x, {l})); });
+  std::vector<Tensor> args = random_args(b.program), expected = random_args(b.program);
+  ASSERT_TRUE(interpret(b.program, expected).ok());
+  const Result<Artifact> artifact = compile(b.program, cpu_target("x86-64"), "kernel");
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+  const auto kernel = load_kernel(artifact->object, "kernel");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message();
+  call_kernel((*kernel)->entry(), args, 0);
+  for (int64_t i = 0; i < kLanes; ++i) EXPECT_EQ(args[1].get(i), expected[1].get(i));
+}
+
 TEST(Programs, MaxKeepsNanOfItsFirstOperand) {
   ProgramBuilder b("relu");
   const TensorId x = b.input("x", {kLanes}), y = b.output("y", {kLanes});

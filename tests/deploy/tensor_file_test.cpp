@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "golden.h"
+#include "support/npz.h"
 
 namespace pruner {
 namespace {
@@ -30,6 +31,18 @@ TEST(WriteTensors, AreReadBackInEveryDtype) {
     ASSERT_EQ(tensor.shape(), tensors[i].tensor.shape());
     for (int64_t e = 0; e < tensor.num_elements(); ++e) EXPECT_EQ(tensor.get_int(e), e % 2);
   }
+}
+
+// As numpy saves what it read without ml_dtypes, which gives the type a name.
+TEST(ReadTensors, TakesTwoBytesOfAnythingForBFloat16) {
+  const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_void.npz";
+  const NpyArray arrays[] = {{"x", "|V2", {1}, std::string("\xc0\x3f", 2)}};
+  ASSERT_TRUE(write_npz(path, arrays).ok());
+  const Result<std::vector<NamedTensor>> read = read_tensors(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ((*read)[0].tensor.dtype(), DType::kBFloat16);
+  EXPECT_EQ((*read)[0].tensor.get(0), 1.5);
 }
 
 TEST(ReadTensors, MakesDoublesFloats) {

@@ -1,7 +1,6 @@
 #include "graph/onnx/tensor_proto.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace pruner {
@@ -24,14 +23,6 @@ static void widen(const char* bytes, int64_t n, Tensor& tensor) {
   }
 }
 
-static void widen_bfloat16(const char* bytes, int64_t n, Tensor& tensor) {
-  for (int64_t i = 0; i < n; ++i) {  // the upper half of a float
-    uint16_t half;
-    std::memcpy(&half, bytes + 2 * i, 2);
-    tensor.set(i, std::bit_cast<float>(uint32_t{half} << 16));
-  }
-}
-
 // Types of ONNX that we have not, and the next wider of ours.
 struct WidenedType {
   int onnx;
@@ -41,7 +32,6 @@ struct WidenedType {
 };
 static constexpr WidenedType kWidened[] = {
     {TensorProto::DOUBLE, DType::kFloat32, 8, widen<double>},
-    {TensorProto::BFLOAT16, DType::kFloat32, 2, widen_bfloat16},
     {TensorProto::UINT32, DType::kInt64, 4, widen<uint32_t>},
     {TensorProto::UINT64, DType::kInt64, 8, widen<uint64_t>},
     {TensorProto::INT16, DType::kInt32, 2, widen<int16_t>},

@@ -39,7 +39,7 @@ TEST(TensorFromProto, ReadsRawBytesOfEveryType) {
   expect_tensor(raw<float>(TensorProto::FLOAT, {1.5f, -2}), DType::kFloat32, {1.5, -2});
   expect_tensor(raw<double>(TensorProto::DOUBLE, {1.5, -2}), DType::kFloat32, {1.5, -2});
   expect_tensor(raw<uint16_t>(TensorProto::FLOAT16, {0x3c00, 0xc000}), DType::kFloat16, {1, -2});
-  expect_tensor(raw<uint16_t>(TensorProto::BFLOAT16, {0x3f80, 0xc000}), DType::kFloat32, {1, -2});
+  expect_tensor(raw<uint16_t>(TensorProto::BFLOAT16, {0x3f80, 0xc000}), DType::kBFloat16, {1, -2});
   expect_tensor(raw<int64_t>(TensorProto::INT64, {1, -2}), DType::kInt64, {1, -2});
   expect_tensor(raw<int32_t>(TensorProto::INT32, {1, -2}), DType::kInt32, {1, -2});
   expect_tensor(raw<int16_t>(TensorProto::INT16, {1, -2}), DType::kInt32, {1, -2});
@@ -66,7 +66,7 @@ TEST(TensorFromProto, ReadsTypedFields) {
   p = proto(TensorProto::BFLOAT16, {2});
   p.add_int32_data(0x3f80);
   p.add_int32_data(0xc000);
-  expect_tensor(p, DType::kFloat32, {1, -2});
+  expect_tensor(p, DType::kBFloat16, {1, -2});
   p = proto(TensorProto::UINT8, {1});
   p.add_int32_data(254);
   expect_tensor(p, DType::kUInt8, {254});
