@@ -109,6 +109,12 @@ Graph small_casts(DType dtype) {
   const ValueId y = b.node(numbers ? "Add" : "Xor", {x, w});
   const ValueId z = b.node(numbers ? "Max" : "Or", {x, w});
   std::vector<std::pair<ValueId, std::string>> outputs = {{y, "y"}};
+  if (is_float(dtype)) {  // sums of whole numbers, which no rounding changes
+    Tensor columns(dtype, {7, 3});
+    for (int64_t i = 0; i < 21; ++i) columns.set(i, 1 << i / 3);
+    outputs.emplace_back(b.node("MatMul", {b.node("Round", {x}), b.constant("columns", columns)}),
+                         "product");
+  }
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype == dtype) continue;
     const std::string name(row.name);

@@ -29,8 +29,8 @@ Graph small_video();
 /// Mish before a classifier, whose scores are taken in an order that a second input has.
 Graph small_gathering();
 
-/// An input and a constant of the type, their larger and (of numbers) their sum, each cast to every
-/// type.
+/// Of an input and constants of the type: the sum, the larger, cast to every other type, and, of
+/// floats, a product of matrices.
 Graph small_casts(DType dtype);
 
 Result<Case> make_case(Result<Graph> graph);
