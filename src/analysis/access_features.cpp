@@ -80,7 +80,7 @@ void AccessAnalysis::set_reuse(const Statement& s,
   };
   for (size_t i = loops.size(); i-- > 0;) {
     const auto extent = static_cast<float>(loops[i].extent);
-    const Total& total = totals_[static_cast<size_t>(loops[i].identity)];
+    const Total& total = totals_[loops[i].identity];
     if (moving && uses[i].used) {
       iterations *= extent;
       bytes = static_cast<float>(total.bytes);

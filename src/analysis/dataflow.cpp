@@ -27,7 +27,7 @@ Dataflow::Steps Dataflow::gpu_steps() const {
   });
   if (at.empty()) return steps;
   const auto first = static_cast<int>(at.begin() - accesses_.begin());
-  for (int i = 0; i < kDataflowSteps; ++i) steps[static_cast<size_t>(i)] = first + i;
+  for (int i = 0; i < kDataflowSteps; ++i) steps[i] = first + i;
   return steps;
 }
 
@@ -49,7 +49,7 @@ Dataflow::Steps Dataflow::cpu_steps() const {
   const auto last_of = [](const Statement& s) { return s.first_access + s.accesses - 1; };
   steps[5] = last_of(*update);
   for (int i = 0; i < std::min(2, update->accesses - 1); ++i)
-    steps[static_cast<size_t>(3 + i)] = update->first_access + i;
+    steps[3 + i] = update->first_access + i;
   for (const Statement& s : program_.statements) {
     const auto reads = program_.accesses_of(s).first(static_cast<size_t>(s.accesses) - 1);
     const bool before = &s < update;
@@ -76,7 +76,7 @@ void Dataflow::write(int access, float* out) const {
     return access >= s.first_access && access < s.first_access + s.accesses;
   };
   const Statement& s = *std::ranges::find_if(program_.statements, holds);
-  const AccessFeatures& f = accesses_[static_cast<size_t>(access)];
+  const AccessFeatures& f = accesses_[access];
   const StatementBuffer& buffer = program_.buffer(f.buffer);
   const auto slog = [](double x) { return std::log2(static_cast<float>(x) + 1); };
   const double iterations = s.iterations;

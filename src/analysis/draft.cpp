@@ -51,9 +51,7 @@ class Analyzer {
   }
 
  private:
-  const NestStage& of(StageId id) const {
-    return nest_.stages[static_cast<size_t>(nest_.tables->plan_of[static_cast<size_t>(id.value)])];
-  }
+  const NestStage& of(StageId id) const { return nest_.stages[nest_.tables->plan_of[id.value]]; }
   const NestStage& root_of(const NestStage& stage) const {
     return stage.at.valid() ? root_of(of(stage.at)) : stage;
   }
@@ -63,7 +61,7 @@ class Analyzer {
     if (!penalties_.counts(Penalty::kComputeL2)) return target_.threads;
     double tasks = 1;
     for (int i = 0; i < root.parallel_loops; ++i)
-      tasks *= static_cast<double>(root.loops[static_cast<size_t>(i)].extent);
+      tasks *= static_cast<double>(root.loops[i].extent);
     return tasks / std::ceil(tasks / target_.threads);
   }
 
@@ -91,8 +89,7 @@ class Analyzer {
     if (!stage.at.valid()) return 1;
     const NestStage& parent = of(stage.at);
     double n = visits(parent);
-    for (int i = 0; i < stage.depth; ++i)
-      n *= static_cast<double>(parent.loops[static_cast<size_t>(i)].extent);
+    for (int i = 0; i < stage.depth; ++i) n *= static_cast<double>(parent.loops[i].extent);
     return n;
   }
 
@@ -120,7 +117,7 @@ class Analyzer {
       if (loop.kind == LoopKind::kSerial) iterations = out.steps;
     }
     // A multiplication and the addition behind it are one instruction.
-    const double body = nest_.tables->body_operations[static_cast<size_t>(stage.stage.value)];
+    const double body = nest_.tables->body_operations[stage.stage.value];
     const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
     out.operation_cycles = tile.count() * operations / issued_per_cycle(target_, tile);
     if (!penalties_.counts(Penalty::kComputeL1))
@@ -179,7 +176,7 @@ class Analyzer {
 
   // A loop of the root that a cluster is inside of, as the cluster's axis that it moves.
   SurroundingLoop moved_axis(const NestStage& cluster, const SurroundingLoop& loop) const {
-    for (const StageId reader : nest_.tables->consumers[static_cast<size_t>(cluster.stage.value)]) {
+    for (const StageId reader : nest_.tables->consumers[cluster.stage.value]) {
       if (loop.axis < 0 || (reader != cluster.at && of(reader).unroll_steps == 0)) continue;
       for (const Access& access : accesses(of(reader))) {
         if (access.producer != cluster.stage) continue;
@@ -288,8 +285,7 @@ class Analyzer {
     const double share = std::ceil(static_cast<double>(outer.extent) / target_.threads);
     const double element = static_cast<double>(dtype_bytes(s.dtype));
     const double piece = share * static_cast<double>(outer.step) * element;
-    const bool divided =
-        piece < static_cast<double>(s.axes[static_cast<size_t>(vector)].extent) * element;
+    const bool divided = piece < static_cast<double>(s.axes[vector].extent) * element;
     if (!divided || piece > kContendedPieceBytes) return 0;
     return kContention * static_cast<double>(s.num_elements()) * element * 2 * kLineBytes / piece;
   }
@@ -318,8 +314,8 @@ class Analyzer {
     double size = static_cast<double>(block);
     for (size_t i = step.size(); i-- > 0;) {
       const int d = in_blocks ? packed->order[i] : static_cast<int>(i);
-      const int64_t extent = producer.axes[static_cast<size_t>(d)].extent;
-      step[static_cast<size_t>(d)] = size;
+      const int64_t extent = producer.axes[d].extent;
+      step[d] = size;
       size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
     }
     const auto element = static_cast<double>(dtype_bytes(producer.dtype));

@@ -317,8 +317,7 @@ Draft gpu_draft(const Statements& program,
                 Penalties penalties) {
   Draft draft;
   for (int kernel = 0; kernel < program.kernels; ++kernel) {
-    const ThreadResources thread =
-        threads.empty() ? ThreadResources{} : threads[static_cast<size_t>(kernel)];
+    const ThreadResources thread = threads.empty() ? ThreadResources{} : threads[kernel];
     draft.kernels.push_back(KernelAnalyzer(program, gpu, kernel, thread, penalties).run());
     draft.latency_s += seconds(draft.kernels.back(), gpu);
   }

@@ -27,7 +27,7 @@ std::string gpu_limit(const Statements& program, const Gpu& gpu) {
     const auto id = static_cast<size_t>(s.buffer.value);
     if (buffer.scope != BufferScope::kShared || counted[id]) continue;
     counted[id] = true;
-    double& bytes = shared_bytes[static_cast<size_t>(s.kernel)];
+    double& bytes = shared_bytes[s.kernel];
     bytes += buffer.allocated * buffer.element_bytes;
     if (bytes > static_cast<double>(gpu.shared_bytes_per_block))
       return exceeded("bytes of shared memory", bytes, gpu.shared_bytes_per_block);

@@ -55,7 +55,7 @@ class Contraction {
   /// Of all operands, what one step of the reduction reads for the whole tile.
   double operands() const {
     double total = 0;
-    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(sum_.stage.value)]) {
+    for (const Access& access : nest_.tables->accesses[sum_.stage.value]) {
       const Stage& producer = (*nest_.dag)[access.producer];
       double elements = 1;
       for (const NestLoop& loop : loops_) {

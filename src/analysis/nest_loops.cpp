@@ -29,14 +29,12 @@ std::pair<int, int> fused_axes(const NestStage& stage, const Stage& s, int axis)
 // Elements of iterator `i` in the box that the stage computes at one visit.
 int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
   const auto rank = static_cast<int>(s.axes.size());
-  return i < rank ? stage.extents[static_cast<size_t>(i)]
-                  : s.reduce_axes[static_cast<size_t>(i - rank)].extent;
+  return i < rank ? stage.extents[i] : s.reduce_axes[i - rank].extent;
 }
 
 int64_t whole_extent(const Stage& s, int i) {
   const auto rank = static_cast<int>(s.axes.size());
-  return i < rank ? s.axes[static_cast<size_t>(i)].extent
-                  : s.reduce_axes[static_cast<size_t>(i - rank)].extent;
+  return i < rank ? s.axes[i].extent : s.reduce_axes[i - rank].extent;
 }
 
 }  // namespace
@@ -57,13 +55,11 @@ NestLoops::NestLoops(const LoopNest& nest)
   for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
 }
 
-int NestLoops::plan_of(StageId id) const {
-  return nest_.tables->plan_of[static_cast<size_t>(id.value)];
-}
+int NestLoops::plan_of(StageId id) const { return nest_.tables->plan_of[id.value]; }
 
 void NestLoops::make(int p) {
-  StageLoops& made = stages_[static_cast<size_t>(p)];
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  StageLoops& made = stages_[p];
+  const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   made.iterators = static_cast<int>(s.axes.size() + s.reduce_axes.size());
   made.root = p;
@@ -76,21 +72,21 @@ void NestLoops::make(int p) {
   span_own(p);
   if (gpu_) place_lanes(p);
   if (made.inherited == 0) return;
-  for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
+  for (const StageId id : nest_.tables->consumers[stage.stage.value]) {
     const int reader = plan_of(id);
     if (reader < 0 || of(reader).count < made.inherited) continue;
     const LoopGroup& last = groups(reader)[static_cast<size_t>(made.inherited) - 1];
     if (last.loop.identity != groups(p)[static_cast<size_t>(made.inherited) - 1].loop.identity)
       continue;
-    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
+    for (const Access& access : nest_.tables->accesses[id.value]) {
       if (access.producer == stage.stage) span_inherited(p, access, reader);
     }
   }
 }
 
 void NestLoops::inherit(int p) {
-  StageLoops& made = stages_[static_cast<size_t>(p)];
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  StageLoops& made = stages_[p];
+  const NestStage& stage = nest_.stages[p];
   const int at = plan_of(stage.at);
   made.root = of(at).root;
   made.inherited = of(at).inherited;
@@ -98,7 +94,7 @@ void NestLoops::inherit(int p) {
     made.inherited = std::max(made.inherited, group_of(at, static_cast<size_t>(i)) + 1);
   made.count = made.inherited;
   for (int g = 0; g < made.inherited; ++g) {
-    LoopGroup group = groups_[static_cast<size_t>(of(at).first + g)];
+    LoopGroup group = groups_[of(at).first + g];
     group.moved = 0;
     groups_.push_back(group);
   }
@@ -106,7 +102,7 @@ void NestLoops::inherit(int p) {
 }
 
 int NestLoops::push_group(int p, LoopRole role) {
-  StageLoops& made = stages_[static_cast<size_t>(p)];
+  StageLoops& made = stages_[p];
   groups_.push_back({{role, identities_++, 1}, 0, false, 0});
   moves_.resize(moves_.size() + static_cast<size_t>(made.iterators), 0);
   return made.count++;
@@ -114,10 +110,10 @@ int NestLoops::push_group(int p, LoopRole role) {
 
 // Adds the stage's own loop to a group: its extent, and what it moves.
 void NestLoops::add_loop(int p, int group, size_t number) {
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   const NestLoop& loop = stage.loops[number];
-  LoopGroup& made = groups_[static_cast<size_t>(of(p).first + group)];
+  LoopGroup& made = groups_[of(p).first + group];
   group_of(p, number) = group;
   if (group >= of(p).inherited) made.loop.extent *= loop.extent;
   ++made.parts;
@@ -127,7 +123,7 @@ void NestLoops::add_loop(int p, int group, size_t number) {
     made.moved |= 1u << loop.axis;
     made.reduces = made.reduces || loop.axis >= rank;
     std::ranges::fill(moves, 0);
-    moves[static_cast<size_t>(loop.axis)] = loop.step;
+    moves[loop.axis] = loop.step;
     return;
   }
   made.reduces = made.reduces || loop.axis == kFusedReduce;
@@ -137,14 +133,14 @@ void NestLoops::add_loop(int p, int group, size_t number) {
   for (int i = last; i-- > first;) {
     const int64_t extent = box_extent(stage, s, i);
     if (extent > 1) made.moved |= 1u << i;
-    moves[static_cast<size_t>(i)] = loop.step / inner % extent;
+    moves[i] = loop.step / inner % extent;
     inner *= extent;
   }
 }
 
 // A kernel's blocks, virtual threads and threads first, each as one; a CPU's parallel loops as one.
 void NestLoops::push_own(int p) {
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[p];
   const bool root = !stage.at.valid();
   const auto role_of = [&](size_t i) {
     switch (stage.loops[i].kind) {
@@ -183,14 +179,14 @@ void NestLoops::push_own(int p) {
                        (role == LoopRole::kThreadX && stage.loops[i].axis == kFusedReduce);
     int group = -1;
     for (int g = 0; again && g < of(p).inherited; ++g) {
-      if (groups(p)[static_cast<size_t>(g)].loop.role == role) group = g;
+      if (groups(p)[g].loop.role == role) group = g;
     }
     add_loop(p, group >= 0 ? group : push_group(p, role), i);
   }
 }
 
 bool NestLoops::fetched_together(int p) const {
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[p];
   return std::ranges::any_of(stage.loops, [&](const NestLoop& loop) {
     return stage.at.valid() && loop.kind == LoopKind::kThread && loop.axis == kFusedSpatial;
   });
@@ -199,7 +195,7 @@ bool NestLoops::fetched_together(int p) const {
 // Spans by the stage's own loops, from the innermost outwards; a fused axis runs over its box in
 // row-major order.
 void NestLoops::span_own(int p) {
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   int64_t reach[3] = {1, 1, 1};  // of fused spatial, reduce and row axes
   for (int g = of(p).count; g-- > 0;) {
@@ -210,7 +206,7 @@ void NestLoops::span_own(int p) {
       const NestLoop& loop = stage.loops[i];
       const int64_t way = (loop.extent - 1) * loop.step;
       if (loop.axis >= 0) {
-        int64_t& span = spans[static_cast<size_t>(loop.axis)];
+        int64_t& span = spans[loop.axis];
         span = std::min(span + way, whole_extent(s, loop.axis));
         continue;
       }
@@ -220,7 +216,7 @@ void NestLoops::span_own(int p) {
       int64_t inner = 1;
       for (int a = last; a-- > first;) {
         const int64_t extent = box_extent(stage, s, a);
-        spans[static_cast<size_t>(a)] = std::min(extent, (fused - 1) / inner + 1);
+        spans[a] = std::min(extent, (fused - 1) / inner + 1);
         inner *= extent;
       }
     }
@@ -230,8 +226,8 @@ void NestLoops::span_own(int p) {
 // Lanes are numbered over the thread loops in row-major order; threads that are the kernel's own
 // stand where the stage that reads this one there has them.
 void NestLoops::place_lanes(int p) {
-  StageLoops& made = stages_[static_cast<size_t>(p)];
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  StageLoops& made = stages_[p];
+  const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   made.first_lane = static_cast<int>(lanes_.size());
   lanes_.resize(lanes_.size() + static_cast<size_t>(kWarpLanes * made.iterators), 0);
@@ -270,10 +266,10 @@ void NestLoops::place_lanes(int p) {
     }
     return;
   }
-  for (const StageId id : nest_.tables->consumers[static_cast<size_t>(stage.stage.value)]) {
+  for (const StageId id : nest_.tables->consumers[stage.stage.value]) {
     const int reader = plan_of(id);
     if (reader <= p || of(reader).root != made.root) continue;
-    for (const Access& access : nest_.tables->accesses[static_cast<size_t>(id.value)]) {
+    for (const Access& access : nest_.tables->accesses[id.value]) {
       if (access.producer != stage.stage) continue;
       for (size_t d = 0; d < s.axes.size(); ++d) {
         if (!access.indices[d]) continue;
@@ -281,8 +277,7 @@ void NestLoops::place_lanes(int p) {
           if ((lanes_move(reader) >> var.value & 1u) == 0) continue;
           made.lanes_move |= 1u << d;
           for (int lane = 0; lane < made.lanes; ++lane)
-            values(lane)[d] +=
-                coefficient * this->lane(reader, lane)[static_cast<size_t>(var.value)];
+            values(lane)[d] += coefficient * this->lane(reader, lane)[var.value];
         }
       }
       return;
@@ -292,16 +287,14 @@ void NestLoops::place_lanes(int p) {
 
 // What the loops that the stage hangs in add, by one of its reads there.
 void NestLoops::span_inherited(int p, const Access& access, int reader) {
-  const NestStage& stage = nest_.stages[static_cast<size_t>(p)];
+  const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   const bool together = fetched_together(p);
   const int inside = of(reader).inherited;  // a kernel's bindings are outside of its chunks
   int blocks = 0;
-  while (together && blocks < inside &&
-         is_block(groups(reader)[static_cast<size_t>(blocks)].loop.role))
-    ++blocks;
+  while (together && blocks < inside && is_block(groups(reader)[blocks].loop.role)) ++blocks;
   for (int g = 0; g < of(p).inherited; ++g) {
-    LoopGroup& group = groups_[static_cast<size_t>(of(p).first + g)];
+    LoopGroup& group = groups_[of(p).first + g];
     const bool of_all = together && g >= blocks;
     const auto from = spans(reader, of_all ? std::max(g, inside) : g);
     row_.assign(from.begin(), from.end());
@@ -309,7 +302,7 @@ void NestLoops::span_inherited(int p, const Access& access, int reader) {
       row_[i] += spans(reader, blocks)[i] - spans(reader, inside)[i];
     const std::span<int64_t> own = own_spans(p, g), moves = own_moves(p, g);
     const bool still = together && g >= blocks && g < inside;
-    const LoopGroup& theirs = groups(reader)[static_cast<size_t>(g)];
+    const LoopGroup& theirs = groups(reader)[g];
     const auto their_moves = this->moves(reader, g);
     for (size_t d = 0; d < s.axes.size(); ++d) {
       const int64_t whole = s.axes[d].extent;

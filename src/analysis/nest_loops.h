@@ -65,7 +65,7 @@ class NestLoops {
     uint32_t lanes_move = 0;
     int first_loop = 0;  // in group_of_
   };
-  const StageLoops& of(int p) const { return stages_[static_cast<size_t>(p)]; }
+  const StageLoops& of(int p) const { return stages_[p]; }
   int plan_of(StageId id) const;
   /// The group of a stage's own loop.
   int& group_of(int p, size_t loop) {

@@ -46,7 +46,7 @@ class Maker {
     const int stages = static_cast<int>(nest_.stages.size());
     kernel_of_.assign(nest_.stages.size(), 0);
     for (int p = 0; p < stages; ++p) {
-      if (loops_.root(p) == p) kernel_of_[static_cast<size_t>(p)] = out_.kernels++;
+      if (loops_.root(p) == p) kernel_of_[p] = out_.kernels++;
     }
     for (int p = 0; p < stages; ++p) {
       if (loops_.root(p) == p) add_stage(p);
@@ -55,7 +55,7 @@ class Maker {
   }
 
  private:
-  const NestStage& nest(int p) const { return nest_.stages[static_cast<size_t>(p)]; }
+  const NestStage& nest(int p) const { return nest_.stages[p]; }
   const Stage& stage(int p) const { return dag_[nest(p).stage]; }
 
   // In the program's order: what hangs outside of the reduction, the first value, what hangs inside
@@ -115,7 +115,7 @@ class Maker {
     for (const int dim : spec.order) {
       const int64_t divisor = divisor_after(dim, 0);
       dims_.push_back({dim, divisor, 0});
-      const int64_t extent = tensor.axes[static_cast<size_t>(dim)].extent;
+      const int64_t extent = tensor.axes[dim].extent;
       out_.shape.push_back((extent + divisor - 1) / divisor);
     }
     for (size_t b = 0; b < spec.blocks.size(); ++b) {
@@ -127,7 +127,7 @@ class Maker {
 
   // Where the stage's buffer is, and how much of it is held at a time.
   void hold_buffer(int p) {
-    StatementBuffer& buffer = out_.buffers[static_cast<size_t>(nest(p).stage.value)];
+    StatementBuffer& buffer = out_.buffers[nest(p).stage.value];
     switch (nest(p).scope) {
       case Scope::kArgument:
       case Scope::kWorkspace: buffer.scope = BufferScope::kGlobal; break;
@@ -156,14 +156,14 @@ class Maker {
   }
 
   bool double_buffered(int p) const {
-    const int at = tables_.plan_of[static_cast<size_t>(nest(p).at.value)];
+    const int at = tables_.plan_of[nest(p).at.value];
     return nest(at).double_buffer;
   }
 
   // What a contraction fetches is unrolled with it.
   int64_t unroll_steps(int p) const {
     if (nest(p).scope != Scope::kShared || nest(p).unroll_steps > 0) return nest(p).unroll_steps;
-    return nest(tables_.plan_of[static_cast<size_t>(nest(p).at.value)]).unroll_steps;
+    return nest(tables_.plan_of[nest(p).at.value]).unroll_steps;
   }
 
   void add_statement(int p, bool init) {
@@ -171,7 +171,7 @@ class Maker {
     const auto groups = loops_.groups(p);
     Statement made;
     made.buffer = nest(p).stage;
-    made.kernel = kernel_of_[static_cast<size_t>(loops_.root(p))];
+    made.kernel = kernel_of_[loops_.root(p)];
     made.unroll_steps = unroll_steps(p);
     made.first_loop = static_cast<int>(out_.loops.size());
     places_.clear();
@@ -203,7 +203,7 @@ class Maker {
 
   // Loaded buffers in the reverse order of their first loads.
   void add_loads(int p) {
-    const std::vector<Access>& all = tables_.accesses[static_cast<size_t>(nest(p).stage.value)];
+    const std::vector<Access>& all = tables_.accesses[nest(p).stage.value];
     for (size_t i = all.size(); i-- > 0;) {
       const StageId producer = all[i].producer;
       const auto first = std::ranges::find(all, producer, &Access::producer) - all.begin();
@@ -243,7 +243,7 @@ class Maker {
     for (size_t i = places_.size(); i-- > 0;) {
       const int g = places_[i];
       int64_t* sizes = out_.sizes.data() + access.first_size + i * shape.size();
-      const bool moves = (groups[static_cast<size_t>(g)].moved & iterators) != 0;
+      const bool moves = (groups[g].moved & iterators) != 0;
       if (first && !moves && i + 1 < places_.size()) {
         std::copy_n(sizes + shape.size(), shape.size(), sizes);
         continue;
@@ -256,7 +256,7 @@ class Maker {
         if (indices[dim]) {
           span = 1;
           for (const auto& [var, coefficient] : indices[dim]->terms)
-            span += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
+            span += std::abs(coefficient) * (spans[var.value] - 1);
           span += first ? 0 : shift(p, access.buffer, dim, *indices[dim]);
         }
         span = std::min(span, whole);
@@ -270,7 +270,7 @@ class Maker {
 
   // How far a further place of one access starts from the first.
   int64_t shift(int p, StageId buffer, size_t dim, const Affine& index) const {
-    for (const Access& access : tables_.accesses[static_cast<size_t>(nest(p).stage.value)]) {
+    for (const Access& access : tables_.accesses[nest(p).stage.value]) {
       if (access.producer == buffer && access.indices[dim])
         return std::abs(index.constant - access.indices[dim]->constant);
     }
@@ -293,7 +293,7 @@ class Maker {
         const int64_t step = pitch * coefficient;
         const int64_t* value = loops_.lane(p, 0).data() + var.value;
         for (int lane = 0; lane < lanes.count; ++lane, value += loops_.iterators(p))
-          lanes.elements[static_cast<size_t>(lane)] += step * *value;
+          lanes.elements[lane] += step * *value;
       }
     }
     const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
@@ -316,12 +316,12 @@ class Maker {
                  const std::vector<std::optional<Affine>>& indices,
                  const StoredDim* dims,
                  std::span<const int64_t> shape) const {
-    const LoopGroup& group = loops_.groups(p)[static_cast<size_t>(g)];
+    const LoopGroup& group = loops_.groups(p)[g];
     const auto moves = loops_.moves(p, g);
     LoopUse use;
     int64_t factor = 1;
     for (size_t d = shape.size(); d-- > 0; factor *= shape[d]) {
-      const std::optional<Affine>& index = indices[static_cast<size_t>(dims[d].dim)];
+      const std::optional<Affine>& index = indices[dims[d].dim];
       if (!index) {
         use.used = use.used || group.moved != 0;
         continue;

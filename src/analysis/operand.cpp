@@ -47,10 +47,10 @@ Footprint touched(const Access& access,
     if (access.indices[d] || stepped) {
       int64_t reach = 1;
       for (const auto& [var, coefficient] : (stepped ? stepped->rest : *access.indices[d]).terms)
-        reach += std::abs(coefficient) * (spans[static_cast<size_t>(var.value)] - 1);
+        reach += std::abs(coefficient) * (spans[var.value] - 1);
       if (stepped) {
         for (const SteppedIndex::Quotient& q : stepped->quotients)
-          reach += std::abs(q.coefficient) * ((spans[static_cast<size_t>(q.axis)] - 1) / q.divisor);
+          reach += std::abs(q.coefficient) * ((spans[q.axis] - 1) / q.divisor);
       }
       span = std::min(extent, static_cast<double>(reach));
     }
@@ -82,7 +82,7 @@ Operand make_operand(const Access& access,
   set(n, touched(access, producer, packed, spans));
   for (size_t i = n; i-- > 0;) {
     if (loops[i].axis >= 0) {
-      spans[static_cast<size_t>(loops[i].axis)] += (loops[i].extent - 1) * loops[i].step;
+      spans[loops[i].axis] += (loops[i].extent - 1) * loops[i].step;
       set(i, touched(access, producer, packed, spans));
     } else {
       const auto extent = static_cast<double>(loops[i].extent);

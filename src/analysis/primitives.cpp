@@ -145,7 +145,7 @@ const Table& table_of(const PrimitiveForm& form) { return form.gpu ? kGpuTable :
 
 /// Where a kind's 1 is, from 0; -1: the table has it not.
 int place_of_kind(const Table& table, int32_t kind) {
-  const auto found = std::ranges::find(table.kinds, kCodes[static_cast<size_t>(kind)]);
+  const auto found = std::ranges::find(table.kinds, kCodes[kind]);
   return found == table.kinds.end() ? -1 : static_cast<int>(found - table.kinds.begin());
 }
 

@@ -174,13 +174,12 @@ bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile&
   const auto packs = [&](const Access& access) {
     return packing_of(nest, access.producer) != nullptr;
   };
-  return several &&
-         end > (*nest.dag)[stage.stage].axes[static_cast<size_t>(tile.vector_axis)].extent &&
+  return several && end > (*nest.dag)[stage.stage].axes[tile.vector_axis].extent &&
          std::ranges::none_of(accesses_of(nest, stage), packs);
 }
 
 const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage) {
-  return nest.tables->accesses[static_cast<size_t>(stage.stage.value)];
+  return nest.tables->accesses[stage.stage.value];
 }
 
 const PackSpec* packing_of(const LoopNest& nest, StageId operand) {

@@ -113,7 +113,7 @@ struct Statements {
   std::span<const LoopUse> uses_of(const Statement& s, const StatementAccess& a) const {
     return {uses.data() + a.first_use, static_cast<size_t>(s.loops)};
   }
-  const StatementBuffer& buffer(StageId id) const { return buffers[static_cast<size_t>(id.value)]; }
+  const StatementBuffer& buffer(StageId id) const { return buffers[id.value]; }
   std::span<const int64_t> shape_of(StageId id) const {
     return {shape.data() + buffer(id).first_dim, static_cast<size_t>(buffer(id).dims)};
   }

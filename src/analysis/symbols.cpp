@@ -177,13 +177,12 @@ double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties pen
   for (const Symbols& row : rows) {
     const StatementBuffer& buffer = program.buffer(row.buffer);
     if (buffer.scope == BufferScope::kShared)
-      shared_bytes[static_cast<size_t>(last_store(row.buffer).kernel)] +=
-          buffer.allocated * buffer.element_bytes;
+      shared_bytes[last_store(row.buffer).kernel] += buffer.allocated * buffer.element_bytes;
   }
   double latency_ms = 0;
   for (Symbols& row : rows) {
     const Statement s = last_store(row.buffer);
-    const double shared = shared_bytes[static_cast<size_t>(s.kernel)];
+    const double shared = shared_bytes[s.kernel];
     const double capacity = static_cast<double>(gpu.shared_bytes_per_block);
     double penalty = 1;  // of memory
     if (penalties.counts(Penalty::kMemoryL1) && shared > capacity) penalty *= capacity / shared;

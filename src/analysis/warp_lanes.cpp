@@ -22,7 +22,7 @@ int sectors(const WarpLanes& lanes, int element_bytes) {
   int64_t last = -1;  // sector that is counted already
   int count = 0;
   for (int lane = 0; lane < lanes.count; ++lane) {
-    const int64_t begin = starts[static_cast<size_t>(lane)] * element_bytes;
+    const int64_t begin = starts[lane] * element_bytes;
     const int64_t first = std::max(last + 1, begin / kSectorBytes);
     const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kSectorBytes;
     if (end < first) continue;
@@ -37,10 +37,10 @@ int bank_cycles(const WarpLanes& lanes, int element_bytes) {
   std::array<int, kBanks> words{};
   int64_t last = -1;
   for (int lane = 0; lane < lanes.count; ++lane) {
-    const int64_t begin = starts[static_cast<size_t>(lane)] * element_bytes;
+    const int64_t begin = starts[lane] * element_bytes;
     const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kBankBytes;
     for (int64_t word = std::max(last + 1, begin / kBankBytes); word <= end; ++word)
-      ++words[static_cast<size_t>(word % kBanks)];
+      ++words[word % kBanks];
     last = std::max(last, end);
   }
   return std::max(1, *std::max_element(words.begin(), words.end()));
