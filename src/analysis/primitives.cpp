@@ -103,43 +103,15 @@ constexpr int32_t kAnnotationKind = 0, kPragmaKind = 2;
 /// pragmas after theirs are those of our own space and of records that TLP's data did not have.
 struct Table {
   std::array<std::string_view, kPrimitiveKinds> kinds;
-  std::array<int32_t, 16> pragmas;
+  std::span<const int32_t> pragmas;
 };
+constexpr int32_t kCpuPragmas[] = {
+    16, 0, 512, 64, 128, 32, 8, 256, 1024, kStreaming, kPrefetched - 1024, kPrefetched - 4096};
+constexpr int32_t kGpuPragmas[] = {0, 16, 64, 1024, 512, 128, 32, 8, 256, kDoubleBuffer};
 constexpr Table kCpuTable = {{"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"},
-                             {16,
-                              0,
-                              512,
-                              64,
-                              128,
-                              32,
-                              8,
-                              256,
-                              1024,
-                              kStreaming,
-                              kPrefetched - 1024,
-                              kPrefetched - 4096,
-                              kOtherPragma,
-                              kOtherPragma,
-                              kOtherPragma,
-                              kOtherPragma}};
+                             kCpuPragmas};
 constexpr Table kGpuTable = {
-    {"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"},
-    {0,
-     16,
-     64,
-     1024,
-     512,
-     128,
-     32,
-     8,
-     256,
-     kDoubleBuffer,
-     kOtherPragma,
-     kOtherPragma,
-     kOtherPragma,
-     kOtherPragma,
-     kOtherPragma,
-     kOtherPragma}};
+    {"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"}, kGpuPragmas};
 
 const Table& table_of(const PrimitiveForm& form) { return form.gpu ? kGpuTable : kCpuTable; }
 

@@ -19,19 +19,8 @@ using ansor::StatementKind;
 size_t at(int i) { return static_cast<size_t>(i); }
 
 LoopRole role_of(Annotation annotation) {
-  static constexpr LoopRole kRoles[] = {LoopRole::kSerial,
-                                        LoopRole::kUnroll,
-                                        LoopRole::kVectorize,
-                                        LoopRole::kParallel,
-                                        LoopRole::kVThread,
-                                        LoopRole::kBlockX,
-                                        LoopRole::kThreadX,
-                                        LoopRole::kBlockY,
-                                        LoopRole::kThreadY,
-                                        LoopRole::kBlockZ,
-                                        LoopRole::kThreadZ,
-                                        LoopRole::kSerial};
-  return kRoles[static_cast<size_t>(annotation)];
+  // Both count in one order; tensorize stands behind all, as a serial loop.
+  return annotation == Annotation::kTensorize ? LoopRole::kSerial : LoopRole(annotation);
 }
 
 bool holds(const Expr& e, int variable) {
