@@ -9,33 +9,27 @@
 #include "analysis/operand.h"
 #include "analysis/register_tile.h"
 #include "space/plan.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 namespace {
 
-constexpr double kFmaLatencyCycles = 5;     // 4, and a chain that is no longer leaves gaps
-constexpr double kUsableCache = 0.75;       // of a cache, before neighbours evict
-constexpr double kUnhidden = 0.25;          // share of the shorter terms that overlap does not hide
-constexpr double kStreamStartBytes = 8192;  // that memory could bring while a new stream starts
-constexpr double kMostStarts = 1;           // of memory's time, when starts overlap
-constexpr double kStreamsInTurns = 16;      // a line of each, that a core's prefetchers follow
-constexpr double kPrefetchedWaits = 0.85;   // of memory's time that remains when code prefetches
-constexpr double kRunStartLines = 6;        // that L3 could bring while a new run starts
-constexpr double kContendedPieceBytes = 512;  // longer pieces have few lines at their ends
-constexpr double kPartedPairs = 2.5;          // lines fetched for each one that is used in time
-constexpr double kContention = 4;             // transfers between cores for one contended line
-constexpr double kMaskedTile = 3;             // a step's cycles by, where each vector has a mask
-
 double bytes_of(const Stage& stage) {
   return static_cast<double>(stage.num_elements() * dtype_bytes(stage.dtype));
 }
-double usable(int64_t cache_bytes) { return kUsableCache * static_cast<double>(cache_bytes); }
+double usable(int64_t cache_bytes) {
+  return kCpuModel.usable_cache_share * static_cast<double>(cache_bytes);
+}
 
 class Analyzer {
  public:
   Analyzer(const LoopNest& nest, const Target& target, Penalties penalties)
-      : nest_(nest), dag_(*nest.dag), target_(target), penalties_(penalties) {
-    const double peak = target.peak_flops > 0 ? target.peak_flops : 50e9;
+      : nest_(nest),
+        dag_(*nest.dag),
+        target_(target),
+        penalties_(penalties),
+        line_bytes_(static_cast<double>(target.cache_line_bytes)) {
+    const double known = target.peak_flops, peak = known > 0 ? known : kCpuModel.assumed_peak_flops;
     cycle_s_ = 2.0 * target.lanes(4) * target.fmas_per_cycle / peak;
   }
 
@@ -65,14 +59,16 @@ class Analyzer {
     return tasks / std::ceil(tasks / target_.threads);
   }
 
+  // cycles = steps * max(longer + 0.15 shorter of operations and loads, chain) + overhead; then
+  // seconds = longest + 0.25 of the other times of the core, L2, L3 and memory: Pruner's section
+  // 4.2 with overlap, which a core's queues hide most of and never all.
   double seconds(StageSymbols s, double cores) const {
     if (!penalties_.counts(Penalty::kComputeL0)) s.chain_cycles = s.overhead_cycles = 0;
     if (!penalties_.counts(Penalty::kMemoryL0)) s.memory_cycles = 0;
     if (!penalties_.counts(Penalty::kMemoryL1)) s.l2_bytes = 0;
     if (!penalties_.counts(Penalty::kMemoryL2)) s.l3_bytes = 0;
-    const double step = std::max({std::max(s.operation_cycles, s.memory_cycles) +
-                                      0.15 * std::min(s.operation_cycles, s.memory_cycles),
-                                  s.chain_cycles});
+    const auto [shorter, longer] = std::minmax(s.operation_cycles, s.memory_cycles);
+    const double step = std::max(longer + kCpuModel.exposed_step_share * shorter, s.chain_cycles);
     const double terms[] = {(s.steps * step + s.overhead_cycles) * cycle_s_ / cores,
                             s.l2_bytes / target_.l2_bandwidth / cores,
                             s.l3_bytes / target_.l3_bandwidth / cores,
@@ -82,7 +78,7 @@ class Analyzer {
       sum += term;
       longest = std::max(longest, term);
     }
-    return longest + kUnhidden * (sum - longest);
+    return longest + kCpuModel.exposed_share * (sum - longest);
   }
 
   double visits(const NestStage& stage) const {
@@ -116,36 +112,48 @@ class Analyzer {
       if (loop.axis < spatial) tiles = out.steps;  // with the chunks of a reduction around it
       if (loop.kind == LoopKind::kSerial) iterations = out.steps;
     }
-    // A multiplication and the addition behind it are one instruction.
-    const double body = nest_.tables->body_operations[stage.stage.value];
-    const double operations = std::max(1.0, s.is_reduction() && body < 1 ? 1.0 : body);
-    out.operation_cycles = tile.count() * operations / issued_per_cycle(target_, tile);
+    out.overhead_cycles =
+        overhead_cycles(stage, tile, iterations, out.visits, s.is_reduction() ? tiles : 0);
     if (!penalties_.counts(Penalty::kComputeL1))
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
-    out.memory_cycles += load_cycles(nest_, target_, stage, tile);
-    if (is_masked(nest_, stage, tile)) {
-      out.operation_cycles *= kMaskedTile;
-      out.memory_cycles *= kMaskedTile;
-    }
-    if (s.is_reduction()) {
-      out.chain_cycles = kFmaLatencyCycles;
-    } else if (stage.scope != Scope::kRegister) {
-      out.memory_cycles += tile.count();
-    }
-    if (stage.prefetch_bytes > 0) out.memory_cycles += 0.5 * tile.vectors;
-    const double unrolled =
-        std::clamp(static_cast<double>(stage.unroll_steps) / tile.count(), 1.0, 16.0);
-    out.overhead_cycles = iterations / unrolled + 6 * out.visits;
-    if (s.is_reduction()) out.overhead_cycles += tiles * (1.5 * tile.count() + 12);
+    set_step(stage, tile, out);
     add_traffic(stage, tile.vector_axis, out);
     return out;
+  }
+
+  // What one step asks of the core: operations = vectors * instructions of the body / issued a
+  // cycle; memory = loads (register_tile.h), stores and prefetches; chain = the latency of an FMA.
+  void set_step(const NestStage& stage, const RegisterTile& tile, StageSymbols& out) const {
+    const bool reduces = dag_[stage.stage].is_reduction();
+    // A multiplication and the addition behind it are one instruction.
+    const double body = nest_.tables->body_operations[stage.stage.value];
+    out.operation_cycles = tile.count() * std::max(1.0, body) / issued_per_cycle(target_, tile);
+    out.memory_cycles = load_cycles(nest_, target_, stage, tile);
+    if (is_masked(nest_, stage, tile)) {
+      out.operation_cycles *= kCpuModel.masked_step_factor;
+      out.memory_cycles *= kCpuModel.masked_step_factor;
+    }
+    if (reduces) out.chain_cycles = kCpuModel.fma_latency_cycles;
+    if (!reduces && stage.scope != Scope::kRegister) out.memory_cycles += tile.count();
+    if (stage.prefetch_bytes > 0) out.memory_cycles += kCpuModel.prefetch_cycles * tile.vectors;
+  }
+
+  // overhead = iterations / copies that are unrolled + 6 visits + (12 + 1.5 vectors) tiles, of a
+  // reduction, whose accumulators are set to a first value and written back.
+  static double overhead_cycles(const NestStage& stage,
+                                const RegisterTile& tile,
+                                double iterations,
+                                double visits,
+                                double tiles) {
+    const CpuModel& m = kCpuModel;
+    const double copies = static_cast<double>(stage.unroll_steps) / tile.count();
+    return iterations / std::clamp(copies, 1.0, m.most_unrolled) + m.entry_cycles * visits +
+           tiles * (m.accumulator_cycles * tile.count() + m.tile_cycles);
   }
 
   const std::vector<Access>& accesses(const NestStage& stage) const {
     return accesses_of(nest_, stage);
   }
-  const PackSpec* packing(StageId operand) const { return packing_of(nest_, operand); }
-  bool is_packed(StageId operand) const { return packing(operand) != nullptr; }
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
   // move its operands; those around a cluster move what is read of it. What another attached stage
@@ -203,50 +211,58 @@ class Analyzer {
   }
 
   void add_traffic(const NestStage& stage, int vector, StageSymbols& out) {
-    const Stage& s = dag_[stage.stage];
-    if (!s.unrolled.empty()) return add_transform_traffic(stage, out);
+    if (!dag_[stage.stage].unrolled.empty()) return add_transform_traffic(stage, out);
     loops_.clear();
     operands_.clear();
     surrounding(stage, true, loops_, stage.loops.size());
     for (const Access& access : accesses(stage)) {
       const Stage& producer = dag_[access.producer];
-      if (!producer.is_placeholder() && of(access.producer).scope != Scope::kWorkspace) continue;
-      operands_.push_back(make_operand(access,
-                                       producer,
-                                       is_packed(access.producer),
-                                       s.axes.size() + s.reduce_axes.size(),
-                                       loops_));
-      const double run = run_bytes(access, producer);
-      operands_.back().waste = 1 + kRunStartLines * kLineBytes / run;
-      const double bytes = bytes_of(producer);
-      const bool uncacheable = bytes > usable(target_.l3_bytes);
-      if (producer.constant || uncacheable) {
-        const double waits = stage.prefetch_bytes > 0 ? kPrefetchedWaits : 1;
-        double starts = kStreamStartBytes / run;
-        if (uncacheable) starts = std::min(starts, kMostStarts);
-        out.dram_bytes += bytes * waits * (1 + starts);
-      }
+      if (producer.is_placeholder() || of(access.producer).scope == Scope::kWorkspace)
+        out.dram_bytes += add_operand(stage, access, producer);
     }
     out.l2_bytes =
         fetched_bytes_in_sets(operands_, loops_, usable(target_.l1_bytes), written(stage));
     out.l3_bytes = fetched_bytes(operands_, loops_, usable(target_.l2_bytes));
     if (parts_pairs(stage, vector)) {
-      out.l2_bytes *= kPartedPairs;
-      out.l3_bytes *= kPartedPairs;
+      out.l2_bytes *= kCpuModel.parted_pair_factor;
+      out.l3_bytes *= kCpuModel.parted_pair_factor;
     }
-    if (s.output) {  // what the caches do not hold is read before it is written, unless it streams
-      const double bytes = bytes_of(s);
-      const bool held = bytes <= usable(target_.l3_bytes);
-      if (stage.streaming || !held) out.dram_bytes += stage.streaming ? bytes : 2 * bytes;
-    }
-    if (stage.scope == Scope::kWorkspace && !stage.at.valid() &&
-        bytes_of(s) > usable(target_.l2_bytes * target_.threads)) {
-      out.l3_bytes += 2 * bytes_of(s);  // read before it is written, and written back
-    }
-    if (!stage.at.valid() && stage.scope != Scope::kRegister)
-      out.l3_bytes += contended_bytes(stage, vector);
+    add_stores(stage, vector, out);
     out.l2_bytes += tile_traffic(stage, target_.l1_bytes);
     out.l3_bytes += tile_traffic(stage, target_.l2_bytes);
+  }
+
+  // Gives what the operand streams from memory: bytes * (1 + 8 KiB / run) of a constant, or of what
+  // the caches do not hold, where 8 KiB could come while the stream of a new run starts. Of L3
+  // likewise: (1 + 6 lines / run).
+  double add_operand(const NestStage& stage, const Access& access, const Stage& producer) {
+    const CpuModel& m = kCpuModel;
+    const Stage& s = dag_[stage.stage];
+    const PackSpec* packing = packing_of(nest_, access.producer);
+    const size_t iterators = s.axes.size() + s.reduce_axes.size();
+    operands_.push_back(
+        make_operand(access, producer, packing != nullptr, iterators, loops_, line_bytes_));
+    const double run = run_bytes(access, producer, packing, loops_, line_bytes_);
+    operands_.back().waste = 1 + m.run_start_lines * line_bytes_ / run;
+    const double bytes = bytes_of(producer);
+    const bool uncacheable = bytes > usable(target_.l3_bytes);
+    if (!producer.constant && !uncacheable) return 0;
+    const double waits = stage.prefetch_bytes > 0 ? m.prefetched_wait_share : 1;
+    const double starts = m.stream_start_bytes / run;
+    return bytes * waits * (1 + (uncacheable ? std::min(starts, m.most_starts) : starts));
+  }
+
+  // What the caches do not hold is read before it is written back, unless it streams past them.
+  void add_stores(const NestStage& stage, int vector, StageSymbols& out) const {
+    const Stage& s = dag_[stage.stage];
+    const double bytes = bytes_of(s);
+    const bool root = !stage.at.valid();
+    if (s.output && stage.streaming) out.dram_bytes += bytes;
+    if (s.output && !stage.streaming && bytes > usable(target_.l3_bytes))
+      out.dram_bytes += 2 * bytes;
+    const bool workspace = root && stage.scope == Scope::kWorkspace;
+    if (workspace && bytes > usable(target_.l2_bytes * target_.threads)) out.l3_bytes += 2 * bytes;
+    if (root && stage.scope != Scope::kRegister) out.l3_bytes += contended_bytes(stage, vector);
   }
 
   // What the loops' results hold of L1, where they go from registers to a tensor.
@@ -258,7 +274,7 @@ class Analyzer {
     for (int32_t d = 0; d < static_cast<int32_t>(to.axes.size()); ++d)
       access.indices.push_back(Affine{{{VarId{d}, 1}}, 0});
     const size_t iterators = dag_[stage.stage].axes.size() + dag_[stage.stage].reduce_axes.size();
-    return make_operand(access, to, false, iterators, loops_).held;
+    return make_operand(access, to, false, iterators, loops_, line_bytes_).held;
   }
 
   // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:
@@ -270,14 +286,15 @@ class Analyzer {
       double inside = 0;
       for (const Operand& operand : operands_) inside += operand.held[i + 1];
       const bool evicted = inside > usable(target_.l1_bytes);
-      if (evicted && loops_[i].extent > 1) return piece < 2 * kLineBytes;
+      if (evicted && loops_[i].extent > 1) return piece < 2 * line_bytes_;
       piece *= static_cast<double>(loops_[i].extent);
     }
     return false;
   }
 
-  // Lines that two cores take from each other: where the threads divide the vector axis into short
-  // pieces, the prefetcher of one fetches the neighbours of its lines, which the other writes.
+  // transfers * bytes * 2 lines / piece, which has an end in two lines that two cores take from
+  // each other: where the threads divide the vector axis into short pieces, the prefetcher of one
+  // fetches the neighbours of its lines, which the other writes.
   double contended_bytes(const NestStage& stage, int vector) const {
     const Stage& s = dag_[stage.stage];
     if (stage.parallel_loops == 0 || stage.loops[0].axis != vector) return 0;
@@ -286,8 +303,8 @@ class Analyzer {
     const double element = static_cast<double>(dtype_bytes(s.dtype));
     const double piece = share * static_cast<double>(outer.step) * element;
     const bool divided = piece < static_cast<double>(s.axes[vector].extent) * element;
-    if (!divided || piece > kContendedPieceBytes) return 0;
-    return kContention * static_cast<double>(s.num_elements()) * element * 2 * kLineBytes / piece;
+    if (!divided || piece > kCpuModel.contended_piece_bytes) return 0;
+    return kCpuModel.contention_transfers * bytes_of(s) * 2 * line_bytes_ / piece;
   }
 
   // A tile that is accumulated in cache is read and written for every chunk of the reduction; what
@@ -303,52 +320,11 @@ class Analyzer {
     return 2 * bytes * visits(stage) * (chunked ? static_cast<double>(stage.loops[0].extent) : 1.0);
   }
 
-  // Bytes of an operand that the loops (of loops_) walk through before they jump, one after the
-  // other or a line of each of a few rows in turns: what a prefetcher can follow.
-  double run_bytes(const Access& access, const Stage& producer) const {
-    const PackSpec* packed = packing(access.producer);
-    const bool in_blocks = packed != nullptr && !packed->blocks.empty();
-    const auto [blocked, block] = in_blocks ? packed->blocks[0] : std::pair<int, int64_t>(-1, 1);
-    // Elements from one index of each dimension (or block of it) to the next.
-    std::vector<double> step(access.indices.size(), 1);
-    double size = static_cast<double>(block);
-    for (size_t i = step.size(); i-- > 0;) {
-      const int d = in_blocks ? packed->order[i] : static_cast<int>(i);
-      const int64_t extent = producer.axes[d].extent;
-      step[d] = size;
-      size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
-    }
-    const auto element = static_cast<double>(dtype_bytes(producer.dtype));
-    double run = 1, streams = 1;
-    for (size_t i = loops_.size(); i-- > 0;) {
-      const SurroundingLoop& loop = loops_[i];
-      double stride = 0;
-      for (size_t d = 0; d < step.size() && loop.axis >= 0; ++d) {
-        if (!access.indices[d]) continue;
-        const int64_t moved = access.indices[d]->coefficient(VarId{loop.axis}) * loop.step;
-        const bool inside = static_cast<int>(d) == blocked && moved < block;
-        stride += inside ? static_cast<double>(moved)
-                         : static_cast<double>(moved) * step[d] /
-                               static_cast<double>(static_cast<int>(d) == blocked ? block : 1);
-      }
-      if (stride == 0 && loop.axis >= 0) continue;  // the same again
-      const auto extent = static_cast<double>(loop.extent);
-      if (stride == run) {
-        run *= extent;
-      } else if (stride > run && run * element <= kLineBytes &&
-                 streams * extent <= kStreamsInTurns) {
-        streams *= extent;
-      } else {
-        break;
-      }
-    }
-    return run * streams * element;
-  }
-
   const LoopNest& nest_;
   const ComputeDag& dag_;
   const Target& target_;
   const Penalties penalties_;
+  const double line_bytes_;
   double cycle_s_;
   std::vector<SurroundingLoop> loops_;
   std::vector<Operand> operands_;
@@ -374,39 +350,22 @@ double draft_latency_s(const LoopNest& nest, const Target& target, Penalties pen
 }
 
 std::string print(const Draft& draft, const ComputeDag& dag) {
+  static constexpr const char kStage[] =
+      "{}: visits {:.0f} steps {:.0f} cycles a step: operations {:.1f} memory {:.1f} chain "
+      "{:.1f}; overhead {:.0f}; bytes from L2 {:.0f} L3 {:.0f} memory {:.0f}\n";
+  static constexpr const char kKernel[] =
+      "{}: blocks {:.0f} threads {:.0f} registers {:.0f} active warps {:.0f} filled {:.2f}; us: "
+      "compute {:.2f} shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}, local of a thread "
+      "{:.0f}\n";
   std::string text = fmt::format("latency {:.3f} us\n", draft.latency_s * 1e6);
-  for (const StageSymbols& s : draft.stages) {
-    text += fmt::format(
-        "{}: visits {:.0f} steps {:.0f} cycles a step: operations {:.1f} memory {:.1f} chain "
-        "{:.1f}; overhead {:.0f}; "
-        "bytes from L2 {:.0f} L3 {:.0f} memory {:.0f}\n",
-        dag[s.stage].name,
-        s.visits,
-        s.steps,
-        s.operation_cycles,
-        s.memory_cycles,
-        s.chain_cycles,
-        s.overhead_cycles,
-        s.l2_bytes,
-        s.l3_bytes,
-        s.dram_bytes);
+  for (const auto& [s, visits, steps, work, loads, chain, more, l2, l3, dram] : draft.stages) {
+    text += fmt::format(kStage, dag[s].name, visits, steps, work, loads, chain, more, l2, l3, dram);
   }
-  for (const KernelSymbols& k : draft.kernels) {
+  for (const auto& [s, n, threads, regs, local, warps, full, work, shared, l2, dram] :
+       draft.kernels) {
+    const double us = work * 1e6, load_us = shared * 1e6;
     text += fmt::format(
-        "{}: blocks {:.0f} threads {:.0f} registers {:.0f} active warps {:.0f} filled {:.2f}; us: "
-        "compute {:.2f} "
-        "shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}, local of a thread {:.0f}\n",
-        dag[k.root].name,
-        k.blocks,
-        k.threads,
-        k.registers,
-        k.active_warps,
-        k.filled,
-        1e6 * k.compute_s,
-        1e6 * k.shared_s,
-        k.l2_bytes,
-        k.dram_bytes,
-        k.local_bytes);
+        kKernel, dag[s].name, n, threads, regs, warps, full, us, load_us, l2, dram, local);
   }
   return text;
 }

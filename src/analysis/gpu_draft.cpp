@@ -6,29 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/gpu_limits.h"
+#include "target/machine_model.h"
+
 namespace pruner {
 namespace {
-
-// Of every device and task alike; chosen on half of the public records (docs/analysis.md).
-constexpr double kOtherRegisters = 28;     // of a thread beside its accumulators ...
-constexpr double kRegistersEach = 1.15;    // ... which take more than one each
-constexpr double kHidingWork = 34;         // warps x independent operations that hide latencies
-constexpr double kIndependent = 5;         // most operations of a thread that overlap
-constexpr double kChunkCycles = 3000;      // from a fetch to the barrier behind it
-constexpr double kSharedShare = 0.5;       // of a load's cycles that arithmetic does not hide
-constexpr double kFetchShare = 5;          // of a store to shared memory's: nothing overlaps it
-constexpr double kGlobalShare = 0.7;       // of a load's from L1 or local memory
-constexpr double kL2Share = 0.1;           // of memory's time for a byte that L2 has
-constexpr double kL2Misses = 0.25;         // of repeated reads of what L2 does not hold
-constexpr double kCallOperations = 4;      // of a math function, the choice of a guarded value
-constexpr double kDivisionOperations = 4;  // an integer division by a constant
-constexpr double kIntegerShare = 0.36;     // of integer operations that are not hoisted
-constexpr double kCompilerUnrolls = 128;   // operations of loops that the compiler unrolls unasked
-constexpr double kDefaultUnroll = 16;      // iterations, likewise
-constexpr double kBlockCacheBytes = 32 << 10;  // of L1 for what a block reads directly
-constexpr double kSpillOperations = 100;       // for an operation whose registers are spilled
-constexpr double kCodeInstructions = 2200;     // that the instruction cache of 64 lanes holds
-constexpr double kCodePenalty = 1.75;          // of code that it does not
 
 class KernelAnalyzer {
  public:
@@ -58,15 +40,11 @@ class KernelAnalyzer {
 
  private:
   void set_block(const Statement& s) {
-    double blocks = 1, threads[3] = {1, 1, 1};
-    for (const StatementLoop& loop : program_.loops_of(s)) {
-      const auto extent = static_cast<double>(loop.extent);
-      if (is_block(loop.role)) blocks *= extent;
-      if (is_thread(loop.role))
-        threads[(static_cast<int>(loop.role) - static_cast<int>(LoopRole::kThreadX)) / 2] = extent;
-    }
+    double blocks = 1;
+    for (const StatementLoop& loop : program_.loops_of(s))
+      blocks *= is_block(loop.role) ? static_cast<double>(loop.extent) : 1;
     k_.blocks = std::max(k_.blocks, blocks);
-    k_.threads = std::max(k_.threads, threads[0] * threads[1] * threads[2]);
+    k_.threads = std::max(k_.threads, block_threads(program_.loops_of(s)));
   }
 
   // Iterations of one thread: virtual threads count where they do other work, not where they would
@@ -94,7 +72,7 @@ class KernelAnalyzer {
   double loads(const Statement& s, const StatementAccess& a) const {
     const auto loops = program_.loops_of(s);
     const auto uses = program_.uses_of(s, a);
-    const double unrolled = std::max(kDefaultUnroll, static_cast<double>(s.unroll_steps));
+    const double unrolled = std::max(kGpuModel.reused_copies, static_cast<double>(s.unroll_steps));
     double count = 1, body = 1;
     for (size_t i = loops.size(); i-- > 0;) {
       if (is_block(loops[i].role) || is_thread(loops[i].role)) continue;
@@ -106,32 +84,37 @@ class KernelAnalyzer {
   }
 
   void add(const Statement& s) {
-    const auto loops = program_.loops_of(s);
     const StatementBuffer& stored = program_.buffer(s.buffer);
-    const double iterations = thread_iterations(s), width = vector_width(loops);
+    const double iterations = thread_iterations(s) / vector_width(program_.loops_of(s));
     const bool fetch = stored.scope == BufferScope::kShared && s.counts.float_arithmetic() == 0;
-    add_instructions(s, iterations / width, fetch);
+    add_instructions(s, iterations, fetch);
     add_code(s, fetch);
-    for (const StatementAccess& a : program_.accesses_of(s)) {
-      const StatementBuffer& buffer = program_.buffer(a.buffer);
-      const bool read = a.kind == AccessKind::kRead;
-      if (buffer.scope == BufferScope::kLocal) continue;
-      const double times = fetch || !read ? iterations / width : loads(s, a);
-      if (buffer.scope == BufferScope::kShared) {
-        shared_cycles_ += (fetch ? kFetchShare : kSharedShare) * warps_ * times *
-                          std::max(1, a.warp_transactions);
-      } else if (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite) {
-        add_global(s, a, times, fetch);
-      }
+    for (const StatementAccess& a : program_.accesses_of(s))
+      add_access(s, a, fetch || a.kind != AccessKind::kRead ? iterations : loads(s, a), fetch);
+    if (!counted(s.buffer)) hold(s, stored);
+    seen_.push_back(s.buffer);
+  }
+
+  // cycles of shared memory = factor * warps * times * cycles of its banks for one (warp_lanes.h).
+  void add_access(const Statement& s, const StatementAccess& a, double times, bool fetch) {
+    const BufferScope scope = program_.buffer(a.buffer).scope;
+    if (scope == BufferScope::kShared) {
+      shared_cycles_ += (fetch ? kGpuModel.shared_store_factor : kGpuModel.shared_load_factor) *
+                        warps_ * times * std::max(1, a.warp_transactions);
+    } else if (scope == BufferScope::kGlobal &&
+               (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite)) {
+      add_global(s, a, times, fetch);
     }
-    if (stored.scope == BufferScope::kShared && !counted(s.buffer)) {
+  }
+
+  // What the kernel keeps of a buffer in shared memory or registers.
+  void hold(const Statement& s, const StatementBuffer& stored) {
+    if (stored.scope == BufferScope::kShared) {
       shared_bytes_ += stored.allocated * stored.element_bytes;
       chunks_ =
           std::max(chunks_, stored.realize_iterations / (k_.blocks * k_.threads * vthreads(s)));
     }
-    if (stored.scope == BufferScope::kLocal && !counted(s.buffer))
-      accumulators_ += stored.allocated * vthreads(s);
-    seen_.push_back(s.buffer);
+    if (stored.scope == BufferScope::kLocal) accumulators_ += stored.allocated * vthreads(s);
   }
 
   // Iterations that are written out one after the other: loops from the innermost outwards, as far
@@ -153,8 +136,9 @@ class KernelAnalyzer {
     const auto limit = static_cast<double>(s.unroll_steps);
     const OperationCounts& c = s.counts;
     const double copies = fetch ? 1 : vthreads(s);
-    const double each = fetch ? 4.0 + c[Operation::kIntAddSub] + c[Operation::kIntMul] +
-                                    kDivisionOperations * c[Operation::kIntDivMod]
+    const double each = fetch ? kGpuModel.fetch_code + c[Operation::kIntAddSub] +
+                                    c[Operation::kIntMul] +
+                                    kGpuModel.division_operations * c[Operation::kIntDivMod]
                               : 1.0;
     code_ += unrolled(loops, limit) * copies * each;
     const StatementAccess& stored = program_.accesses_of(s).back();
@@ -168,8 +152,8 @@ class KernelAnalyzer {
       body *= static_cast<double>(loops[i].extent);
       if (uses[i].used && loops[i].extent > 1) needed = body;
     }
-    if (needed > limit && needed * copies > kCompilerUnrolls)
-      local_accesses_ += 2 * thread_iterations(s);
+    if (needed > limit && needed * copies > kGpuModel.unrolled_copies)
+      local_accesses_ += 2 * thread_iterations(s);  // one read, one write
   }
 
   bool counted(StageId buffer) const { return std::ranges::find(seen_, buffer) != seen_.end(); }
@@ -181,30 +165,38 @@ class KernelAnalyzer {
     return product;
   }
 
-  // Multiplications and additions pair up; indices are computed for each fetch, and but for a
-  // constant offset outside of unrolled loops.
+  // floats = multiply-adds + comparisons + 4 calls; others = integers + 2 of each fetch, else a
+  // tenth of the integers: indices are computed for each fetch, and but for a constant offset
+  // outside of unrolled loops.
   void add_instructions(const Statement& s, double times, bool fetch) {
     const OperationCounts& c = s.counts;
     const double pairs = std::max(c[Operation::kFloatAddSub], c[Operation::kFloatMul]);
-    const double floats = pairs + c[Operation::kFloatCompare] +
-                          kCallOperations * (c[Operation::kFloatDivMod] + c[Operation::kFloatMath]);
+    const double floats =
+        pairs + c[Operation::kFloatCompare] +
+        kGpuModel.call_operations * (c[Operation::kFloatDivMod] + c[Operation::kFloatMath]);
     const double integers = c[Operation::kIntAddSub] + c[Operation::kIntMul] +
                             c[Operation::kIntCompare] + c[Operation::kLogic] +
-                            kDivisionOperations * c[Operation::kIntDivMod];
+                            kGpuModel.division_operations * c[Operation::kIntDivMod];
     float_instructions_ += times * floats;
-    other_instructions_ += fetch ? times * (integers + 2) : times * 0.1 * integers;
+    other_instructions_ += fetch ? times * (integers + kGpuModel.fetch_instructions)
+                                 : times * kGpuModel.unhoisted_share * integers;
   }
 
-  // Sectors that a warp's lanes touch; a block that reads them again finds them in L1 if it reads
-  // little.
+  // L2 = blocks * warps * times * sectors * 32 bytes; a block that reads little directly, and that
+  // again, finds it in L1. Memory = what is touched once + the share of the rest that L2, which
+  // holds `held` of it, misses. L1 takes a cycle for 4 sectors, a line (CUDA C++ Programming
+  // Guide).
   void add_global(const Statement& s, const StatementAccess& a, double times, bool fetch) {
+    const GpuModel& m = kGpuModel;
     const StatementBuffer& buffer = program_.buffer(a.buffer);
     const auto loops = program_.loops_of(s);
-    double transactions = std::max(1, a.warp_transactions);
-    if (!penalties_.counts(Penalty::kMemoryL2))
-      transactions = std::min(transactions, gpu_.warp_size * buffer.element_bytes / 32.0);
-    double fetched = k_.blocks * warps_ * times * transactions * 32;
-    if (fetch) fetched *= filled_lanes(s);
+    double sectors = std::max(1, a.warp_transactions);
+    if (!penalties_.counts(Penalty::kMemoryL2)) {
+      const double full = gpu_.warp_size * buffer.element_bytes / double{m.sector_bytes};
+      sectors = std::min(sectors, full);
+    }
+    const double filled = fetch ? filled_lanes(s) : 1;
+    double fetched = k_.blocks * warps_ * times * sectors * m.sector_bytes * filled;
     if (loops.empty()) return;
     const auto bytes_inside = [&](size_t loop) {
       double elements = 1;
@@ -215,14 +207,15 @@ class KernelAnalyzer {
     size_t inside = 0;
     while (inside + 1 < loops.size() && is_block(loops[inside].role)) ++inside;
     const double block_bytes = bytes_inside(inside);
-    if (!fetch && a.kind == AccessKind::kRead && block_bytes < kBlockCacheBytes)
-      fetched = std::min(fetched, 2 * k_.blocks * block_bytes);
-    global_cycles_ +=
-        warps_ * times * std::max(1.0, a.warp_transactions / 4.0) * (fetch ? filled_lanes(s) : 1);
+    if (!fetch && a.kind == AccessKind::kRead && block_bytes < m.block_cache_bytes)
+      fetched = std::min(fetched, m.block_reads * k_.blocks * block_bytes);
+    const double lines = std::max(1.0, a.warp_transactions / m.l1_sectors_per_cycle);
+    global_cycles_ += warps_ * times * lines * filled;
     const double once = std::min(fetched, bytes_inside(0));
     const double held = static_cast<double>(gpu_.l2_bytes);
     k_.l2_bytes += fetched;
-    k_.dram_bytes += once + (once > held ? kL2Misses * (fetched - once) * (1 - held / once) : 0);
+    k_.dram_bytes +=
+        once + (once > held ? m.l2_miss_share * (fetched - once) * (1 - held / once) : 0);
   }
 
   // Share of the lanes' iterations of a fetch that have an element to fetch.
@@ -232,7 +225,8 @@ class KernelAnalyzer {
     return std::min(1.0, buffer.allocated / slots);
   }
 
-  // Blocks of a multiprocessor at a time.
+  // Blocks of a multiprocessor at a time: the least of what it has of blocks, threads, registers
+  // and shared memory over what one takes (CUDA C++ guide, occupancy).
   double held_blocks(double registers) const {
     const double lanes = warps_ * gpu_.warp_size;
     double held = static_cast<double>(gpu_.max_blocks_per_sm);
@@ -243,24 +237,45 @@ class KernelAnalyzer {
     return std::max(1.0, held);
   }
 
-  // Cycles that a multiprocessor works for one block.
+  // busy = |(max(arithmetic, issue), shared, loads)| cycles of a multiprocessor for one block. The
+  // Euclidean norm lies between the longest, of pipes that overlap wholly, and their sum.
   double busy_cycles(double spilled) const {
+    const GpuModel& m = kGpuModel;
     const double lanes =
         penalties_.counts(Penalty::kComputeL1) ? warps_ * gpu_.warp_size : k_.threads;
     const bool shared = penalties_.counts(Penalty::kMemoryL1);
     const double others =
-        kIntegerShare * other_instructions_ + kSpillOperations * spilled * float_instructions_;
+        m.integer_share * other_instructions_ + m.spill_operations * spilled * float_instructions_;
     const double arithmetic = float_instructions_ * lanes / gpu_.fp32_lanes_per_sm;
     const double issue = (float_instructions_ + others) * warps_ / gpu_.partitions_per_sm;
-    const double loads = kGlobalShare * (global_cycles_ + local_accesses_ * warps_);
-    const double capacity = kCodeInstructions * (gpu_.fp32_lanes_per_sm > 64 ? 1 : 2);
+    const double loads = m.global_factor * (global_cycles_ + local_accesses_ * warps_);
+    const double capacity =
+        gpu_.fp32_lanes_per_sm > 64 ? m.code_instructions : m.narrow_code_instructions;
     return std::hypot(std::max(arithmetic, issue), shared ? shared_cycles_ : 0, loads) *
-           (code_ > capacity ? kCodePenalty : 1);
+           (code_ > capacity ? m.code_factor : 1);
   }
 
+  // cycles = (work^4 + chain^4)^(1/4) of so many blocks together: their work, n * busy / hidden, or
+  // one's chain of chunks, 3000 each. The norm is the longer one but where both are about alike.
+  double together_cycles(double blocks, double busy) const {
+    if (blocks <= 0) return 0;
+    const GpuModel& m = kGpuModel;
+    const double independent = std::clamp(accumulators_, 1.0, m.most_independent);
+    const auto hidden = [&](double n) {
+      if (!penalties_.counts(Penalty::kComputeL0)) return 1.0;
+      return std::min(1.0, n * warps_ * independent / m.hiding_work);
+    };
+    const double work = blocks * busy / hidden(blocks);
+    const double chain = chunks_ * m.chunk_cycles + busy / hidden(1);
+    return std::sqrt(std::hypot(work * work, chain * chain));
+  }
+
+  // seconds = (full rounds of `held` blocks + the last one) / clock.
   void occupy() {
     const double most = static_cast<double>(gpu_.max_registers_per_thread);
-    if (k_.registers == 0) k_.registers = kRegistersEach * accumulators_ + kOtherRegisters;
+    if (k_.registers == 0)
+      k_.registers = kGpuModel.registers_per_accumulator * accumulators_ +
+                     static_cast<double>(kGpuModel.registers_beside_accumulators);
     const double wanted = k_.registers;
     const double held = held_blocks(std::min(most, wanted));
     const bool spills = penalties_.counts(Penalty::kMemoryL0);
@@ -269,20 +284,10 @@ class KernelAnalyzer {
     const double rounds = penalties_.counts(Penalty::kComputeL2) ? std::ceil(waves) : waves;
     k_.active_warps = std::min(held, rounds) * warps_;
     k_.filled = k_.blocks / (rounds * gpu_.sms);
-    // Of so many blocks together: their work, or one's chain of chunks.
-    const double independent = std::clamp(accumulators_, 1.0, kIndependent);
-    const auto cycles = [&](double blocks) {
-      if (blocks <= 0) return 0.0;
-      const auto hidden = [&](double n) {
-        if (!penalties_.counts(Penalty::kComputeL0)) return 1.0;
-        return std::min(1.0, n * warps_ * independent / kHidingWork);
-      };
-      const double work = blocks * busy / hidden(blocks);
-      const double chain = chunks_ * kChunkCycles + busy / hidden(1);
-      return std::sqrt(std::hypot(work * work, chain * chain));
-    };
     const double full = std::floor(rounds / held);
-    k_.compute_s = (full * cycles(held) + cycles(rounds - full * held)) / gpu_.clock_hz;
+    k_.compute_s =
+        (full * together_cycles(held, busy) + together_cycles(rounds - full * held, busy)) /
+        gpu_.clock_hz;
     k_.shared_s = rounds * shared_cycles_ / gpu_.clock_hz;
   }
 
@@ -303,9 +308,10 @@ class KernelAnalyzer {
   std::vector<StageId> seen_;
 };
 
-// As published, compute and memory are added.
+// seconds = compute + (memory's bytes + 0.1 L2's) / bandwidth + launch: compute and memory are
+// added, as published (Pruner, section 4.2).
 double seconds(const KernelSymbols& k, const Gpu& gpu) {
-  const double bytes = k.dram_bytes + kL2Share * k.l2_bytes;
+  const double bytes = k.dram_bytes + kGpuModel.l2_share * k.l2_bytes;
   return k.compute_s + bytes / gpu.dram_bandwidth + gpu.launch_s;
 }
 

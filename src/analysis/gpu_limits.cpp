@@ -14,14 +14,8 @@ std::string gpu_limit(const Statements& program, const Gpu& gpu) {
   std::vector<bool> counted(program.buffers.size(), false);
   for (const Statement& s : program.statements) {
     if (!s.gpu) continue;
-    double threads[3] = {1, 1, 1};
-    for (const StatementLoop& loop : program.loops_of(s)) {
-      if (is_thread(loop.role))
-        threads[(static_cast<int>(loop.role) - static_cast<int>(LoopRole::kThreadX)) / 2] =
-            static_cast<double>(loop.extent);
-    }
     const StatementBuffer& buffer = program.buffer(s.buffer);
-    const double block = threads[0] * threads[1] * threads[2];
+    const double block = block_threads(program.loops_of(s));
     if (block > static_cast<double>(gpu.max_threads_per_block))
       return exceeded("threads of a block", block, gpu.max_threads_per_block);
     const auto id = static_cast<size_t>(s.buffer.value);

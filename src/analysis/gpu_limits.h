@@ -11,6 +11,16 @@
 
 namespace pruner {
 
+/// Threads of a block: the product over its dimensions, in each of which the innermost binding is.
+inline double block_threads(std::span<const StatementLoop> loops) {
+  double threads[3] = {1, 1, 1};
+  for (const StatementLoop& loop : loops) {
+    const int place = static_cast<int>(loop.role) - static_cast<int>(LoopRole::kThreadX);
+    if (is_thread(loop.role)) threads[place / 2] = static_cast<double>(loop.extent);
+  }
+  return threads[0] * threads[1] * threads[2];
+}
+
 /// The first limit that a kernel exceeds, in words; empty: it keeps all.
 std::string gpu_limit(const Statements& program, const Gpu& gpu);
 

@@ -5,16 +5,10 @@
 
 #include "analysis/operand.h"
 #include "space/plan.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 namespace {
-
-constexpr double kContraction = 24, kRows = 12, kElements = 12;  // addresses, loop variables
-constexpr double kRowReduction = 4;
-constexpr double kTermsOfRow = 16, kTermsOfElement = 32;
-constexpr int64_t kRoundsInFlight = 4;  // of a loop that fetches
-// Loops that we leave as loops are unrolled by the compiler up to so many copies of their body.
-constexpr int64_t kUnrolledCopies = 256;
 
 double product(const std::vector<int64_t>& extents) {
   double total = 1;
@@ -43,7 +37,8 @@ class Contraction {
 
   ThreadResources resources() const {
     const double accumulators = product(sum_.extents);
-    ThreadResources result{kContraction + accumulators + operands() + in_flight(), 0};
+    ThreadResources result{
+        kGpuModel.contraction_registers + accumulators + operands() + in_flight(), 0};
     if (accumulators > 1 && loops_left_over_tile())
       result.local_bytes = accumulators * static_cast<double>(dtype_bytes(dtype()));
     return result;
@@ -74,7 +69,7 @@ class Contraction {
       double elements = 1;
       for (const NestLoop& loop : operand.loops) {
         if (loop.kind == LoopKind::kSerial)
-          elements *= static_cast<double>(std::min(loop.extent, kRoundsInFlight));
+          elements *= static_cast<double>(std::min(loop.extent, kGpuModel.rounds_in_flight));
         if (loop.kind == LoopKind::kVectorize) elements *= static_cast<double>(loop.extent);
       }
       total += elements;
@@ -88,7 +83,9 @@ class Contraction {
     for (size_t i = loops_.size(); i-- > 0;) {
       copies *= loops_[i].extent;
       const bool unrolled = loops_[i].kind == LoopKind::kUnroll || copies <= sum_.unroll_steps;
-      if (!unrolled && copies > kUnrolledCopies && loops_[i].axis < rank_) return true;
+      if (!unrolled && static_cast<double>(copies) > kGpuModel.unrolled_copies &&
+          loops_[i].axis < rank_)
+        return true;
     }
     return false;
   }
@@ -119,10 +116,11 @@ ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
     if (stage.scope == Scope::kShared) ++reductions;
     add_terms(stage);
   }
-  const double registers = reductions > 0
-                               ? kRows + kRowReduction * reductions + std::min(terms, kTermsOfRow)
-                               : kElements + std::min(terms, kTermsOfElement) +
-                                     iterations(root, [](const NestLoop& l) { return l.axis < 0; });
+  const double registers =
+      reductions > 0 ? kGpuModel.row_registers + kGpuModel.row_reduction_registers * reductions +
+                           std::min(terms, kGpuModel.row_terms)
+                     : kGpuModel.element_registers + std::min(terms, kGpuModel.element_terms) +
+                           iterations(root, [](const NestLoop& l) { return l.axis < 0; });
   return {registers, 0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/warp_lanes.h"
 #include "space/plan.h"
+#include "space/read_box.h"
 
 namespace pruner {
 
@@ -311,14 +312,13 @@ void NestLoops::span_inherited(int p, const Access& access, int reader) {
         if (!still && theirs.moved != 0) group.moved |= 1u << d;
         continue;
       }
-      int64_t span = 1, move = 0;
+      int64_t move = 0;
       for (const auto& [var, coefficient] : access.indices[d]->terms) {
         const auto v = static_cast<size_t>(var.value);
-        span += std::abs(coefficient) * (row_[v] - 1);
         move += std::abs(coefficient) * their_moves[v];
         if (!still && (theirs.moved >> v & 1u) != 0) group.moved |= 1u << d;
       }
-      own[d] = std::max(own[d], std::min(span, whole));
+      own[d] = std::max(own[d], std::min(index_span(*access.indices[d], row_), whole));
       if (!still) moves[d] = std::max(moves[d], move);
     }
   }

@@ -7,6 +7,7 @@
 #include "analysis/statements.h"
 #include "analysis/warp_lanes.h"
 #include "space/plan.h"
+#include "space/read_box.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
@@ -254,9 +255,7 @@ class Maker {
         const int64_t whole = tensor.axes[dim].extent;
         int64_t span = whole;
         if (indices[dim]) {
-          span = 1;
-          for (const auto& [var, coefficient] : indices[dim]->terms)
-            span += std::abs(coefficient) * (spans[var.value] - 1);
+          span = index_span(*indices[dim], spans);
           span += first ? 0 : shift(p, access.buffer, dim, *indices[dim]);
         }
         span = std::min(span, whole);

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-namespace pruner {
+#include "space/read_box.h"
+#include "target/machine_model.h"
 
-constexpr double kLineElements = 16;
+namespace pruner {
 
 namespace {
 
@@ -19,13 +20,15 @@ class SetShare {
  public:
   // The box has `span` places along a dimension, so many bytes apart.
   void add(double span, int64_t stride_bytes) {
-    const int64_t apart = std::gcd(stride_bytes, kSetPeriodBytes);
-    const double places = std::min(span, static_cast<double>(kSetPeriodBytes / apart));
+    const int64_t apart = std::gcd(stride_bytes, kCpuModel.set_period_bytes);
+    const double places = std::min(span, static_cast<double>(kCpuModel.set_period_bytes / apart));
     const double further = (places - 1) * static_cast<double>(apart);
     covered_ = static_cast<double>(apart) >= covered_ ? covered_ * places : covered_ + further;
-    covered_ = std::min(covered_, static_cast<double>(kSetPeriodBytes));
+    covered_ = std::min(covered_, static_cast<double>(kCpuModel.set_period_bytes));
   }
-  double value() const { return std::max(covered_, kLineBytes) / kSetPeriodBytes; }
+  double value(double line_bytes) const {
+    return std::max(covered_, line_bytes) / static_cast<double>(kCpuModel.set_period_bytes);
+  }
 
  private:
   double covered_ = 1;  // bytes of the period
@@ -36,18 +39,18 @@ class SetShare {
 Footprint touched(const Access& access,
                   const Stage& producer,
                   bool packed,
-                  std::span<const int64_t> spans) {
+                  std::span<const int64_t> spans,
+                  double line_bytes) {
   double elements = 1;
   SetShare share;
   int64_t stride_bytes = dtype_bytes(producer.dtype);
+  const double element_bytes = static_cast<double>(stride_bytes);
   for (size_t d = access.indices.size(); d-- > 0;) {
     const double extent = static_cast<double>(producer.axes[d].extent);
     double span = extent;
     const std::optional<SteppedIndex>& stepped = access.stepped[d];
     if (access.indices[d] || stepped) {
-      int64_t reach = 1;
-      for (const auto& [var, coefficient] : (stepped ? stepped->rest : *access.indices[d]).terms)
-        reach += std::abs(coefficient) * (spans[var.value] - 1);
+      int64_t reach = index_span(stepped ? stepped->rest : *access.indices[d], spans);
       if (stepped) {
         for (const SteppedIndex::Quotient& q : stepped->quotients)
           reach += std::abs(q.coefficient) * ((spans[q.axis] - 1) / q.divisor);
@@ -55,12 +58,12 @@ Footprint touched(const Access& access,
       span = std::min(extent, static_cast<double>(reach));
     }
     const bool last = !packed && d + 1 == access.indices.size();
-    elements *= last ? std::min(std::max(span, kLineElements), extent) : span;
+    elements *= last ? std::min(std::max(span, line_bytes / element_bytes), extent) : span;
     share.add(last ? span * static_cast<double>(stride_bytes) : span, last ? 1 : stride_bytes);
     stride_bytes *= producer.axes[d].extent;
   }
-  const double bytes = elements * static_cast<double>(dtype_bytes(producer.dtype));
-  return {bytes, packed ? bytes : bytes / share.value()};
+  const double bytes = elements * element_bytes;
+  return {bytes, packed ? bytes : bytes / share.value(line_bytes)};
 }
 
 }  // namespace
@@ -69,7 +72,8 @@ Operand make_operand(const Access& access,
                      const Stage& producer,
                      bool packed,
                      size_t iterators,
-                     std::span<const SurroundingLoop> loops) {
+                     std::span<const SurroundingLoop> loops,
+                     double line_bytes) {
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
   Operand operand{
@@ -79,11 +83,11 @@ Operand make_operand(const Access& access,
     operand.bytes[i] = footprint.bytes;
     operand.held[i] = footprint.held;
   };
-  set(n, touched(access, producer, packed, spans));
+  set(n, touched(access, producer, packed, spans, line_bytes));
   for (size_t i = n; i-- > 0;) {
     if (loops[i].axis >= 0) {
       spans[loops[i].axis] += (loops[i].extent - 1) * loops[i].step;
-      set(i, touched(access, producer, packed, spans));
+      set(i, touched(access, producer, packed, spans, line_bytes));
     } else {
       const auto extent = static_cast<double>(loops[i].extent);
       set(i,
@@ -143,6 +147,49 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
     total += fetched(operand, loops, fits);
   }
   return total;
+}
+
+double run_bytes(const Access& access,
+                 const Stage& producer,
+                 const PackSpec* packed,
+                 std::span<const SurroundingLoop> loops,
+                 double line_bytes) {
+  const bool in_blocks = packed != nullptr && !packed->blocks.empty();
+  const auto [blocked, block] = in_blocks ? packed->blocks[0] : std::pair<int, int64_t>(-1, 1);
+  // Elements from one index of each dimension (or block of it) to the next.
+  std::vector<double> step(access.indices.size(), 1);
+  double size = static_cast<double>(block);
+  for (size_t i = step.size(); i-- > 0;) {
+    const int d = in_blocks ? packed->order[i] : static_cast<int>(i);
+    const int64_t extent = producer.axes[d].extent;
+    step[d] = size;
+    size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
+  }
+  const auto element = static_cast<double>(dtype_bytes(producer.dtype));
+  double run = 1, streams = 1;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const SurroundingLoop& loop = loops[i];
+    double stride = 0;
+    for (size_t d = 0; d < step.size() && loop.axis >= 0; ++d) {
+      if (!access.indices[d]) continue;
+      const int64_t moved = access.indices[d]->coefficient(VarId{loop.axis}) * loop.step;
+      const bool inside = static_cast<int>(d) == blocked && moved < block;
+      stride += inside ? static_cast<double>(moved)
+                       : static_cast<double>(moved) * step[d] /
+                             static_cast<double>(static_cast<int>(d) == blocked ? block : 1);
+    }
+    if (stride == 0 && loop.axis >= 0) continue;  // the same again
+    const auto extent = static_cast<double>(loop.extent);
+    if (stride == run) {
+      run *= extent;
+    } else if (stride > run && run * element <= line_bytes &&
+               streams * extent <= kCpuModel.streams_in_turns) {
+      streams *= extent;
+    } else {
+      break;
+    }
+  }
+  return run * streams * element;
 }
 
 double element_stride(const Access& access, const Stage& producer, int axis) {

@@ -10,16 +10,12 @@
 
 namespace pruner {
 
-/// Bytes after which the sets of a first-level cache begin again: sets x line.
-inline constexpr int64_t kSetPeriodBytes = 4096;
-inline constexpr double kLineBytes = 64;  // of a cache
-
 /// One read tensor, seen from the loops around a stage's body (outer to inner).
 struct Operand {
   std::vector<double>
       bytes;                 // [i]: touched by the loops from i inwards; [loops]: by one evaluation
-  std::vector<double> held;  // [i]: what they take of a cache of kSetPeriodBytes a way: more, where
-                             // rows that lie a power of two apart use a part of its sets
+  std::vector<double> held;  // [i]: what they take of a cache of set_period_bytes a way: more,
+                             // where rows that lie a power of two apart use a part of its sets
   double waste = 1;          // lines that come from beyond a core's caches for each one used
   std::vector<bool> moves;   // [i]: another iteration of loop i touches other bytes
 };
@@ -35,7 +31,8 @@ Operand make_operand(const Access& access,
                      const Stage& producer,
                      bool packed,
                      size_t iterators,
-                     std::span<const SurroundingLoop> loops);
+                     std::span<const SurroundingLoop> loops,
+                     double line_bytes);
 
 /// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
 /// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
@@ -49,6 +46,15 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
                              std::span<const SurroundingLoop> loops,
                              double capacity,
                              const std::vector<double>& written);
+
+/// Bytes of an operand that the loops walk through before they jump, one after the other or a line
+/// of each of a few rows in turns: what a prefetcher can follow. `packing`: null if it is not
+/// packed.
+double run_bytes(const Access& access,
+                 const Stage& producer,
+                 const PackSpec* packing,
+                 std::span<const SurroundingLoop> loops,
+                 double line_bytes);
 
 /// Elements that an access moves by when an iterator moves by one; quotients of it stay as they
 /// are.

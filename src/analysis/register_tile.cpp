@@ -6,15 +6,10 @@
 
 #include "analysis/operand.h"
 #include "space/plan.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 namespace {
-
-constexpr double kGatherCyclesPerLane = 1;
-constexpr double kSpillCycles = 3;     // of a vector without a register: stored, loaded again
-constexpr double kNarrowPerCycle = 2;  // instructions of less than a whole vector, at least
-constexpr double kSetWays = 6;         // lines that a set of L1 holds beside what streams
-constexpr double kSetConflictPenalty = 2.5;
 
 class TileLoads {
  public:
@@ -39,7 +34,7 @@ class TileLoads {
     if (shared == 0) return cycles;
     const double kept = tile_.count() + shared * taps_;
     const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
-    return cycles + kSpillCycles / taps_ * spilled;
+    return cycles + kCpuModel.spill_cycles / taps_ * spilled;
   }
 
  private:
@@ -92,23 +87,24 @@ class TileLoads {
       rows *= static_cast<double>(loop.extent) * of_row;
       row_bytes = std::abs(stride) * bytes;
     }
-    const bool conflict = row_bytes > 0 &&
-                          std::fmod(row_bytes, static_cast<double>(kSetPeriodBytes)) == 0 &&
-                          rows > kSetWays;
-    const double loads = rows * (conflict ? kSetConflictPenalty : 1);
+    const bool conflict =
+        row_bytes > 0 &&
+        std::fmod(row_bytes, static_cast<double>(kCpuModel.set_period_bytes)) == 0 &&
+        rows > kCpuModel.set_ways;
+    const double loads = rows * (conflict ? kCpuModel.set_conflict_factor : 1);
     double stride =
         tile_.vector_axis >= 0 ? element_stride(access, producer, tile_.vector_axis) : 1;
     if (stride != 0 && packing_of(nest_, access.producer) != nullptr) stride = 1;
     const bool whole = tile_.lanes * bytes >= static_cast<double>(target_.vector_bytes);
-    const double narrow = std::max(target_.loads_per_cycle, kNarrowPerCycle);
+    const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
-      return loads *
-             ((1 - parted) / narrow + parted * tile_.vectors * tile_.lanes * kGatherCyclesPerLane);
+      return loads * ((1 - parted) / narrow +
+                      parted * tile_.vectors * tile_.lanes * kCpuModel.gather_cycles_per_lane);
     }
     if (share < 1) shared += rows * tile_.vectors;
     if (stride == 1) return loads * tile_.vectors / (whole ? target_.loads_per_cycle : narrow);
-    return loads * tile_.vectors * tile_.lanes * kGatherCyclesPerLane;
+    return loads * tile_.vectors * tile_.lanes * kCpuModel.gather_cycles_per_lane;
   }
 
   const LoopNest& nest_;
@@ -147,7 +143,8 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
 
 double issued_per_cycle(const Target& target, const RegisterTile& tile) {
   const bool whole = tile.lanes * 4.0 >= static_cast<double>(target.vector_bytes);
-  return whole ? target.fmas_per_cycle : std::max(target.fmas_per_cycle, kNarrowPerCycle);
+  return whole ? target.fmas_per_cycle
+               : std::max(target.fmas_per_cycle, kCpuModel.narrow_per_cycle);
 }
 
 double load_cycles(const LoopNest& nest,

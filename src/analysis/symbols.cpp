@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "target/machine_model.h"
+
 namespace pruner {
 namespace {
 
@@ -120,9 +122,6 @@ double compute_ms(const Symbols& s, const DeviceAbstraction& device, Penalties p
   return static_cast<double>(s.f_total) * p.thread / peak / 1e6;
 }
 
-constexpr double kTransactionBytes = 32;
-constexpr float kRegisterBytes = 4;
-
 // Loops inside of the stored buffer's allocation start here: each fills it once.
 size_t inside_allocation(const Statements& program, const Statement& s) {
   const auto loops = program.loops_of(s);
@@ -145,7 +144,7 @@ double transaction_penalty(const Statements& program, const Statement& s) {
   const StatementAccess& stored = program.accesses_of(s).back();
   const auto row = static_cast<double>(program.region(stored, static_cast<int>(first)).back());
   const double bytes = row * program.buffer(s.buffer).element_bytes;
-  return bytes / (std::ceil(bytes / kTransactionBytes) * kTransactionBytes);
+  return bytes / (std::ceil(bytes / kGpuModel.sector_bytes) * kGpuModel.sector_bytes);
 }
 
 }  // namespace
@@ -187,7 +186,7 @@ double paper_latency_ms(const Statements& program, const Gpu& gpu, Penalties pen
     double penalty = 1;  // of memory
     if (penalties.counts(Penalty::kMemoryL1) && shared > capacity) penalty *= capacity / shared;
     if (penalties.counts(Penalty::kMemoryL2)) penalty *= transaction_penalty(program, s);
-    row.reg /= kRegisterBytes;
+    row.reg /= static_cast<float>(kGpuModel.register_bytes);
     const double memory_ms = static_cast<double>(row.dram) / gpu.psa.glbmem_bandwidth / 1e6;
     latency_ms += compute_ms(row, gpu.psa, penalties) + memory_ms / penalty;
   }

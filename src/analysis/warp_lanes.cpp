@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace pruner {
+#include "target/machine_model.h"
 
-constexpr int64_t kBanks = 32, kBankBytes = 4;
+namespace pruner {
 
 // The lanes' elements ascending, and none before 0.
 static std::array<int64_t, kWarpLanes> ordered(const WarpLanes& lanes) {
@@ -23,8 +23,8 @@ int sectors(const WarpLanes& lanes, int element_bytes) {
   int count = 0;
   for (int lane = 0; lane < lanes.count; ++lane) {
     const int64_t begin = starts[lane] * element_bytes;
-    const int64_t first = std::max(last + 1, begin / kSectorBytes);
-    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kSectorBytes;
+    const int64_t first = std::max(last + 1, begin / kGpuModel.sector_bytes);
+    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kGpuModel.sector_bytes;
     if (end < first) continue;
     count += static_cast<int>(end - first + 1);
     last = end;
@@ -34,13 +34,13 @@ int sectors(const WarpLanes& lanes, int element_bytes) {
 
 int bank_cycles(const WarpLanes& lanes, int element_bytes) {
   const std::array<int64_t, kWarpLanes> starts = ordered(lanes);
-  std::array<int, kBanks> words{};
+  std::array<int, kGpuModel.banks> words{};
   int64_t last = -1;
   for (int lane = 0; lane < lanes.count; ++lane) {
     const int64_t begin = starts[lane] * element_bytes;
-    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kBankBytes;
-    for (int64_t word = std::max(last + 1, begin / kBankBytes); word <= end; ++word)
-      ++words[word % kBanks];
+    const int64_t end = (begin + int64_t{lanes.width} * element_bytes - 1) / kGpuModel.bank_bytes;
+    for (int64_t word = std::max(last + 1, begin / kGpuModel.bank_bytes); word <= end; ++word)
+      ++words[word % kGpuModel.banks];
     last = std::max(last, end);
   }
   return std::max(1, *std::max_element(words.begin(), words.end()));

@@ -8,7 +8,6 @@
 namespace pruner {
 
 inline constexpr int kWarpLanes = 32;
-inline constexpr int kSectorBytes = 32;
 
 struct WarpLanes {
   std::array<int64_t, kWarpLanes> elements{};  // by lane: offset of its first element

@@ -9,6 +9,14 @@
 
 namespace pruner {
 
+/// Places from the first to the last that an index reaches while its iterators run over `spans`.
+inline int64_t index_span(const Affine& index, std::span<const int64_t> spans) {
+  int64_t span = 1;
+  for (const auto& [var, coefficient] : index.terms)
+    span += (coefficient < 0 ? -coefficient : coefficient) * (spans[var.value] - 1);
+  return span;
+}
+
 class ReadBox {
  public:
   /// `moved`: a box of guarded reads is moved to lie inside the producer, not made the whole.

@@ -1,0 +1,95 @@
+// The numbers that the drafts (analysis/) and the limits of a schedule (space/) take a machine to
+// have beside those of its Target: alike for all devices of a kind, each with its unit and source.
+//
+// - manuals: the vendors' optimization manuals; for GPUs the CUDA C++ Programming Guide
+// - fitted: by random search on 71 tasks of public K80 and V100 records (f378c86; docs/analysis.md)
+// - swept: set where bench/operator_sweep.py --drawn found the draft wrong (bench/results)
+// - cubins: held against the cubins of sampled candidates (11f475e; bench/results)
+// - judged: by who wrote it; the commit tells of no measurement
+#pragma once
+
+#include <cstdint>
+
+namespace pruner {
+
+/// A CPU: cycles are of one core; a vector is the widest that the target has.
+struct CpuModel {
+  double assumed_peak_flops = 50e9;  // of a core that nobody knows the peak of (judged, bc05b9d)
+  // A step of a register tile.
+  double fma_latency_cycles = 5;  // manuals: 4; a chain of just 4 leaves gaps (judged, c614492)
+  double narrow_per_cycle = 2;    // loads or operations below a vector, at least (swept, 0aac60a)
+  double gather_cycles_per_lane = 1;  // of a vector whose lanes lie apart (judged, bc05b9d)
+  double spill_cycles = 3;        // to store and reload a vector without register (swept, 0061a58)
+  double masked_step_factor = 3;  // on a step whose vectors have masks each (swept, 8f18c7e)
+  double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)
+  double exposed_step_share = 0.15;  // of operations or loads, the shorter (judged, 70e4b9d)
+  // Loops around it.
+  double entry_cycles = 6;          // to enter a stage's loops (judged, 70e4b9d)
+  double tile_cycles = 12;          // to begin and end a tile of a reduction (judged, bc05b9d)
+  double accumulator_cycles = 1.5;  // more for each of its vectors (judged, bc05b9d)
+  double most_unrolled = 16;        // iterations that share one's loop control (judged, bc05b9d)
+  double exposed_share = 0.25;      // of all terms but the longest (judged, 70e4b9d)
+  // Caches.
+  double usable_cache_share = 0.75;    // the rest is lost to neighbours (judged, 70e4b9d)
+  int64_t set_period_bytes = 4096;     // sets x line of an x86 L1, 64 x 64 (manuals)
+  double set_ways = 6;                 // of 8, beside what streams (judged, bc05b9d)
+  double set_conflict_factor = 2.5;    // on loads of more rows in one set (judged, bc05b9d)
+  double run_start_lines = 6;          // that L3 brings while a new run starts (swept, 0061a58)
+  double parted_pair_factor = 2.5;     // lines fetched for each one used in time (judged, 8f18c7e)
+  double contended_piece_bytes = 512;  // where pieces have few ends (judged, 33bdcc3)
+  double contention_transfers = 4;     // between cores for a contended line (judged, 33bdcc3)
+  // Memory.
+  double stream_start_bytes = 8192;  // that it brings while a new stream starts (judged, 7ea9e14)
+  double most_starts = 1;            // of the stream's time, when starts overlap (judged, 19a9fcc)
+  double streams_in_turns = 16;      // a line of each, that prefetchers follow (judged, 19a9fcc)
+  double prefetched_wait_share = 0.85;  // of the time, when code prefetches (judged, 33bdcc3)
+};
+
+/// A GPU: registers are of a thread, instructions and cycles of a multiprocessor unless said.
+struct GpuModel {
+  // Memory.
+  int sector_bytes = 32;            // of global memory, moved as one (manuals)
+  int banks = 32, bank_bytes = 4;   // of shared memory; each gives a word a cycle (manuals)
+  int register_bytes = 4;           // (manuals)
+  double l1_sectors_per_cycle = 4;  // a line of 128 bytes (judged, f378c86)
+  // Registers.
+  // A limit of ours: NVRTC rejected 0 of 2,204 candidates (bench/results). Of records the fit gave
+  // 28, and 32 keeps better ones (docs/analysis.md).
+  int64_t registers_beside_accumulators = 32;
+  double registers_per_accumulator = 1.15;  // fitted
+  double contraction_registers = 24;        // beside tile, operands and fetches (cubins)
+  double element_registers = 12, row_registers = 12, row_reduction_registers = 4;  // cubins
+  double element_terms = 32, row_terms = 16;  // unrolled by the compiler, in registers (cubins)
+  int64_t rounds_in_flight = 4;               // of a loop that fetches (cubins)
+  // The compiler.
+  double unrolled_copies =
+      128;                     // of a body, unrolled unasked (fitted; of cubins: docs/analysis.md)
+  double reused_copies = 16;   // up to which it keeps a load in a register (judged, cc9e18f)
+  double call_operations = 4;  // of a math function or a division (judged, cc9e18f)
+  double division_operations = 4;   // of an integer division by a constant (judged, cc9e18f)
+  double fetch_instructions = 2;    // a load and a store, beside indices (judged, f378c86)
+  double fetch_code = 4;            // instructions of a fetch in unrolled code (judged, f378c86)
+  double unhoisted_share = 0.1;     // of index operations, outside of fetches (judged, f378c86)
+  double integer_share = 0.36;      // of others' issue slots that arithmetic leaves free (fitted)
+  double code_instructions = 2200;  // that the instruction cache holds (fitted)
+  double narrow_code_instructions = 4400;  // where there are 64 lanes or fewer (fitted)
+  double code_factor = 1.75;               // on code beyond it (fitted)
+  double spill_operations = 100;           // for one whose registers are spilled (fitted)
+  // Waits.
+  double hiding_work = 34;          // warps x operations in flight that hide latencies (fitted)
+  double most_independent = 5;      // operations of a thread in flight (fitted)
+  double chunk_cycles = 3000;       // from a fetch to the barrier behind it (fitted)
+  double shared_load_factor = 0.5;  // on cycles of loads from shared memory (fitted)
+  double shared_store_factor = 5;   // on those of a fetch's stores (fitted)
+  double global_factor = 0.7;       // on cycles of L1 and local memory (fitted)
+  // Bytes.
+  double block_cache_bytes = 32 << 10;  // of L1, for what a block reads directly (judged, cc9e18f)
+  double block_reads = 2;               // times that it comes from L2 then (judged, f378c86)
+  double l2_share = 0.1;                // of memory's time for a byte of L2 (fitted)
+  double l2_miss_share = 0.25;          // of repeated reads beyond L2's size (judged, cc9e18f)
+};
+
+inline constexpr CpuModel kCpuModel;
+inline constexpr GpuModel kGpuModel;
+
+}  // namespace pruner
