@@ -6,14 +6,9 @@
 namespace pruner {
 
 // By step of the GPU's pattern, where the access's buffer lies.
-static constexpr BufferScope kGpuPattern[] = {BufferScope::kLocal,
-                                              BufferScope::kGlobal,
-                                              BufferScope::kShared,
-                                              BufferScope::kGlobal,
-                                              BufferScope::kShared,
-                                              BufferScope::kShared,
-                                              BufferScope::kShared,
-                                              BufferScope::kLocal};
+using enum BufferScope;
+static constexpr BufferScope kGpuPattern[] = {
+    kLocal, kGlobal, kShared, kGlobal, kShared, kShared, kShared, kLocal};
 
 void Dataflow::add(const Statement&, const std::vector<AccessFeatures>& accesses) {
   accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());

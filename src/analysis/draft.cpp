@@ -151,10 +151,6 @@ class Analyzer {
            tiles * (m.accumulator_cycles * tile.count() + m.tile_cycles);
   }
 
-  const std::vector<Access>& accesses(const NestStage& stage) const {
-    return accesses_of(nest_, stage);
-  }
-
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in
   // move its operands; those around a cluster move what is read of it. What another attached stage
   // reads is taken as moving on with every visit.
@@ -186,7 +182,7 @@ class Analyzer {
   SurroundingLoop moved_axis(const NestStage& cluster, const SurroundingLoop& loop) const {
     for (const StageId reader : nest_.tables->consumers[cluster.stage.value]) {
       if (loop.axis < 0 || (reader != cluster.at && of(reader).unroll_steps == 0)) continue;
-      for (const Access& access : accesses(of(reader))) {
+      for (const Access& access : accesses_of(nest_, of(reader))) {
         if (access.producer != cluster.stage) continue;
         for (size_t d = 0; d < access.indices.size(); ++d) {
           if (!access.indices[d]) continue;
@@ -215,7 +211,7 @@ class Analyzer {
     loops_.clear();
     operands_.clear();
     surrounding(stage, true, loops_, stage.loops.size());
-    for (const Access& access : accesses(stage)) {
+    for (const Access& access : accesses_of(nest_, stage)) {
       const Stage& producer = dag_[access.producer];
       if (producer.is_placeholder() || of(access.producer).scope == Scope::kWorkspace)
         out.dram_bytes += add_operand(stage, access, producer);
@@ -238,11 +234,14 @@ class Analyzer {
   double add_operand(const NestStage& stage, const Access& access, const Stage& producer) {
     const CpuModel& m = kCpuModel;
     const Stage& s = dag_[stage.stage];
-    const PackSpec* packing = packing_of(nest_, access.producer);
-    const size_t iterators = s.axes.size() + s.reduce_axes.size();
-    operands_.push_back(
-        make_operand(access, producer, packing != nullptr, iterators, loops_, line_bytes_));
-    const double run = run_bytes(access, producer, packing, loops_, line_bytes_);
+    const SurroundedRead read{access,
+                              producer,
+                              packing_of(nest_, access.producer),
+                              s.axes.size() + s.reduce_axes.size(),
+                              loops_,
+                              line_bytes_};
+    operands_.push_back(make_operand(read));
+    const double run = run_bytes(read);
     operands_.back().waste = 1 + m.run_start_lines * line_bytes_ / run;
     const double bytes = bytes_of(producer);
     const bool uncacheable = bytes > usable(target_.l3_bytes);
@@ -274,7 +273,7 @@ class Analyzer {
     for (int32_t d = 0; d < static_cast<int32_t>(to.axes.size()); ++d)
       access.indices.push_back(Affine{{{VarId{d}, 1}}, 0});
     const size_t iterators = dag_[stage.stage].axes.size() + dag_[stage.stage].reduce_axes.size();
-    return make_operand(access, to, false, iterators, loops_, line_bytes_).held;
+    return make_operand({access, to, nullptr, iterators, loops_, line_bytes_}).held;
   }
 
   // Whether a line is long gone from L1 when its neighbour is read, which was fetched with it:

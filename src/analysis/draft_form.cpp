@@ -18,16 +18,10 @@ std::optional<DraftForm> parse_draft_form(std::string_view name) {
 }
 
 double draft_score(const Statements& program, const Gpu& gpu, DraftForm form, Penalties penalties) {
-  double latency_ms = 0;
-  switch (form) {
-    case DraftForm::kOurs:
-      latency_ms = gpu_draft(program, gpu, {}, penalties).latency_s * 1e3;
-      break;
-    case DraftForm::kPaper: latency_ms = paper_latency_ms(program, gpu, penalties); break;
-    case DraftForm::kRelease:
-      latency_ms = release_latency_ms(symbols(program), gpu.psa, penalties);
-      break;
-  }
+  const double latency_ms = form == DraftForm::kPaper ? paper_latency_ms(program, gpu, penalties)
+                            : form == DraftForm::kRelease
+                                ? release_latency_ms(symbols(program), gpu.psa, penalties)
+                                : gpu_draft(program, gpu, {}, penalties).latency_s * 1e3;
   return latency_ms > 0 ? 1 / latency_ms : 0;
 }
 

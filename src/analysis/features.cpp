@@ -6,6 +6,7 @@
 
 #include "analysis/access_features.h"
 #include "analysis/dataflow.h"
+#include "analysis/gpu_limits.h"
 
 namespace pruner {
 namespace {
@@ -113,18 +114,10 @@ class RowWriter {
 
   // is_gpu, then blockIdx and threadIdx by x, y, z; virtual threads.
   void write_bindings(const Statement& s) {
-    std::array<float, 6> bound = {1, 1, 1, 1, 1, 1};
-    float vthreads = 1;
-    for (const StatementLoop& loop : program_.loops_of(s)) {
-      const auto extent = static_cast<float>(loop.extent);
-      if (loop.role == LoopRole::kVThread) vthreads *= extent;
-      if (!is_block(loop.role) && !is_thread(loop.role)) continue;
-      const size_t place = static_cast<size_t>(loop.role) - static_cast<size_t>(LoopRole::kBlockX);
-      bound[place % 2 * 3 + place / 2] = extent;
-    }
+    const Bindings bound = bindings_of(program_.loops_of(s));
     out_.push_back(s.gpu ? 1.0f : 0.0f);
-    for (const float extent : bound) out_.push_back(slog(extent));
-    out_.push_back(slog(vthreads));
+    for (const size_t place : {0, 2, 4, 1, 3, 5}) out_.push_back(slog(bound.extents[place]));
+    out_.push_back(slog(bound.vthreads));
   }
 
   void write_blocks(Row& row) {

@@ -40,11 +40,9 @@ class KernelAnalyzer {
 
  private:
   void set_block(const Statement& s) {
-    double blocks = 1;
-    for (const StatementLoop& loop : program_.loops_of(s))
-      blocks *= is_block(loop.role) ? static_cast<double>(loop.extent) : 1;
-    k_.blocks = std::max(k_.blocks, blocks);
-    k_.threads = std::max(k_.threads, block_threads(program_.loops_of(s)));
+    const Bindings bound = bindings_of(program_.loops_of(s));
+    k_.blocks = std::max(k_.blocks, double{bound.extents[0]} * bound.extents[2] * bound.extents[4]);
+    k_.threads = std::max(k_.threads, double{bound.threads()});
   }
 
   // Iterations of one thread: virtual threads count where they do other work, not where they would
@@ -87,34 +85,36 @@ class KernelAnalyzer {
     const StatementBuffer& stored = program_.buffer(s.buffer);
     const double iterations = thread_iterations(s) / vector_width(program_.loops_of(s));
     const bool fetch = stored.scope == BufferScope::kShared && s.counts.float_arithmetic() == 0;
+    vthreads_ = 1;
+    for (const StatementLoop& loop : program_.loops_of(s))
+      vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
     add_instructions(s, iterations, fetch);
     add_code(s, fetch);
-    for (const StatementAccess& a : program_.accesses_of(s))
-      add_access(s, a, fetch || a.kind != AccessKind::kRead ? iterations : loads(s, a), fetch);
-    if (!counted(s.buffer)) hold(s, stored);
+    for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, iterations, fetch);
+    if (!counted(s.buffer)) hold(stored);
     seen_.push_back(s.buffer);
   }
 
   // cycles of shared memory = factor * warps * times * cycles of its banks for one (warp_lanes.h).
-  void add_access(const Statement& s, const StatementAccess& a, double times, bool fetch) {
+  void add_access(const Statement& s, const StatementAccess& a, double iterations, bool fetch) {
     const BufferScope scope = program_.buffer(a.buffer).scope;
+    if (scope == BufferScope::kLocal) return;
+    const double times = fetch || a.kind != AccessKind::kRead ? iterations : loads(s, a);
     if (scope == BufferScope::kShared) {
       shared_cycles_ += (fetch ? kGpuModel.shared_store_factor : kGpuModel.shared_load_factor) *
                         warps_ * times * std::max(1, a.warp_transactions);
-    } else if (scope == BufferScope::kGlobal &&
-               (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite)) {
+    } else if (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite) {
       add_global(s, a, times, fetch);
     }
   }
 
   // What the kernel keeps of a buffer in shared memory or registers.
-  void hold(const Statement& s, const StatementBuffer& stored) {
+  void hold(const StatementBuffer& stored) {
     if (stored.scope == BufferScope::kShared) {
       shared_bytes_ += stored.allocated * stored.element_bytes;
-      chunks_ =
-          std::max(chunks_, stored.realize_iterations / (k_.blocks * k_.threads * vthreads(s)));
+      chunks_ = std::max(chunks_, stored.realize_iterations / (k_.blocks * k_.threads * vthreads_));
     }
-    if (stored.scope == BufferScope::kLocal) accumulators_ += stored.allocated * vthreads(s);
+    if (stored.scope == BufferScope::kLocal) accumulators_ += stored.allocated * vthreads_;
   }
 
   // Iterations that are written out one after the other: loops from the innermost outwards, as far
@@ -135,7 +135,7 @@ class KernelAnalyzer {
     const auto loops = program_.loops_of(s);
     const auto limit = static_cast<double>(s.unroll_steps);
     const OperationCounts& c = s.counts;
-    const double copies = fetch ? 1 : vthreads(s);
+    const double copies = fetch ? 1 : vthreads_;
     const double each = fetch ? kGpuModel.fetch_code + c[Operation::kIntAddSub] +
                                     c[Operation::kIntMul] +
                                     kGpuModel.division_operations * c[Operation::kIntDivMod]
@@ -157,13 +157,6 @@ class KernelAnalyzer {
   }
 
   bool counted(StageId buffer) const { return std::ranges::find(seen_, buffer) != seen_.end(); }
-
-  double vthreads(const Statement& s) const {
-    double product = 1;
-    for (const StatementLoop& loop : program_.loops_of(s))
-      product *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
-    return product;
-  }
 
   // floats = multiply-adds + comparisons + 4 calls; others = integers + 2 of each fetch, else a
   // tenth of the integers: indices are computed for each fetch, and but for a constant offset
@@ -297,6 +290,7 @@ class KernelAnalyzer {
   const Penalties penalties_;
   KernelSymbols k_;
   double warps_ = 1;          // of a block
+  double vthreads_ = 1;       // of the statement at hand
   double accumulators_ = 0;   // registers of a thread
   double shared_bytes_ = 0;   // of a block
   double chunks_ = 1;         // times that a block fetches and waits

@@ -9,13 +9,24 @@ static std::string exceeded(const char* what, double value, int64_t limit) {
          ", the device allows " + std::to_string(limit);
 }
 
+Bindings bindings_of(std::span<const StatementLoop> loops) {
+  Bindings bound;
+  for (const StatementLoop& loop : loops) {
+    const auto extent = static_cast<float>(loop.extent);
+    const int place = static_cast<int>(loop.role) - static_cast<int>(LoopRole::kBlockX);
+    if (loop.role == LoopRole::kVThread) bound.vthreads *= extent;
+    if (place >= 0) bound.extents[place] = extent;
+  }
+  return bound;
+}
+
 std::string gpu_limit(const Statements& program, const Gpu& gpu) {
   std::vector<double> shared_bytes(static_cast<size_t>(program.kernels), 0);
   std::vector<bool> counted(program.buffers.size(), false);
   for (const Statement& s : program.statements) {
     if (!s.gpu) continue;
     const StatementBuffer& buffer = program.buffer(s.buffer);
-    const double block = block_threads(program.loops_of(s));
+    const double block = bindings_of(program.loops_of(s)).threads();
     if (block > static_cast<double>(gpu.max_threads_per_block))
       return exceeded("threads of a block", block, gpu.max_threads_per_block);
     const auto id = static_cast<size_t>(s.buffer.value);

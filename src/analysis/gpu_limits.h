@@ -3,6 +3,7 @@
 // (reference.md, limits); those limits are its own, and public records beyond them ran.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 
@@ -11,15 +12,15 @@
 
 namespace pruner {
 
-/// Threads of a block: the product over its dimensions, in each of which the innermost binding is.
-inline double block_threads(std::span<const StatementLoop> loops) {
-  double threads[3] = {1, 1, 1};
-  for (const StatementLoop& loop : loops) {
-    const int place = static_cast<int>(loop.role) - static_cast<int>(LoopRole::kThreadX);
-    if (is_thread(loop.role)) threads[place / 2] = static_cast<double>(loop.extent);
-  }
-  return threads[0] * threads[1] * threads[2];
-}
+/// A statement's bindings: extents by role from kBlockX on (an inner binding takes the place of an
+/// outer one), and the product of its virtual threads.
+struct Bindings {
+  std::array<float, 6> extents = {1, 1, 1, 1, 1, 1};  // blockIdx.x, threadIdx.x, blockIdx.y ...
+  float vthreads = 1;
+  float blocks() const { return extents[0] * extents[2] * extents[4]; }
+  float threads() const { return extents[1] * extents[3] * extents[5]; }
+};
+Bindings bindings_of(std::span<const StatementLoop> loops);
 
 /// The first limit that a kernel exceeds, in words; empty: it keeps all.
 std::string gpu_limit(const Statements& program, const Gpu& gpu);

@@ -27,15 +27,14 @@ std::pair<int, int> fused_axes(const NestStage& stage, const Stage& s, int axis)
   return {rank, rank + static_cast<int>(s.reduce_axes.size())};
 }
 
-// Elements of iterator `i` in the box that the stage computes at one visit.
-int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
-  const auto rank = static_cast<int>(s.axes.size());
-  return i < rank ? stage.extents[i] : s.reduce_axes[i - rank].extent;
-}
-
 int64_t whole_extent(const Stage& s, int i) {
   const auto rank = static_cast<int>(s.axes.size());
   return i < rank ? s.axes[i].extent : s.reduce_axes[i - rank].extent;
+}
+
+// Elements of iterator `i` in the box that the stage computes at one visit.
+int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
+  return i < static_cast<int>(s.axes.size()) ? stage.extents[i] : whole_extent(s, i);
 }
 
 }  // namespace

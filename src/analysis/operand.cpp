@@ -36,11 +36,9 @@ class SetShare {
 
 // The box that iterators of these spans reach, in whole cache lines: a packed operand lies in the
 // order in which it is read, so there all of a line is used.
-Footprint touched(const Access& access,
-                  const Stage& producer,
-                  bool packed,
-                  std::span<const int64_t> spans,
-                  double line_bytes) {
+Footprint touched(const SurroundedRead& read, std::span<const int64_t> spans) {
+  const auto& [access, producer, packing, iterators, loops, line_bytes] = read;
+  const bool packed = packing != nullptr;
   double elements = 1;
   SetShare share;
   int64_t stride_bytes = dtype_bytes(producer.dtype);
@@ -68,26 +66,23 @@ Footprint touched(const Access& access,
 
 }  // namespace
 
-Operand make_operand(const Access& access,
-                     const Stage& producer,
-                     bool packed,
-                     size_t iterators,
-                     std::span<const SurroundingLoop> loops,
-                     double line_bytes) {
+Operand make_operand(const SurroundedRead& read) {
+  const Stage& producer = read.producer;
+  const std::span<const SurroundingLoop> loops = read.loops;
   const size_t n = loops.size();
   const double whole = static_cast<double>(producer.num_elements() * dtype_bytes(producer.dtype));
   Operand operand{
       std::vector<double>(n + 1), std::vector<double>(n + 1), 1, std::vector<bool>(n, false)};
-  std::vector<int64_t> spans(iterators, 1);
+  std::vector<int64_t> spans(read.iterators, 1);
   const auto set = [&](size_t i, const Footprint& footprint) {
     operand.bytes[i] = footprint.bytes;
     operand.held[i] = footprint.held;
   };
-  set(n, touched(access, producer, packed, spans, line_bytes));
+  set(n, touched(read, spans));
   for (size_t i = n; i-- > 0;) {
     if (loops[i].axis >= 0) {
       spans[loops[i].axis] += (loops[i].extent - 1) * loops[i].step;
-      set(i, touched(access, producer, packed, spans, line_bytes));
+      set(i, touched(read, spans));
     } else {
       const auto extent = static_cast<double>(loops[i].extent);
       set(i,
@@ -149,11 +144,8 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
   return total;
 }
 
-double run_bytes(const Access& access,
-                 const Stage& producer,
-                 const PackSpec* packed,
-                 std::span<const SurroundingLoop> loops,
-                 double line_bytes) {
+double run_bytes(const SurroundedRead& read) {
+  const auto& [access, producer, packed, iterators, loops, line_bytes] = read;
   const bool in_blocks = packed != nullptr && !packed->blocks.empty();
   const auto [blocked, block] = in_blocks ? packed->blocks[0] : std::pair<int, int64_t>(-1, 1);
   // Elements from one index of each dimension (or block of it) to the next.

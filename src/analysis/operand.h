@@ -27,12 +27,21 @@ struct SurroundingLoop {
   int64_t extent, step;
 };
 
-Operand make_operand(const Access& access,
-                     const Stage& producer,
-                     bool packed,
-                     size_t iterators,
-                     std::span<const SurroundingLoop> loops,
-                     double line_bytes);
+/// A read of `producer` in the loops around the body of a stage.
+struct SurroundedRead {
+  const Access& access;
+  const Stage& producer;
+  const PackSpec* packing;  // of the producer; null: it is not packed
+  size_t iterators;         // of the stage that reads
+  std::span<const SurroundingLoop> loops;
+  double line_bytes;  // of a cache
+};
+
+Operand make_operand(const SurroundedRead& read);
+
+/// Bytes that the loops walk through before they jump, one after the other or a line of each of a
+/// few rows in turns: what a prefetcher can follow.
+double run_bytes(const SurroundedRead& read);
 
 /// Bytes that come from beyond a cache of `capacity` bytes while the loops run once: each operand
 /// is fetched again whenever a loop that moves it, or lies outside one that does, goes on, unless
@@ -46,15 +55,6 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
                              std::span<const SurroundingLoop> loops,
                              double capacity,
                              const std::vector<double>& written);
-
-/// Bytes of an operand that the loops walk through before they jump, one after the other or a line
-/// of each of a few rows in turns: what a prefetcher can follow. `packing`: null if it is not
-/// packed.
-double run_bytes(const Access& access,
-                 const Stage& producer,
-                 const PackSpec* packing,
-                 std::span<const SurroundingLoop> loops,
-                 double line_bytes);
 
 /// Elements that an access moves by when an iterator moves by one; quotients of it stay as they
 /// are.

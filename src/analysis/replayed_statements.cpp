@@ -16,8 +16,6 @@ using ansor::Annotation;
 using ansor::NodeKind;
 using ansor::StatementKind;
 
-size_t at(int i) { return static_cast<size_t>(i); }
-
 LoopRole role_of(Annotation annotation) {
   // Both count in one order; tensorize stands behind all, as a serial loop.
   return annotation == Annotation::kTensorize ? LoopRole::kSerial : LoopRole(annotation);
@@ -121,26 +119,26 @@ class Reader {
   };
 
   void visit_nodes(int from, int to) {
-    for (int i = from; i < to; i = nest_.nodes[at(i)].end) visit_node(i);
+    for (int i = from; i < to; i = nest_.nodes[i].end) visit_node(i);
   }
 
   void visit_node(int number) {
-    const ansor::ReplayNode& node = nest_.nodes[at(number)];
+    const ansor::ReplayNode& node = nest_.nodes[number];
     const auto inside = [&] { visit_nodes(number + 1, node.end); };
     switch (node.kind) {
       case NodeKind::kRealize: return visit_realize(node.index, inside);
-      case NodeKind::kPragmas: return visit_pragmas(nest_.pragmas[at(node.index)], inside);
+      case NodeKind::kPragmas: return visit_pragmas(nest_.pragmas[node.index], inside);
       case NodeKind::kLoop: return visit_loop(node.index, inside);
-      case NodeKind::kGuard: return visit_guard(nest_.guards[at(node.index)], inside);
+      case NodeKind::kGuard: return visit_guard(nest_.guards[node.index], inside);
       case NodeKind::kTemporary: return inside();
-      case NodeKind::kStatement: return visit_statement(nest_.statements[at(node.index)]);
+      case NodeKind::kStatement: return visit_statement(nest_.statements[node.index]);
     }
   }
 
   template <typename Inside>
   void visit_realize(int s, const Inside& inside) {
-    const std::string& name = nest_.state.stages[at(s)].scope_name;
-    StatementBuffer& buffer = out_.buffers[at(s)];
+    const std::string& name = nest_.state.stages[s].scope_name;
+    StatementBuffer& buffer = out_.buffers[s];
     if (!name.empty()) {
       buffer.scope = name.starts_with("shared")  ? BufferScope::kShared
                      : name.starts_with("local") ? BufferScope::kLocal
@@ -151,7 +149,7 @@ class Reader {
         if (is_thread(open.loop.role)) buffer.scope = BufferScope::kLocal;
       }
     }
-    const std::vector<int64_t>& extents = nest_.regions[at(s)].extents;
+    const std::vector<int64_t>& extents = nest_.regions[s].extents;
     std::ranges::copy(extents, out_.held.begin() + buffer.first_dim);
     inside();
     float elements = 1;
@@ -163,7 +161,7 @@ class Reader {
   template <typename Inside>
   void visit_pragmas(const ansor::ReplayPragma& pragma, const Inside& inside) {
     const int64_t outer = unroll_steps_;
-    const int64_t own = nest_.state.stages[at(pragma.stage)].iters[at(pragma.iter)].auto_unroll;
+    const int64_t own = nest_.state.stages[pragma.stage].iters[pragma.iter].auto_unroll;
     if (own >= 0) unroll_steps_ = own;
     inside();
     unroll_steps_ = outer;
@@ -180,7 +178,7 @@ class Reader {
 
   template <typename Inside>
   void visit_loop(int number, const Inside& inside) {
-    const ansor::ReplayLoop& loop = nest_.loops[at(number)];
+    const ansor::ReplayLoop& loop = nest_.loops[number];
     const LoopRole role = role_of(loop.annotation);
     const float extent = static_cast<float>(loop.extent);
     const bool binding = is_binding(role);
@@ -260,12 +258,12 @@ class Reader {
         {access.buffer, access.kind, static_cast<int>(first_use), static_cast<int>(first_size)});
     out_.uses.resize(first_use + open_.size());
     out_.sizes.resize(first_size + open_.size() * shape.size());
-    for (const Open& open : open_) ranges_[at(open.variable)] = {0, 0};
+    for (const Open& open : open_) ranges_[open.variable] = {0, 0};
     if (with_warps_) out_.accesses.back().warp_transactions = warp_transactions(access);
     for (size_t i = open_.size(); i-- > 0;) {
       const Open& open = open_[i];
       out_.uses[first_use + i] = use_of(open.variable, access, shape);
-      ranges_[at(open.variable)] = {0, open.loop.extent - 1};
+      ranges_[open.variable] = {0, open.loop.extent - 1};
       for (size_t d = 0; d < shape.size(); ++d) {
         const bool same = i + 1 < open_.size() && !holds_any(access, d, open.variable);
         if (same) {  // as without this loop
@@ -307,11 +305,11 @@ class Reader {
     for (size_t d = place.size(); d-- > 0; pitch *= extents[d]) {
       if (!holds(place[d], thread->variable)) continue;
       for (int lane = 0; lane < lanes.count; ++lane) {
-        ranges_[at(thread->variable)] = {lane, lane};
-        lanes.elements[at(lane)] += pitch * bounds_of(place[d]).first;
+        ranges_[thread->variable] = {lane, lane};
+        lanes.elements[lane] += pitch * bounds_of(place[d]).first;
       }
     }
-    ranges_[at(thread->variable)] = {0, 0};
+    ranges_[thread->variable] = {0, 0};
     const Open& last = open_.back();
     int64_t repeats = 1;  // of what is no vector to the device
     if (last.loop.role == LoopRole::kVectorize && !place.empty() &&
@@ -364,7 +362,7 @@ class Reader {
           return Range{n.value, n.value};
         },
         [](const FloatImm&) { return kUnbounded; },
-        [&](const Var& n) { return ranges_[at(n.id.value)]; },
+        [&](const Var& n) { return ranges_[n.id.value]; },
         [&](const Binary& n) {
           const Range a = bounds_of(n.a), b = bounds_of(n.b);
           if (a == kUnbounded || b == kUnbounded) return kUnbounded;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/gpu_limits.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -25,22 +26,6 @@ float extents(std::span<const StatementLoop> loops,
   return product;
 }
 
-void set_parallelism(Symbols& row, const Statement& s, std::span<const StatementLoop> loops) {
-  std::array<float, 6> bound = {1, 1, 1, 1, 1, 1};  // blockIdx.x, threadIdx.x, blockIdx.y ...
-  row.vthread = 1;
-  for (const StatementLoop& loop : loops) {
-    const auto extent = static_cast<float>(loop.extent);
-    if (loop.role == LoopRole::kVThread) {
-      row.vthread *= extent;
-    } else if (is_binding(loop.role)) {  // an inner binding takes the place of an outer one
-      bound[static_cast<size_t>(loop.role) - static_cast<size_t>(LoopRole::kBlockX)] = extent;
-    }
-  }
-  row.is_gpu = s.gpu ? 1 : 0;
-  row.grid = bound[0] * bound[2] * bound[4];
-  row.block = bound[1] * bound[3] * bound[5];
-}
-
 // What footprints and traffic are counted in: elements as the release does, or bytes.
 enum class Measure : uint8_t { kElements, kBytes };
 
@@ -52,7 +37,11 @@ void set_row(Symbols& row, const Statements& program, const Statement& s, Measur
     const int bytes = program.buffer(buffer).element_bytes;
     return static_cast<float>(measure == Measure::kBytes ? bytes : 1);
   };
-  set_parallelism(row, s, loops);
+  const Bindings bound = bindings_of(loops);
+  row.is_gpu = s.gpu ? 1 : 0;
+  row.grid = bound.blocks();
+  row.block = bound.threads();
+  row.vthread = bound.vthreads;
   row.f_thread = s.work * static_cast<float>(s.counts.float_arithmetic());
   row.f_total = row.f_thread * row.grid * row.block;
   row.reg = row.smem = row.dram = 0;

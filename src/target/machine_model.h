@@ -30,7 +30,7 @@ struct CpuModel {
   double most_unrolled = 16;        // iterations that share one's loop control (judged, bc05b9d)
   double exposed_share = 0.25;      // of all terms but the longest (judged, 70e4b9d)
   // Caches.
-  double usable_cache_share = 0.75;    // the rest is lost to neighbours (judged, 70e4b9d)
+  double usable_cache_share = 0.75;    // of bytes; neighbours evict the rest (judged, 70e4b9d)
   int64_t set_period_bytes = 4096;     // sets x line of an x86 L1, 64 x 64 (manuals)
   double set_ways = 6;                 // of 8, beside what streams (judged, bc05b9d)
   double set_conflict_factor = 2.5;    // on loads of more rows in one set (judged, bc05b9d)
@@ -50,22 +50,21 @@ struct GpuModel {
   // Memory.
   int sector_bytes = 32;            // of global memory, moved as one (manuals)
   int banks = 32, bank_bytes = 4;   // of shared memory; each gives a word a cycle (manuals)
-  int register_bytes = 4;           // (manuals)
+  int register_bytes = 4;           // of a thread (manuals)
   double l1_sectors_per_cycle = 4;  // a line of 128 bytes (judged, f378c86)
-  // Registers.
-  // A limit of ours: NVRTC rejected 0 of 2,204 candidates (bench/results). Of records the fit gave
-  // 28, and 32 keeps better ones (docs/analysis.md).
-  int64_t registers_beside_accumulators = 32;
-  double registers_per_accumulator = 1.15;  // fitted
-  double contraction_registers = 24;        // beside tile, operands and fetches (cubins)
-  double element_registers = 12, row_registers = 12, row_reduction_registers = 4;  // cubins
+  // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
+  // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
+  int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
+  double registers_per_accumulator = 1.15;     // a little more than one each (fitted)
+  double contraction_registers = 24;           // beside tile, operands and fetches (cubins)
+  double element_registers = 12, row_registers = 12;  // beside terms (cubins)
+  double row_reduction_registers = 4;                 // of each of a row (cubins)
   double element_terms = 32, row_terms = 16;  // unrolled by the compiler, in registers (cubins)
   int64_t rounds_in_flight = 4;               // of a loop that fetches (cubins)
   // The compiler.
-  double unrolled_copies =
-      128;                     // of a body, unrolled unasked (fitted; of cubins: docs/analysis.md)
-  double reused_copies = 16;   // up to which it keeps a load in a register (judged, cc9e18f)
-  double call_operations = 4;  // of a math function or a division (judged, cc9e18f)
+  double unrolled_copies = 128;     // of a body, unrolled unasked (fitted; cubins)
+  double reused_copies = 16;        // up to which it keeps a load in a register (judged, cc9e18f)
+  double call_operations = 4;       // of a math function or a division (judged, cc9e18f)
   double division_operations = 4;   // of an integer division by a constant (judged, cc9e18f)
   double fetch_instructions = 2;    // a load and a store, beside indices (judged, f378c86)
   double fetch_code = 4;            // instructions of a fetch in unrolled code (judged, f378c86)
