@@ -1,7 +1,7 @@
-// The Symbol-based Analyzer, first version: the structure of Pruner's analyzer (symbols of each
-// statement at levels L0, L1, L2, a penalty at each, a latency; Pruner, section 4.2) with the
-// meanings of a CPU, and of a GPU by kernel. Closed form on the loop nest, a few microseconds a
-// candidate.
+// Our Symbol-based Analyzer: the structure of Pruner's (symbols of each statement at levels L0, L1,
+// L2, a penalty at each, a latency; Pruner, section 4.2) with the meanings of a CPU, and of a GPU
+// by kernel. Closed form on the loop nest, a few microseconds a candidate; its numbers are those of
+// target/machine_model.h.
 #pragma once
 
 #include <string>

@@ -64,6 +64,29 @@ Footprint touched(const SurroundedRead& read, std::span<const int64_t> spans) {
   return {bytes, packed ? bytes : bytes / share.value(line_bytes)};
 }
 
+// The outermost loop of which all that it touches fits.
+size_t fitting_loop(std::span<const Operand> operands, size_t loops, double capacity) {
+  size_t fits = loops;
+  for (size_t i = loops + 1; i-- > 0;) {
+    double sum = 0;
+    for (const Operand& operand : operands) sum += operand.bytes[i];
+    if (sum > capacity) break;
+    fits = i;
+  }
+  return fits;
+}
+
+// Bytes of an operand that stays only while loop `fits` runs.
+double fetched(const Operand& operand, std::span<const SurroundingLoop> loops, size_t fits) {
+  double bytes = operand.bytes[fits];
+  bool moved = false;
+  for (size_t i = fits; i-- > 0;) {
+    moved = moved || operand.moves[i];
+    if (moved) bytes *= static_cast<double>(loops[i].extent);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Operand make_operand(const SurroundedRead& read) {
@@ -93,33 +116,6 @@ Operand make_operand(const SurroundedRead& read) {
   }
   return operand;
 }
-
-namespace {
-
-// The outermost loop of which all that it touches fits.
-size_t fitting_loop(std::span<const Operand> operands, size_t loops, double capacity) {
-  size_t fits = loops;
-  for (size_t i = loops + 1; i-- > 0;) {
-    double sum = 0;
-    for (const Operand& operand : operands) sum += operand.bytes[i];
-    if (sum > capacity) break;
-    fits = i;
-  }
-  return fits;
-}
-
-// Bytes of an operand that stays only while loop `fits` runs.
-double fetched(const Operand& operand, std::span<const SurroundingLoop> loops, size_t fits) {
-  double bytes = operand.bytes[fits];
-  bool moved = false;
-  for (size_t i = fits; i-- > 0;) {
-    moved = moved || operand.moves[i];
-    if (moved) bytes *= static_cast<double>(loops[i].extent);
-  }
-  return bytes;
-}
-
-}  // namespace
 
 double fetched_bytes(std::span<const Operand> operands,
                      std::span<const SurroundingLoop> loops,
