@@ -15,7 +15,7 @@ KINDS = {
     "scalar function": ("src/tensor/scalar_ops.h", r"\bIntrinsic::k"),
     "graph operator": ("src/graph/ops", r'\bop [!=]= "[A-Z]|starts_with\("[A-Z]'),
     "structure of a contraction": ("src/space/structures.cpp", r"\bk(RegisterTile|CacheTile|BlockTile)\b"),
-    "cost-model network": ("src/model/weights.h", r"\bArchitecture::k"),
+    "cost-model network": ("src/model/architecture.h", r"\bk(Pacm|TenSetMlp|Tlp)\b"),
 }
 
 

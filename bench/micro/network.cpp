@@ -2,7 +2,6 @@
 // program has `rows` statement rows (3 to 6 are typical) and, for PaCM, the data flow of a
 // contraction. The bars on two cores: 20,000 candidates/s for PaCM, 5,000 for TLP, which scores
 // drawn candidates of an operator.
-#include "model/nn/network.h"
 
 #include <benchmark/benchmark.h>
 
@@ -10,7 +9,7 @@
 #include "ansor/own_steps.h"
 #include "drawn_candidates.h"
 #include "model/checkpoints.h"
-#include "model/nn/tlp_network.h"
+#include "model/nn/network.h"
 #include "model/train.h"
 #include "support/rng.h"
 
@@ -28,7 +27,7 @@ std::vector<ProgramFeatures> random_programs(size_t count, int64_t rows) {
   return programs;
 }
 
-void score(benchmark::State& state, Architecture architecture) {
+void score(benchmark::State& state, const Architecture& architecture) {
   const Network network(random_weights(architecture, 1));
   const std::vector<ProgramFeatures> programs = random_programs(4096, state.range(0));
   for (auto _ : state)
@@ -37,11 +36,11 @@ void score(benchmark::State& state, Architecture architecture) {
       static_cast<double>(programs.size()), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void ScorePacm(benchmark::State& state) { score(state, Architecture::kPacm); }
-void ScoreTenSetMlp(benchmark::State& state) { score(state, Architecture::kTenSetMlp); }
+void ScorePacm(benchmark::State& state) { score(state, kPacm); }
+void ScoreTenSetMlp(benchmark::State& state) { score(state, kTenSetMlp); }
 
 void ScoreTlp(benchmark::State& state) {
-  const TlpNetwork network(random_weights(Architecture::kTlp, 1));
+  const Network network(random_weights(kTlp, 1));
   const DrawnCandidates drawn(state.range(0));
   Rng rng(1);
   std::vector<ProgramFeatures> programs(1024);
@@ -68,7 +67,7 @@ void TrainPacm(benchmark::State& state) {
                        .latency_s = 1e-3 * static_cast<double>(1 + samples.size() * 7919 % 97)});
   const TrainOptions options = {
       .epochs = 1, .validation_share = 0, .threads = static_cast<int>(state.range(1))};
-  const ModelWeights start = initial_weights(Architecture::kPacm, 1);
+  const ModelWeights start = initial_weights(kPacm, 1);
   const Result<Trained> loaded = train(start, samples, options);  // LibTorch takes a second to load
   if (!loaded.ok()) return state.SkipWithError(loaded.error().message().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(train(start, samples, options));

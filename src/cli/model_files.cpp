@@ -19,11 +19,6 @@ std::string fold_file(const fs::path& path, int64_t fold, int64_t folds) {
   return named.string();
 }
 
-/// The reference's name of a model.
-std::string short_name(const std::string& model) {
-  return model == "pacm" ? "pam" : model == "tenset-mlp" ? "mlp" : model;
-}
-
 /// What its scripts take for the dataset's device: the last word but one between underscores.
 std::string device_part(const std::string& dataset) {
   const std::string stem = fs::path(dataset).stem().string();
@@ -36,18 +31,18 @@ std::string device_part(const std::string& dataset) {
 /// fine_tune_pam_k80_313_313.pkl: the model, the dataset's device, its tasks, and of these
 /// --ratio's share.
 std::string published_name(const Options& options, size_t tasks, const PretrainOptions& pretrain) {
-  const std::string model = short_name(pretrain.model);
+  const Architecture* network = find_architecture(pretrain.model);  // null: boosted trees
   const int64_t count = options.file_count > 0 ? options.file_count : static_cast<int64_t>(tasks);
   const auto used = static_cast<int64_t>(static_cast<double>(count) * options.share);
   return fmt::format("{}{}_{}_{}_{}{}",
                      pretrain.load_model.empty() ? "" : "fine_tune_",
-                     model,
+                     network == nullptr ? pretrain.model : network->command,
                      device_part(options.datasets[0]),
                      count,
                      used,
-                     model == "xgb"   ? ".json"
-                     : model == "tlp" ? ".safetensors"
-                                      : ".pkl");
+                     network == nullptr       ? ".json"
+                     : network->pickled_class ? ".pkl"
+                                              : ".safetensors");
 }
 
 std::string plain_name(const Options& options, const PretrainOptions& pretrain) {

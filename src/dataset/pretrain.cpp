@@ -19,13 +19,6 @@ uint64_t hash_of(std::span<const uint64_t> values) {
   return hash64({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
-std::optional<Architecture> architecture_of(std::string_view model) {
-  if (model == "pam" || model == "pacm") return Architecture::kPacm;
-  if (model == "mlp" || model == "tenset-mlp") return Architecture::kTenSetMlp;
-  if (model == "tlp") return Architecture::kTlp;
-  return std::nullopt;
-}
-
 std::vector<TrainingPoint> curve_of(const TrainReport& report) {
   std::vector<TrainingPoint> curve;
   for (size_t e = 0; e < report.losses.size(); ++e) {
@@ -47,12 +40,12 @@ class Pretraining {
 
   Result<Pretrained> run() {
     TRY(choose());
-    if (const std::optional<Architecture> architecture = architecture_of(options_.model)) {
+    if (const Architecture* architecture = find_architecture(options_.model)) {
       TRY(train_network(*architecture));
     } else if (options_.model == "xgb") {
       TRY(train_trees());
     } else {
-      return Error("--model ", options_.model, " cannot be trained; use pam, mlp, tlp or xgb");
+      return Error("--model ", options_.model, " cannot be trained; use ", trainable_models());
     }
     if (result_.interrupted) return std::move(result_);
     if (split_.test.empty()) return std::move(result_);
@@ -108,7 +101,7 @@ class Pretraining {
     return Error("all ", labels.size(), " programs of the training set are equally fast");
   }
 
-  TrainOptions train_options(Architecture architecture) const {
+  TrainOptions train_options(const Architecture& architecture) const {
     const bool fine_tune = !options_.load_model.empty();
     TrainOptions train = published_training(architecture);
     if (options_.as_published && fine_tune) train = published_fine_tuning();
@@ -121,19 +114,13 @@ class Pretraining {
     return train;
   }
 
-  Result<ModelWeights> start_weights(Architecture architecture) {
+  Result<ModelWeights> start_weights(const Architecture& architecture) {
     if (options_.load_model.empty()) {
       PrimitiveForm form = primitive_form_of(samples_);
       form.log &= !options_.as_published;
       return initial_weights(architecture, options_.split.seed, form);
     }
-    TRY_ASSIGN(ModelWeights weights, load_weights(options_.load_model));
-    if (weights.architecture != architecture)
-      return Error(options_.load_model,
-                   ": weights of ",
-                   architecture_name(weights.architecture),
-                   ", expected ",
-                   architecture_name(architecture));
+    TRY_ASSIGN(ModelWeights weights, load_weights(options_.load_model, architecture));
     weights.mode = "fine_tune_mix_task";
     TrainedOn seen = weights.trained_on.value_or(TrainedOn{.complete = false});
     seen.add(seen_);
@@ -146,7 +133,7 @@ class Pretraining {
   std::string run_name(const ModelWeights& start, const TrainOptions& train) const {
     std::vector<uint64_t> all = seen_.programs;
     all.push_back(hash64(fmt::format("{} {} {} {} {} {} {}",
-                                     architecture_name(start.architecture),
+                                     start.architecture->name,
                                      train.epochs,
                                      train.learning_rate,
                                      train.seed,
@@ -160,7 +147,7 @@ class Pretraining {
     return fmt::format("{:016x}", hash_of(all));
   }
 
-  Result<Unit> train_network(Architecture architecture) {
+  Result<Unit> train_network(const Architecture& architecture) {
     TRY(check_weights_file(options_.out_file, architecture));
     TRY_ASSIGN(ModelWeights start, start_weights(architecture));
     const TrainOptions train_options = this->train_options(architecture);

@@ -5,7 +5,7 @@
 
 #include "model/boosted_trees.h"
 #include "model/momentum.h"
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/nn/trainer.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -18,6 +18,8 @@ namespace {
 constexpr double kPassesASample = 40;
 constexpr double kPassesATraining = 3000;
 constexpr int kLeastEpochs = 3, kMostEpochs = 30;
+
+constexpr const char* kTrees = "xgb";  // the name of boosted trees
 
 enum class Updates { kOnline, kNone, kSiamese };
 
@@ -61,7 +63,7 @@ class OnlineModel : public LearnedModel {
 
 class NetworkModel : public OnlineModel {
  public:
-  NetworkModel(Architecture architecture,
+  NetworkModel(const Architecture& architecture,
                Updates updates,
                const LearnedModelOptions& options,
                std::optional<ModelWeights> loaded)
@@ -75,7 +77,7 @@ class NetworkModel : public OnlineModel {
   }
 
   bool ready() const override { return network_.has_value(); }
-  bool reads_primitives() const override { return architecture_ == Architecture::kTlp; }
+  bool reads_primitives() const override { return architecture_.reads(Input::kPrimitives); }
 
   Result<Unit> save(const std::string& path) const override {
     if (!weights_) return Error(path, ": there are no weights to save before the first training");
@@ -92,7 +94,8 @@ class NetworkModel : public OnlineModel {
     if (reads_primitives() && !programs.empty()) {
       const bool gpu = weights_->form.gpu;
       if (has_gpu_primitives(programs[0].primitives) != gpu)
-        return Error("weights of a TLP for programs of a ", gpu ? "GPU" : "CPU");
+        return Error(
+            "weights of a ", architecture_.title, " for programs of a ", gpu ? "GPU" : "CPU");
     }
     return network_->predict(programs, options_.jobs);
   }
@@ -113,7 +116,7 @@ class NetworkModel : public OnlineModel {
     ModelWeights start =
         scratch ? initial_weights(architecture_, options_.seed, primitive_form_of(samples_))
                 : *weights_;
-    if (!train_options.widen_scales && weights_) start.row_scale = weights_->row_scale;
+    if (!train_options.widen_scales && weights_) start.scale = weights_->scale;
     TRY_ASSIGN(Trained trained, train(std::move(start), samples_, train_options));
     log_detail("cost model: {} epochs on {} programs, {:.2f} s, {:.0f} programs/s",
                trained.report.epochs,
@@ -130,10 +133,10 @@ class NetworkModel : public OnlineModel {
     weights_ = std::move(weights);
   }
 
-  Architecture architecture_;
+  const Architecture& architecture_;
   std::optional<MomentumAdaptation> momentum_;
   std::optional<ModelWeights> weights_;
-  std::optional<AnyNetwork> network_;
+  std::optional<Network> network_;
   uint64_t trainings_ = 0;
 };
 
@@ -187,48 +190,8 @@ class TreesModel : public OnlineModel {
   Rng rng_;
 };
 
-Result<std::unique_ptr<LearnedModel>> make_network(Architecture architecture,
-                                                   Updates updates,
-                                                   const LearnedModelOptions& options) {
-  std::optional<ModelWeights> loaded;
-  if (!options.load_model.empty()) {
-    TRY_ASSIGN(loaded, load_weights(options.load_model));
-    if (loaded->architecture != architecture)
-      return Error(options.load_model,
-                   ": weights of ",
-                   architecture_name(loaded->architecture),
-                   ", expected ",
-                   architecture_name(architecture));
-  }
-  return std::unique_ptr<LearnedModel>(
-      std::make_unique<NetworkModel>(architecture, updates, options, std::move(loaded)));
-}
-
-using Make = Result<std::unique_ptr<LearnedModel>> (*)(Updates updates,
-                                                       const LearnedModelOptions& options);
-
-Result<std::unique_ptr<LearnedModel>> make_pacm(Updates updates,
-                                                const LearnedModelOptions& options) {
-  return make_network(Architecture::kPacm, updates, options);
-}
-
-Result<std::unique_ptr<LearnedModel>> make_mlp(Updates updates,
-                                               const LearnedModelOptions& options) {
-  return make_network(Architecture::kTenSetMlp, updates, options);
-}
-
-Result<std::unique_ptr<LearnedModel>> make_tlp(Updates updates,
-                                               const LearnedModelOptions& options) {
-  if (updates == Updates::kSiamese)
-    return Error("cost model tlp-siamese-update: TLP has no momentum; use pam or mlp");
-  return make_network(Architecture::kTlp, updates, options);
-}
-
 Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
                                                  const LearnedModelOptions& options) {
-  if (updates == Updates::kSiamese)
-    return Error(
-        "cost model xgb-siamese-update: momentum needs a network's weights; use pam or mlp");
   std::optional<BoostedTrees> loaded;
   if (!options.load_model.empty()) {
     TRY_ASSIGN(const std::string json, read_file(options.load_model));
@@ -245,17 +208,6 @@ bool is_text_object(const std::string& content) {
   return content.starts_with('{') && content.find('\0') == std::string::npos;
 }
 
-struct KindRow {
-  std::string_view name, alias;
-  Make make;
-  Result<Unit> (*find_library)();  // that it trains with
-  bool library_scores = false;     // and scores with
-};
-constexpr KindRow kKinds[] = {{"pam", "pacm", make_pacm, find_torch},
-                              {"mlp", "tenset-mlp", make_mlp, find_torch},
-                              {"tlp", "", make_tlp, find_torch},
-                              {"xgb", "", make_trees, BoostedTrees::find_library, true}};
-
 struct UpdatesRow {
   std::string_view suffix;
   Updates updates;
@@ -264,28 +216,31 @@ constexpr UpdatesRow kUpdates[] = {
     {"-no-update", Updates::kNone}, {"-siamese-update", Updates::kSiamese}, {"", Updates::kOnline}};
 
 struct ParsedName {
-  const KindRow* kind;
+  const Architecture* network;  // null: boosted trees
   Updates updates;
 };
 
 Result<ParsedName> parse_name(std::string_view name) {
-  for (const KindRow& kind : kKinds) {
-    for (const UpdatesRow& row : kUpdates) {
-      if (!name.ends_with(row.suffix)) continue;
-      const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
-      if (!stem.empty() && (stem == kind.name || stem == kind.alias))
-        return ParsedName{&kind, row.updates};
-    }
+  for (const UpdatesRow& row : kUpdates) {
+    if (!name.ends_with(row.suffix)) continue;
+    const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
+    const Architecture* network = find_architecture(stem);
+    if (network != nullptr || stem == kTrees) return ParsedName{network, row.updates};
   }
   return Error("cost model ",
                name,
-               " is unknown; use pam, mlp, tlp or xgb, or one of these with -no-update ",
-               "or -siamese-update");
+               " is unknown; use ",
+               trainable_models(),
+               ", or one of these with -no-update or -siamese-update");
 }
 
 constexpr const char* kNotANumber = "NaN";
 
 }  // namespace
+
+std::string trainable_models() {
+  return or_list([](const Architecture& a) { return std::string(a.command); }, kTrees);
+}
 
 std::optional<std::string> fault_of(std::span<const float> scores,
                                     std::span<const ProgramFeatures> programs) {
@@ -318,8 +273,8 @@ std::vector<float> LearnedModel::predict(std::span<const ProgramFeatures> progra
 
 Result<Unit> find_libraries_of(std::string_view name) {
   TRY_ASSIGN(const ParsedName parsed, parse_name(name));
-  const bool trains = parsed.updates != Updates::kNone;
-  return trains || parsed.kind->library_scores ? parsed.kind->find_library() : Unit{};
+  if (parsed.network == nullptr) return BoostedTrees::find_library();  // it scores with it, too
+  return parsed.updates == Updates::kNone ? Unit{} : find_torch();
 }
 
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
@@ -327,7 +282,25 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
   TRY_ASSIGN(const ParsedName parsed, parse_name(name));
   if (parsed.updates != Updates::kOnline && options.load_model.empty())
     return Error("cost model ", name, " needs weights to start from: --load-model FILE");
-  return parsed.kind->make(parsed.updates, options);
+  const auto by_momentum = [](const Architecture& a) {
+    return std::string(a.has_momentum ? a.command : "");
+  };
+  const bool has_momentum = parsed.network != nullptr && parsed.network->has_momentum;
+  if (parsed.updates == Updates::kSiamese && !has_momentum)
+    return Error("cost model ",
+                 name,
+                 ": ",
+                 parsed.network != nullptr ? std::string(parsed.network->title) + " has no momentum"
+                                           : "momentum needs a network's weights",
+                 "; use ",
+                 or_list(by_momentum));
+  if (parsed.network == nullptr) return make_trees(parsed.updates, options);
+  std::optional<ModelWeights> loaded;
+  if (!options.load_model.empty()) {
+    TRY_ASSIGN(loaded, load_weights(options.load_model, *parsed.network));
+  }
+  return std::unique_ptr<LearnedModel>(
+      std::make_unique<NetworkModel>(*parsed.network, parsed.updates, options, std::move(loaded)));
 }
 
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs) {
@@ -335,7 +308,7 @@ Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path
   TRY_ASSIGN(const std::string content, read_file(path));
   if (is_text_object(content)) return make_trees(Updates::kNone, options);
   TRY_ASSIGN(ModelWeights weights, load_weights(path));
-  const Architecture architecture = weights.architecture;
+  const Architecture& architecture = *weights.architecture;
   return std::unique_ptr<LearnedModel>(
       std::make_unique<NetworkModel>(architecture, Updates::kNone, options, std::move(weights)));
 }

@@ -58,9 +58,11 @@ class LearnedModel {
   std::optional<std::string> fault_;
 };
 
-/// The model of a name: pam, mlp, tlp or xgb (pacm and tenset-mlp are the first two), which trains
-/// online, or one of these with -no-update or -siamese-update (Momentum online Adaptation; pam and
-/// mlp).
+/// "pam, mlp, tlp or xgb": the networks' names on the command line, and boosted trees.
+std::string trainable_models();
+
+/// The model of a name: one of these (networks by their name in files, too), which trains online,
+/// or one of these with -no-update or -siamese-update (Momentum online Adaptation; pam and mlp).
 Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                                          const LearnedModelOptions& options);
 

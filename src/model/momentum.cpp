@@ -7,15 +7,15 @@ Result<bool> MomentumAdaptation::update(std::span<const TrainingSample> samples,
   if (++rounds_ % options_.period != 0) return false;
   const FeatureScales scales = scales_of(samples);
   if (options_.replace_scales) {
-    siamese_.row_scale = scales.rows;
-    if (siamese_.architecture == Architecture::kPacm) siamese_.dataflow_scale = scales.dataflow;
+    for (const Branch& branch : branches_of(*siamese_.architecture))
+      siamese_.scale[branch.input] = scales[branch.input];
   } else {
     widen_scales(scales, siamese_);
   }
   TRY_ASSIGN(Trained trained, train(siamese_, samples, options));
   const float kept = static_cast<float>(options_.momentum);
   for (auto& [name, tensor] : siamese_.tensors) {
-    if (name.starts_with("norm.running_")) continue;
+    if (is_statistic(name)) continue;
     const std::vector<float>& towards = trained.weights.tensors[name].values;
     for (size_t i = 0; i < tensor.values.size(); ++i)
       tensor.values[i] = kept * tensor.values[i] + (1 - kept) * towards[i];

@@ -1,5 +1,6 @@
 #include "model/torch_checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -16,8 +17,8 @@ constexpr std::string_view kRebuildTensor = "torch._utils _rebuild_tensor_v2";
 constexpr std::string_view kRebuildParameter = "torch._utils _rebuild_parameter";
 constexpr std::string_view kLoadFromBytes = "torch.storage _load_from_bytes";
 
-/// Everything that occurs in a checkpoint of the two networks.
-constexpr std::array kKnownClasses = {
+/// Everything that occurs in a checkpoint, beside the networks' own classes.
+constexpr std::array kTorchClasses = {
     kRebuildTensor,
     kRebuildParameter,
     kLoadFromBytes,
@@ -36,9 +37,14 @@ constexpr std::array kKnownClasses = {
     std::string_view("torch.nn.modules.linear NonDynamicallyQuantizableLinear"),
     std::string_view("torch.nn.modules.linear _LinearWithBias"),
     std::string_view("tvm.auto_scheduler.cost_model.mlp_model MLPModule"),
-    std::string_view("tvm.auto_scheduler.cost_model.mlp_model SegmentSumMLPModule"),
-    std::string_view("tvm.auto_scheduler.cost_model.pam_model PAMModule"),
 };
+std::vector<std::string_view> known_classes() {
+  std::vector<std::string_view> names(kTorchClasses.begin(), kTorchClasses.end());
+  for (const Architecture* architecture : kArchitectures)
+    if (architecture->pickled_class) names.push_back(architecture->pickled_class->name);
+  return names;
+}
+
 constexpr int kMaxDepth = 16;  // of modules in modules; a damaged file may nest them without end
 
 static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian");
@@ -70,7 +76,7 @@ Result<Storage> persistent_storage(const Pickle& pickle, PickleId id, const Find
 Result<Storage> legacy_storage(std::string_view bytes) {
   std::array<Pickle, 5> pickles;
   for (Pickle& pickle : pickles) {
-    TRY_ASSIGN(pickle, read_pickle(bytes, kKnownClasses));
+    TRY_ASSIGN(pickle, read_pickle(bytes, known_classes()));
     bytes.remove_prefix(pickle.bytes);
   }
   if (pickles[0][pickles[0].root].text != "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19")
@@ -199,10 +205,15 @@ Result<Unit> add_module(
   return Unit{};
 }
 
-Architecture architecture_of(const Tensors& tensors) {
-  return tensors.contains("gemm_encoder.0.weight") || tensors.contains("fuse.0.weight")
-             ? Architecture::kPacm
-             : Architecture::kTenSetMlp;
+/// The published network that has most of the tensors; of several the smallest.
+const Architecture* architecture_of(const Tensors& tensors) {
+  const auto misfit = [&](const Architecture* architecture) {
+    const std::vector<WeightSpec> specs = tensor_specs({.architecture = architecture});
+    const auto known = std::ranges::count_if(
+        specs, [&](const WeightSpec& spec) { return tensors.contains(spec.name); });
+    return std::tuple(!architecture->pickled_class, -known, specs.size());
+  };
+  return *std::ranges::min_element(kArchitectures, {}, misfit);
 }
 
 Result<std::vector<float>> scale_of(const Pickle& pickle, PickleId id) {
@@ -228,7 +239,7 @@ Result<ModelWeights> read_torch_state_dict(const std::string& path) {
   };
   const auto read = [&]() -> Result<ModelWeights> {
     TRY_ASSIGN(const std::string bytes, entry("/data.pkl"));
-    TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, kKnownClasses));
+    TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, known_classes()));
     const PickleNode& root = pickle[pickle.root];
     if (root.kind != PickleKind::kDict && root.kind != PickleKind::kCall)
       return Error("expected a state dict");
@@ -248,15 +259,16 @@ Result<ModelWeights> read_torch_state_dict(const std::string& path) {
 }
 
 Result<ModelWeights> read_torch_pickle(std::string_view bytes) {
-  TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, kKnownClasses));
+  TRY_ASSIGN(const Pickle pickle, read_pickle(bytes, known_classes()));
   const PickleNode& tuple = pickle[pickle.root];
   if (tuple.kind != PickleKind::kTuple || tuple.items.size() != 4)
     return Error("expected a tuple of network, mode and scales");
   ModelWeights weights;
   TRY(add_module(pickle, tuple.items[0], "", 0, weights.tensors));
   weights.architecture = architecture_of(weights.tensors);
-  const bool pacm = weights.architecture == Architecture::kPacm;
-  const PickleNode& mode = pickle[tuple.items[pacm ? 1 : 2]];
+  const std::vector<Branch> branches = branches_of(*weights.architecture);
+  const size_t first_scale = tuple.items.size() - branches.size();
+  const PickleNode& mode = pickle[tuple.items[first_scale - 1]];
   if (mode.kind != PickleKind::kText) return Error("the mode is no text");
   weights.mode = mode.text;
   if (const PickleId seen = pickle.find(pickle[tuple.items[0]].state, kTrainedOnKey);
@@ -265,9 +277,8 @@ Result<ModelWeights> read_torch_pickle(std::string_view bytes) {
     if (!trained_on.ok()) return Error(kTrainedOnKey, ": ", trained_on.error().message());
     weights.trained_on = *std::move(trained_on);
   }
-  TRY_ASSIGN(weights.row_scale, scale_of(pickle, tuple.items[pacm ? 2 : 3]));
-  if (pacm) {
-    TRY_ASSIGN(weights.dataflow_scale, scale_of(pickle, tuple.items[3]));
+  for (size_t i = 0; i < branches.size(); ++i) {
+    TRY_ASSIGN(weights.scale[branches[i].input], scale_of(pickle, tuple.items[first_scale + i]));
   }
   return weights;
 }

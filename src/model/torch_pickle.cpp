@@ -8,8 +8,7 @@
 namespace pruner {
 namespace {
 
-constexpr int kHeads = 4;  // of PaCM's attention
-constexpr double kNormEpsilon = 1e-5, kNormMomentum = 0.1;
+constexpr double kNormMomentum = 0.1;
 
 template <typename T>
 std::string bytes_of(const std::vector<T>& values) {
@@ -83,8 +82,27 @@ Pickled pickled(const Module& module) {
 /// The layers of a network, by the names of their tensors.
 class Layers {
  public:
-  explicit Layers(const Tensors& tensors) : tensors_(tensors) {}
+  explicit Layers(const ModelWeights& weights)
+      : architecture_(*weights.architecture), tensors_(weights.tensors) {}
 
+  /// The module of a name: its one layer, a sequence of them with a ReLU behind each, or nothing.
+  Pickled module(const std::string& name) const {
+    PickledItems sequence;
+    for (const Layer& layer : architecture_.layers) {
+      if (module_of(layer.name) != name) continue;
+      if (layer.kind == LayerKind::kAttention) return attention(name, layer.heads);
+      if (layer.kind == LayerKind::kBatchNorm) return batch_norm(name);
+      if (layer.kind == LayerKind::kLinear) return linear(name);
+      sequence.emplace_back(std::to_string(sequence.size()), linear(layer.name));
+      sequence.emplace_back(std::to_string(sequence.size()),
+                            pickled({.name = "torch.nn.modules.activation ReLU",
+                                     .attributes = {{"inplace", pickled_bool(false)}}}));
+    }
+    if (sequence.empty()) return pickled({.name = "torch.nn.modules.linear Identity"});
+    return pickled({.name = "torch.nn.modules.container Sequential", .modules = sequence});
+  }
+
+ private:
   Pickled linear(const std::string& name) const {
     const std::vector<int64_t>& shape = at(name + ".weight").shape;
     return pickled({.name = "torch.nn.modules.linear Linear",
@@ -92,19 +110,6 @@ class Layers {
                                    {"bias", parameter(name + ".bias")}},
                     .attributes = {{"in_features", pickled_integer(shape[1])},
                                    {"out_features", pickled_integer(shape[0])}}});
-  }
-
-  /// `count` linear layers, each with a ReLU behind it.
-  Pickled sequence(const std::string& name, int count) const {
-    PickledItems modules;
-    for (int i = 0; i < count; ++i) {
-      const std::string place = std::to_string(2 * i);
-      modules.emplace_back(place, linear(name + "." + place));
-      modules.emplace_back(std::to_string(2 * i + 1),
-                           pickled({.name = "torch.nn.modules.activation ReLU",
-                                    .attributes = {{"inplace", pickled_bool(false)}}}));
-    }
-    return pickled({.name = "torch.nn.modules.container Sequential", .modules = modules});
   }
 
   Pickled batch_norm(const std::string& name) const {
@@ -116,14 +121,14 @@ class Layers {
                                 {"running_var", tensor(name + ".running_var")},
                                 {"num_batches_tracked", batches}},
                     .attributes = {{"num_features", pickled_integer(at(name + ".weight").shape[0])},
-                                   {"eps", pickled_float(kNormEpsilon)},
+                                   {"eps", pickled_float(double{kBatchNormEpsilon})},
                                    {"momentum", pickled_float(kNormMomentum)},
                                    {"affine", pickled_bool(true)},
                                    {"track_running_stats", pickled_bool(true)}}});
   }
 
   /// The projection is a plain linear layer, whose subclass has another name in each torch.
-  Pickled attention(const std::string& name) const {
+  Pickled attention(const std::string& name, int64_t heads) const {
     const int64_t width = at(name + ".in_proj_weight").shape[1];
     return pickled({.name = "torch.nn.modules.activation MultiheadAttention",
                     .parameters = {{"in_proj_weight", parameter(name + ".in_proj_weight")},
@@ -136,16 +141,15 @@ class Layers {
                                    {"kdim", pickled_integer(width)},
                                    {"vdim", pickled_integer(width)},
                                    {"_qkv_same_embed_dim", pickled_bool(true)},
-                                   {"num_heads", pickled_integer(kHeads)},
+                                   {"num_heads", pickled_integer(heads)},
                                    {"dropout", pickled_float(0)},
                                    {"batch_first", pickled_bool(false)},
-                                   {"head_dim", pickled_integer(width / kHeads)},
+                                   {"head_dim", pickled_integer(width / heads)},
                                    {"bias_k", pickled_none()},
                                    {"bias_v", pickled_none()},
                                    {"add_zero_attn", pickled_bool(false)}}});
   }
 
- private:
   const WeightTensor& at(const std::string& name) const { return tensors_.find(name)->second; }
   Pickled tensor(const std::string& name) const {
     return tensor_of("torch FloatStorage", at(name).shape, at(name).values);
@@ -155,46 +159,28 @@ class Layers {
                         {tensor(name), pickled_bool(true), pickled_ordered_dict({})});
   }
 
+  const Architecture& architecture_;
   const Tensors& tensors_;
 };
 
 }  // namespace
 
 std::string print_torch_pickle(const ModelWeights& weights) {
-  const Layers layers(weights.tensors);
-  const bool pacm = weights.architecture == Architecture::kPacm;
-  Module network = {.name = pacm ? "tvm.auto_scheduler.cost_model.pam_model PAMModule"
-                                 : "tvm.auto_scheduler.cost_model.mlp_model SegmentSumMLPModule"};
+  const Layers layers(weights);
+  const PublishedClass& published = *weights.architecture->pickled_class;
+  Module network = {.name = published.name};
   // In the order of the classes: momentum walks through the parameters of two networks at once.
-  network.modules = {{"segment_encoder", layers.sequence("segment_encoder", 2)}};
-  if (pacm) {
-    network.modules.emplace_back("norm", layers.batch_norm("norm"));
-    network.modules.emplace_back("fuse", layers.sequence("fuse", 1));
-  } else {
-    network.modules.emplace_back("norm", pickled({.name = "torch.nn.modules.linear Identity"}));
-    network.attributes = {{"add_sigmoid", pickled_bool(false)}};
-  }
-  network.modules.emplace_back("l0", layers.sequence("l0", 1));
-  network.modules.emplace_back("l1", layers.sequence("l1", 1));
-  if (pacm) {
-    network.modules.emplace_back("gemm_encoder", layers.sequence("gemm_encoder", 2));
-    network.modules.emplace_back("attention", layers.attention("attention"));
-    for (const auto& [name, width] :
-         {std::pair{"in_dim", kRowFeatures}, std::pair{"hidden_dim", 256}, std::pair{"out_dim", 1}})
-      network.attributes.emplace_back(name, pickled_integer(width));
-  }
-  network.modules.emplace_back("decoder", layers.linear("decoder"));
+  for (const std::string name : weights.architecture->modules)
+    network.modules.emplace_back(name, layers.module(name));
+  for (const auto& [name, value] : published.attributes)
+    network.attributes.emplace_back(name, pickled_integer(value));
   if (weights.trained_on)
     network.attributes.emplace_back(kTrainedOnKey,
                                     pickled_text(print_trained_on(*weights.trained_on)));
-
-  const Pickled mode = pickled_text(weights.mode), rows = vector_of(weights.row_scale);
-  std::vector<Pickled> tuple = {pickled(network), mode, rows};
-  if (pacm) {
-    tuple.push_back(vector_of(weights.dataflow_scale));
-  } else {
-    tuple.insert(tuple.begin() + 1, pickled_none());  // no models of single tasks
-  }
+  std::vector<Pickled> tuple = {pickled(network), pickled_text(weights.mode)};
+  for (const Branch& branch : branches_of(*weights.architecture))
+    tuple.push_back(vector_of(weights.scale[branch.input]));
+  if (tuple.size() < 4) tuple.insert(tuple.begin() + 1, pickled_none());  // no local models
   return print_pickle(pickled_tuple(tuple));
 }
 

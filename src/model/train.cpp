@@ -6,7 +6,7 @@
 #include <map>
 #include <numbers>
 
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/nn/standardize.h"
 #include "support/rng.h"
 
@@ -56,7 +56,7 @@ class Training {
                  ? Error("training was interrupted within its first epoch")
                  : Error("training failed: no epoch has a loss that is a number");
     weights_.tensors = std::move(state_.best);
-    if (statistics_) unstandardize(*statistics_, weights_);
+    if (statistics_) standardize(*statistics_, weights_, /*back=*/true);
     const Result<Unit> checked = check_weights(weights_);
     if (!checked.ok()) return Error("training failed: ", checked.error().message());
     return Trained{std::move(weights_), std::move(report)};
@@ -64,22 +64,24 @@ class Training {
 
  private:
   Result<Unit> begin(ModelWeights start) {
-    const bool tlp = start.architecture == Architecture::kTlp;
+    const Architecture& architecture = *start.architecture;
     held_ = hold_out(samples_, options_.validation_share, options_.seed, [&](const auto& sample) {
-      return is_readable(sample.features, start.architecture);
+      return is_readable(sample.features, architecture);
     });
     for (const size_t id : held_.validation) validation_.push_back(samples_[id].features);
     if (held_.train.size() < 2)
       return Error("training needs two programs, there are ", held_.train.size());
-    if (tlp && primitive_form_of(samples_).gpu != start.form.gpu)
-      return Error("the weights are of a TLP for programs of a ",
+    if (architecture.reads(Input::kPrimitives) && primitive_form_of(samples_).gpu != start.form.gpu)
+      return Error("the weights are of a ",
+                   architecture.title,
+                   " for programs of a ",
                    start.form.gpu ? "GPU" : "CPU",
                    ", the samples are of a ",
                    start.form.gpu ? "CPU" : "GPU");
-    const bool fresh = start.row_scale.empty();
+    const bool fresh = start.scale[branches_of(architecture)[0].input].empty();
     if (options_.widen_scales || fresh) widen_scales(scales_of(samples_), start);
     weights_ = std::move(start);
-    if (options_.standardize && !tlp) {
+    if (options_.standardize) {
       statistics_ = statistics_of(samples_);
       if (fresh) {
         forget_constant_columns(*statistics_, weights_);
@@ -139,12 +141,10 @@ class Training {
       for (size_t first = 0; first < ids.size(); first += run)
         runs.push_back(std::span(ids).subspan(first, std::min(run, ids.size() - first)));
     }
-    Ids places(runs.size());
-    for (size_t i = 0; i < places.size(); ++i) places[i] = i;
-    shuffle(places, rng);
+    shuffle(runs, rng);
     order.clear();
-    for (const size_t place : places)
-      order.insert(order.end(), runs[place].begin(), runs[place].end());
+    for (const std::span<const size_t> run : runs)
+      order.insert(order.end(), run.begin(), run.end());
     return order;
   }
 
@@ -156,43 +156,18 @@ class Training {
   }
 
   TrainingBatch batch_of(std::span<const size_t> ids) const {
+    std::vector<const ProgramFeatures*> programs;
+    for (const size_t id : ids) programs.push_back(&samples_[id].features);
     TrainingBatch batch;
-    if (weights_.architecture == Architecture::kTlp) {
-      std::vector<const ProgramFeatures*> programs;
-      for (const size_t id : ids) programs.push_back(&samples_[id].features);
-      batch.primitives = make_primitive_batch(programs, weights_.form);
-      batch.programs = static_cast<int64_t>(ids.size());
-      return batch;
+    for (const auto& [input, layer] : branches_of(*weights_.architecture)) {
+      RowForm form{.divisor = weights_.scale[input], .primitives = weights_.form};
+      if (statistics_) {
+        form.divisor = (*statistics_)[input].deviation;
+        form.mean = (*statistics_)[input].mean;
+      }
+      batch.branches.push_back(make_tokens(input, programs, form));
     }
-    for (const size_t id : ids) {
-      const ProgramFeatures& program = samples_[id].features;
-      append(program.rows, weights_.row_scale, &FeatureStatistics::rows, batch.rows);
-      batch.program_of_row.insert(
-          batch.program_of_row.end(), program.row_count(), batch.programs++);
-      if (weights_.architecture == Architecture::kPacm)
-        append(program.dataflow,
-               weights_.dataflow_scale,
-               &FeatureStatistics::dataflow,
-               batch.dataflow);
-    }
-    batch.dataflow.resize(ids.size() * kDataflowSteps * kDataflowFeatures);
     return batch;
-  }
-
-  void append(std::span<const float> values,
-              const std::vector<float>& scale,
-              ColumnStatistics FeatureStatistics::*columns,
-              std::vector<float>& batch) const {
-    const size_t width = scale.size(), first = batch.size();
-    batch.insert(batch.end(), values.begin(), values.end());
-    float* out = batch.data() + first;
-    if (!statistics_) {
-      for (size_t i = 0; i < values.size(); ++i) out[i] /= scale[i % width];
-      return;
-    }
-    const ColumnStatistics& of = (*statistics_).*columns;
-    for (size_t i = 0; i < values.size(); ++i)
-      out[i] = (out[i] - of.mean[i % width]) / of.deviation[i % width];
   }
 
   Result<Unit> train_epoch() {
@@ -264,7 +239,7 @@ class Training {
   ModelWeights current_weights() const {
     ModelWeights weights = weights_;
     weights.tensors = state_.tensors;
-    if (statistics_) unstandardize(*statistics_, weights);
+    if (statistics_) standardize(*statistics_, weights, /*back=*/true);
     return weights;
   }
 
@@ -284,7 +259,7 @@ class Training {
 
   /// Each by the head of its platform.
   std::vector<float> validation_scores(const ModelWeights& weights) const {
-    if (weights.heads.empty()) return AnyNetwork(weights).predict(validation_, options_.threads);
+    if (weights.heads.empty()) return Network(weights).predict(validation_, options_.threads);
     std::vector<float> scores(validation_.size());
     for (size_t head = 0; head < weights.heads.size(); ++head) {
       std::vector<size_t> places;
@@ -294,8 +269,7 @@ class Training {
         places.push_back(i);
         programs.push_back(validation_[i]);
       }
-      const std::vector<float> found =
-          AnyNetwork(weights, head).predict(programs, options_.threads);
+      const std::vector<float> found = Network(weights, head).predict(programs, options_.threads);
       for (size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
     }
     return scores;
@@ -327,18 +301,13 @@ class Training {
 
 }  // namespace
 
-TrainOptions published_training(Architecture architecture) {
-  TrainOptions options;
-  options.patience = architecture == Architecture::kPacm ? options.epochs / 3 : options.epochs / 6;
-  options.group_by_task = false;
-  options.validation_share = 0;
-  options.widen_scales = architecture != Architecture::kTenSetMlp;  // keeps its first fit's
-  if (architecture == Architecture::kTlp) {
-    options.patience = 0;
-    options.batch = 1024;
-    options.validation_share = 0.1;
-  }
-  return options;
+TrainOptions published_training(const Architecture& architecture) {
+  const PublishedTraining& own = architecture.training;
+  return {.batch = own.batch,
+          .patience = own.patience,
+          .group_by_task = false,
+          .validation_share = own.validation_share,
+          .widen_scales = own.widen_scales};
 }
 
 TrainOptions offline_training(size_t programs) {
@@ -364,42 +333,28 @@ TrainOptions offline_fine_tuning(size_t programs) {
 }
 
 TrainOptions published_fine_tuning() {
-  TrainOptions options = published_training(Architecture::kPacm);
-  options.optimizer = Optimizer::kSgd;
-  options.weight_decay = 0;
-  options.clip_norm = 0;
-  options.patience = 0;
-  options.widen_scales = false;
-  return options;
+  return {.optimizer = Optimizer::kSgd,
+          .weight_decay = 0,
+          .clip_norm = 0,
+          .patience = 0,
+          .group_by_task = false,
+          .validation_share = 0,
+          .widen_scales = false};
 }
 
-ModelWeights initial_weights(Architecture architecture,
+ModelWeights initial_weights(const Architecture& architecture,
                              uint64_t seed,
                              const PrimitiveForm& form,
                              std::span<const std::string> platforms) {
   Rng rng(seed);
-  ModelWeights weights;
-  weights.architecture = architecture;
-  weights.form = form;
-  weights.heads.assign(platforms.begin(), platforms.end());
+  ModelWeights weights{
+      .architecture = &architecture, .form = form, .heads = {platforms.begin(), platforms.end()}};
   if (!platforms.empty()) weights.heads.emplace_back(kOtherPlatform);
-  double fan_in = 1;  // of the layer, whose weight precedes its bias
   for (const WeightSpec& spec : tensor_specs(weights)) {
-    const std::string_view name = spec.name;
-    int64_t count = 1;
-    for (const int64_t extent : spec.shape) count *= extent;
-    WeightTensor tensor{spec.shape, std::vector<float>(static_cast<size_t>(count))};
-    if (name == "norm.weight" || name == "norm.running_var") {
-      std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
-    } else if (!name.starts_with("norm.") && name != "attention.in_proj_bias" &&
-               name != "attention.out_proj.bias") {
-      if (spec.shape.size() == 2) fan_in = static_cast<double>(spec.shape[1]);
-      const double bound = name == "attention.in_proj_weight"  // Xavier's
-                               ? std::sqrt(6.0 / static_cast<double>(spec.shape[0] + spec.shape[1]))
-                               : 1 / std::sqrt(fan_in);
-      for (float& v : tensor.values) v = static_cast<float>(bound * (2 * rng.uniform() - 1));
-    }
-    weights.tensors[std::string(name)] = std::move(tensor);
+    WeightTensor tensor{spec.shape, std::vector<float>(spec.element_count(), spec.fill)};
+    if (spec.bound > 0)
+      for (float& v : tensor.values) v = static_cast<float>(spec.bound * (2 * rng.uniform() - 1));
+    weights.tensors[spec.name] = std::move(tensor);
   }
   return weights;
 }
@@ -407,13 +362,13 @@ ModelWeights initial_weights(Architecture architecture,
 size_t add_platform(ModelWeights& weights, const std::string& platform) {
   const size_t found = head_of(weights, platform);
   if (weights.heads.empty() || weights.heads[found] == platform) return found;
-  const std::string from = decoder_name(weights.heads, found) + ".";
+  const std::string from = head_module(weights, found) + ".";
   weights.heads.insert(weights.heads.end() - 1, platform);
-  const std::string to = decoder_name(weights.heads, weights.heads.size() - 2) + ".";
-  for (const char* layer : {"0", "2", "4", "6"})
-    for (const char* part : {".weight", ".bias"})
-      weights.tensors[to + layer + part] = weights.tensors[from + layer + part];
-  return weights.heads.size() - 2;
+  const size_t added = weights.heads.size() - 2;
+  const std::string to = head_module(weights, added) + ".";
+  for (const auto& [name, tensor] : Tensors(weights.tensors))
+    if (name.starts_with(from)) weights.tensors[to + name.substr(from.size())] = tensor;
+  return added;
 }
 
 Result<Trained> train(ModelWeights start,

@@ -53,7 +53,7 @@ struct TrainOptions {
 
 /// As Pruner and TenSet train from scratch: batches and pairs of all tasks mixed, last weights
 /// kept.
-TrainOptions published_training(Architecture architecture);
+TrainOptions published_training(const Architecture& architecture);
 /// As Pruner fine-tunes pretrained weights on a target's records: plain SGD, scales kept.
 TrainOptions published_fine_tuning();
 
@@ -103,9 +103,9 @@ struct Trained {
 };
 
 /// ModelWeights as torch draws them for new layers; no scales yet, the first training gives them. A
-/// TLP is of `form` (primitive_form_of() its samples); with `platforms` it has a decoder for each
-/// and one for others.
-ModelWeights initial_weights(Architecture architecture,
+/// network of primitives is of `form` (primitive_form_of() its samples); with `platforms` it has a
+/// head for each and one for others.
+ModelWeights initial_weights(const Architecture& architecture,
                              uint64_t seed,
                              const PrimitiveForm& form = kCpuPrimitives,
                              std::span<const std::string> platforms = {});
@@ -117,11 +117,11 @@ TrainOptions offline_training(size_t programs);
 /// More make the network know those tasks by heart, and order others worse than it did.
 TrainOptions offline_fine_tuning(size_t programs);
 
-/// The head of a platform in a TLP of several; a new one starts as the other platforms' is. Weights
-/// with one decoder stay as they are, and the head is 0.
+/// The head of a platform among several; a new one starts as the other platforms' is. Weights
+/// with one stay as they are, and the head is 0.
 size_t add_platform(ModelWeights& weights, const std::string& platform);
 
-/// Samples without what the network reads are left out. Each program of a TLP with several heads
+/// Samples without what the network reads are left out. Of several heads each program
 /// trains that of its platform and that of the others. Errors: fewer than two programs are left;
 /// they are another kind of device's than the weights'; the plug-in is missing.
 Result<Trained> train(ModelWeights start,

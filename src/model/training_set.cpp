@@ -10,19 +10,6 @@ namespace {
 
 constexpr size_t kLeastValidation = 32;  // fewer held out programs say too little
 
-void widen(const std::vector<float>& scales, std::vector<float>& own, WeightTensor& first_layer) {
-  if (own.empty()) own = scales;
-  for (size_t j = 0; j < own.size(); ++j) {
-    if (!(scales[j] > own[j])) continue;
-    if (own[j] != 1) {
-      const float ratio = scales[j] / own[j];
-      for (size_t k = j; k < first_layer.values.size(); k += own.size())
-        first_layer.values[k] *= ratio;
-    }
-    own[j] = scales[j];
-  }
-}
-
 }  // namespace
 
 PrimitiveForm primitive_form_of(std::span<const TrainingSample> samples) {
@@ -44,11 +31,6 @@ std::vector<float> relative_throughputs(std::span<const TrainingSample> samples)
   for (const TrainingSample& sample : samples)
     labels.push_back(static_cast<float>(best_s[sample.task] / sample.latency_s));
   return labels;
-}
-
-void shuffle(std::vector<size_t>& ids, Rng& rng) {
-  for (size_t i = ids.size(); i > 1; --i)
-    std::swap(ids[i - 1], ids[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
 }
 
 HeldOut hold_out(std::span<const TrainingSample> samples,
@@ -77,25 +59,35 @@ HeldOut hold_out(std::span<const TrainingSample> samples,
 }
 
 FeatureScales scales_of(std::span<const TrainingSample> samples) {
-  FeatureScales scales{std::vector<float>(kRowFeatures), std::vector<float>(kDataflowFeatures)};
-  const auto take = [](std::span<const float> values, std::vector<float>& largest) {
-    for (size_t i = 0; i < values.size(); ++i)
-      largest[i % largest.size()] = std::max(largest[i % largest.size()], values[i]);
-  };
-  for (const TrainingSample& sample : samples) {
-    take(sample.features.rows, scales.rows);
-    take(sample.features.dataflow, scales.dataflow);
+  FeatureScales scales;
+  for (size_t i = 0; i < kInputs; ++i) {
+    const InputRow& input = input_row(static_cast<Input>(i));
+    if (input.scale_name == nullptr) continue;
+    std::vector<float>& largest = scales[static_cast<Input>(i)];
+    largest.resize(static_cast<size_t>(input.width));
+    for (const TrainingSample& sample : samples) {
+      const std::span<const float> numbers = input.numbers(sample.features);
+      for (size_t n = 0; n < numbers.size(); ++n)
+        largest[n % largest.size()] = std::max(largest[n % largest.size()], numbers[n]);
+    }
+    for (float& scale : largest) scale = scale > 0 ? scale : 1;
   }
-  for (std::vector<float>* columns : {&scales.rows, &scales.dataflow})
-    for (float& scale : *columns) scale = scale > 0 ? scale : 1;
   return scales;
 }
 
 void widen_scales(const FeatureScales& scales, ModelWeights& weights) {
-  if (weights.architecture == Architecture::kTlp) return;  // reads its numbers as they are
-  widen(scales.rows, weights.row_scale, weights.tensors["segment_encoder.0.weight"]);
-  if (weights.architecture == Architecture::kPacm)
-    widen(scales.dataflow, weights.dataflow_scale, weights.tensors["gemm_encoder.0.weight"]);
+  for (const ScaledLayer& layer : scaled_layers(weights)) {
+    const std::vector<float>& wide = scales[layer.input];
+    std::vector<float>& own = layer.scale;
+    if (own.empty()) own = wide;
+    for (size_t j = 0; j < own.size(); ++j) {
+      if (!(wide[j] > own[j])) continue;
+      const float ratio = own[j] == 1 ? 1 : wide[j] / own[j];
+      for (size_t k = j; k < layer.weight.values.size(); k += own.size())
+        layer.weight.values[k] *= ratio;
+      own[j] = wide[j];
+    }
+  }
 }
 
 double pairwise_accuracy(std::span<const float> scores,

@@ -38,12 +38,13 @@ HeldOut hold_out(std::span<const TrainingSample> samples,
                  const std::function<bool(const TrainingSample&)>& readable);
 
 /// Shuffles by the one source of chance.
-void shuffle(std::vector<size_t>& ids, Rng& rng);
+template <typename T>
+void shuffle(std::vector<T>& all, Rng& rng) {
+  for (size_t i = all.size(); i > 1; --i)
+    std::swap(all[i - 1], all[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+}
 
-/// The maximum of each column over the samples, 1 where that is not above 0.
-struct FeatureScales {
-  std::vector<float> rows, dataflow;
-};
+/// The maximum of each input's columns over the samples, 1 where that is not above 0.
 FeatureScales scales_of(std::span<const TrainingSample> samples);
 
 /// The same network for features divided by larger scales: each scale becomes its maximum with that

@@ -15,8 +15,6 @@
 namespace pruner {
 namespace {
 
-constexpr const char* kRowScale = "scale.rows";
-constexpr const char* kDataflowScale = "scale.dataflow";
 constexpr std::string_view kNotACheckpoint =
     "not a checkpoint: expected a safetensors file, or torch's .pth or .pkl";
 
@@ -39,9 +37,11 @@ Result<Unit> check_numbers(std::string_view name, std::span<const float> values,
   return Unit{};
 }
 
-Result<Unit> check_scale(std::string_view name, std::span<const float> scale, int expected) {
+Result<Unit> check_scale(const InputRow& input, std::span<const float> scale) {
+  const std::string name = fmt::format("scales of {}", input.name);
+  const auto expected = static_cast<size_t>(input.width);
   if (scale.empty()) return Error("it has no ", name, " (", expected, " numbers)");
-  if (scale.size() != static_cast<size_t>(expected))
+  if (scale.size() != expected)
     return Error(name, ": expected ", expected, " numbers, found ", scale.size());
   return check_numbers(name, scale, std::numeric_limits<float>::min());
 }
@@ -62,9 +62,9 @@ Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
   const auto read = [&]() -> Result<Unit> {
     TRY_ASSIGN(const std::string text, read_file(file.string()));
     TRY_ASSIGN(const Json json, parse_json(text));
-    TRY_ASSIGN(weights.row_scale, json_get<std::vector<float>>(json, "statement_scale"));
-    if (weights.architecture == Architecture::kPacm) {
-      TRY_ASSIGN(weights.dataflow_scale, json_get<std::vector<float>>(json, "access_scale"));
+    for (const Branch& branch : branches_of(*weights.architecture)) {
+      const char* name = input_row(branch.input).published_scale;
+      TRY_ASSIGN(weights.scale[branch.input], json_get<std::vector<float>>(json, name));
     }
     return Unit{};
   };
@@ -75,14 +75,6 @@ Result<Unit> add_scales_beside(const std::string& path, ModelWeights& weights) {
 }
 
 bool is_pickle(const std::string& path) { return path.ends_with(".pkl"); }
-
-struct ArchitectureRow {
-  Architecture architecture;
-  std::string_view name;
-};
-constexpr ArchitectureRow kArchitectures[] = {{Architecture::kPacm, "pacm"},
-                                              {Architecture::kTenSetMlp, "tenset-mlp"},
-                                              {Architecture::kTlp, "tlp"}};
 
 /// "cuda 40 20 log" (or raw) and the heads' names, one a line.
 std::string print_form(const PrimitiveForm& form) {
@@ -114,25 +106,27 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
   TRY_ASSIGN(SafetensorsFile file, parse_safetensors(bytes));
   ModelWeights weights;
   const std::string& architecture = file.metadata["architecture"];
-  const auto row = std::ranges::find(kArchitectures, architecture, &ArchitectureRow::name);
-  if (row == std::end(kArchitectures))
-    return Error("architecture \"", architecture, R"(", expected "pacm", "tenset-mlp" or "tlp")");
-  weights.architecture = row->architecture;
+  weights.architecture = find_architecture(architecture);
+  const auto quoted = [](const Architecture& a) { return fmt::format("\"{}\"", a.name); };
+  if (weights.architecture == nullptr)
+    return Error("architecture \"", architecture, "\", expected ", or_list(quoted));
   const std::string& version = file.metadata["feature_version"];
   if (version != std::to_string(kFeatureVersion))
     return Error(
         "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
   weights.mode = file.metadata["mode"];
-  if (weights.architecture == Architecture::kTlp) TRY(read_form(file.metadata, weights));
+  if (weights.architecture->reads(Input::kPrimitives)) TRY(read_form(file.metadata, weights));
   if (const auto seen = file.metadata.find(kTrainedOnKey); seen != file.metadata.end()) {
     Result<TrainedOn> trained_on = parse_trained_on(seen->second);
     if (!trained_on.ok()) return Error(kTrainedOnKey, ": ", trained_on.error().message());
     weights.trained_on = *std::move(trained_on);
   }
-  weights.row_scale = std::move(file.tensors[kRowScale].values);
-  weights.dataflow_scale = std::move(file.tensors[kDataflowScale].values);
-  file.tensors.erase(kRowScale);
-  file.tensors.erase(kDataflowScale);
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    const char* name = input_row(branch.input).scale_name;
+    if (name == nullptr || !file.tensors.contains(name)) continue;
+    weights.scale[branch.input] = std::move(file.tensors[name].values);
+    file.tensors.erase(name);
+  }
   weights.tensors = std::move(file.tensors);
   return weights;
 }
@@ -151,12 +145,28 @@ Result<ModelWeights> read_any(const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
-std::string_view architecture_name(Architecture architecture) {
-  return std::ranges::find(kArchitectures, architecture, &ArchitectureRow::architecture)->name;
+std::string head_module(const ModelWeights& weights, size_t head) {
+  const std::string module(weights.architecture->head_module);
+  return weights.heads.empty() ? module : module + "." + weights.heads[head];
 }
 
-std::string decoder_name(std::span<const std::string> heads, size_t head) {
-  return heads.empty() ? "decoder" : "decoder." + heads[head];
+size_t WeightSpec::element_count() const {
+  size_t count = 1;
+  for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+  return count;
+}
+
+std::vector<ScaledLayer> scaled_layers(ModelWeights& weights) {
+  std::vector<ScaledLayer> layers;
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    if (input_row(branch.input).scale_name == nullptr) continue;
+    const std::string name = branch.first.name;
+    layers.push_back({branch.input,
+                      weights.scale[branch.input],
+                      weights.tensors[name + ".weight"],
+                      weights.tensors[name + ".bias"]});
+  }
+  return layers;
 }
 
 size_t head_of(const ModelWeights& weights, std::string_view platform) {
@@ -168,76 +178,46 @@ size_t head_of(const ModelWeights& weights, std::string_view platform) {
 
 namespace {
 
-std::vector<WeightSpec> tlp_specs(const PrimitiveForm& form, std::span<const std::string> heads) {
-  std::vector<WeightSpec> specs;
-  const auto add = [&](const std::string& name, int64_t out, int64_t in) {
-    specs.push_back({name + ".weight", {out, in}});
+/// `name`: before those of the layer's tensors; `in`: the width of what it reads.
+void add_specs(const Layer& layer,
+               const std::string& name,
+               int64_t in,
+               std::vector<WeightSpec>& specs) {
+  const int64_t out = layer.out;
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  if (layer.kind == LayerKind::kAttention) {
+    const double xavier = std::sqrt(6.0 / static_cast<double>(3 * out + in));
+    specs.push_back({name + ".in_proj_weight", {3 * out, in}, xavier});
+    specs.push_back({name + ".in_proj_bias", {3 * out}});
+    specs.push_back({name + ".out_proj.weight", {out, out}, bound});
+    specs.push_back({name + ".out_proj.bias", {out}});
+  } else if (layer.kind == LayerKind::kBatchNorm) {
+    specs.push_back({name + ".weight", {out}, 0, 1});
     specs.push_back({name + ".bias", {out}});
-  };
-  add("encoder.0", 64, form.width);
-  add("encoder.2", 128, 64);
-  add("encoder.4", 256, 128);
-  add("encoder.6", 256, 256);
-  specs.push_back({"attention.in_proj_weight", {768, 256}});
-  specs.push_back({"attention.in_proj_bias", {768}});
-  add("attention.out_proj", 256, 256);
-  add("l_list.0.0", 256, 256);
-  add("l_list.1.0", 256, 256);
-  for (size_t head = 0; head < std::max<size_t>(heads.size(), 1); ++head) {
-    const std::string decoder = decoder_name(heads, head);
-    add(decoder + ".0", 256, 256);
-    add(decoder + ".2", 128, 256);
-    add(decoder + ".4", 64, 128);
-    add(decoder + ".6", 1, 64);
+    specs.push_back({name + ".running_mean", {out}});
+    specs.push_back({name + ".running_var", {out}, 0, 1});
+  } else {
+    specs.push_back({name + ".weight", {out, in}, bound});
+    specs.push_back({name + ".bias", {out}, bound});
   }
-  return specs;
 }
 
 }  // namespace
 
-std::vector<WeightSpec> tensor_specs(Architecture architecture,
-                                     const PrimitiveForm& form,
-                                     std::span<const std::string> heads) {
-  static const std::vector<WeightSpec> kPacm = {{"segment_encoder.0.weight", {256, 174}},
-                                                {"segment_encoder.0.bias", {256}},
-                                                {"segment_encoder.2.weight", {256, 256}},
-                                                {"segment_encoder.2.bias", {256}},
-                                                {"norm.weight", {256}},
-                                                {"norm.bias", {256}},
-                                                {"norm.running_mean", {256}},
-                                                {"norm.running_var", {256}},
-                                                {"fuse.0.weight", {256, 384}},
-                                                {"fuse.0.bias", {256}},
-                                                {"l0.0.weight", {256, 256}},
-                                                {"l0.0.bias", {256}},
-                                                {"l1.0.weight", {256, 256}},
-                                                {"l1.0.bias", {256}},
-                                                {"gemm_encoder.0.weight", {64, 23}},
-                                                {"gemm_encoder.0.bias", {64}},
-                                                {"gemm_encoder.2.weight", {128, 64}},
-                                                {"gemm_encoder.2.bias", {128}},
-                                                {"attention.in_proj_weight", {384, 128}},
-                                                {"attention.in_proj_bias", {384}},
-                                                {"attention.out_proj.weight", {128, 128}},
-                                                {"attention.out_proj.bias", {128}},
-                                                {"decoder.weight", {1, 256}},
-                                                {"decoder.bias", {1}}};
-  static const std::vector<WeightSpec> kTenSetMlp = {{"segment_encoder.0.weight", {256, 174}},
-                                                     {"segment_encoder.0.bias", {256}},
-                                                     {"segment_encoder.2.weight", {256, 256}},
-                                                     {"segment_encoder.2.bias", {256}},
-                                                     {"l0.0.weight", {256, 256}},
-                                                     {"l0.0.bias", {256}},
-                                                     {"l1.0.weight", {256, 256}},
-                                                     {"l1.0.bias", {256}},
-                                                     {"decoder.weight", {1, 256}},
-                                                     {"decoder.bias", {1}}};
-  if (architecture == Architecture::kTlp) return tlp_specs(form, heads);
-  return architecture == Architecture::kPacm ? kPacm : kTenSetMlp;
-}
-
 std::vector<WeightSpec> tensor_specs(const ModelWeights& weights) {
-  return tensor_specs(weights.architecture, weights.form, weights.heads);
+  const Architecture& architecture = *weights.architecture;
+  std::vector<WeightSpec> specs;
+  for (const std::string_view module : architecture.modules) {
+    const size_t copies = module == architecture.head_module ? weights.heads.size() : 1;
+    for (size_t head = 0; head < std::max<size_t>(copies, 1); ++head) {
+      for (const Layer& layer : architecture.layers) {
+        if (module_of(layer.name) != module) continue;
+        const std::string name = tensors_of(layer, head_module(weights, head));
+        add_specs(layer, name, layer.in > 0 ? layer.in : weights.form.width, specs);
+      }
+    }
+  }
+  return specs;
 }
 
 Result<Unit> check_weights(const ModelWeights& weights) {
@@ -251,24 +231,18 @@ Result<Unit> check_weights(const ModelWeights& weights) {
     if (tensor.shape != spec.shape)
       return Error(
           "tensor \"", spec.name, "\": expected ", expected, ", found ", print_shape(tensor.shape));
-    TRY(check_numbers(fmt::format("tensor \"{}\"", spec.name),
-                      tensor.values,
-                      spec.name == "norm.running_var" ? 0 : std::numeric_limits<float>::lowest()));
+    TRY(check_numbers(
+        fmt::format("tensor \"{}\"", spec.name),
+        tensor.values,
+        spec.name.ends_with(".running_var") ? 0 : std::numeric_limits<float>::lowest()));
   }
   for (const auto& [name, tensor] : weights.tensors) {
-    const bool known = std::any_of(
-        specs.begin(), specs.end(), [&](const WeightSpec& spec) { return spec.name == name; });
-    if (!known)
-      return Error("tensor \"",
-                   name,
-                   "\": ",
-                   architecture_name(weights.architecture),
-                   " has none of that name");
+    if (std::ranges::find(specs, name, &WeightSpec::name) == specs.end())
+      return Error("tensor \"", name, "\": ", weights.architecture->name, " has none of that name");
   }
-  if (weights.architecture == Architecture::kTlp) return Unit{};
-  TRY(check_scale("scales of statement rows", weights.row_scale, kRowFeatures));
-  if (weights.architecture == Architecture::kPacm) {
-    TRY(check_scale("scales of data flow", weights.dataflow_scale, kDataflowFeatures));
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    const InputRow& input = input_row(branch.input);
+    if (input.scale_name != nullptr) TRY(check_scale(input, weights.scale[branch.input]));
   }
   return Unit{};
 }
@@ -282,30 +256,43 @@ Result<ModelWeights> load_weights(const std::string& path) {
   return reason.starts_with(path) ? checked.error() : Error(path, ": ", reason);
 }
 
-Result<Unit> check_weights_file(const std::string& path, Architecture architecture) {
-  if (!is_pickle(path) || architecture != Architecture::kTlp) return Unit{};
-  return Error(path, ": a .pkl holds PaCM or TenSetMLP; name the file of a TLP .safetensors");
+Result<ModelWeights> load_weights(const std::string& path, const Architecture& expected) {
+  TRY_ASSIGN(ModelWeights weights, load_weights(path));
+  if (weights.architecture == &expected) return weights;
+  return Error(path, ": weights of ", weights.architecture->name, ", expected ", expected.name);
+}
+
+Result<Unit> check_weights_file(const std::string& path, const Architecture& architecture) {
+  if (!is_pickle(path) || architecture.pickled_class) return Unit{};
+  const auto pickled = [](const Architecture& a) {
+    return std::string(a.pickled_class ? a.title : "");
+  };
+  return Error(path,
+               ": a .pkl holds ",
+               or_list(pickled),
+               "; name the file of a ",
+               architecture.title,
+               " .safetensors");
 }
 
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) {
-  TRY(check_weights_file(path, weights.architecture));
+  TRY(check_weights_file(path, *weights.architecture));
   if (is_pickle(path)) return write_file(path, print_torch_pickle(weights));
-  SafetensorsFile file{
-      .metadata = {{"architecture", std::string(architecture_name(weights.architecture))},
-                   {"mode", weights.mode},
-                   {"feature_version", std::to_string(kFeatureVersion)}},
-      .tensors = weights.tensors};
+  SafetensorsFile file{.metadata = {{"architecture", std::string(weights.architecture->name)},
+                                    {"mode", weights.mode},
+                                    {"feature_version", std::to_string(kFeatureVersion)}},
+                       .tensors = weights.tensors};
   if (weights.trained_on) file.metadata[kTrainedOnKey] = print_trained_on(*weights.trained_on);
-  const auto add_scale = [&](const char* name, const std::vector<float>& scale) {
-    file.tensors[name] = {{static_cast<int64_t>(scale.size())}, scale};
-  };
-  if (weights.architecture == Architecture::kTlp) {
+  if (weights.architecture->reads(Input::kPrimitives)) {
     file.metadata["primitives"] = print_form(weights.form);
     if (!weights.heads.empty())
       file.metadata["heads"] = fmt::format("{}", fmt::join(weights.heads, "\n"));
   }
-  if (!weights.row_scale.empty()) add_scale(kRowScale, weights.row_scale);
-  if (!weights.dataflow_scale.empty()) add_scale(kDataflowScale, weights.dataflow_scale);
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    const std::vector<float>& scale = weights.scale[branch.input];
+    if (!scale.empty())
+      file.tensors[input_row(branch.input).scale_name] = {{std::ssize(scale)}, scale};
+  }
   return write_file(path, print_safetensors(file));
 }
 

@@ -35,14 +35,11 @@ Pickled pickled_tensor(const std::string& key, const WeightTensor& tensor) {
 
 }  // namespace
 
-ModelWeights random_weights(Architecture architecture, uint64_t seed) {
+ModelWeights random_weights(const Architecture& architecture, uint64_t seed) {
   Rng rng(seed);
-  ModelWeights weights{.architecture = architecture,
-                       .mode = "base_only",
-                       .row_scale = std::vector<float>(kRowFeatures, 1),
-                       .dataflow_scale = {},
-                       .tensors = {}};
-  if (architecture == Architecture::kPacm) weights.dataflow_scale.assign(kDataflowFeatures, 1);
+  ModelWeights weights{.architecture = &architecture};
+  for (const Branch& branch : branches_of(architecture))
+    weights.scale[branch.input].assign(static_cast<size_t>(input_row(branch.input).width), 1);
   for (const WeightSpec& spec : tensor_specs(weights)) {
     WeightTensor tensor{.shape = spec.shape, .values = {}};
     int64_t count = 1;
@@ -57,16 +54,12 @@ ModelWeights random_weights(Architecture architecture, uint64_t seed) {
   return weights;
 }
 
-ModelWeights formula_weights(Architecture architecture) {
-  ModelWeights weights{.architecture = architecture,
-                       .row_scale = {},
-                       .dataflow_scale = {},
-                       .tensors = {},
-                       .form = kGpuPrimitives};
+ModelWeights formula_weights(const Architecture& architecture) {
+  ModelWeights weights{.architecture = &architecture, .form = kGpuPrimitives};
   for (int i = 0; i < kRowFeatures; ++i)
-    weights.row_scale.push_back(static_cast<float>(16 + i % 7));
+    weights.scale[Input::kStatements].push_back(static_cast<float>(16 + i % 7));
   for (int i = 0; i < kDataflowFeatures; ++i)
-    weights.dataflow_scale.push_back(static_cast<float>(32 + i % 5));
+    weights.scale[Input::kDataflow].push_back(static_cast<float>(32 + i % 5));
   for (const WeightSpec& spec : tensor_specs(weights))
     weights.tensors[spec.name] = {.shape = spec.shape, .values = {}};
   int64_t number = 0;  // of the tensor, by name

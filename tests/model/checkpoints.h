@@ -10,10 +10,10 @@
 namespace pruner {
 
 /// ModelWeights drawn at random, of the size that torch's layers start with; scales of 1.
-ModelWeights random_weights(Architecture architecture, uint64_t seed);
+ModelWeights random_weights(const Architecture& architecture, uint64_t seed);
 
 /// ModelWeights by a formula that others can compute too (tests/golden/reference/README.md).
-ModelWeights formula_weights(Architecture architecture);
+ModelWeights formula_weights(const Architecture& architecture);
 
 /// The entries of a .pth that torch.save(state_dict) makes of the tensors.
 std::vector<ZipEntry> state_dict_entries(const Tensors& tensors);

@@ -17,7 +17,7 @@ std::unique_ptr<LearnedModel> made(std::string_view name, const LearnedModelOpti
   return *std::move(model);
 }
 
-std::string weights_file(Architecture architecture) {
+std::string weights_file(const Architecture& architecture) {
   const std::string path = own_path("weights");
   EXPECT_TRUE(save_weights(path, random_weights(architecture, 1)).ok());
   return path;
@@ -61,7 +61,7 @@ TEST(LearnedModel, TreesLearnOnline) {
 std::vector<float> saved_scales(const LearnedModel& model) {
   const std::string path = own_path("scales");
   EXPECT_TRUE(model.save(path).ok());
-  return load_weights(path)->row_scale;
+  return load_weights(path)->scale[Input::kStatements];
 }
 
 // TenSet: its first fit's stay; PaCM's are of each fit.
@@ -119,7 +119,7 @@ TEST(LearnedModel, TrainsWhenNewSamplesHavePaidForIt) {
 TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(2, 40, 1);
-  const auto model = made("pam-siamese-update", {.load_model = weights_file(Architecture::kPacm)});
+  const auto model = made("pam-siamese-update", {.load_model = weights_file(kPacm)});
   const std::vector<ProgramFeatures> programs = features_of(samples);
   const std::vector<float> pretrained = model->predict(programs);
   for (size_t round = 0; round < 3; ++round)
@@ -131,7 +131,7 @@ TEST(LearnedModel, SiameseUpdatesFollowMomentum) {
 
 TEST(LearnedModel, WithUselessScoresLeavesTheOrderToTheDraft) {
   const std::string path = own_path("constant");
-  ModelWeights weights = random_weights(Architecture::kTenSetMlp, 1);
+  ModelWeights weights = random_weights(kTenSetMlp, 1);
   for (float& v : weights.tensors["decoder.weight"].values) v = 0;
   ASSERT_TRUE(save_weights(path, weights).ok());
   const auto model = made("mlp-no-update", {.load_model = path});
@@ -155,7 +155,7 @@ TEST(LearnedModel, OfPrimitivesScoresItsKindOfDeviceOnly) {
   }
   for (const PrimitiveForm& form : {kCpuPrimitives, kGpuPrimitives}) {
     const std::string path = own_path("tlp");
-    ASSERT_TRUE(save_weights(path, initial_weights(Architecture::kTlp, 1, form)).ok());
+    ASSERT_TRUE(save_weights(path, initial_weights(kTlp, 1, form)).ok());
     const auto model = made("tlp-no-update", {.load_model = path});
     EXPECT_TRUE(model->reads_primitives());
     EXPECT_EQ(model->predict(programs).size(), form.gpu ? 0u : 2u);
@@ -182,11 +182,11 @@ TEST(MakeLearnedModel, SaysWhatIsWrong) {
                "cost model tlp-no-update needs weights to start from: --load-model FILE");
   EXPECT_ERROR(make_learned_model("tlp-siamese-update", {.load_model = "x"}),
                "TLP has no momentum");
-  EXPECT_ERROR(make_learned_model("mlp", {.load_model = weights_file(Architecture::kPacm)}),
+  EXPECT_ERROR(make_learned_model("mlp", {.load_model = weights_file(kPacm)}),
                "weights of pacm, expected tenset-mlp");
   EXPECT_ERROR(make_learned_model("xgb-siamese-update", {.load_model = "x"}),
                "momentum needs a network's weights");
-  EXPECT_ERROR(make_learned_model("xgb", {.load_model = weights_file(Architecture::kPacm)}),
+  EXPECT_ERROR(make_learned_model("xgb", {.load_model = weights_file(kPacm)}),
                "not a model of boosted trees");
 }
 

@@ -12,7 +12,7 @@ constexpr TrainOptions kShort = {.epochs = 3};
 TEST(MomentumAdaptation, TrainsACopyEveryFourthRoundAndMovesOnePercentTowardsIt) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(3, 40, 1);
-  ModelWeights pretrained = random_weights(Architecture::kPacm, 2);
+  ModelWeights pretrained = random_weights(kPacm, 2);
   widen_scales(scales_of(samples), pretrained);  // nothing is left to widen
   MomentumAdaptation moa(pretrained, {});
   for (int round = 1; round < 4; ++round) {
@@ -37,14 +37,14 @@ TEST(MomentumAdaptation, TrainsACopyEveryFourthRoundAndMovesOnePercentTowardsIt)
 TEST(MomentumAdaptation, WidensScalesWithoutChangingTheSiameseNetwork) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = synthetic_samples(2, 20, 1);
-  ModelWeights pretrained = random_weights(Architecture::kPacm, 2);
-  pretrained.row_scale.assign(kRowFeatures, 0.5f);
+  ModelWeights pretrained = random_weights(kPacm, 2);
+  pretrained.scale[Input::kStatements].assign(kRowFeatures, 0.5f);
   const std::vector<ProgramFeatures> programs = features_of(samples);
   const auto moved = [&](bool replace_scales) {
     MomentumAdaptation moa(pretrained,
                            {.momentum = 1, .period = 1, .replace_scales = replace_scales});
     EXPECT_TRUE(moa.update(samples, kShort).ok());
-    EXPECT_EQ(moa.target().row_scale, moa.siamese().row_scale);
+    EXPECT_EQ(moa.target().scale[Input::kStatements], moa.siamese().scale[Input::kStatements]);
     const std::vector<float> before = Network(pretrained).predict(programs, 1);
     const std::vector<float> after = Network(moa.siamese()).predict(programs, 1);
     float most = 0;

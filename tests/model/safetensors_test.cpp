@@ -53,7 +53,7 @@ TEST(Safetensors, NameWhatIsDamaged) {
 
 TEST(Safetensors, OfOtherFeaturesOrNetworksAreRefused) {
   const std::string path = own_path("other.safetensors");
-  ASSERT_TRUE(save_weights(path, random_weights(Architecture::kPacm, 1)).ok());
+  ASSERT_TRUE(save_weights(path, random_weights(kPacm, 1)).ok());
   SafetensorsFile file = *parse_safetensors(*read_file(path));
   file.metadata["feature_version"] = "2";
   ASSERT_TRUE(write_file(path, print_safetensors(file)).ok());

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "golden.h"
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/synthetic.h"
 #include "model/train.h"
 #include "model/trainer_here.h"
@@ -35,14 +35,14 @@ std::vector<TrainingSample> splits(int tasks, int per_task, bool turned, uint64_
 double accuracy(const ModelWeights& weights,
                 size_t head,
                 const std::vector<TrainingSample>& samples) {
-  return accuracy_of(AnyNetwork(weights, head).predict(features_of(samples), 1), samples);
+  return accuracy_of(Network(weights, head).predict(features_of(samples), 1), samples);
 }
 
 TEST(TlpTraining, TeachesItToOrderProgramsThatItHasNotSeen) {
   NEEDS_TRAINER();
   const std::vector<TrainingSample> samples = splits(2, 100, false, 1),
                                     others = splits(2, 80, false, 2);
-  const ModelWeights start = initial_weights(Architecture::kTlp, 3, primitive_form_of(samples));
+  const ModelWeights start = initial_weights(kTlp, 3, primitive_form_of(samples));
   const Result<Trained> trained = train(start, samples, {.epochs = 15, .batch = 32, .seed = 4});
   ASSERT_TRUE(trained.ok()) << trained.error().message();
   EXPECT_LT(accuracy(start, 0, others), 0.8);
@@ -60,7 +60,7 @@ TEST(TlpTraining, HeadsLearnPlatformsThatDisagree) {
     samples.push_back(std::move(sample));
   }
   const std::vector<std::string> platforms = {"k80", "v100"};
-  ModelWeights start = initial_weights(Architecture::kTlp, 3, kCpuPrimitives, platforms);
+  ModelWeights start = initial_weights(kTlp, 3, kCpuPrimitives, platforms);
   Result<Trained> trained = train(start, samples, {.epochs = 30, .batch = 32, .seed = 4});
   ASSERT_TRUE(trained.ok()) << trained.error().message();
   ModelWeights& weights = trained->weights;
@@ -89,16 +89,16 @@ TEST(TlpTraining, HeadsLearnPlatformsThatDisagree) {
 TEST(TlpTraining, SamplesAreOfTheWeightsKindOfDevice) {
   const std::vector<TrainingSample> samples = splits(1, 4, false, 1);
   EXPECT_EQ(primitive_form_of(samples), (PrimitiveForm{false, 25, 22, true}));
-  EXPECT_ERROR(train(initial_weights(Architecture::kTlp, 1, kGpuPrimitives), samples, {}),
+  EXPECT_ERROR(train(initial_weights(kTlp, 1, kGpuPrimitives), samples, {}),
                "the weights are of a TLP for programs of a GPU, the samples are of a CPU");
   std::vector<TrainingSample> without = samples;
   for (TrainingSample& sample : without) sample.features.primitives.clear();
-  EXPECT_ERROR(train(initial_weights(Architecture::kTlp, 1), without, {}),
+  EXPECT_ERROR(train(initial_weights(kTlp, 1), without, {}),
                "training needs two programs, there are 0");
 }
 
 TEST(TlpTraining, PublishedConstants) {
-  const TrainOptions options = published_training(Architecture::kTlp);
+  const TrainOptions options = published_training(kTlp);
   EXPECT_EQ(options.batch, 1024);
   EXPECT_EQ(options.epochs, 50);
   EXPECT_EQ(options.patience, 0);
@@ -111,8 +111,7 @@ TEST(TlpTraining, PublishedConstants) {
 TEST(TlpWeights, ComeBackFromTheirFileWithFormAndHeads) {
   const std::vector<std::string> platforms = {"k80", "v100"};
   for (const auto& heads : {std::vector<std::string>(), platforms}) {
-    const ModelWeights weights =
-        initial_weights(Architecture::kTlp, 1, {true, 40, 20, heads.empty()}, heads);
+    const ModelWeights weights = initial_weights(kTlp, 1, {true, 40, 20, heads.empty()}, heads);
     const std::string path = own_path("tlp.safetensors");
     ASSERT_TRUE(save_weights(path, weights).ok());
     const Result<ModelWeights> read = load_weights(path);

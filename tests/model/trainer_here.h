@@ -6,8 +6,7 @@
 #include "model/checkpoints.h"
 #include "model/nn/trainer.h"
 
-#define NEEDS_TRAINER()                                                                       \
-  if (const auto plugin =                                                                     \
-          ::pruner::make_torch_trainer(random_weights(::pruner::Architecture::kPacm, 1), {}); \
-      !plugin.ok())                                                                           \
+#define NEEDS_TRAINER()                                                                         \
+  if (const auto plugin = ::pruner::make_torch_trainer(random_weights(::pruner::kPacm, 1), {}); \
+      !plugin.ok())                                                                             \
   GTEST_SKIP() << plugin.error().message()

@@ -32,22 +32,22 @@ TEST(TrainingSet, LabelsProgramsByTheBestOfTheirTask) {
 TEST(TrainingSet, ScalesAreTheMaximaOfColumns) {
   const TrainingSample samples[] = {sample(0, 1, 3), sample(0, 1, 5)};
   const FeatureScales scales = scales_of(samples);
-  EXPECT_EQ(scales.rows[3], 5);
-  EXPECT_EQ(scales.rows[4], 0.5f);
-  EXPECT_EQ(scales.dataflow[0], 10);
-  EXPECT_EQ(scales.dataflow[1], 1);  // always 0
+  EXPECT_EQ(scales[Input::kStatements][3], 5);
+  EXPECT_EQ(scales[Input::kStatements][4], 0.5f);
+  EXPECT_EQ(scales[Input::kDataflow][0], 10);
+  EXPECT_EQ(scales[Input::kDataflow][1], 1);  // always 0
 }
 
 TEST(TrainingSet, WiderScalesLeaveTheNetworkAsItWas) {
-  ModelWeights weights = random_weights(Architecture::kPacm, 1);
-  weights.row_scale.assign(kRowFeatures, 0.7f);
-  weights.dataflow_scale.assign(kDataflowFeatures, 0.9f);
+  ModelWeights weights = random_weights(kPacm, 1);
+  weights.scale[Input::kStatements].assign(kRowFeatures, 0.7f);
+  weights.scale[Input::kDataflow].assign(kDataflowFeatures, 0.9f);
   const TrainingSample samples[] = {sample(0, 1, 3), sample(0, 1, 5)};
   ModelWeights wider = weights;
   widen_scales(scales_of(samples), wider);
-  EXPECT_EQ(wider.row_scale[3], 5);
-  EXPECT_EQ(wider.row_scale[4], 0.7f);
-  EXPECT_EQ(wider.dataflow_scale[0], 10);
+  EXPECT_EQ(wider.scale[Input::kStatements][3], 5);
+  EXPECT_EQ(wider.scale[Input::kStatements][4], 0.7f);
+  EXPECT_EQ(wider.scale[Input::kDataflow][0], 10);
   EXPECT_NE(wider.tensors, weights.tensors);
   const std::vector<ProgramFeatures> programs = {samples[0].features, samples[1].features};
   const std::vector<float> before = Network(weights).predict(programs, 1);

@@ -6,7 +6,7 @@
 
 #include "golden.h"
 #include "model/checkpoints.h"
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/synthetic.h"
 #include "model/torch_checkpoint.h"
 #include "model/train.h"
@@ -26,8 +26,8 @@ std::string scales_json(const ModelWeights& weights) {
     for (const float s : scale) text += (text.empty() ? "" : ", ") + std::to_string(s);
     return "[" + text + "]";
   };
-  return "{\"statement_scale\": " + list(weights.row_scale) +
-         ", \"access_scale\": " + list(weights.dataflow_scale) + "}";
+  return "{\"statement_scale\": " + list(weights.scale[Input::kStatements]) +
+         ", \"access_scale\": " + list(weights.scale[Input::kDataflow]) + "}";
 }
 
 /// A .pth of the tensors at `path`, and its scales beside it.
@@ -38,10 +38,10 @@ void write_pth(const std::string& path, const ModelWeights& weights) {
 }
 
 TEST(ModelWeights, OfBothNetworksAreReadBack) {
-  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+  for (const Architecture* architecture : {&kPacm, &kTenSetMlp}) {
     const std::string path = own_path("round.safetensors");
-    ModelWeights written = random_weights(architecture, 1);
-    written.row_scale[3] = 1.7f;
+    ModelWeights written = random_weights(*architecture, 1);
+    written.scale[Input::kStatements][3] = 1.7f;
     ASSERT_TRUE(save_weights(path, written).ok());
     const Result<ModelWeights> read = load_weights(path);
     ASSERT_TRUE(read.ok()) << read.error().message();
@@ -51,7 +51,7 @@ TEST(ModelWeights, OfBothNetworksAreReadBack) {
 
 TEST(ModelWeights, AreReadBackWhateverTheLengthOfTheirHeader) {
   const std::string path = own_path("header.safetensors");
-  ModelWeights written = random_weights(Architecture::kTenSetMlp, 1);
+  ModelWeights written = random_weights(kTenSetMlp, 1);
   std::set<uint8_t> first_bytes;  // of a length that is a multiple of 8
   for (int i = 0; i < 256; i += 8) {
     written.mode.assign(static_cast<size_t>(i), 'm');
@@ -66,7 +66,7 @@ TEST(ModelWeights, AreReadBackWhateverTheLengthOfTheirHeader) {
 
 TEST(ModelWeights, OfAStateDictHaveTheirScalesBeside) {
   const std::string path = own_path("net.pth");
-  const ModelWeights written = random_weights(Architecture::kPacm, 2);
+  const ModelWeights written = random_weights(kPacm, 2);
   write_pth(path, written);
   const Result<ModelWeights> read = load_weights(path);
   ASSERT_TRUE(read.ok()) << read.error().message();
@@ -78,10 +78,10 @@ TEST(ModelWeights, OfAStateDictHaveTheirScalesBeside) {
 }
 
 TEST(ModelWeights, OfAPickleBringTheirScalesAndWhatTheySaw) {
-  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
+  for (const Architecture* architecture : {&kPacm, &kTenSetMlp}) {
     const std::string path = own_path("round.pkl");
-    ModelWeights written = random_weights(architecture, 6);
-    written.row_scale[5] = 3.25f;
+    ModelWeights written = random_weights(*architecture, 6);
+    written.scale[Input::kStatements][5] = 3.25f;
     written.mode = "fine_tune_mix_task";
     written.trained_on = {.steps = {"train pam"}, .programs = {3, 1ull << 63}, .workloads = {7}};
     ASSERT_TRUE(save_weights(path, written).ok());
@@ -89,7 +89,7 @@ TEST(ModelWeights, OfAPickleBringTheirScalesAndWhatTheySaw) {
     ASSERT_TRUE(read.ok()) << read.error().message();
     EXPECT_EQ(*read, written);
   }
-  const ModelWeights tlp = initial_weights(Architecture::kTlp, 1);
+  const ModelWeights tlp = initial_weights(kTlp, 1);
   EXPECT_ERROR(save_weights("tlp.pkl", tlp), "tlp.pkl: a .pkl holds PaCM or TenSetMLP; name the");
 }
 
@@ -113,8 +113,8 @@ TEST(ModelWeights, OfAPickleScoreTheSameUnderTorch) {
   }
   const std::string inputs = own_path("programs.json"), out = own_path("scores.json");
   ASSERT_TRUE(write_file(inputs, json.dump()).ok());
-  for (const Architecture architecture : {Architecture::kPacm, Architecture::kTenSetMlp}) {
-    ModelWeights weights = random_weights(architecture, 6);
+  for (const Architecture* architecture : {&kPacm, &kTenSetMlp}) {
+    ModelWeights weights = random_weights(*architecture, 6);
     widen_scales(scales_of(synthetic_samples(3, 2, 1)), weights);
     const std::string path = own_path("torch.pkl");
     ASSERT_TRUE(save_weights(path, weights).ok());
@@ -125,7 +125,7 @@ TEST(ModelWeights, OfAPickleScoreTheSameUnderTorch) {
     std::vector<std::string> names;
     for (const WeightSpec& spec : tensor_specs(weights)) names.push_back(spec.name);
     EXPECT_EQ(said["names"].get<std::vector<std::string>>(), names);
-    const std::vector<float> expected = AnyNetwork(weights).predict(programs, 1);
+    const std::vector<float> expected = Network(weights).predict(programs, 1);
     for (size_t i = 0; i < programs.size(); ++i)
       EXPECT_NEAR(said["scores"][i].get<float>(), expected[i], 1e-4) << said["torch"];
   }
@@ -133,32 +133,32 @@ TEST(ModelWeights, OfAPickleScoreTheSameUnderTorch) {
 
 TEST(ModelWeights, ThatDoNotFitAreRefusedInOneLine) {
   const std::string path = own_path("bad.pth");
-  ModelWeights weights = random_weights(Architecture::kPacm, 3);
+  ModelWeights weights = random_weights(kPacm, 3);
   weights.tensors["fuse.0.weight"].shape = {384, 256};
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path),
                "bad.pth: tensor \"fuse.0.weight\": expected [256, 384], found [384, 256]");
 
-  weights = random_weights(Architecture::kPacm, 3);
+  weights = random_weights(kPacm, 3);
   weights.tensors.erase("l1.0.bias");
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path), "tensor \"l1.0.bias\": expected [256], found none");
 
-  weights = random_weights(Architecture::kPacm, 3);
+  weights = random_weights(kPacm, 3);
   weights.tensors["decoder.bias"].values[0] = NAN;
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path),
                "tensor \"decoder.bias\": element 0 is nan, expected a finite number");
 
-  weights = random_weights(Architecture::kPacm, 3);
-  weights.row_scale.pop_back();
+  weights = random_weights(kPacm, 3);
+  weights.scale[Input::kStatements].pop_back();
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path), "scales of statement rows: expected 174 numbers, found 173");
-  weights.row_scale.push_back(0);
+  weights.scale[Input::kStatements].push_back(0);
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path), "scales of statement rows: element 173 is 0, expected a number");
 
-  weights = random_weights(Architecture::kTenSetMlp, 3);
+  weights = random_weights(kTenSetMlp, 3);
   weights.tensors["classifier.weight"] = {{1}, {0}};
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path),
@@ -195,10 +195,12 @@ TEST(ModelWeights, OfThePublishedCheckpointsAreTheSameInBothForms) {
     ASSERT_TRUE(pth.ok()) << pth.error().message();
     EXPECT_EQ(pkl->mode, mode);
     EXPECT_EQ(pkl->tensors, pth->tensors);
-    ASSERT_EQ(pkl->row_scale.size(), pth->row_scale.size());
-    for (size_t i = 0; i < pkl->row_scale.size(); ++i)
-      EXPECT_NEAR(pkl->row_scale[i], pth->row_scale[i], 1e-6 * pkl->row_scale[i]);
-    EXPECT_FLOAT_EQ(pkl->dataflow_scale[0], 93.3593979f);
+    ASSERT_EQ(pkl->scale[Input::kStatements].size(), pth->scale[Input::kStatements].size());
+    for (size_t i = 0; i < pkl->scale[Input::kStatements].size(); ++i)
+      EXPECT_NEAR(pkl->scale[Input::kStatements][i],
+                  pth->scale[Input::kStatements][i],
+                  1e-6 * pkl->scale[Input::kStatements][i]);
+    EXPECT_FLOAT_EQ(pkl->scale[Input::kDataflow][0], 93.3593979f);
     const std::string path = own_path("written.pkl");
     ASSERT_TRUE(save_weights(path, *pkl).ok());
     EXPECT_EQ(*load_weights(path), *pkl);
@@ -229,7 +231,7 @@ std::vector<size_t> offsets_of(size_t first, size_t last, size_t step) {
 }
 
 TEST(ModelWeights, OfDamagedFilesNeverCrash) {
-  const ModelWeights weights = random_weights(Architecture::kTenSetMlp, 4);
+  const ModelWeights weights = random_weights(kTenSetMlp, 4);
   const std::string path = own_path("damaged");
   const auto loads = [&](const std::string& bytes) {
     EXPECT_TRUE(write_file(path, bytes).ok());

@@ -22,7 +22,7 @@
 #include "codegen/codegen.h"
 #include "golden.h"
 #include "lower/lower.h"
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/train.h"
 #include "space/gpu/gpu_task.h"
 #include "space/operator_task.h"
@@ -92,7 +92,7 @@ double weighed_sum(std::span<const float> values) {
 
 struct NamedNetwork {
   std::string name;
-  AnyNetwork network;
+  Network network;
 };
 
 /// Cost models with drawn weights.
@@ -100,13 +100,12 @@ std::vector<NamedNetwork> networks_for(const Target& target) {
   PrimitiveForm form = target.is_gpu() ? kGpuPrimitives : kCpuPrimitives;
   form.log = true;
   std::vector<NamedNetwork> networks;
-  for (const auto& [name, architecture] : {std::pair{"pacm", Architecture::kPacm},
-                                           std::pair{"mlp", Architecture::kTenSetMlp},
-                                           std::pair{"tlp", Architecture::kTlp}}) {
-    ModelWeights weights = initial_weights(architecture, 5, form);
-    if (architecture != Architecture::kTlp) weights.row_scale.assign(kRowFeatures, 10);
-    if (architecture == Architecture::kPacm) weights.dataflow_scale.assign(kDataflowFeatures, 10);
-    networks.push_back({name, AnyNetwork(weights)});
+  for (const auto& [name, architecture] :
+       {std::pair{"pacm", &kPacm}, std::pair{"mlp", &kTenSetMlp}, std::pair{"tlp", &kTlp}}) {
+    ModelWeights weights = initial_weights(*architecture, 5, form);
+    for (const Branch& branch : branches_of(*architecture))
+      weights.scale[branch.input].assign(static_cast<size_t>(input_row(branch.input).width), 10);
+    networks.push_back({name, Network(weights)});
   }
   return networks;
 }

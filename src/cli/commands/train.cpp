@@ -19,7 +19,7 @@ Result<int> run_fine_tune(const Options& options) {
     return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
   TRY_ASSIGN(PretrainOptions pretrain, pretrain_options(options));
   TRY_ASSIGN(const ModelWeights weights, load_weights(options.load_model));
-  pretrain.model = architecture_name(weights.architecture);
+  pretrain.model = weights.architecture->name;
   return train_folds(options, pretrain);
 }
 

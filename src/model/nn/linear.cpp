@@ -12,88 +12,68 @@ struct VectorOf {
   typedef float Type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float))));
 };
 
-/// A tile of kRows x (2 * kLanes) outputs, held in registers while `in` is walked. Inlined into a
-/// function for one instruction set, which decides what its vectors become.
+/// What a kernel computes: x (rows, in) → y (rows, out).
+struct Call {
+  const float* x;
+  int64_t rows, in;
+  const float *panels, *bias;
+  bool relu;
+  float* y;
+  int64_t out;
+};
+
+/// A tile of kRows x (2 * kLanes) outputs from row i and column j on, held in registers while `in`
+/// is walked. Inlined into a function for one instruction set, which decides what its vectors
+/// become.
 template <int kLanes, int kRows>
-[[gnu::always_inline]] inline void tile(const float* x,
-                                        int64_t in,
-                                        const float* panel,
-                                        const float* bias,
-                                        bool relu,
-                                        float* y,
-                                        int64_t out) {
+[[gnu::always_inline]] inline void tile(const Call& c, int64_t i, int64_t j) {
   using Vector = typename VectorOf<kLanes>::Type;
+  const int64_t in = c.in, out = c.out;
+  const float *x = c.x + i * in, *panel = c.panels + j * in;
+  float* y = c.y + i * out + j;
   Vector sum[kRows][2];
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    sum[i][0] = reinterpret_cast<const Vector*>(bias)[0];
-    sum[i][1] = reinterpret_cast<const Vector*>(bias)[1];
+  for (int r = 0; r < kRows; ++r) {
+    sum[r][0] = reinterpret_cast<const Vector*>(c.bias + j)[0];
+    sum[r][1] = reinterpret_cast<const Vector*>(c.bias + j)[1];
   }
   for (int64_t k = 0; k < in; ++k, panel += 2 * kLanes) {
     const Vector w0 = reinterpret_cast<const Vector*>(panel)[0];
     const Vector w1 = reinterpret_cast<const Vector*>(panel)[1];
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      const float xi = x[i * in + k];
-      sum[i][0] += xi * w0;
-      sum[i][1] += xi * w1;
+    for (int r = 0; r < kRows; ++r) {
+      const float xr = x[r * in + k];
+      sum[r][0] += xr * w0;
+      sum[r][1] += xr * w1;
     }
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
+  for (int r = 0; r < kRows; ++r) {
     for (int half = 0; half < 2; ++half) {
-      const Vector s = sum[i][half];
-      *reinterpret_cast<Vector*>(y + i * out + half * kLanes) = relu ? (s > 0 ? s : s - s) : s;
+      const Vector s = sum[r][half];
+      *reinterpret_cast<Vector*>(y + r * out + half * kLanes) = c.relu ? (s > 0 ? s : s - s) : s;
     }
   }
 }
 
-using Kernel = void (*)(const float* x,
-                        int64_t rows,
-                        int64_t in,
-                        const float* panels,
-                        const float* bias,
-                        bool relu,
-                        float* y,
-                        int64_t out);
-
 template <int kLanes, int kRows>
-[[gnu::always_inline]] inline void all_tiles(const float* x,
-                                             int64_t rows,
-                                             int64_t in,
-                                             const float* panels,
-                                             const float* bias,
-                                             bool relu,
-                                             float* y,
-                                             int64_t out) {
-  for (int64_t j = 0; j < out; j += 2 * kLanes) {
-    const float* panel = panels + j * in;
+[[gnu::always_inline]] inline void all_tiles(const Call& c) {
+  for (int64_t j = 0; j < c.out; j += 2 * kLanes) {
     int64_t i = 0;
-    for (; i + kRows <= rows; i += kRows)
-      tile<kLanes, kRows>(x + i * in, in, panel, bias + j, relu, y + i * out + j, out);
-    for (; i < rows; ++i)
-      tile<kLanes, 1>(x + i * in, in, panel, bias + j, relu, y + i * out + j, out);
+    for (; i + kRows <= c.rows; i += kRows) tile<kLanes, kRows>(c, i, j);
+    for (; i < c.rows; ++i) tile<kLanes, 1>(c, i, j);
   }
 }
 
 struct KernelRow {
-  Kernel kernel;
+  void (*kernel)(const Call& call);
   int64_t width;  // of a panel
 };
 
 // Tiles as large as the vector registers: 24 sums of 32, 12 of 16.
 #if defined(__x86_64__)
-#define PRUNER_KERNEL(name, isa, lanes, tile_rows)                        \
-  __attribute__((target(isa))) void name(const float* x,                  \
-                                         int64_t rows,                    \
-                                         int64_t in,                      \
-                                         const float* panels,             \
-                                         const float* bias,               \
-                                         bool relu,                       \
-                                         float* y,                        \
-                                         int64_t out) {                   \
-    all_tiles<lanes, tile_rows>(x, rows, in, panels, bias, relu, y, out); \
-  }
+#define PRUNER_KERNEL(name, isa, lanes, tile_rows) \
+  __attribute__((target(isa))) void name(const Call& call) { all_tiles<lanes, tile_rows>(call); }
 PRUNER_KERNEL(avx512_kernel, "avx512f", 16, 12)
 PRUNER_KERNEL(avx2_kernel, "avx2,fma", 8, 6)
 #undef PRUNER_KERNEL
@@ -107,18 +87,32 @@ KernelRow kernel_of_this_machine() {
   return {all_tiles<4, 6>, 8};
 }
 
-const KernelRow kKernel = kernel_of_this_machine();
+/// One output after another.
+void narrow_kernel(const Call& c) {
+  for (int64_t i = 0; i < c.rows; ++i) {
+    for (int64_t j = 0; j < c.out; ++j) {
+      float sum = c.bias[j];
+      for (int64_t k = 0; k < c.in; ++k) sum += c.panels[j * c.in + k] * c.x[i * c.in + k];
+      c.y[i * c.out + j] = c.relu && sum < 0 ? 0 : sum;
+    }
+  }
+}
+
+const KernelRow& kernel_for(int64_t out) {
+  static const KernelRow wide = kernel_of_this_machine(), narrow = {narrow_kernel, 1};
+  return out % wide.width == 0 ? wide : narrow;
+}
 
 }  // namespace
 
 Linear::Linear(const WeightTensor& weight, const WeightTensor& bias)
     : in_(weight.shape[1]), out_(weight.shape[0]), bias_(bias.values) {
-  CHECK(out_ % 32 == 0) << out_ << " outputs";
+  const int64_t width = kernel_for(out_).width;
   weight_.resize(weight.values.size());
   for (int64_t j = 0; j < out_; ++j) {
-    const int64_t panel = j / kKernel.width * kKernel.width;
+    const int64_t panel = j / width * width;
     for (int64_t k = 0; k < in_; ++k) {
-      weight_[static_cast<size_t>(panel * in_ + k * kKernel.width + j - panel)] =
+      weight_[static_cast<size_t>(panel * in_ + k * width + j - panel)] =
           weight.values[static_cast<size_t>(j * in_ + k)];
     }
   }
@@ -127,14 +121,9 @@ Linear::Linear(const WeightTensor& weight, const WeightTensor& bias)
 Matrix Linear::operator()(const Matrix& x, OutputFunction activation) const {
   CHECK(x.columns == in_) << x.columns << " columns, expected " << in_;
   Matrix y(x.rows, out_);
-  kKernel.kernel(x.values.data(),
-                 x.rows,
-                 in_,
-                 weight_.data(),
-                 bias_.data(),
-                 activation == OutputFunction::kRelu,
-                 y.values.data(),
-                 out_);
+  const bool relu = activation == OutputFunction::kRelu;
+  kernel_for(out_).kernel(
+      {x.row(0), x.rows, in_, weight_.data(), bias_.data(), relu, y.row(0), out_});
   return y;
 }
 

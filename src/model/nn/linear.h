@@ -23,7 +23,7 @@ enum class OutputFunction { kNone, kRelu };
 
 class Linear {
  public:
-  /// `weight`: (out, in), out a multiple of 32; `bias`: (out).
+  /// `weight`: (out, in); `bias`: (out). Fast where out is a multiple of 32.
   Linear(const WeightTensor& weight, const WeightTensor& bias);
 
   /// (rows, in) → (rows, out), through the activation.
@@ -31,7 +31,7 @@ class Linear {
 
  private:
   int64_t in_, out_;
-  std::vector<float> weight_;  // panels of the kernel's width: (out / width, in, width)
+  std::vector<float> weight_;  // panels of a width: (out / width, in, width)
   std::vector<float> bias_;
 };
 

@@ -3,203 +3,242 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "model/nn/self_attention.h"
+#include "support/check.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
 namespace {
 
-constexpr int64_t kHidden = 256;
-constexpr int64_t kAttention = 128;
-constexpr int64_t kHeads = 4;
-constexpr int64_t kHeadWidth = kAttention / kHeads;
-constexpr int64_t kSteps = kDataflowSteps;
-constexpr float kBatchNormEpsilon = 1e-5f;
 constexpr int64_t kBlock = 32;  // programs whose activations stay in a core's cache
+// The same where a program has some 20 rows; rows for one thread; programs that share their rows.
+constexpr int64_t kLongBlock = 16, kRowBlock = 64, kShared = 1024;
 
-const WeightTensor& tensor(const ModelWeights& weights, std::string_view name) {
+const WeightTensor& tensor(const ModelWeights& weights, const std::string& name) {
   return weights.tensors.find(name)->second;
 }
 
-Linear layer(const ModelWeights& weights, const std::string& name) {
+Linear linear_of(const ModelWeights& weights, const std::string& name) {
   return Linear(tensor(weights, name + ".weight"), tensor(weights, name + ".bias"));
 }
 
-/// The output projection of attention, summed over the steps: its bias counts for each.
-Linear summed_projection(const ModelWeights& weights) {
-  WeightTensor bias = tensor(weights, "attention.out_proj.bias");
-  for (float& b : bias.values) b *= static_cast<float>(kSteps);
-  return Linear(tensor(weights, "attention.out_proj.weight"), bias);
+/// sum += factor * row
+void add(const float* row, int64_t width, float factor, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += factor * row[j];
 }
 
-bool has_dataflow(const ProgramFeatures& program) {
-  return std::any_of(
-      program.dataflow.begin(), program.dataflow.end(), [](float v) { return v != 0; });
+bool sees_rows_together(const Layer& layer) {
+  return layer.kind == LayerKind::kAttention || layer.kind == LayerKind::kSum;
 }
 
-/// Adds `row` (of `width`) to `sum`.
-void add(const float* row, int64_t width, float* sum) {
-  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-}
-
-/// The context of one program's attention, summed over its queries. `qkv`: (8, 3 * 128), queries,
-/// keys and values side by side.
-void add_context(const float* qkv, float* context) {
-  const float scale = 1 / std::sqrt(static_cast<float>(kHeadWidth));
-  for (int64_t head = 0; head < kHeads; ++head) {
-    const float* query = qkv + head * kHeadWidth;
-    const float* key = query + kAttention;
-    const float* value = key + kAttention;
-    float attended[kSteps] = {};  // how much of each step's value the queries take together
-    for (int64_t i = 0; i < kSteps; ++i) {
-      float weight[kSteps], largest = -std::numeric_limits<float>::infinity(), sum = 0;
-      for (int64_t j = 0; j < kSteps; ++j) {
-        float dot = 0;
-        for (int64_t c = 0; c < kHeadWidth; ++c)
-          dot += query[i * 3 * kAttention + c] * key[j * 3 * kAttention + c];
-        weight[j] = dot * scale;
-        largest = std::max(largest, weight[j]);
-      }
-      for (float& w : weight) sum += w = std::exp(w - largest);
-      for (int64_t j = 0; j < kSteps; ++j) attended[j] += weight[j] / sum;
-    }
-    for (int64_t j = 0; j < kSteps; ++j)
-      for (int64_t c = 0; c < kHeadWidth; ++c)
-        context[head * kHeadWidth + c] += attended[j] * value[j * 3 * kAttention + c];
+Matrix concat(const Matrix& left, const Matrix& right) {
+  Matrix both(left.rows, left.columns + right.columns);
+  for (int64_t i = 0; i < both.rows; ++i) {
+    std::copy_n(left.row(i), left.columns, both.row(i));
+    std::copy_n(right.row(i), right.columns, both.row(i) + left.columns);
   }
+  return both;
 }
 
 }  // namespace
 
-Network::DataflowBranch::DataflowBranch(const ModelWeights& weights)
-    : encoder0(layer(weights, "gemm_encoder.0")),
-      encoder2(layer(weights, "gemm_encoder.2")),
-      project_in(tensor(weights, "attention.in_proj_weight"),
-                 tensor(weights, "attention.in_proj_bias")),
-      project_out(summed_projection(weights)) {}
+/// The tokens of a block of programs, and what the branch's prefix made of their rows.
+struct Network::Rows {
+  std::vector<const float*> hidden, qkv;  // (tokens); qkv where attention follows
+  std::span<const float> weight;          // (tokens)
+  std::vector<size_t> ends;               // (programs)
 
-Matrix Network::DataflowBranch::operator()(const Matrix& steps) const {
-  const Matrix encoded = encoder2(encoder0(steps, OutputFunction::kRelu), OutputFunction::kRelu);
-  const Matrix qkv = project_in(encoded, OutputFunction::kNone);
-  Matrix context(steps.rows / kSteps, kAttention);
-  for (int64_t b = 0; b < context.rows; ++b) add_context(qkv.row(b * kSteps), context.row(b));
-  // The sum over the steps of attention's output and of the residual.
-  Matrix sum = project_out(context, OutputFunction::kNone);
-  for (int64_t i = 0; i < steps.rows; ++i) add(encoded.row(i), kAttention, sum.row(i / kSteps));
-  return sum;
-}
-
-Network::Fusion::Fusion(const ModelWeights& weights) : linear(layer(weights, "fuse.0")) {
-  const std::vector<float>& mean = tensor(weights, "norm.running_mean").values;
-  const std::vector<float>& variance = tensor(weights, "norm.running_var").values;
-  const std::vector<float>& weight = tensor(weights, "norm.weight").values;
-  const std::vector<float>& bias = tensor(weights, "norm.bias").values;
-  for (size_t j = 0; j < mean.size(); ++j) {
-    gain.push_back(weight[j] / std::sqrt(variance[j] + kBatchNormEpsilon));
-    shift.push_back(bias[j] - mean[j] * gain[j]);
-  }
-}
-
-Network::Network(const ModelWeights& weights)
-    : row_scale_(weights.row_scale),
-      dataflow_scale_(weights.dataflow_scale),
-      encoder0_(layer(weights, "segment_encoder.0")),
-      encoder2_(layer(weights, "segment_encoder.2")),
-      block0_(layer(weights, "l0.0")),
-      block1_(layer(weights, "l1.0")),
-      decoder_(tensor(weights, "decoder.weight").values),
-      decoder_bias_(tensor(weights, "decoder.bias").values[0]) {
-  if (weights.architecture != Architecture::kPacm) return;
-  branch_.emplace(weights);
-  fusion_.emplace(weights);
-  no_dataflow_ = (*branch_)(Matrix(kSteps, kDataflowFeatures)).values;
-}
-
-Matrix Network::dataflow(std::span<const ProgramFeatures> programs) const {
-  std::vector<int64_t> having;
-  for (size_t b = 0; b < programs.size(); ++b)
-    if (has_dataflow(programs[b])) having.push_back(static_cast<int64_t>(b));
-  Matrix steps(static_cast<int64_t>(having.size()) * kSteps, kDataflowFeatures);
-  for (size_t i = 0; i < having.size(); ++i) {
-    float* to = steps.row(static_cast<int64_t>(i) * kSteps);
-    const auto& from = programs[static_cast<size_t>(having[i])].dataflow;
-    for (size_t j = 0; j < from.size(); ++j)
-      to[j] = from[j] / dataflow_scale_[j % kDataflowFeatures];
-  }
-  const Matrix encoded = (*branch_)(steps);
-  Matrix all(static_cast<int64_t>(programs.size()), kAttention);
-  for (int64_t b = 0; b < all.rows; ++b)
-    std::copy(no_dataflow_.begin(), no_dataflow_.end(), all.row(b));
-  for (size_t i = 0; i < having.size(); ++i)
-    std::copy_n(encoded.row(static_cast<int64_t>(i)), kAttention, all.row(having[i]));
-  return all;
-}
-
-Activations Network::forward(std::span<const ProgramFeatures> programs) const {
-  const int64_t count = static_cast<int64_t>(programs.size());
-  int64_t row_count = 0;
-  for (const ProgramFeatures& program : programs)
-    row_count += static_cast<int64_t>(program.row_count());
-  Matrix rows(row_count, kRowFeatures);
-  float* to = rows.values.data();
-  for (const ProgramFeatures& program : programs) {
-    for (size_t r = 0; r < program.rows.size(); r += kRowFeatures, to += kRowFeatures)
-      for (size_t j = 0; j < kRowFeatures; ++j) to[j] = program.rows[r + j] / row_scale_[j];
-  }
-  const Matrix encoded = encoder2_(encoder0_(rows, OutputFunction::kRelu), OutputFunction::kRelu);
-
-  Activations a{.statements = Matrix(count, kHidden),
-                .dataflow = Matrix(0, kAttention),
-                .fused = Matrix(0, kHidden),
-                .hidden = Matrix(0, kHidden),
-                .scores = {}};
-  int64_t r = 0;
-  for (int64_t b = 0; b < count; ++b)
-    for (size_t i = 0; i < programs[static_cast<size_t>(b)].row_count(); ++i)
-      add(encoded.row(r++), kHidden, a.statements.row(b));
-
-  a.hidden = a.statements;
-  if (fusion_) {
-    a.dataflow = dataflow(programs);
-    Matrix both(count, kHidden + kAttention);
-    for (int64_t b = 0; b < count; ++b) {
-      std::copy_n(a.statements.row(b), kHidden, both.row(b));
-      std::copy_n(a.dataflow.row(b), kAttention, both.row(b) + kHidden);
+  Rows(const Encoded& branch, int64_t first, int64_t count) {
+    const Tokens& tokens = branch.tokens;
+    const auto begins =
+        std::span(tokens.begin).subspan(static_cast<size_t>(first), static_cast<size_t>(count) + 1);
+    const auto begin = static_cast<size_t>(begins[0]);
+    for (const int64_t end : begins.subspan(1)) ends.push_back(static_cast<size_t>(end) - begin);
+    weight = std::span(tokens.weight).subspan(begin, ends.back());
+    for (const int64_t row : std::span(tokens.row_of).subspan(begin, ends.back())) {
+      const auto block = static_cast<size_t>(row / branch.block);
+      hidden.push_back(branch.hidden[block].row(row % branch.block));
+      qkv.push_back(branch.qkv[block].row(row % branch.block));
     }
-    a.fused = fusion_->linear(both, OutputFunction::kRelu);
-    a.hidden = a.fused;
-    for (int64_t b = 0; b < count; ++b)
-      for (int64_t j = 0; j < kHidden; ++j)
-        a.hidden.row(b)[j] = a.fused.row(b)[j] * fusion_->gain[static_cast<size_t>(j)] +
-                             fusion_->shift[static_cast<size_t>(j)];
   }
-  Matrix last = a.hidden;
-  for (const Linear* block : {&block0_, &block1_}) {
-    Matrix next = (*block)(last, OutputFunction::kRelu);
-    add(last.values.data(), count * kHidden, next.values.data());
-    last = std::move(next);
+
+  /// Each program's rows by their weight: those of `x` (tokens, columns), or the hidden ones.
+  Matrix sums(const Matrix& x) const {
+    Matrix sum(std::ssize(ends), x.columns);
+    for (size_t p = 0, t = 0; p < ends.size(); ++p) {
+      for (; t < ends[p]; ++t) {
+        const float* row = x.rows == 0 ? hidden[t] : x.row(static_cast<int64_t>(t));
+        add(row, x.columns, weight[t], sum.row(static_cast<int64_t>(p)));
+      }
+    }
+    return sum;
   }
-  for (int64_t b = 0; b < count; ++b) {
-    float score = decoder_bias_;
-    for (int64_t j = 0; j < kHidden; ++j)
-      score += decoder_[static_cast<size_t>(j)] * last.row(b)[j];
-    a.scores.push_back(programs[static_cast<size_t>(b)].rows.empty()
-                           ? -std::numeric_limits<float>::infinity()
-                           : score);
+};
+
+Network::Step::Step(const Layer& layer, const ModelWeights& weights, size_t head) : layer(layer) {
+  const std::string name = tensors_of(layer, head_module(weights, head));
+  if (layer.kind == LayerKind::kAttention) {
+    CHECK(layer.out == layer.heads * SelfAttention::kHeadWidth) << name;
+    linear.emplace(linear_of(weights, name + ".out_proj"));
+    project_in.emplace(tensor(weights, name + ".in_proj_weight"),
+                       tensor(weights, name + ".in_proj_bias"));
+  } else if (layer.kind == LayerKind::kBatchNorm) {
+    const std::vector<float>& mean = tensor(weights, name + ".running_mean").values;
+    const std::vector<float>& variance = tensor(weights, name + ".running_var").values;
+    const std::vector<float>& weight = tensor(weights, name + ".weight").values;
+    const std::vector<float>& bias = tensor(weights, name + ".bias").values;
+    for (size_t j = 0; j < mean.size(); ++j) {
+      gain.push_back(weight[j] / std::sqrt(variance[j] + kBatchNormEpsilon));
+      shift.push_back(bias[j] - mean[j] * gain[j]);
+    }
+  } else if (layer.out > 0) {
+    linear.emplace(linear_of(weights, name));
   }
-  return a;
+}
+
+Matrix Network::Step::operator()(const Matrix& x) const {
+  if (layer.kind == LayerKind::kBatchNorm) {
+    Matrix y = x;
+    for (float* row = y.row(0); row < y.row(y.rows); row += y.columns)
+      for (size_t j = 0; j < gain.size(); ++j) row[j] = row[j] * gain[j] + shift[j];
+    return y;
+  }
+  const bool plain = layer.kind == LayerKind::kLinear;
+  Matrix y = (*linear)(x, plain ? OutputFunction::kNone : OutputFunction::kRelu);
+  if (layer.kind == LayerKind::kResidual) add(x.values.data(), x.rows * x.columns, 1, y.row(0));
+  return y;
+}
+
+Network::Network(const ModelWeights& weights, size_t head)
+    : architecture_(weights.architecture), scale_(weights.scale), form_(weights.form) {
+  for (const Layer& layer : architecture_->layers) steps_.emplace_back(layer, weights, head);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].layer.kind != LayerKind::kInput) continue;
+    const auto end = std::find_if(steps_.begin() + static_cast<ptrdiff_t>(i),
+                                  steps_.end(),
+                                  [](const Step& step) { return sees_rows_together(step.layer); });
+    CHECK(end != steps_.end()) << architecture_->name << ": a branch without attention or sum";
+    prefixes_.push_back({i + 1, static_cast<size_t>(end - steps_.begin())});
+    shares_rows_ |= input_row(steps_[i].layer.input).repeats;
+  }
+}
+
+std::vector<Network::Encoded> Network::encode(std::span<const ProgramFeatures> programs,
+                                              int jobs) const {
+  std::vector<const ProgramFeatures*> pointers;
+  for (const ProgramFeatures& program : programs) pointers.push_back(&program);
+  std::vector<Encoded> branches;
+  for (const Prefix& prefix : prefixes_) {
+    const Input input = steps_[prefix.first - 1].layer.input;
+    Tokens tokens = make_tokens(input, pointers, {.divisor = scale_[input], .primitives = form_});
+    const int64_t rows = tokens.row_count(), width = tokens.width;
+    const int64_t block = shares_rows_ ? kRowBlock : std::max<int64_t>(rows, 1);
+    const std::vector<Matrix> none(static_cast<size_t>((rows + block - 1) / block), Matrix(0, 0));
+    Encoded& encoded = branches.emplace_back(Encoded{std::move(tokens), block, none, none});
+    parallel_for(std::ssize(none), jobs, [&](int64_t b) {
+      Matrix x(std::min(block, rows - b * block), width);
+      std::copy_n(encoded.tokens.rows.data() + b * block * width, x.values.size(), x.row(0));
+      for (size_t i = prefix.first; i < prefix.end; ++i) x = steps_[i](x);
+      const std::optional<Linear>& project = steps_[prefix.end].project_in;
+      if (project) encoded.qkv[static_cast<size_t>(b)] = (*project)(x, OutputFunction::kNone);
+      encoded.hidden[static_cast<size_t>(b)] = std::move(x);
+    });
+  }
+  return branches;
+}
+
+/// x + out_proj(attention), of each token, or `summed` over those of each program: the projection
+/// of a mean is the mean of projections.
+Matrix Network::attend(const Step& step, const Rows& rows, bool summed) const {
+  const auto programs = std::ssize(rows.ends), tokens = std::ssize(rows.hidden);
+  const int64_t width = step.layer.out;
+  Matrix context(summed ? programs : tokens, width);
+  SelfAttention attention(step.layer.heads);
+  for (size_t p = 0, begin = 0; p < rows.ends.size(); begin = rows.ends[p++]) {
+    const size_t length = rows.ends[p] - begin;
+    attention({rows.qkv.data() + begin, length},
+              rows.weight.subspan(begin, length),
+              summed,
+              context.row(static_cast<int64_t>(summed ? p : begin)));
+  }
+  Matrix z = (*step.linear)(context, OutputFunction::kNone);
+  for (size_t p = 0, t = 0; p < rows.ends.size(); ++p) {
+    float* row = z.row(static_cast<int64_t>(summed ? p : t));
+    const auto weight = rows.weight.subspan(t, rows.ends[p] - t);
+    const float all = std::accumulate(weight.begin(), weight.end(), 0.0f);
+    if (summed) std::transform(row, row + width, row, [&](float v) { return all * v; });
+    for (; t < rows.ends[p]; ++t, row += summed ? 0 : width)
+      add(rows.hidden[t], width, summed ? rows.weight[t] : 1, row);
+  }
+  return z;
+}
+
+Matrix Network::finish(std::span<const Encoded> branches,
+                       int64_t first,
+                       int64_t count,
+                       std::vector<Matrix>* activations) const {
+  std::vector<Matrix> results;  // of the branches so far; one without rows is still `rows`
+  std::optional<Rows> rows;     // of the branch under way
+  size_t branch = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    if (step.layer.kind == LayerKind::kInput) {
+      rows.emplace(branches[branch], first, count);
+      i = prefixes_[branch++].end - 1;
+      results.emplace_back(0, steps_[i].layer.out);
+      continue;
+    }
+    Matrix& x = results.back();
+    if (step.layer.kind == LayerKind::kAttention) {
+      const bool summed = steps_[i + 1].layer.kind == LayerKind::kSum;
+      x = attend(step, *rows, summed);
+      if (summed) ++i;
+    } else if (step.layer.kind == LayerKind::kSum) {
+      x = rows->sums(x);
+    } else if (step.layer.kind == LayerKind::kConcat) {
+      const Matrix right = std::move(x);
+      results.pop_back();
+      results.back() = concat(results.back(), right);
+    } else {
+      x = step(x);
+    }
+    if (activations != nullptr) (*activations)[i] = results.back();
+  }
+  return std::move(results.back());
 }
 
 std::vector<float> Network::predict(std::span<const ProgramFeatures> programs, int jobs) const {
   std::vector<float> scores(programs.size());
-  const int64_t count = static_cast<int64_t>(programs.size());
-  parallel_for((count + kBlock - 1) / kBlock, jobs, [&](int64_t block) {
-    const size_t first = static_cast<size_t>(block * kBlock);
-    const std::vector<float> part =
-        forward(programs.subspan(first, std::min<size_t>(kBlock, programs.size() - first))).scores;
-    std::copy(part.begin(), part.end(), scores.begin() + static_cast<ptrdiff_t>(first));
+  const int64_t part = shares_rows_ ? kShared : kBlock, block = shares_rows_ ? kLongBlock : kBlock;
+  const int inner = shares_rows_ ? jobs : 1, outer = shares_rows_ ? 1 : jobs;
+  const auto parts_of = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
+  parallel_for(parts_of(std::ssize(programs), part), outer, [&](int64_t p) {
+    const int64_t begin = p * part, count = std::min(part, std::ssize(programs) - begin);
+    const std::vector<Encoded> branches =
+        encode(programs.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), inner);
+    parallel_for(parts_of(count, block), inner, [&](int64_t b) {
+      const int64_t first = b * block;
+      const Matrix found = finish(branches, first, std::min(block, count - first), nullptr);
+      std::ranges::copy(found.values, scores.begin() + begin + first);
+    });
   });
+  for (size_t i = 0; i < programs.size(); ++i)
+    if (!is_readable(programs[i], *architecture_))
+      scores[i] = -std::numeric_limits<float>::infinity();
   return scores;
+}
+
+std::vector<Matrix> Network::activations(std::span<const ProgramFeatures> programs) const {
+  std::vector<Matrix> found(steps_.size(), Matrix(0, 0));
+  finish(encode(programs, 1), 0, std::ssize(programs), &found);
+  return found;
+}
+
+bool is_readable(const ProgramFeatures& program, const Architecture& architecture) {
+  const InputRow& input = input_row(branches_of(architecture).front().input);
+  return input.numbers == nullptr ? !program.primitives.empty() : !input.numbers(program).empty();
 }
 
 }  // namespace pruner

@@ -1,63 +1,70 @@
-// The two cost models' networks, for scoring: features of programs in, one score each out. In
+// Scores by a table of layers: weights and features of programs in, one score each out. In
 // evaluation mode (batch norm by its running statistics), so that a program's score depends on
-// nothing but the program. PaCM: Pruner, section 4.4; TenSetMLP: TenSet, section 5.
+// nothing but the program.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "analysis/features.h"
 #include "model/nn/linear.h"
+#include "model/nn/tokens.h"
 
 namespace pruner {
 
-/// What the layers gave for B programs.
-struct Activations {
-  Matrix statements;  // (B, 256): the encoded statement rows, summed up
-  Matrix dataflow;    // (B, 128): the encoded data flow, summed over its 8 steps; PaCM only
-  Matrix fused;       // (B, 256): both, before batch norm; PaCM only
-  Matrix hidden;      // (B, 256): what the residual blocks start from
-  std::vector<float> scores;
-};
-
 class Network {
  public:
-  /// `weights` must be checked (check_weights).
-  explicit Network(const ModelWeights& weights);
+  /// `weights` must be checked (check_weights); `head` is one of theirs, or 0.
+  explicit Network(const ModelWeights& weights, size_t head = 0);
 
   /// One score a program, higher is faster, over `jobs` threads; minus infinity for a program
-  /// without rows.
+  /// without what the network reads (is_readable).
   std::vector<float> predict(std::span<const ProgramFeatures> programs, int jobs) const;
 
-  Activations forward(std::span<const ProgramFeatures> programs) const;
+  /// What the layers gave: a matrix for each of the architecture's, with a row for each program, or
+  /// token. Layers before a branch's attention or sum have none, nor has attention before a sum.
+  std::vector<Matrix> activations(std::span<const ProgramFeatures> programs) const;
 
  private:
-  /// Self-attention over the steps of the data flow.
-  struct DataflowBranch {
-    explicit DataflowBranch(const ModelWeights& weights);
-    /// (programs * 8, 23) → (programs, 128).
-    Matrix operator()(const Matrix& steps) const;
+  struct Step {
+    Step(const Layer& layer, const ModelWeights& weights, size_t head);
+    /// Of a layer that takes rows one by one: (rows, in) → (rows, out).
+    Matrix operator()(const Matrix& x) const;
 
-    Linear encoder0, encoder2, project_in, project_out;
+    Layer layer;
+    std::optional<Linear> linear;      // of attention: the output's projection
+    std::optional<Linear> project_in;  // of attention: to queries, keys and values
+    std::vector<float> gain, shift;    // batch norm as x * gain + shift
   };
-  /// Concatenation with the data flow, and batch norm.
-  struct Fusion {
-    explicit Fusion(const ModelWeights& weights);
-
-    Linear linear;
-    std::vector<float> gain, shift;  // batch norm as x * gain + shift
+  /// The layers of a branch up to the first that sees a program's rows together.
+  struct Prefix {
+    size_t first, end;
   };
+  /// What the prefix makes of programs' distinct rows, `block` of them after each other.
+  struct Encoded {
+    Tokens tokens;
+    int64_t block;
+    std::vector<Matrix> hidden;
+    std::vector<Matrix> qkv;  // where attention follows: queries, keys, values
+  };
+  struct Rows;
 
-  Matrix dataflow(std::span<const ProgramFeatures> programs) const;
+  std::vector<Encoded> encode(std::span<const ProgramFeatures> programs, int jobs) const;
+  Matrix attend(const Step& step, const Rows& rows, bool summed) const;
+  Matrix finish(std::span<const Encoded> branches,
+                int64_t first,
+                int64_t count,
+                std::vector<Matrix>* activations) const;
 
-  std::vector<float> row_scale_, dataflow_scale_;
-  Linear encoder0_, encoder2_, block0_, block1_;
-  std::vector<float> decoder_;
-  float decoder_bias_;
-  std::optional<DataflowBranch> branch_;  // PaCM only, as what follows
-  std::optional<Fusion> fusion_;
-  std::vector<float> no_dataflow_;  // of every program without the pattern
+  const Architecture* architecture_;
+  FeatureScales scale_;
+  PrimitiveForm form_;
+  std::vector<Step> steps_;  // of each layer
+  std::vector<Prefix> prefixes_;
+  bool shares_rows_ = false;  // rows of one program are often those of others, too
 };
+
+/// Whether a program has what the architecture's first layer reads.
+bool is_readable(const ProgramFeatures& program, const Architecture& architecture);
 
 }  // namespace pruner

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 // The loop is compiled for each of these, and the machine's is taken when the program starts.
 #if defined(__x86_64__)
@@ -18,22 +19,25 @@ namespace {
 constexpr size_t kLanes = 16;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float))));
 constexpr size_t kQueries = 4;  // that go through keys and values together
-constexpr size_t kHeadWidth = SelfAttention::kHeadWidth, kWidth = SelfAttention::kWidth;
+constexpr size_t kHeadWidth = SelfAttention::kHeadWidth;
 static_assert(kHeadWidth == 2 * kLanes);
 
-/// One head. `qkv`: its rows from the head's first query on; `padded`: the tokens, filled up to
-/// whole vectors, of which `keys` (kHeadWidth, padded), `log_weight` and `shares` (kQueries,
-/// padded) are; `context` is kWidth apart.
-PRUNER_VECTOR_CLONES void attend(const float* const* qkv,
-                                 size_t first,
-                                 size_t tokens,
-                                 size_t padded,
-                                 const float* keys,
-                                 const float* log_weight,
-                                 float* shares,
-                                 float* context) {
+/// One head. `padded`: the tokens filled up to whole vectors.
+struct Head {
+  const float* const* qkv;
+  size_t first, width;  // the head's first column, of queries, keys and values
+  size_t tokens, padded;
+  const float* keys;        // (kHeadWidth, padded)
+  const float* log_weight;  // (padded)
+  float* shares;            // (tokens filled up to kQueries, padded)
+};
+
+/// How much of each token a query takes.
+PRUNER_VECTOR_CLONES void share(const Head& head) {
+  const auto [qkv, first, width, tokens, padded, keys, log_weight, all] = head;
+  float* shares = all;
   const float scale = 1 / std::sqrt(static_cast<float>(kHeadWidth));
-  for (size_t i = 0; i < tokens; i += kQueries) {
+  for (size_t i = 0; i < tokens; i += kQueries, shares += kQueries * padded) {
     const float* query[kQueries];
     for (size_t q = 0; q < kQueries; ++q) query[q] = qkv[std::min(i + q, tokens - 1)] + first;
     for (size_t j = 0; j < padded; j += kLanes) {
@@ -47,22 +51,30 @@ PRUNER_VECTOR_CLONES void attend(const float* const* qkv,
         *reinterpret_cast<Vector*>(shares + q * padded + j) = sum[q] * scale + weight;
     }
     for (size_t q = 0; q < kQueries; ++q) {
-      float* share = shares + q * padded;
-      const float largest = *std::max_element(share, share + tokens);
+      float* of = shares + q * padded;
+      const float largest = *std::max_element(of, of + tokens);
       float sum = 0;
-      for (size_t j = 0; j < tokens; ++j) sum += share[j] = std::exp(share[j] - largest);
-      for (size_t j = 0; j < tokens; ++j) share[j] /= sum;
+      for (size_t j = 0; j < tokens; ++j) sum += of[j] = std::exp(of[j] - largest);
+      for (size_t j = 0; j < tokens; ++j) of[j] /= sum;
     }
+  }
+}
+
+/// `rows` of shares → as many of `context`.
+PRUNER_VECTOR_CLONES void take(const Head& head, size_t rows, float* context) {
+  const auto [qkv, first, width, tokens, padded, keys, log_weight, all] = head;
+  const float* shares = all;
+  for (size_t i = 0; i < rows; i += kQueries, shares += kQueries * padded) {
     Vector out[kQueries][2] = {};
     for (size_t j = 0; j < tokens; ++j) {
-      const Vector* value = reinterpret_cast<const Vector*>(qkv[j] + 2 * kWidth + first);
+      const Vector* value = reinterpret_cast<const Vector*>(qkv[j] + 2 * width + first);
       for (size_t q = 0; q < kQueries; ++q) {
         out[q][0] += shares[q * padded + j] * value[0];
         out[q][1] += shares[q * padded + j] * value[1];
       }
     }
-    for (size_t q = 0; q < std::min(kQueries, tokens - i); ++q)
-      std::memcpy(context + (i + q) * kWidth + first, out[q], sizeof(out[q]));
+    for (size_t q = 0; q < std::min(kQueries, rows - i); ++q)
+      std::memcpy(context + (i + q) * width + first, out[q], sizeof(out[q]));
   }
 }
 
@@ -70,23 +82,29 @@ PRUNER_VECTOR_CLONES void attend(const float* const* qkv,
 
 void SelfAttention::operator()(std::span<const float* const> qkv,
                                std::span<const float> weight,
+                               bool mean,
                                float* context) {
   const size_t tokens = qkv.size(), padded = (tokens + kLanes - 1) / kLanes * kLanes;
   log_weight_.assign(padded, -std::numeric_limits<float>::infinity());
   for (size_t j = 0; j < tokens; ++j) log_weight_[j] = std::log(weight[j]);
   keys_.assign(padded * kHeadWidth, 0.0f);
-  shares_.resize(padded * kQueries);
-  for (size_t first = 0; first < kWidth; first += kHeadWidth) {
+  shares_.resize(padded * (tokens + kQueries));
+  const float all = std::accumulate(weight.begin(), weight.end(), 0.0f);
+  for (size_t first = 0; first < width_; first += kHeadWidth) {
     for (size_t j = 0; j < tokens; ++j)  // by column, so that a query meets many keys at once
-      for (size_t c = 0; c < kHeadWidth; ++c) keys_[c * padded + j] = qkv[j][kWidth + first + c];
-    attend(qkv.data(),
-           first,
-           tokens,
-           padded,
-           keys_.data(),
-           log_weight_.data(),
-           shares_.data(),
-           context);
+      for (size_t c = 0; c < kHeadWidth; ++c) keys_[c * padded + j] = qkv[j][width_ + first + c];
+    float* shares = shares_.data();
+    const Head head = {
+        qkv.data(), first, width_, tokens, padded, keys_.data(), log_weight_.data(), shares};
+    share(head);
+    if (mean) {
+      for (size_t j = 0; j < tokens; ++j) {
+        float sum = 0;
+        for (size_t i = 0; i < tokens; ++i) sum += weight[i] * shares[i * padded + j];
+        shares[j] = sum / all;
+      }
+    }
+    take(head, mean ? 1 : tokens, context);
   }
 }
 

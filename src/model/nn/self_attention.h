@@ -2,6 +2,8 @@
 // what each query attends to out. In vectors of this machine.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -9,13 +11,19 @@ namespace pruner {
 
 class SelfAttention {
  public:
-  static constexpr int kHeads = 8, kHeadWidth = 32, kWidth = kHeads * kHeadWidth;
+  static constexpr int64_t kHeadWidth = 32;
+  explicit SelfAttention(int64_t heads) : width_(static_cast<size_t>(heads * kHeadWidth)) {}
 
-  /// `qkv`: each token's row of 3 * kWidth, queries, keys, values; `weight`: how many equal tokens
-  /// each stands for. Writes (tokens, kWidth).
-  void operator()(std::span<const float* const> qkv, std::span<const float> weight, float* context);
+  /// `qkv`: each token's row of 3 * width, queries, keys, values; `weight`: how many equal tokens
+  /// each stands for. Writes (tokens, width), the width being that of all heads, or the `mean` of
+  /// these rows.
+  void operator()(std::span<const float* const> qkv,
+                  std::span<const float> weight,
+                  bool mean,
+                  float* context);
 
  private:
+  size_t width_;
   std::vector<float> log_weight_, keys_, shares_;
 };
 

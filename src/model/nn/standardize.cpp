@@ -44,78 +44,45 @@ class Sums {
   double rows_ = 0;
 };
 
-/// One first layer, with what its inputs are divided by.
-struct FirstLayer {
-  const ColumnStatistics& columns;
-  std::span<const float> scale;
-  WeightTensor &weight, &bias;
-};
-
-template <typename Change>
-void for_first_layers(const FeatureStatistics& statistics,
-                      ModelWeights& weights,
-                      const Change& change) {
-  change(FirstLayer{statistics.rows,
-                    weights.row_scale,
-                    weights.tensors["segment_encoder.0.weight"],
-                    weights.tensors["segment_encoder.0.bias"]});
-  if (weights.architecture != Architecture::kPacm) return;
-  change(FirstLayer{statistics.dataflow,
-                    weights.dataflow_scale,
-                    weights.tensors["gemm_encoder.0.weight"],
-                    weights.tensors["gemm_encoder.0.bias"]});
-}
-
 }  // namespace
 
 FeatureStatistics statistics_of(std::span<const TrainingSample> samples) {
-  Sums rows(kRowFeatures), dataflow(kDataflowFeatures);
-  const auto is_set = [](float v) { return v != 0; };
-  for (const TrainingSample& sample : samples) {
-    rows.add(sample.features.rows);
-    if (std::ranges::any_of(sample.features.dataflow, is_set))
-      dataflow.add(sample.features.dataflow);
+  FeatureStatistics statistics;
+  for (size_t i = 0; i < kInputs; ++i) {
+    const InputRow& input = input_row(static_cast<Input>(i));
+    if (input.scale_name == nullptr) continue;
+    Sums sums(static_cast<size_t>(input.width));
+    for (const TrainingSample& sample : samples) sums.add(input.numbers(sample.features));
+    statistics[static_cast<Input>(i)] = sums.statistics();
   }
-  return {rows.statistics(), dataflow.statistics()};
+  return statistics;
 }
 
 // W x / scale + b = (W deviation / scale) ((x - mean) / deviation) + (b + W mean / scale).
-void standardize(const FeatureStatistics& statistics, ModelWeights& weights) {
-  for_first_layers(statistics, weights, [](const FirstLayer& layer) {
+void standardize(const FeatureStatistics& statistics, ModelWeights& weights, bool back) {
+  for (const ScaledLayer& layer : scaled_layers(weights)) {
+    const ColumnStatistics& of = statistics[layer.input];
     const size_t columns = layer.scale.size();
     for (size_t o = 0; o < layer.bias.values.size(); ++o) {
       double shift = layer.bias.values[o];
       for (size_t j = 0; j < columns; ++j) {
         float& w = layer.weight.values[o * columns + j];
-        shift += double{w} * layer.columns.mean[j] / layer.scale[j];
-        w *= layer.columns.deviation[j] / layer.scale[j];
+        if (back) w *= layer.scale[j] / of.deviation[j];
+        shift += (back ? -1 : 1) * double{w} * of.mean[j] / layer.scale[j];
+        if (!back) w *= of.deviation[j] / layer.scale[j];
       }
       layer.bias.values[o] = static_cast<float>(shift);
     }
-  });
-}
-
-void unstandardize(const FeatureStatistics& statistics, ModelWeights& weights) {
-  for_first_layers(statistics, weights, [](const FirstLayer& layer) {
-    const size_t columns = layer.scale.size();
-    for (size_t o = 0; o < layer.bias.values.size(); ++o) {
-      double shift = layer.bias.values[o];
-      for (size_t j = 0; j < columns; ++j) {
-        float& w = layer.weight.values[o * columns + j];
-        w *= layer.scale[j] / layer.columns.deviation[j];
-        shift -= double{w} * layer.columns.mean[j] / layer.scale[j];
-      }
-      layer.bias.values[o] = static_cast<float>(shift);
-    }
-  });
+  }
 }
 
 void forget_constant_columns(const FeatureStatistics& statistics, ModelWeights& weights) {
-  for_first_layers(statistics, weights, [](const FirstLayer& layer) {
+  for (const ScaledLayer& layer : scaled_layers(weights)) {
+    const ColumnStatistics& of = statistics[layer.input];
     const size_t columns = layer.scale.size();
     for (size_t i = 0; i < layer.weight.values.size(); ++i)
-      if (layer.columns.constant[i % columns]) layer.weight.values[i] = 0;
-  });
+      if (of.constant[i % columns]) layer.weight.values[i] = 0;
+  }
 }
 
 }  // namespace pruner

@@ -16,16 +16,13 @@ struct ColumnStatistics {
   std::vector<bool> constant;          // the deviation stands for that of a column without any
 };
 
-/// Over the statement rows, and over the steps of the data flow of programs that have one.
-struct FeatureStatistics {
-  ColumnStatistics rows, dataflow;
-};
+/// Over the rows of programs that have such.
+using FeatureStatistics = PerInput<ColumnStatistics>;
 FeatureStatistics statistics_of(std::span<const TrainingSample> samples);
 
-/// `weights` for scaled features (they have scales) -> tensors for standardized ones.
-void standardize(const FeatureStatistics& statistics, ModelWeights& weights);
-/// The way back.
-void unstandardize(const FeatureStatistics& statistics, ModelWeights& weights);
+/// `weights` for scaled features (they have scales) -> tensors for standardized ones,
+/// or the way `back`.
+void standardize(const FeatureStatistics& statistics, ModelWeights& weights, bool back = false);
 /// Sets what constant columns count for to zero: a network that never saw them vary.
 void forget_constant_columns(const FeatureStatistics& statistics, ModelWeights& weights);
 

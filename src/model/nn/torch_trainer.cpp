@@ -18,12 +18,6 @@ constexpr const char* kPlugin = "libpruner_torch.so";
 // Names of an optimizer's state, before the parameter's.
 const std::string kFirst = "first_moment.", kSecond = "second_moment.", kSteps = "steps";
 
-size_t element_count(const WeightSpec& spec) {
-  int64_t count = 1;
-  for (const int64_t extent : spec.shape) count *= extent;
-  return static_cast<size_t>(count);
-}
-
 std::vector<fs::path> plugin_paths() {
   if (const char* path = std::getenv("PRUNER_TORCH_PLUGIN")) return {path};
   std::error_code unknown;
@@ -55,13 +49,21 @@ class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const PrunerTrainerCalls* calls,
                const ModelWeights& start,
-               const PrunerTrainerOptions& options)
-      : calls_(calls), trainer_(calls->create(&options)), specs_(tensor_specs(start)) {
-    for (size_t head = 0; head < start.heads.size(); ++head)
-      heads_.push_back(decoder_name(start.heads, head));
-    if (heads_.empty()) heads_.push_back(decoder_name(start.heads, 0));
-    for (const std::string& head : heads_) head_names_.push_back(head.c_str());
-    is_tlp_ = start.architecture == Architecture::kTlp;
+               const TrainerOptions& options)
+      : calls_(calls), specs_(tensor_specs(start)) {
+    std::vector<std::string> heads;
+    for (size_t head = 0; head < std::max<size_t>(start.heads.size(), 1); ++head)
+      heads.push_back(head_module(start, head));
+    std::vector<const char*> names;
+    for (const std::string& head : heads) names.push_back(head.c_str());
+    const PrunerTrainerOptions plain = {.layers = start.architecture->layers.data(),
+                                        .layer_count = std::ssize(start.architecture->layers),
+                                        .heads = names.data(),
+                                        .head_count = std::ssize(names),
+                                        .adam = options.optimizer == Optimizer::kAdam,
+                                        .weight_decay = options.weight_decay,
+                                        .threads = options.threads};
+    trainer_ = calls->create(&plain);
   }
   ~TorchTrainer() override { calls_->destroy(trainer_); }
   TorchTrainer(const TorchTrainer&) = delete;
@@ -79,7 +81,28 @@ class TorchTrainer : public Trainer {
   }
 
   Result<std::vector<float>> forward(const TrainingBatch& batch) override {
-    return is_tlp_ ? forward_primitives(batch) : forward_rows(batch);
+    std::vector<PrunerTokens> branches;
+    for (const Tokens& tokens : batch.branches)
+      branches.push_back({.rows = tokens.rows.data(),
+                          .row_count = tokens.row_count(),
+                          .width = tokens.width,
+                          .row_of = tokens.row_of.data(),
+                          .weight = tokens.weight.data(),
+                          .token_count = std::ssize(tokens.row_of),
+                          .begin = tokens.begin.data()});
+    std::vector<int64_t> programs, heads;
+    for (const ScoreRequest& request : batch.requests) {
+      programs.push_back(request.program);
+      heads.push_back(request.head);
+    }
+    const PrunerBatch view = {.branches = branches.data(),
+                              .program_count = std::ssize(batch.branches[0].begin) - 1,
+                              .program_of_score = programs.data(),
+                              .head_of_score = heads.data(),
+                              .score_count = std::ssize(programs)};
+    std::vector<float> scores(programs.size());
+    TRY(done(calls_->forward(trainer_, &view, scores.data())));
+    return scores;
   }
 
   Result<Unit> step(std::span<const float> gradient,
@@ -91,10 +114,8 @@ class TorchTrainer : public Trainer {
   Result<Tensors> tensors() override {
     Tensors tensors;
     for (const WeightSpec& spec : specs_) {
-      std::vector<float> values(element_count(spec));
-      const auto count = static_cast<int64_t>(values.size());
-      TRY(done(calls_->get_tensor(trainer_, spec.name.c_str(), values.data(), count)));
-      tensors[spec.name] = {spec.shape, std::move(values)};
+      std::vector<float>& values = (tensors[spec.name] = empty_tensor(spec)).values;
+      TRY(done(calls_->get_tensor(trainer_, spec.name.c_str(), values.data(), std::ssize(values))));
     }
     return tensors;
   }
@@ -102,77 +123,35 @@ class TorchTrainer : public Trainer {
   Result<Tensors> optimizer_state() override {
     Tensors state;
     for (const WeightSpec& spec : specs_) {
-      const std::string& name = spec.name;
-      const size_t count = element_count(spec);
-      std::vector<float> first(count), second(count);
-      int64_t steps = 0;
-      TRY(done(calls_->get_moments(trainer_,
-                                   name.c_str(),
-                                   first.data(),
-                                   second.data(),
-                                   static_cast<int64_t>(count),
-                                   &steps)));
-      if (steps == 0) continue;
-      state[kFirst + name] = {spec.shape, std::move(first)};
-      state[kSecond + name] = {spec.shape, std::move(second)};
-      state[kSteps] = {{1}, {static_cast<float>(steps)}};
+      WeightTensor first = empty_tensor(spec), second = first;
+      PrunerMoments moments = {
+          first.values.data(), second.values.data(), std::ssize(first.values), 0};
+      TRY(done(calls_->get_moments(trainer_, spec.name.c_str(), &moments)));
+      if (moments.steps == 0) continue;
+      state[kFirst + spec.name] = std::move(first);
+      state[kSecond + spec.name] = std::move(second);
+      state[kSteps] = {{1}, {static_cast<float>(moments.steps)}};
     }
     return state;
   }
 
   Result<Unit> set_optimizer_state(const Tensors& state) override {
-    const auto steps = state.find(kSteps);
-    if (steps == state.end()) return Unit{};
+    Tensors all = state;
     for (const WeightSpec& spec : specs_) {
-      const std::string& name = spec.name;
-      const auto first = state.find(kFirst + name), second = state.find(kSecond + name);
-      if (first == state.end() || second == state.end()) continue;
-      TRY(done(calls_->set_moments(trainer_,
-                                   name.c_str(),
-                                   first->second.values.data(),
-                                   second->second.values.data(),
-                                   static_cast<int64_t>(steps->second.values.at(0)))));
+      std::vector<float>&first = all[kFirst + spec.name].values,
+      &second = all[kSecond + spec.name].values;
+      if (first.empty() || second.empty() || all[kSteps].values.empty()) continue;
+      const auto steps = static_cast<int64_t>(all[kSteps].values[0]);
+      const PrunerMoments moments = {first.data(), second.data(), std::ssize(first), steps};
+      TRY(done(calls_->set_moments(trainer_, spec.name.c_str(), &moments)));
     }
     return Unit{};
   }
 
  private:
-  Result<std::vector<float>> forward_rows(const TrainingBatch& batch) {
-    const PrunerBatch view = {batch.rows.data(),
-                              batch.program_of_row.data(),
-                              static_cast<int64_t>(batch.program_of_row.size()),
-                              batch.dataflow.data(),
-                              batch.programs};
-    std::vector<float> scores(static_cast<size_t>(batch.programs));
-    TRY(done(calls_->forward(trainer_, &view, scores.data())));
-    return scores;
+  static WeightTensor empty_tensor(const WeightSpec& spec) {
+    return {spec.shape, std::vector<float>(spec.element_count())};
   }
-
-  Result<std::vector<float>> forward_primitives(const TrainingBatch& batch) {
-    std::vector<int64_t> programs, heads;
-    for (const ScoreRequest& request : batch.requests) {
-      programs.push_back(request.program);
-      heads.push_back(request.head);
-    }
-    const PrimitiveBatch& steps = batch.primitives;
-    const int64_t width = specs_.front().shape[1];
-    const PrunerPrimitives view = {steps.rows.data(),
-                                   static_cast<int64_t>(steps.rows.size()) / width,
-                                   width,
-                                   steps.row_of.data(),
-                                   steps.weight.data(),
-                                   steps.programs,
-                                   steps.tokens,
-                                   head_names_.data(),
-                                   static_cast<int64_t>(head_names_.size()),
-                                   programs.data(),
-                                   heads.data(),
-                                   static_cast<int64_t>(programs.size())};
-    std::vector<float> scores(programs.size());
-    TRY(done(calls_->forward_primitives(trainer_, &view, scores.data())));
-    return scores;
-  }
-
   Result<Unit> done(int status) const {
     if (status != 0) return Error("LibTorch: ", calls_->error());
     return Unit{};
@@ -181,9 +160,6 @@ class TorchTrainer : public Trainer {
   const PrunerTrainerCalls* calls_;
   PrunerTrainer* trainer_;
   std::vector<WeightSpec> specs_;
-  std::vector<std::string> heads_;
-  std::vector<const char*> head_names_;  // of heads_
-  bool is_tlp_ = false;
 };
 
 }  // namespace
@@ -202,11 +178,7 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const ModelWeights& start,
                                                     const TrainerOptions& options) {
   const Result<const PrunerTrainerCalls*>& plugin = loaded_plugin();
   if (!plugin.ok()) return plugin.error();
-  const PrunerTrainerOptions plain = {start.architecture == Architecture::kPacm,
-                                      options.optimizer == Optimizer::kAdam,
-                                      options.weight_decay,
-                                      options.threads};
-  auto trainer = std::make_unique<TorchTrainer>(*plugin, start, plain);
+  auto trainer = std::make_unique<TorchTrainer>(*plugin, start, options);
   TRY(trainer->set(start.tensors));
   return std::unique_ptr<Trainer>(std::move(trainer));
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/nn/primitive_batch.h"
+#include "model/nn/tokens.h"
 #include "model/weights.h"
 
 namespace pruner {
@@ -17,14 +17,9 @@ struct ScoreRequest {
   int64_t program = 0, head = 0;
 };
 
-/// Features of B programs, divided by the scales; or their primitives, for a TLP.
 struct TrainingBatch {
-  std::vector<float> rows;              // (row count, kRowFeatures)
-  std::vector<int64_t> program_of_row;  // (row count), in [0, B)
-  std::vector<float> dataflow;          // (B, kDataflowSteps, kDataflowFeatures)
-  int64_t programs = 0;                 // B
-  PrimitiveBatch primitives = {};
-  std::vector<ScoreRequest> requests = {};  // TLP: what is scored; others score each program
+  std::vector<Tokens> branches;        // what each branch reads of the programs
+  std::vector<ScoreRequest> requests;  // what is scored
 };
 
 enum class Optimizer { kAdam, kSgd };
@@ -38,7 +33,7 @@ struct TrainerOptions {
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  /// Scores in training mode (batch norm by the batch's statistics), one a program, or a request.
+  /// Scores in training mode (batch norm by the batch's statistics), one a request.
   virtual Result<std::vector<float>> forward(const TrainingBatch& batch) = 0;
   /// One step of the optimizer, from d loss / d score of the last forward(), the gradients' global
   /// L2 norm clipped at `clip_norm` where that is above 0.

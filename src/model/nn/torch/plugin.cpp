@@ -5,148 +5,191 @@
 #include <torch/torch.h>
 
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 
+using pruner::Layer;
+using pruner::LayerKind;
+using torch::Tensor;
+
+/// A view of the caller's numbers.
+static Tensor view(const float* values, torch::IntArrayRef shape) {
+  return torch::from_blob(const_cast<float*>(values), shape, torch::kFloat32);
+}
+
+using Ids = std::vector<int64_t>;
+
+static Ids first_ids(size_t count) {
+  Ids ids(count);
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+static Tensor rows_of(const Tensor& x, const Ids& ids) {
+  return ids == first_ids(x.size(0)) ? x : x.index_select(0, torch::tensor(ids, torch::kInt64));
+}
+
+/// A branch on its way: `x` has a row for each distinct row, then for each token. Copies: the graph
+/// reads the batch again in step().
+struct Value {
+  Tensor x;
+  Ids row_of;     // (tokens)
+  Tensor weight;  // (tokens); undefined where all are 1
+  Ids begin;      // (programs + 1): of each program's tokens
+
+  Value(const PrunerTokens& in, int64_t programs)
+      : x(view(in.rows, {in.row_count, in.width}).clone()),
+        row_of(in.row_of, in.row_of + in.token_count),
+        begin(in.begin, in.begin + programs + 1) {
+    const bool ones = std::all_of(
+        in.weight, in.weight + in.token_count, [](float weight) { return weight == 1; });
+    if (!ones) weight = view(in.weight, {in.token_count}).clone();
+  }
+
+  int64_t programs() const { return static_cast<int64_t>(begin.size()) - 1; }
+  void set(const Tensor& tokens) {
+    x = tokens;
+    row_of = first_ids(x.size(0));
+  }
+  /// Each program's tokens become one.
+  void sum() {
+    x = rows_of(x, row_of);
+    if (weight.defined()) x = x * weight.unsqueeze(1);
+    Ids program_of;
+    for (int64_t p = 0; p < programs(); ++p) program_of.resize(begin[p + 1], p);
+    set(torch::zeros({programs(), x.size(1)}).index_add(0, torch::tensor(program_of), x));
+    weight = Tensor();
+    begin = first_ids(begin.size());
+  }
+  /// The same of some of the programs, which may recur.
+  void select(const Ids& chosen) {
+    Ids tokens, begins = {0};
+    for (const int64_t p : chosen) {
+      for (int64_t t = begin[p]; t < begin[p + 1]; ++t) tokens.push_back(t);
+      begins.push_back(static_cast<int64_t>(tokens.size()));
+    }
+    set(rows_of(rows_of(x, row_of), tokens));
+    if (weight.defined()) weight = rows_of(weight, tokens);
+    begin = begins;
+  }
+};
+
 struct PrunerTrainer {
   PrunerTrainerOptions options;
-  std::map<std::string, torch::Tensor> tensors;
+  std::vector<std::string> heads;
+  std::map<std::string, Tensor> tensors;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
-  torch::Tensor scores;  // of the last forward()
+  Tensor scores;  // of the last forward()
 
-  const torch::Tensor& operator[](const std::string& name) const { return tensors.at(name); }
-  torch::Tensor linear(const std::string& name, const torch::Tensor& x) const {
+  const Tensor& operator[](const std::string& name) const { return tensors.at(name); }
+  Tensor linear(const std::string& name, const Tensor& x) const {
     return torch::linear(x, (*this)[name + ".weight"], (*this)[name + ".bias"]);
   }
-  torch::Tensor relu(const std::string& name, const torch::Tensor& x) const {
-    return torch::relu(linear(name, x));
-  }
 
-  /// (B, 8, 23) → (B, 128): multi-head self-attention over the steps, with its residual, summed.
-  torch::Tensor dataflow_branch(const torch::Tensor& steps) const {
-    constexpr int64_t kHeads = 4, kHeadWidth = 32;
-    const torch::Tensor h = relu("gemm_encoder.2", relu("gemm_encoder.0", steps));
-    const int64_t programs = h.size(0), length = h.size(1);
-    const torch::Tensor qkv =
-        torch::linear(h, (*this)["attention.in_proj_weight"], (*this)["attention.in_proj_bias"])
-            .view({programs, length, 3, kHeads, kHeadWidth})
-            .permute({2, 0, 3, 1, 4});  // (3, B, heads, 8, 32)
-    const torch::Tensor weight =
-        torch::softmax(torch::matmul(qkv[0], qkv[1].transpose(-2, -1)) / std::sqrt(kHeadWidth), -1);
-    const torch::Tensor context =
-        torch::matmul(weight, qkv[2]).transpose(1, 2).reshape({programs, length, -1});
-    return (linear("attention.out_proj", context) + h).sum(1);
-  }
-
-  torch::Tensor forward(const torch::Tensor& rows,
-                        const torch::Tensor& program_of_row,
-                        const torch::Tensor& steps) const {
-    const torch::Tensor encoded = relu("segment_encoder.2", relu("segment_encoder.0", rows));
-    torch::Tensor x =
-        torch::zeros({steps.size(0), encoded.size(1)}).index_add(0, program_of_row, encoded);
-    if (options.pacm) {
-      x = relu("fuse.0", torch::cat({x, dataflow_branch(steps)}, 1));
-      x = torch::batch_norm(x,
-                            (*this)["norm.weight"],
-                            (*this)["norm.bias"],
-                            (*this)["norm.running_mean"],
-                            (*this)["norm.running_var"],
-                            /*training=*/true,
-                            /*momentum=*/0.1,
-                            /*eps=*/1e-5,
-                            /*cudnn_enabled=*/false);
-    }
-    for (const char* block : {"l0.0", "l1.0"}) x = relu(block, x) + x;
-    return linear("decoder", x).squeeze(1);
-  }
-
-  /// What a token is decoded to, (n, 256) → (n).
-  torch::Tensor decode(const std::string& head, const torch::Tensor& z) const {
-    torch::Tensor x = z;
-    for (const char* place : {".0", ".2", ".4"}) x = relu(head + place, x);
-    return linear(head + ".6", x).squeeze(1);
-  }
-
-  /// TLP: each distinct row is encoded once; a token's weight is a factor in the softmax and in the
-  /// sum over the tokens.
-  torch::Tensor forward_primitives(const PrunerPrimitives& in) const {
-    constexpr int64_t kHeads = 8, kHeadWidth = 32, kHidden = kHeads * kHeadWidth;
-    const int64_t programs = in.program_count, tokens = in.token_count;
-    torch::Tensor rows =
-        torch::from_blob(const_cast<float*>(in.rows), {in.row_count, in.width}).clone();
-    for (const char* layer : {"encoder.0", "encoder.2", "encoder.4", "encoder.6"})
-      rows = relu(layer, rows);
-    const torch::Tensor projected =
-        torch::linear(rows, (*this)["attention.in_proj_weight"], (*this)["attention.in_proj_bias"]);
-    const torch::Tensor row_of =
-        torch::from_blob(const_cast<int64_t*>(in.row_of), {programs * tokens}, torch::kInt64)
-            .clone();
-    const torch::Tensor weight =
-        torch::from_blob(const_cast<float*>(in.weight), {programs, tokens}).clone();
-    const torch::Tensor qkv = projected.index_select(0, row_of)
-                                  .view({programs, tokens, 3, kHeads, kHeadWidth})
-                                  .permute({2, 0, 3, 1, 4});  // (3, B, heads, T, 32)
-    const torch::Tensor logits =
-        torch::matmul(qkv[0], qkv[1].transpose(-2, -1)) / std::sqrt(kHeadWidth) +
-        torch::log(weight).view({programs, 1, 1, tokens});
-    const torch::Tensor context = torch::matmul(torch::softmax(logits, -1), qkv[2])
-                                      .transpose(1, 2)
-                                      .reshape({programs * tokens, kHidden});
-    std::vector<int64_t> weighty;  // tokens
-    for (int64_t t = 0; t < programs * tokens; ++t)
-      if (in.weight[t] > 0) weighty.push_back(t);
-    const torch::Tensor ids = torch::tensor(weighty, torch::kInt64);
-    torch::Tensor z = linear("attention.out_proj", context.index_select(0, ids)) +
-                      rows.index_select(0, row_of.index_select(0, ids));
-    for (const char* block : {"l_list.0.0", "l_list.1.0"}) z = z + relu(block, z);
-    return decode_scores(in, z, weight.view({-1}).index_select(0, ids));
-  }
-
-  /// `z`, `weight`: of the tokens that stand for steps.
-  torch::Tensor decode_scores(const PrunerPrimitives& in,
-                              const torch::Tensor& z,
-                              const torch::Tensor& weight) const {
-    std::vector<int64_t> first = {0};  // token of each program
-    for (int64_t p = 0, t = 0; p < in.program_count; ++p) {
-      int64_t count = 0;
-      for (const int64_t end = t + in.token_count; t < end; ++t) count += in.weight[t] > 0;
-      first.push_back(first.back() + count);
-    }
-    torch::Tensor scores = torch::zeros({in.score_count});
-    for (int64_t head = 0; head < in.head_count; ++head) {
-      std::vector<int64_t> token_ids, score_ids;
-      for (int64_t k = 0; k < in.score_count; ++k) {
-        if (in.head_of_score[k] != head) continue;
-        const auto program = static_cast<size_t>(in.program_of_score[k]);
-        for (int64_t t = first[program]; t < first[program + 1]; ++t) {
-          token_ids.push_back(t);
-          score_ids.push_back(k);
-        }
+  /// x + out_proj(multi-head self-attention over each program's tokens); a token's weight is a
+  /// factor in the softmax.
+  void attend(const std::string& name, int64_t heads, Value& value) const {
+    const int64_t programs = value.programs();
+    int64_t longest = 0;
+    for (int64_t p = 0; p < programs; ++p)
+      longest = std::max(longest, value.begin[p + 1] - value.begin[p]);
+    Ids row_at(programs * longest), place_of;  // of tokens; places without one have row 0
+    for (int64_t p = 0; p < programs; ++p) {
+      for (int64_t t = value.begin[p]; t < value.begin[p + 1]; ++t) {
+        place_of.push_back(p * longest + t - value.begin[p]);
+        row_at[place_of.back()] = value.row_of[t];
       }
-      if (token_ids.empty()) continue;
-      const torch::Tensor ids = torch::tensor(token_ids, torch::kInt64);
-      const torch::Tensor steps =
-          decode(in.heads[head], z.index_select(0, ids)) * weight.index_select(0, ids);
-      scores = scores.index_add(0, torch::tensor(score_ids, torch::kInt64), steps);
     }
-    return scores;
+    const Tensor places = torch::tensor(place_of);
+    const Tensor weight = value.weight.defined() ? value.weight : torch::ones(places.sizes());
+    const Tensor log_weight =
+        torch::full({programs * longest}, -INFINITY).index_put({places}, weight.log());
+    const Tensor qkv =
+        rows_of(torch::linear(
+                    value.x, (*this)[name + ".in_proj_weight"], (*this)[name + ".in_proj_bias"]),
+                row_at)
+            .view({programs, longest, 3, heads, -1})
+            .permute({2, 0, 3, 1, 4});  // (3, programs, heads, tokens, 32)
+    const Tensor logits = torch::matmul(qkv[0], qkv[1].transpose(-2, -1)) / std::sqrt(qkv.size(4)) +
+                          log_weight.view({programs, 1, 1, longest});
+    const Tensor context = torch::matmul(torch::softmax(logits, -1), qkv[2])
+                               .transpose(1, 2)
+                               .reshape({programs * longest, -1});
+    value.set(linear(name + ".out_proj", rows_of(context, place_of)) +
+              rows_of(value.x, value.row_of));
   }
 
-  std::vector<torch::Tensor> parameters() const {
-    std::vector<torch::Tensor> found;
+  void apply(const Layer& layer, const std::string& name, std::vector<Value>& values) const {
+    Value& value = values.back();
+    const auto of = [&](const char* part) { return (*this)[name + part]; };
+    switch (layer.kind) {
+      case LayerKind::kInput: break;
+      case LayerKind::kLinear: value.x = linear(name, value.x); break;
+      case LayerKind::kRelu: value.x = torch::relu(linear(name, value.x)); break;
+      case LayerKind::kResidual: value.x = value.x + torch::relu(linear(name, value.x)); break;
+      case LayerKind::kAttention: attend(name, layer.heads, value); break;
+      case LayerKind::kBatchNorm:
+        value.x = torch::batch_norm(value.x,
+                                    of(".weight"),
+                                    of(".bias"),
+                                    of(".running_mean"),
+                                    of(".running_var"),
+                                    /*training=*/true,
+                                    /*momentum=*/0.1,
+                                    pruner::kBatchNormEpsilon,
+                                    /*cudnn_enabled=*/false);
+        break;
+      case LayerKind::kSum: value.sum(); break;
+      case LayerKind::kConcat: {
+        const Tensor right = value.x;
+        values.pop_back();
+        values.back().x = torch::cat({values.back().x, right}, 1);
+      }
+    }
+  }
+
+  /// Layers before the first of a head see each program once, those behind see it for each score.
+  Tensor forward(const PrunerBatch& in) const {
+    std::vector<Value> values;
+    const Layer *layer = options.layers, *end = layer + options.layer_count;
+    const PrunerTokens* branch = in.branches;
+    for (; layer < end && !is_of_head(*layer, heads[0]); ++layer) {
+      if (layer->kind == LayerKind::kInput) values.emplace_back(*branch++, in.program_count);
+      apply(*layer, layer->name, values);
+    }
+    Tensor found = torch::zeros({in.score_count});
+    for (size_t head = 0; head < heads.size(); ++head) {
+      Ids places, programs;
+      for (int64_t k = 0; k < in.score_count; ++k) {
+        if (in.head_of_score[k] != static_cast<int64_t>(head)) continue;
+        places.push_back(k);
+        programs.push_back(in.program_of_score[k]);
+      }
+      if (places.empty()) continue;
+      std::vector<Value> asked = values;
+      asked.back().select(programs);
+      for (const Layer* own = layer; own < end; ++own)
+        apply(*own, tensors_of(*own, heads[head]), asked);
+      found = found.index_add(0, torch::tensor(places), asked.back().x.squeeze(1));
+    }
+    return found;
+  }
+
+  std::vector<Tensor> parameters() const {
+    std::vector<Tensor> found;
     for (const auto& [name, tensor] : tensors)
       if (tensor.requires_grad()) found.push_back(tensor);
     return found;
   }
 
   void make_optimizer() {
-    if (options.adam) {
-      optimizer = std::make_unique<torch::optim::Adam>(
-          parameters(), torch::optim::AdamOptions(1).weight_decay(options.weight_decay));
-    } else {
-      optimizer = std::make_unique<torch::optim::SGD>(
-          parameters(), torch::optim::SGDOptions(1).weight_decay(options.weight_decay));
-    }
+    using namespace torch::optim;
+    const double decay = options.weight_decay;
+    if (options.adam)
+      optimizer = std::make_unique<Adam>(parameters(), AdamOptions(1).weight_decay(decay));
+    else
+      optimizer = std::make_unique<SGD>(parameters(), SGDOptions(1).weight_decay(decay));
   }
 };
 
@@ -177,13 +220,9 @@ int guarded(PrunerTrainer* trainer, const Call& call) {
   }
 }
 
-/// A view of the caller's numbers.
-torch::Tensor view(const float* values, torch::IntArrayRef shape) {
-  return torch::from_blob(const_cast<float*>(values), shape, torch::kFloat32);
-}
-
 PrunerTrainer* create(const PrunerTrainerOptions* options) {
-  return new PrunerTrainer{*options, {}, nullptr, {}};
+  return new PrunerTrainer{
+      *options, {options->heads, options->heads + options->head_count}, {}, nullptr, {}};
 }
 
 void destroy(PrunerTrainer* trainer) { delete trainer; }
@@ -194,40 +233,23 @@ int set_tensor(PrunerTrainer* trainer,
                const int64_t* shape,
                int dimensions) {
   return guarded(trainer, [&] {
-    const bool statistic = std::string(name).find("running_") != std::string::npos;
-    trainer->tensors[name] =
-        view(values, {shape, static_cast<size_t>(dimensions)}).clone().requires_grad_(!statistic);
+    trainer->tensors[name] = view(values, {shape, static_cast<size_t>(dimensions)})
+                                 .clone()
+                                 .requires_grad_(!pruner::is_statistic(name));
   });
 }
 
 int get_tensor(PrunerTrainer* trainer, const char* name, float* values, int64_t count) {
   return guarded(trainer, [&] {
-    const torch::Tensor tensor = (*trainer)[name].detach().contiguous();
+    const Tensor tensor = (*trainer)[name].detach().contiguous();
     TORCH_CHECK(tensor.numel() == count, name, " has ", tensor.numel(), " numbers");
     std::memcpy(values, tensor.data_ptr<float>(), static_cast<size_t>(count) * sizeof(float));
   });
 }
 
-/// Copies: the graph reads the batch again in step().
 int forward(PrunerTrainer* trainer, const PrunerBatch* batch, float* scores) {
   return guarded(trainer, [&] {
-    const torch::Tensor program_of_row =
-        torch::from_blob(
-            const_cast<int64_t*>(batch->program_of_row), {batch->row_count}, torch::kInt64)
-            .clone();
-    trainer->scores =
-        trainer->forward(view(batch->rows, {batch->row_count, 174}).clone(),
-                         program_of_row,
-                         view(batch->dataflow, {batch->program_count, 8, 23}).clone());
-    std::memcpy(scores,
-                trainer->scores.detach().contiguous().data_ptr<float>(),
-                static_cast<size_t>(batch->program_count) * sizeof(float));
-  });
-}
-
-int forward_primitives(PrunerTrainer* trainer, const PrunerPrimitives* batch, float* scores) {
-  return guarded(trainer, [&] {
-    trainer->scores = trainer->forward_primitives(*batch);
+    trainer->scores = trainer->forward(*batch);
     std::memcpy(scores,
                 trainer->scores.detach().contiguous().data_ptr<float>(),
                 static_cast<size_t>(batch->score_count) * sizeof(float));
@@ -239,7 +261,7 @@ int step(PrunerTrainer* trainer, const float* gradient, double learning_rate, do
     if (trainer->optimizer == nullptr) trainer->make_optimizer();
     trainer->optimizer->zero_grad();
     trainer->scores.backward(view(gradient, trainer->scores.sizes()));
-    trainer->scores = torch::Tensor();  // frees the graph
+    trainer->scores = Tensor();  // frees the graph
     if (clip_norm > 0) torch::nn::utils::clip_grad_norm_(trainer->parameters(), clip_norm);
     for (torch::optim::OptimizerParamGroup& group : trainer->optimizer->param_groups())
       group.options().set_lr(learning_rate);
@@ -260,7 +282,7 @@ Key state_key(c10::TensorImpl* parameter) {
 }
 
 /// Adam's memory of a parameter, made where there is none.
-torch::optim::AdamParamState& adam_state(PrunerTrainer* trainer, const torch::Tensor& parameter) {
+torch::optim::AdamParamState& adam_state(PrunerTrainer* trainer, const Tensor& parameter) {
   if (trainer->optimizer == nullptr) trainer->make_optimizer();
   auto& states = trainer->optimizer->state();
   using Key = std::decay_t<decltype(states)>::key_type;
@@ -275,37 +297,28 @@ torch::optim::AdamParamState& adam_state(PrunerTrainer* trainer, const torch::Te
   return static_cast<torch::optim::AdamParamState&>(*state);
 }
 
-int get_moments(PrunerTrainer* trainer,
-                const char* name,
-                float* first,
-                float* second,
-                int64_t count,
-                int64_t* steps) {
+int get_moments(PrunerTrainer* trainer, const char* name, PrunerMoments* moments) {
   return guarded(trainer, [&] {
-    *steps = 0;
-    const torch::Tensor& parameter = (*trainer)[name];
+    moments->steps = 0;
+    const Tensor& parameter = (*trainer)[name];
     if (!trainer->options.adam || !parameter.requires_grad()) return;
     torch::NoGradGuard no_gradient;
     torch::optim::AdamParamState& state = adam_state(trainer, parameter);
-    const auto bytes = static_cast<size_t>(count) * sizeof(float);
-    std::memcpy(first, state.exp_avg().contiguous().data_ptr<float>(), bytes);
-    std::memcpy(second, state.exp_avg_sq().contiguous().data_ptr<float>(), bytes);
-    *steps = state.step();
+    const auto bytes = static_cast<size_t>(moments->count) * sizeof(float);
+    std::memcpy(moments->first, state.exp_avg().contiguous().data_ptr<float>(), bytes);
+    std::memcpy(moments->second, state.exp_avg_sq().contiguous().data_ptr<float>(), bytes);
+    moments->steps = state.step();
   });
 }
 
-int set_moments(PrunerTrainer* trainer,
-                const char* name,
-                const float* first,
-                const float* second,
-                int64_t steps) {
+int set_moments(PrunerTrainer* trainer, const char* name, const PrunerMoments* moments) {
   return guarded(trainer, [&] {
     torch::NoGradGuard no_gradient;
-    const torch::Tensor& parameter = (*trainer)[name];
+    const Tensor& parameter = (*trainer)[name];
     torch::optim::AdamParamState& state = adam_state(trainer, parameter);
-    state.exp_avg().copy_(view(first, parameter.sizes()));
-    state.exp_avg_sq().copy_(view(second, parameter.sizes()));
-    state.step(steps);
+    state.exp_avg().copy_(view(moments->first, parameter.sizes()));
+    state.exp_avg_sq().copy_(view(moments->second, parameter.sizes()));
+    state.step(moments->steps);
   });
 }
 
@@ -320,8 +333,7 @@ constexpr PrunerTrainerCalls kCalls = {PRUNER_TRAINER_VERSION,
                                        step,
                                        get_moments,
                                        set_moments,
-                                       error,
-                                       forward_primitives};
+                                       error};
 
 }  // namespace
 

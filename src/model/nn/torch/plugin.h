@@ -1,48 +1,53 @@
-// What libpruner_torch.so offers: one function, which gives a table of calls: tensors and batches
-// in, scores and trained tensors out. Plain C, so that the program and the plug-in share no C++
-// types and nothing of LibTorch. Calls that return int give 0, or 1 after a failure that error()
-// words. One trainer is used by one thread at a time.
+// What libpruner_torch.so offers: one function, which gives a table of calls: a table of layers,
+// tensors and batches in, scores and trained tensors out. Plain data, so that the program and the
+// plug-in share nothing of LibTorch or of the standard library. Calls that return int give 0, or 1
+// after a failure that error() words. One trainer is used by one thread at a time.
 #pragma once
 
-#include <stdint.h>
+#include <cstdint>
 
-#ifdef __cplusplus
+#include "model/nn/layer.h"
+
 extern "C" {
-#endif
 
-#define PRUNER_TRAINER_VERSION 2
+#define PRUNER_TRAINER_VERSION 3
 
 struct PrunerTrainer; /* a network, its optimizer, and the graph of its last forward() */
 
 struct PrunerTrainerOptions {
-  int pacm; /* 1: with the data flow's branch and batch norm; 0: TenSetMLP, or TLP */
+  const pruner::Layer* layers; /* (layer_count), which outlive the trainer */
+  int64_t layer_count;
+  const char* const* heads; /* (head_count): where a head has its tensors, such as "decoder.k80" */
+  int64_t head_count;
   int adam; /* 1: Adam; 0: plain SGD */
   double weight_decay;
   int threads;
 };
 
-struct PrunerBatch {
-  const float* rows;             /* (row_count, 174), divided by the scales */
-  const int64_t* program_of_row; /* (row_count) */
-  int64_t row_count;
-  const float* dataflow; /* (program_count, 8, 23), divided by the scales */
-  int64_t program_count;
-};
-
-/* What a TLP reads, and which scores are asked for. */
-struct PrunerPrimitives {
+/* What one branch reads of the programs (nn/tokens.h). */
+struct PrunerTokens {
   const float* rows; /* (row_count, width): distinct */
   int64_t row_count;
   int64_t width;
-  const int64_t* row_of; /* (program_count, token_count) */
-  const float* weight;   /* (program_count, token_count): steps a token stands for; 0: none */
-  int64_t program_count;
+  const int64_t* row_of; /* (token_count) */
+  const float* weight;   /* (token_count): rows that a token stands for */
   int64_t token_count;
-  const char* const* heads; /* (head_count): where a decoder has its tensors, such as "decoder" */
-  int64_t head_count;
+  const int64_t* begin; /* (program_count + 1): of each program's tokens */
+};
+
+struct PrunerBatch {
+  const struct PrunerTokens* branches; /* in the order of the layers */
+  int64_t program_count;
   const int64_t* program_of_score; /* (score_count) */
   const int64_t* head_of_score;    /* (score_count) */
   int64_t score_count;
+};
+
+/* Adam's two moments of a parameter, and how many steps made them: 0 before the first. */
+struct PrunerMoments {
+  float *first, *second; /* (count) */
+  int64_t count;
+  int64_t steps;
 };
 
 struct PrunerTrainerCalls {
@@ -61,26 +66,11 @@ struct PrunerTrainerCalls {
   /* From d loss / d scores of the last forward(): gradients, their global L2 norm clipped at
    * clip_norm where that is above 0, and one step of the optimizer. */
   int (*step)(struct PrunerTrainer*, const float* gradient, double learning_rate, double clip_norm);
-  /* Adam's two moments of a parameter, and how many steps made them: 0 before the first. */
-  int (*get_moments)(struct PrunerTrainer*,
-                     const char* name,
-                     float* first,
-                     float* second,
-                     int64_t count,
-                     int64_t* steps);
-  int (*set_moments)(struct PrunerTrainer*,
-                     const char* name,
-                     const float* first,
-                     const float* second,
-                     int64_t steps);
+  int (*get_moments)(struct PrunerTrainer*, const char* name, struct PrunerMoments*);
+  int (*set_moments)(struct PrunerTrainer*, const char* name, const struct PrunerMoments*);
   const char* (*error)(void);
-  /* forward() of a TLP. */
-  int (*forward_primitives)(struct PrunerTrainer*, const struct PrunerPrimitives*, float* scores);
 };
 
 /* The name under which the program looks it up. */
 const struct PrunerTrainerCalls* pruner_trainer_calls(void);
-
-#ifdef __cplusplus
 }
-#endif

@@ -1,4 +1,4 @@
-#include "model/nn/tlp_network.h"
+#include "model/nn/network.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "analysis/golden_programs.h"
 #include "model/checkpoints.h"
-#include "model/nn/any_network.h"
+#include "model/nn/network.h"
 #include "model/train.h"
 #include "model/trainer_here.h"
 #include "support/rng.h"
@@ -41,16 +41,15 @@ std::vector<ProgramFeatures> random_programs(int count, uint64_t seed) {
 }
 
 int64_t parameter_count(const PrimitiveForm& form, std::span<const std::string> heads) {
+  const ModelWeights weights{
+      .architecture = &kTlp, .form = form, .heads = {heads.begin(), heads.end()}};
   int64_t sum = 0;
-  for (const WeightSpec& spec : tensor_specs(Architecture::kTlp, form, heads)) {
-    int64_t count = 1;
-    for (const int64_t extent : spec.shape) count *= extent;
-    sum += count;
-  }
+  for (const WeightSpec& spec : tensor_specs(weights))
+    sum += static_cast<int64_t>(spec.element_count());
   return sum;
 }
 
-TEST(TlpNetwork, HasThePublishedNumberOfParameters) {
+TEST(Tlp, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(parameter_count(kCpuPrimitives, {}), 610369);
   EXPECT_EQ(parameter_count(kGpuPrimitives, {}), 610241);
   const std::vector<std::string> two = {"k80", "t4"};
@@ -135,10 +134,10 @@ class Spelled {
   const ModelWeights& weights_;
 };
 
-TEST(TlpNetwork, GivesTheScoreOfTheWholeMatrixSpelledOut) {
-  const ModelWeights weights = random_weights(Architecture::kTlp, 5);
+TEST(Tlp, GivesTheScoreOfTheWholeMatrixSpelledOut) {
+  const ModelWeights weights = random_weights(kTlp, 5);
   const std::vector<ProgramFeatures> programs = random_programs(12, 6);
-  const std::vector<float> scores = TlpNetwork(weights).predict(programs, 1);
+  const std::vector<float> scores = Network(weights).predict(programs, 1);
   for (size_t b = 0; b < programs.size(); ++b) {
     const double expected =
         Spelled(weights).score(primitive_matrix(programs[b].primitives, weights.form));
@@ -147,8 +146,8 @@ TEST(TlpNetwork, GivesTheScoreOfTheWholeMatrixSpelledOut) {
 }
 
 // Numbers that a program of its own computed from the published layers, in double precision.
-TEST(TlpNetwork, ScoresTheGoldenProgramsByWeightsOfAFormula) {
-  const TlpNetwork network(formula_weights(Architecture::kTlp));
+TEST(Tlp, ScoresTheGoldenProgramsByWeightsOfAFormula) {
+  const Network network(formula_weights(kTlp));
   int compared = 0;
   for_golden_programs([&](const GoldenProgram& golden) {
     if (golden.model.is_null()) return;
@@ -161,8 +160,8 @@ TEST(TlpNetwork, ScoresTheGoldenProgramsByWeightsOfAFormula) {
   EXPECT_EQ(compared, kGoldenPrograms);
 }
 
-TEST(TlpNetwork, ScoresAProgramTheSameInEveryBatchAndOnEveryNumberOfThreads) {
-  const TlpNetwork network(random_weights(Architecture::kTlp, 5));
+TEST(Tlp, ScoresAProgramTheSameInEveryBatchAndOnEveryNumberOfThreads) {
+  const Network network(random_weights(kTlp, 5));
   const std::vector<ProgramFeatures> programs = random_programs(101, 6);
   const std::vector<float> scores = network.predict(programs, 1);
   EXPECT_EQ(network.predict(programs, 3), scores);
@@ -170,22 +169,22 @@ TEST(TlpNetwork, ScoresAProgramTheSameInEveryBatchAndOnEveryNumberOfThreads) {
     EXPECT_EQ(network.predict(std::span(programs).subspan(b, 1), 1)[0], scores[b]) << b;
 }
 
-TEST(TlpNetwork, AProgramWithoutPrimitivesIsTheWorst) {
+TEST(Tlp, AProgramWithoutPrimitivesIsTheWorst) {
   std::vector<ProgramFeatures> programs = random_programs(2, 6);
   programs[1].primitives.clear();
-  const AnyNetwork network(random_weights(Architecture::kTlp, 5));
+  const Network network(random_weights(kTlp, 5));
   const std::vector<float> scores = network.predict(programs, 1);
   EXPECT_TRUE(std::isfinite(scores[0]));
   EXPECT_EQ(scores[1], -std::numeric_limits<float>::infinity());
 }
 
-TEST(TlpNetwork, AgreesWithLibTorchOnEveryHead) {
+TEST(Tlp, AgreesWithLibTorchOnEveryHead) {
   NEEDS_TRAINER();
   const std::vector<ProgramFeatures> programs = random_programs(40, 6);
   const std::vector<std::string> platforms = {"k80", "v100"};
   for (const bool several : {false, true}) {
     const ModelWeights weights = initial_weights(
-        Architecture::kTlp,
+        kTlp,
         7,
         kCpuPrimitives,
         several ? std::span<const std::string>(platforms) : std::span<const std::string>());
@@ -199,12 +198,12 @@ TEST(TlpNetwork, AgreesWithLibTorchOnEveryHead) {
         batch.requests.push_back({static_cast<int64_t>(view.size()), head});
       view.push_back(&program);
     }
-    batch.primitives = make_primitive_batch(view, weights.form);
+    batch.branches = {make_tokens(Input::kPrimitives, view, {.primitives = weights.form})};
     const Result<std::vector<float>> torch = (*trainer)->forward(batch);
     ASSERT_TRUE(torch.ok()) << torch.error().message();
     for (int64_t head = 0; head < heads; ++head) {
       const std::vector<float> scores =
-          TlpNetwork(weights, static_cast<size_t>(head)).predict(programs, 2);
+          Network(weights, static_cast<size_t>(head)).predict(programs, 2);
       for (size_t b = 0; b < programs.size(); ++b) {
         const float expected = (*torch)[b * static_cast<size_t>(heads) + static_cast<size_t>(head)];
         EXPECT_NEAR(scores[b], expected, 1e-5f * std::max(1.0f, std::abs(expected))) << b;
