@@ -45,7 +45,7 @@ class Analyzer {
   }
 
  private:
-  const NestStage& of(StageId id) const { return nest_.stages[nest_.tables->plan_of[id.value]]; }
+  const NestStage& of(StageId id) const { return nest_.stages[nest_.tables->plan_of[id]]; }
   const NestStage& root_of(const NestStage& stage) const {
     return stage.at.valid() ? root_of(of(stage.at)) : stage;
   }
@@ -126,7 +126,7 @@ class Analyzer {
   void set_step(const NestStage& stage, const RegisterTile& tile, StageSymbols& out) const {
     const bool reduces = dag_[stage.stage].is_reduction();
     // A multiplication and the addition behind it are one instruction.
-    const double body = nest_.tables->body_operations[stage.stage.value];
+    const double body = nest_.tables->body_operations[stage.stage];
     out.operation_cycles = tile.count() * std::max(1.0, body) / issued_per_cycle(target_, tile);
     out.memory_cycles = load_cycles(nest_, target_, stage, tile);
     if (is_masked(nest_, stage, tile)) {
@@ -180,7 +180,7 @@ class Analyzer {
 
   // A loop of the root that a cluster is inside of, as the cluster's axis that it moves.
   SurroundingLoop moved_axis(const NestStage& cluster, const SurroundingLoop& loop) const {
-    for (const StageId reader : nest_.tables->consumers[cluster.stage.value]) {
+    for (const StageId reader : nest_.tables->consumers[cluster.stage]) {
       if (loop.axis < 0 || (reader != cluster.at && of(reader).unroll_steps == 0)) continue;
       for (const Access& access : accesses_of(nest_, of(reader))) {
         if (access.producer != cluster.stage) continue;

@@ -50,7 +50,7 @@ class Contraction {
   /// Of all operands, what one step of the reduction reads for the whole tile.
   double operands() const {
     double total = 0;
-    for (const Access& access : nest_.tables->accesses[sum_.stage.value]) {
+    for (const Access& access : nest_.tables->accesses[sum_.stage]) {
       const Stage& producer = (*nest_.dag)[access.producer];
       double elements = 1;
       for (const NestLoop& loop : loops_) {

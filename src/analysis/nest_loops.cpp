@@ -55,7 +55,7 @@ NestLoops::NestLoops(const LoopNest& nest)
   for (int p = static_cast<int>(nest.stages.size()); p-- > 0;) make(p);
 }
 
-int NestLoops::plan_of(StageId id) const { return nest_.tables->plan_of[id.value]; }
+int NestLoops::plan_of(StageId id) const { return nest_.tables->plan_of[id]; }
 
 void NestLoops::make(int p) {
   StageLoops& made = stages_[p];
@@ -72,13 +72,13 @@ void NestLoops::make(int p) {
   span_own(p);
   if (gpu_) place_lanes(p);
   if (made.inherited == 0) return;
-  for (const StageId id : nest_.tables->consumers[stage.stage.value]) {
+  for (const StageId id : nest_.tables->consumers[stage.stage]) {
     const int reader = plan_of(id);
     if (reader < 0 || of(reader).count < made.inherited) continue;
     const LoopGroup& last = groups(reader)[static_cast<size_t>(made.inherited) - 1];
     if (last.loop.identity != groups(p)[static_cast<size_t>(made.inherited) - 1].loop.identity)
       continue;
-    for (const Access& access : nest_.tables->accesses[id.value]) {
+    for (const Access& access : nest_.tables->accesses[id]) {
       if (access.producer == stage.stage) span_inherited(p, access, reader);
     }
   }
@@ -266,10 +266,10 @@ void NestLoops::place_lanes(int p) {
     }
     return;
   }
-  for (const StageId id : nest_.tables->consumers[stage.stage.value]) {
+  for (const StageId id : nest_.tables->consumers[stage.stage]) {
     const int reader = plan_of(id);
     if (reader <= p || of(reader).root != made.root) continue;
-    for (const Access& access : nest_.tables->accesses[id.value]) {
+    for (const Access& access : nest_.tables->accesses[id]) {
       if (access.producer != stage.stage) continue;
       for (size_t d = 0; d < s.axes.size(); ++d) {
         if (!access.indices[d]) continue;

@@ -157,14 +157,14 @@ class Maker {
   }
 
   bool double_buffered(int p) const {
-    const int at = tables_.plan_of[nest(p).at.value];
+    const int at = tables_.plan_of[nest(p).at];
     return nest(at).double_buffer;
   }
 
   // What a contraction fetches is unrolled with it.
   int64_t unroll_steps(int p) const {
     if (nest(p).scope != Scope::kShared || nest(p).unroll_steps > 0) return nest(p).unroll_steps;
-    return nest(tables_.plan_of[nest(p).at.value]).unroll_steps;
+    return nest(tables_.plan_of[nest(p).at]).unroll_steps;
   }
 
   void add_statement(int p, bool init) {
@@ -204,7 +204,7 @@ class Maker {
 
   // Loaded buffers in the reverse order of their first loads.
   void add_loads(int p) {
-    const std::vector<Access>& all = tables_.accesses[nest(p).stage.value];
+    const std::vector<Access>& all = tables_.accesses[nest(p).stage];
     for (size_t i = all.size(); i-- > 0;) {
       const StageId producer = all[i].producer;
       const auto first = std::ranges::find(all, producer, &Access::producer) - all.begin();
@@ -269,7 +269,7 @@ class Maker {
 
   // How far a further place of one access starts from the first.
   int64_t shift(int p, StageId buffer, size_t dim, const Affine& index) const {
-    for (const Access& access : tables_.accesses[nest(p).stage.value]) {
+    for (const Access& access : tables_.accesses[nest(p).stage]) {
       if (access.producer == buffer && access.indices[dim])
         return std::abs(index.constant - access.indices[dim]->constant);
     }
@@ -347,7 +347,7 @@ class Maker {
   // move one, divisions where a binding stands for several.
   OperationCounts counts(int p) const {
     const Stage& s = stage(p);
-    const auto id = static_cast<size_t>(nest(p).stage.value);
+    const StageId id = nest(p).stage;
     OperationCounts counts = tables_.counts[id];
     if (s.is_reduction()) {
       const BinaryFacts& combined = facts_of(facts_of(s.combiner).op);

@@ -176,7 +176,7 @@ bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile&
 }
 
 const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage) {
-  return nest.tables->accesses[stage.stage.value];
+  return nest.tables->accesses[stage.stage];
 }
 
 const PackSpec* packing_of(const LoopNest& nest, StageId operand) {

@@ -90,7 +90,7 @@ class CpuPointReader : public PointReader {
     int level = 0;
     for (; n > 0; --n) {
       do ++level;
-      while (plan.structure->levels[static_cast<size_t>(level)].axes != Axes::kSpace);
+      while (plan.structure->levels[level].axes != Axes::kSpace);
     }
     return level;
   }
@@ -103,7 +103,7 @@ class CpuPointReader : public PointReader {
     const std::vector<Part> parts = parts_of(tiled, axis), outer = parts_of(around, axis);
     int64_t split = 1;
     for (const Part& part : parts) split *= std::max<int64_t>(part.factor, 1);
-    const int64_t whole = tiled.iters[static_cast<size_t>(axis)].extent;
+    const int64_t whole = tiled.iters[axis].extent;
     const auto extent = [&](size_t level) {
       return level > 0 ? parts[level].factor : (whole + split - 1) / split;
     };
@@ -132,7 +132,7 @@ class CpuPointReader : public PointReader {
       for (const int i : iterators(axis)) {
         if (i >= contraction.num_roots) return differs("other reductions");
         const std::vector<Part> parts = parts_of(contraction, i);
-        int64_t within = parts.size() == 1 ? contraction.iters[static_cast<size_t>(i)].extent : 1;
+        int64_t within = parts.size() == 1 ? contraction.iters[i].extent : 1;
         for (size_t p = 1; p < parts.size(); ++p) within *= parts[p].factor;
         chunk *= within;
       }

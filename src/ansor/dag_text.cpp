@@ -183,7 +183,7 @@ class TextReader {
     if (!var) return;
     const auto first = static_cast<int32_t>(stage.axes.size());
     if (var->id.value < first) return;
-    Iterator& axis = stage.reduce_axes[static_cast<size_t>(var->id.value - first)];
+    Iterator& axis = stage.reduce_axes[var->id.value - first];
     if (axis.extent == 0 || extent < axis.extent) axis.extent = extent;
   }
 

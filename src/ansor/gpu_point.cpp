@@ -121,8 +121,7 @@ class GpuPointReader : public PointReader {
     std::vector<int> leaves;
     for (const Level& level : kOrder) {
       for (int a = 0; a < stage.num_roots; ++a) {
-        if ((a >= stage.num_axes) == level.reduce)
-          leaves.push_back(axes[static_cast<size_t>(a)][level.part].iter);
+        if ((a >= stage.num_axes) == level.reduce) leaves.push_back(axes[a][level.part].iter);
       }
     }
     return leaves == stage.leaves;
@@ -133,7 +132,7 @@ class GpuPointReader : public PointReader {
     bool same = true;
     for (int a = 0; a < root.num_axes && static_cast<size_t>(a) < axes.size(); ++a) {
       const std::vector<Part> mine = parts_of(root, a);
-      const std::vector<Part>& tiles = axes[static_cast<size_t>(a)];
+      const std::vector<Part>& tiles = axes[a];
       same = same && tiles.size() == 5 && mine.size() == 4 && mine[1].factor == tiles[1].factor &&
              mine[2].factor == tiles[2].factor &&
              mine[3].factor == tiles[3].factor * tiles[4].factor;
@@ -142,7 +141,7 @@ class GpuPointReader : public PointReader {
   }
 
   void read_fetch(const StagePlan& plan) {
-    const StageId reader = sketch_.tables->consumers[static_cast<size_t>(plan.stage.value)][0];
+    const StageId reader = sketch_.tables->consumers[plan.stage][0];
     const StateStage& shared = stage(number(plan.stage));
     const bool inside = shared.compute_at == ComputeAt::kIterator && number(reader) >= 0 &&
                         shared.at_stage == number(reader);

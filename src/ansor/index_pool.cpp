@@ -153,7 +153,7 @@ void IndexPool::grow() {
 IndexId IndexPool::intern(const IndexNode& node) {
   size_t slot = hash_of(node) & (slots_.size() - 1);
   for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1)) {
-    const IndexNode& other = nodes_[static_cast<size_t>(slots_[slot])];
+    const IndexNode& other = nodes_[slots_[slot]];
     const bool same =
         other.op == node.op && other.a == node.a && other.b == node.b && other.value == node.value;
     if (same) return IndexId{slots_[slot]};
@@ -277,7 +277,7 @@ IndexSet relax(IndexPool& pool, IndexId id, std::span<const int64_t> relaxed) {
   const IndexNode node = pool[id];
   if (node.op == IndexOp::kConst || node.op == IndexOp::kUnknown) return {id, 0};
   if (node.op == IndexOp::kVar) {
-    const int64_t extent = relaxed[static_cast<size_t>(node.value)];
+    const int64_t extent = relaxed[node.value];
     return extent == 0 ? IndexSet{id, 0} : IndexSet{pool.constant(0), extent - 1};
   }
   const IndexSet a = relax(pool, node.a, relaxed), b = relax(pool, node.b, relaxed);

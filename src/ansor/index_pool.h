@@ -58,7 +58,7 @@ class IndexPool {
   IndexId floor_div(IndexId a, int64_t b) { return binary(IndexOp::kFloorDiv, a, constant(b)); }
   IndexId floor_mod(IndexId a, int64_t b) { return binary(IndexOp::kFloorMod, a, constant(b)); }
 
-  const IndexNode& operator[](IndexId id) const { return nodes_[static_cast<size_t>(id.value)]; }
+  const IndexNode& operator[](IndexId id) const { return nodes_[id.value]; }
   bool is_const(IndexId id, int64_t value) const;
   int size() const { return static_cast<int>(nodes_.size()); }
 

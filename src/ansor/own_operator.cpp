@@ -291,7 +291,7 @@ PointMatch match_operator(SketchId id,
   for (size_t role = 0; role < kAxisRoles; ++role) {
     for (const int i : ours.axes[role]) {
       match.axes.resize(std::max(match.axes.size(), static_cast<size_t>(i) + 1));
-      match.axes[static_cast<size_t>(i)] = record.axes[role];
+      match.axes[i] = record.axes[role];
     }
   }
   return match;

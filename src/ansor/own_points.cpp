@@ -124,8 +124,7 @@ Target cpu_of(std::span<const int64_t> hardware) {
 }
 
 bool computed(const Structure& structure, int stage) {
-  return !structure.dag[StageId{stage}].is_placeholder() &&
-         !structure.inlined[static_cast<size_t>(stage)];
+  return !structure.dag[StageId{stage}].is_placeholder() && !structure.inlined[stage];
 }
 
 // A computed stage by name; of two, the one that is reduced or is not, as asked. -1: none.
@@ -166,12 +165,11 @@ PointMatch match_by_name(SketchId id,
     if (found < 0) {
       match.same_stages = false;
     } else {
-      met[static_cast<size_t>(found)] = true;
+      met[found] = true;
     }
   }
   for (int s = 0; s < structure.dag.size(); ++s)
-    match.same_stages =
-        match.same_stages && (met[static_cast<size_t>(s)] || !computed(structure, s));
+    match.same_stages = match.same_stages && (met[s] || !computed(structure, s));
   return match;
 }
 

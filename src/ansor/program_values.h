@@ -42,7 +42,7 @@ class ProgramValues {
 
  private:
   std::vector<std::string> iterator_names(int s) const;
-  const Expr& variable(int loop) const { return variables_[static_cast<size_t>(loop)]; }
+  const Expr& variable(int loop) const { return variables_[loop]; }
   Expr to_expr(IndexId id) const;
   const std::vector<Expr>& iterator_values(int s, bool init);
   std::vector<Expr> make_iterator_values(int s, bool init) const;

@@ -26,7 +26,7 @@ StateStage fresh_stage(const std::vector<int64_t>& axes, const std::vector<int64
 
 std::vector<int64_t> extents_of(const StateStage& stage, int from, int to) {
   std::vector<int64_t> extents;
-  for (int i = from; i < to; ++i) extents.push_back(stage.iters[static_cast<size_t>(i)].extent);
+  for (int i = from; i < to; ++i) extents.push_back(stage.iters[i].extent);
   return extents;
 }
 
@@ -64,7 +64,7 @@ class Applier {
   }
 
  private:
-  StateStage& at(int stage) { return state_.stages[static_cast<size_t>(stage)]; }
+  StateStage& at(int stage) { return state_.stages[stage]; }
 
   // A compute stage by number.
   Result<StateStage*> compute_stage(int stage) {
@@ -81,7 +81,7 @@ class Applier {
   }
 
   static StateIterator& leaf(StateStage& stage, int iter) {
-    return stage.iters[static_cast<size_t>(stage.leaves[static_cast<size_t>(iter)])];
+    return stage.iters[stage.leaves[iter]];
   }
 
   Result<Unit> apply(const AnnotationStep& s) {
@@ -106,8 +106,7 @@ class Applier {
     int fused = *first;
     for (size_t i = 1; i < s.iters.size(); ++i) {
       const int inner = *(first + static_cast<std::ptrdiff_t>(i));
-      const auto &a = stage->iters[static_cast<size_t>(fused)],
-                 &b = stage->iters[static_cast<size_t>(inner)];
+      const auto &a = stage->iters[fused], &b = stage->iters[inner];
       stage->relations.push_back({true, static_cast<int>(stage->iters.size()), fused, inner});
       const bool reduce = a.reduce || b.reduce;
       stage->iters.push_back({0, reduce});
@@ -143,8 +142,8 @@ class Applier {
     std::vector<int> order, seen(s.order.size(), 0);
     for (const int iter : s.order) {
       TRY(check_leaf(*stage, iter));
-      if (seen[static_cast<size_t>(iter)]++) return Error("iterator ", iter, " twice");
-      order.push_back(stage->leaves[static_cast<size_t>(iter)]);
+      if (seen[iter]++) return Error("iterator ", iter, " twice");
+      order.push_back(stage->leaves[iter]);
     }
     stage->leaves = std::move(order);
     return Unit{};
@@ -153,7 +152,7 @@ class Applier {
   Result<Unit> apply(const SplitStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     TRY(check_leaf(*stage, s.iter));
-    const int axis = stage->leaves[static_cast<size_t>(s.iter)];
+    const int axis = stage->leaves[s.iter];
     const bool whole = axis < stage->num_roots && stage->compute_at == ComputeAt::kRoot;
     const int64_t extent = leaf(*stage, s.iter).extent;
     if (whole && s.extent > 0 && s.extent != extent) {
@@ -184,7 +183,7 @@ class Applier {
       if (s.level < 0 || s.level >= static_cast<int>(source->lengths.size())) {
         return Error("level ", s.level, " of a split of ", source->lengths.size());
       }
-      length *= source->lengths[static_cast<size_t>(s.level)];
+      length *= source->lengths[s.level];
       if (length > kMaxFactor) return Error("factors too large");
     }
     return split(s.stage, s.iter, {length}, s.factor);
@@ -192,8 +191,7 @@ class Applier {
 
   Result<const SplitStep*> split_step(int number) const {
     const bool before = number >= 0 && number < number_;
-    const auto* step =
-        before ? std::get_if<SplitStep>(&steps_[static_cast<size_t>(number)]) : nullptr;
+    const auto* step = before ? std::get_if<SplitStep>(&steps_[number]) : nullptr;
     if (!step) return Error("step ", number, " is no earlier split");
     return step;
   }
@@ -218,7 +216,7 @@ class Applier {
     const auto part = [&](int64_t factor) {
       const int outer = static_cast<int>(stage->iters.size());
       stage->relations.push_back({false, parent, outer, outer + 1, factor, !inner_to_outer});
-      const bool reduce = stage->iters[static_cast<size_t>(parent)].reduce;
+      const bool reduce = stage->iters[parent].reduce;
       stage->iters.insert(stage->iters.end(), 2, StateIterator{0, reduce});
       parent = inner_to_outer ? outer : outer + 1;
       return inner_to_outer ? outer + 1 : outer;
@@ -239,7 +237,7 @@ class Applier {
   Result<Unit> apply(const StorageAlignStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     TRY(check_leaf(*stage, s.iter));
-    stage->align_iter = stage->leaves[static_cast<size_t>(s.iter)];
+    stage->align_iter = stage->leaves[s.iter];
     stage->align_factor = s.factor;
     stage->align_offset = s.offset;
     return Unit{};
@@ -252,7 +250,7 @@ class Applier {
     if (s.target_stage <= s.stage) return Error("stage ", s.target_stage, " does not come later");
     stage->compute_at = ComputeAt::kIterator;
     stage->at_stage = s.target_stage;
-    stage->at_iter = target->leaves[static_cast<size_t>(s.target_iter)];
+    stage->at_iter = target->leaves[s.target_iter];
     return Unit{};
   }
 
@@ -304,7 +302,7 @@ class Applier {
     TRY(check_leaf(*stage, s.iter));
     StageEdit edit{StageEdit::Kind::kRfactor, s.stage, "", {}};
     edit.relations = stage->relations;
-    edit.factor_iter = stage->leaves[static_cast<size_t>(s.iter)];
+    edit.factor_iter = stage->leaves[s.iter];
     edit.factor_axis = s.factor_iter < 0 ? stage->num_axes + 1 + s.factor_iter : s.factor_iter;
     if (!leaf(*stage, s.iter).reduce) return Error("iterator ", s.iter, " is not reduced");
     if (edit.factor_axis < 0 || edit.factor_axis > stage->num_axes) {
@@ -317,7 +315,7 @@ class Applier {
     const int64_t factored = leaf(*stage, s.iter).extent;
     axes.insert(axes.begin() + edit.factor_axis, factored);
     for (const int iter : stage->leaves) {
-      const StateIterator& it = stage->iters[static_cast<size_t>(iter)];
+      const StateIterator& it = stage->iters[iter];
       if (!it.reduce || iter == edit.factor_iter) continue;
       edit.reduce_leaves.push_back(iter);
       reduced.push_back(it.extent);
@@ -333,9 +331,8 @@ class Applier {
   // Extents of what the reduce axes became; an rfactor needs them at once.
   static Result<Unit> infer_reduce_extents(StateStage& stage) {
     for (const Relation& r : stage.relations) {
-      StateIterator &parent = stage.iters[static_cast<size_t>(r.parent)],
-                    &outer = stage.iters[static_cast<size_t>(r.outer)],
-                    &inner = stage.iters[static_cast<size_t>(r.inner)];
+      StateIterator &parent = stage.iters[r.parent], &outer = stage.iters[r.outer],
+                    &inner = stage.iters[r.inner];
       if (!parent.reduce) return Error("the stage's spatial loops have been changed before");
       if (r.fuse) {
         if (!outer.reduce || !inner.reduce) return Error("a spatial loop is fused with a reduced");
@@ -368,7 +365,7 @@ class Applier {
 Result<Unit> settle_attach_points(State& state) {
   for (StateStage& stage : state.stages) {
     if (stage.compute_at != ComputeAt::kIterator) continue;
-    const StateStage& target = state.stages[static_cast<size_t>(stage.at_stage)];
+    const StateStage& target = state.stages[stage.at_stage];
     if (target.compute_at == ComputeAt::kInlined) return Error("computed at an inlined stage");
     for (const Relation& r : target.relations) {
       if (r.fuse && stage.at_iter == r.inner) stage.at_iter = r.parent;
@@ -398,14 +395,14 @@ int thread_rank(Annotation annotation) {
 
 bool reduces_over_threads(const StateStage& stage) {
   return std::ranges::any_of(stage.leaves, [&](int leaf) {
-    const StateIterator& iter = stage.iters[static_cast<size_t>(leaf)];
+    const StateIterator& iter = stage.iters[leaf];
     return iter.reduce && thread_rank(iter.annotation) >= 0;
   });
 }
 
 bool reduces_in_loops(const StateStage& stage) {
   return std::ranges::any_of(stage.leaves, [&](int leaf) {
-    const StateIterator& iter = stage.iters[static_cast<size_t>(leaf)];
+    const StateIterator& iter = stage.iters[leaf];
     return iter.reduce && thread_rank(iter.annotation) < 0;
   });
 }

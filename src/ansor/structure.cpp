@@ -55,7 +55,7 @@ std::vector<std::string> iterator_names(const Stage& stage, const StageEdit& edi
     for (const Iterator& axis : *axes) names[at++] = axis.name;
   }
   for (const Relation& r : edit.relations) {
-    const auto name = [&](int i) -> std::string& { return names[static_cast<size_t>(i)]; };
+    const auto name = [&](int i) -> std::string& { return names[i]; };
     if (r.fuse) {
       name(r.parent) = name(r.outer) + "." + name(r.inner) + ".fused";
     } else {
@@ -72,9 +72,7 @@ void rfactor(ComputeDag& dag, const StageEdit& edit) {
   const StageId factored = stage_id(edit.stage);
   const Stage original = dag[factored];
   const std::vector<std::string> names = iterator_names(original, edit);
-  const auto iterator = [&](int i) {
-    return Iterator{names[static_cast<size_t>(i)], edit.iters[static_cast<size_t>(i)].extent};
-  };
+  const auto iterator = [&](int i) { return Iterator{names[i], edit.iters[i].extent}; };
   Stage rf = original;
   rf.name += ".rf";
   rf.output = false;
@@ -84,17 +82,17 @@ void rfactor(ComputeDag& dag, const StageEdit& edit) {
 
   const std::vector<Expr> vars = iterator_vars(rf);
   std::vector<Expr> value(edit.iters.size());
-  const auto value_of = [&](int i) -> Expr& { return value[static_cast<size_t>(i)]; };
+  const auto value_of = [&](int i) -> Expr& { return value[i]; };
   const int num_axes = static_cast<int>(original.axes.size());
   for (int i = 0; i < num_axes; ++i) {
-    value_of(i) = vars[static_cast<size_t>(i + (i >= edit.factor_axis))];
+    value_of(i) = vars[i + (i >= edit.factor_axis)];
   }
-  value_of(edit.factor_iter) = vars[static_cast<size_t>(edit.factor_axis)];
+  value_of(edit.factor_iter) = vars[edit.factor_axis];
   for (size_t i = 0; i < edit.reduce_leaves.size(); ++i) {
     value_of(edit.reduce_leaves[i]) = vars[static_cast<size_t>(num_axes) + 1 + i];
   }
   for (auto r = edit.relations.rbegin(); r != edit.relations.rend(); ++r) {
-    const int64_t inner = edit.iters[static_cast<size_t>(r->inner)].extent;
+    const int64_t inner = edit.iters[r->inner].extent;
     if (r->fuse) {
       value_of(r->outer) = floor_div(value_of(r->parent), Expr(inner));
       value_of(r->inner) = floor_mod(value_of(r->parent), Expr(inner));
@@ -133,7 +131,7 @@ void note_loads(Structure& s) {
       if (!read) return;
       const auto same = [&](const Expr& other) { return structural_equal(e, other); };
       if (std::ranges::none_of(s.loads[i], same)) s.loads[i].push_back(e);
-      auto& readers = s.readers[static_cast<size_t>(read->tensor.value)];
+      auto& readers = s.readers[read->tensor.value];
       if (readers.empty() || readers.back() != static_cast<int>(i)) {
         readers.push_back(static_cast<int>(i));
       }
@@ -170,12 +168,12 @@ Result<std::shared_ptr<const Structure>> make_structure(const ComputeDag& dag, c
   const int size = made->dag.size();
   made->inlined.assign(static_cast<size_t>(size), false);
   for (int i = size - 1; i >= 0; --i) {  // a consumer takes a stage that was itself inlined last
-    if (state.stages[static_cast<size_t>(i)].compute_at != ComputeAt::kInlined) continue;
+    if (state.stages[i].compute_at != ComputeAt::kInlined) continue;
     const Stage& stage = made->dag[stage_id(i)];
     if (stage.is_reduction() || stage.output) {
       return Error("stage ", stage.name, " can't be inlined: it is reduced or an output");
     }
-    made->inlined[static_cast<size_t>(i)] = true;
+    made->inlined[i] = true;
     for (int reader = i + 1; reader < size; ++reader) {
       Expr& body = made->dag[stage_id(reader)].body;
       if (!body) continue;
@@ -193,7 +191,7 @@ Result<std::shared_ptr<const Structure>> make_structure(const ComputeDag& dag, c
 ComputeDag in_ansor_order(const ComputeDag& dag) {
   std::vector<int> order, place(static_cast<size_t>(dag.size()), -1);
   const std::function<void(StageId)> add = [&](StageId id) {
-    int& mine = place[static_cast<size_t>(id.value)];
+    int& mine = place[id.value];
     if (mine >= 0) return;
     mine = 0;  // a DAG has no way back to here
     if (dag[id].body) {
@@ -207,7 +205,7 @@ ComputeDag in_ansor_order(const ComputeDag& dag) {
   for (const StageId output : dag.outputs()) add(output);
   for (int i = 0; i < dag.size(); ++i) add(stage_id(i));
   ComputeDag ordered;
-  const auto moved = [&](StageId id) { return stage_id(place[static_cast<size_t>(id.value)]); };
+  const auto moved = [&](StageId id) { return stage_id(place[id.value]); };
   for (const int old : order) {
     Stage stage = dag[stage_id(old)];
     if (stage.body) {

@@ -43,8 +43,8 @@ void PointReader::want(DecisionRef ref, double value, const std::string& what, d
     if (value != fixed) say("nothing to choose");
     return;
   }
-  wanted_.values[static_cast<size_t>(ref)] = value;
-  const std::vector<int32_t>& choices = sketch_.decisions[static_cast<size_t>(ref)].choices;
+  wanted_.values[ref] = value;
+  const std::vector<int32_t>& choices = sketch_.decisions[ref].choices;
   if (std::ranges::find(choices, value) == choices.end()) say("not among the choices");
 }
 

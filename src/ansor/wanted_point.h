@@ -43,7 +43,7 @@ struct Part {
 /// The parts of an axis that was split once or again from inside; others are no tiles of ours.
 std::vector<Part> parts_of(const StateStage& stage, int axis);
 inline Annotation annotation_of(const StateStage& stage, int iter) {
-  return stage.iters[static_cast<size_t>(iter)].annotation;
+  return stage.iters[iter].annotation;
 }
 /// Steps of the largest auto-unroll pragma; 0: there is none.
 int64_t unroll_of(const StateStage& stage);
@@ -58,17 +58,15 @@ class PointReader {
         wanted_{std::vector<double>(sketch_.decisions.size(), kNoWish), {}, 0} {}
 
  protected:
-  size_t plan_index(StageId id) const {
-    return static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)]);
-  }
+  size_t plan_index(StageId id) const { return static_cast<size_t>(sketch_.tables->plan_of[id]); }
   const StagePlan& plan_of(StageId id) const { return sketch_.plans[plan_index(id)]; }
   /// Of the state; -1: it has no such stage.
   int number(StageId id) const { return match_.stages[plan_index(id)]; }
-  const StateStage& stage(int number) const { return state_.stages[static_cast<size_t>(number)]; }
+  const StateStage& stage(int number) const { return state_.stages[number]; }
 
   /// The state's iterators for one of a contraction, or of what reads it element by element.
   std::vector<int> iterators(int axis) const {
-    return match_.axes.empty() ? std::vector<int>{axis} : match_.axes[static_cast<size_t>(axis)];
+    return match_.axes.empty() ? std::vector<int>{axis} : match_.axes[axis];
   }
   /// The factors of an iterator's parts, of several multiplied; that of the outermost is 0. Empty:
   /// their parts are of different number.

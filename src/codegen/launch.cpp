@@ -47,13 +47,13 @@ Touched touched_buffers(const Program& program, const Stmt& stmt) {
       stmt,
       [&](const StmtNode& s) {
         if (const Store* store = std::get_if<Store>(&s.op)) {
-          touched.written[static_cast<size_t>(store->buffer.value)] = true;
+          touched.written[store->buffer.value] = true;
         }
       },
       [&](const Expr& e) {
         visit(e, [&](const Expr& part) {
           const Load* load = as<Load>(part);
-          if (load) touched.read[static_cast<size_t>(load->tensor.value)] = true;
+          if (load) touched.read[load->tensor.value] = true;
         });
       });
   return touched;

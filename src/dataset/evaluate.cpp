@@ -31,7 +31,7 @@ std::vector<std::vector<TaskCalls>> add_networks(const NetworkTasks& networks,
   for (const std::string& target : targets) {
     std::map<std::string, size_t> places;  // in `metrics`, by canonical key
     for (size_t t = 0; t < evaluation.tasks.size(); ++t) {
-      const DatasetTask& task = table.tasks()[static_cast<size_t>(evaluation.tasks[t].task)];
+      const DatasetTask& task = table.tasks()[evaluation.tasks[t].task];
       if (task.target == target) places.emplace(ansor::canonical_key(task.workload_key), t);
     }
     for (const CalledNetwork& network : networks.on(target)) {
@@ -65,7 +65,7 @@ SeenCount count_seen(const ProgramTable& table, const std::optional<TrainedOn>& 
     known_task.push_back(trained_on && trained_on->has_workload(task.workload_key));
   for (size_t p = 0; p < table.size(); ++p) {
     const bool seen = trained_on && trained_on->has_program(table.id()[p]);
-    const bool known = known_task[static_cast<size_t>(table.samples()[p].task)];
+    const bool known = known_task[table.samples()[p].task];
     ++(seen ? count.seen : known ? count.of_known_tasks : count.of_unseen_tasks);
   }
   return count;

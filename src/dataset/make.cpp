@@ -92,7 +92,7 @@ int Making::task_number(const TaskKey& key, int label) {
   const auto [entry, added] =
       task_numbers_.emplace(std::pair(key.canonical, label), static_cast<int>(tasks_.size()));
   if (added) {
-    tasks_.push_back({key.text, labels_[static_cast<size_t>(label)].text});
+    tasks_.push_back({key.text, labels_[label].text});
     canonical_.push_back(key.canonical);
   }
   return entry->second;
@@ -100,7 +100,7 @@ int Making::task_number(const TaskKey& key, int label) {
 
 Result<Unit> Making::add(const Part& part, const Extracted& record, int label, int task) {
   const std::string where = part.file->path + ":" + std::to_string(record.line);
-  DeviceCount& count = counts_[static_cast<size_t>(label)];
+  DeviceCount& count = counts_[label];
   ++count.records;
   if (record.labelled) ++(record.latency_s < kFailedCost ? count.valid : count.failed);
   switch (record.fate) {
@@ -137,11 +137,10 @@ Result<Unit> Making::add(const Part& part) {
     } else if (record.fate == Fate::kOtherTarget) {
       ++summary_.other_targets;
     } else {
-      const DeviceLabel& device = part.labels[static_cast<size_t>(record.label)];
+      const DeviceLabel& device = part.labels[record.label];
       TRY_ASSIGN(const int label, label_number(device, part.file->path));
       const bool program = record.fate == Fate::kProgram;
-      const int task =
-          program ? task_number(part.keys[static_cast<size_t>(record.key)], label) : -1;
+      const int task = program ? task_number(part.keys[record.key], label) : -1;
       TRY(add(part, record, label, task));
     }
   }
@@ -194,7 +193,7 @@ void Making::join_devices() {
   for (size_t i = 0; i < labels_.size(); ++i) {
     const auto [entry, added] = numbers.emplace(names[i], static_cast<int>(counts.size()));
     if (added) counts.emplace_back().target = names[i];
-    counts[static_cast<size_t>(entry->second)].add(counts_[i]);
+    counts[entry->second].add(counts_[i]);
     device_of.push_back(entry->second);
   }
   counts_ = std::move(counts);
@@ -202,12 +201,10 @@ void Making::join_devices() {
   std::vector<DatasetTask> tasks;
   for (Program& program : programs_) {  // in the order in which tasks come up
     const auto old = static_cast<size_t>(program.task);
-    program.label = device_of[static_cast<size_t>(program.label)];
+    program.label = device_of[program.label];
     const auto [entry, added] =
         joined.emplace(std::pair(canonical_[old], program.label), static_cast<int>(tasks.size()));
-    if (added)
-      tasks.push_back(
-          {tasks_[old].workload_key, counts_[static_cast<size_t>(program.label)].target});
+    if (added) tasks.push_back({tasks_[old].workload_key, counts_[program.label].target});
     program.task = entry->second;
   }
   tasks_ = std::move(tasks);
@@ -226,7 +223,7 @@ std::vector<size_t> Making::drop_duplicates() {
     const uint64_t key = hash64({reinterpret_cast<const char*>(parts), sizeof parts});
     const auto [entry, added] = chosen.emplace(key, i);
     if (added) continue;
-    ++counts_[static_cast<size_t>(program.label)].duplicates;
+    ++counts_[program.label].duplicates;
     if (replaces(program, programs_[entry->second])) entry->second = i;
   }
   std::vector<size_t> kept;
@@ -255,8 +252,8 @@ std::vector<size_t> Making::drop_tasks(const std::vector<size_t>& programs) {
   std::vector<size_t> kept;
   std::vector<bool> counted(tasks.size(), false);
   for (const size_t i : programs) {
-    DeviceCount& count = counts_[static_cast<size_t>(programs_[i].label)];
-    programs_[i].task = new_task[static_cast<size_t>(programs_[i].task)];
+    DeviceCount& count = counts_[programs_[i].label];
+    programs_[i].task = new_task[programs_[i].task];
     if (programs_[i].task < 0) {
       ++(programs_[i].task == -1 ? count.too_few : count.beyond);
       continue;
@@ -286,7 +283,7 @@ Result<Unit> Making::write(const std::vector<size_t>& programs) {
   std::vector<DatasetRow> rows;
   for (const size_t i : programs) {
     const Program& program = programs_[i];
-    const uint64_t id = program_id(identity[static_cast<size_t>(program.task)], program.hash);
+    const uint64_t id = program_id(identity[program.task], program.hash);
     rows.push_back({program.number, program.task, program.latency_s, id});
     summary_.rows += writer_.row_count(program.number);
   }

@@ -79,7 +79,7 @@ class Pretraining {
     std::vector<bool> of(table_.tasks().size());
     for (const size_t p : split_.train) {
       seen.programs.push_back(table_.id()[p]);
-      of[static_cast<size_t>(table_.samples()[p].task)] = true;
+      of[table_.samples()[p].task] = true;
     }
     for (size_t t = 0; t < of.size(); ++t)
       if (of[t]) seen.workloads.push_back(hash64(table_.tasks()[t].workload_key));

@@ -90,7 +90,7 @@ class Reader {
 
   void flush() {
     parallel_for(static_cast<int64_t>(pending_.size()), options_.jobs, [&](int64_t i) {
-      Pending& pending = pending_[static_cast<size_t>(i)];
+      Pending& pending = pending_[i];
       const Result<RecordedProgram> program = programs_.read(pending.record);
       if (!program.ok()) {
         pending.failed = program.error().message();

@@ -43,7 +43,7 @@ Result<ProgramTable> ProgramTable::open(std::span<const std::string> paths) {
       std::ranges::copy(dataflow, features.dataflow.begin());
       const std::span<const int32_t> primitives = dataset.primitives(p);
       features.primitives.assign(primitives.begin(), primitives.end());
-      table.add(dataset.tasks()[static_cast<size_t>(dataset.task()[n])],
+      table.add(dataset.tasks()[dataset.task()[n]],
                 dataset.id()[n],
                 std::move(features),
                 dataset.latency_s()[n]);
@@ -90,7 +90,7 @@ bool ProgramTable::add(const DatasetTask& task,
     ++left_out_.twice;
     return false;
   }
-  double& best_s = best_s_[static_cast<size_t>(row->second)];
+  double& best_s = best_s_[row->second];
   best_s = std::min(best_s, latency_s);
   samples_.push_back({row->second, std::move(features), latency_s});
   task_.push_back(row->second);
@@ -100,7 +100,7 @@ bool ProgramTable::add(const DatasetTask& task,
 
 float ProgramTable::label(size_t program) const {
   const TrainingSample& sample = samples_[program];
-  return static_cast<float>(best_s_[static_cast<size_t>(sample.task)] / sample.latency_s);
+  return static_cast<float>(best_s_[sample.task] / sample.latency_s);
 }
 
 std::vector<std::string> ProgramTable::targets() const {

@@ -37,7 +37,7 @@ std::vector<ReadFile> RecordBatches::next() {
   }
   std::vector<ReadFile> batch(next_ - begin);
   parallel_for(static_cast<int64_t>(batch.size()), jobs_, [&](int64_t i) {
-    read(files_[begin + static_cast<size_t>(i)], batch[static_cast<size_t>(i)]);
+    read(files_[begin + static_cast<size_t>(i)], batch[i]);
   });
   return batch;
 }

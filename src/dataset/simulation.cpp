@@ -143,7 +143,7 @@ class Simulation {
 
   Ids shuffled(Ids ids) {
     for (size_t i = ids.size(); i > 1; --i)
-      std::swap(ids[i - 1], ids[static_cast<size_t>(rng_.below(static_cast<int64_t>(i)))]);
+      std::swap(ids[i - 1], ids[rng_.below(static_cast<int64_t>(i))]);
     return ids;
   }
 

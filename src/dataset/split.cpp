@@ -72,7 +72,7 @@ Split split_groups(const SplitColumns& columns,
                    const SplitOptions& options) {
   std::map<std::string, std::vector<size_t>> groups;
   for (size_t p = 0; p < columns.task.size(); ++p)
-    groups[group_of_task[static_cast<size_t>(columns.task[p])]].push_back(p);
+    groups[group_of_task[columns.task[p]]].push_back(p);
   std::vector<std::string> order;
   for (const auto& [name, programs] : groups) order.push_back(name);
   std::ranges::sort(

@@ -151,7 +151,7 @@ Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> in
   std::vector<KernelTime> kernels;
   for (int k = 0; k < state_->module.num_kernels(); ++k) {
     std::vector<double> times;
-    for (const std::vector<double>& run : runs) times.push_back(run[static_cast<size_t>(k)]);
+    for (const std::vector<double>& run : runs) times.push_back(run[k]);
     const PrunerKernelSpec& spec = state_->module.kernel(k);
     kernels.push_back({spec.name,
                        spec.sketch,

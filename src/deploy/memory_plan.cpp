@@ -85,15 +85,14 @@ class Planner {
       add_output(static_cast<int>(g));
     }
     result.arena_bytes = place(blocks_);
-    for (const int block : workspaces)
-      result.workspaces.push_back(blocks_[static_cast<size_t>(block)].offset);
+    for (const int block : workspaces) result.workspaces.push_back(blocks_[block].offset);
     for (size_t v = 0; v < places_.size(); ++v) {
       const Storage storage = partition_.storage_of(ValueId{static_cast<int32_t>(v)});
       const size_t owner = index(storage.owner);
       ValuePlace place = places_[owner];
       if (block_of_[owner] >= 0) {
         const int64_t start = storage.first * dtype_bytes(partition_.values[owner].dtype);
-        place = {Place::kArena, blocks_[static_cast<size_t>(block_of_[owner])].offset + start};
+        place = {Place::kArena, blocks_[block_of_[owner]].offset + start};
       }
       result.values.push_back(place);
     }
@@ -132,7 +131,7 @@ class Planner {
 
   /// A block for group g's output: that of an input which dies here, or a new one.
   void add_output(int g) {
-    const Group& group = partition_.groups[static_cast<size_t>(g)];
+    const Group& group = partition_.groups[g];
     const size_t output = index(base(group.output));
     if (places_[output].place != Place::kNone) return;
     if (block_of_[output] >= 0) return;  // another part of it has been written
@@ -140,18 +139,17 @@ class Planner {
     for (const ValueId input : group.inputs) {
       if (!may_overwrite(g, input)) continue;
       block_of_[output] = block_of_[index(base(input))];
-      blocks_[static_cast<size_t>(block_of_[output])].last = last;
+      blocks_[block_of_[output]].last = last;
       return;
     }
     block_of_[output] = add_block(g, last, value_bytes(partition_.values[output]));
   }
 
   bool may_overwrite(int g, ValueId input) const {
-    const Group& group = partition_.groups[static_cast<size_t>(g)];
+    const Group& group = partition_.groups[g];
     const size_t owner = index(base(input));
     if (partition_[input].slice || partition_[group.output].slice) return false;
-    if (kernels_[static_cast<size_t>(g)].rewrites || block_of_[owner] < 0 ||
-        last_use_[owner] != g ||
+    if (kernels_[g].rewrites || block_of_[owner] < 0 || last_use_[owner] != g ||
         value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
       return false;
     }
@@ -198,18 +196,18 @@ bool reads_in_place(const ComputeDag& dag, StageId input) {
   const Stage& output = dag[outputs.front()];
   if (outputs.size() != 1 || dag[input].dtype != output.dtype) return false;
   std::vector<bool> depends(dag.stages.size(), false);  // on `input`
-  depends[static_cast<size_t>(input.value)] = true;
+  depends[input.value] = true;
   for (int s = 0; s < dag.size(); ++s) {
     const Stage& stage = dag[StageId{s}];
     bool in_place = true;
     if (stage.is_placeholder()) continue;
     visit(stage.body, [&](const Expr& e) {
       const Load* load = as<Load>(e);
-      if (load == nullptr || !depends[static_cast<size_t>(load->tensor.value)]) return;
-      depends[static_cast<size_t>(s)] = true;
+      if (load == nullptr || !depends[load->tensor.value]) return;
+      depends[s] = true;
       in_place &= is_own_position(stage, load->indices);
     });
-    if (!depends[static_cast<size_t>(s)]) continue;
+    if (!depends[s]) continue;
     if (!in_place || stage.is_reduction() || stage.shape() != output.shape()) return false;
   }
   return dag[input].shape() == output.shape();

@@ -69,7 +69,7 @@ Result<Kernel> compile_group(const Partition& partition,
   TRY_ASSIGN(Program program, lower(space, candidate, symbol));
   std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
   for (size_t a = 0; a < boxes.size(); ++a)
-    program.buffers[static_cast<size_t>(program.args[a].value)].box_of = std::move(boxes[a]);
+    program.buffers[program.args[a].value].box_of = std::move(boxes[a]);
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
   return Kernel{std::move(artifact), space[candidate.sketch].name};
 }
@@ -168,14 +168,14 @@ ModulePlan make_plan(const Partition& partition,
             .workspace = memory.workspaces[g]};
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
-      ValuePlace place = memory.values[static_cast<size_t>(input.value)];
+      ValuePlace place = memory.values[input.value];
       const PackSpec& pack = artifact.arguments[i].pack;
       CHECK(pack.identity() || place.place == Place::kConstant)
           << group.name << " packs an activation";
       if (place.place == Place::kConstant) place.index = weights.offset_of(input, pack);
       step.args.push_back(place);
     }
-    step.args.push_back(memory.values[static_cast<size_t>(group.output.value)]);
+    step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
       step.launches = place_launches(artifact, kernels.of_group[g], step);
       step.args.clear();
@@ -183,7 +183,7 @@ ModulePlan make_plan(const Partition& partition,
   }
   for (OutputCopy& copy : memory.copies) {
     if (copy.from.place == Place::kConstant) {
-      copy.from.index = weights.offset_of(partition.outputs[static_cast<size_t>(copy.output)], {});
+      copy.from.index = weights.offset_of(partition.outputs[copy.output], {});
     }
   }
   plan.copies = std::move(memory.copies);

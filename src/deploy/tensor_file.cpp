@@ -34,7 +34,7 @@ Result<Tensor> to_tensor(const NpyArray& array) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     double value;
     std::memcpy(&value, array.bytes.data() + i * 8, 8);
-    tensor.values<float>()[static_cast<size_t>(i)] = static_cast<float>(value);
+    tensor.values<float>()[i] = static_cast<float>(value);
   }
   return tensor;
 }

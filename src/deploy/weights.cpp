@@ -46,9 +46,8 @@ Result<Unit> Weights::write(const std::string& path, int jobs) const {
   if (file < 0) return Error(path, ": cannot write: ", std::strerror(errno));
   std::vector<int> errors(entries_.size(), 0);
   parallel_for(static_cast<int64_t>(entries_.size()), jobs, [&](int64_t i) {
-    const Entry& entry = entries_[static_cast<size_t>(i)];
-    if (!write_at(file, pack(entry.tensor, entry.pack), entry.offset))
-      errors[static_cast<size_t>(i)] = errno;
+    const Entry& entry = entries_[i];
+    if (!write_at(file, pack(entry.tensor, entry.pack), entry.offset)) errors[i] = errno;
   });
   if (ftruncate(file, bytes_) != 0) errors.push_back(errno);  // the last one's padding
   close(file);

@@ -121,7 +121,7 @@ std::vector<Tensor> evaluate_node(const Graph& graph,
       std::vector<Tensor> tensors;
       for (const ValueId id : lowered.inputs) {
         const auto at = std::find(node.inputs.begin(), node.inputs.end(), id);
-        tensors.push_back(inputs[static_cast<size_t>(at - node.inputs.begin())]);
+        tensors.push_back(inputs[at - node.inputs.begin()]);
       }
       outputs.push_back(interpret(lowered.dag, tensors)[0]);
     }
@@ -165,8 +165,8 @@ Tensor permuted(const Tensor& tensor, std::span<const int64_t> order) {
   std::vector<int64_t> in_strides(in.size(), 1), extents, strides;
   for (size_t d = in.size() - 1; d-- > 0;) in_strides[d] = in_strides[d + 1] * in[d + 1];
   for (const int64_t d : order) {
-    extents.push_back(in[static_cast<size_t>(d)]);
-    strides.push_back(in_strides[static_cast<size_t>(d)]);
+    extents.push_back(in[d]);
+    strides.push_back(in_strides[d]);
   }
   Tensor out(tensor.dtype(), extents);
   if (out.num_elements() == 0) return out;

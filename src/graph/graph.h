@@ -54,8 +54,8 @@ struct Graph {
   std::vector<ValueId> inputs;  // without the constants
   std::vector<ValueId> outputs;
 
-  Value& operator[](ValueId id) { return values[static_cast<size_t>(id.value)]; }
-  const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
+  Value& operator[](ValueId id) { return values[id.value]; }
+  const Value& operator[](ValueId id) const { return values[id.value]; }
 };
 
 /// Inputs, then one line a node: `[group] out: float32 1x64x56x56 = Relu(in) {attributes}`.

@@ -78,10 +78,10 @@ std::string group_name(const Graph& graph, std::span<const Node* const> nodes, i
     }
     return text + " " + print_shape(graph[nodes.back()->outputs[0]].shape);
   }
-  const Node& node = *nodes[static_cast<size_t>(anchor)];
+  const Node& node = *nodes[anchor];
   const OpCall call{graph, node};
   std::string text, before;
-  for (int i = 0; i < anchor; ++i) before += lower_case(nodes[static_cast<size_t>(i)]->op) + "+";
+  for (int i = 0; i < anchor; ++i) before += lower_case(nodes[i]->op) + "+";
   text = before + anchor_name(call);
   const bool takes_bias = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
   if (takes_bias && call.has(2)) text += " +bias";

@@ -41,7 +41,7 @@ class GroupLowering {
   }
 
   Group run() {
-    if (anchor_ >= 0) result(*nodes_[static_cast<size_t>(anchor_)]);
+    if (anchor_ >= 0) result(*nodes_[anchor_]);
     Group group;
     group.output = nodes_.back()->outputs[0];
     group.dag = dag_.finish({result(*nodes_.back())});
@@ -102,13 +102,13 @@ static Partition cut(Graph graph) {
       continue;
     }
     if (node.in_place) {
-      p.values[static_cast<size_t>(node.outputs[0].value)].joined = node.inputs;
+      p.values[node.outputs[0].value].joined = node.inputs;
       continue;
     }
     CHECK(find_graph_op(node.op)->fusion == Fusion::kAlias) << node.op << " is in no group";
     const ValueId of =
         p[node.inputs[0]].alias_of.valid() ? p[node.inputs[0]].alias_of : node.inputs[0];
-    p.values[static_cast<size_t>(node.outputs[0].value)].alias_of = of;
+    p.values[node.outputs[0].value].alias_of = of;
   }
   for (auto& [id, nodes] : members)
     p.groups.push_back(GroupLowering(graph, std::move(nodes)).run());

@@ -46,7 +46,7 @@ struct Partition {
   std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
 
-  const PlannedValue& operator[](ValueId id) const { return values[static_cast<size_t>(id.value)]; }
+  const PlannedValue& operator[](ValueId id) const { return values[id.value]; }
   Storage storage_of(ValueId id) const;
 };
 

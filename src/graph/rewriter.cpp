@@ -31,7 +31,7 @@ ValueId Rewriter::current(ValueId id) const {
 
 const Node* Rewriter::producer(ValueId id) const {
   if (!id.valid() || slot(id) >= producer_.size() || producer_[slot(id)] < 0) return nullptr;
-  return &graph_.nodes[static_cast<size_t>(producer_[slot(id)])];
+  return &graph_.nodes[producer_[slot(id)]];
 }
 
 void Rewriter::emit(Node node) {
@@ -131,7 +131,7 @@ Result<Unit> sort_nodes(Graph& graph) {
   for (size_t i = 0; i < n; ++i) {
     for (const ValueId id : graph.nodes[i].inputs) {
       if (!id.valid() || producer[slot(id)] < 0) continue;
-      readers[static_cast<size_t>(producer[slot(id)])].push_back(i);
+      readers[producer[slot(id)]].push_back(i);
       ++waiting[i];
     }
   }
@@ -155,7 +155,7 @@ Result<Unit> sort_nodes(Graph& graph) {
   }
   if (order.size() < n) {
     const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int w) { return w > 0; });
-    const Node& node = graph.nodes[static_cast<size_t>(stuck - waiting.begin())];
+    const Node& node = graph.nodes[stuck - waiting.begin()];
     return Error(node_label(graph, node), " needs its own output: the graph has a cycle");
   }
   std::vector<Node> sorted;

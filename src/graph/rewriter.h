@@ -22,7 +22,7 @@ class Rewriter {
   /// The node that makes a (current) value; null for inputs and constants.
   const Node* producer(ValueId id) const;
   /// How many nodes read an old value, plus one if it is an output of the graph.
-  int uses(ValueId old) const { return uses_[static_cast<size_t>(old.value)]; }
+  int uses(ValueId old) const { return uses_[old.value]; }
 
   /// Appends `node` with its inputs brought up to date. A node of constants becomes constants.
   void emit(Node node);

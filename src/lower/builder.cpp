@@ -32,10 +32,10 @@ std::vector<Expr> ProgramParts::region_start(const LoopNest& nest,
   std::vector<std::optional<Affine>> lowest(rank);
   std::vector<Expr> start(rank, Expr(0));
   std::vector<bool> whole(rank, false), leaves(rank, false);
-  for (const StageId reader : nest.tables->consumers[static_cast<size_t>(id.value)]) {
+  for (const StageId reader : nest.tables->consumers[id]) {
     std::vector<Expr> low = reader == at ? values : region_start(nest, reader, at, values);
     low.resize(dag[reader].axes.size() + dag[reader].reduce_axes.size(), Expr(0));
-    for (const Access& access : nest.tables->accesses[static_cast<size_t>(reader.value)]) {
+    for (const Access& access : nest.tables->accesses[reader]) {
       if (access.producer != id) continue;
       for (size_t d = 0; d < rank; ++d) {
         const std::optional<Affine>& index = access.indices[d];

@@ -45,8 +45,7 @@ class GpuLowering : private ProgramParts {
   };
 
   const NestStage& nest(StageId id) const {
-    return nest_
-        .stages[static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)])];
+    return nest_.stages[static_cast<size_t>(sketch_.tables->plan_of[id])];
   }
   StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
   std::vector<const NestStage*> attached_to(StageId id) const;

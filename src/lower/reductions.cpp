@@ -104,7 +104,7 @@ Stmt Lowering::with_prefetches(const NestStage& nest, const Values& values, cons
     if (loop.axis >= static_cast<int>(dag_[nest.stage].axes.size())) inner = loop.axis;
   }
   std::vector<Stmt> statements;
-  for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(nest.stage.value)]) {
+  for (const Access& access : sketch_.tables->accesses[nest.stage]) {
     const std::optional<Affine>& last = access.indices.back();
     const bool packed = !state(access.producer).pack.blocks.empty();
     if (!packed && (!last || last->coefficient(VarId{vector}) != 1 || inner < 0)) continue;
@@ -249,7 +249,7 @@ int64_t Lowering::copies_inside(const NestStage& nest, const ReduceRun& run, int
 bool Lowering::needs_mask(const NestStage& nest) const {
   const int vector = vectorized_axis(nest);
   if (vector < 0) return true;
-  for (const Access& access : sketch_.tables->accesses[static_cast<size_t>(nest.stage.value)]) {
+  for (const Access& access : sketch_.tables->accesses[nest.stage]) {
     const StageState& s = state(access.producer);
     const bool padded = !s.pack.order.empty() || !s.base.empty();
     if (padded) continue;

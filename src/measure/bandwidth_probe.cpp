@@ -67,7 +67,7 @@ double probe_read_gbs(int64_t bytes, int threads, double seconds) {
   const ThreadPool pool = make_thread_pool(threads, true);
   if (pool == nullptr) return 0;
   const int64_t count = std::max<int64_t>(bytes / static_cast<int64_t>(sizeof(Block)), threads);
-  const std::unique_ptr<Block[]> blocks(new (std::nothrow) Block[static_cast<size_t>(count)]);
+  const std::unique_ptr<Block[]> blocks(new (std::nothrow) Block[count]);
   if (blocks == nullptr) return 0;
   // Written by the thread that will read it: the memory that is nearest to its core.
   parallel_for(*pool, count, [&](int64_t begin, int64_t end) {

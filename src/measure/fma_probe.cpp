@@ -111,7 +111,7 @@ double fma_gflops(PrunerPool& pool, double seconds) {
       value = 1;
       ++blocks;
     } while (seconds_since(start) < seconds);
-    rates[static_cast<size_t>(thread)] = static_cast<double>(blocks) * flop / seconds_since(start);
+    rates[thread] = static_cast<double>(blocks) * flop / seconds_since(start);
   });
   double sum = 0;
   for (const double rate : rates) sum += rate;

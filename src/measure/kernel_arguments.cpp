@@ -61,7 +61,7 @@ Result<KernelArguments> make_arguments(const Workload& workload, const Artifact&
 
 int64_t argument_bytes(const Artifact& artifact, int i) {
   if (i >= static_cast<int>(artifact.arguments.size())) return artifact.workspace_bytes;
-  const Artifact::Argument& argument = artifact.arguments[static_cast<size_t>(i)];
+  const Artifact::Argument& argument = artifact.arguments[i];
   int64_t bytes = dtype_bytes(argument.dtype);
   for (const int64_t extent : argument.shape) bytes *= extent;
   return bytes;
@@ -71,7 +71,7 @@ std::string argument_name(const Artifact& artifact, int i) {
   if (i >= static_cast<int>(artifact.arguments.size())) return "the workspace";
   int inputs = 0;
   for (const Artifact::Argument& argument : artifact.arguments) inputs += !argument.output;
-  const Artifact::Argument& argument = artifact.arguments[static_cast<size_t>(i)];
+  const Artifact::Argument& argument = artifact.arguments[i];
   const std::string number = std::to_string(argument.output ? i - inputs : i);
   return (argument.output ? "output " : "input ") + number + " (" +
          print_type(argument.dtype, argument.shape) + ")";

@@ -131,7 +131,7 @@ class LocalMeasurer : public Measurer {
 
   void hand_out() {
     for (int i = 0; i < active_builders_; ++i) {
-      Station& builder = builders_[static_cast<size_t>(i)];
+      Station& builder = builders_[i];
       const std::optional<int> job = first(Step::kToBuild);
       if (builder.job < 0 && job) begin_build(builder, *job);
     }
@@ -245,7 +245,7 @@ class LocalMeasurer : public Measurer {
   void lose_device(Station& runner, std::string reason) {
     runner.process.end();
     runner.gone = std::move(reason);
-    jobs_[static_cast<size_t>(std::exchange(runner.job, -1))].step = Step::kToRun;
+    jobs_[std::exchange(runner.job, -1)].step = Step::kToRun;
     if (runners_.size() > 1)
       log_warning("device {} is not used any more: {}", runner.devices.front(), runner.gone);
   }

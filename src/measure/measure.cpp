@@ -28,7 +28,7 @@ static Result<Unit> check_gpus(const Target& target, std::span<const int> device
                    ":",
                    here.size() - 1);
     }
-    const GpuFacts& facts = here[static_cast<size_t>(number)];
+    const GpuFacts& facts = here[number];
     if (!row_of(target.backend).has_arch || target.gpu.arch.empty()) continue;
     if (!pruner_cuda_runs(target.gpu.arch.c_str(), facts.arch)) {
       return Error(facts.name,

@@ -53,7 +53,7 @@ double neighbour_weight(const std::vector<int32_t>& a, const std::vector<int32_t
 }
 
 double correction(const TaskTrials& trials, const Candidate& candidate) {
-  const SketchTrials& sketch = trials.sketches[static_cast<size_t>(candidate.sketch.value)];
+  const SketchTrials& sketch = trials.sketches[candidate.sketch.value];
   const double of_task = trials.mean.value(0, 1e-9);
   const double of_sketch = sketch.mean.value(of_task, kTaskPrior);
   Mean near;
@@ -93,7 +93,7 @@ class CalibratedDraftModel : public CostModel {
     // One timing may be far off; it should not condemn a region.
     const double log_ratio =
         std::log(std::clamp(sample.cost_s / drafted_s, 1 / kMostRatio, kMostRatio));
-    SketchTrials& sketch = trials.sketches[static_cast<size_t>(sample.candidate.sketch.value)];
+    SketchTrials& sketch = trials.sketches[sample.candidate.sketch.value];
     trials.mean.add(log_ratio);
     sketch.mean.add(log_ratio);
     sketch.residuals.push_back({sample.candidate.decisions, log_ratio});

@@ -21,8 +21,8 @@ class DraftModel : public CostModel {
     std::vector<float> scores(batch.size());
     parallel_for((size + kChunk - 1) / kChunk, options_.jobs, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
-        const LoopNest nest = make_loop_nest(space, batch[static_cast<size_t>(i)]);
-        scores[static_cast<size_t>(i)] = static_cast<float>(score(nest, task.target));
+        const LoopNest nest = make_loop_nest(space, batch[i]);
+        scores[i] = static_cast<float>(score(nest, task.target));
       }
     });
     return scores;

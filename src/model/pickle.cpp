@@ -101,7 +101,7 @@ class Machine {
       fail("a value is missing");
       return nullptr;
     }
-    PickleNode& node = pickle_.nodes[static_cast<size_t>(stack_.back())];
+    PickleNode& node = pickle_.nodes[stack_.back()];
     if (std::find(kinds.begin(), kinds.end(), node.kind) != kinds.end()) return &node;
     fail("a value of another kind is expected");
     return nullptr;

@@ -42,7 +42,7 @@ struct Pickle {
   PickleId root = kNoNode;
   size_t bytes = 0;  // of the stream; others may follow it
 
-  const PickleNode& operator[](PickleId id) const { return nodes[static_cast<size_t>(id)]; }
+  const PickleNode& operator[](PickleId id) const { return nodes[id]; }
   /// The value that the dictionary (or call with items) holds under `key`; kNoNode without one.
   PickleId find(PickleId dict, std::string_view key) const;
 };

@@ -41,7 +41,7 @@ HeldOut hold_out(std::span<const TrainingSample> samples,
 template <typename T>
 void shuffle(std::vector<T>& all, Rng& rng) {
   for (size_t i = all.size(); i > 1; --i)
-    std::swap(all[i - 1], all[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+    std::swap(all[i - 1], all[rng.below(static_cast<int64_t>(i))]);
 }
 
 /// The maximum of each input's columns over the samples, 1 where that is not above 0.

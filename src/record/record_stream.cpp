@@ -32,7 +32,7 @@ struct Batch {
     const auto count = static_cast<int64_t>(lines.size());
     parallel_for((count + kChunk - 1) / kChunk, jobs, [&](int64_t chunk) {
       for (int64_t i = chunk * kChunk; i < std::min(count, (chunk + 1) * kChunk); ++i) {
-        Line& line = lines[static_cast<size_t>(i)];
+        Line& line = lines[i];
         line.record =
             line.cut ? Result<Record>(Error("a line of over 64 MiB")) : parse_line(text_of(line));
         if (line.record->ok()) line.ids = ids_of(**line.record);

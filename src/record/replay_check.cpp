@@ -86,7 +86,7 @@ Result<ReplayCount> check_replay(const RecordPath& file,
     const size_t begin = static_cast<size_t>(part) * kLinesAPart;
     const size_t end = std::min(begin + kLinesAPart, lines.size());
     for (size_t i = begin; i < end; ++i) {
-      check_line(file.path, lines[i], workloads, points, counts[static_cast<size_t>(part)]);
+      check_line(file.path, lines[i], workloads, points, counts[part]);
     }
   });
   for (const ReplayCount& part : counts) total.add(part);

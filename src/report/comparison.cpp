@@ -159,7 +159,7 @@ std::string print_comparison(const Comparison& comparison) {
     for (const Standing& s : all) row.push_back(cell(s));
   };
   const auto mode_of = [&](const Standing& s) -> const ComparedMode& {
-    return comparison.modes[static_cast<size_t>(&s - all.data())];
+    return comparison.modes[&s - all.data()];
   };
   add(true,
       fmt::format("method ({}; seeds: {})", comparison.subject, all.front().seeds),

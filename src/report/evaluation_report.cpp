@@ -99,7 +99,7 @@ Json to_json(const Evaluation& evaluation, const ProgramTable& table) {
   const Metrics& m = evaluation.metrics;
   Json tasks = Json::array();
   for (const TaskEvaluation& task : evaluation.tasks) {
-    const DatasetTask& of = table.tasks()[static_cast<size_t>(task.task)];
+    const DatasetTask& of = table.tasks()[task.task];
     const TaskMetrics& t = task.metrics;
     tasks.push_back({{"workload_key", of.workload_key},
                      {"target", of.target},

@@ -167,8 +167,7 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
   std::vector<std::vector<GpuHandle>> args;
   for (const Artifact::Launch& launch : launches_) {
     std::vector<GpuHandle>& of_launch = args.emplace_back();
-    for (const int a : launch.arguments)
-      of_launch.push_back(buffers[static_cast<size_t>(a)]->handle_);
+    for (const int a : launch.arguments) of_launch.push_back(buffers[a]->handle_);
     if (launch.workspace) of_launch.push_back(buffers.back()->handle_);
   }
   const auto launch_all = [&] {

@@ -137,7 +137,7 @@ std::vector<Scored> evolve(const Task& task,
     }
     if (generation == options.generations) break;
     parallel_for(options.islands, options.jobs, [&](int64_t i) {
-      Island& island = islands[static_cast<size_t>(i)];
+      Island& island = islands[i];
       if (island.ranked.empty()) return;
       std::ranges::stable_sort(island.ranked, better);
       const size_t wanted = static_cast<size_t>(options.population) / count;

@@ -49,7 +49,7 @@ void for_each_divisor(const Access& access, int axis, const Fn& fn) {
 std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 
 /// accesses_of() for every stage, indexed by stage.
-using AccessTable = std::vector<std::vector<Access>>;
+using AccessTable = IdMap<StageId, std::vector<Access>>;
 AccessTable access_table(const ComputeDag& dag);
 
 /// An iterator of a stage by its number: the spatial ones, then the reduce ones.

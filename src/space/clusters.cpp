@@ -35,12 +35,12 @@ bool reduces_rows(const ComputeDag& dag, StageId id) {
 // The root whose cluster alone reads the cluster of a contraction.
 static StageId only_reader(const ComputeDag& dag, const Clusters& clusters, StageId root) {
   StageId found;
-  if (!clusters.anchor_of[root.value].valid() || dag[root].output) return found;
-  if (dag[clusters.anchor_of[root.value]].tag == kSplitTag) return found;
+  if (!clusters.anchor_of[root].valid() || dag[root].output) return found;
+  if (dag[clusters.anchor_of[root]].tag == kSplitTag) return found;
   for (const StageId reader : dag.consumers(root)) {
-    const StageId other = clusters.root_of[reader.value];
+    const StageId other = clusters.root_of[reader];
     if (found.valid() && found != other) return {};
-    if (clusters.root_only[reader.value] || !dag[reader].unrolled.empty()) return {};
+    if (clusters.root_only[reader] || !dag[reader].unrolled.empty()) return {};
     found = other;
   }
   return dag[found].unrolled.empty() ? found : StageId{};
@@ -68,31 +68,32 @@ Clusters find_clusters(const ComputeDag& dag) {
     const bool transform = !dag[id].unrolled.empty() && !readers.empty() &&
                            (readers.size() > 1 || dag[readers[0]].unrolled.empty());
     if (dag[id].output || readers.empty() || follows_contraction || transform) {
-      clusters.root_of[s] = id;
+      clusters.root_of[id] = id;
       continue;
     }
-    clusters.root_of[s] = clusters.root_of[readers[0].value];
+    clusters.root_of[id] = clusters.root_of[readers[0]];
     for (const StageId reader : readers) {
-      if (clusters.root_of[reader.value] != clusters.root_of[s]) clusters.root_only[s] = true;
+      if (clusters.root_of[reader] != clusters.root_of[id]) clusters.root_only[id] = true;
     }
     for (const StageId reader : readers) {
-      if (clusters.root_only[reader.value]) clusters.root_only[s] = true;
+      if (clusters.root_only[reader]) clusters.root_only[id] = true;
     }
   }
   for (int s = 0; s < dag.size(); ++s) {
     const StageId id{s};
-    if (!dag[id].is_reduction() || clusters.root_only[s]) continue;
-    const StageId root = clusters.root_of[s];
+    if (!dag[id].is_reduction() || clusters.root_only[id]) continue;
+    const StageId root = clusters.root_of[id];
     const std::vector<StageId> readers = dag.consumers(id);
     if (readers.size() != 1 || readers[0] != root || !reads_elementwise(dag, root, id)) continue;
-    StageId& anchor = clusters.anchor_of[root.value];
+    StageId& anchor = clusters.anchor_of[root];
     const bool contraction = needs_multi_level_tiling(dag, id);
     const bool windowed = !reduces_rows(dag, id);
     if (contraction || (windowed && !anchor.valid())) anchor = id;
   }
   clusters.inside_of.resize(n);
   for (int s = 0; s < dag.size(); ++s) {
-    if (clusters.root_of[s] == StageId{s}) clusters.inside_of[s] = only_reader(dag, clusters, {s});
+    const StageId id{s};
+    if (clusters.root_of[id] == id) clusters.inside_of[id] = only_reader(dag, clusters, id);
   }
   return clusters;
 }

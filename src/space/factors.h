@@ -15,11 +15,11 @@ class Factors {
   explicit Factors(const Candidate& candidate) : decisions_(candidate.decisions) {}
 
   int64_t value(DecisionRef ref, int64_t fixed = 1) const {
-    return ref == kFixed ? fixed : decisions_[static_cast<size_t>(ref)];
+    return ref == kFixed ? fixed : decisions_[ref];
   }
   /// Iterations of a level's loop over an axis; 1 where they are the rest.
   int64_t at(const AxisTiles& tiles, int level) const {
-    const Factor& factor = tiles.factors[static_cast<size_t>(level)];
+    const Factor& factor = tiles.factors[level];
     return value(factor.decision, std::max(factor.count, 1));
   }
   /// Elements of an axis that the levels from `level` on hold; but for the rest.

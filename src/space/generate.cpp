@@ -50,7 +50,7 @@ class CpuSketchMaker : public SketchMaker {
  private:
   StagePlan plan(StageId id) {
     const Stage& stage = dag()[id];
-    const StageId root = clusters_.root_of[id.value];
+    const StageId root = clusters_.root_of[id];
     StagePlan plan;
     plan.stage = id;
     plan.root = root;
@@ -60,7 +60,7 @@ class CpuSketchMaker : public SketchMaker {
       plan_transform(plan);
     } else if (root == id) {
       plan_root(plan);
-    } else if (clusters_.anchor_of[root.value] == id) {
+    } else if (clusters_.anchor_of[root] == id) {
       plan_anchor(plan);
     } else if (is_row_part(id)) {
       plan_row_part(plan);
@@ -75,7 +75,7 @@ class CpuSketchMaker : public SketchMaker {
   int vector_lanes(StageId id, int vector) const {
     const Stage& stage = dag()[id];
     int lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
-    const StageId anchor = clusters_.anchor_of[clusters_.root_of[id.value].value];
+    const StageId anchor = clusters_.anchor_of[clusters_.root_of[id]];
     if (!anchor.valid()) return lanes;
     for (const Access& access : accesses_of(dag(), anchor)) {
       for_each_divisor(access, vector, [&](int64_t divisor) {
@@ -101,7 +101,7 @@ class CpuSketchMaker : public SketchMaker {
 
   void plan_root(StagePlan& plan) {
     const Stage& stage = dag()[plan.stage];
-    const StageId anchor = clusters_.anchor_of[plan.stage.value];
+    const StageId anchor = clusters_.anchor_of[plan.stage];
     plan.structure = &structure_of(anchor);
     add_spatial_tiles(plan);
     if (anchor.valid()) {
@@ -112,7 +112,7 @@ class CpuSketchMaker : public SketchMaker {
     const int64_t bytes = stage.num_elements() * dtype_bytes(stage.dtype);
     if (stage.output && bytes >= target_.l2_bytes)
       plan.streaming = add(DecisionKind::kStreaming, stage.name + ".streaming", {0, 1});
-    plan.at = clusters_.inside_of[plan.stage.value];
+    plan.at = clusters_.inside_of[plan.stage];
     plan.box = true;
     if (plan.at.valid()) add_location(plan);
     if (plan.tiles.size() >= 2 && anchor.valid()) {
@@ -149,7 +149,7 @@ class CpuSketchMaker : public SketchMaker {
       plan.root = dag().consumers(plan.stage)[0];
       plan.first = 1;
       plan.at = plan.root;
-      plan.at_levels = clusters_.root_of[plan.root.value] == plan.root ? 1 : 0;
+      plan.at_levels = clusters_.root_of[plan.root] == plan.root ? 1 : 0;
       plan.memory = Scope::kRegister;
     }
     add_spatial_tiles(plan);
@@ -181,8 +181,7 @@ class CpuSketchMaker : public SketchMaker {
       add_spatial_tiles(plan);
       add_reduce_tiles(plan);
     }
-    if (!clusters_.root_only[plan.stage.value] && dag()[plan.root].unrolled.empty())
-      add_location(plan);
+    if (!clusters_.root_only[plan.stage] && dag()[plan.root].unrolled.empty()) add_location(plan);
   }
 
   // Packs an operand when the vector axis indexes one of its dimensions as it stands, and other

@@ -39,8 +39,7 @@ std::vector<size_t> draw_group(const Sketch& sketch, Rng& rng) {
 }
 
 int32_t draw_choice(const Decision& decision, Rng& rng) {
-  return decision
-      .choices[static_cast<size_t>(rng.below(static_cast<int64_t>(decision.choices.size())))];
+  return decision.choices[rng.below(static_cast<int64_t>(decision.choices.size()))];
 }
 
 // Redraws all tiles of one axis.
@@ -48,10 +47,8 @@ bool redraw_axis(const Space& space, Candidate& candidate, Rng& rng) {
   const Sketch& sketch = space[candidate.sketch];
   const std::vector<DrawnAxis> axes = drawn_axes(sketch);
   if (!axes.empty()) {
-    const DrawnAxis& drawn =
-        axes[static_cast<size_t>(rng.below(static_cast<int64_t>(axes.size())))];
-    const int64_t extent =
-        visited_extents(sketch, *drawn.plan, candidate)[static_cast<size_t>(drawn.tiles->axis)];
+    const DrawnAxis& drawn = axes[rng.below(static_cast<int64_t>(axes.size()))];
+    const int64_t extent = visited_extents(sketch, *drawn.plan, candidate)[drawn.tiles->axis];
     draw_axis(sketch, *drawn.plan, *drawn.tiles, extent, candidate, rng);
     return true;
   }
@@ -99,7 +96,7 @@ bool step_one(const Space& space, Candidate& candidate, Rng& rng) {
       std::lower_bound(choices.begin(), choices.end(), candidate.decisions[i]) - choices.begin();
   at += rng.below(2) == 0 ? -1 : 1;
   if (at < 0 || at >= static_cast<int64_t>(choices.size())) return false;
-  candidate.decisions[i] = choices[static_cast<size_t>(at)];
+  candidate.decisions[i] = choices[at];
   return true;
 }
 
@@ -111,7 +108,7 @@ bool redraw_other(const Space& space, Candidate& candidate, Rng& rng) {
     if (sketch.decisions[i].kind != DecisionKind::kTile) others.push_back(i);
   }
   if (others.empty()) return false;
-  const size_t i = others[static_cast<size_t>(rng.below(static_cast<int64_t>(others.size())))];
+  const size_t i = others[rng.below(static_cast<int64_t>(others.size()))];
   candidate.decisions[i] = draw_choice(sketch.decisions[i], rng);
   return true;
 }

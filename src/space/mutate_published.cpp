@@ -58,14 +58,14 @@ std::vector<size_t> draw_split(const Sketch& sketch, Rng& rng) {
     const int group = sketch.decisions[i].group;
     const auto same = std::ranges::find(group_of, group);
     if (group >= 0 && same != group_of.end()) {
-      splits[static_cast<size_t>(same - group_of.begin())].push_back(i);
+      splits[same - group_of.begin()].push_back(i);
     } else {
       splits.push_back({i});
       group_of.push_back(group);
     }
   }
   if (splits.empty()) return {};
-  return splits[static_cast<size_t>(rng.below(static_cast<int64_t>(splits.size())))];
+  return splits[rng.below(static_cast<int64_t>(splits.size()))];
 }
 
 /// A divisor of `value` above 1, drawn.
@@ -73,7 +73,7 @@ int64_t draw_divisor(int64_t value, Rng& rng) {
   std::vector<int64_t> divisors;
   for (int64_t d = 2; d <= value; ++d)
     if (value % d == 0) divisors.push_back(d);
-  return divisors[static_cast<size_t>(rng.below(static_cast<int64_t>(divisors.size())))];
+  return divisors[rng.below(static_cast<int64_t>(divisors.size()))];
 }
 
 /// Moves a divisor from one level of a split to the next of a drawn order; level 0 is the outermost
@@ -85,7 +85,7 @@ bool move_divisor(const Sketch& sketch, Candidate& candidate, Rng& rng) {
   std::vector<size_t> order(levels);
   std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i = levels; i > 1; --i)
-    std::swap(order[i - 1], order[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+    std::swap(order[i - 1], order[rng.below(static_cast<int64_t>(i))]);
   for (size_t k = 0; k < levels; ++k) {
     const size_t from = order[k], to = order[(k + 1) % levels];
     const std::vector<int32_t>& into = sketch.decisions[split[to == 0 ? 0 : to - 1]].choices;
@@ -108,10 +108,9 @@ bool move_divisor(const Sketch& sketch, Candidate& candidate, Rng& rng) {
 bool redraw(const Sketch& sketch, Rule rule, Candidate& candidate, Rng& rng) {
   const std::vector<size_t> found = decisions_of(sketch, rule);
   if (found.empty()) return false;
-  const size_t i = found[static_cast<size_t>(rng.below(static_cast<int64_t>(found.size())))];
+  const size_t i = found[rng.below(static_cast<int64_t>(found.size()))];
   const std::vector<int32_t>& choices = sketch.decisions[i].choices;
-  candidate.decisions[i] =
-      choices[static_cast<size_t>(rng.below(static_cast<int64_t>(choices.size())))];
+  candidate.decisions[i] = choices[rng.below(static_cast<int64_t>(choices.size()))];
   return true;
 }
 

@@ -64,7 +64,7 @@ class NearestOnCpu {
   }
 
  private:
-  int32_t& decision(DecisionRef ref) { return candidate_.decisions[static_cast<size_t>(ref)]; }
+  int32_t& decision(DecisionRef ref) { return candidate_.decisions[ref]; }
   int32_t place(const StagePlan& plan) {
     return plan.location == kFixed ? 0 : decision(plan.location);
   }
@@ -75,8 +75,7 @@ class NearestOnCpu {
   /// What a stage feeds is computed where it is or further inside.
   void fit_places() {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
-      for (const StageId reader :
-           sketch_.tables->consumers[static_cast<size_t>(plan.stage.value)]) {
+      for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
         const StagePlan* other = &sketch_.plan(reader);
         if (other->structure == &kRowPart) other = &sketch_.plan(other->root);
         if (other->follows_readers()) set_place(plan, std::min(place(plan), place(*other)));
@@ -90,8 +89,7 @@ class NearestOnCpu {
       if (!plan.overlapped() || plan.tiles.empty()) continue;
       fit_registers(plan);
       const std::vector<int64_t> extents = visited_extents(sketch_, plan, candidate_);
-      for (const AxisTiles& tiles : plan.tiles)
-        fit_axis(plan, tiles, extents[static_cast<size_t>(tiles.axis)]);
+      for (const AxisTiles& tiles : plan.tiles) fit_axis(plan, tiles, extents[tiles.axis]);
     }
   }
 
@@ -102,26 +100,22 @@ class NearestOnCpu {
       const DecisionRef ref = tiles.decision(root.structure->registers());
       if (ref == kFixed) continue;
       registers.push_back(ref);
-      decision(ref) =
-          nearest_choice(sketch_.decisions[static_cast<size_t>(ref)], std::max(wish(ref), 1.0));
+      decision(ref) = nearest_choice(sketch_.decisions[ref], std::max(wish(ref), 1.0));
     }
     const StagePlan* const anchor = anchor_of(sketch_, root);
     if (anchor == nullptr || registers.empty()) return;
     while (!registers_fit(root, *anchor, candidate_, space_.target)) {
       const DecisionRef largest =
           *std::ranges::max_element(registers, {}, [&](DecisionRef ref) { return decision(ref); });
-      if (!make_smaller(sketch_.decisions[static_cast<size_t>(largest)], decision(largest))) return;
+      if (!make_smaller(sketch_.decisions[largest], decision(largest))) return;
     }
   }
 
   double wish(DecisionRef ref) const {
-    return ref == kFixed || wanted_[static_cast<size_t>(ref)] < 0
-               ? 1
-               : wanted_[static_cast<size_t>(ref)];
+    return ref == kFixed || wanted_[ref] < 0 ? 1 : wanted_[ref];
   }
   std::vector<int32_t> choices(DecisionRef ref) const {
-    return ref == kFixed ? std::vector<int32_t>{1}
-                         : sketch_.decisions[static_cast<size_t>(ref)].choices;
+    return ref == kFixed ? std::vector<int32_t>{1} : sketch_.decisions[ref].choices;
   }
 
   /// The tiles that fit the axis with the least |ln| of what each level holds to what is wanted of
@@ -132,7 +126,7 @@ class NearestOnCpu {
     Fit fit{plan, tiles, extent, registers == kFixed ? 1 : decision(registers), {}, {}};
     fit.best.fill(1);
     try_level(fit, innermost, 1, 1, 0);
-    for (int l = innermost; l > 0; --l) set(tiles.decision(l), fit.best[static_cast<size_t>(l)]);
+    for (int l = innermost; l > 0; --l) set(tiles.decision(l), fit.best[l]);
   }
 
   struct Fit {
@@ -158,13 +152,12 @@ class NearestOnCpu {
     const double wish_here = registers ? std::max(wish(ref), 1e-3) : wished * wish(ref);
     for (const int32_t choice : choices(ref)) {
       if (registers && choice > fit.most) break;
-      fit.tried[static_cast<size_t>(level)] = choice;
+      fit.tried[level] = choice;
       set(ref, choice);
       const double now = held * choice;
-      const double apart =
-          fit.plan.structure->levels[static_cast<size_t>(level)].axes == Axes::kSpace
-              ? std::abs(std::log(now / wish_here))
-              : 0;
+      const double apart = fit.plan.structure->levels[level].axes == Axes::kSpace
+                               ? std::abs(std::log(now / wish_here))
+                               : 0;
       try_level(fit, level - 1, now, wish_here, inside + apart);
     }
   }

@@ -34,9 +34,7 @@ class NestMaker {
   using LevelEnds = std::array<int, kMostLevels + 1>;
 
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
-  size_t plan_index(StageId id) const {
-    return static_cast<size_t>(sketch_.tables->plan_of[static_cast<size_t>(id.value)]);
-  }
+  size_t plan_index(StageId id) const { return static_cast<size_t>(sketch_.tables->plan_of[id]); }
 
   void make_stage(const StagePlan& plan, NestStage& out, LevelEnds& ends) {
     out.stage = plan.stage;
@@ -61,8 +59,7 @@ class NestMaker {
     if (!out.at.valid() && plan.structure->levels[plan.levels[0]].bind == Bind::kCores)
       out.parallel_loops = ends[1];
     const Staging& fetch = plan.structure->fetch;
-    if (plan.accumulates() && fetch.level >= 0)
-      out.chunk_loops = ends[static_cast<size_t>(fetch.loops_of)];
+    if (plan.accumulates() && fetch.level >= 0) out.chunk_loops = ends[fetch.loops_of];
     for (const StagePlan::Packed& packed : plan.packed)
       nest_.packed.push_back(
           {packed.operand, {packed.order, {{packed.dim, packed_block(plan)}}, 0}});
@@ -82,7 +79,7 @@ class NestMaker {
       return;
     }
     out.at = plan.at;
-    out.depth = level_ends_[plan_index(plan.at)][static_cast<size_t>(levels)];
+    out.depth = level_ends_[plan_index(plan.at)][levels];
     out.scope = plan.memory;
     if (plan.box) {
       const bool block = plan.memory == Scope::kShared;
@@ -92,7 +89,7 @@ class NestMaker {
     out.extents.assign(s.axes.size(), 1);
     for (const AxisTiles& tiles : plan.tiles) {
       if (tiles.axis < 0 || tiles.axis >= static_cast<int>(s.axes.size())) continue;
-      int64_t& extent = out.extents[static_cast<size_t>(tiles.axis)];
+      int64_t& extent = out.extents[tiles.axis];
       bool rest = false;
       for (const uint8_t l : plan.levels) {
         rest = rest || tiles.factors[l].count == Factor::kRest;
@@ -107,7 +104,7 @@ class NestMaker {
     const Stage& s = stage(plan);
     if (tiles.axis == kFusedReduce) return s.reduce_size();
     if (tiles.axis >= static_cast<int>(s.axes.size())) return iterator_of(s, tiles.axis).extent;
-    if (tiles.axis >= 0) return out.extents[static_cast<size_t>(tiles.axis)];
+    if (tiles.axis >= 0) return out.extents[tiles.axis];
     const auto rows = out.extents.begin() + plan.row_axes;
     return tiles.axis == kFusedRows
                ? std::accumulate(out.extents.begin(), rows, int64_t{1}, std::multiplies<>())
@@ -151,7 +148,7 @@ class NestMaker {
                NestStage& out,
                AxisLoops& loops) const {
     const size_t registers = static_cast<size_t>(plan.structure->registers());
-    int64_t& all = out.extents[static_cast<size_t>(tiles.axis)];
+    int64_t& all = out.extents[tiles.axis];
     const int64_t unit = loops[registers].step * loops[registers].extent;
     const int64_t units = (all + unit - 1) / unit;
     const int64_t step = std::min(loops[0].step / unit, units) * unit;

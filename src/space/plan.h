@@ -40,7 +40,7 @@ struct AxisTiles {
   std::array<Factor, kMostLevels> factors = {};  // by level of the structure
 
   /// The decision of a level; kFixed: it has none.
-  DecisionRef decision(int level) const { return factors[static_cast<size_t>(level)].decision; }
+  DecisionRef decision(int level) const { return factors[level].decision; }
 };
 
 /// In how many of a root's levels an attached stage may hang.
@@ -86,14 +86,14 @@ struct StagePlan {
   bool follows_readers() const { return structure == &kBox || structure == &kFold; }
 };
 
-/// What make_loop_nest needs of a sketch beyond the plans, computed once.
+/// What make_loop_nest needs of a sketch beyond the plans, computed once; by stage.
 struct SketchTables {
   AccessTable accesses;
-  std::vector<std::vector<StageId>> consumers;  // by stage
-  std::vector<int> plan_of;                     // by stage; -1: placeholder
-  std::vector<double> body_operations;          // by stage: vector instructions of one evaluation
-  std::vector<OperationCounts> counts;          // by stage: of its body, iterators as they stand
-  std::vector<std::vector<int>> iterator_uses;  // by stage and iterator: how often it stands there
+  IdMap<StageId, std::vector<StageId>> consumers;
+  IdMap<StageId, int> plan_of;                     // its place in the plans; -1: a placeholder
+  IdMap<StageId, double> body_operations;          // vector instructions of one evaluation
+  IdMap<StageId, OperationCounts> counts;          // of its body, iterators as they stand
+  IdMap<StageId, std::vector<int>> iterator_uses;  // by iterator: how often it stands there
 };
 
 }  // namespace pruner

@@ -34,7 +34,7 @@ class ReadBox {
       if (dim.whole) continue;
       int64_t low = index->constant, high = index->constant;
       for (const auto& [var, coefficient] : index->terms) {
-        const int64_t reach = coefficient * (spans[static_cast<size_t>(var.value)] - 1);
+        const int64_t reach = coefficient * (spans[var.value] - 1);
         (reach < 0 ? low : high) += reach;
       }
       dim.low = dim.first == nullptr ? low : std::min(dim.low, low);

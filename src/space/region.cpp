@@ -6,8 +6,8 @@
 namespace pruner {
 
 static const NestStage& stage_of(const LoopNest& nest, StageId id) {
-  const auto plan = nest.tables->plan_of[static_cast<size_t>(id.value)];
-  return nest.stages[static_cast<size_t>(plan)];
+  const auto plan = nest.tables->plan_of[id];
+  return nest.stages[plan];
 }
 
 // How far each iterator of `id` runs in one visit of `at`'s loops inside the first `depth`.
@@ -22,7 +22,7 @@ static std::vector<int64_t> iterator_spans(
   }
   spans.assign(s.axes.size() + s.reduce_axes.size(), 1);
   const auto add = [&](const NestLoop& loop) {
-    if (loop.axis >= 0) spans[static_cast<size_t>(loop.axis)] += (loop.extent - 1) * loop.step;
+    if (loop.axis >= 0) spans[loop.axis] += (loop.extent - 1) * loop.step;
   };
   const NestStage& own = stage_of(nest, id);
   for (size_t i = static_cast<size_t>(depth); i < own.loops.size(); ++i) add(own.loops[i]);
@@ -36,9 +36,9 @@ static std::vector<int64_t> iterator_spans(
 std::vector<int64_t> touched_extents(
     const LoopNest& nest, StageId id, StageId at, int depth, bool block) {
   ReadBox box((*nest.dag)[id], true);
-  for (const StageId reader : nest.tables->consumers[static_cast<size_t>(id.value)]) {
+  for (const StageId reader : nest.tables->consumers[id]) {
     const std::vector<int64_t> spans = iterator_spans(nest, reader, at, depth, block);
-    for (const Access& access : nest.tables->accesses[static_cast<size_t>(reader.value)])
+    for (const Access& access : nest.tables->accesses[reader])
       if (access.producer == id) box.add(access, spans);
   }
   return box.extents();

@@ -99,7 +99,7 @@ class LegalityCheck {
     if (inside && !starts_at_blocks(plan)) return "tiles of " + stage.name + " part a packed block";
     if (plan.follows_readers() || inside) {
       // What it feeds must be computed at the same place or further inside.
-      for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
+      for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
         const StagePlan& other = sketch_.plan(reader);
         const bool part = other.structure == &kRowPart;
         if ((part || other.follows_readers()) &&
@@ -120,14 +120,14 @@ class LegalityCheck {
     const NestStage& visited = nest().of(plan.stage);
     if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
     const NestStage& outer = nest().of(plan.at);
-    for (const StageId reader : sketch_.tables->consumers[plan.stage.value]) {
+    for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
       if (reader != plan.at && !sketch_.plan(reader).accumulates()) return false;
-      for (const Access& access : sketch_.tables->accesses[reader.value]) {
+      for (const Access& access : sketch_.tables->accesses[reader]) {
         if (access.producer != plan.stage) continue;
         const std::optional<Affine>& index = access.indices[dim];
         if (!index || index->constant % block != 0) return false;
         for (int i = 0; i < visited.depth; ++i) {
-          const NestLoop& loop = outer.loops[static_cast<size_t>(i)];
+          const NestLoop& loop = outer.loops[i];
           const int64_t moved = index->coefficient(VarId{loop.axis});
           if (moved * loop.step % block != 0) return false;
           if (loop.clamp >= 0 && moved * loop.clamp % block != 0) return false;
@@ -166,7 +166,7 @@ class LegalityCheck {
 
 template <typename T>
 const T& pick(const std::vector<T>& from, Rng& rng) {
-  return from[static_cast<size_t>(rng.below(static_cast<int64_t>(from.size())))];
+  return from[rng.below(static_cast<int64_t>(from.size()))];
 }
 
 }  // namespace
@@ -195,8 +195,7 @@ void draw_axis(const Sketch& sketch,
   const auto for_decisions = [&](const auto& fn) {  // from the innermost level out
     for (const Factor& factor : std::views::reverse(tiles.factors)) {
       if (factor.decision != kFixed)
-        candidate.decisions[static_cast<size_t>(factor.decision)] =
-            fn(sketch.decisions[static_cast<size_t>(factor.decision)].choices);
+        candidate.decisions[factor.decision] = fn(sketch.decisions[factor.decision].choices);
     }
   };
   for (int attempt = 0; attempt < 64; ++attempt) {
@@ -217,7 +216,7 @@ static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& targe
     const StagePlan* const anchor = anchor_of(sketch, plan);
     for (int tries = 0; tries < 32; ++tries) {
       for (const AxisTiles& tiles : plan.tiles)
-        draw_axis(sketch, plan, tiles, extents[static_cast<size_t>(tiles.axis)], candidate, rng);
+        draw_axis(sketch, plan, tiles, extents[tiles.axis], candidate, rng);
       if (anchor == nullptr || registers_fit(plan, *anchor, candidate, target)) break;
     }
   }

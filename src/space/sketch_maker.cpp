@@ -152,8 +152,7 @@ void SketchMaker::add_tiles(StagePlan& plan, Axes axes, int axis, bool vector) {
       tiles.ends = AxisTiles::Ends::kCut;
   }
   if (longest >= 0 && tiles.decision(longest) == kFixed)  // not in chunks
-    std::swap(tiles.factors[static_cast<size_t>(rest)],
-              tiles.factors[static_cast<size_t>(longest)]);
+    std::swap(tiles.factors[rest], tiles.factors[longest]);
   plan.tiles.push_back(tiles);
 }
 
@@ -161,8 +160,7 @@ void SketchMaker::add_spatial_tiles(StagePlan& plan) {
   const Stage& stage = dag()[plan.stage];
   const int vector = vector_axis(stage);
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
-    if (stage.axes[static_cast<size_t>(a)].extent > 1)
-      add_tiles(plan, Axes::kSpace, a, a == vector && plan.lanes > 1);
+    if (stage.axes[a].extent > 1) add_tiles(plan, Axes::kSpace, a, a == vector && plan.lanes > 1);
   }
 }
 
@@ -230,7 +228,7 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     tables->iterator_uses.push_back(
         count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
     if (stage.is_placeholder()) continue;
-    tables->plan_of[static_cast<size_t>(s)] = static_cast<int>(sketch_.plans.size());
+    tables->plan_of[StageId{s}] = static_cast<int>(sketch_.plans.size());
     sketch_.plans.push_back(plan(StageId{s}));
     StagePlan& made = sketch_.plans.back();
     made.levels = loop_order(*made.structure, made.first);

@@ -61,10 +61,10 @@ inline constexpr const char* kSplitTag = "split";
 
 /// How a DAG (after the DAG rules) is divided into stages that are computed together.
 struct Clusters {
-  std::vector<StageId> root_of;    // by stage; invalid for placeholders
-  std::vector<StageId> anchor_of;  // by root stage; invalid: none
-  std::vector<bool> root_only;     // by stage: read by several clusters, so computed at root
-  std::vector<StageId> inside_of;  // by root stage: the root that may compute it tile by tile
+  IdMap<StageId, StageId> root_of;    // by stage; invalid for placeholders
+  IdMap<StageId, StageId> anchor_of;  // by root stage; invalid: none
+  IdMap<StageId, bool> root_only;     // by stage: read by several clusters, so computed at root
+  IdMap<StageId, StageId> inside_of;  // by root stage: the root that may compute it tile by tile
 };
 Clusters find_clusters(const ComputeDag& dag);
 

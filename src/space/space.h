@@ -52,9 +52,7 @@ struct Sketch {
   std::shared_ptr<const SketchTables> tables;
 
   /// Of a compute stage.
-  const StagePlan& plan(StageId id) const {
-    return plans[static_cast<size_t>(tables->plan_of[static_cast<size_t>(id.value)])];
-  }
+  const StagePlan& plan(StageId id) const { return plans[tables->plan_of[id]]; }
 };
 
 /// All of a task's sketches. Holds no reference to the task's DAG; the target's numbers are copied.
@@ -63,7 +61,7 @@ struct Space {
   std::vector<Sketch> sketches;
   std::vector<SketchId> drawn;  // those that sample() draws from: all, or some forms'
 
-  const Sketch& operator[](SketchId id) const { return sketches[static_cast<size_t>(id.value)]; }
+  const Sketch& operator[](SketchId id) const { return sketches[id.value]; }
 };
 
 /// The task's space; sample() draws only from sketches of `forms` (form_names()). A task that has

@@ -102,9 +102,7 @@ struct LoopStructure {
   /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.
   constexpr int registers() const {
     int level = 0;
-    while (level < static_cast<int>(levels.size()) &&
-           levels[static_cast<size_t>(level)].bind < Bind::kUnrolled)
-      ++level;
+    while (level < static_cast<int>(levels.size()) && levels[level].bind < Bind::kUnrolled) ++level;
     return level;
   }
 };

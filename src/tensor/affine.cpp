@@ -342,9 +342,8 @@ class Simplifier {
         },
         [](const FloatImm&) { return kUnbounded; },
         [&](const Var& n) {
-          return static_cast<size_t>(n.id.value) < ranges_.size()
-                     ? ranges_[static_cast<size_t>(n.id.value)]
-                     : kUnbounded;
+          return static_cast<size_t>(n.id.value) < ranges_.size() ? ranges_[n.id.value]
+                                                                  : kUnbounded;
         },
         [&](const Binary& n) { return binary_bounds(n); },
         [&](const Select& n) {

@@ -126,7 +126,7 @@ static std::vector<double> load_counts(const ComputeDag& dag) {
     if (stage.is_placeholder()) continue;
     const double points = static_cast<double>(stage.num_elements() * stage.reduce_size());
     visit(stage.body, [&](const Expr& e) {
-      if (const Load* load = as<Load>(e)) counts[static_cast<size_t>(load->tensor.value)] += points;
+      if (const Load* load = as<Load>(e)) counts[load->tensor.value] += points;
     });
   }
   return counts;

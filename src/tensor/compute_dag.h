@@ -51,8 +51,8 @@ struct Stage {
 struct ComputeDag {
   std::vector<Stage> stages;
 
-  const Stage& operator[](StageId id) const { return stages[static_cast<size_t>(id.value)]; }
-  Stage& operator[](StageId id) { return stages[static_cast<size_t>(id.value)]; }
+  const Stage& operator[](StageId id) const { return stages[id.value]; }
+  Stage& operator[](StageId id) { return stages[id.value]; }
   int size() const { return static_cast<int>(stages.size()); }
   std::vector<StageId> inputs() const;  // placeholders, in order
   std::vector<StageId> outputs() const;

@@ -289,7 +289,7 @@ Expr substitute(const Expr& e, const std::vector<Expr>& values) {
   return rewrite(e, [&](const Expr& node) {
     const Var* var = as<Var>(node);
     const bool given = var && var->id.value < static_cast<int>(values.size());
-    return given ? values[static_cast<size_t>(var->id.value)] : Expr();
+    return given ? values[var->id.value] : Expr();
   });
 }
 

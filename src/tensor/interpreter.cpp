@@ -18,12 +18,12 @@ class StoredStage {
       : pages_(static_cast<size_t>((elements + kPage - 1) / kPage)) {}
 
   const Word* find(int64_t position) const {
-    const auto& page = pages_[static_cast<size_t>(position / kPage)];
+    const auto& page = pages_[position / kPage];
     const auto i = static_cast<size_t>(position % kPage);
     return page && page->known[i] ? &page->words[i] : nullptr;
   }
   void store(int64_t position, Word word) {
-    auto& page = pages_[static_cast<size_t>(position / kPage)];
+    auto& page = pages_[position / kPage];
     if (!page) page = std::make_unique<Page>();
     const auto i = static_cast<size_t>(position % kPage);
     page->known[i] = true;
@@ -179,7 +179,7 @@ std::vector<Tensor> interpret(const ComputeDag& dag, std::span<const Tensor> inp
       for (int64_t i = first; i < end; ++i) positions.push_back(i);
       interpreter.evaluate(id, positions, words.data());
       for (int64_t i = first; i < end; ++i) {
-        const Word word = words[static_cast<size_t>(i - first)];
+        const Word word = words[i - first];
         if (is_float(stage.dtype)) out.set(i, std::bit_cast<double>(word));
         if (!is_float(stage.dtype)) out.set_int(i, std::bit_cast<int64_t>(word));
       }

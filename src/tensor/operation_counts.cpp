@@ -50,8 +50,7 @@ std::vector<int> count_variables(const Expr& e, size_t variables) {
   if (!e) return uses;
   visit(e, [&](const Expr& part) {
     const Var* var = as<Var>(part);
-    if (var != nullptr && static_cast<size_t>(var->id.value) < variables)
-      ++uses[static_cast<size_t>(var->id.value)];
+    if (var != nullptr && static_cast<size_t>(var->id.value) < variables) ++uses[var->id.value];
   });
   return uses;
 }

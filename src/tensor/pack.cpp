@@ -16,7 +16,7 @@ std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) cons
   for (int dim : order) {
     int64_t block = 1;
     for (const auto& [blocked, size] : blocks) block *= blocked == dim ? size : 1;
-    packed.push_back((shape[static_cast<size_t>(dim)] + block - 1) / block);
+    packed.push_back((shape[dim] + block - 1) / block);
   }
   for (const auto& [dim, size] : blocks) packed.push_back(size);
   return packed;
@@ -118,7 +118,7 @@ Result<PackSpec> pack_spec_from_json(const Json& json) {
   const auto rank = static_cast<int>(spec.order.size());
   std::vector<int> seen(spec.order.size(), 0);
   for (int dim : spec.order) {
-    if (dim < 0 || dim >= rank || seen[static_cast<size_t>(dim)]++) {
+    if (dim < 0 || dim >= rank || seen[dim]++) {
       return Error("pack order: dim ", dim, " is not one of 0 to ", rank - 1, ", each once");
     }
   }

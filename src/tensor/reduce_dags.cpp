@@ -120,7 +120,7 @@ StageId add_arg_reduce(
       b, name + "_red", data, shape, largest ? Combiner::kMax : Combiner::kMin, value_itself);
   const auto index_if_equal = [&](Expr value, std::span<const Expr> point) {
     const Expr equal = binary(BinaryOp::kEq, value, row_value(b, extreme, shape, point));
-    return select(equal, point[static_cast<size_t>(axis)], last ? Expr(-1) : Expr(shape.size()));
+    return select(equal, point[axis], last ? Expr(-1) : Expr(shape.size()));
   };
   return reduce_over(b,
                      name + (largest ? "_argmax" : "_argmin"),

@@ -42,8 +42,7 @@ static std::vector<bool> must_be_positive(const ComputeDag& dag) {
   std::vector<bool> positive(dag.stages.size(), false);
   const auto mark_loads = [&](const Expr& e) {
     visit(e, [&](const Expr& node) {
-      if (const Load* load = as<Load>(node))
-        positive[static_cast<size_t>(load->tensor.value)] = true;
+      if (const Load* load = as<Load>(node)) positive[load->tensor.value] = true;
     });
   };
   for (size_t i = dag.stages.size(); i-- > 0;) {
@@ -69,7 +68,7 @@ std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng) {
   for (StageId id : dag.inputs()) {
     const Stage& stage = dag[id];
     Tensor tensor(stage.dtype, stage.shape());
-    const bool away_from_zero = positive[static_cast<size_t>(id.value)];
+    const bool away_from_zero = positive[id.value];
     const int64_t bound = stage.index_bound > 0 ? stage.index_bound : 16;
     for (int64_t i = 0; i < tensor.num_elements(); ++i) {
       if (!is_float(stage.dtype)) {

@@ -47,7 +47,7 @@ class TapeBuilder {
     int guard;
   };
 
-  const TapeNode& at(int id) const { return nodes_[static_cast<size_t>(id)]; }
+  const TapeNode& at(int id) const { return nodes_[id]; }
 
   // Adds a node, or finds the equal one. Its level is that of its deepest operand.
   int add(TapeNode node, bool lanes = false) {
@@ -150,7 +150,7 @@ class TapeBuilder {
         e->op,
         [&](const IntImm& n) { return constant(n.value, e->dtype); },
         [&](const FloatImm& n) { return real_constant(n.value, e->dtype); },
-        [&](const Var& n) { return place.vars[static_cast<size_t>(n.id.value)]; },
+        [&](const Var& n) { return place.vars[n.id.value]; },
         [&](const Binary& n) {
           const int a = build(n.a, place);
           return add_binary(n.op, a, build(n.b, place));
@@ -187,7 +187,7 @@ class TapeBuilder {
                              .tensor = load.tensor,
                              .reader = place.stage}));
     }
-    if (!stored_[static_cast<size_t>(load.tensor.value)]) {
+    if (!stored_[load.tensor.value]) {
       // One copy for equal reads, or a chain of stages that read twice would grow exponentially.
       const auto key = std::make_tuple(load.tensor, index, place.guard);
       if (const auto found = inlined_.find(key); found != inlined_.end()) return found->second;
@@ -229,18 +229,18 @@ class TapeBuilder {
 double node_cost(const TapeNode& node, const std::vector<TapeNode>& nodes) {
   if (node.op == TapeOp::kCall) return 15;
   if (node.op != TapeOp::kLoad) return 0.5;
-  const TapeNode& position = nodes[static_cast<size_t>(node.a)];
+  const TapeNode& position = nodes[node.a];
   return position.lanes ? 6 : position.step == 1 ? 0.5 : 2;
 }
 
 void TapeBuilder::finish(int result, int levels, Tape& tape) const {
   std::vector<bool> needed(nodes_.size(), false);
-  needed[static_cast<size_t>(result)] = true;
-  for (int check : checks_) needed[static_cast<size_t>(check)] = true;
+  needed[result] = true;
+  for (int check : checks_) needed[check] = true;
   for (size_t i = nodes_.size(); i-- > 0;) {
     if (!needed[i]) continue;
     for (int operand : operands(nodes_[i])) {
-      if (operand >= 0) needed[static_cast<size_t>(operand)] = true;
+      if (operand >= 0) needed[operand] = true;
     }
   }
   std::vector<int> moved(nodes_.size(), -1);
@@ -252,19 +252,19 @@ void TapeBuilder::finish(int result, int levels, Tape& tape) const {
       TapeNode node = nodes_[i];
       for (int* operand : {&node.a, &node.b, &node.c}) {
         const bool is_dim = node.op == TapeOp::kInRange && operand == &node.c;
-        if (*operand >= 0 && !is_dim) *operand = moved[static_cast<size_t>(*operand)];
+        if (*operand >= 0 && !is_dim) *operand = moved[*operand];
       }
       int& pool = node.is_real() ? tape.reals : tape.integers;
       node.slot = pool;
       pool += node.lanes ? kLanes : 1;
-      if (node.op == TapeOp::kVar) tape.var_nodes[static_cast<size_t>(node.value)] = moved[i];
+      if (node.op == TapeOp::kVar) tape.var_nodes[node.value] = moved[i];
       tape.nodes.push_back(node);
       tape.block_cost += 4;
       if (node.lanes) tape.lane_cost += node_cost(node, tape.nodes);
     }
   }
   tape.level_start.push_back(static_cast<int>(tape.nodes.size()));
-  tape.result = moved[static_cast<size_t>(result)];
+  tape.result = moved[result];
 }
 
 }  // namespace
@@ -280,7 +280,7 @@ Tape compile_tape(const ComputeDag& dag,
   tape.lanes_reduce = lane_var >= rank;
   std::vector<Iterator> iterators = stage.axes;
   iterators.insert(iterators.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
-  if (lane_var >= 0) tape.lane_extent = iterators[static_cast<size_t>(lane_var)].extent;
+  if (lane_var >= 0) tape.lane_extent = iterators[lane_var].extent;
 
   std::vector<int> levels(iterators.size(), 0);
   const auto add_loop = [&](int var, int64_t step) {
@@ -296,7 +296,7 @@ Tape compile_tape(const ComputeDag& dag,
   TapeBuilder builder(dag, stored);
   std::vector<int> vars;
   for (int var = 0; var < static_cast<int>(iterators.size()); ++var) {
-    vars.push_back(builder.add_var(var, levels[static_cast<size_t>(var)], var == lane_var));
+    vars.push_back(builder.add_var(var, levels[var], var == lane_var));
   }
   tape.var_nodes.assign(iterators.size(), -1);
   const int result = builder.spread(builder.build_body(id, vars));

@@ -71,7 +71,7 @@ void TapeRun::run(int64_t first, int count, Word* out) {
 }
 
 void TapeRun::set_var(int var, int64_t value) {
-  const int node = tape_.var_nodes[static_cast<size_t>(var)];
+  const int node = tape_.var_nodes[var];
   if (node >= 0) *integers(node) = value;
 }
 
@@ -158,17 +158,15 @@ void TapeRun::fold_loops(int lanes, Word* out) {
 }
 
 void TapeRun::run_from(int level, int lanes) {
-  const auto first = static_cast<size_t>(tape_.level_start[static_cast<size_t>(level)]);
+  const auto first = static_cast<size_t>(tape_.level_start[level]);
   for (size_t i = first; i < tape_.nodes.size(); ++i) run_node(tape_.nodes[i], lanes);
 }
 
 void TapeRun::run_node(const TapeNode& node, int lanes) {
   const int n = node.lanes ? lanes : 1;
-  const auto operand = [&](int id) -> const TapeNode& {
-    return tape_.nodes[static_cast<size_t>(id)];
-  };
-  double* real_out = node.is_real() ? &reals_[static_cast<size_t>(node.slot)] : nullptr;
-  int64_t* out = node.is_real() ? nullptr : &integers_[static_cast<size_t>(node.slot)];
+  const auto operand = [&](int id) -> const TapeNode& { return tape_.nodes[id]; };
+  double* real_out = node.is_real() ? &reals_[node.slot] : nullptr;
+  int64_t* out = node.is_real() ? nullptr : &integers_[node.slot];
   switch (node.op) {
     case TapeOp::kVar: return;
     case TapeOp::kConst:
@@ -231,12 +229,12 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
 
 bool TapeRun::active(const TapeNode& node, int lane) const {
   if (node.b < 0) return true;
-  return integers(node.b)[tape_.nodes[static_cast<size_t>(node.b)].lanes ? lane : 0] != 0;
+  return integers(node.b)[tape_.nodes[node.b].lanes ? lane : 0] != 0;
 }
 
 void TapeRun::check_range(const TapeNode& node, int lanes) const {
-  const TapeNode& index = tape_.nodes[static_cast<size_t>(node.a)];
-  const bool guard_lanes = node.b >= 0 && tape_.nodes[static_cast<size_t>(node.b)].lanes;
+  const TapeNode& index = tape_.nodes[node.a];
+  const bool guard_lanes = node.b >= 0 && tape_.nodes[node.b].lanes;
   const int n = index.lanes || index.step != 0 || guard_lanes ? lanes : 1;
   for (int l = 0; l < n; ++l) {
     const int64_t i = index.lanes ? integers(node.a)[l] : *integers(node.a) + l * index.step;
@@ -247,13 +245,13 @@ void TapeRun::check_range(const TapeNode& node, int lanes) const {
 }
 
 void TapeRun::run_load(const TapeNode& node, int lanes) {
-  const TapeNode& position = tape_.nodes[static_cast<size_t>(node.a)];
-  const bool guard_lanes = node.b >= 0 && tape_.nodes[static_cast<size_t>(node.b)].lanes;
+  const TapeNode& position = tape_.nodes[node.a];
+  const bool guard_lanes = node.b >= 0 && tape_.nodes[node.b].lanes;
   const int n = node.lanes ? lanes : 1;
   const int64_t* at = integers(node.a);
   const Tensor* tensor = memory_.tensor(node.tensor);
-  double* real_out = node.is_real() ? &reals_[static_cast<size_t>(node.slot)] : nullptr;
-  int64_t* out = node.is_real() ? nullptr : &integers_[static_cast<size_t>(node.slot)];
+  double* real_out = node.is_real() ? &reals_[node.slot] : nullptr;
+  int64_t* out = node.is_real() ? nullptr : &integers_[node.slot];
 
   const bool none = node.b >= 0 && !guard_lanes && *integers(node.b) == 0;
   if (none || guard_lanes) {

@@ -46,9 +46,7 @@ class TapeRun {
   double* reals(int node) { return &reals_[slot(node)]; }
   int64_t* integers(int node) { return &integers_[slot(node)]; }
   const int64_t* integers(int node) const { return &integers_[slot(node)]; }
-  size_t slot(int node) const {
-    return static_cast<size_t>(tape_.nodes[static_cast<size_t>(node)].slot);
-  }
+  size_t slot(int node) const { return static_cast<size_t>(tape_.nodes[node].slot); }
 
   const ComputeDag& dag_;
   const Stage& stage_;

@@ -49,19 +49,18 @@ Tensor winograd_weight(const Tensor& weight, int m) {
   // Row by row of the output channels, in double: the sums of 9 products are rounded once.
   std::vector<double> sum(static_cast<size_t>(co));
   for (int64_t e = 0; e < points * points; ++e) {
-    const std::vector<double>& row = form.kernel[static_cast<size_t>(e / points)];
-    const std::vector<double>& column = form.kernel[static_cast<size_t>(e % points)];
+    const std::vector<double>& row = form.kernel[e / points];
+    const std::vector<double>& column = form.kernel[e % points];
     for (int64_t c = 0; c < ci; ++c) {
       std::fill(sum.begin(), sum.end(), 0);
       for (int tap = 0; tap < 9; ++tap) {
-        const double factor =
-            row[static_cast<size_t>(tap / 3)] * column[static_cast<size_t>(tap % 3)];
+        const double factor = row[tap / 3] * column[tap % 3];
         const float* from = g + tap * plane + c * co;
         if (factor == 0) continue;
-        for (int64_t k = 0; k < co; ++k) sum[static_cast<size_t>(k)] += factor * from[k];
+        for (int64_t k = 0; k < co; ++k) sum[k] += factor * from[k];
       }
       float* to = u + e * plane + c * co;
-      for (int64_t k = 0; k < co; ++k) to[k] = static_cast<float>(sum[static_cast<size_t>(k)]);
+      for (int64_t k = 0; k < co; ++k) to[k] = static_cast<float>(sum[k]);
     }
   }
   return out;

@@ -56,8 +56,7 @@ int Scheduler::next(Rng& rng, int busy) const {
   const auto [least, most] =
       std::ranges::minmax_element(alive, {}, [&](size_t i) { return gradient(i); });
   if (gradient(*least) == gradient(*most)) {
-    return static_cast<int>(
-        alive[static_cast<size_t>(rng.below(static_cast<int64_t>(alive.size())))]);
+    return static_cast<int>(alive[rng.below(static_cast<int64_t>(alive.size()))]);
   }
   return static_cast<int>(*least);
 }

@@ -186,7 +186,7 @@ std::optional<Tuner::Round> Tuner::propose() {
     count = round_size(options_.round_size, options_.trials, tasks);
   }
   if (index == Scheduler::kNoTask) return std::nullopt;
-  TunedTask& tuned = tasks_[static_cast<size_t>(index)];
+  TunedTask& tuned = tasks_[index];
   Round round{.summary = {.task = static_cast<size_t>(index), .round = ++rounds_}};
   count = std::min({count, left, options_.task_trials - tuned.trials});
   const auto start = std::chrono::steady_clock::now();

@@ -85,7 +85,7 @@ TEST(NestStatements, RegionsAreWhatTheLoopsTouch) {
             const Stage& tensor = (*nest.dag)[a.buffer];
             const auto region = program.region(a, g);
             if (region.size() != tensor.axes.size()) continue;  // packed
-            const auto& accesses = nest.tables->accesses[static_cast<size_t>(s.buffer.value)];
+            const auto& accesses = nest.tables->accesses[s.buffer];
             const auto access = std::ranges::find(accesses, a.buffer, &Access::producer);
             for (size_t d = 0; d < region.size(); ++d) {
               int64_t low = 1 << 20, high = -1;

@@ -216,7 +216,7 @@ std::string CPrinter::loaded_text(const Expr& e, const Load& n) {
   const auto at_hand = loaded_.find(&*e);
   if (at_hand == loaded_.end()) return element(n.tensor, n.indices);
   const auto& [vector, chunk] = at_hand->second;
-  const int64_t lane = *as_int(lane_[static_cast<size_t>(lane_var_.value)]);
+  const int64_t lane = *as_int(lane_[lane_var_.value]);
   return fmt::format("{}_{}.s{}", vector, lane / chunk, lane % chunk);
 }
 

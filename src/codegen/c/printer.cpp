@@ -135,7 +135,7 @@ void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
 void CPrinter::parameters(const Artifact::Launch& launch) {
   const char* separator = "(\n    ";
   for (const int i : launch.arguments) {
-    const TensorId id = program_.args[static_cast<size_t>(i)];
+    const TensorId id = program_.args[i];
     const Buffer& buffer = program_[id];
     out_ << separator << dialect_.global << (buffer.output ? "" : "const ")
          << storage_type(buffer.dtype) << "*" << dialect_.restricted << " " << name(id);
@@ -156,7 +156,7 @@ void CPrinter::guarded(const std::string& head, const std::function<void()>& bod
 void CPrinter::let(VarId var, const Expr& value) {
   const Range r = bounds(value, ranges_);
   range(var) = r;
-  lets_[static_cast<size_t>(var.value)] = simplify(value, ranges_);
+  lets_[var.value] = simplify(value, ranges_);
   const bool wide = r.first < INT32_MIN || r.second > INT32_MAX;
   const std::string type = index_type(wide);
   const bool narrowed = !wide && !fits(value);

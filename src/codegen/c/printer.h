@@ -83,9 +83,9 @@ class CPrinter {
   bool fits(const Expr& e) const;
   std::string storage_type(DType dtype) const;
 
-  const std::string& name(TensorId id) const { return buffers_[static_cast<size_t>(id.value)]; }
-  std::string& name(VarId id) { return vars_[static_cast<size_t>(id.value)]; }
-  Range& range(VarId id) { return ranges_[static_cast<size_t>(id.value)]; }
+  const std::string& name(TensorId id) const { return buffers_[id.value]; }
+  std::string& name(VarId id) { return vars_[id.value]; }
+  Range& range(VarId id) { return ranges_[id.value]; }
   const char* address_space(TensorId id) const;
 
   const Program& program_;

@@ -24,7 +24,7 @@ bool CPrinter::multiple_of(const Expr& e, int64_t divisor) const {
   if (divisor == 1) return true;
   if (const int64_t* value = as_int(e)) return *value % divisor == 0;
   if (const Var* var = as<Var>(e)) {
-    const Expr& value = lets_[static_cast<size_t>(var->id.value)];
+    const Expr& value = lets_[var->id.value];
     return value.operator->() != nullptr && multiple_of(value, divisor);
   }
   const Binary* n = as<Binary>(e);
@@ -56,7 +56,7 @@ std::optional<CPrinter::Span> CPrinter::span(TensorId buffer,
   const auto chunk =
       static_cast<int>(std::min<int64_t>(lanes, kVectorBytes / dtype_bytes(b.dtype)));
   std::vector<Expr> first(program_.var_names.size());
-  first[static_cast<size_t>(lane_var_.value)] = Expr(0);
+  first[lane_var_.value] = Expr(0);
   const Expr flat = flat_place(buffer, indices);
   const Expr base = simplify(substitute(flat, first), ranges_);
   const Expr lane = make_var(lane_var_, "lane");
@@ -216,7 +216,7 @@ void CPrinter::vector_store(const Store& n, const Expr& value, int lanes) {
                << ";\n";
       });
     }
-    Expr& lane = lane_[static_cast<size_t>(lane_var_.value)];
+    Expr& lane = lane_[lane_var_.value];
     for (int i = 0; i < lanes; ++i) {
       lane = Expr(i);
       const std::string place = to ? fmt::format("{}_{}.s{}", result, i / to->chunk, i % to->chunk)

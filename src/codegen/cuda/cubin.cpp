@@ -47,7 +47,7 @@ class Elf {
   const std::string& name(size_t section) const { return names_[section]; }
   const Elf64_Shdr* find(std::string_view name) const {
     const auto at = std::find(names_.begin(), names_.end(), name);
-    return at == names_.end() ? nullptr : &sections_[static_cast<size_t>(at - names_.begin())];
+    return at == names_.end() ? nullptr : &sections_[at - names_.begin()];
   }
 
   template <typename T>

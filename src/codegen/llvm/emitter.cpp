@@ -35,7 +35,7 @@ void for_each_store(const Stmt& s, const Fn& fn) {
 
 std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
   std::vector<bool> stored(program.buffers.size());
-  for_each_store(s, [&](const Store& n) { stored[static_cast<size_t>(n.buffer.value)] = true; });
+  for_each_store(s, [&](const Store& n) { stored[n.buffer.value] = true; });
   return stored;
 }
 
@@ -44,7 +44,7 @@ std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
 Kernel::Kernel(const Program& p, llvm::Module& m)
     : program(p), module(m), context(m.getContext()), argument(p.buffers.size(), -1) {
   for (size_t i = 0; i < p.args.size(); ++i) {
-    argument[static_cast<size_t>(p.args[i].value)] = static_cast<int>(i);
+    argument[p.args[i].value] = static_cast<int>(i);
   }
   for (const Buffer& buffer : p.buffers) {
     const std::vector<int64_t>& rows = buffer.box_of.empty() ? buffer.shape : buffer.box_of;
@@ -169,8 +169,8 @@ void Emitter::push_scope(llvm::Instruction* entry) { scopes_.push_back({entry, {
 void Emitter::pop_scope() { scopes_.pop_back(); }
 
 void Emitter::bind(VarId var, LaneIndex value, Range range) {
-  vars_[static_cast<size_t>(var.value)] = std::move(value);
-  ranges_[static_cast<size_t>(var.value)] = range;
+  vars_[var.value] = std::move(value);
+  ranges_[var.value] = range;
 }
 
 void Emitter::stmt(const Stmt& s) {
@@ -230,7 +230,7 @@ void Emitter::for_loop(const For& n) {
     if (extent.constant == 1) stmt(n.body);
     return;
   }
-  ranges_[static_cast<size_t>(n.var.value)] = {0, std::max<int64_t>(range.second - 1, 0)};
+  ranges_[n.var.value] = {0, std::max<int64_t>(range.second - 1, 0)};
   loop(n.var, int64(0), value(extent), range.first < 1, n.body);
 }
 
@@ -278,14 +278,14 @@ void Emitter::rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body
   };
   std::vector<Carried> carried;
   for (const TensorId id : kernel_.stored_registers(body)) {
-    for (Value*& slot : registers_[static_cast<size_t>(id.value)]) {
+    for (Value*& slot : registers_[id.value]) {
       PHINode* phi = b_.CreatePHI(slot->getType(), 2);
       phi->addIncoming(slot, before);
       carried.push_back({&slot, phi});
       slot = phi;
     }
   }
-  vars_[static_cast<size_t>(var.value)] = as_linear(counter, depth());
+  vars_[var.value] = as_linear(counter, depth());
   stmt(body);
 
   Value* next = b_.CreateAdd(counter, int64(1), "", true, true);
@@ -306,7 +306,7 @@ void Emitter::branch(Value* condition, const Stmt& parts, const std::function<vo
   };
   std::vector<Merged> merged;
   for (const TensorId id : kernel_.stored_registers(parts)) {
-    for (Value*& slot : registers_[static_cast<size_t>(id.value)]) merged.push_back({&slot, slot});
+    for (Value*& slot : registers_[id.value]) merged.push_back({&slot, slot});
   }
   BasicBlock* before = b_.GetInsertBlock();
   BasicBlock* block = BasicBlock::Create(kernel_.context, "", function_);
@@ -398,7 +398,7 @@ void Emitter::become_body_of(const Emitter& parent, const For& n) {
   }
   ranges_ = parent.ranges_;
   streaming_ = parent.streaming_;
-  ranges_[static_cast<size_t>(n.var.value)] = {0, bounds(n.extent, ranges_).second - 1};
+  ranges_[n.var.value] = {0, bounds(n.extent, ranges_).second - 1};
   loop(n.var, function_->getArg(1), function_->getArg(2), true, n.body);
   if (streaming_) order_streamed_stores();
   b_.CreateRetVoid();

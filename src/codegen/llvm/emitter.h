@@ -114,9 +114,7 @@ class Emitter {
     return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
   }
   LaneIndex as_linear(Value* value, int depth);
-  Value* atom(int id) const {
-    return scopes_[static_cast<size_t>(id / kAtoms)].atoms[static_cast<size_t>(id % kAtoms)];
-  }
+  Value* atom(int id) const { return scopes_[id / kAtoms].atoms[id % kAtoms]; }
   Value* once(BinaryOp op,
               const LaneIndex& a,
               const LaneIndex& b,

@@ -53,7 +53,7 @@ LaneIndex Emitter::as_linear(Value* value, int depth) {
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) {
     return {constant->getSExtValue(), 0, {}};
   }
-  std::vector<Value*>& atoms = scopes_[static_cast<size_t>(depth)].atoms;
+  std::vector<Value*>& atoms = scopes_[depth].atoms;
   const auto place = std::find(atoms.begin(), atoms.end(), value);
   const auto number = static_cast<int>(place - atoms.begin());
   if (place == atoms.end()) atoms.push_back(value);
@@ -72,7 +72,7 @@ llvm::Value* Emitter::once(BinaryOp op,
                            const LaneIndex& b,
                            const std::function<Value*()>& make) {
   const int level = std::max(depth_of(a), depth_of(b));
-  auto& known = scopes_[static_cast<size_t>(level)].indices;
+  auto& known = scopes_[level].indices;
   const auto key = std::tuple(op, varies_by_lane(a) || varies_by_lane(b) ? lanes_ : 1, a, b);
   if (const auto it = known.find(key); it != known.end()) return it->second;
   return known[key] = at_depth(level, make);
@@ -80,7 +80,7 @@ llvm::Value* Emitter::once(BinaryOp op,
 
 LaneIndex Emitter::linear(const Expr& e) {
   if (const int64_t* constant = as_int(e)) return {*constant, 0, {}};
-  if (const Var* var = as<Var>(e)) return vars_[static_cast<size_t>(var->id.value)];
+  if (const Var* var = as<Var>(e)) return vars_[var->id.value];
   const Binary* n = as<Binary>(e);
   if (!n) return as_linear(expr(e), depth());
   LaneIndex a = linear(n->a);
@@ -174,7 +174,7 @@ llvm::Value* Emitter::value(const LaneIndex& form) {
 }
 
 LaneIndex Emitter::flatten(TensorId buffer, const std::vector<Expr>& indices) {
-  const std::vector<int64_t>& strides = kernel_.strides[static_cast<size_t>(buffer.value)];
+  const std::vector<int64_t>& strides = kernel_.strides[buffer.value];
   LaneIndex place;
   for (size_t d = 0; d < indices.size(); ++d) place.add(linear(indices[d]), strides[d]);
   return place;
@@ -215,7 +215,7 @@ llvm::Value* Emitter::lanes_below(const LaneIndex& end) {
   const LaneIndex lane = {0, 1, {}};
   const auto key = std::tuple(BinaryOp::kLt, lanes_, lane, end);
   const int level = depth_of(end);
-  auto& known = scopes_[static_cast<size_t>(level)].indices;
+  auto& known = scopes_[level].indices;
   if (const auto it = known.find(key); it != known.end()) return it->second;
   return known[key] = at_depth(level, [&] {
            llvm::SmallVector<llvm::Constant*, 16> numbers;

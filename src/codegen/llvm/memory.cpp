@@ -19,14 +19,14 @@ llvm::Value* Emitter::base(TensorId id) {
   const Buffer& buffer = program_[id];
   switch (buffer.scope) {
     case pruner::Scope::kArgument: {
-      const auto place = static_cast<unsigned>(kernel_.argument[static_cast<size_t>(id.value)]);
+      const auto place = static_cast<unsigned>(kernel_.argument[id.value]);
       return b_.CreateLoad(b_.getPtrTy(),
                            b_.CreateConstInBoundsGEP1_32(b_.getPtrTy(), args_, place));
     }
     case pruner::Scope::kWorkspace:
       return b_.CreateConstInBoundsGEP1_64(
           b_.getInt8Ty(), workspace_, static_cast<uint64_t>(buffer.workspace_offset));
-    default: return locals_[static_cast<size_t>(id.value)];
+    default: return locals_[id.value];
   }
 }
 
@@ -34,7 +34,7 @@ llvm::Value* Emitter::base(TensorId id) {
 llvm::Value* Emitter::pointer(TensorId buffer, const LaneIndex::Terms& terms) {
   const int level = terms.empty() ? 0 : terms.back().first / kAtoms;
   const auto key = std::pair(static_cast<int>(buffer.value), terms);
-  auto& known = scopes_[static_cast<size_t>(level)].pointers;
+  auto& known = scopes_[level].pointers;
   if (const auto it = known.find(key); it != known.end()) return it->second;
   if (terms.empty()) return known[key] = at_depth(level, [&] { return base(buffer); });
   const auto [id, coefficient] = terms.back();
@@ -75,7 +75,7 @@ llvm::Value*& Emitter::register_slot(TensorId id, const LaneIndex& place) {
   CHECK(place.terms.empty() && place.lane == (vector ? 1 : 0) && place.constant % buffer.lanes == 0)
       << "register buffer " << buffer.name << " is not accessed by constants";
   CHECK(!vector || buffer.lanes == lanes_) << buffer.name << " is accessed by another vector width";
-  auto& slots = registers_[static_cast<size_t>(id.value)];
+  auto& slots = registers_[id.value];
   const auto slot = static_cast<size_t>(place.constant / buffer.lanes);
   CHECK(slot < slots.size()) << "register buffer " << buffer.name << " is too small";
   return slots[slot];
@@ -86,8 +86,7 @@ llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
   const Buffer& buffer = program_[n.tensor];
   const LaneIndex place = flatten(n.tensor, n.indices);
   if (buffer.scope == pruner::Scope::kRegister) return register_slot(n.tensor, place);
-  const bool keep = kernel_.read_only[static_cast<size_t>(n.tensor.value)] && !predicate_.uniform &&
-                    !predicate_.lanes;
+  const bool keep = kernel_.read_only[n.tensor.value] && !predicate_.uniform && !predicate_.lanes;
   if (!keep) return load_place(n.tensor, place, otherwise);
   const auto key = std::tuple(n.tensor.value, lanes_, active_, place);
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {

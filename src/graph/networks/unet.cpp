@@ -25,7 +25,7 @@ Result<Graph> build_unet(const NetworkOptions& options) {
     x = double_conv(b, "down" + std::to_string(i + 1), b.max_pool(x, 2, 2), kDown[i], kDown[i]);
   }
   for (int i = 0; i < 4; ++i) {
-    const ValueId skip = skipped[static_cast<size_t>(3 - i)];
+    const ValueId skip = skipped[3 - i];
     x = b.concat({skip, b.resize(x, b.shape(skip)[2], b.shape(skip)[3], true)});
     x = double_conv(b, "up" + std::to_string(i + 1), x, b.shape(x)[1] / 2, kUp[i]);
   }

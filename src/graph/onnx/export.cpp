@@ -58,7 +58,7 @@ std::vector<std::string> unique_names(const Graph& graph) {
   std::vector<std::string> names(graph.values.size());
   std::set<std::string> taken;
   const auto name = [&](ValueId id) {
-    std::string& text = names[static_cast<size_t>(id.value)];
+    std::string& text = names[id.value];
     if (!text.empty()) return;
     text = graph[id].name;
     for (int i = 1; text.empty() || !taken.insert(text).second; ++i) {
@@ -101,9 +101,7 @@ Result<onnx::ModelProto> model_of(const Graph& graph) {
   onnx::GraphProto& proto = *model.mutable_graph();
   proto.set_name(graph.name.empty() ? "graph" : graph.name);
   const std::vector<std::string> names = unique_names(graph);
-  const auto name = [&](ValueId id) {
-    return id.valid() ? names[static_cast<size_t>(id.value)] : "";
-  };
+  const auto name = [&](ValueId id) { return id.valid() ? names[id.value] : ""; };
   std::set<ValueId> constants, made;
   for (const Node& old : graph.nodes) {
     const Node node = downgraded(graph, old, opset);

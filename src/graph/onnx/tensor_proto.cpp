@@ -93,8 +93,7 @@ static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tens
   }
   if (!is_float(tensor.dtype())) return all(proto.int32_data(), integer);
   std::vector<uint16_t> bits(static_cast<size_t>(n));
-  TRY(all(proto.int32_data(),
-          [&](int64_t i, int32_t v) { bits[static_cast<size_t>(i)] = static_cast<uint16_t>(v); }));
+  TRY(all(proto.int32_data(), [&](int64_t i, int32_t v) { bits[i] = static_cast<uint16_t>(v); }));
   copy_raw(type, reinterpret_cast<const char*>(bits.data()), n, tensor);
   return Unit{};
 }

@@ -102,7 +102,7 @@ static StageId weight_channels_last(const OpCall& call, StageSink& to) {
   std::vector<int64_t> shape = w.kernel;
   shape.insert(shape.end(), {depthwise ? groups : w.ci, depthwise ? inner : w.co});
   const auto body = [&](std::span<const Expr> axes) {
-    const Expr i = axes[static_cast<size_t>(rank - 2)], o = axes[static_cast<size_t>(rank - 1)];
+    const Expr i = axes[rank - 2], o = axes[rank - 1];
     std::vector<Expr> indices;
     if (depthwise) {
       indices = {i * inner + o, 0};

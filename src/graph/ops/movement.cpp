@@ -37,7 +37,7 @@ static Result<std::vector<int64_t>> permutation(const OpCall& call) {
 static Types infer_transpose(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> order, permutation(call));
   TensorType out{call.input(0).dtype, {}};
-  for (const int64_t d : order) out.shape.push_back(call.shape(0)[static_cast<size_t>(d)]);
+  for (const int64_t d : order) out.shape.push_back(call.shape(0)[d]);
   return {{out}};
 }
 
@@ -57,7 +57,7 @@ static Types infer_concat(const OpCall& call) {
     if (!call.has(i)) return Error("input ", i, " is missing");
     std::vector<int64_t> same = call.shape(i);
     const bool fits = call.rank(i) == call.rank() && call.input(i).dtype == out.dtype;
-    if (fits) same[static_cast<size_t>(axis)] = call.shape(0)[static_cast<size_t>(axis)];
+    if (fits) same[axis] = call.shape(0)[axis];
     if (!fits || same != call.shape(0)) {
       return Error("inputs ",
                    print_shape(call.shape(0)),
@@ -66,7 +66,7 @@ static Types infer_concat(const OpCall& call) {
                    " do not join along axis ",
                    axis);
     }
-    out.shape[static_cast<size_t>(axis)] += call.shape(i)[static_cast<size_t>(axis)];
+    out.shape[axis] += call.shape(i)[axis];
   }
   return {{out}};
 }
@@ -160,7 +160,7 @@ static StageId lower_slice(const OpCall& call, StageSink& to) {
 
 static Types infer_split(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
-  const int64_t extent = call.shape(0)[static_cast<size_t>(axis)];
+  const int64_t extent = call.shape(0)[axis];
   const auto parts = static_cast<int64_t>(call.node.outputs.size());
   std::vector<int64_t> sizes;
   if (call.has(1)) {
@@ -179,7 +179,7 @@ static Types infer_split(const OpCall& call) {
     return Error(sizes.size(), " sizes with sum ", sum, " for ", parts, " parts of ", extent);
   }
   std::vector<TensorType> out(sizes.size(), call.type(0));
-  for (size_t i = 0; i < sizes.size(); ++i) out[i].shape[static_cast<size_t>(axis)] = sizes[i];
+  for (size_t i = 0; i < sizes.size(); ++i) out[i].shape[axis] = sizes[i];
   return out;
 }
 
@@ -272,7 +272,7 @@ static Result<size_t> gathered_axis(const OpCall& call) {
   const DType index = call.input(1).dtype;
   if (index != DType::kInt64 && index != DType::kInt32)
     return Error("indices are ", dtype_name(index), ", expected int64 or int32");
-  const int64_t extent = call.shape(0)[static_cast<size_t>(axis)];
+  const int64_t extent = call.shape(0)[axis];
   if (const std::optional<Tensor>& indices = call.input(1).constant) {
     for (int64_t i = 0; i < indices->num_elements(); ++i) {
       const int64_t value = indices->get_int(i);

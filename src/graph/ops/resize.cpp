@@ -106,7 +106,7 @@ static Types infer_resize(const OpCall& call) {
   TensorType out = call.type(0);
   for (size_t i = 0; i < axes.size(); ++i) {
     TRY_ASSIGN(const int64_t axis, normal_axis(axes[i], call.rank()));
-    int64_t& extent = out.shape[static_cast<size_t>(axis)];
+    int64_t& extent = out.shape[axis];
     if (call.has(3)) {
       extent = sizes[i];
     } else {

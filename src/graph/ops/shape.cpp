@@ -62,7 +62,7 @@ static Types infer_squeeze(const OpCall& call) {
     TRY_ASSIGN(axes, normal_axes(axes, call.rank()));
   }
   for (int64_t d = 0; d < call.rank(); ++d) {
-    const int64_t extent = call.shape(0)[static_cast<size_t>(d)];
+    const int64_t extent = call.shape(0)[d];
     const bool named = std::find(axes.begin(), axes.end(), d) != axes.end();
     if (named && extent != 1) return Error("axis ", d, " has extent ", extent, ", expected 1");
     if (!named && (call.has(1) || extent != 1)) shape.push_back(extent);
@@ -149,7 +149,7 @@ Tensor evaluate_constant(const OpCall& call) {
     int64_t start = call.integer("start", 0);
     start = std::clamp<int64_t>(start < 0 ? start + call.rank() : start, 0, call.rank());
     for (int64_t i = 0; i < out.num_elements(); ++i) {
-      out.set_int(i, call.shape(0)[static_cast<size_t>(start + i)]);
+      out.set_int(i, call.shape(0)[start + i]);
     }
   } else if (op == "Size") {
     out.set_int(0, element_count(call.shape(0)));

@@ -87,10 +87,10 @@ StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> or
   if (std::is_sorted(order.begin(), order.end())) return data;
   const std::vector<int64_t> in = dag.shape(data);
   std::vector<int64_t> shape;
-  for (const int64_t d : order) shape.push_back(in[static_cast<size_t>(d)]);
+  for (const int64_t d : order) shape.push_back(in[d]);
   const auto body = [&](std::span<const Expr> axes) {
     std::vector<Expr> indices(axes.size());
-    for (size_t d = 0; d < axes.size(); ++d) indices[static_cast<size_t>(order[d])] = axes[d];
+    for (size_t d = 0; d < axes.size(); ++d) indices[order[d]] = axes[d];
     return dag.at(data, indices);
   };
   return dag.compute("T_transpose", shape, body, "injective");

@@ -21,11 +21,11 @@ class Branches {
   explicit Branches(const Graph& graph) : graph_(graph), readers_(graph.values.size()) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       for (const ValueId id : graph.nodes[i].inputs) {
-        if (id.valid()) readers_[static_cast<size_t>(id.value)].push_back(i);
+        if (id.valid()) readers_[id.value].push_back(i);
       }
     }
     for (const ValueId id : graph.outputs) {
-      readers_[static_cast<size_t>(id.value)].push_back(graph.nodes.size());
+      readers_[id.value].push_back(graph.nodes.size());
     }
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const std::optional<Branch> branch = branch_at(i);
@@ -46,7 +46,7 @@ class Branches {
  private:
   // The only reader of a value.
   const Node* reader(ValueId id, size_t* index = nullptr) const {
-    const std::vector<size_t>& readers = readers_[static_cast<size_t>(id.value)];
+    const std::vector<size_t>& readers = readers_[id.value];
     if (readers.size() != 1 || readers[0] == graph_.nodes.size()) return nullptr;
     if (index != nullptr) *index = readers[0];
     return &graph_.nodes[readers[0]];

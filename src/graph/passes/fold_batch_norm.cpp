@@ -95,7 +95,7 @@ static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const Scal
   Tensor scaled = weight->clone();
   const int64_t run = scaled.num_elements() / outer / channels;
   for (int64_t block = 0; block < outer * channels; ++block) {
-    const double factor = a.scale[static_cast<size_t>(block % channels)];
+    const double factor = a.scale[block % channels];
     for (int64_t i = block * run; i < (block + 1) * run; ++i) scaled.set(i, scaled.get(i) * factor);
   }
   std::vector<double> bias = a.shift;

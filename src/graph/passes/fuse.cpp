@@ -21,18 +21,18 @@ class Fuser {
   std::vector<int> run();
 
  private:
-  Fusion fusion(int n) const { return fusion_[static_cast<size_t>(n)]; }
+  Fusion fusion(int n) const { return fusion_[n]; }
   const std::vector<int64_t>& shape(int n) const {
-    return graph_[graph_.nodes[static_cast<size_t>(n)].outputs[0]].shape;
+    return graph_[graph_.nodes[n].outputs[0]].shape;
   }
   bool is_anchor(int n) const {
     return fusion(n) >= Fusion::kReduce && fusion(n) <= Fusion::kOpaque;
   }
-  int post_dominator(int n) const { return post_dominator_[static_cast<size_t>(n)]; }
+  int post_dominator(int n) const { return post_dominator_[n]; }
   int meet(int a, int b) const;
   int root(int n) const;
-  int anchor(int n) const { return anchor_[static_cast<size_t>(root(n))]; }
-  Fusion widest(int n) const { return widest_[static_cast<size_t>(root(n))]; }
+  int anchor(int n) const { return anchor_[root(n)]; }
+  Fusion widest(int n) const { return widest_[root(n)]; }
   void join(int n, int sink);
   std::vector<int> between(int n, int sink) const;
   bool repeats_work(int n, int sink) const;
@@ -59,21 +59,21 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
     const Node& node = graph.nodes[i];
     fusion_.push_back(node.in_place ? Fusion::kAlias : find_graph_op(node.op)->fusion);
     for (const ValueId id : node.inputs) {
-      const int p = id.valid() ? producer[static_cast<size_t>(id.value)] : -1;
+      const int p = id.valid() ? producer[id.value] : -1;
       if (p < 0) continue;
-      std::vector<int>& readers = readers_[static_cast<size_t>(p)];
+      std::vector<int>& readers = readers_[p];
       if (readers.empty() || readers.back() != static_cast<int>(i)) {
         readers.push_back(static_cast<int>(i));
       }
-      depth_[i] = std::max(depth_[i], depth_[static_cast<size_t>(p)] + 1);
+      depth_[i] = std::max(depth_[i], depth_[p] + 1);
     }
     for (const ValueId id : node.outputs) {
-      producer[static_cast<size_t>(id.value)] = static_cast<int>(i);
+      producer[id.value] = static_cast<int>(i);
     }
   }
   for (const ValueId id : graph.outputs) {
-    const int p = producer[static_cast<size_t>(id.value)];
-    if (p >= 0) leaves[static_cast<size_t>(p)] = true;
+    const int p = producer[id.value];
+    if (p >= 0) leaves[p] = true;
   }
   post_dominator_.assign(n, kExit);
   tree_depth_.assign(n, 1);
@@ -82,7 +82,7 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
     int common = readers_[i][0];
     for (const int reader : readers_[i]) common = meet(common, reader);
     post_dominator_[i] = common;
-    tree_depth_[i] = common == kExit ? 1 : tree_depth_[static_cast<size_t>(common)] + 1;
+    tree_depth_[i] = common == kExit ? 1 : tree_depth_[common] + 1;
   }
   parent_.resize(n);
   std::iota(parent_.begin(), parent_.end(), 0);
@@ -95,7 +95,7 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
 
 // The nearest node that post-dominates both.
 int Fuser::meet(int a, int b) const {
-  const auto depth = [&](int n) { return n == kExit ? 0 : tree_depth_[static_cast<size_t>(n)]; };
+  const auto depth = [&](int n) { return n == kExit ? 0 : tree_depth_[n]; };
   while (a != b) {
     int& lower = depth(a) >= depth(b) ? a : b;
     lower = post_dominator(lower);
@@ -104,7 +104,7 @@ int Fuser::meet(int a, int b) const {
 }
 
 int Fuser::root(int n) const {
-  while (parent_[static_cast<size_t>(n)] != n) n = parent_[static_cast<size_t>(n)];
+  while (parent_[n] != n) n = parent_[n];
   return n;
 }
 
@@ -123,7 +123,7 @@ std::vector<int> Fuser::between(int n, int sink) const {
   while (!open.empty()) {
     const int at = open.back();
     open.pop_back();
-    for (const int reader : readers_[static_cast<size_t>(at)]) {
+    for (const int reader : readers_[at]) {
       if (reader == sink || std::find(found.begin(), found.end(), reader) != found.end()) continue;
       found.push_back(reader);
       open.push_back(reader);
@@ -134,7 +134,7 @@ std::vector<int> Fuser::between(int n, int sink) const {
 
 // Whether the sink reads an element of n more than once.
 bool Fuser::repeats_work(int n, int sink) const {
-  const GraphOp& op = *find_graph_op(graph_.nodes[static_cast<size_t>(sink)].op);
+  const GraphOp& op = *find_graph_op(graph_.nodes[sink].op);
   if (op.is(kReadsOnce)) return false;
   if (op.is(kRepeatsReads)) return true;
   return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
@@ -160,11 +160,11 @@ bool Fuser::take_epilogue(int anchor) {
 // Whether a contraction reads the node as its data, and nothing else does: what is done to the data
 // can then be done tile by tile (DenseNet's batch norm before a convolution).
 bool Fuser::reads_as_data(int contraction, int n) const {
-  const Node& node = graph_.nodes[static_cast<size_t>(contraction)];
-  const Node& data = graph_.nodes[static_cast<size_t>(n)];
+  const Node& node = graph_.nodes[contraction];
+  const Node& data = graph_.nodes[n];
   if (!find_graph_op(node.op)->is(kTakesDataByTile)) return false;
   if (OpCall{graph_, node}.integer("group", 1) != 1) return false;
-  return readers_[static_cast<size_t>(n)].size() == 1 && node.inputs[0] == data.outputs[0] &&
+  return readers_[n].size() == 1 && node.inputs[0] == data.outputs[0] &&
          node.inputs[1] != data.outputs[0];
 }
 
@@ -199,24 +199,22 @@ std::vector<int> Fuser::run() {
   for (int i = 0; i < n; ++i) {
     if (fusion(i) == Fusion::kReduce || fusion(i) == Fusion::kOutEWiseFusable) anchors.push_back(i);
   }
-  std::stable_sort(anchors.begin(), anchors.end(), [&](int a, int b) {
-    return depth_[static_cast<size_t>(a)] > depth_[static_cast<size_t>(b)];
-  });
+  std::stable_sort(
+      anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
   for (const int anchor : anchors) {
     while (take_epilogue(anchor)) continue;
   }
   for (int i = n; i-- > 0;) join_consumer(i);
   // A group's number: the place of its last node, which makes its output.
   std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);
-  for (int i = 0; i < n; ++i) last[static_cast<size_t>(root(i))] = i;
+  for (int i = 0; i < n; ++i) last[root(i)] = i;
   std::vector<int> ordered;
   for (int i = 0; i < n; ++i) {
-    if (fusion(i) < Fusion::kAlias && last[static_cast<size_t>(root(i))] == i)
-      ordered.push_back(root(i));
+    if (fusion(i) < Fusion::kAlias && last[root(i)] == i) ordered.push_back(root(i));
   }
   for (int i = 0; i < n; ++i) {
     const auto at = std::find(ordered.begin(), ordered.end(), root(i));
-    if (at != ordered.end()) group[static_cast<size_t>(i)] = static_cast<int>(at - ordered.begin());
+    if (at != ordered.end()) group[i] = static_cast<int>(at - ordered.begin());
   }
   return group;
 }

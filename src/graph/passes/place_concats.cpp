@@ -15,7 +15,7 @@ class ConcatPlacer {
   Graph run() &&;
 
  private:
-  bool may_move(ValueId id) const { return movable_[static_cast<size_t>(id.value)]; }
+  bool may_move(ValueId id) const { return movable_[id.value]; }
   std::optional<Slice>& slice(ValueId id) { return graph_[id].slice; }
   bool place_inputs(const Node& concat, int64_t axis);
   bool place_result(const Node& concat, int64_t axis);
@@ -27,11 +27,11 @@ class ConcatPlacer {
 ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(graph_.values.size()) {
   for (const Node& node : graph_.nodes) {
     const bool kernel = find_graph_op(node.op)->fusion < Fusion::kAlias;
-    for (const ValueId id : node.outputs) movable_[static_cast<size_t>(id.value)] = kernel;
+    for (const ValueId id : node.outputs) movable_[id.value] = kernel;
     for (const ValueId id : node.inputs)
-      if (id.valid() && !kernel) movable_[static_cast<size_t>(id.value)] = false;
+      if (id.valid() && !kernel) movable_[id.value] = false;
   }
-  for (const ValueId id : graph_.outputs) movable_[static_cast<size_t>(id.value)] = false;
+  for (const ValueId id : graph_.outputs) movable_[id.value] = false;
 }
 
 // Gives each input its place in the result, if all can have one.
@@ -46,7 +46,7 @@ bool ConcatPlacer::place_inputs(const Node& concat, int64_t axis) {
   int64_t start = 0;
   for (const ValueId id : concat.inputs) {
     slice(id) = Slice{whole, axis, start};
-    start += graph_[id].shape[static_cast<size_t>(axis)];
+    start += graph_[id].shape[axis];
   }
   return true;
 }
@@ -60,7 +60,7 @@ bool ConcatPlacer::place_result(const Node& concat, int64_t axis) {
   for (const ValueId id : concat.inputs) {
     const std::optional<Slice>& other = slice(id);
     if (!other || other->of != first->of || other->axis != axis || other->start != at) return false;
-    at += graph_[id].shape[static_cast<size_t>(axis)];
+    at += graph_[id].shape[axis];
   }
   slice(result) = first;
   return true;

@@ -49,7 +49,7 @@ static void emit_slices(Rewriter& r, const Node& node) {
   const int64_t axis = *call.axis("axis", 0, rank);
   int64_t start = 0;
   for (const ValueId part : node.outputs) {
-    const int64_t end = start + r[part].shape[static_cast<size_t>(axis)];
+    const int64_t end = start + r[part].shape[axis];
     const std::string name = r[part].name;
     const auto integer = [&](int64_t value) { return r.add_integers(name + "/slice", {{value}}); };
     r.replace(part, r.add("Slice", {data, integer(start), integer(end), integer(axis)}, {}, name));

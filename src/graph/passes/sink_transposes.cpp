@@ -15,7 +15,7 @@ using Order =
 static Order inverse(const Order& order) {
   Order result(order.size());
   for (size_t d = 0; d < order.size(); ++d) {
-    result[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+    result[order[d]] = static_cast<int64_t>(d);
   }
   return result;
 }
@@ -24,7 +24,7 @@ static Order inverse(const Order& order) {
 static bool keeps_bytes(std::span<const int64_t> shape, const Order& order) {
   Order kept;
   for (const int64_t d : order) {
-    if (shape[static_cast<size_t>(d)] != 1) kept.push_back(d);
+    if (shape[d] != 1) kept.push_back(d);
   }
   return std::is_sorted(kept.begin(), kept.end());
 }
@@ -84,7 +84,7 @@ ValueId Sinker::move(ValueId id, const Order& order) {
   if (const Node* before = transpose_of(id)) {
     const Order first = order_of(id);
     Order both;
-    for (const int64_t d : order) both.push_back(first[static_cast<size_t>(d)]);
+    for (const int64_t d : order) both.push_back(first[d]);
     return move(before->inputs[0], both);
   }
   if (std::is_sorted(order.begin(), order.end())) return id;
@@ -185,7 +185,7 @@ bool Sinker::sink_reduce(Node& node) {
   const Order axes = *normal_axes(*call.constant_integers(1, "axes"), call.rank());
   if (axes.empty()) return false;
   Order physical, rest = order;
-  for (const int64_t axis : axes) physical.push_back(order[static_cast<size_t>(axis)]);
+  for (const int64_t axis : axes) physical.push_back(order[axis]);
   if (call.integer("keepdims", 1) == 0) {
     for (size_t i = axes.size(); i-- > 0;) rest.erase(rest.begin() + axes[i]);
     Order sorted = rest;  // what is left is numbered without the gaps
@@ -204,7 +204,7 @@ bool Sinker::sink_slice(Node& node) {
   const OpCall call{r_.graph(), node};
   Order axes = identity(static_cast<size_t>(r_[node.inputs[1]].shape[0]));
   if (call.has(3)) axes = *call.constant_integers(3, "axes");
-  for (int64_t& axis : axes) axis = order[static_cast<size_t>(*normal_axis(axis, call.rank()))];
+  for (int64_t& axis : axes) axis = order[*normal_axis(axis, call.rank())];
   std::vector<ValueId> inputs = node.inputs;
   inputs.resize(std::max<size_t>(inputs.size(), 4));
   inputs[0] = move(node.inputs[0], inverse(order));
@@ -232,7 +232,7 @@ bool Sinker::sink_resize(Node& node) {
   if (!transpose_of(node.inputs[0])) return false;
   const Order order = order_of(node.inputs[0]), shape = r_[node.outputs[0]].shape;
   Order physical(order.size());
-  for (size_t d = 0; d < order.size(); ++d) physical[static_cast<size_t>(order[d])] = shape[d];
+  for (size_t d = 0; d < order.size(); ++d) physical[order[d]] = shape[d];
   node.attributes.erase("axes");
   const ValueId sizes = r_.add_integers(node.name + "/sizes", physical);
   return replace(node, {move(node.inputs[0], inverse(order)), {}, {}, sizes}, order);

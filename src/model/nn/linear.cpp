@@ -112,8 +112,7 @@ Linear::Linear(const WeightTensor& weight, const WeightTensor& bias)
   for (int64_t j = 0; j < out_; ++j) {
     const int64_t panel = j / width * width;
     for (int64_t k = 0; k < in_; ++k) {
-      weight_[static_cast<size_t>(panel * in_ + k * width + j - panel)] =
-          weight.values[static_cast<size_t>(j * in_ + k)];
+      weight_[panel * in_ + k * width + j - panel] = weight.values[j * in_ + k];
     }
   }
 }

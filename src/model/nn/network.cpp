@@ -142,8 +142,8 @@ std::vector<Network::Encoded> Network::encode(std::span<const ProgramFeatures> p
       std::copy_n(encoded.tokens.rows.data() + b * block * width, x.values.size(), x.row(0));
       for (size_t i = prefix.first; i < prefix.end; ++i) x = steps_[i](x);
       const std::optional<Linear>& project = steps_[prefix.end].project_in;
-      if (project) encoded.qkv[static_cast<size_t>(b)] = (*project)(x, OutputFunction::kNone);
-      encoded.hidden[static_cast<size_t>(b)] = std::move(x);
+      if (project) encoded.qkv[b] = (*project)(x, OutputFunction::kNone);
+      encoded.hidden[b] = std::move(x);
     });
   }
   return branches;

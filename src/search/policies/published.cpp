@@ -121,8 +121,7 @@ std::vector<Candidate> draw_members(const std::vector<Candidate>& population,
                                     Rng& rng) {
   std::vector<Candidate> drawn;
   for (size_t i = 0; i < count && !population.empty(); ++i)
-    drawn.push_back(
-        population[static_cast<size_t>(rng.below(static_cast<int64_t>(population.size())))]);
+    drawn.push_back(population[rng.below(static_cast<int64_t>(population.size()))]);
   return drawn;
 }
 

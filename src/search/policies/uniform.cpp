@@ -15,8 +15,7 @@ constexpr int64_t kMostMutations = 4;
 std::optional<Candidate> evolved(const Space& space,
                                  const std::vector<Candidate>& drawn,
                                  Rng& rng) {
-  std::optional<Candidate> child =
-      drawn[static_cast<size_t>(rng.below(static_cast<int64_t>(drawn.size())))];
+  std::optional<Candidate> child = drawn[rng.below(static_cast<int64_t>(drawn.size()))];
   for (int64_t left = 1 + rng.below(kMostMutations); child && left > 0; --left)
     child = mutate(space, *child, rng);
   return child;

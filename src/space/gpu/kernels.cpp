@@ -23,8 +23,7 @@ class KernelMaker {
     kernels.stages.resize(dag_.stages.size());
     for (int s = dag_.size() - 1; s >= 0; --s) {  // consumers first
       const StageId id{s};
-      if (!dag_[id].is_placeholder())
-        kernels.stages[static_cast<size_t>(s)] = {structure(id), root(id)};
+      if (!dag_[id].is_placeholder()) kernels.stages[id] = {structure(id), root(id)};
     }
     for (KernelStage& stage : kernels.stages) stage.structure = structure_of_root(kernels, stage);
     kernels.rows_agree = rows_agree(kernels);
@@ -189,8 +188,8 @@ class KernelMaker {
   bool rows_agree(const Kernels& kernels) const {
     std::map<int32_t, int> ranks;  // of the row reductions of a root
     for (size_t i = 0; i < kernels.stages.size(); ++i) {
-      const KernelStage& stage = kernels.stages[i];
       const StageId id{static_cast<int32_t>(i)};
+      const KernelStage& stage = kernels.stages[id];
       if (stage.structure != &kBlockRows || stage.root == id) continue;
       const int rank = row_rank(dag_[id]);
       if (ranks.emplace(stage.root.value, rank).first->second != rank) return false;

@@ -19,10 +19,8 @@ inline constexpr const char* kSharedTag = "shared";
 /// A DAG with the copies of operands and results that its kernels need, and what they are.
 struct Kernels {
   ComputeDag dag;
-  std::vector<KernelStage> stages;  // by stage; of placeholders without meaning
-  bool rows_agree = true;           // the rows of each kernel are numbered by the same axes
-
-  const KernelStage& of(StageId id) const { return stages[static_cast<size_t>(id.value)]; }
+  IdMap<StageId, KernelStage> stages;  // by stage; of placeholders without meaning
+  bool rows_agree = true;              // the rows of each kernel are numbered by the same axes
 };
 
 /// One way of computing a DAG: the reductions named in `cross_thread` are each computed by all

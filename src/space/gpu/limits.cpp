@@ -146,9 +146,9 @@ class Drawer {
       return choice_distance(sketch_.decisions[decision], wish, choice);
     });
   }
-  int32_t& decision(DecisionRef ref) { return candidate_.decisions[static_cast<size_t>(ref)]; }
+  int32_t& decision(DecisionRef ref) { return candidate_.decisions[ref]; }
   const std::vector<int32_t>& choices(DecisionRef ref) const {
-    return sketch_.decisions[static_cast<size_t>(ref)].choices;
+    return sketch_.decisions[ref].choices;
   }
 
   // A choice that `fits` accepts; the smallest when none does.
@@ -229,8 +229,8 @@ class Drawer {
       threads = own->decision;
     }
     if (threads == kFixed) return;
-    if (from != kFixed) wanted_[static_cast<size_t>(from)] = decision(from) / 2.0;
-    double& wish = wanted_[static_cast<size_t>(threads)];
+    if (from != kFixed) wanted_[from] = decision(from) / 2.0;
+    double& wish = wanted_[threads];
     wish = 2 * std::max(wish, static_cast<double>(decision(threads)));
   }
 
@@ -240,7 +240,7 @@ class Drawer {
   };
 
   void draw_axis(const StagePlan& plan, const AxisTiles& tiles) {
-    const int64_t extent = sketch_.dag[plan.stage].axes[static_cast<size_t>(tiles.axis)].extent;
+    const int64_t extent = sketch_.dag[plan.stage].axes[tiles.axis].extent;
     int64_t tile = 1;
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);

@@ -20,7 +20,7 @@ class GpuSketchMaker : public SketchMaker {
 
  private:
   StagePlan plan(StageId id) {
-    const KernelStage& kernel = kernels_.of(id);
+    const KernelStage& kernel = kernels_.stages[id];
     StagePlan plan;
     plan.stage = id;
     plan.root = kernel.root;
@@ -38,7 +38,7 @@ class GpuSketchMaker : public SketchMaker {
   // The operand of a contraction, in boxes that the threads of its block divide.
   void plan_fetch(StagePlan& plan) {
     plan.at = dag().consumers(plan.stage)[0];
-    const LoopStructure& contraction = *kernels_.of(plan.at).structure;
+    const LoopStructure& contraction = *kernels_.stages[plan.at].structure;
     plan.at_levels = contraction.fetch.loops_of;
     plan.memory = contraction.fetch.memory;
     plan.box = true;

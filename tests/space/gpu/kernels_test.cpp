@@ -13,7 +13,7 @@ std::vector<std::string> divided(const std::string& op, const std::vector<std::s
   for (int s = 0; s < kernels.dag.size(); ++s) {
     const Stage& stage = kernels.dag[StageId{s}];
     if (stage.is_placeholder()) continue;
-    const KernelStage& kernel = kernels.stages[static_cast<size_t>(s)];
+    const KernelStage& kernel = kernels.stages[StageId{s}];
     lines.push_back(stage.name + " " + kernel.structure->name + " " +
                     kernels.dag[kernel.root].name);
   }
