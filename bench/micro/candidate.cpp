@@ -68,6 +68,11 @@ void Lower(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(lower(f.space, f.next(), "k"));
 }
 
+void GpuLower(benchmark::State& state) {
+  DrawnCandidates f = drawn_for_gpu(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(lower(f.space, f.next(), "k"));
+}
+
 BENCHMARK(Sample)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Copy)->DenseRange(0, 3);
 BENCHMARK(LegalityAndNest)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
@@ -76,6 +81,7 @@ BENCHMARK(GpuSample)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(GpuLegalityAndNest)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(GpuDraftScore)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Lower)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(GpuLower)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace pruner
