@@ -63,6 +63,11 @@ Result<std::string> print_stage(std::string_view name,
                                 const Task& task,
                                 const ScheduleChoice& choice,
                                 std::span<const std::string> forms) {
+  constexpr std::string_view kAfter = "after-";
+  if (name.starts_with(kAfter)) {
+    const Space space = make_space(task, forms);
+    return print_after(name.substr(kAfter.size()), space, chosen_schedule(task, space, choice));
+  }
   std::string names;
   for (const StageRow& stage : kStages) {
     names.append(names.empty() ? "" : ", ").append(stage.name);
@@ -71,7 +76,7 @@ Result<std::string> print_stage(std::string_view name,
     staged.candidate = chosen_schedule(task, staged.space, choice);
     return stage.print(staged);
   }
-  return Error("--print: \"", name, "\" is no stage; use one of ", names);
+  return Error("--print: \"", name, "\" is no stage; use one of ", names, ", after-PASS");
 }
 
 }  // namespace pruner

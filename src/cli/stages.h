@@ -9,8 +9,8 @@
 namespace pruner {
 
 /// The text of a stage (kStages: dag, sketches, candidate, nest, draft, program, emitted, llvm,
-/// asm, cuda, opencl, ptx) of `task`; from the candidate on, of the recorded schedule or the
-/// default one of these forms. The error lists the stages.
+/// asm, cuda, opencl, ptx; or after-PASS, of kLowerPasses) of `task`; from the candidate on, of the
+/// recorded schedule or the default one of these forms. The error lists the stages.
 Result<std::string> print_stage(std::string_view stage,
                                 const Task& task,
                                 const ScheduleChoice& choice,

@@ -1,40 +1,9 @@
 #include "codegen/launch.h"
 
+#include "lower/rewrite.h"
+
 namespace pruner {
 namespace {
-
-// Calls on_expr with every expression of a statement, and on_stmt with every statement.
-void walk(const Stmt& s, const auto& on_stmt, const auto& on_expr) {
-  on_stmt(*s);
-  const auto all = [&](const std::vector<Expr>& exprs) {
-    for (const Expr& e : exprs) on_expr(e);
-  };
-  const auto inside = [&](const Stmt& body) { walk(body, on_stmt, on_expr); };
-  match(
-      s->op,
-      [&](const For& n) {
-        on_expr(n.extent);
-        inside(n.body);
-      },
-      [&](const Let& n) {
-        on_expr(n.value);
-        inside(n.body);
-      },
-      [&](const Store& n) {
-        all(n.indices);
-        on_expr(n.value);
-      },
-      [](const Prefetch&) {},
-      [&](const If& n) {
-        on_expr(n.condition);
-        inside(n.then);
-      },
-      [&](const Allocate& n) { inside(n.body); },
-      [](const Barrier&) {},
-      [&](const Block& n) {
-        for (const Stmt& part : n.statements) inside(part);
-      });
-}
 
 int64_t extent_of(const For& loop) { return *as_int(loop.extent); }
 

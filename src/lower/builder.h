@@ -7,25 +7,21 @@
 
 #include "lower/program.h"
 #include "space/space.h"
-#include "tensor/affine.h"
 
 namespace pruner {
 
 class ProgramParts {
  public:
   VarId new_var(const std::string& name, Range range) {
-    ranges_.push_back(range);
-    return program_.add_var(name + std::to_string(ranges_.size() - 1));
+    return program_.add_var(name + std::to_string(program_.var_names.size()), range);
   }
-  Expr var(VarId id) const {
-    return make_var(id, program_.var_names[static_cast<size_t>(id.value)]);
-  }
+  Expr var(VarId id) const { return program_.var(id); }
   /// Of a spatial or, after those, a reduce axis.
   static const std::string& iterator_name(const Stage& stage, int axis) {
     const size_t spatial = stage.axes.size(), a = static_cast<size_t>(axis);
     return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
   }
-  Expr simple(const Expr& e) const { return simplify(e, ranges_); }
+  Expr simple(const Expr& e) const { return program_.simple(e); }
   /// Where the region of `id` starts that the loops of `at`, at `values`, read: themselves or
   /// through stages in between. A region that guarded reads leave is moved to lie inside the stage.
   std::vector<Expr> region_start(const LoopNest& nest,
@@ -35,7 +31,6 @@ class ProgramParts {
 
  protected:
   Program program_;
-  std::vector<Range> ranges_;
 
  private:
   std::vector<Expr> tile_start(const ComputeDag& dag,

@@ -76,7 +76,7 @@ Stmt GpuLowering::one_element(const NestStage& root, const Values& values) {
   const Values point(values.begin(), values.begin() + static_cast<int64_t>(rank));
   const bool reduces = dag_[root.stage].is_reduction();
   const Expr value = reduces ? load_of(fold(root), {Expr(0)}) : body_at(root.stage, values);
-  body.push_back(make_stmt(Store{state(root.stage).buffer, point, value, false}));
+  body.push_back(make_stmt(Store{state(root.stage).buffer, point, value}));
   Stmt result = block(std::move(body));
   for (const TensorId sum : sums) result = make_stmt(Allocate{sum, result});
   return result;
@@ -92,10 +92,10 @@ Stmt GpuLowering::serial_reduction(const NestStage& stage, const Values& point, 
   std::erase_if(loops.loops,
                 [&](const NestLoop& loop) { return loop.axis < static_cast<int>(s.axes.size()); });
   const Stmt add = thread_loops(loops, 0, stage.unroll_steps, at, [&](const Point& p) {
-    return make_stmt(Store{
-        sum, zero, combine(s.combiner, load_of(sum, zero), body_at(stage.stage, p.values)), false});
+    return make_stmt(
+        Store{sum, zero, combine(s.combiner, load_of(sum, zero), body_at(stage.stage, p.values))});
   });
-  return block({make_stmt(Store{sum, zero, combiner_identity(s.combiner, s.dtype), false}), add});
+  return block({make_stmt(Store{sum, zero, combiner_identity(s.combiner, s.dtype)}), add});
 }
 
 Stmt GpuLowering::rows(const NestStage& root) {
@@ -114,7 +114,7 @@ Stmt GpuLowering::rows(const NestStage& root) {
     const VarId round = new_var("j", {0, rounds - 1});
     const Expr index = simple(var(round) * Expr(place_.lanes) + place_.lane);
     Stmt write = decode_axes(s.axes, row_axes, s.axes.size(), index, at, 0, [&](const Values& p) {
-      return make_stmt(Store{state(root.stage).buffer, p, body_at(root.stage, p), false});
+      return make_stmt(Store{state(root.stage).buffer, p, body_at(root.stage, p)});
     });
     write = guarded(place_.rows < Expr(count), guarded(index < Expr(rest), std::move(write)));
     body.push_back(make_stmt(For{round, Expr(rounds), LoopKind::kSerial, 1, std::move(write)}));
@@ -135,24 +135,23 @@ Stmt GpuLowering::row_reduction(const NestStage& stage, const Values& row) {
   start.resize(s.axes.size() + s.reduce_axes.size(), Expr(0));
   Stmt add = decode_axes(
       s.reduce_axes, 0, s.reduce_axes.size(), index, start, s.axes.size(), [&](const Values& at) {
-        return make_stmt(Store{
-            sum, zero, combine(s.combiner, load_of(sum, zero), body_at(stage.stage, at)), false});
+        return make_stmt(
+            Store{sum, zero, combine(s.combiner, load_of(sum, zero), body_at(stage.stage, at))});
       });
   add = make_stmt(
       For{round, Expr(rounds), LoopKind::kSerial, 1, guarded(index < Expr(terms), std::move(add))});
   const auto part = [&](const Expr& lane) { return Values{place_.row, lane}; };
   const Stmt barrier = make_stmt(Barrier{});
-  std::vector<Stmt> body = {
-      make_stmt(Store{sum, zero, combiner_identity(s.combiner, s.dtype), false}),
-      add,
-      make_stmt(Store{parts, part(place_.lane), load_of(sum, zero), false}),
-      barrier};
+  std::vector<Stmt> body = {make_stmt(Store{sum, zero, combiner_identity(s.combiner, s.dtype)}),
+                            add,
+                            make_stmt(Store{parts, part(place_.lane), load_of(sum, zero)}),
+                            barrier};
   for (int64_t half = place_.lanes / 2; half >= 1; half /= 2) {
     const Expr folded = combine(s.combiner,
                                 load_of(parts, part(place_.lane)),
                                 load_of(parts, part(simple(place_.lane + Expr(half)))));
     body.push_back(make_stmt(
-        If{place_.lane < Expr(half), make_stmt(Store{parts, part(place_.lane), folded, false})}));
+        If{place_.lane < Expr(half), make_stmt(Store{parts, part(place_.lane), folded})}));
     body.push_back(barrier);
   }
   const Expr own_row = place_.row;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "lower/builder.h"
-#include "space/plan.h"
 #include "space/space.h"
 
 namespace pruner {
@@ -44,9 +43,6 @@ class GpuLowering : private ProgramParts {
     Values values, dense;
   };
 
-  const NestStage& nest(StageId id) const {
-    return nest_.stages[static_cast<size_t>(sketch_.tables->plan_of[id])];
-  }
   StageState& state(StageId id) { return stages_[static_cast<size_t>(id.value)]; }
   std::vector<const NestStage*> attached_to(StageId id) const;
 
@@ -70,7 +66,7 @@ class GpuLowering : private ProgramParts {
     const Expr simplified = simple(condition);
     return always(simplified) ? body : make_stmt(If{simplified, std::move(body)});
   }
-  bool always(const Expr& condition) const { return bounds(condition, ranges_).first >= 1; }
+  bool always(const Expr& condition) const { return bounds(condition, program_.ranges).first >= 1; }
   static Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
   /// `count` iterations of one index, which `loops` divide in row-major order.
   Stmt decode(const std::vector<const NestLoop*>& loops,
@@ -96,20 +92,23 @@ class GpuLowering : private ProgramParts {
 
   // ---- gpu_contraction.cpp: a block computes a tile of a contraction
 
+  /// What a thread adds up of a block's tile.
+  struct ThreadTile {
+    const NestStage& sum;                   // the contraction
+    std::vector<const NestStage*> fetched;  // its operands that lie in shared memory
+    TensorId sums;                          // accumulators
+    Point start;
+  };
   Stmt block_tile(const NestStage& root);
   static NestStage from_loop(const NestStage& stage, size_t first);
-  /// Whether a contraction loads what no shared memory holds.
-  bool reads_directly(const NestStage& sum, const std::vector<const NestStage*>& fetched) const;
-  void set_shared_places(const NestStage& sum,
-                         const std::vector<const NestStage*>& fetched,
-                         const Values& chunk,
-                         const Expr& buffer);
+  static Values place_of_sum(const NestStage& sum, const Values& dense);
+  void set_shared_places(const ThreadTile& tile, const Values& chunk);
+  /// The loop over the chunks: in each, the threads fetch, meet, add, and meet again.
+  Stmt chunks(const ThreadTile& tile);
+  Stmt add_chunk(const ThreadTile& tile, const Values& chunk);
   /// The threads of the block fetch the box of an operand that a chunk needs; what lies beyond the
   /// operand is 0.
-  Stmt fetch(const NestStage& operand,
-             const NestStage& sum,
-             const Values& chunk,
-             const Expr& buffer);
+  Stmt fetch(const NestStage& operand, const NestStage& sum, const Values& chunk);
 
   // ---- gpu_elements.cpp: a thread computes elements, or the threads of a row reduce it together
 

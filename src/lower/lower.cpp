@@ -122,15 +122,29 @@ Expr Lowering::body_at(StageId id, const Values& values) const {
   return simple(loads);
 }
 
-Result<Program> lower(const Space& space, const Candidate& candidate, std::string name) {
+Result<Program> lower(const Space& space,
+                      const Candidate& candidate,
+                      std::string name,
+                      const AfterLowerPass& after) {
   TRY_ASSIGN(const LoopNest nest, legal_nest(space, candidate));
   const Sketch& sketch = space[candidate.sketch];
-  Program program = space.target.is_gpu() ? lower_for_gpu(sketch, nest, std::move(name))
-                                          : Lowering(sketch, nest, std::move(name)).run();
-#ifndef NDEBUG
-  TRY(verify(program));
-#endif
-  return program;
+  const bool gpu = space.target.is_gpu();
+  Program loops = gpu ? lower_for_gpu(sketch, nest, std::move(name))
+                      : Lowering(sketch, nest, std::move(name)).run();
+  return run_lower_passes(std::move(loops), gpu, after);
+}
+
+Result<std::string> print_after(std::string_view pass,
+                                const Space& space,
+                                const Candidate& candidate) {
+  std::string text, names;
+  const auto after = [&](std::string_view name, const Program& program) {
+    names.append(names.empty() ? "" : ", ").append(name);
+    if (name == pass) text = print(program);
+  };
+  TRY(lower(space, candidate, "kernel", after));
+  if (text.empty()) return Error("no pass \"", pass, "\" ran; use one of ", names);
+  return text;
 }
 
 }  // namespace pruner

@@ -71,7 +71,8 @@ class Printer {
               "", "parallel ", "unroll ", "vectorize", "block ", "thread "};
           line() << kinds[static_cast<size_t>(n.kind)];
           if (n.kind == LoopKind::kVectorize) out_ << "<" << n.lanes << "> ";
-          out_ << "for (" << name(n.var) << " < " << text(n.extent) << ") {\n";
+          out_ << "for (" << name(n.var) << " < " << text(n.extent) << ")";
+          out_ << (n.double_buffer ? " double-buffered" : "") << " {\n";
           inside(n.body);
         },
         [&](const Let& n) {

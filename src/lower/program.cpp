@@ -8,8 +8,9 @@ int64_t Buffer::num_elements() const {
   return n;
 }
 
-VarId Program::add_var(std::string var_name) {
+VarId Program::add_var(std::string var_name, Range range) {
   var_names.push_back(std::move(var_name));
+  ranges.push_back(range);
   return VarId{static_cast<int32_t>(var_names.size()) - 1};
 }
 

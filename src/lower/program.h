@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "space/loop_kind.h"
+#include "tensor/affine.h"
 #include "tensor/compute_dag.h"
 #include "tensor/pack.h"
 #include "tensor/task.h"
@@ -65,6 +66,9 @@ struct For {
   LoopKind kind = LoopKind::kSerial;
   int lanes = 1;  // kVectorize: width of the vector
   Stmt body;
+  bool double_buffer =
+      false;  // what its body fetches before it meets a barrier is to be fetched an
+              // iteration earlier (a note, which the pass of its name takes away)
 };
 struct Let {
   VarId var;
@@ -108,6 +112,7 @@ struct Program {
   std::string name;
   std::vector<Buffer> buffers;         // a Load's or Store's TensorId names one
   std::vector<std::string> var_names;  // a VarId names one
+  std::vector<Range> ranges;           // of what each variable may be
   std::vector<TensorId> args;
   Stmt body;
   int64_t workspace_bytes = 0;
@@ -115,8 +120,10 @@ struct Program {
                           // must not share memory with an input
 
   const Buffer& operator[](TensorId id) const { return buffers[static_cast<size_t>(id.value)]; }
-  VarId add_var(std::string var_name);
+  VarId add_var(std::string var_name, Range range = kUnbounded);
   TensorId add_buffer(Buffer buffer);
+  Expr var(VarId id) const { return make_var(id, var_names[static_cast<size_t>(id.value)]); }
+  Expr simple(const Expr& e) const { return simplify(e, ranges); }
 };
 
 /// The kBlock loops of a GPU program, one a launch, in order; none of a program for CPUs.

@@ -5,7 +5,9 @@
 #include "ansor/cpu_steps.h"
 #include "ansor/own_points.h"
 #include "ansor/workloads.h"
+#include "golden.h"
 #include "lower/meaning.h"
+#include "space/gpu/gpu_task.h"
 #include "space/operator_task.h"
 
 namespace pruner {
@@ -51,6 +53,17 @@ TEST(Lower, NearestCandidatesOfRecordsComputeWhatTheDagDoes) {
     ASSERT_TRUE(found.ok()) << found.error().message();
     meaning.check(space, found->candidate);
   }
+}
+
+TEST(PrintAfter, ShowsEachPassAndNamesThem) {
+  const Task task = gpu_task("matmul 20 28 24");
+  const Space space = make_space(task);
+  Rng rng(1);
+  const Candidate candidate = sample(space, rng);
+  const Result<std::string> last = print_after(std::rbegin(kLowerPasses)->name, space, candidate);
+  ASSERT_TRUE(last.ok()) << last.error().message();
+  EXPECT_EQ(*last, print(*lower(space, candidate, "kernel")));
+  EXPECT_ERROR(print_after("lops", space, candidate), "no pass \"lops\" ran; use one of loops, ");
 }
 
 }  // namespace

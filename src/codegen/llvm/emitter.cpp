@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "lower/rewrite.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -17,20 +18,10 @@ using llvm::PHINode;
 
 namespace {
 
-template <typename Fn>
-void for_each_store(const Stmt& s, const Fn& fn) {
-  match(
-      s->op,
-      [&](const For& n) { for_each_store(n.body, fn); },
-      [&](const Let& n) { for_each_store(n.body, fn); },
-      [&](const Store& n) { fn(n); },
-      [](const Prefetch&) {},
-      [](const Barrier&) {},
-      [&](const If& n) { for_each_store(n.then, fn); },
-      [&](const Allocate& n) { for_each_store(n.body, fn); },
-      [&](const Block& n) {
-        for (const Stmt& part : n.statements) for_each_store(part, fn);
-      });
+void for_each_store(const Stmt& s, const std::function<void(const Store&)>& fn) {
+  walk(s, [&](const StmtNode& node) {
+    if (const Store* store = std::get_if<Store>(&node.op)) fn(*store);
+  });
 }
 
 std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {

@@ -1,0 +1,32 @@
+// The lowering passes, in the order they run. Lowering first makes plain loops, with notes on those
+// that a schedule wants otherwise (For in program.h); each pass takes a program and gives one that
+// computes the same (passes_test interprets both), its own notes taken away.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "lower/program.h"
+
+namespace pruner {
+
+struct LowerPass {
+  std::string_view name;
+  Program (*run)(Program);
+  bool cpu, gpu;  // where it applies
+};
+
+Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
+
+inline constexpr LowerPass kLowerPasses[] = {
+    {"double_buffer", double_buffer, false, true},
+};
+
+/// Sees a program after the pass of that name; after "loops", the plain loops.
+using AfterLowerPass = std::function<void(std::string_view pass, const Program&)>;
+
+/// Runs the passes of a kind of target on plain loops. An error is a broken rule of loop IR, which
+/// only debug builds look for.
+Result<Program> run_lower_passes(Program program, bool gpu, const AfterLowerPass& after = {});
+
+}  // namespace pruner

@@ -1,0 +1,67 @@
+// What a pass must not change: programs interpreted before and after it compute the same bits and
+// keep the rules of loop IR. Of drawn candidates, or of one written by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "lower/lower.h"
+#include "space/gpu/gpu_task.h"
+#include "space/operator_task.h"
+
+namespace pruner {
+
+/// What `program` computes of numbers drawn by one seed: all its arguments afterwards.
+inline std::vector<Tensor> results_of(const Program& program) {
+  Rng rng(5);
+  std::vector<Tensor> args;
+  for (const TensorId id : program.args) {
+    const Buffer& buffer = program[id];
+    Tensor& arg = args.emplace_back(buffer.dtype, buffer.shape);
+    for (int64_t e = 0; e < arg.num_elements(); ++e)
+      arg.set(e, buffer.output ? std::numeric_limits<double>::quiet_NaN() : rng.uniform() - 0.5);
+  }
+  const Result<Unit> sound = verify(program);
+  EXPECT_TRUE(sound.ok()) << sound.error().message() << "\n" << print(program);
+  if (!sound.ok()) return {};
+  const Result<Unit> ran = interpret(program, args);
+  EXPECT_TRUE(ran.ok()) << ran.error().message() << "\n" << print(program);
+  return args;
+}
+
+inline void expect_same_results(const Program& before, const Program& after) {
+  const std::vector<Tensor> expected = results_of(before), found = results_of(after);
+  ASSERT_EQ(expected.size(), found.size());
+  for (size_t a = 0; a < expected.size(); ++a) {
+    for (int64_t e = 0; e < expected[a].num_elements(); ++e) {
+      const double was = expected[a].get(e), is = found[a].get(e);
+      ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is)))
+          << "argument " << a << ", element " << e << ": was " << was << ", is " << is << "\n"
+          << print(before) << print(after);
+    }
+  }
+}
+
+/// Holds what a pass makes of a task's drawn candidates against what it was given; the texts after
+/// it of those that it changed.
+inline std::vector<std::string> changed_by(std::string_view pass, const Task& task, int number) {
+  const Space space = make_space(task);
+  Rng rng(11);
+  std::vector<std::string> changed;
+  for (int i = 0; i < number; ++i) {
+    std::optional<Program> before;
+    const auto after = [&](std::string_view name, const Program& program) {
+      if (name == pass && print(*before) != print(program)) {
+        expect_same_results(*before, program);
+        changed.push_back(print(program));
+      }
+      before = program;
+    };
+    const Result<Program> program = lower(space, sample(space, rng), "k", after);
+    EXPECT_TRUE(program.ok()) << program.error().message();
+  }
+  return changed;
+}
+
+}  // namespace pruner
