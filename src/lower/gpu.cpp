@@ -158,9 +158,8 @@ Stmt GpuLowering::thread_loops(const NestStage& stage,
                                const std::function<Stmt(const Point&)>& inner) {
   if (first == stage.loops.size()) return inner(at);
   const NestLoop& loop = stage.loops[first];
-  int64_t dense_step = 1, copies = loop.extent;
+  int64_t dense_step = 1;
   for (size_t i = first + 1; i < stage.loops.size(); ++i) {
-    copies *= stage.loops[i].extent;
     if (stage.loops[i].axis == loop.axis) dense_step *= stage.loops[i].extent;
   }
   const VarId index = new_var(iterator_name(dag_[stage.stage], loop.axis), {0, loop.extent - 1});
@@ -168,10 +167,10 @@ Stmt GpuLowering::thread_loops(const NestStage& stage,
   const size_t axis = static_cast<size_t>(loop.axis);
   next.values[axis] = simple(next.values[axis] + var(index) * Expr(loop.step));
   next.dense[axis] = simple(next.dense[axis] + var(index) * Expr(dense_step));
-  const bool unrolled = loop.kind == LoopKind::kUnroll || copies <= unroll;
-  const LoopKind kind = unrolled ? LoopKind::kUnroll : LoopKind::kSerial;
-  return make_stmt(
-      For{index, Expr(loop.extent), kind, 1, thread_loops(stage, first + 1, unroll, next, inner)});
+  For made{index, Expr(loop.extent), loop.kind, 1, nullptr};
+  if (loop.kind == LoopKind::kSerial) made.unroll = unroll;
+  made.body = thread_loops(stage, first + 1, unroll, next, inner);
+  return make_stmt(std::move(made));
 }
 
 Program lower_for_gpu(const Sketch& sketch, const LoopNest& nest, std::string name) {

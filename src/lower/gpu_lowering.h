@@ -77,8 +77,8 @@ class GpuLowering : private ProgramParts {
               const std::function<Stmt()>& inner);
   Stmt kernel(const NestStage& root);
   void move(const NestLoop& loop, const Expr& at);
-  /// Loops [first, end) of a stage around what `inner` makes of the values there. The innermost are
-  /// unrolled while they are no more than `unroll` iterations in all.
+  /// Loops [first, end) of a stage, to be unrolled up to `unroll` iterations, around what `inner`
+  /// makes of the values there.
   Stmt thread_loops(const NestStage& stage,
                     size_t first,
                     int64_t unroll,

@@ -92,21 +92,20 @@ Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, con
       const int64_t end = dag_[nest.stage].axes[static_cast<size_t>(loop.axis)].extent;
       return make_stmt(If{simple(value < Expr(end)), inner(at)});
     };
-    return emit_one_loop(nest, loop, loop.kind, Expr(loop.extent), values, guarded);
+    return emit_one_loop(nest, loop, {{}, Expr(loop.extent), loop.kind}, values, guarded);
   }
-  return emit_one_loop(nest, loop, loop.kind, loop_extent(nest, loop, values), values, inner);
+  return emit_one_loop(nest, loop, {{}, loop_extent(nest, loop, values), loop.kind}, values, inner);
 }
 
 Stmt Lowering::emit_one_loop(const NestStage& nest,
                              const NestLoop& loop,
-                             LoopKind kind,
-                             const Expr& extent,
+                             For made,
                              const Values& values,
                              const Emit& inner) {
-  const VarId index = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
-  Stmt body = advance(nest, loop, var(index), values, inner);
-  const int lanes = kind == LoopKind::kVectorize ? static_cast<int>(loop.extent) : 1;
-  return make_stmt(For{index, extent, kind, lanes, std::move(body)});
+  made.var = new_var(iterator_name(dag_[nest.stage], loop.axis), {0, loop.extent - 1});
+  if (made.kind == LoopKind::kVectorize) made.lanes = static_cast<int>(loop.extent);
+  made.body = advance(nest, loop, var(made.var), values, inner);
+  return make_stmt(std::move(made));
 }
 
 Expr Lowering::loop_extent(const NestStage& nest,

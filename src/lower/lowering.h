@@ -62,10 +62,10 @@ class Lowering : private ProgramParts {
                Values values,
                const Emit& inner);
   Stmt emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner);
+  /// `made`, which has an extent, a kind and notes, with a variable and a body.
   Stmt emit_one_loop(const NestStage& nest,
                      const NestLoop& loop,
-                     LoopKind kind,
-                     const Expr& extent,
+                     For made,
                      const Values& values,
                      const Emit& inner);
   /// Iterations of a loop at this place: fewer than its extent where the axis or the region ends.
@@ -98,11 +98,9 @@ class Lowering : private ProgramParts {
   };
   Tile make_accumulators(const NestStage& nest, const ReduceRun& run, const Values& values);
   std::vector<Expr> tile_indices(const Tile& tile, const Values& at) const;
-  /// The run's loops, unrolled from the innermost out as far as the nest's budget of statements
-  /// goes.
+  /// The run's loops, to be unrolled as far as the nest's budget of statements goes.
   Stmt emit_run(
       const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner);
-  int64_t copies_inside(const NestStage& nest, const ReduceRun& run, int i) const;
   bool needs_mask(const NestStage& nest) const;
   /// Sets the stage's buffer to the neutral element.
   Stmt emit_fill(const NestStage& nest);

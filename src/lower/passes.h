@@ -17,9 +17,11 @@ struct LowerPass {
 };
 
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
+Program unroll(Program program);         // as far as the notes go
 
 inline constexpr LowerPass kLowerPasses[] = {
     {"double_buffer", double_buffer, false, true},
+    {"unroll", unroll, true, true},
 };
 
 /// Sees a program after the pass of that name; after "loops", the plain loops.

@@ -72,7 +72,10 @@ class Printer {
           line() << kinds[static_cast<size_t>(n.kind)];
           if (n.kind == LoopKind::kVectorize) out_ << "<" << n.lanes << "> ";
           out_ << "for (" << name(n.var) << " < " << text(n.extent) << ")";
-          out_ << (n.double_buffer ? " double-buffered" : "") << " {\n";
+          if (n.unroll > 0) out_ << " unroll:" << n.unroll;
+          if (n.prefetch_bytes > 0) out_ << " prefetch:" << n.prefetch_bytes;
+          if (n.double_buffer) out_ << " double-buffer";
+          out_ << " {\n";
           inside(n.body);
         },
         [&](const Let& n) {

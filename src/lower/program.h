@@ -65,10 +65,11 @@ struct For {
   Expr extent;
   LoopKind kind = LoopKind::kSerial;
   int lanes = 1;  // kVectorize: width of the vector
-  Stmt body;
-  bool double_buffer =
-      false;  // what its body fetches before it meets a barrier is to be fetched an
-              // iteration earlier (a note, which the pass of its name takes away)
+  Stmt body = {};
+  // Notes, each of which the pass of its name carries out and takes away (passes.h).
+  int64_t unroll = 0;          // as far as so many statements are its body; 0: not at all
+  int64_t prefetch_bytes = 0;  // ahead, of operands that stream; 0: none
+  bool double_buffer = false;  // what it fetches before a barrier, an iteration earlier
 };
 struct Let {
   VarId var;

@@ -6,17 +6,6 @@
 
 namespace pruner {
 
-// The largest factor up to `limit`; one that divides the extent when that costs at most half.
-// What is left over runs one by one, so there are to be several trips before it.
-static int64_t unroll_factor(int64_t extent, int64_t limit) {
-  constexpr int64_t kLeastTrips = 3;
-  const int64_t most = std::min(extent, limit);
-  for (int64_t f = most; f > most / 2; --f) {
-    if (extent % f == 0) return f;
-  }
-  return std::min(most, extent / kLeastTrips);
-}
-
 Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
   const int spatial_axes = static_cast<int>(dag_[nest.stage].axes.size());
   const int n = static_cast<int>(nest.loops.size());
@@ -46,7 +35,7 @@ Stmt Lowering::emit_tile(
   if (i == static_cast<int>(nest.loops.size())) return statement(values);
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
-  return emit_one_loop(nest, loop, loop.kind, extent, values, [&](const Values& inner) {
+  return emit_one_loop(nest, loop, {{}, extent, loop.kind}, values, [&](const Values& inner) {
     return emit_tile(nest, i + 1, masked, inner, statement);
   });
 }
@@ -190,58 +179,11 @@ Stmt Lowering::emit_run(
     const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner) {
   if (i == run.end) return inner(values);
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
-  const auto next = [&](const Values& at) { return emit_run(nest, run, i + 1, at, inner); };
-  const int64_t copies = copies_inside(nest, run, i);
-  const Expr extent = loop_extent(nest, loop, values);
-  if (loop.kind != LoopKind::kSerial || copies == 0)
-    return emit_one_loop(nest, loop, loop.kind, extent, values, next);
-  if (!loop.ragged && copies * loop.extent <= nest.unroll_steps) {
-    return emit_one_loop(nest, loop, LoopKind::kUnroll, extent, values, next);
-  }
-  const int64_t factor = unroll_factor(loop.extent, nest.unroll_steps / copies);
-  if (factor < 2) return emit_one_loop(nest, loop, LoopKind::kSerial, extent, values, next);
-  // k = outer * factor + inner, then what is left.
-  const auto part = [&](int64_t count, int64_t step, LoopKind kind) {
-    return NestLoop{loop.axis, count, loop.step * step, kind, -1, false};
-  };
-  const auto unrolled = [&](const Values& at) {
-    return emit_one_loop(
-        nest, part(factor, 1, LoopKind::kUnroll), LoopKind::kUnroll, Expr(factor), at, next);
-  };
-  const Expr trips = simple(floor_div(extent, Expr(factor)));
-  std::vector<Stmt> statements;
-  statements.push_back(
-      emit_one_loop(nest,
-                    part(std::max<int64_t>(loop.extent / factor, 1), factor, LoopKind::kSerial),
-                    LoopKind::kSerial,
-                    trips,
-                    values,
-                    unrolled));
-  const Expr rest = simple(extent - trips * Expr(factor));
-  const int64_t* constant_rest = as_int(rest);
-  if (constant_rest == nullptr || *constant_rest > 0) {
-    Values after = values;
-    after[static_cast<size_t>(loop.axis)] =
-        simple(after[static_cast<size_t>(loop.axis)] + trips * Expr(factor * loop.step));
-    statements.push_back(emit_one_loop(
-        nest, part(factor - 1, 1, LoopKind::kSerial), LoopKind::kSerial, rest, after, next));
-  }
-  return statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
-}
-
-// Statements in one iteration of loop i when everything inside it is unrolled; 0 when it is not.
-int64_t Lowering::copies_inside(const NestStage& nest, const ReduceRun& run, int i) const {
-  int64_t copies = 1;
-  for (size_t k = static_cast<size_t>(run.end); k < nest.loops.size(); ++k) {
-    if (nest.loops[k].kind == LoopKind::kUnroll) copies *= nest.loops[k].extent;
-  }
-  for (int k = run.end - 1; k > i; --k) {
-    const NestLoop& loop = nest.loops[static_cast<size_t>(k)];
-    if (loop.kind != LoopKind::kSerial) continue;
-    copies *= loop.extent;
-    if (loop.ragged || copies > nest.unroll_steps) return 0;
-  }
-  return copies;
+  For made{{}, loop_extent(nest, loop, values), loop.kind};
+  if (loop.kind == LoopKind::kSerial) made.unroll = nest.unroll_steps;
+  return emit_one_loop(nest, loop, std::move(made), values, [&](const Values& at) {
+    return emit_run(nest, run, i + 1, at, inner);
+  });
 }
 
 // Loads along the vector loop of anything that ends with its tensor: arguments that are not
