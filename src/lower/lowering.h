@@ -82,8 +82,6 @@ class Lowering : private ProgramParts {
   Stmt emit_tile(
       const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement);
   Stmt emit_accumulation(const NestStage& nest, const ReduceRun& run, const Values& values);
-  /// `step` after prefetches of the lines of operands that a later step will read.
-  Stmt with_prefetches(const NestStage& nest, const Values& values, const Stmt& step);
   /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in
   /// which they all hold, and with them for the others.
   Stmt emit_guarded(const NestStage& nest,

@@ -18,10 +18,12 @@ struct LowerPass {
 
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
 Program unroll(Program program);         // as far as the notes go
+Program prefetch(Program program);       // of operands that stream
 
 inline constexpr LowerPass kLowerPasses[] = {
     {"double_buffer", double_buffer, false, true},
     {"unroll", unroll, true, true},
+    {"prefetch", prefetch, true, false},
 };
 
 /// Sees a program after the pass of that name; after "loops", the plain loops.

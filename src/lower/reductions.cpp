@@ -62,16 +62,14 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
   }));
   statements.push_back(emit_guarded(nest, run.begin, values, [&] {
     return emit_run(nest, run, run.begin, values, [&](const Values& at) {
-      const Stmt tile_step =
-          emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
-            const std::vector<Expr> accumulator = place(point);
-            return make_stmt(Store{tile.buffer,
-                                   accumulator,
-                                   combine(stage.combiner,
-                                           load(tile.buffer, accumulator, stage.dtype),
-                                           body_at(nest.stage, point))});
-          });
-      return nest.prefetch_bytes == 0 ? tile_step : with_prefetches(nest, at, tile_step);
+      return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+        const std::vector<Expr> accumulator = place(point);
+        return make_stmt(Store{tile.buffer,
+                               accumulator,
+                               combine(stage.combiner,
+                                       load(tile.buffer, accumulator, stage.dtype),
+                                       body_at(nest.stage, point))});
+      });
     });
   }));
   if (in_place) return make_stmt(Block{std::move(statements)});
@@ -81,46 +79,6 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
                            load(tile.buffer, place(at), stage.dtype)});
   }));
   return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
-}
-
-Stmt Lowering::with_prefetches(const NestStage& nest, const Values& values, const Stmt& step) {
-  constexpr int64_t kLineBytes = 64;
-  const int vector = vectorized_axis(nest);
-  int64_t width = 1;  // elements of the tile along the vector axis
-  int inner = -1;     // the reduce iterator that moves from step to step
-  for (const NestLoop& loop : nest.loops) {
-    if (loop.axis == vector && loop.kind != LoopKind::kSerial) width *= loop.extent;
-    if (loop.axis >= static_cast<int>(dag_[nest.stage].axes.size())) inner = loop.axis;
-  }
-  std::vector<Stmt> statements;
-  for (const Access& access : sketch_.tables->accesses[nest.stage]) {
-    const std::optional<Affine>& last = access.indices.back();
-    const bool packed = !state(access.producer).pack.blocks.empty();
-    if (!packed && (!last || last->coefficient(VarId{vector}) != 1 || inner < 0)) continue;
-    const DType dtype = dag_[access.producer].dtype;
-    const int64_t bytes = width * dtype_bytes(dtype);
-    // A packed operand lies in the order of the steps; of another the place is some steps ahead.
-    Values then = values;
-    if (!packed) {
-      Expr& at = then[static_cast<size_t>(inner)];
-      at = at + Expr(std::max<int64_t>(1, nest.prefetch_bytes / bytes));
-    }
-    visit(dag_[nest.stage].body, [&](const Expr& e) {
-      const Load* read = as<Load>(e);
-      if (read == nullptr || read->tensor != access.producer) return;
-      std::vector<Expr> point;
-      for (const Expr& index : read->indices) point.push_back(substitute(index, then));
-      const std::vector<Expr> place = buffer_indices(read->tensor, point);
-      for (int64_t line = 0; line < bytes; line += kLineBytes) {
-        const int64_t ahead = line + (packed ? nest.prefetch_bytes : 0);
-        std::vector<Expr> indices = place;
-        indices.back() = simple(indices.back() + Expr(ahead / dtype_bytes(dtype)));
-        statements.push_back(make_stmt(Prefetch{state(read->tensor).buffer, std::move(indices)}));
-      }
-    });
-  }
-  statements.push_back(step);
-  return make_stmt(Block{std::move(statements)});
 }
 
 Stmt Lowering::emit_guarded(const NestStage& nest,
@@ -181,6 +139,7 @@ Stmt Lowering::emit_run(
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   For made{{}, loop_extent(nest, loop, values), loop.kind};
   if (loop.kind == LoopKind::kSerial) made.unroll = nest.unroll_steps;
+  if (i + 1 == run.end) made.prefetch_bytes = nest.prefetch_bytes;
   return emit_one_loop(nest, loop, std::move(made), values, [&](const Values& at) {
     return emit_run(nest, run, i + 1, at, inner);
   });

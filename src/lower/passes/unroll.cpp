@@ -24,11 +24,10 @@ int64_t unroll_factor(int64_t extent, int64_t limit) {
 int64_t copies(const Stmt& s) {
   constexpr int64_t kMany = int64_t{1} << 30;
   if (const If* guard = std::get_if<If>(&s->op)) return copies(guard->then);
-  if (const Block* parts = std::get_if<Block>(&s->op)) return copies(parts->statements.back());
+  if (std::holds_alternative<Store>(s->op)) return 1;
   const For* loop = std::get_if<For>(&s->op);
-  if (loop == nullptr) return 1;
-  if (loop->kind == LoopKind::kVectorize) return copies(loop->body);
-  if (loop->kind != LoopKind::kUnroll) return kMany;
+  if (loop != nullptr && loop->kind == LoopKind::kVectorize) return copies(loop->body);
+  if (loop == nullptr || loop->kind != LoopKind::kUnroll) return kMany;
   return std::min(kMany, *as_int(loop->extent) * copies(loop->body));
 }
 
