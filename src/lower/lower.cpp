@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "lower/gpu.h"
-#include "lower/guards.h"
 #include "lower/lowering.h"
 
 namespace pruner {
@@ -110,8 +109,7 @@ std::vector<Expr> Lowering::buffer_indices(StageId id, const std::vector<Expr>& 
 }
 
 Expr Lowering::body_at(StageId id, const Values& values) const {
-  const Expr& body = dag_[id].body;
-  const Expr substituted = substitute(guards_hold_ ? without_guards(body) : body, values);
+  const Expr substituted = substitute(dag_[id].body, values);
   const Expr loads = rewrite(substituted, [&](const Expr& e) -> Expr {
     const Load* read = as<Load>(e);
     return read == nullptr ? Expr()

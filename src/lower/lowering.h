@@ -82,12 +82,6 @@ class Lowering : private ProgramParts {
   Stmt emit_tile(
       const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement);
   Stmt emit_accumulation(const NestStage& nest, const ReduceRun& run, const Values& values);
-  /// The code that `emit` makes for the loops from `first` on: without guards for the tiles in
-  /// which they all hold, and with them for the others.
-  Stmt emit_guarded(const NestStage& nest,
-                    int first,
-                    const Values& values,
-                    const std::function<Stmt()>& emit);
   /// Registers that hold a tile of a reduction while it runs.
   struct Tile {
     TensorId buffer;
@@ -108,7 +102,6 @@ class Lowering : private ProgramParts {
   const LoopNest& nest_;
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;
-  bool guards_hold_ = false;  // in the tile at hand
 };
 
 }  // namespace pruner

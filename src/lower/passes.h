@@ -16,11 +16,13 @@ struct LowerPass {
   bool cpu, gpu;  // where it applies
 };
 
+Program split_guards(Program program);   // tiles inside run without the guards of padding
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
 Program unroll(Program program);         // as far as the notes go
 Program prefetch(Program program);       // of operands that stream
 
 inline constexpr LowerPass kLowerPasses[] = {
+    {"split_guards", split_guards, true, false},
     {"double_buffer", double_buffer, false, true},
     {"unroll", unroll, true, true},
     {"prefetch", prefetch, true, false},

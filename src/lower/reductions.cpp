@@ -1,7 +1,6 @@
-// Reductions: accumulators in registers, unrolled bodies, and code without guards where they hold.
+// Reductions: accumulators in registers.
 #include <algorithm>
 
-#include "lower/guards.h"
 #include "lower/lowering.h"
 
 namespace pruner {
@@ -60,16 +59,14 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
   statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
     return make_stmt(Store{tile.buffer, place(at), chunked ? element(at) : identity});
   }));
-  statements.push_back(emit_guarded(nest, run.begin, values, [&] {
-    return emit_run(nest, run, run.begin, values, [&](const Values& at) {
-      return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
-        const std::vector<Expr> accumulator = place(point);
-        return make_stmt(Store{tile.buffer,
-                               accumulator,
-                               combine(stage.combiner,
-                                       load(tile.buffer, accumulator, stage.dtype),
-                                       body_at(nest.stage, point))});
-      });
+  statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
+    return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+      const std::vector<Expr> accumulator = place(point);
+      return make_stmt(Store{tile.buffer,
+                             accumulator,
+                             combine(stage.combiner,
+                                     load(tile.buffer, accumulator, stage.dtype),
+                                     body_at(nest.stage, point))});
     });
   }));
   if (in_place) return make_stmt(Block{std::move(statements)});
@@ -79,26 +76,6 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
                            load(tile.buffer, place(at), stage.dtype)});
   }));
   return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
-}
-
-Stmt Lowering::emit_guarded(const NestStage& nest,
-                            int first,
-                            const Values& values,
-                            const std::function<Stmt()>& emit) {
-  std::vector<int64_t> spans(values.size(), 0);
-  for (size_t i = static_cast<size_t>(first); i < nest.loops.size(); ++i)
-    spans[static_cast<size_t>(nest.loops[i].axis)] +=
-        (nest.loops[i].extent - 1) * nest.loops[i].step;
-  const Expr hold = guards_hold(dag_[nest.stage].body, values, spans);
-  if (!hold) return emit();
-  const Expr condition = simple(hold);
-  guards_hold_ = true;
-  Stmt inside = emit();
-  guards_hold_ = false;
-  if (as_int(condition) != nullptr && *as_int(condition) != 0) return inside;
-  Stmt border = emit();
-  return make_stmt(Block{{make_stmt(If{condition, std::move(inside)}),
-                          make_stmt(If{call(Intrinsic::kNot, {condition}), std::move(border)})}});
 }
 
 Lowering::Tile Lowering::make_accumulators(const NestStage& nest,
