@@ -4,6 +4,17 @@
 
 namespace pruner {
 
+Expr ProgramParts::body_at(const Stage& stage,
+                           const std::vector<Expr>& values,
+                           const std::function<Expr(const Load& read, DType dtype)>& place) const {
+  return simple(rewrite(stage.body, [&](const Expr& e) {
+    const Var* var = as<Var>(e);
+    if (var != nullptr) return values[static_cast<size_t>(var->id.value)];
+    const Load* read = as<Load>(e);
+    return read == nullptr ? Expr() : place(*read, e->dtype);
+  }));
+}
+
 // A part of a transform: what its reader's tile at `values` needs, all of its own unrolled axes.
 std::vector<Expr> ProgramParts::tile_start(const ComputeDag& dag,
                                            StageId id,

@@ -2,6 +2,7 @@
 // is simplified by them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,15 @@ class ProgramParts {
     return a < spatial ? stage.axes[a].name : stage.reduce_axes[a - spatial].name;
   }
   Expr simple(const Expr& e) const { return program_.simple(e); }
+  std::vector<Expr> simple(std::vector<Expr> list) const {
+    for (Expr& e : list) e = simple(e);
+    return list;
+  }
+  /// A stage's body at `values` of its iterators; `place` turns a load of a stage into one of a
+  /// buffer.
+  Expr body_at(const Stage& stage,
+               const std::vector<Expr>& values,
+               const std::function<Expr(const Load& read, DType dtype)>& place) const;
   /// Where the region of `id` starts that the loops of `at`, at `values`, read: themselves or
   /// through stages in between. A region that guarded reads leave is moved to lie inside the stage.
   std::vector<Expr> region_start(const LoopNest& nest,

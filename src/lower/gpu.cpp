@@ -44,19 +44,6 @@ TensorId GpuLowering::add_buffer(const NestStage& stage,
   return program_.add_buffer({s.name + suffix, s.dtype, std::move(shape), scope, 1, false, {}, 0});
 }
 
-Expr GpuLowering::body_at(StageId id, const Values& values) {
-  const Expr substituted = substitute(dag_[id].body, values);
-  const Expr loads = rewrite(substituted, [&](const Expr& e) -> Expr {
-    const Load* read = as<Load>(e);
-    if (read == nullptr) return Expr();
-    const StageState& s = state(read->tensor);
-    Values indices = s.place ? s.place(read->indices) : read->indices;
-    for (Expr& index : indices) index = simple(index);
-    return load(s.buffer, std::move(indices), e->dtype);
-  });
-  return simple(loads);
-}
-
 std::vector<const NestStage*> GpuLowering::attached_to(StageId id) const {
   std::vector<const NestStage*> found;
   for (const NestStage& stage : nest_.stages) {

@@ -54,7 +54,12 @@ class GpuLowering : private ProgramParts {
                       Scope scope,
                       const std::string& suffix = "");
   /// A stage's body at `values`, its loads turned into loads of buffers.
-  Expr body_at(StageId id, const Values& values);
+  Expr body_at(StageId id, const Values& values) {
+    return ProgramParts::body_at(dag_[id], values, [&](const Load& read, DType dtype) {
+      const StageState& s = state(read.tensor);
+      return load(s.buffer, s.place ? s.place(read.indices) : read.indices, dtype);
+    });
+  }
   Expr load_of(TensorId buffer, const Values& at) const {
     return load(buffer, at, program_[buffer].dtype);
   }

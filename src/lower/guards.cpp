@@ -1,6 +1,6 @@
 #include "lower/guards.h"
 
-#include "tensor/affine.h"
+#include <algorithm>
 
 namespace pruner {
 namespace {
@@ -11,58 +11,47 @@ bool is_guard(const Expr& e) {
          (as<FloatImm>(guard->b) != nullptr || as<IntImm>(guard->b) != nullptr);
 }
 
-class Box {
- public:
-  Box(std::span<const Expr> values, std::span<const int64_t> spans)
-      : values_(values), spans_(spans) {}
+// The least or the greatest value of an affine form over the box; empty when it is none.
+Expr extreme(const Expr& e, const VarBox& box, bool most) {
+  const std::optional<Affine> form = to_affine(e);
+  if (!form) return Expr();
+  return rewrite(e, [&](const Expr& part) {
+    const Var* var = as<Var>(part);
+    if (var == nullptr) return Expr();
+    const auto range = std::ranges::find(box, var->id, &VarBox::value_type::first);
+    if (range == box.end()) return Expr();
+    const bool high = (form->coefficient(var->id) > 0) == most;
+    return Expr(high ? range->second.second : range->second.first);
+  });
+}
 
-  // Where `condition`, a conjunction of comparisons of affine forms, holds in all of the box; empty
-  // when it is anything else.
-  Expr holds(const Expr& condition) const {
-    const Binary* n = as<Binary>(condition);
-    if (n == nullptr) return as<IntImm>(condition) != nullptr ? condition : Expr();
-    if (n->op == BinaryOp::kAnd) {
-      const Expr a = holds(n->a), b = holds(n->b);
-      if (!a || !b) return Expr();
-      return a && b;
-    }
-    const std::optional<Affine> difference = to_affine(n->a - n->b);
-    if (!difference) return Expr();
-    switch (n->op) {
-      case BinaryOp::kLt: return least_or_most(*difference, true) < Expr(0);
-      case BinaryOp::kLe: return least_or_most(*difference, true) < Expr(1);
-      case BinaryOp::kGe: return least_or_most(*difference, false) >= Expr(0);
-      case BinaryOp::kGt: return least_or_most(*difference, false) >= Expr(1);
-      default: return Expr();
-    }
+// Where `condition`, a conjunction of comparisons of affine forms, holds in all of the box; empty
+// when it is anything else.
+Expr holds(const Expr& condition, const VarBox& box) {
+  const Binary* n = as<Binary>(condition);
+  if (n == nullptr) return as<IntImm>(condition) != nullptr ? condition : Expr();
+  const bool below = n->op == BinaryOp::kLt || n->op == BinaryOp::kLe;
+  const bool strict = n->op == BinaryOp::kLt || n->op == BinaryOp::kGt;
+  if (n->op == BinaryOp::kAnd) {
+    const Expr a = holds(n->a, box), b = holds(n->b, box);
+    if (!a || !b) return Expr();
+    return a && b;
   }
-
- private:
-  Expr least_or_most(const Affine& form, bool most) const {
-    Expr sum = form.constant;
-    for (const auto& [iterator, coefficient] : form.terms) {
-      const auto v = static_cast<size_t>(iterator.value);
-      const int64_t reach = coefficient * spans_[v];
-      sum = sum + values_[v] * Expr(coefficient);
-      if ((reach > 0) == most) sum = sum + Expr(reach);
-    }
-    return sum;
-  }
-
-  std::span<const Expr> values_;
-  std::span<const int64_t> spans_;
-};
+  if (!below && n->op != BinaryOp::kGe && n->op != BinaryOp::kGt) return Expr();
+  const Expr worst = extreme(n->a - n->b, box, below);
+  if (!worst) return Expr();
+  return below ? worst < Expr(strict ? 0 : 1) : worst >= Expr(strict ? 1 : 0);
+}
 
 }  // namespace
 
-Expr guards_hold(const Expr& body, std::span<const Expr> values, std::span<const int64_t> spans) {
-  const Box box(values, spans);
+Expr guards_hold(const Expr& body, const VarBox& box) {
   Expr all;
   bool known = true;
   visit(body, [&](const Expr& e) {
-    if (!is_guard(e)) return;
-    const Expr one = box.holds(as<Select>(e)->condition);
-    known = known && static_cast<bool>(one);
+    if (!known || !is_guard(e)) return;
+    const Expr one = holds(as<Select>(e)->condition, box);
+    known = static_cast<bool>(one);
     if (known) all = all ? all && one : one;
   });
   return known ? all : Expr();

@@ -2,15 +2,16 @@
 // most tiles they all hold, and code for those tiles needs none.
 #pragma once
 
-#include <span>
-
-#include "tensor/expr.h"
+#include "tensor/affine.h"
 
 namespace pruner {
 
-/// A condition, in terms of `values`, under which all guards of `body` hold while each iterator v
-/// runs from values[v] to values[v] + spans[v]. Empty: there are no guards, or none is known.
-Expr guards_hold(const Expr& body, std::span<const Expr> values, std::span<const int64_t> spans);
+/// Variables with what they run over.
+using VarBox = std::vector<std::pair<VarId, Range>>;
+
+/// A condition, in terms of other variables, under which all guards of `body` hold in all of the
+/// box. Empty: there are no guards, or none is known.
+Expr guards_hold(const Expr& body, const VarBox& box);
 
 /// `body` where all its guards hold.
 Expr without_guards(const Expr& body);

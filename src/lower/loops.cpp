@@ -52,17 +52,10 @@ Stmt Lowering::emit_rest(const NestStage& nest, int i, const Values& values) {
     }
   }
   if (i == static_cast<int>(nest.loops.size())) {
-    return make_stmt(Store{state(nest.stage).buffer,
-                           buffer_indices(nest.stage, spatial(nest, values)),
-                           body_at(nest.stage, values),
-                           nest.streaming});
+    return store_of(nest.stage, values, body_at(nest.stage, values), nest.streaming);
   }
   return emit_loop(
       nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
-}
-
-std::vector<Expr> Lowering::spatial(const NestStage& nest, const Values& values) const {
-  return {values.begin(), values.begin() + static_cast<int64_t>(dag_[nest.stage].axes.size())};
 }
 
 Stmt Lowering::advance(const NestStage& nest,

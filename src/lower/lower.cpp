@@ -87,37 +87,22 @@ int Lowering::vector_lanes(const NestStage& stage) const {
   return 1;
 }
 
-std::vector<Expr> Lowering::buffer_indices(StageId id, const std::vector<Expr>& point) const {
+std::vector<Expr> Lowering::buffer_indices(StageId id, const Values& point) const {
   const StageState& s = state(id);
   std::vector<Expr> indices;
+  const auto at = [&](int dim) { return point[static_cast<size_t>(dim)]; };
   if (!s.pack.order.empty()) {
-    const auto block_of = [&](int dim) -> int64_t {
-      for (const auto& [d, block] : s.pack.blocks) {
-        if (d == dim) return block;
-      }
-      return 1;
-    };
-    for (const int d : s.pack.order) indices.push_back(floor_div(point[d], Expr(block_of(d))));
-    for (const auto& [d, block] : s.pack.blocks)
-      indices.push_back(floor_mod(point[d], Expr(block)));
+    for (const int d : s.pack.order) {
+      const auto block = std::ranges::find(s.pack.blocks, d, &std::pair<int, int64_t>::first);
+      indices.push_back(block == s.pack.blocks.end() ? at(d) : floor_div(at(d), block->second));
+    }
+    for (const auto& [d, block] : s.pack.blocks) indices.push_back(floor_mod(at(d), block));
   } else {
-    for (const int d : s.dims) indices.push_back(s.base.empty() ? point[d] : point[d] - s.base[d]);
+    for (const int d : s.dims)
+      indices.push_back(s.base.empty() ? at(d) : at(d) - s.base[static_cast<size_t>(d)]);
     if (indices.empty() && !s.base.empty()) indices.push_back(Expr(0));
   }
-  for (Expr& index : indices) index = simple(index);
   return indices;
-}
-
-Expr Lowering::body_at(StageId id, const Values& values) const {
-  const Expr substituted = substitute(dag_[id].body, values);
-  const Expr loads = rewrite(substituted, [&](const Expr& e) -> Expr {
-    const Load* read = as<Load>(e);
-    return read == nullptr ? Expr()
-                           : load(state(read->tensor).buffer,
-                                  buffer_indices(read->tensor, read->indices),
-                                  e->dtype);
-  });
-  return simple(loads);
 }
 
 Result<Program> lower(const Space& space,

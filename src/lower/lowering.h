@@ -45,16 +45,25 @@ class Lowering : private ProgramParts {
   int vectorized_axis(const NestStage& stage) const;
   int vector_lanes(const NestStage& stage) const;
   /// Indices into the buffer of `id` for the element at `point` of the stage.
-  std::vector<Expr> buffer_indices(StageId id, const std::vector<Expr>& point) const;
-  /// A stage's body at `values`, its loads turned into loads of buffers.
-  Expr body_at(StageId id, const Values& values) const;
+  std::vector<Expr> buffer_indices(StageId id, const Values& point) const;
+  Expr load_of(StageId id, const Values& point) const {
+    return load(state(id).buffer, buffer_indices(id, point), dag_[id].dtype);
+  }
+  Stmt store_of(StageId id, const Values& point, Expr value, bool streaming = false) const {
+    return make_stmt(
+        Store{state(id).buffer, simple(buffer_indices(id, point)), std::move(value), streaming});
+  }
+  Expr body_at(StageId id, const Values& values) const {
+    return ProgramParts::body_at(dag_[id], values, [&](const Load& read, DType) {
+      return load_of(read.tensor, read.indices);
+    });
+  }
 
   // ---- loops.cpp: stages and their loops
 
   Stmt emit_stage(const NestStage& nest, std::vector<Expr> base);
   Stmt emit_loops(const NestStage& nest, int i, const Values& values);
   Stmt emit_rest(const NestStage& nest, int i, const Values& values);
-  std::vector<Expr> spatial(const NestStage& nest, const Values& values) const;
   /// values[axis] advanced by iteration `index` of the loop.
   Stmt advance(const NestStage& nest,
                const NestLoop& loop,

@@ -49,15 +49,12 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
   const Tile tile =
       in_place ? Tile{state(nest.stage).buffer, {}, {}} : make_accumulators(nest, run, values);
   const auto place = [&](const Values& at) {
-    return in_place ? buffer_indices(nest.stage, spatial(nest, at)) : tile_indices(tile, at);
-  };
-  const auto element = [&](const Values& at) {
-    return load(
-        state(nest.stage).buffer, buffer_indices(nest.stage, spatial(nest, at)), stage.dtype);
+    return simple(in_place ? buffer_indices(nest.stage, at) : tile_indices(tile, at));
   };
   std::vector<Stmt> statements;
   statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
-    return make_stmt(Store{tile.buffer, place(at), chunked ? element(at) : identity});
+    return make_stmt(
+        Store{tile.buffer, place(at), chunked ? simple(load_of(nest.stage, at)) : identity});
   }));
   statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
     return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
@@ -71,9 +68,7 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
   }));
   if (in_place) return make_stmt(Block{std::move(statements)});
   statements.push_back(emit_tile(nest, run.end, true, values, [&](const Values& at) {
-    return make_stmt(Store{state(nest.stage).buffer,
-                           buffer_indices(nest.stage, spatial(nest, at)),
-                           load(tile.buffer, place(at), stage.dtype)});
+    return store_of(nest.stage, at, load(tile.buffer, place(at), stage.dtype));
   }));
   return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
 }

@@ -5,73 +5,73 @@ namespace pruner {
 void walk(const Stmt& s,
           const std::function<void(const StmtNode&)>& on_stmt,
           const std::function<void(const Expr&)>& on_expr) {
-  on_stmt(*s);
-  const auto expr = [&](const Expr& e) {
-    if (on_expr) on_expr(e);
+  const auto stmt = [&](const Stmt& part) {
+    on_stmt(*part);
+    return Stmt();
   };
-  const auto inside = [&](const Stmt& body) { walk(body, on_stmt, on_expr); };
-  match(
-      s->op,
-      [&](const For& n) { expr(n.extent), inside(n.body); },
-      [&](const Let& n) { expr(n.value), inside(n.body); },
-      [&](const Store& n) {
-        for (const Expr& index : n.indices) expr(index);
-        expr(n.value);
-      },
-      [&](const Prefetch& n) {
-        for (const Expr& index : n.indices) expr(index);
-      },
-      [&](const If& n) { expr(n.condition), inside(n.then); },
-      [&](const Allocate& n) { inside(n.body); },
-      [](const Barrier&) {},
-      [&](const Block& n) {
-        for (const Stmt& part : n.statements) inside(part);
-      });
+  const auto expr = [&](const Expr& part) {
+    on_expr(part);
+    return part;
+  };
+  rewrite(s, stmt, on_expr ? ExprRewrite(expr) : ExprRewrite());
 }
 
 namespace {
 
-// Each part of a statement, rewritten in place; `changed` says whether any is another one now.
-struct Parts {
+// Copies of statements are made only where a part of them is another one now.
+struct Rewriter {
   const StmtRewrite& on_stmt;
   const ExprRewrite& on_expr;
-  bool changed = false;
 
-  void operator()(Stmt& s) {
-    Stmt made = rewrite(s, on_stmt, on_expr);
-    changed |= made != s;
-    s = std::move(made);
+  Stmt stmt(const Stmt& s) const {
+    Stmt replaced = on_stmt ? on_stmt(s) : nullptr;
+    return replaced ? replaced : std::visit([&](const auto& n) { return inside(s, n); }, s->op);
   }
-  void operator()(Expr& e) {
-    const Expr made = on_expr ? on_expr(e) : e;
-    if (made.same_as(e)) return;
-    changed = true;
-    e = made;
+  Expr expr(const Expr& e) const { return on_expr ? on_expr(e) : e; }
+
+  Stmt inside(const Stmt& s, const For& n) const { return with(s, n, &For::body, &For::extent); }
+  Stmt inside(const Stmt& s, const Let& n) const { return with(s, n, &Let::body, &Let::value); }
+  Stmt inside(const Stmt& s, const If& n) const { return with(s, n, &If::then, &If::condition); }
+  Stmt inside(const Stmt& s, const Barrier&) const { return s; }
+  Stmt inside(const Stmt& s, const Allocate& n) const {
+    Stmt body = stmt(n.body);
+    return body == n.body ? s : make_stmt(Allocate{n.buffer, std::move(body)});
   }
-  void operator()(auto& list) {
-    for (auto& part : list) (*this)(part);
+  Stmt inside(const Stmt& s, const Block& n) const {
+    std::vector<Stmt> made;
+    for (const Stmt& part : n.statements) made.push_back(stmt(part));
+    return made == n.statements ? s : make_stmt(Block{std::move(made)});
+  }
+  // Store and Prefetch.
+  Stmt inside(const Stmt& s, const auto& n) const {
+    if (!on_expr) return s;
+    auto made = n;
+    bool changed = false;
+    const auto part = [&](Expr& e) {
+      const Expr old = std::exchange(e, expr(e));
+      changed |= !e.same_as(old);
+    };
+    for (Expr& index : made.indices) part(index);
+    if constexpr (requires { made.value; }) part(made.value);
+    return changed ? make_stmt(std::move(made)) : s;
+  }
+
+  template <typename Node>
+  Stmt with(const Stmt& s, const Node& n, Stmt Node::*body, Expr Node::*value) const {
+    Expr new_value = expr(n.*value);
+    Stmt new_body = stmt(n.*body);
+    if (new_body == n.*body && new_value.same_as(n.*value)) return s;
+    Node made = n;
+    made.*body = std::move(new_body);
+    made.*value = std::move(new_value);
+    return make_stmt(std::move(made));
   }
 };
 
 }  // namespace
 
 Stmt rewrite(const Stmt& s, const StmtRewrite& stmt, const ExprRewrite& expr) {
-  if (Stmt replaced = stmt ? stmt(s) : nullptr) return replaced;
-  const bool leaf = std::holds_alternative<Store>(s->op) || std::holds_alternative<Prefetch>(s->op);
-  if (leaf && !expr) return s;
-  Parts parts{stmt, expr};
-  StmtNode node = *s;
-  match(
-      node.op,
-      [&](For& n) { parts(n.extent), parts(n.body); },
-      [&](Let& n) { parts(n.value), parts(n.body); },
-      [&](Store& n) { parts(n.indices), parts(n.value); },
-      [&](Prefetch& n) { parts(n.indices); },
-      [&](If& n) { parts(n.condition), parts(n.then); },
-      [&](Allocate& n) { parts(n.body); },
-      [](Barrier&) {},
-      [&](Block& n) { parts(n.statements); });
-  return parts.changed ? std::make_shared<const StmtNode>(std::move(node)) : s;
+  return Rewriter{stmt, expr}.stmt(s);
 }
 
 Expr substitute(const Expr& e, VarId var, const Expr& value) {

@@ -33,8 +33,7 @@ int64_t value_at(const Expr& e, int64_t y, int64_t x) {
 
 // What guards_hold() says of the box of `spans` from (y, x) on.
 Expr holds(const Expr& body, int64_t y, int64_t x, const std::vector<int64_t>& spans) {
-  const std::vector<Expr> values = {Expr(y), Expr(x)};
-  return guards_hold(body, values, spans);
+  return guards_hold(body, {{VarId{0}, {y, y + spans[0]}}, {VarId{1}, {x, x + spans[1]}}});
 }
 
 // Both of a body's guards, written out beside it.
