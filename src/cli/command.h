@@ -1,63 +1,50 @@
 // A subcommand: its name, what it takes, what it runs. One row in kCommands (commands.h) each.
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 
+#include "support/json.h"
 #include "support/result.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace pruner {
 
-struct Options;
+enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
 
-/// Options that commands take, in groups.
-enum OptionGroup : uint64_t {
-  kInputOptions = 1 << 0,   // operator or DAG, sizes of a network
-  kTargetOptions = 1 << 1,  // target, threads
-  kTuneOptions = 1 << 2,    // limits, the mode, resuming
-  kRecordsOption = 1 << 3,
-  kOutOption = 1 << 4,
-  kPrintOptions = 1 << 5,
-  kModuleOption = 1 << 6,
-  kArraysOptions = 1 << 7,  // .npz files
-  kBenchOptions = 1 << 8,
-  kNameArgument = 1 << 9,
-  kFilesArgument = 1 << 10,
-  kSearchOptions = 1 << 11,  // seed, forms, jobs
-  kThreadsOption = 1 << 12,
-  kDeviceArgument = 1 << 13,
-  kCheckOptions = 1 << 14,  // DAGs, jobs
-  kCompileOptions = 1 << 15,
-  kFeaturesOptions = 1 << 16,  // what scores and shows programs
-  kExplorerOptions = 1 << 17,  // trials, work dir, training, the explorer's constants
-  kCompareOptions = 1 << 18,
-  kCollectOptions = 1 << 19,
-  kStatOptions = 1 << 20,
-  kTopOption = 1 << 21,
-  kMergeOptions = 1 << 22,
-  kSplitOptions = 1 << 23,
-  kConvertOptions = 1 << 24,
-  kSimulateOptions = 1 << 25,
-  kMakeOptions = 1 << 26,     // a file of features
-  kDatasetsOption = 1 << 27,  // feature files
-  kPretrainOptions = 1 << 28,
-  kFineTuneOptions = 1 << 29,
-  kEvalOptions = 1 << 30,
-  kPoolOptions = 1ull << 31,      // records that schedules are taken from
-  kTransferOptions = 1ull << 32,  // which of them, and how many are measured
-  kMeasureOptions = 1ull << 33,   // on which GPUs, and how
-  kOneNetwork = 1ull << 34,       // MODEL.onnx or --network
-  kReportOptions = 1ull << 35,    // finished runs
+/// What every command is told, whatever its own options are.
+struct Invocation {
+  std::string command_line;  // as given, for reports
+  bool json = false, verbose = false;
+
+  /// Prints a result in the form that was asked for; kDone.
+  int show(const Json& result, std::string_view text) const;
 };
 
-enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
+/// Runs a command whose options were read -> the exit code; an error is the user's to mend.
+using RunCommand = std::function<Result<int>(const Invocation& call)>;
+/// Adds a command's options to `app`; what it returns runs with the values that they get.
+using MakeCommand = RunCommand(CLI::App& app);
 
 struct Command {
   std::string_view name;  // "tune", "networks export"; "networks" alone is a row too
   std::string_view help;
-  uint64_t options;                            // OptionGroups
-  Result<int> (*run)(const Options& options);  // the exit code; an error is the user's to mend
+  MakeCommand* make;
   bool hidden = false;
 };
+
+/// Makes a command of a struct of its options: T::add_to(app) adds them, T::run(call) runs.
+template <typename T>
+RunCommand make_command(CLI::App& app) {
+  const auto command = std::make_shared<T>();
+  command->add_to(app);
+  return [command](const Invocation& call) { return command->run(call); };
+}
 
 }  // namespace pruner

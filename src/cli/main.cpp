@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "support/log.h"
 
@@ -15,14 +15,14 @@ static int fail(const Error& error, int code) {
 }
 
 static int run(int argc, const char* const* argv) {
-  const Result<CommandLine> line = parse_command_line(argc, argv);
+  const Result<CommandLine> line = parse_command_line(kCommands, argc, argv);
   if (!line.ok()) return fail(line.error(), kUserError);
   if (!line->command) {
     fmt::print("{}", line->text);
     return kDone;
   }
-  init_log(line->options.verbose);
-  const Result<int> code = line->command->run(line->options);
+  init_log(line->call.verbose);
+  const Result<int> code = line->run(line->call);
   return code.ok() ? *code : fail(code.error(), kUserError);
 }
 

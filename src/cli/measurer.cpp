@@ -54,12 +54,23 @@ static Result<std::vector<int>> parse_devices(std::string_view text, const Targe
   return devices;
 }
 
-Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
+void MeasurerOptions::add_to(CLI::App& app) {
+  target.add_to(app);
+  add_psa(app, target.device);
+  add_seed(app, seed);
+  add_jobs(app, jobs);
+  add_option(app, "--devices", devices)
+      .help("GPUs that measure, of the target's kind: cuda:0,cuda:1 (the first)");
+  add_option(app, "--flush-l2", flush_l2)
+      .help("a GPU's second-level cache is emptied before each timed call");
+}
+
+Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted) {
-  MeasureOptions measure{.build_jobs = job_count(options),
-                         .seed = static_cast<uint64_t>(options.seed),
+  MeasureOptions measure{.build_jobs = options.jobs,
+                         .seed = options.seed,
                          .stop = [&interrupted] { return interrupted.load(); },
                          .flush_l2 = options.flush_l2};
   if (!options.devices.empty()) {

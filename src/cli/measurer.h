@@ -6,15 +6,31 @@
 
 #include "cli/source.h"
 #include "measure/measure.h"
+#include "model/learned_model.h"
 
 namespace pruner {
 
 inline constexpr int64_t kDefaultTrials = 1000;
 
+/// What the commands that measure take: where, and how.
+struct MeasurerOptions {
+  TargetOptions target;
+  std::string devices;  // of the target's backend; empty: the first
+  bool flush_l2 = false;
+  uint64_t seed = 0;
+  int jobs = 0;
+
+  void add_to(CLI::App& app);
+  /// What the models of a search on the target are made with, whatever they are.
+  LearnedModelOptions models(const Target& on) const {
+    return {.platform = on.device, .jobs = jobs, .seed = seed};
+  }
+};
+
 /// Its workers are this program's own file, with the hidden commands; it ends when `interrupted`.
 /// Kernels find their constants where the network does: of one that fits, in the last-level cache.
 /// Errors: this machine, or a device of --devices, does not run code for the target.
-Result<std::unique_ptr<Measurer>> make_measurer(const Options& options,
+Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted);

@@ -30,10 +30,12 @@ std::string device_part(const std::string& dataset) {
 
 /// fine_tune_pam_k80_313_313.pkl: the model, the dataset's device, its tasks, and of these
 /// --ratio's share.
-std::string published_name(const Options& options, size_t tasks, const PretrainOptions& pretrain) {
+std::string published_name(const TrainingOptions& options,
+                           size_t tasks,
+                           const PretrainOptions& pretrain) {
   const Architecture* network = find_architecture(pretrain.model);  // null: boosted trees
   const int64_t count = options.file_count > 0 ? options.file_count : static_cast<int64_t>(tasks);
-  const auto used = static_cast<int64_t>(static_cast<double>(count) * options.share);
+  const auto used = static_cast<int64_t>(static_cast<double>(count) * pretrain.share);
   return fmt::format("{}{}_{}_{}_{}{}",
                      pretrain.load_model.empty() ? "" : "fine_tune_",
                      network == nullptr ? pretrain.model : network->command,
@@ -45,7 +47,7 @@ std::string published_name(const Options& options, size_t tasks, const PretrainO
                                               : ".safetensors");
 }
 
-std::string plain_name(const Options& options, const PretrainOptions& pretrain) {
+std::string plain_name(const TrainingOptions& options, const PretrainOptions& pretrain) {
   const bool tunes = !pretrain.load_model.empty();
   return fmt::format("{}_{}{}",
                      tunes ? "fine_tune" : pretrain.model,
@@ -55,7 +57,7 @@ std::string plain_name(const Options& options, const PretrainOptions& pretrain) 
 
 }  // namespace
 
-Result<Unit> name_model_files(const Options& options,
+Result<Unit> name_model_files(const TrainingOptions& options,
                               int64_t fold,
                               size_t tasks,
                               PretrainOptions& pretrain) {
@@ -66,10 +68,10 @@ Result<Unit> name_model_files(const Options& options,
     if (code) return Error("--save-path ", options.save_path, ": ", code.message());
     pretrain.checkpoint_dir = folder.string();
     pretrain.out_file = (folder / published_name(options, tasks, pretrain)).string();
-    if (options.out_file.empty()) return Unit{};
+    if (options.pretrain.out_file.empty()) return Unit{};
   }
   const std::string file =
-      options.out_file.empty() ? plain_name(options, pretrain) : options.out_file;
+      options.pretrain.out_file.empty() ? plain_name(options, pretrain) : options.pretrain.out_file;
   pretrain.out_file = fold_file(file, fold, options.folds);
   return Unit{};
 }

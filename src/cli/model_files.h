@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/options.h"
+#include "cli/model_options.h"
 #include "dataset/pretrain.h"
 
 namespace pruner {
@@ -11,7 +11,7 @@ namespace pruner {
 /// Names the file of a fold's model, and the folder of its checkpoints with --save-path, which is
 /// made: -o; else, as Pruner's scripts name it, in a folder of the fold; else in this folder.
 /// `tasks`: of the dataset.
-Result<Unit> name_model_files(const Options& options,
+Result<Unit> name_model_files(const TrainingOptions& options,
                               int64_t fold,
                               size_t tasks,
                               PretrainOptions& pretrain);

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "cli/interrupt.h"
 #include "cli/model_files.h"
-#include "cli/source.h"
 #include "report/evaluation_report.h"
 #include "report/progress.h"
 #include "report/training_curve.h"
@@ -93,17 +90,44 @@ void print_summary(const Pretrained& trained, const std::string& file) {
 
 }  // namespace
 
-int thread_count(const Options& options) {
-  if (options.threads > 0) return static_cast<int>(options.threads);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+void TrainingOptions::add_to(CLI::App& app) {
+  add_list(app, "--dataset", datasets).help("feature files");
+  add_option(app, "--model,--models", pretrain.model)
+      .help("pam, mlp, tlp or xgb (of a --load-model: the file says)");
+  add_option(app, "--split,--split-scheme", split_scheme)
+      .help("what is held out: of each task (within_task), by_task or by_target");
+  add_option(app, "--train-ratio", pretrain.split.train_ratio)
+      .help("share that is not held out (0.9)");
+  add_option(app, "--ratio", pretrain.share)
+      .help("share of each task's training programs that is used (1); 10 at least");
+  add_option(app, "--epochs", pretrain.epochs, 1).help("passes over the programs; of xgb: trees");
+  add_option(app, "--lr", pretrain.learning_rate).help("the largest learning rate");
+  add_option(app, "--fold", folds, 1)
+      .help("trainings, each of the next seed, with a split and a file of its own (1)");
+  add_option(app, "--train", training).help("as-published: by the procedure of Pruner's scripts");
+  add_option(app, "--resume", pretrain.resume).help("go on from where a run was cut");
+  add_cores(app, "--threads", pretrain.threads).help("threads that train and score; 0: all cores");
+  add_seed(app, pretrain.split.seed);
+  add_out_file(app, pretrain.out_file);
+  add_option(app, "--save-path", save_path)
+      .help(
+          "folder for what Pruner's scripts leave: FOLDER/1/*.pkl, five epochs' weights among "
+          "them");
+  add_option(app, "--file-cnt", file_count)
+      .help("the number in the name of a file of --save-path (the dataset's tasks)");
 }
 
-Result<ProgramTable> read_datasets(const Options& options) {
-  if (options.datasets.empty())
+void add_trained_model(CLI::App& app, std::string& load_model) {
+  add_option(app, "--load-model,--model-file", load_model)
+      .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
+}
+
+Result<ProgramTable> read_datasets(const std::vector<std::string>& datasets) {
+  if (datasets.empty())
     return Error("no dataset is named; give one with --dataset FILE (`pruner dataset make`)");
-  TRY_ASSIGN(ProgramTable table, ProgramTable::open(options.datasets));
+  TRY_ASSIGN(ProgramTable table, ProgramTable::open(datasets));
   if (const std::string left_out = print(table.left_out()); !left_out.empty())
-    log_warning("{}: left out {}", fmt::join(options.datasets, " "), left_out);
+    log_warning("{}: left out {}", fmt::join(datasets, " "), left_out);
   if (table.targets().size() > 1)
     log_warning("the programs are of {} targets, and compared within each: {}",
                 table.targets().size(),
@@ -111,36 +135,26 @@ Result<ProgramTable> read_datasets(const Options& options) {
   return table;
 }
 
-Result<PretrainOptions> pretrain_options(const Options& options) {
+Result<PretrainOptions> pretrain_options(const TrainingOptions& options) {
   const auto share = [](const char* flag, double value) -> Result<Unit> {
     if (value > 0 && value <= 1) return Unit{};
     return Error(flag, " is ", value, ", expected a share above 0 and at most 1");
   };
-  TRY(share("--train-ratio", options.train_ratio));
-  TRY(share("--ratio", options.share));
+  PretrainOptions pretrain = options.pretrain;
+  TRY(share("--train-ratio", pretrain.split.train_ratio));
+  TRY(share("--ratio", pretrain.share));
   if (!options.training.empty() && options.training != "as-published")
     return Error("--train: \"", options.training, "\" is not as-published");
-  if (options.use_gpu) log_warning("--use-gpu has no effect: training runs on the CPU");
-  PretrainOptions pretrain{
-      .model = options.cost_model,
-      .load_model = options.load_model,
-      .split = {.train_ratio = options.train_ratio, .seed = static_cast<uint64_t>(options.seed)},
-      .share = options.share,
-      .as_published = !options.training.empty(),
-      .epochs = static_cast<int>(options.epochs),
-      .learning_rate = options.learning_rate,
-      .threads = thread_count(options),
-      .out_file = {},
-      .resume = options.resume};
+  pretrain.as_published = !options.training.empty();
   TRY_ASSIGN(pretrain.split.scheme, parse_split_scheme(options.split_scheme));
   return pretrain;
 }
 
-Result<int> train_folds(const Options& options, PretrainOptions pretrain) {
+Result<int> train_folds(const TrainingOptions& options, PretrainOptions pretrain, bool json) {
   const std::atomic<bool>& interrupted = catch_interrupts();
   Json folds = Json::array();
   for (int64_t fold = 1; fold <= options.folds; ++fold, ++pretrain.split.seed) {
-    TRY_ASSIGN(ProgramTable table, read_datasets(options));
+    TRY_ASSIGN(ProgramTable table, read_datasets(options.datasets));
     TRY(name_model_files(options, fold, table.tasks().size(), pretrain));
     ProgressLine line;
     const PretrainWatch watch{.on_progress = [&](const PretrainProgress& p) { line.show(p); },
@@ -156,9 +170,9 @@ Result<int> train_folds(const Options& options, PretrainOptions pretrain) {
       return kInterrupted;
     }
     folds.push_back(to_json(trained, table, pretrain.out_file));
-    if (!options.json) print_summary(trained, pretrain.out_file);
+    if (!json) print_summary(trained, pretrain.out_file);
   }
-  if (options.json) fmt::print("{}\n", print_json(options.folds == 1 ? folds[0] : folds));
+  if (json) fmt::print("{}\n", print_json(options.folds == 1 ? folds[0] : folds));
   return kDone;
 }
 

@@ -8,17 +8,25 @@
 
 namespace pruner {
 
-/// --threads, or all cores.
-int thread_count(const Options& options);
+/// A training: of `train`, and of `fine-tune`.
+struct TrainingOptions {
+  PretrainOptions pretrain;
+  std::vector<std::string> datasets;
+  std::string split_scheme = "within_task", training, save_path;
+  int64_t folds = 1, file_count = 0;
 
-/// The programs of --dataset; says what was left out, and names the targets where there are
+  void add_to(CLI::App& app);  // without --load-model, with which `fine-tune` goes on
+};
+void add_trained_model(CLI::App& app, std::string& load_model);
+
+/// The programs of feature files; says what was left out, and names the targets where there are
 /// several.
-Result<ProgramTable> read_datasets(const Options& options);
+Result<ProgramTable> read_datasets(const std::vector<std::string>& datasets);
 
-/// Everything but the file to write, for the first fold.
-Result<PretrainOptions> pretrain_options(const Options& options);
+/// What trains the first fold, but for the file to write.
+Result<PretrainOptions> pretrain_options(const TrainingOptions& options);
 
 /// Trains each fold, showing its progress and its metrics on what it held out.
-Result<int> train_folds(const Options& options, PretrainOptions pretrain);
+Result<int> train_folds(const TrainingOptions& options, PretrainOptions pretrain, bool json);
 
 }  // namespace pruner

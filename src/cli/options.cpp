@@ -1,15 +1,13 @@
-// The door to CLI11, which splits the command line; values are read and judged by option_table.cpp.
 #include "cli/options.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <map>
-#include <optional>
+#include <thread>
 
-#include "cli/commands.h"
-#include "cli/option_table.h"
 #include "cli/version.h"
 
 namespace pruner {
@@ -23,32 +21,57 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"records", "Look into record files, and make others of them."},
 };
 
-/// The CLI11 side of the two tables.
+/// What is wrong with a number; empty: nothing, and `value` has it.
+template <typename T>
+std::string read_number(const std::string& text, T& value, int64_t least) {
+  std::conditional_t<std::is_integral_v<T>, int64_t, double> number{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole_text = code == std::errc() && end == text.data() + text.size();
+  if (!whole_text || static_cast<decltype(number)>(static_cast<T>(number)) != number)
+    return fmt::format("\"{}\" is not a {}number", text, std::is_integral_v<T> ? "whole " : "");
+  if (number < static_cast<decltype(number)>(least))
+    return fmt::format("{} is less than {}", text, least);
+  value = static_cast<T>(number);
+  return "";
+}
+
+/// The commands as CLI11's subcommands.
 class Parser {
  public:
-  Parser()
-      : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
-    app_.set_version_flag("--version", std::string("pruner ") + kVersion);
-    app_.require_subcommand(0, 1);
-    app_.failure_message(nullptr);
-    for (const Command& command : kCommands) add(command);
-  }
-
+  explicit Parser(std::span<const Command> commands);
   Result<CommandLine> parse(int argc, const char* const* argv);
 
  private:
+  struct Entry {
+    const Command* command;
+    CLI::App* app;
+    RunCommand run;
+  };
   CLI::App* node(const std::string& name);
-  void add(const Command& command);
-  void add(CLI::App* app, const OptionRow& row);
-  const Command* chosen() const;
+  const Entry* chosen() const;
   Error unexpected(const std::string& argument) const;
   std::vector<std::string> known_words(const std::string& like) const;
 
   CLI::App app_;
   std::map<std::string, CLI::App*> nodes_;
-  CommandLine line_;
-  std::optional<Error> error_;  // the first value that does not fit
+  std::vector<Entry> entries_;
+  Invocation call_;
 };
+
+Parser::Parser(std::span<const Command> commands)
+    : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
+  app_.set_version_flag("--version", std::string("pruner ") + kVersion);
+  app_.require_subcommand(0, 1);
+  app_.failure_message(nullptr);
+  for (const Command& command : commands) {
+    CLI::App* app = node(std::string(command.name));
+    app->description(std::string(command.help));
+    if (command.hidden) app->group("");
+    entries_.push_back({&command, app, command.make(*app)});
+    add_option(*app, "--json", call_.json).help("the result as JSON on standard output");
+    add_option(*app, "--verbose", call_.verbose).help("say more on standard error");
+  }
+}
 
 CLI::App* Parser::node(const std::string& name) {
   if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second;
@@ -62,59 +85,21 @@ CLI::App* Parser::node(const std::string& name) {
   return nodes_[name] = app;
 }
 
-void Parser::add(const Command& command) {
-  CLI::App* app = node(std::string(command.name));
-  app->description(std::string(command.help));
-  if (command.hidden) app->group("");
-  for (const OptionRow& row : option_table()) {
-    if (row.of(command)) add(app, row);
-  }
-}
-
-void Parser::add(CLI::App* app, const OptionRow& row) {
-  const auto set = [this, &row](const std::string& flag, const std::vector<std::string>& values) {
-    const Result<Unit> assigned = assign(row, flag, values, line_.options);
-    if (!assigned.ok() && !error_) error_ = assigned.error();
-  };
-  const std::string all(row.flags);
-  const std::string flag = all[0] == '-' ? all.substr(0, all.find(',')) : all;
-  if (std::holds_alternative<bool Options::*>(row.field)) {
-    app->add_flag_callback(
-        all, [set, flag] { set(flag, {"true"}); }, row.help);
-    return;
-  }
-  CLI::Option* option = app->add_option_function<std::vector<std::string>>(
-      all, [set, flag](const std::vector<std::string>& values) { set(flag, values); }, row.help);
-  option->type_name("");
-  const bool list = std::holds_alternative<std::vector<std::string> Options::*>(row.field);
-  const bool positional = all[0] != '-';
-  if (list && positional) return;
-  option->expected(1)->allow_extra_args(row.many);
-  option->multi_option_policy(list ? CLI::MultiOptionPolicy::TakeAll
-                                   : CLI::MultiOptionPolicy::TakeLast);
-}
-
-const Command* Parser::chosen() const {
-  for (const Command& command : kCommands) {
-    const CLI::App* app = nodes_.at(std::string(command.name));
-    if (app->parsed() && app->get_subcommands().empty()) return &command;
-  }
+const Parser::Entry* Parser::chosen() const {
+  for (const Entry& entry : entries_)
+    if (entry.app->parsed() && entry.app->get_subcommands().empty()) return &entry;
   return nullptr;
 }
 
 std::vector<std::string> Parser::known_words(const std::string& like) const {
   std::vector<std::string> words;
+  const Entry* entry = chosen();
   if (like[0] != '-') {
-    for (const Command& command : kCommands) {
-      if (!command.hidden) words.emplace_back(command.name);
-    }
-    return words;
-  }
-  const Command* command = chosen();
-  for (const OptionRow& row : option_table()) {
-    if (command && row.of(*command)) {
-      for (const std::string& flag : CLI::detail::split(row.flags, ',')) words.push_back(flag);
-    }
+    for (const Entry& known : entries_)
+      if (!known.command->hidden) words.emplace_back(known.command->name);
+  } else if (entry != nullptr) {
+    for (const CLI::Option* option : entry->app->get_options())
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
   }
   return words;
 }
@@ -135,9 +120,9 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 Error Parser::unexpected(const std::string& argument) const {
   const std::string word = argument.substr(0, argument.find('='));
-  const Command* command = chosen();
+  const Entry* entry = chosen();
   const std::string help =
-      command ? fmt::format("pruner {} --help", command->name) : "pruner --help";
+      entry ? fmt::format("pruner {} --help", entry->command->name) : "pruner --help";
   std::string hint;
   const std::vector<std::string> words = known_words(word);
   const auto nearest = std::ranges::min_element(
@@ -145,19 +130,20 @@ Error Parser::unexpected(const std::string& argument) const {
   if (nearest != words.end() && edit_distance(*nearest, word) <= 2)
     hint = fmt::format("did you mean {}? ", *nearest);
   if (word[0] == '-') return Error(word, ": unknown option; ", hint, "see ", help);
-  if (!command) return Error(word, ": unknown command; ", hint, "see ", help);
+  if (!entry) return Error(word, ": unknown command; ", hint, "see ", help);
   return Error(word, ": nothing is expected here; see ", help);
 }
 
 Result<CommandLine> Parser::parse(int argc, const char* const* argv) {
+  const auto text = [](std::string shown) {
+    return CommandLine{nullptr, nullptr, {}, std::move(shown)};
+  };
   try {
     app_.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    line_.text = app_.help();
-    return std::move(line_);
+    return text(app_.help());
   } catch (const CLI::CallForVersion& version) {
-    line_.text = std::string(version.what()) + "\n";
-    return std::move(line_);
+    return text(std::string(version.what()) + "\n");
   } catch (const CLI::ExtrasError&) {
     return unexpected(app_.remaining(true).front());
   } catch (const CLI::ArgumentMismatch& mismatch) {
@@ -166,15 +152,10 @@ Result<CommandLine> Parser::parse(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error(error.what());
   }
-  if (error_) return *error_;
-  line_.command = chosen();
-  if (line_.command) return std::move(line_);
-  if (!app_.get_subcommands().empty()) {
-    const std::string name = app_.get_subcommands().front()->get_name();
-    return Error(name, ": a second word is missing; see pruner ", name, " --help");
-  }
-  line_.text = app_.help();
-  return std::move(line_);
+  if (const Entry* entry = chosen()) return CommandLine{entry->command, entry->run, call_, ""};
+  if (app_.get_subcommands().empty()) return text(app_.help());
+  const std::string name = app_.get_subcommands().front()->get_name();
+  return Error(name, ": a second word is missing; see pruner ", name, " --help");
 }
 
 /// The name of an option with hyphens for underscores, which the reference's scripts mix; a value
@@ -197,7 +178,75 @@ std::string quote(const std::string& argument) {
 
 }  // namespace
 
-Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
+void Option::help(const char* text) const { option->description(text); }
+
+template <typename T>
+Option add_option(CLI::App& app, const char* flags, T& value, int64_t least) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return {app.add_flag(flags, value)};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const auto read = [&value, least](const std::string& text) {
+      return read_number(text, value, least);
+    };
+    CLI::Option* option = app.add_option(flags, [](const CLI::results_t&) { return true; });
+    return {option->check(read)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)};
+  } else {
+    CLI::Option* option = app.add_option(flags, value)->type_name("");
+    const bool list = std::is_same_v<T, std::vector<std::string>>;
+    if (list && flags[0] != '-') return {option};
+    option->expected(1)->allow_extra_args(false);
+    return {option->multi_option_policy(list ? CLI::MultiOptionPolicy::TakeAll
+                                             : CLI::MultiOptionPolicy::TakeLast)};
+  }
+}
+template Option add_option(CLI::App&, const char*, bool&, int64_t);
+template Option add_option(CLI::App&, const char*, int&, int64_t);
+template Option add_option(CLI::App&, const char*, int64_t&, int64_t);
+template Option add_option(CLI::App&, const char*, uint64_t&, int64_t);
+template Option add_option(CLI::App&, const char*, double&, int64_t);
+template Option add_option(CLI::App&, const char*, std::string&, int64_t);
+template Option add_option(CLI::App&, const char*, std::vector<std::string>&, int64_t);
+
+Option add_list(CLI::App& app, const char* flags, std::vector<std::string>& values) {
+  const Option list = add_option(app, flags, values);
+  list.option->allow_extra_args(true);
+  return list;
+}
+
+Option add_cores(CLI::App& app, const char* flag, int& threads) {
+  const auto all = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  threads = all;
+  const Option option = add_option(app, flag, threads);
+  option.option->each([&threads, all](const std::string&) {
+    if (threads == 0) threads = all;
+  });
+  return option;
+}
+
+void add_seed(CLI::App& app, uint64_t& seed) {
+  add_option(app, "--seed", seed).help("of every random choice (0)");
+}
+
+void add_jobs(CLI::App& app, int& jobs) {
+  add_cores(app, "--jobs", jobs).help("threads that search, build or read; 0: all cores");
+}
+
+void add_threads(CLI::App& app, int& threads) {
+  add_option(app, "--threads", threads).help("threads of a kernel; 0: all cores");
+}
+
+void add_out_file(CLI::App& app, std::string& out_file) {
+  add_option(app, "-o,--out-file", out_file).help("the file to write");
+}
+
+int Invocation::show(const Json& result, std::string_view text) const {
+  fmt::print("{}", json ? print_json(result) + "\n" : text);
+  return kDone;
+}
+
+Result<CommandLine> parse_command_line(std::span<const Command> commands,
+                                       int argc,
+                                       const char* const* argv) {
   std::string arguments = "pruner";
   std::vector<std::string> words(argv, argv + argc);
   for (int i = 1; i < argc; ++i) {
@@ -206,8 +255,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   }
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
-  TRY_ASSIGN(CommandLine line, Parser().parse(argc, pointers.data()));
-  line.options.command_line = std::move(arguments);
+  TRY_ASSIGN(CommandLine line, Parser(commands).parse(argc, pointers.data()));
+  line.call.command_line = std::move(arguments);
   return line;
 }
 

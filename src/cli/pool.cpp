@@ -45,10 +45,20 @@ TransferSource source_of(std::string name,
 
 }  // namespace
 
-Result<std::vector<TransferSource>> read_pool(const Options& options,
-                                              std::span<const WeightedTask> tasks) {
-  TRY_ASSIGN(std::vector<FileRecords> files,
-             read_record_files(options.pool, "--pool", job_count(options)));
+void OfferOptions::add_to(CLI::App& app) {
+  add_option(app, "--pool,--from,--warm-start", pool)
+      .help(
+          "records of tuned networks, ours or Ansor's, to begin with their schedules: files, "
+          "patterns or folders");
+  add_option(app, "--dags", dags)
+      .help("files of compute DAGs, for Ansor's records whose keys are a hash");
+}
+
+Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
+                                              std::span<const WeightedTask> tasks,
+                                              int jobs,
+                                              bool quiet) {
+  TRY_ASSIGN(std::vector<FileRecords> files, read_record_files(options.pool, "--pool", jobs));
   if (tasks.empty()) return std::vector<TransferSource>{};
   const Target& target = tasks.front().task.target;
   ansor::WorkloadTable workloads;
@@ -67,7 +77,7 @@ Result<std::vector<TransferSource>> read_pool(const Options& options,
                  fmt::format("{}", fmt::join(options.pool, ", ")),
                  ": ",
                  counts.print());
-  if (!options.json) fmt::print("--pool: {}\n", counts.print());
+  if (!quiet) fmt::print("--pool: {}\n", counts.print());
   if (options.source.empty()) return sources;
   size_t chosen = 0;
   if (options.source == "auto" || options.source == "as-published") {

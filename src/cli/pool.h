@@ -10,12 +10,22 @@
 
 namespace pruner {
 
+/// Records of tuned networks that schedules are taken from.
+struct OfferOptions {
+  std::vector<std::string> pool, dags;
+  std::string source = {};  // of the pool: auto, as-published or a file; empty: all
+
+  void add_to(CLI::App& app);
+};
+
 /// The files of --pool as sources, without those that have no usable record; with --source auto
 /// the one that has the most to give, with a FILE that one. Ansor's records become the nearest
-/// candidates; what became of all records is printed. Errors: a file cannot be read, or nothing is
-/// left.
-Result<std::vector<TransferSource>> read_pool(const Options& options,
-                                              std::span<const WeightedTask> tasks);
+/// candidates; what became of all records is printed, unless `quiet`. Errors: a file cannot be
+/// read, or nothing is left.
+Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
+                                              std::span<const WeightedTask> tasks,
+                                              int jobs,
+                                              bool quiet);
 
 /// Warns where the sources have no schedule for any of the tasks, and says what both are of.
 void say_offers(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);

@@ -8,18 +8,29 @@
 
 namespace pruner {
 
-Result<std::vector<RecordPath>> read_record_paths(const Options& options, const char* command) {
-  std::vector<std::string> named = options.files;
-  named.insert(named.end(), options.records.begin(), options.records.end());
+void RecordFileOptions::add_to(CLI::App& app) {
+  add_option(app, "files", files).help("record files, packed or not; patterns, folders");
+  add_option(app, "--records,--logs,--log-file", records).help("the same");
+  add_jobs(app, jobs);
+}
+
+Result<std::vector<RecordPath>> RecordFileOptions::find(const char* command) const {
+  std::vector<std::string> named = files;
+  named.insert(named.end(), records.begin(), records.end());
+  return read_record_paths(named, command);
+}
+
+Result<std::vector<RecordPath>> read_record_paths(const std::vector<std::string>& named,
+                                                  const char* command) {
   if (named.empty())
     return Error(command, ": no file is named; e.g. pruner ", command, " out/records.json");
   return find_record_files(named);
 }
 
-Result<std::string> read_out_file(const Options& options,
+Result<std::string> read_out_file(const std::string& out_file,
                                   const char* command,
                                   const char* example) {
-  if (!options.out_file.empty()) return options.out_file;
+  if (!out_file.empty()) return out_file;
   return Error(command, ": -o is missing; e.g. -o ", example);
 }
 

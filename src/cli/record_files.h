@@ -9,8 +9,18 @@
 
 namespace pruner {
 
-/// What the positional arguments and --records name; an error when nothing is.
-Result<std::vector<RecordPath>> read_record_paths(const Options& options, const char* command);
+/// Record files by their place or by --records.
+struct RecordFileOptions {
+  std::vector<std::string> files, records;
+  int jobs = 0;
+
+  void add_to(CLI::App& app);
+  Result<std::vector<RecordPath>> find(const char* command) const;
+};
+
+/// The files that are named, patterns and folders among them; an error when nothing is.
+Result<std::vector<RecordPath>> read_record_paths(const std::vector<std::string>& named,
+                                                  const char* command);
 
 /// The records of files, folders and patterns, a list a file, for those who use them: tuning,
 /// transfer, compiling. Lines that are no records are named on standard error. Errors: what is
@@ -20,7 +30,9 @@ Result<std::vector<FileRecords>> read_record_files(const std::vector<std::string
                                                    int jobs);
 
 /// -o, which the command cannot do without.
-Result<std::string> read_out_file(const Options& options, const char* command, const char* example);
+Result<std::string> read_out_file(const std::string& out_file,
+                                  const char* command,
+                                  const char* example);
 
 /// Names on standard error what is no record. Errors: no line is one, or a packed file ends early
 /// (it says how to save the rest): nothing has been done with the records yet.

@@ -1,24 +1,47 @@
 #include "cli/recorded_source.h"
 
-#include "cli/source.h"
 #include "support/log.h"
 #include "target/device_file.h"
 
 namespace pruner {
 
-Result<Unit> add_dags(const Options& options,
+void add_psa_form(CLI::App& app, std::string& form) {
+  add_option(app, "--psa-form", form)
+      .help(
+          "of the draft score on a GPU: ours (the default), release (as published with Pruner) or "
+          "paper");
+}
+
+void PsaOptions::add_to(CLI::App& app) {
+  add_psa(app, device);
+  add_psa_form(app, form);
+}
+
+void add_dags_option(CLI::App& app, std::vector<std::string>& dags) {
+  add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
+}
+
+void RecordedOptions::add_to(CLI::App& app) {
+  source.add_to(app);
+  target.add_to(app);
+  draft.add_to(app);
+  add_option(app, "--records,--logs,--log-file", records)
+      .help("records to take the best schedules from");
+  add_dags_option(app, dags);
+  add_jobs(app, jobs);
+}
+
+Result<Unit> add_dags(const RecordedOptions& options,
                       ansor::WorkloadTable& workloads,
                       RecordedPrograms& programs) {
   for (const std::string& file : options.dags) TRY(workloads.add_file(file));
-  const bool named = !options.op.empty() || !options.network.empty() ||
-                     !options.model_file.empty() || !options.task.empty();
-  if (!named) return Unit{};
-  if (!options.task.empty()) {
-    const Result<Unit> keyed = workloads.add_file(options.task);
+  if (!options.source.named()) return Unit{};
+  if (!options.source.task.empty()) {
+    const Result<Unit> keyed = workloads.add_file(options.source.task);
     if (keyed.ok()) return Unit{};
   }
-  TRY_ASSIGN(const Target target, parse_target(options.target, static_cast<int>(options.threads)));
-  TRY_ASSIGN(const Source source, read_source(options, target));
+  TRY_ASSIGN(const Target target, parse_target(options.target.name, options.target.threads));
+  TRY_ASSIGN(const Source source, read_source(options.source, target));
   for (const WeightedTask& weighted : source.tasks) programs.add_task(weighted.task.dag);
   return Unit{};
 }
@@ -30,8 +53,7 @@ void warn_of_pool(const ProgramPool& pool) {
     log_warning("{} tasks are left out: none of their programs ran", pool.hopeless);
 }
 
-Result<std::optional<Gpu>> read_draft_gpu(const Options& options) {
-  const std::string& device = options.device_abstraction;
+Result<std::optional<Gpu>> read_draft_gpu(const std::string& device) {
   if (device.empty()) return std::optional<Gpu>();
   const Result<Target> target = read_device(device);
   if (!target.ok()) return Error("--psa: ", target.error().message());
@@ -41,18 +63,18 @@ Result<std::optional<Gpu>> read_draft_gpu(const Options& options) {
 
 Gpu default_draft_gpu() { return read_device("a100_40")->gpu; }
 
-Result<DraftForm> read_draft_form(const Options& options) {
-  if (options.psa_form.empty()) return DraftForm::kOurs;
-  const std::optional<DraftForm> form = parse_draft_form(options.psa_form);
-  if (!form) return Error("--psa-form: \"", options.psa_form, "\" is not release, paper or ours");
+Result<DraftForm> read_draft_form(const std::string& text) {
+  if (text.empty()) return DraftForm::kOurs;
+  const std::optional<DraftForm> form = parse_draft_form(text);
+  if (!form) return Error("--psa-form: \"", text, "\" is not release, paper or ours");
   return *form;
 }
 
-Result<DraftForm> read_draft_form(const Options& options, const Target& target) {
-  TRY_ASSIGN(const DraftForm form, read_draft_form(options));
+Result<DraftForm> read_draft_form(const std::string& text, const Target& target) {
+  TRY_ASSIGN(const DraftForm form, read_draft_form(text));
   if (form == DraftForm::kOurs || target.is_gpu()) return form;
   return Error("--psa-form ",
-               options.psa_form,
+               text,
                ": a draft of GPUs; the target is a CPU (",
                target.device,
                "), which has ours");

@@ -4,13 +4,34 @@
 #include <optional>
 
 #include "analysis/draft_form.h"
-#include "cli/options.h"
+#include "cli/source.h"
 #include "dataset/program_pool.h"
 
 namespace pruner {
 
+void add_psa_form(CLI::App& app, std::string& form);
+
+/// The draft that scores recorded programs.
+struct PsaOptions {
+  std::string device, form;  // of --psa and --psa-form
+
+  void add_to(CLI::App& app);
+};
+
+/// Records of programs, and what their tasks are known by.
+struct RecordedOptions {
+  SourceOptions source;
+  TargetOptions target;
+  PsaOptions draft;
+  std::vector<std::string> records, dags;
+  int jobs = 0;
+
+  void add_to(CLI::App& app);
+};
+void add_dags_option(CLI::App& app, std::vector<std::string>& dags);
+
 /// DAGs of --dags, and of --op, --task or a network.
-Result<Unit> add_dags(const Options& options,
+Result<Unit> add_dags(const RecordedOptions& options,
                       ansor::WorkloadTable& workloads,
                       RecordedPrograms& programs);
 
@@ -18,12 +39,12 @@ Result<Unit> add_dags(const Options& options,
 void warn_of_pool(const ProgramPool& pool);
 
 /// The GPU of --psa, whose numbers the draft takes; nullopt without it.
-Result<std::optional<Gpu>> read_draft_gpu(const Options& options);
+Result<std::optional<Gpu>> read_draft_gpu(const std::string& device);
 /// That of records that do not name theirs.
 Gpu default_draft_gpu();
 /// --psa-form, or ours.
-Result<DraftForm> read_draft_form(const Options& options);
+Result<DraftForm> read_draft_form(const std::string& form);
 /// ... which on a CPU is the only one.
-Result<DraftForm> read_draft_form(const Options& options, const Target& target);
+Result<DraftForm> read_draft_form(const std::string& form, const Target& target);
 
 }  // namespace pruner

@@ -6,25 +6,23 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/pool.h"
 #include "cli/record_files.h"
 #include "support/log.h"
-#include "transfer/shipped.h"
 
 namespace pruner {
 
-Result<RecordedSchedules> read_schedules(const Options& options,
+Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
+                                         int jobs,
                                          const Source& source,
                                          const Target& target) {
-  if (options.records.empty()) return RecordedSchedules({}, target);
-  TRY_ASSIGN(std::vector<FileRecords> read,
-             read_record_files(options.records, "--records", job_count(options)));
+  if (named.empty()) return RecordedSchedules({}, target);
+  TRY_ASSIGN(std::vector<FileRecords> read, read_record_files(named, "--records", jobs));
   std::vector<Record> records;
   for (FileRecords& file : read) std::ranges::move(file.records, std::back_inserter(records));
   const int64_t all = static_cast<int64_t>(records.size());
   RecordedSchedules schedules(std::move(records), target);
 
-  const std::string files = fmt::format("{}", fmt::join(options.records, ", "));
+  const std::string files = fmt::format("{}", fmt::join(named, ", "));
   const std::string instead = "tune it here, or leave --records out";
   int64_t of_tasks = 0;
   for (const WeightedTask& task : source.tasks) of_tasks += schedules.of_task(task.task);
@@ -55,10 +53,15 @@ Result<RecordedSchedules> read_schedules(const Options& options,
   return schedules;
 }
 
-Result<std::vector<std::string>> read_forms(const Options& options) {
+void add_forms(CLI::App& app, std::string& forms) {
+  add_option(app, "--forms", forms)
+      .help("forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4; default: all");
+}
+
+Result<std::vector<std::string>> read_forms(const std::string& text) {
   const std::vector<std::string> known = form_names();
   std::vector<std::string> forms;
-  std::istringstream in(options.forms);
+  std::istringstream in(text);
   for (std::string form; std::getline(in, form, ',');) {
     if (std::ranges::find(known, form) == known.end()) {
       return Error("--forms: \"",
@@ -83,19 +86,6 @@ ScheduleChoice schedule_choice(const Tuner& tuner) {
     }
     return std::nullopt;
   };
-}
-
-Result<NearestSchedules> read_nearest(const Options& options,
-                                      const Source& source,
-                                      const Target& target) {
-  std::vector<Record> records;
-  if (!options.pool.empty()) {
-    TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
-    for (TransferSource& from : sources) std::ranges::move(from.best, std::back_inserter(records));
-  } else if (!options.no_shipped_records) {
-    records = shipped_records(target);
-  }
-  return NearestSchedules(std::move(records));
 }
 
 ScheduleChoice or_nearest(ScheduleChoice choice,

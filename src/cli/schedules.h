@@ -12,25 +12,21 @@
 
 namespace pruner {
 
-/// The best schedules of --records for the source's tasks; empty without --records. No record of
+/// The best schedules of record files for the source's tasks; empty without any. No record of
 /// this device, or none of these tasks, is an error; some that are of others, a warning.
-Result<RecordedSchedules> read_schedules(const Options& options,
+Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
+                                         int jobs,
                                          const Source& source,
                                          const Target& target);
 
+void add_forms(CLI::App& app, std::string& forms);
 /// --forms as a list; the error names a form that there is not.
-Result<std::vector<std::string>> read_forms(const Options& options);
+Result<std::vector<std::string>> read_forms(const std::string& text);
 
 /// The choice that a module is built by.
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
 /// ... by the fastest that a tuner has measured of each task.
 ScheduleChoice schedule_choice(const Tuner& tuner);
-
-/// What tasks without a record take: the schedules of --pool, or else those that come with the
-/// program, unless --no-shipped-records.
-Result<NearestSchedules> read_nearest(const Options& options,
-                                      const Source& source,
-                                      const Target& target);
 
 /// How many kernels took the schedule of a like task, or of their own, from records that were not
 /// given for them.

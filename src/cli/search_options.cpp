@@ -5,7 +5,6 @@
 
 #include "cli/recorded_source.h"
 #include "cli/schedules.h"
-#include "cli/source.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -15,39 +14,47 @@ namespace {
 /// An option that sets a constant of the search.
 struct ConstantRow {
   const char* flag;
-  int64_t Options::*given;
+  const char* help;
   SearchConstant constant;
   void (*set)(SearchOptions& search, int64_t value);
+  bool of_logs = false;
 };
 
 constexpr ConstantRow kConstants[] = {
     {"--population",
-     &Options::population,
+     "candidates a generation (1536; of ansor 2048)",
      kPopulation,
      [](SearchOptions& s, int64_t v) {
        s.random_samples = s.evolve.population = static_cast<int>(v);
      }},
     {"--islands",
-     &Options::islands,
+     "parts of it that evolve alone (4)",
      kIslands,
      [](SearchOptions& s, int64_t v) { s.evolve.islands = static_cast<int>(v); }},
     {"--draft-generations",
-     &Options::draft_generations,
+     "generations by the draft (2)",
      kDraftGenerations,
      [](SearchOptions& s, int64_t v) { s.draft_generations = static_cast<int>(v); }},
     {"--draft-size",
-     &Options::draft_size,
+     "drafts that are verified (512)",
      kDraftSize,
-     [](SearchOptions& s, int64_t v) { s.draft_size = static_cast<size_t>(v); }},
+     [](SearchOptions& s, int64_t v) { s.draft_size = static_cast<size_t>(v); },
+     true},
     {"--redraft-every",
-     &Options::redraft_every,
+     "rounds of a task verified from the same drafts (2)",
      kRedraftEvery,
      [](SearchOptions& s, int64_t v) { s.redraft_every = static_cast<int>(v); }},
     {"--verify-generations",
-     &Options::verify_generations,
+     "generations by the learned model (1; of ansor 4)",
      kVerifyGenerations,
      [](SearchOptions& s, int64_t v) { s.verify_generations = static_cast<int>(v); }},
 };
+
+void add_constants(CLI::App& app, ModeOptions& options, bool of_logs) {
+  for (const ConstantRow& row : kConstants)
+    if (row.of_logs == of_logs)
+      add_option(app, row.flag, options.constants[row.constant]).help(row.help);
+}
 
 /// The constants that a mode's search reads: without a model nothing is verified.
 unsigned constants_of(const SearchMode& mode) {
@@ -57,20 +64,20 @@ unsigned constants_of(const SearchMode& mode) {
   return policy.constants & ~(verifies ? 0 : kOfVerifying);
 }
 
-Result<SearchOptions> search_options(const Options& options,
-                                     const std::string& name,
-                                     const SearchMode& mode) {
+Result<SearchOptions> search_options(const ModeOptions& options, const Contestant& contestant) {
+  const SearchMode& mode = contestant.mode;
   SearchOptions search = mode.policy->options;
-  TRY_ASSIGN(search.forms, read_forms(options));
-  search.evolve.jobs = job_count(options);
+  TRY_ASSIGN(search.forms, read_forms(options.forms));
+  search.evolve.jobs = contestant.models.jobs;
   const unsigned taken = constants_of(mode);
   const auto refused = [&](const char* flag) {
-    return Error(flag, ": the search of ", name, " has no such constant");
+    return Error(flag, ": the search of ", contestant.name, " has no such constant");
   };
   for (const ConstantRow& row : kConstants) {
-    if (options.*row.given <= 0) continue;
+    const auto given = options.constants.find(row.constant);
+    if (given == options.constants.end() || given->second == 0) continue;
     if ((taken & row.constant) == 0) return refused(row.flag);
-    row.set(search, options.*row.given);
+    row.set(search, given->second);
   }
   if (options.eps_greedy > 1) return Error("--eps-greedy is ", options.eps_greedy, ", at most 1");
   if (options.eps_greedy < 0) return search;
@@ -79,17 +86,18 @@ Result<SearchOptions> search_options(const Options& options,
   return search;
 }
 
-/// --policy's, or the mode's own; --psa asks for one that drafts.
-Result<const SearchPolicy*> policy_of(const Options& options, const SearchMode& mode) {
-  if (!options.policy.empty()) {
-    const Result<const SearchPolicy*> policy = find_policy(options.policy);
+/// The one that is named, or the mode's own; `drafts` asks for one that does.
+Result<const SearchPolicy*> policy_of(const std::string& name,
+                                      const SearchMode& mode,
+                                      bool drafts) {
+  if (!name.empty()) {
+    const Result<const SearchPolicy*> policy = find_policy(name);
     if (!policy.ok()) return Error("--policy: ", policy.error().message());
     if (*policy == &kAnsorPolicy && mode.model.empty())
       return Error("--policy ansor asks a learned model; --cost-model ", mode.name, " has none");
     return policy;
   }
-  const bool drafts = !options.device_abstraction.empty() && mode.model != "random";
-  return drafts ? &kPrunerPolicy : mode.policy;
+  return drafts && mode.model != "random" ? &kPrunerPolicy : mode.policy;
 }
 
 constexpr std::string_view kAsPublished = "as-published";
@@ -107,7 +115,9 @@ Result<Unit> publish(Contestant& contestant) {
 
 /// What remains of a contestant when its mode and policy are known: what its model needs, its
 /// constants, its name.
-Result<Contestant> complete(const Options& options, Contestant contestant, const Target* target) {
+Result<Contestant> complete(const ModeOptions& options,
+                            Contestant contestant,
+                            const Target* target) {
   if (!options.search.empty() && options.search != kAsPublished)
     return Error("--search: \"", options.search, "\" is not as-published");
   if (!options.search.empty() && !contestant.mode.policy->as_published) {
@@ -115,9 +125,9 @@ Result<Contestant> complete(const Options& options, Contestant contestant, const
     contestant.name.append("-").append(kAsPublished);
   }
   TRY_ASSIGN(contestant.mode, usable_mode(contestant.mode, options.allow_untrained));
-  TRY_ASSIGN(contestant.search, search_options(options, contestant.name, contestant.mode));
+  TRY_ASSIGN(contestant.search, search_options(options, contestant));
   if (target != nullptr) {
-    TRY_ASSIGN(contestant.draft_form, read_draft_form(options, *target));
+    TRY_ASSIGN(contestant.draft_form, read_draft_form(options.psa_form, *target));
   }
   contestant.name = display_name(contestant.name, contestant.mode);
   return contestant;
@@ -125,38 +135,88 @@ Result<Contestant> complete(const Options& options, Contestant contestant, const
 
 }  // namespace
 
-Result<Contestant> read_contestant(const Options& options, const Target& target) {
+void ModeOptions::add_to(CLI::App& app) {
+  add_log_options_to(app);
+  add_constants(app, *this, /*of_logs=*/false);
+  add_forms(app, forms);
+  add_psa_form(app, psa_form);
+  add_option(app, "--search", search)
+      .help(
+          "as-published: Pruner's explorer and Ansor's evolution as their papers have them; of "
+          "`compare` also a mode alone: pruner-as-published");
+}
+
+void ModeOptions::add_log_options_to(CLI::App& app) {
+  add_option(app, "--num-measures-per-round,--num-measure-per-iter", round_size, 1)
+      .help("trials a round (10)");
+  add_option(app, "--allow-untrained", allow_untrained)
+      .help("a mode whose model cannot train here goes on without it, as MODE-untrained");
+  add_option(app, "--train", training).help("as-published: refit from scratch after every round");
+  add_option(app, "--momentum-period", momentum_period)
+      .help("rounds between trainings of pam-siamese-update (4)");
+  add_constants(app, *this, /*of_logs=*/true);
+  add_option(app, "--eps-greedy", eps_greedy)
+      .help("share of a batch that is drawn at random (0.1; of ansor 0.05)");
+}
+
+void ExplorerOptions::add_to(CLI::App& app) {
+  mode.add_to(app);
+  add_option(app, "--n-trials", trials, 1)
+      .help("candidates to measure, in each mode, resumed runs included (1000)");
+  add_option(app, "--tasks", tasks).help("only the tasks whose name matches");
+  add_option(app, "--work-dir", work_dir).help("folder of the run; the same command again goes on");
+}
+
+void ContestantOptions::add_to(CLI::App& app) {
+  add_option(app, "--cost-model,--model", cost_model)
+      .help(
+          "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
+          "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), draft-only, "
+          "random, ...");
+  add_option(app, "--load-model", load_model)
+      .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
+  add_option(app, "--policy", policy)
+      .help("pruner (draft, then verify), ansor, or uniform (no model)");
+}
+
+void ContestOptions::add_to(CLI::App& app) {
+  add_option(app, "--seeds", seeds, 1).help("runs of each mode, from --seed on (3)");
+  add_option(app, "--load-model", weights)
+      .help("MODE=FILE, once a mode: its weights; FILE alone: of the modes that need some");
+}
+
+/// What --train and --momentum-period say of the models of any mode.
+static Result<LearnedModelOptions> model_options(const ModeOptions& options,
+                                                 LearnedModelOptions models) {
+  if (!options.training.empty() && options.training != kAsPublished)
+    return Error("--train: \"", options.training, "\" is not as-published");
+  models.as_published = !options.training.empty();
+  if (options.momentum_period > 0) models.momentum_period = options.momentum_period;
+  return models;
+}
+
+Result<Contestant> read_contestant(const ContestantOptions& options,
+                                   const ModeOptions& how,
+                                   LearnedModelOptions models,
+                                   const Target& target,
+                                   bool drafts) {
   TRY_ASSIGN(const SearchMode* mode, find_mode(options.cost_model));
-  TRY_ASSIGN(const LearnedModelOptions models, read_model_options(options));
+  models.load_model = options.load_model;
+  TRY_ASSIGN(models, model_options(how, std::move(models)));
   if (!mode->learns() && !options.load_model.empty())
     log_warning(
         "--load-model {}: the cost model {} has no use for it", options.load_model, mode->name);
-  Contestant contestant{options.cost_model, *mode, models};
-  TRY_ASSIGN(contestant.mode.policy, policy_of(options, *mode));
+  Contestant contestant{options.cost_model, *mode, std::move(models)};
+  TRY_ASSIGN(contestant.mode.policy, policy_of(options.policy, *mode, drafts));
   if (contestant.mode.policy != mode->policy)
     contestant.name.append("-policy-").append(contestant.mode.policy->name);
-  return complete(options, std::move(contestant), &target);
+  return complete(how, std::move(contestant), &target);
 }
 
-Result<LearnedModelOptions> read_model_options(const Options& options) {
-  if (!options.training.empty() && options.training != "as-published")
-    return Error("--train: \"", options.training, "\" is not as-published");
-  const Result<Target> target = parse_target(options.target, 0);  // checked where it is used
-  LearnedModelOptions model{.load_model = options.load_model,
-                            .platform = target.ok() ? target->device : "",
-                            .jobs = static_cast<int>(job_count(options)),
-                            .as_published = !options.training.empty(),
-                            .seed = static_cast<uint64_t>(options.seed)};
-  if (options.momentum_period > 0)
-    model.momentum_period = static_cast<int>(options.momentum_period);
-  return model;
-}
-
-Result<ModeModels> read_models(const Options& options, std::string_view name) {
+Result<ModeModels> read_models(std::string_view name, const LearnedModelOptions& models) {
   TRY_ASSIGN(const SearchMode* found, find_mode(name));
-  TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
   TRY_ASSIGN(const SearchMode mode, usable_mode(*found, /*allow_untrained=*/false));
-  return make_models(mode, *mode.policy, model);
+  return make_models(mode, *mode.policy, models);
 }
 
 /// Gives the modes the weights of --load-model.
@@ -201,12 +261,15 @@ static Result<Contestant> named_contestant(const std::string& name,
   return contestant;
 }
 
-Result<std::vector<Contestant>> read_contestants(const Options& options, const Target* target) {
-  TRY_ASSIGN(const LearnedModelOptions model, read_model_options(options));
+Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
+                                                 const ModeOptions& how,
+                                                 LearnedModelOptions models,
+                                                 const Target* target) {
+  TRY_ASSIGN(models, model_options(how, std::move(models)));
   std::vector<Contestant> contestants;
   std::istringstream in(options.modes);
   for (std::string name; std::getline(in, name, ',');) {
-    const Result<Contestant> contestant = named_contestant(name, model);
+    const Result<Contestant> contestant = named_contestant(name, models);
     if (!contestant.ok()) return Error("--modes: ", contestant.error().message());
     if (std::ranges::find(contestants, name, &Contestant::name) != contestants.end())
       return Error("--modes: ", name, " is there twice");
@@ -214,7 +277,7 @@ Result<std::vector<Contestant>> read_contestants(const Options& options, const T
   }
   TRY(add_weights(options.weights, contestants));
   for (Contestant& contestant : contestants) {
-    TRY_ASSIGN(contestant, complete(options, std::move(contestant), target));
+    TRY_ASSIGN(contestant, complete(how, std::move(contestant), target));
   }
   return contestants;
 }

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <filesystem>
 #include <regex>
-#include <thread>
 
 #include "runtime/gpu_context.h"
 #include "support/file.h"
@@ -66,12 +65,9 @@ Result<Source> network_source(Graph graph, std::string name, const Target& targe
   return source;
 }
 
-Source single_source(ComputeDag dag,
-                     std::string text,
-                     const Options& options,
-                     const Target& target) {
+Source single_source(ComputeDag dag, std::string text, const Target& target, uint64_t seed) {
   Source source{.name = file_name(text), .partition = {}, .tasks = {}};
-  source.partition = single_group(dag, text, static_cast<uint64_t>(options.seed));
+  source.partition = single_group(dag, text, seed);
   source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
   return source;
 }
@@ -109,11 +105,6 @@ Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
   return partition;
 }
 
-int job_count(const Options& options) {
-  if (options.jobs > 0) return static_cast<int>(options.jobs);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 /// A GPU without an arch or a model ("cuda") is the first one here, if there is one.
 static void take_arch_of_this_gpu(Target& target) {
   if (!row_of(target.backend).has_arch || !target.gpu.arch.empty()) return;
@@ -123,21 +114,50 @@ static void take_arch_of_this_gpu(Target& target) {
   if (gpu.ok()) target.gpu = *gpu;
 }
 
-Result<Target> read_target(const Options& options) {
-  Result<Target> target = parse_target(options.target, static_cast<int>(options.threads));
+void add_sizes(CLI::App& app, NetworkOptions& sizes) {
+  add_option(app, "--batch-size", sizes.batch_size, 1).help("of a built-in network");
+  add_option(app, "--image-size", sizes.image_size, 1)
+      .help("of a built-in network; default: its usual one, 224 for most");
+  add_option(app, "--seq-len", sizes.sequence_length, 1)
+      .help("of a built-in network; default: 128");
+}
+
+void SourceOptions::add_to(CLI::App& app) {
+  add_option(app, "model", model_file).help("the network: an ONNX file");
+  add_option(app, "--network", network).help("a built-in network (`pruner networks` lists them)");
+  add_others_to(app);
+}
+
+void SourceOptions::add_others_to(CLI::App& app) {
+  add_option(app, "--op", op).help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
+  add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
+  add_sizes(app, sizes);
+  add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
+}
+
+void TargetOptions::add_to(CLI::App& app) {
+  add_option(app, "--target", name)
+      .help("e.g. 'llvm -mcpu=haswell', 'cuda --model=a100'; default: this machine");
+  add_threads(app, threads);
+}
+
+void add_psa(CLI::App& app, std::string& device) {
+  add_option(app, "--psa", device)
+      .help("device whose numbers the analysis takes: a name (`pruner devices`) or FILE.json");
+}
+
+Result<Target> read_target(const TargetOptions& options) {
+  Result<Target> target = parse_target(options.name, options.threads);
   if (!target.ok()) return Error("--target: ", target.error().message());
   take_arch_of_this_gpu(*target);
-  if (options.device_abstraction.empty()) return target;
-  Result<Target> seen = with_abstraction(*target, options.device_abstraction);
+  if (options.device.empty()) return target;
+  Result<Target> seen = with_abstraction(*target, options.device);
   if (!seen.ok()) return Error("--psa: ", seen.error().message());
   return seen;
 }
 
-Result<NetworkOptions> network_options(const Options& options) {
-  NetworkOptions network{.batch_size = options.batch_size,
-                         .image_size = options.image_size,
-                         .sequence_length = options.sequence_length,
-                         .input_shapes = {}};
+static Result<NetworkOptions> network_options(const SourceOptions& options) {
+  NetworkOptions network = options.sizes;
   std::string_view rest = options.input_shapes;
   while (!rest.empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
@@ -148,15 +168,15 @@ Result<NetworkOptions> network_options(const Options& options) {
   return network;
 }
 
-Result<Source> read_source(const Options& options, const Target& target) {
-  // With --print, --task is the number of a task of one of the others.
-  const bool task_file = !options.task.empty() && options.print.empty();
-  const int given =
-      !options.model_file.empty() + !options.network.empty() + !options.op.empty() + task_file;
+Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed) {
+  const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() +
+                    !options.task.empty();
   if (given != 1) {
     return Error(given == 0 ? "nothing to work on" : "several things to work on",
                  "; give one of MODEL.onnx, --network, --op and --task",
-                 task_file && given > 1 ? " (with --print, --task is the number of a task)" : "");
+                 !options.task.empty() && given > 1
+                     ? " (with --print, --task is the number of a task)"
+                     : "");
   }
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
   if (!options.network.empty()) {
@@ -168,18 +188,17 @@ Result<Source> read_source(const Options& options, const Target& target) {
     return network_source(
         std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
   }
-  if (task_file) {
+  if (!options.task.empty()) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
     return single_source(
-        std::move(dag), std::filesystem::path(options.task).stem().string(), options, target);
+        std::move(dag), std::filesystem::path(options.task).stem().string(), target, seed);
   }
   Result<ComputeDag> dag = parse_operator(options.op);
   if (!dag.ok()) return Error("--op: ", dag.error().message());
-  return single_source(*std::move(dag), options.op, options, target);
+  return single_source(*std::move(dag), options.op, target, seed);
 }
 
-Result<Unit> keep_matching(const Options& options, std::vector<WeightedTask>& tasks) {
-  const std::string& pattern = options.tasks_regex;
+Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks) {
   if (pattern.empty()) return Unit{};
   try {
     const std::regex regex(pattern);

@@ -16,15 +16,37 @@ struct Source {
   std::vector<WeightedTask> tasks;
 };
 
-/// The target of --target and --threads, with the numbers of --psa.
-Result<Target> read_target(const Options& options);
-Result<NetworkOptions> network_options(const Options& options);
-/// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them.
-Result<Source> read_source(const Options& options, const Target& target);
+/// What to work on.
+struct SourceOptions {
+  std::string model_file, network, op;
+  std::string task;  // a DAG file
+  NetworkOptions sizes;
+  std::string input_shapes;
+
+  void add_to(CLI::App& app);
+  /// All but the network's name.
+  void add_others_to(CLI::App& app);
+  bool named() const { return !(model_file + network + op + task).empty(); }
+};
+/// --batch-size, --image-size and --seq-len.
+void add_sizes(CLI::App& app, NetworkOptions& sizes);
+
+/// What for.
+struct TargetOptions {
+  std::string name = "llvm";
+  int threads = 0;
+  std::string device;  // of --psa, whose numbers the analysis takes; empty: the target's own
+
+  void add_to(CLI::App& app);  // without --psa
+};
+void add_psa(CLI::App& app, std::string& device);
+
+Result<Target> read_target(const TargetOptions& options);
+/// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them. The
+/// constants of an operator are drawn by `seed`.
+Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed = 0);
 /// Leaves the tasks whose name --tasks matches; an error where there is none.
-Result<Unit> keep_matching(const Options& options, std::vector<WeightedTask>& tasks);
-/// --jobs, or all cores.
-int job_count(const Options& options);
+Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks);
 
 /// A DAG as a network of one group: what is no constant is an input.
 Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed);

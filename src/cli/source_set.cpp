@@ -10,9 +10,9 @@ namespace pruner {
 
 // {"network": "bert_base", "seq_len": 256, "name": "bert_base_256"} or {"model": "x.onnx"};
 // image_size, seq_len and batch_size as the options of these names.
-static Result<SetMember> member_of(const Json& entry, const Options& options) {
-  SetMember member{"", options};
-  Options& of = member.options;
+static Result<SetMember> member_of(const Json& entry, const SourceOptions& source) {
+  SetMember member{"", source};
+  SourceOptions& of = member.source;
   if (!entry.is_object()) return Error("a network of the set is no object");
   for (const auto& [key, value] : entry.items()) {
     if (key == "name" && value.is_string()) {
@@ -22,11 +22,11 @@ static Result<SetMember> member_of(const Json& entry, const Options& options) {
     } else if (key == "model" && value.is_string()) {
       of.model_file = value;
     } else if (key == "image_size" && value.is_number_integer()) {
-      of.image_size = value;
+      of.sizes.image_size = value;
     } else if (key == "seq_len" && value.is_number_integer()) {
-      of.sequence_length = value;
+      of.sizes.sequence_length = value;
     } else if (key == "batch_size" && value.is_number_integer()) {
-      of.batch_size = value;
+      of.sizes.batch_size = value;
     } else {
       return Error("\"",
                    key,
@@ -45,7 +45,8 @@ static Result<SetMember> member_of(const Json& entry, const Options& options) {
   return member;
 }
 
-Result<std::vector<SetMember>> read_source_set(const std::string& path, const Options& options) {
+Result<std::vector<SetMember>> read_source_set(const std::string& path,
+                                               const SourceOptions& source) {
   TRY_ASSIGN(const std::string text, read_file(path));
   const Result<Json> set = parse_json(text);
   if (!set.ok()) return Error(path, ": ", set.error().message());
@@ -53,7 +54,7 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path, const Op
   if (!networks.ok()) return Error(path, ": ", networks.error().message());
   std::vector<SetMember> members;
   for (const Json& entry : *networks) {
-    Result<SetMember> member = member_of(entry, options);
+    Result<SetMember> member = member_of(entry, source);
     if (!member.ok()) return Error(path, ": ", member.error().message());
     if (std::ranges::find(members, member->name, &SetMember::name) != members.end())
       return Error(path, ": ", member->name, " is there twice; give one of them a \"name\"");
@@ -62,32 +63,40 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path, const Op
   return members;
 }
 
-Result<std::vector<SetMember>> listed_networks(const Options& options) {
-  if (!options.network_set.empty()) {
-    if (!options.models.empty() || !options.network.empty())
-      return Error("--set ", options.network_set, ": names the networks; others are given besides");
-    TRY_ASSIGN(std::vector<SetMember> set, read_source_set(options.network_set, options));
-    if (set.empty()) return Error(options.network_set, ": no network is in it");
+void NetworkListOptions::add_to(CLI::App& app) {
+  add_option(app, "models", models).help("the networks: ONNX files, or names of built-in ones");
+  add_option(app, "--set", set).help("the networks: a file of them, as of `transfer --experiment`");
+  add_option(app, "--network", source.network)
+      .help("built-in networks, with commas between them (`pruner networks` lists them)");
+  source.add_others_to(app);
+}
+
+Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options) {
+  if (!options.set.empty()) {
+    if (!options.models.empty() || !options.source.network.empty())
+      return Error("--set ", options.set, ": names the networks; others are given besides");
+    TRY_ASSIGN(std::vector<SetMember> set, read_source_set(options.set, options.source));
+    if (set.empty()) return Error(options.set, ": no network is in it");
     return set;
   }
   const std::vector<std::string> built_in = network_names();
-  Options one = options;
+  SourceOptions one = options.source;
   one.network.clear();
   std::vector<SetMember> networks;
   for (const std::string& model : options.models) {
     const bool named = std::ranges::find(built_in, model) != built_in.end();
-    Options& of = networks.emplace_back(SetMember{"", one}).options;
+    SourceOptions& of = networks.emplace_back(SetMember{"", one}).source;
     (named ? of.network : of.model_file) = model;
   }
-  std::istringstream names(options.network);
+  std::istringstream names(options.source.network);
   for (std::string name; std::getline(names, name, ',');)
-    networks.emplace_back(SetMember{"", one}).options.network = name;
-  if (networks.empty()) networks.push_back({"", options});
+    networks.emplace_back(SetMember{"", one}).source.network = name;
+  if (networks.empty()) networks.push_back({"", options.source});
   return networks;
 }
 
-Result<Source> read_member(const SetMember& member, const Target& target) {
-  Result<Source> source = read_source(member.options, target);
+Result<Source> read_member(const SetMember& member, const Target& target, uint64_t seed) {
+  Result<Source> source = read_source(member.source, target, seed);
   if (member.name.empty()) return source;
   if (!source.ok()) return Error(member.name, ": ", source.error().message());
   source->name = member.name;

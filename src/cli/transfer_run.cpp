@@ -4,34 +4,29 @@
 
 #include "cli/pool.h"
 #include "cli/search_options.h"
-#include "cli/version.h"
 
 namespace pruner {
 
-Result<std::unique_ptr<TransferRun>> TransferRun::open(const Options& options,
-                                                       const Source& source,
+Result<std::unique_ptr<TransferRun>> TransferRun::open(std::span<const WeightedTask> tasks,
                                                        std::vector<TransferSource> sources,
-                                                       const std::string& work_dir,
+                                                       const TransferOptions& options,
                                                        const TransferTools& tools) {
   TRY_ASSIGN(ModeModels models,
-             read_models(options, options.load_model.empty() ? "draft-only" : "pam-no-update"));
+             read_models(options.models.load_model.empty() ? "draft-only" : "pam-no-update",
+                         options.models));
   std::unique_ptr<TransferRun> run(new TransferRun(std::move(sources), std::move(models)));
-  SessionOptions session{.tune = {.measured_at_once = job_count(options),
-                                  .seed = static_cast<uint64_t>(options.seed),
-                                  .policy = &kTransferPolicy,
-                                  .origin = "transfer"},
-                         .work_dir = work_dir,
-                         .command = options.command_line,
-                         .version = kVersion,
-                         .input = source.name};
+  SessionOptions session = options.session;
+  session.tune.trials = kNoTrialLimit;
+  session.tune.policy = &kTransferPolicy;
+  session.tune.origin = "transfer";
   session.tune.offers = [r = run.get(), most = options.verify](const Task& task,
                                                                const Space& space) {
     return r->offer(task, space, most);
   };
-  TRY_ASSIGN(run->session_,
-             Session::open(source.tasks,
-                           session,
-                           {tools.measurer, {*run->models_.draft}, tools.stop, tools.on_round}));
+  TRY_ASSIGN(
+      run->session_,
+      Session::open(
+          tasks, session, {tools.measurer, {*run->models_.draft}, tools.stop, tools.on_round}));
   return run;
 }
 

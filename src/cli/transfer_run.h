@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/source.h"
 #include "deploy/module.h"
 #include "measure/measure.h"
 #include "search/mode.h"
@@ -15,6 +14,12 @@
 #include "tune/session.h"
 
 namespace pruner {
+
+struct TransferOptions {
+  SessionOptions session;      // whatever its policy is
+  LearnedModelOptions models;  // with weights: of a PaCM that ranks schedules; else the draft does
+  int64_t verify = 0;          // schedules of a task that are measured, the best ranked; 0: all
+};
 
 /// What a transfer works with; all of it outlives the run.
 struct TransferTools {
@@ -25,12 +30,10 @@ struct TransferTools {
 
 class TransferRun {
  public:
-  /// Opens the work dir (Session::open()) and asks the sources what they offer. --verify N leaves
-  /// the N schedules of a task that the model of --load-model, or the draft, likes best.
-  static Result<std::unique_ptr<TransferRun>> open(const Options& options,
-                                                   const Source& source,
+  /// Opens the work dir (Session::open()); the tasks outlive the run.
+  static Result<std::unique_ptr<TransferRun>> open(std::span<const WeightedTask> tasks,
                                                    std::vector<TransferSource> sources,
-                                                   const std::string& work_dir,
+                                                   const TransferOptions& options,
                                                    const TransferTools& tools);
 
   Result<TuneEnd> run() { return session_->run(); }

@@ -1,16 +1,70 @@
 #include "cli/options.h"
 
-#include <cstring>
+#include <regex>
+#include <sstream>
 
-#include "cli/option_table.h"
+#include "cli/commands.h"
+#include "cli/measurer.h"
+#include "cli/model_options.h"
+#include "cli/pool.h"
+#include "cli/record_files.h"
+#include "cli/recorded_source.h"
+#include "cli/search_options.h"
+#include "cli/source_set.h"
 #include "golden.h"
 
 namespace pruner {
 namespace {
 
-Result<CommandLine> parse(std::vector<const char*> arguments) {
+Result<CommandLine> parse(std::vector<const char*> arguments,
+                          std::span<const Command> commands = kCommands) {
   arguments.insert(arguments.begin(), "pruner");
-  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+  return parse_command_line(commands, static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string help_of(const Command& command) {
+  std::vector<std::string> words;
+  std::istringstream in{std::string(command.name)};
+  for (std::string word; in >> word;) words.push_back(word);
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  arguments.push_back("--help");
+  return parse(arguments)->text;
+}
+
+/// What commands share, as one command has it that runs nothing.
+struct Given {
+  SourceOptions source;
+  MeasurerOptions measure;
+  ContestantOptions contestant;
+  ExplorerOptions explorer;
+  OfferOptions offers;
+  std::string out_file;
+
+  void add_to(CLI::App& app) {
+    source.add_to(app);
+    measure.add_to(app);
+    contestant.add_to(app);
+    explorer.add_to(app);
+    offers.add_to(app);
+    add_out_file(app, out_file);
+  }
+};
+
+/// The fields that a command line of such a command fills.
+template <typename T = Given>
+Result<T> given(std::vector<const char*> arguments) {
+  static T* read = nullptr;
+  const auto value = std::make_unique<T>();
+  read = value.get();
+  const Command commands[] = {{"given", "", [](CLI::App& app) -> RunCommand {
+                                 read->add_to(app);
+                                 return [](const Invocation&) { return kDone; };
+                               }}};
+  arguments.insert(arguments.begin(), "given");
+  TRY_ASSIGN(const CommandLine line, parse(arguments, commands));
+  EXPECT_EQ(line.command->name, "given");
+  return *value;
 }
 
 TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
@@ -18,71 +72,104 @@ TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
       {"tune", "model.onnx", "--n-trials", "200", "--budget=10m", "--fresh", "--threads", "2"});
   ASSERT_TRUE(line.ok()) << line.error().message();
   EXPECT_EQ(line->command->name, "tune");
-  EXPECT_EQ(line->options.model_file, "model.onnx");
-  EXPECT_EQ(line->options.trials, 200);
-  EXPECT_EQ(line->options.budget, "10m");
-  EXPECT_TRUE(line->options.fresh);
-  EXPECT_FALSE(line->options.json);
-  EXPECT_EQ(line->options.command_line,
+  EXPECT_FALSE(line->call.json);
+  EXPECT_EQ(line->call.command_line,
             "pruner tune model.onnx --n-trials 200 --budget=10m --fresh --threads 2");
+  EXPECT_TRUE(parse({"tune", "--json", "--dry-run"})->call.json);
+  const Result<Given> read = given(
+      {"model.onnx", "--n-trials", "200", "--flush-l2", "--threads=2", "--eps-greedy", "0.5"});
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->source.model_file, "model.onnx");
+  EXPECT_EQ(read->explorer.trials, 200);
+  EXPECT_EQ(read->explorer.mode.eps_greedy, 0.5);
+  EXPECT_EQ(read->explorer.mode.round_size, 10);
+  EXPECT_EQ(read->measure.target.threads, 2);
+  EXPECT_TRUE(read->measure.flush_l2);
 }
 
 TEST(ParseCommandLine, ReadsSeveralNetworksToCompare) {
-  const Result<CommandLine> line =
-      parse({"compare", "a.onnx", "resnet_18", "--network", "bert_tiny,vgg_16", "--modes", "a,b"});
-  ASSERT_TRUE(line.ok()) << line.error().message();
-  EXPECT_EQ(line->options.models, (std::vector<std::string>{"a.onnx", "resnet_18"}));
-  EXPECT_EQ(line->options.network, "bert_tiny,vgg_16");
-  const Result<CommandLine> set = parse({"compare", "--set", "ten.json", "--modes", "a,b"});
+  const Result<NetworkListOptions> list =
+      given<NetworkListOptions>({"a.onnx", "resnet_18", "--network", "bert_tiny,vgg_16"});
+  ASSERT_TRUE(list.ok()) << list.error().message();
+  EXPECT_EQ(list->models, (std::vector<std::string>{"a.onnx", "resnet_18"}));
+  EXPECT_EQ(list->source.network, "bert_tiny,vgg_16");
+  EXPECT_TRUE(
+      parse({"compare", "a.onnx", "resnet_18", "--network", "bert_tiny,vgg_16", "--modes", "a,b"})
+          .ok());
+  EXPECT_TRUE(parse({"compare", "--set", "ten.json", "--modes", "a,b"}).ok());
+  const Result<NetworkListOptions> set = given<NetworkListOptions>({"--set", "ten.json"});
   ASSERT_TRUE(set.ok()) << set.error().message();
-  EXPECT_EQ(set->options.network_set, "ten.json");
+  EXPECT_EQ(set->set, "ten.json");
   EXPECT_ERROR(parse({"tune", "a.onnx", "b.onnx"}), "b.onnx: nothing is expected here");
 }
 
 // The command lines of the project's own documents, with `pruner tune` for the script.
 TEST(ParseCommandLine, ReadsTheReferencesCommandLines) {
-  const Result<CommandLine> line = parse({"tune",
-                                          "--network",
-                                          "resnet_50",
-                                          "--n-trials",
-                                          "2000",
-                                          "--cost-model",
-                                          "pam-siamese-update",
-                                          "--load-model",
-                                          "pam_k80_1500.pkl",
-                                          "--target",
-                                          "cuda --model=a100",
-                                          "--psa",
-                                          "a100_40",
-                                          "--continue-tuning"});
-  ASSERT_TRUE(line.ok()) << line.error().message();
-  EXPECT_EQ(line->options.cost_model, "pam-siamese-update");
-  EXPECT_EQ(line->options.target, "cuda --model=a100");
-  EXPECT_EQ(line->options.device_abstraction, "a100_40");
+  const std::vector<const char*> arguments = {"--network",
+                                              "resnet_50",
+                                              "--n-trials",
+                                              "2000",
+                                              "--cost-model",
+                                              "pam-siamese-update",
+                                              "--load-model",
+                                              "pam_k80_1500.pkl",
+                                              "--target",
+                                              "cuda --model=a100",
+                                              "--psa",
+                                              "a100_40"};
+  const Result<Given> read = given(arguments);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->source.network, "resnet_50");
+  EXPECT_EQ(read->explorer.trials, 2000);
+  EXPECT_EQ(read->contestant.cost_model, "pam-siamese-update");
+  EXPECT_EQ(read->contestant.load_model, "pam_k80_1500.pkl");
+  EXPECT_EQ(read->measure.target.name, "cuda --model=a100");
+  EXPECT_EQ(read->measure.target.device, "a100_40");
+  std::vector<const char*> tune = arguments;
+  tune.insert(tune.begin(), "tune");
+  tune.push_back("--continue-tuning");
+  EXPECT_TRUE(parse(tune).ok());
 }
 
 // The same of the offline scripts: pruner_train_model.py, pruner_fine_tune_model.py and their
 // flags.
 TEST(ParseCommandLine, ReadsTheReferencesTrainingCommandLines) {
-  const Result<CommandLine> train =
-      parse({"train", "--dataset", "dataset_pam_k80_500.pkl", "--model", "pam"});
+  const Result<TrainingOptions> train =
+      given<TrainingOptions>({"--dataset", "dataset_pam_k80_500.pkl", "--model", "pam"});
   ASSERT_TRUE(train.ok()) << train.error().message();
-  EXPECT_EQ(train->options.datasets, (std::vector<std::string>{"dataset_pam_k80_500.pkl"}));
-  EXPECT_EQ(train->options.cost_model, "pam");
-  const Result<CommandLine> tune =
-      parse({"fine-tune", "--dataset", "pam_a100_dataset.pkl", "--load-model", "pam_k80_1500.pkl"});
-  ASSERT_TRUE(tune.ok()) << tune.error().message();
-  EXPECT_EQ(tune->options.load_model, "pam_k80_1500.pkl");
-  const Result<CommandLine> all =
-      parse({"train",          "--dataset", "a.ds",          "b.ds", "--models",   "pam",
-             "--seed",         "3",         "--save_path",   "ckpt", "--file_cnt", "0",
-             "--ratio",        "0.5",       "--select_cnt",  "-1",   "--fold",     "2",
-             "--split-scheme", "by_task",   "--train-ratio", "0.8",  "--use-gpu"});
+  EXPECT_EQ(train->datasets, (std::vector<std::string>{"dataset_pam_k80_500.pkl"}));
+  EXPECT_EQ(train->pretrain.model, "pam");
+  EXPECT_TRUE(
+      parse({"fine-tune", "--dataset", "pam_a100_dataset.pkl", "--load-model", "pam_k80_1500.pkl"})
+          .ok());
+  const std::vector<const char*> arguments = {"--dataset",
+                                              "a.ds",
+                                              "b.ds",
+                                              "--models",
+                                              "pam",
+                                              "--seed",
+                                              "3",
+                                              "--save_path",
+                                              "ckpt",
+                                              "--file_cnt",
+                                              "0",
+                                              "--ratio",
+                                              "0.5",
+                                              "--fold",
+                                              "2",
+                                              "--split-scheme",
+                                              "by_task",
+                                              "--train-ratio",
+                                              "0.8"};
+  const Result<TrainingOptions> all = given<TrainingOptions>(arguments);
   ASSERT_TRUE(all.ok()) << all.error().message();
-  EXPECT_EQ(all->options.datasets, (std::vector<std::string>{"a.ds", "b.ds"}));
-  EXPECT_EQ(all->options.split_scheme, "by_task");
-  EXPECT_EQ(all->options.folds, 2);
-  EXPECT_EQ(all->options.share, 0.5);
+  EXPECT_EQ(all->datasets, (std::vector<std::string>{"a.ds", "b.ds"}));
+  EXPECT_EQ(all->split_scheme, "by_task");
+  EXPECT_EQ(all->folds, 2);
+  EXPECT_EQ(all->pretrain.share, 0.5);
+  EXPECT_EQ(all->pretrain.split.train_ratio, 0.8);
+  EXPECT_EQ(all->pretrain.split.seed, 3u);
+  EXPECT_EQ(all->save_path, "ckpt");
 }
 
 // `pruner dataset make` for make_dataset.py; the shell puts files in the pattern's place.
@@ -102,34 +189,34 @@ TEST(ParseCommandLine, ReadsTheReferencesDatasetCommandLine) {
                                           "500"});
   ASSERT_TRUE(line.ok()) << line.error().message();
   EXPECT_EQ(line->command->name, "dataset make");
-  EXPECT_EQ(line->options.records.size(), 2u);
-  EXPECT_EQ(line->options.hold_out, "all_five");
-  EXPECT_EQ(line->options.out_file, "dataset_pam_k80_500.pkl");
-  EXPECT_EQ(line->options.sample_in_files, 500);
-  EXPECT_EQ(line->options.min_sample_size, -1) << "what the command takes unasked";
 }
 
 TEST(ParseCommandLine, TakesUnderscoresInNamesForHyphens) {
-  const Result<CommandLine> line = parse({"tune", "--cost_model=pam_x", "--load_model", "a_b.pkl"});
-  ASSERT_TRUE(line.ok()) << line.error().message();
-  EXPECT_EQ(line->options.cost_model, "pam_x");
-  EXPECT_EQ(line->options.load_model, "a_b.pkl");
-  EXPECT_EQ(line->options.command_line, "pruner tune --cost_model=pam_x --load_model a_b.pkl");
-  for (const OptionRow& row : option_table())
-    EXPECT_TRUE(row.flags[0] != '-' || !std::strchr(row.flags, '_'))
-        << row.flags << " cannot be reached";
+  const Result<Given> read = given({"--cost_model=pam_x", "--load_model", "a_b.pkl"});
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_EQ(read->contestant.cost_model, "pam_x");
+  EXPECT_EQ(read->contestant.load_model, "a_b.pkl");
+  EXPECT_EQ(parse({"tune", "--cost_model=pam_x", "--load_model", "a_b.pkl"})->call.command_line,
+            "pruner tune --cost_model=pam_x --load_model a_b.pkl");
+  const std::regex unreachable("\n  [^ ]*--[a-z-]*_");
+  for (const Command& command : kCommands)
+    EXPECT_FALSE(std::regex_search(help_of(command), unreachable)) << help_of(command);
   EXPECT_ERROR(parse({"tune", "--n_trial", "3"}),
                "--n-trial: unknown option; did you mean --n-trials?");
 }
 
 TEST(ParseCommandLine, KnowsAliasesAndShortForms) {
-  EXPECT_EQ(parse({"tune", "--model", "random"})->options.cost_model, "random");
-  EXPECT_EQ(parse({"compile", "-o", "x.so"})->options.out_file, "x.so");
+  EXPECT_EQ(given({"--model", "random"})->contestant.cost_model, "random");
+  EXPECT_EQ(given({"-o", "x.so"})->out_file, "x.so");
   const std::vector<std::string> files = {"a.json", "b.json"};
-  EXPECT_EQ(
-      parse({"compile", "--records", "a.json", "--logs", "b.json", "m.onnx"})->options.records,
-      files);
-  EXPECT_EQ(parse({"records", "best", "a.json", "b.json"})->options.files, files);
+  EXPECT_TRUE(parse({"compile", "--records", "a.json", "--logs", "b.json", "m.onnx"}).ok());
+  const Result<RecordedOptions> both =
+      given<RecordedOptions>({"--records", "a.json", "--logs", "b.json", "m.onnx"});
+  ASSERT_TRUE(both.ok()) << both.error().message();
+  EXPECT_EQ(both->records, files);
+  EXPECT_EQ(both->source.model_file, "m.onnx");
+  EXPECT_EQ(given<RecordFileOptions>({"a.json", "b.json"})->files, files);
+  EXPECT_TRUE(parse({"records", "best", "a.json", "b.json"}).ok());
 }
 
 TEST(ParseCommandLine, FindsCommandsOfTwoWords) {

@@ -6,33 +6,33 @@
 namespace pruner {
 namespace {
 
-Result<std::vector<SetMember>> members(const std::string& text, const Options& options = {}) {
+Result<std::vector<SetMember>> members(const std::string& text, const SourceOptions& source = {}) {
   const std::string path = own_path("set.json");
   EXPECT_TRUE(write_file(path, text).ok());
-  Result<std::vector<SetMember>> set = read_source_set(path, options);
+  Result<std::vector<SetMember>> set = read_source_set(path, source);
   std::filesystem::remove(path);
   return set;
 }
 
 TEST(SourceSet, NamesNetworksAndFilesWithTheirSizes) {
-  Options options;
-  options.batch_size = 4;
+  SourceOptions source;
+  source.sizes.batch_size = 4;
   const auto set = members(R"({"networks": [
       {"network": "resnet_18", "image_size": 240, "batch_size": 8},
       {"network": "bert_tiny", "seq_len": 64, "name": "bert_64"},
       {"network": "bert_tiny"},
       {"model": "models/small.onnx"}]})",
-                           options);
+                           source);
   ASSERT_TRUE(set.ok()) << set.error().message();
   std::vector<std::string> names;
   for (const SetMember& member : *set) names.push_back(member.name);
   EXPECT_EQ(names, (std::vector<std::string>{"resnet_18", "bert_64", "bert_tiny", "small"}));
-  EXPECT_EQ((*set)[0].options.image_size, 240);
-  EXPECT_EQ((*set)[0].options.batch_size, 8);
-  EXPECT_EQ((*set)[1].options.sequence_length, 64);
-  EXPECT_EQ((*set)[1].options.network, "bert_tiny");
-  EXPECT_EQ((*set)[1].options.batch_size, 4);
-  EXPECT_EQ((*set)[3].options.model_file, "models/small.onnx");
+  EXPECT_EQ((*set)[0].source.sizes.image_size, 240);
+  EXPECT_EQ((*set)[0].source.sizes.batch_size, 8);
+  EXPECT_EQ((*set)[1].source.sizes.sequence_length, 64);
+  EXPECT_EQ((*set)[1].source.network, "bert_tiny");
+  EXPECT_EQ((*set)[1].source.sizes.batch_size, 4);
+  EXPECT_EQ((*set)[3].source.model_file, "models/small.onnx");
 }
 
 TEST(SourceSet, SaysWhatIsWrong) {

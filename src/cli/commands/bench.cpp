@@ -11,9 +11,11 @@
 
 namespace pruner {
 
-static constexpr double kProbeSeconds = 0.2;
+namespace {
 
-static Json to_json(const BenchResult& result) {
+constexpr double kProbeSeconds = 0.2;
+
+Json to_json(const BenchResult& result) {
   return {{"median_ms", result.median_ms},
           {"mean_ms", result.mean_ms},
           {"std_ms", result.std_ms},
@@ -21,32 +23,49 @@ static Json to_json(const BenchResult& result) {
           {"threads", result.threads}};
 }
 
-Result<int> run_bench(const Options& options) {
-  if (options.module.empty())
-    return Error("bench: --module is missing; `pruner compile` makes one");
-  TRY_ASSIGN(LoadedModule module, load_module(options.module, static_cast<int>(options.threads)));
-  const std::vector<Tensor> inputs = seeded_inputs(module.inputs(), 0);
-  const BenchOptions bench{.min_s = options.min_time_s};
-  TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
-  std::vector<KernelTime> kernels;
-  PeakRates peaks{.threads = result.threads};
-  if (options.profile) {
-    TRY_ASSIGN(kernels, module.profile(inputs, bench));
-    if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
+struct Bench {
+  std::string path;
+  int threads = 0;
+  double min_time_s = 1;
+  bool profile = false;
+
+  void add_to(CLI::App& app) {
+    add_option(app, "--module", path).help("the module (made by `pruner compile`)");
+    add_threads(app, threads);
+    add_option(app, "--min-time", min_time_s).help("seconds to measure for");
+    add_option(app, "--profile", profile).help("time each kernel");
   }
-  if (options.json) {
-    Json json = to_json(result);
-    if (options.profile) json.update(profile_json(kernels, peaks));
-    fmt::print("{}\n", print_json(json));
+
+  Result<int> run(const Invocation& call) const {
+    if (path.empty()) return Error("bench: --module is missing; `pruner compile` makes one");
+    TRY_ASSIGN(LoadedModule module, load_module(path, threads));
+    const std::vector<Tensor> inputs = seeded_inputs(module.inputs(), 0);
+    const BenchOptions bench{.min_s = min_time_s};
+    TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
+    std::vector<KernelTime> kernels;
+    PeakRates peaks{.threads = result.threads};
+    if (profile) {
+      TRY_ASSIGN(kernels, module.profile(inputs, bench));
+      if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
+    }
+    if (call.json) {
+      Json json = to_json(result);
+      if (profile) json.update(profile_json(kernels, peaks));
+      fmt::print("{}\n", print_json(json));
+      return kDone;
+    }
+    if (profile) fmt::print("{}", print_profile(kernels, peaks));
+    fmt::print(
+        "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
+    const std::string on =
+        result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
+    fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
     return kDone;
   }
-  if (options.profile) fmt::print("{}", print_profile(kernels, peaks));
-  fmt::print(
-      "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
-  const std::string on =
-      result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
-  fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
-  return kDone;
-}
+};
+
+}  // namespace
+
+RunCommand make_bench(CLI::App& app) { return make_command<Bench>(app); }
 
 }  // namespace pruner

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -58,6 +59,28 @@ Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
   return write_file(dir.file("search_time.svg"), search_time_svg(set));
 }
 
+struct Compare {
+  NetworkListOptions what;
+  MeasurerOptions measure;
+  ContestOptions contest;
+  ExplorerOptions explorer;
+
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    measure.add_to(app);
+    add_option(app, "--modes", contest.modes)
+        .help(
+            "two or more cost models of `tune`, e.g. ansor,pruner,pruner-without-dataflow; the "
+            "first is the measure");
+    contest.add_to(app);
+    explorer.add_to(app);
+  }
+  Result<int> run(const Invocation& call) const;
+  auto seeds() const {
+    return std::views::iota(measure.seed, measure.seed + static_cast<uint64_t>(contest.seeds));
+  }
+};
+
 /// A network of the run, and what is known of it so far.
 struct Member {
   SetMember named;
@@ -68,8 +91,8 @@ struct Member {
 
 class CompareRun {
  public:
-  explicit CompareRun(const Options& options)
-      : options_(options), interrupted_(catch_interrupts()) {}
+  CompareRun(const Compare& options, const Invocation& call)
+      : options_(options), call_(call), interrupted_(catch_interrupts()) {}
 
   Result<int> run() {
     TRY(read_options());
@@ -86,27 +109,32 @@ class CompareRun {
 
  private:
   Result<Unit> read_options() {
-    TRY_ASSIGN(target_, read_target(options_));
-    TRY_ASSIGN(contestants_, read_contestants(options_, &target_));
+    TRY_ASSIGN(target_, read_target(options_.measure.target));
+    const int jobs = options_.measure.jobs;
+    TRY_ASSIGN(
+        contestants_,
+        read_contestants(
+            options_.contest, options_.explorer.mode, options_.measure.models(target_), &target_));
     if (contestants_.size() < 2)
       return Error(
           "--modes: ", contestants_.size(), " given, two or more are compared, e.g. ansor,pruner");
-    tune_ = {.trials = options_.trials > 0 ? options_.trials : kDefaultTrials,
-             .round_size = options_.round_size,
+    const int64_t trials = options_.explorer.trials;
+    tune_ = {.trials = trials > 0 ? trials : kDefaultTrials,
+             .round_size = options_.explorer.mode.round_size,
              .first_round_size = kFirstRound,
-             .measured_at_once = job_count(options_)};
+             .measured_at_once = jobs};
     return Unit{};
   }
 
   Result<Source> read_network(const SetMember& named) const {
-    TRY_ASSIGN(Source source, read_member(named, target_));
-    TRY(keep_matching(options_, source.tasks));
+    TRY_ASSIGN(Source source, read_member(named, target_, options_.measure.seed));
+    TRY(keep_matching(options_.explorer.tasks, source.tasks));
     return source;
   }
 
   /// What is wrong with a network or with what its folder holds is said before any is measured.
   Result<Unit> read_members() {
-    TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(options_));
+    TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(options_.what));
     for (const SetMember& named : networks) {
       TRY_ASSIGN(const Source source, read_network(named));
       for (const Member& member : members_)
@@ -124,13 +152,13 @@ class CompareRun {
   }
 
   std::string work_dir_of(const std::string& network, bool several) const {
-    const std::string& given = options_.work_dir;
+    const std::string& given = options_.explorer.work_dir;
     if (!several) return given.empty() ? "cmp_" + network : given;
     return set_dir() + "/" + network;
   }
   std::string set_dir() const {
-    if (!options_.work_dir.empty()) return options_.work_dir;
-    const std::string set = std::filesystem::path(options_.network_set).stem().string();
+    if (!options_.explorer.work_dir.empty()) return options_.explorer.work_dir;
+    const std::string set = std::filesystem::path(options_.what.set).stem().string();
     return "cmp_" + (set.empty() ? "networks" : set);
   }
 
@@ -142,9 +170,9 @@ class CompareRun {
     if (done(member)) return Unit{};
     TRY_ASSIGN(const Source source, read_network(member.named));
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-               make_measurer(member.named.options, source, target_, interrupted_));
-    for (int64_t i = 0; i < options_.seeds && !interrupted_; ++i) {
-      const auto seed = static_cast<uint64_t>(options_.seed + i);
+               make_measurer(options_.measure, source, target_, interrupted_));
+    for (const uint64_t seed : options_.seeds()) {
+      if (interrupted_) break;
       if (comparison.curve(contestants_.front().name, seed) == nullptr) {
         TRY_ASSIGN(const std::vector<TuningCurve> curves, run_seed(source, seed, dir, *measurer));
         comparison.curves.insert(comparison.curves.end(), curves.begin(), curves.end());
@@ -163,8 +191,7 @@ class CompareRun {
     return member.network && first->complete && !first->end_to_end_s;
   }
   bool done(const Member& member) const {
-    for (int64_t i = 0; i < options_.seeds; ++i) {
-      const auto seed = static_cast<uint64_t>(options_.seed + i);
+    for (const uint64_t seed : options_.seeds()) {
       if (member.compared.comparison.curve(contestants_.front().name, seed) == nullptr ||
           lacks_times(member, seed))
         return false;
@@ -207,7 +234,7 @@ class CompareRun {
       TRY(build_module(source.partition,
                        target_,
                        schedule_choice(found),
-                       {job_count(options_), "", contestant.search.forms},
+                       {options_.measure.jobs, "", contestant.search.forms},
                        paths.back()));
     }
     TRY_ASSIGN(const std::vector<double> ms, race_modules(paths, target_.threads));
@@ -241,15 +268,13 @@ class CompareRun {
   void print() const {
     const bool several = members_.size() > 1;
     const Comparison& one = members_.front().compared.comparison;
-    if (options_.json) {
-      fmt::print("{}\n", print_json(several ? comparison_set_json(set()) : comparison_json(one)));
-    } else {
-      fmt::print("{}", several ? print_comparison_set(set()) : print_comparison(one));
-    }
+    call_.show(several ? comparison_set_json(set()) : comparison_json(one),
+               several ? print_comparison_set(set()) : print_comparison(one));
     if (several && set().empty()) log_warning("no network has a seed yet that was not cut short");
   }
 
-  const Options& options_;
+  const Compare& options_;
+  const Invocation& call_;
   const std::atomic<bool>& interrupted_;
   LiveLine live_{stderr};
   std::vector<Contestant> contestants_;
@@ -258,8 +283,10 @@ class CompareRun {
   std::vector<Member> members_;
 };
 
+Result<int> Compare::run(const Invocation& call) const { return CompareRun(*this, call).run(); }
+
 }  // namespace
 
-Result<int> run_compare(const Options& options) { return CompareRun(options).run(); }
+RunCommand make_compare(CLI::App& app) { return make_command<Compare>(app); }
 
 }  // namespace pruner

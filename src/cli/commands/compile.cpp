@@ -4,73 +4,134 @@
 #include <charconv>
 
 #include "cli/commands.h"
+#include "cli/pool.h"
 #include "cli/schedules.h"
 #include "cli/stages.h"
+#include "transfer/shipped.h"
 
 namespace pruner {
 
+namespace {
+
 /// The number of --task, checked.
-static Result<size_t> task_number(const Options& options, size_t tasks) {
+Result<size_t> task_number(const std::string& text, size_t tasks) {
   size_t number = 0;
-  const char* const end = options.task.data() + options.task.size();
-  const auto [at, code] = std::from_chars(options.task.data(), end, number);
-  if (!options.task.empty() && (code != std::errc() || at != end || number >= tasks)) {
-    return Error("--task: \"", options.task, "\" is no task number; there are ", tasks, ", from 0");
+  const char* const end = text.data() + text.size();
+  const auto [at, code] = std::from_chars(text.data(), end, number);
+  if (!text.empty() && (code != std::errc() || at != end || number >= tasks)) {
+    return Error("--task: \"", text, "\" is no task number; there are ", tasks, ", from 0");
   }
   return number;
 }
 
-Result<int> run_compile(const Options& options) {
-  if (options.trials != 0) {
-    return Error("--n-trials: compile measures nothing, so it takes 0; `pruner tune --n-trials ",
-                 options.trials,
-                 "` makes records for its --records");
+struct Compile {
+  SourceOptions what;
+  TargetOptions on;
+  std::string forms_text;
+  uint64_t seed = 0;
+  int jobs = 0;
+  int64_t trials = 0;
+  OfferOptions offers;
+  bool no_shipped_records = false;
+  std::vector<std::string> records;
+  std::string out_file, print;
+
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    on.add_to(app);
+    add_psa(app, on.device);
+    add_seed(app, seed);
+    add_forms(app, forms_text);
+    add_jobs(app, jobs);
+    add_option(app, "--n-trials", trials)
+        .help("0: nothing is measured here; `pruner tune` does it");
+    add_option(app, "--pool", offers.pool)
+        .help(
+            "records of tuned networks, ours or Ansor's, for tasks without one: files, patterns or "
+            "folders; default: those that come with the program");
+    add_option(app, "--dags", offers.dags)
+        .help("files of compute DAGs, for Ansor's records in --pool whose keys are a hash");
+    add_option(app, "--no-shipped-records", no_shipped_records)
+        .help("tasks without a record take their default schedule");
+    add_option(app, "--records,--logs,--log-file", records)
+        .help("records to take the best schedules from");
+    add_out_file(app, out_file);
+    add_option(app, "--print", print)
+        .help(
+            "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl or "
+            "ptx");
   }
-  TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(const Source source, read_source(options, target));
-  TRY_ASSIGN(const std::vector<std::string> forms, read_forms(options));
-  TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(options, source, target));
-  TRY_ASSIGN(const NearestSchedules nearest, read_nearest(options, source, target));
-  NearestCounts counts;
-  const ScheduleChoice choice = or_nearest(schedule_choice(schedules), nearest, counts);
-  if (!options.print.empty()) {
-    TRY_ASSIGN(const size_t number, task_number(options, source.tasks.size()));
-    TRY_ASSIGN(const std::string text,
-               print_stage(options.print, source.tasks[number].task, choice, forms));
-    fmt::print("{}", text);
-    return kDone;
-  }
-  const std::string path = options.out_file.empty() ? source.name + ".so" : options.out_file;
-  TRY_ASSIGN(const ModuleSummary summary,
-             build_module(source.partition,
-                          target,
-                          choice,
-                          {.jobs = job_count(options), .work_dir = "", .forms = forms},
-                          path));
-  if (options.json) {
-    fmt::print("{}\n",
-               print_json({{"module", path},
-                           {"kernels", summary.kernels},
-                           {"weight_bytes", summary.weight_bytes},
-                           {"activation_bytes", summary.activation_bytes},
-                           {"taken_over",
-                            {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
-                           {"seconds", summary.seconds}}));
-  } else {
-    fmt::print("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",
-               path,
-               summary.kernels,
-               static_cast<double>(summary.weight_bytes) / 1e6,
-               static_cast<double>(summary.activation_bytes) / 1e6,
-               summary.seconds);
-    if (counts.same + counts.near > 0) {
-      fmt::print("{} kernels have schedules {}, {} of them those of a like task\n",
-                 counts.same + counts.near,
-                 options.pool.empty() ? "that come with the program" : "of --pool",
-                 counts.near.load());
+
+  /// What tasks without a record take.
+  Result<NearestSchedules> read_nearest(const Source& source,
+                                        const Target& target,
+                                        bool quiet) const {
+    std::vector<Record> records;
+    if (!offers.pool.empty()) {
+      TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(offers, source.tasks, jobs, quiet));
+      for (TransferSource& from : sources)
+        std::ranges::move(from.best, std::back_inserter(records));
+    } else if (!no_shipped_records) {
+      records = shipped_records(target);
     }
+    return NearestSchedules(std::move(records));
   }
-  return kDone;
-}
+
+  Result<int> run(const Invocation& call) const {
+    if (trials != 0) {
+      return Error("--n-trials: compile measures nothing, so it takes 0; `pruner tune --n-trials ",
+                   trials,
+                   "` makes records for its --records");
+    }
+    SourceOptions named = what;
+    if (!print.empty()) named.task.clear();  // the number of a task of what is named
+    TRY_ASSIGN(const Target target, read_target(on));
+    TRY_ASSIGN(const Source source, read_source(named, target, seed));
+    TRY_ASSIGN(const std::vector<std::string> forms, read_forms(forms_text));
+    TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(records, jobs, source, target));
+    TRY_ASSIGN(const NearestSchedules nearest, read_nearest(source, target, call.json));
+    NearestCounts counts;
+    const ScheduleChoice choice = or_nearest(schedule_choice(schedules), nearest, counts);
+    if (!print.empty()) {
+      TRY_ASSIGN(const size_t number, task_number(what.task, source.tasks.size()));
+      TRY_ASSIGN(const std::string text,
+                 print_stage(print, source.tasks[number].task, choice, forms));
+      fmt::print("{}", text);
+      return kDone;
+    }
+    const std::string path = out_file.empty() ? source.name + ".so" : out_file;
+    TRY_ASSIGN(const ModuleSummary summary,
+               build_module(source.partition,
+                            target,
+                            choice,
+                            {.jobs = jobs, .work_dir = "", .forms = forms},
+                            path));
+    const int taken_over = counts.same + counts.near;
+    std::string text =
+        fmt::format("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",
+                    path,
+                    summary.kernels,
+                    static_cast<double>(summary.weight_bytes) / 1e6,
+                    static_cast<double>(summary.activation_bytes) / 1e6,
+                    summary.seconds);
+    if (taken_over > 0)
+      text += fmt::format("{} kernels have schedules {}, {} of them those of a like task\n",
+                          taken_over,
+                          offers.pool.empty() ? "that come with the program" : "of --pool",
+                          counts.near.load());
+    return call.show(
+        {{"module", path},
+         {"kernels", summary.kernels},
+         {"weight_bytes", summary.weight_bytes},
+         {"activation_bytes", summary.activation_bytes},
+         {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
+         {"seconds", summary.seconds}},
+        text);
+  }
+};
+
+}  // namespace
+
+RunCommand make_compile(CLI::App& app) { return make_command<Compile>(app); }
 
 }  // namespace pruner

@@ -15,42 +15,75 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kMinSampleSize = 48;  // TenSet's
+struct Make {
+  MakeOptions make;
+  SourceOptions what;  // DAGs
+  std::vector<std::string> dags, targets;
+  std::string hold_out, preset, failed = "keep", duplicates = "best";
+  int64_t pam = 1;  // no effect: a file has the features of every model
 
-Result<MakeOptions> make_options(const Options& options) {
-  if (options.records.empty())
-    return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
-  if (options.out_file.empty())
-    return Error("dataset make: no file to write is named; give one with -o FILE");
-  MakeOptions make{
-      .records = options.records,
-      .out_file = options.out_file,
-      .sample_in_files = options.sample_in_files,
-      .min_sample_size = options.min_sample_size < 0 ? kMinSampleSize : options.min_sample_size,
-      .max_tasks = options.max_tasks,
-      .seed = static_cast<uint64_t>(options.seed),
-      .keep_failed = options.failed == "keep",
-      .duplicates = options.duplicates == "best" ? DuplicateRule::kBest : DuplicateRule::kLast,
-      .targets = {},
-      .mixed_targets = options.mixed_targets,
-      .jobs = job_count(options)};
-  if (options.failed != "keep" && options.failed != "drop")
-    return Error("--failed: \"", options.failed, "\" is not keep or drop");
-  if (options.duplicates != "best" && options.duplicates != "last")
-    return Error("--duplicates: \"", options.duplicates, "\" is not best or last");
-  for (const std::string& target : options.targets) {
-    make.targets.push_back(parse_device_label(target));
-    if (make.targets.back().kind.empty()) return Error("--target: an empty text names no device");
+  void add_to(CLI::App& app) {
+    add_list(app, "--records,--logs", make.records)
+        .help("record files, patterns or folders; packed or not");
+    add_list(app, "--dags", dags)
+        .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
+    add_option(app, "--network", what.network)
+        .help("a built-in network (`pruner networks` lists them)");
+    add_option(app, "--op", what.op)
+        .help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
+    add_sizes(app, what.sizes);
+    add_list(app, "--target", targets)
+        .help("only records of this device: 'cuda --model=k80', llvm; several: of all of them");
+    add_option(app, "--mixed-targets", make.mixed_targets).help("take records of any device");
+    add_option(app, "--hold-out", hold_out)
+        .help(
+            "leave out the tasks of networks: all_five, resnet-50, or names with commas between "
+            "them");
+    add_option(app, "--preset", preset)
+        .help("only the tasks of networks: batch-size-1, or names with commas between them");
+    add_option(app, "--sample-in-files", make.sample_in_files)
+        .help("so many files, drawn at random");
+    add_option(app, "--min-sample-size", make.min_sample_size)
+        .help("leave out tasks with fewer programs (48)");
+    add_option(app, "--n-task", make.max_tasks).help("only the first so many tasks");
+    add_option(app, "--failed", failed).help("failed trials: keep (the default) or drop");
+    add_option(app, "--duplicates", duplicates)
+        .help("of a program measured more than once: best (the default) or last");
+    add_option(app, "--pam", pam)
+        .help("of make_dataset.py; the file has the features of every model");
+    add_seed(app, make.seed);
+    add_jobs(app, make.jobs);
+    add_out_file(app, make.out_file);
   }
-  return make;
-}
+  Result<int> run(const Invocation& call) const;
+
+  Result<MakeOptions> make_options() const {
+    if (make.records.empty())
+      return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
+    if (make.out_file.empty())
+      return Error("dataset make: no file to write is named; give one with -o FILE");
+    if (failed != "keep" && failed != "drop")
+      return Error("--failed: \"", failed, "\" is not keep or drop");
+    if (duplicates != "best" && duplicates != "last")
+      return Error("--duplicates: \"", duplicates, "\" is not best or last");
+    MakeOptions options = make;
+    options.keep_failed = failed == "keep";
+    options.duplicates = duplicates == "best" ? DuplicateRule::kBest : DuplicateRule::kLast;
+    for (const std::string& target : targets) {
+      options.targets.push_back(parse_device_label(target));
+      if (options.targets.back().kind.empty())
+        return Error("--target: an empty text names no device");
+    }
+    return options;
+  }
+};
 
 /// DAGs of --op, or of a network's tasks, cut for CPUs and for GPUs.
-Result<Unit> add_tasks(const Options& options, RecordedPrograms& programs) {
-  if (options.op.empty() && options.network.empty()) return Unit{};
+Result<Unit> add_tasks(const SourceOptions& what, RecordedPrograms& programs) {
+  if (!what.named()) return Unit{};
   for (const char* text : {"llvm", "cuda"}) {
     TRY_ASSIGN(const Target target, parse_target(text, 0));
-    TRY_ASSIGN(const Source source, read_source(options, target));
+    TRY_ASSIGN(const Source source, read_source(what, target));
     for (const WeightedTask& weighted : source.tasks) programs.add_task(weighted.task.dag);
   }
   return Unit{};
@@ -100,7 +133,7 @@ void print_reasons(const char* what, const Reasons& reasons) {
     fmt::print("  {:>7} {}: {} (first: {})\n", entry.count, what, reason, entry.first);
 }
 
-void print_table(const MakeSummary& summary, const Options& options) {
+void print_table(const MakeSummary& summary, const MakeOptions& make) {
   fmt::print(
       "|  Records |    Valid |  Failed | Held out |  No DAG | Refused |  Label | Doubles | Too few "
       " |     Kept | Tasks | Device\n");
@@ -117,34 +150,32 @@ void print_table(const MakeSummary& summary, const Options& options) {
     fmt::print("  {:>7} files in the folders hold no records\n", summary.other_files);
   const DeviceCount total = summary.total();
   fmt::print("{}: {} programs of {} tasks, {} rows of features; {:.0f} records/s, {} threads\n",
-             options.out_file,
+             make.out_file,
              total.kept,
              total.tasks,
              summary.rows,
              static_cast<double>(summary.lines) / summary.features_s,
-             job_count(options));
+             make.jobs);
 }
 
-}  // namespace
-
-Result<int> run_dataset_make(const Options& options) {
-  TRY_ASSIGN(const MakeOptions make, make_options(options));
-  TRY_ASSIGN(std::vector<NetworkInput> held, read_networks("--hold-out", options.hold_out));
-  TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", options.preset));
-  NetworkTasks held_out(std::move(held)), only(std::move(asked));
+Result<int> Make::run(const Invocation& call) const {
+  TRY_ASSIGN(const MakeOptions options, make_options());
+  TRY_ASSIGN(std::vector<NetworkInput> held, read_networks("--hold-out", hold_out));
+  TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", preset));
+  NetworkTasks without(std::move(held)), only(std::move(asked));
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads, std::nullopt);
-  if (!options.dags.empty()) {
-    TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.dags));
+  if (!dags.empty()) {
+    TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(dags));
     for (const RecordPath& file : files) {
       const Result<Unit> added = workloads.add_file(file.path);
       if (!added.ok() && file.named) return added.error();
-      TRY(held_out.add_file(file.path));
+      TRY(without.add_file(file.path));
       TRY(only.add_file(file.path));
     }
   }
-  TRY(add_tasks(options, programs));
-  warn_of_unnamed("--hold-out", held_out);
+  TRY(add_tasks(what, programs));
+  warn_of_unnamed("--hold-out", without);
   warn_of_unnamed("--preset", only);
   LiveLine live(stderr);
   const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
@@ -152,10 +183,10 @@ Result<int> run_dataset_make(const Options& options) {
     live.show(fmt::format("{} of {} files, {} records", files, all, records));
   };
   TRY_ASSIGN(const MakeSummary summary,
-             make_dataset(make, {programs, held_out, only, on_progress}));
+             make_dataset(options, {programs, without, only, on_progress}));
   live.finish();
-  if (options.json) {
-    Json json = {{"file", options.out_file}};
+  if (call.json) {
+    Json json = {{"file", make.out_file}};
     json.update(to_json(summary));
     json["records_per_s"] = static_cast<double>(summary.lines) / summary.features_s;
     fmt::print("{}\n", print_json(json));
@@ -167,5 +198,9 @@ Result<int> run_dataset_make(const Options& options) {
     return Error(cut->second.first, ": ", kEndsEarly, "; what comes before was taken");
   return kDone;
 }
+
+}  // namespace
+
+RunCommand make_dataset_make(CLI::App& app) { return make_command<Make>(app); }
 
 }  // namespace pruner

@@ -14,9 +14,11 @@
 
 namespace pruner {
 
+namespace {
+
 /// What this machine has: its CPU, and the first device of each kind, which `--target cuda` and
 /// `--target opencl` mean.
-static std::vector<Target> devices_here() {
+std::vector<Target> devices_here() {
   std::vector<Target> here = {host_target(0)};
   for (const BackendRow& row : kBackends) {
     if (!row.is_gpu) continue;
@@ -33,7 +35,7 @@ static std::vector<Target> devices_here() {
   return here;
 }
 
-static Json to_json(const Target& target) {
+Json to_json(const Target& target) {
   return {{"target", print(target)},
           {"fingerprint", device_fingerprint(target)},
           {"threads", target.threads},
@@ -45,52 +47,76 @@ static Json to_json(const Target& target) {
           {"peak_gflops", target.peak_flops * target.threads / 1e9}};
 }
 
-Result<int> run_devices_host(const Options& options) {
-  const Json json = to_json(host_target(static_cast<int>(options.threads)));
-  fmt::print("{}", options.json ? print_json(json) + "\n" : print_fields(json));
-  return kDone;
-}
+struct Host {
+  int threads = 0;
 
-Result<int> run_devices_list(const Options& options) {
+  void add_to(CLI::App& app) { add_threads(app, threads); }
+  Result<int> run(const Invocation& call) const {
+    const Json json = to_json(host_target(threads));
+    return call.show(json, print_fields(json));
+  }
+};
+
+Result<int> list_devices(const Invocation& call) {
   const std::vector<Target> here = devices_here();
   std::vector<Target> known;
   for (const DeviceFile& file : device_files()) {
     TRY_ASSIGN(Target target, read_device(std::string(file.name)));
     known.push_back(std::move(target));
   }
-  if (options.json) {
-    fmt::print("{}\n", print_json(devices_json(here, known)));
-  } else {
-    fmt::print("{}", print_devices(here, known));
-  }
-  return kDone;
+  return call.show(devices_json(here, known), print_devices(here, known));
 }
 
-Result<int> run_device_show(const Options& options) {
-  if (options.name.empty())
-    return Error("a device is missing: a FILE.json, or a name that `pruner devices` lists");
-  TRY_ASSIGN(const Target target, read_device(options.name));
-  const Json json = target_to_json(target);
-  fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
-  return kDone;
-}
+struct Show {
+  std::string name;
 
-Result<int> run_device_probe(const Options& options) {
-  TRY_ASSIGN(const Target target, read_target(options));
-  Result<Target> found = probe_device(target, options.min_time_s);
-  if (!found.ok()) return Error("--target: ", found.error().message());
-  Target& probed = *found;
-  const std::string& file = options.out_file;
-  if (!file.empty()) probed.device = std::filesystem::path(file).stem().string();
-  const Json json = target_to_json(probed);
-  if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
-  fmt::print("{}", options.json ? json.dump(2) + "\n" : print_fields(json));
-  if (!file.empty() && !options.json) {
-    fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n",
-               file,
-               backend_name(probed.backend));
+  void add_to(CLI::App& app) {
+    add_option(app, "name", name).help("a device (`pruner devices`) or its FILE.json");
   }
-  return kDone;
-}
+  Result<int> run(const Invocation& call) const {
+    if (name.empty())
+      return Error("a device is missing: a FILE.json, or a name that `pruner devices` lists");
+    TRY_ASSIGN(const Target target, read_device(name));
+    const Json json = target_to_json(target);
+    fmt::print("{}", call.json ? json.dump(2) + "\n" : print_fields(json));
+    return kDone;
+  }
+};
+
+struct Probe {
+  TargetOptions on;
+  double min_time_s = 1;
+  std::string file;
+
+  void add_to(CLI::App& app) {
+    on.add_to(app);
+    add_option(app, "--min-time", min_time_s).help("seconds to measure for");
+    add_out_file(app, file);
+  }
+
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const Target target, read_target(on));
+    Result<Target> found = probe_device(target, min_time_s);
+    if (!found.ok()) return Error("--target: ", found.error().message());
+    Target& probed = *found;
+    if (!file.empty()) probed.device = std::filesystem::path(file).stem().string();
+    const Json json = target_to_json(probed);
+    if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
+    fmt::print("{}", call.json ? json.dump(2) + "\n" : print_fields(json));
+    if (!file.empty() && !call.json) {
+      fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n",
+                 file,
+                 backend_name(probed.backend));
+    }
+    return kDone;
+  }
+};
+
+}  // namespace
+
+RunCommand make_devices_list(CLI::App&) { return list_devices; }
+RunCommand make_devices_host(CLI::App& app) { return make_command<Host>(app); }
+RunCommand make_device_show(CLI::App& app) { return make_command<Show>(app); }
+RunCommand make_device_probe(CLI::App& app) { return make_command<Probe>(app); }
 
 }  // namespace pruner

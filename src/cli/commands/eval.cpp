@@ -18,7 +18,43 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kKept = 256;  // programs of a task, as published (reference.md, best-k)
+struct Eval {
+  std::vector<std::string> datasets, records, dags;
+  std::string model_name = "pam", load_model, network;
+  PsaOptions draft;
+  int64_t kept = 256;            // programs of a task, as published (reference.md, best-k)
+  int64_t min_sample_size = -1;  // < 0: not given
+  bool all = false, new_tasks = false;
+  int threads = 0;
+  uint64_t seed = 0;
+
+  void add_to(CLI::App& app) {
+    add_list(app, "--dataset", datasets).help("feature files");
+    add_list(app, "--records,--logs", records)
+        .help(
+            "in place of --dataset: record files, patterns or folders; a draft is judged by these "
+            "only");
+    add_list(app, "--dags", dags)
+        .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
+    add_option(app, "--min-sample-size", min_sample_size)
+        .help("of --records: leave out tasks with fewer programs (0)");
+    add_option(app, "--model,--models", model_name)
+        .help("without --load-model: draft, draft-without-PENALTY (as compute-l0), or random");
+    add_trained_model(app, load_model);
+    draft.add_to(app);
+    add_option(app, "--network,--networks", network)
+        .help(
+            "networks to score by how often they call each task: all_five, or names with commas "
+            "between them");
+    add_option(app, "--draft-size", kept, 1).help("programs of each task that Best-k keeps (256)");
+    add_option(app, "--all", all).help("judge by all programs, those seen in training too");
+    add_option(app, "--new-tasks", new_tasks)
+        .help("judge by workloads only that are in no training set of the model");
+    add_cores(app, "--threads", threads).help("threads that train and score; 0: all cores");
+    add_seed(app, seed);
+  }
+  Result<int> run(const Invocation& call) const;
+};
 
 /// What is judged.
 struct Subject {
@@ -44,8 +80,8 @@ Result<Subject> read_draft(const std::string& name) {
   return subject;
 }
 
-Result<Subject> read_subject(const Options& options) {
-  const std::string& name = options.cost_model;
+Result<Subject> read_subject(const Eval& options) {
+  const std::string& name = options.model_name;
   const bool draft = name == "draft" || name.starts_with("draft-without-");
   if (draft && !options.load_model.empty())
     return Error("eval: --model ", name, " and --load-model exclude each other");
@@ -56,13 +92,13 @@ Result<Subject> read_subject(const Options& options) {
         "eval: no model is named; give one with --load-model FILE, or --model draft or random");
   }
   Subject subject{.name = options.load_model, .model = nullptr};
-  TRY_ASSIGN(subject.model, load_learned_model(options.load_model, thread_count(options)));
+  TRY_ASSIGN(subject.model, load_learned_model(options.load_model, options.threads));
   TRY_ASSIGN(subject.trained_on, subject.model->trained_on());
   return subject;
 }
 
 /// The networks of --network, with the tasks of --dags.
-Result<std::unique_ptr<NetworkTasks>> read_networks(const Options& options) {
+Result<std::unique_ptr<NetworkTasks>> read_networks(const Eval& options) {
   if (options.network.empty()) return std::make_unique<NetworkTasks>();
   Result<std::vector<NetworkInput>> named = network_set(options.network);
   if (!named.ok()) return Error("--network: ", named.error().message());
@@ -72,10 +108,10 @@ Result<std::unique_ptr<NetworkTasks>> read_networks(const Options& options) {
 }
 
 /// Options that would have no effect are refused.
-Result<Unit> check_options(const Options& options, const Subject& subject) {
+Result<Unit> check_options(const Eval& options, const Subject& subject) {
   if (options.all && options.new_tasks) return Error("--all and --new-tasks exclude each other");
   for (const auto& [flag, value] :
-       {std::pair("--psa-form", options.psa_form), {"--psa", options.device_abstraction}}) {
+       {std::pair("--psa-form", options.draft.form), {"--psa", options.draft.device}}) {
     if (!value.empty() && !subject.draft) return Error(flag, " is of --model draft");
   }
   if (options.min_sample_size >= 0 && options.records.empty())
@@ -90,11 +126,10 @@ struct Programs {
 };
 
 /// The draft of a CPU has one form, of the record's own target; TVM's records have none.
-Result<Unit> check_cpu_draft(const Options& options, const Programs& programs) {
-  if (options.psa_form != "" && options.psa_form != "ours")
-    return Error("--psa-form ", options.psa_form, " is of GPUs, and the records are of a CPU");
-  if (!options.device_abstraction.empty())
-    return Error("--psa is of GPUs, and the records are of a CPU");
+Result<Unit> check_cpu_draft(const Eval& options, const Programs& programs) {
+  if (options.draft.form != "" && options.draft.form != "ours")
+    return Error("--psa-form ", options.draft.form, " is of GPUs, and the records are of a CPU");
+  if (!options.draft.device.empty()) return Error("--psa is of GPUs, and the records are of a CPU");
   const auto without = std::ranges::count(programs.scores, 0.0f);
   if (without > 0)
     return Error("eval: ",
@@ -105,14 +140,15 @@ Result<Unit> check_cpu_draft(const Options& options, const Programs& programs) {
   return Unit{};
 }
 
-Result<Programs> read_records(const Options& options,
+Result<Programs> read_records(const Eval& options,
                               const Subject& subject,
                               const NetworkTasks& networks) {
-  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "eval --records"));
-  PoolOptions pool_options{.form = std::nullopt, .jobs = thread_count(options)};
+  TRY_ASSIGN(const std::vector<RecordPath> files,
+             read_record_paths(options.records, "eval --records"));
+  PoolOptions pool_options{.form = std::nullopt, .jobs = options.threads};
   if (subject.draft) {
-    TRY_ASSIGN(pool_options.gpu, read_draft_gpu(options));
-    TRY_ASSIGN(pool_options.form, read_draft_form(options));
+    TRY_ASSIGN(pool_options.gpu, read_draft_gpu(options.draft.device));
+    TRY_ASSIGN(pool_options.form, read_draft_form(options.draft.form));
     pool_options.penalties = subject.penalties;
   }
   ansor::WorkloadTable workloads;
@@ -135,7 +171,7 @@ Result<Programs> read_records(const Options& options,
   return programs;
 }
 
-Result<Programs> read_programs(const Options& options,
+Result<Programs> read_programs(const Eval& options,
                                const Subject& subject,
                                const NetworkTasks& networks) {
   const bool recorded = !options.records.empty();
@@ -146,21 +182,21 @@ Result<Programs> read_programs(const Options& options,
     return Error(
         "eval: a draft reads loop nests, which a feature file has not; give the records: "
         "--records FILE");
-  TRY_ASSIGN(ProgramTable table, read_datasets(options));
+  TRY_ASSIGN(ProgramTable table, read_datasets(options.datasets));
   return Programs{std::move(table), {}};
 }
 
 /// "draft, form ours, numbers of k80".
-std::string print_draft(const Options& options, const ProgramTable& table) {
-  if (is_cpu(table.targets()[0])) return options.cost_model + " of the CPU";
-  const std::string& device = options.device_abstraction;
+std::string print_draft(const Eval& options, const ProgramTable& table) {
+  if (is_cpu(table.targets()[0])) return options.model_name + " of the CPU";
+  const std::string& device = options.draft.device;
   return fmt::format("{}, form {}, numbers of {}",
-                     options.cost_model,
-                     options.psa_form.empty() ? "ours" : options.psa_form,
+                     options.model_name,
+                     options.draft.form.empty() ? "ours" : options.draft.form,
                      device.empty() ? "each record's device" : device);
 }
 
-Judged judged_of(const Options& options) {
+Judged judged_of(const Eval& options) {
   if (options.all) return Judged::kAll;
   return options.new_tasks ? Judged::kUnseenTasks : Judged::kUnseenPrograms;
 }
@@ -177,37 +213,30 @@ std::vector<float> scores_of(const Subject& subject,
   return subject.draft ? relative_scores(scores, programs.table, chosen) : scores;
 }
 
-}  // namespace
-
-Result<int> run_eval(const Options& options) {
-  TRY_ASSIGN(const Subject subject, read_subject(options));
-  TRY(check_options(options, subject));
-  TRY_ASSIGN(const std::unique_ptr<NetworkTasks> networks, read_networks(options));
-  TRY_ASSIGN(const Programs programs, read_programs(options, subject, *networks));
+Result<int> Eval::run(const Invocation& call) const {
+  TRY_ASSIGN(const Subject subject, read_subject(*this));
+  TRY(check_options(*this, subject));
+  TRY_ASSIGN(const std::unique_ptr<NetworkTasks> networks, read_networks(*this));
+  TRY_ASSIGN(const Programs programs, read_programs(*this, subject, *networks));
   const ProgramTable& table = programs.table;
   const SeenCount seen = count_seen(table, subject.trained_on);
-  const std::vector<size_t> chosen = select(table, subject.trained_on, judged_of(options));
+  const std::vector<size_t> chosen = select(table, subject.trained_on, judged_of(*this));
   if (chosen.empty())
     return Error(subject.name, ": ", print(seen), "; none is left to judge it by (--all?)");
-  const EvaluateOptions how{networks.get(), options.draft_size > 0 ? options.draft_size : kKept};
+  const EvaluateOptions how{networks.get(), kept};
   Evaluation evaluation;
   if (subject.model != nullptr) {
     TRY_ASSIGN(evaluation, evaluate(*subject.model, table, chosen, how));
   } else {
-    evaluation =
-        evaluate_scores(scores_of(subject, programs, chosen, static_cast<uint64_t>(options.seed)),
-                        table,
-                        chosen,
-                        how);
+    evaluation = evaluate_scores(scores_of(subject, programs, chosen, seed), table, chosen, how);
   }
-  if (!options.network.empty() && evaluation.networks.empty())
-    return Error("--network ",
-                 options.network,
-                 ": its tasks are not known; give a file that has them with --dags");
-  if (options.json) {
+  if (!network.empty() && evaluation.networks.empty())
+    return Error(
+        "--network ", network, ": its tasks are not known; give a file that has them with --dags");
+  if (call.json) {
     Json json = to_json(evaluation, table);
     json["model"] = subject.name;
-    if (subject.draft) json["draft"] = print_draft(options, table);
+    if (subject.draft) json["draft"] = print_draft(*this, table);
     json["seen"] = {{"known", seen.known},
                     {"programs", seen.seen},
                     {"others_of_their_workloads", seen.of_known_tasks},
@@ -216,9 +245,13 @@ Result<int> run_eval(const Options& options) {
     return kDone;
   }
   if (subject.model != nullptr) fmt::print("{}: {}\n", subject.name, print(seen));
-  if (subject.draft) fmt::print("{}\n", print_draft(options, table));
+  if (subject.draft) fmt::print("{}\n", print_draft(*this, table));
   fmt::print("judged by: {}", print(evaluation));
   return kDone;
 }
+
+}  // namespace
+
+RunCommand make_eval(CLI::App& app) { return make_command<Eval>(app); }
 
 }  // namespace pruner

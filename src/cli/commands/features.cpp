@@ -10,7 +10,6 @@
 #include "cli/commands.h"
 #include "cli/record_files.h"
 #include "cli/recorded_source.h"
-#include "cli/source.h"
 #include "dataset/record_device.h"
 #include "model/learned_model.h"
 #include "record/record_id.h"
@@ -53,12 +52,12 @@ struct Scoring {
   }
 };
 
-Result<Scoring> read_scoring(const Options& options) {
+Result<Scoring> read_scoring(const PsaOptions& draft, const std::string& load_model) {
   Scoring scoring;
-  TRY_ASSIGN(scoring.gpu, read_draft_gpu(options));
-  TRY_ASSIGN(scoring.form, read_draft_form(options));
-  if (!options.load_model.empty()) {
-    TRY_ASSIGN(scoring.model, load_learned_model(options.load_model, 1));
+  TRY_ASSIGN(scoring.gpu, read_draft_gpu(draft.device));
+  TRY_ASSIGN(scoring.form, read_draft_form(draft.form));
+  if (!load_model.empty()) {
+    TRY_ASSIGN(scoring.model, load_learned_model(load_model, 1));
   }
   return scoring;
 }
@@ -170,7 +169,8 @@ Shown show(const std::string& path,
            const RecordLine& line,
            RecordedPrograms& programs,
            const Scoring& scoring,
-           const Options& options) {
+           bool compat,
+           bool as_json) {
   const std::string where = path + ":" + std::to_string(line.number);
   const Result<Record> record = parse_line(line.text);
   Result<RecordedProgram> program =
@@ -178,45 +178,60 @@ Shown show(const std::string& path,
   if (!program.ok()) return {where + ": " + program.error().message() + "\n"};
   Measured measured{*std::move(program), {}, measured_s(*record)};
   measured.draft = scoring.draft_score(measured.program, device_of_record(*record, path));
-  return {options.json ? json_line(measured, scoring, options.compat)
-                       : table(where, measured, scoring, options.compat),
+  return {as_json ? json_line(measured, scoring, compat) : table(where, measured, scoring, compat),
           true};
 }
 
 // Lines that a thread reads at once.
 constexpr int64_t kLinesAtOnce = 64;
 
+struct Features {
+  RecordedOptions recorded;
+  std::string load_model;
+  bool compat = false;
+
+  void add_to(CLI::App& app) {
+    recorded.add_to(app);
+    add_option(app, "--load-model", load_model)
+        .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
+    add_option(app, "--compat", compat).help("no data flow where the reference has none: on CPUs");
+  }
+
+  Result<int> run(const Invocation& call) const {
+    if (recorded.records.empty())
+      return Error("features: no records are named; e.g. pruner features --records r.json");
+    TRY_ASSIGN(const Scoring scoring, read_scoring(recorded.draft, load_model));
+    ansor::WorkloadTable workloads;
+    RecordedPrograms programs(workloads);
+    TRY(add_dags(recorded, workloads, programs));
+    TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(recorded.records));
+    const int jobs = recorded.jobs;
+    int64_t shown = 0, bad = 0;
+    for (const RecordPath& file : files) {
+      TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
+      if (unpacked.damaged) return ends_early(file.path);
+      const std::vector<RecordLine> lines = record_lines(unpacked.content);
+      if (!file.named && !look_like_records(lines)) continue;
+      const int64_t count = static_cast<int64_t>(lines.size());
+      std::vector<Shown> all(lines.size());
+      parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, jobs, [&](int64_t part) {
+        for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
+          const RecordLine& line = lines[static_cast<size_t>(i)];
+          all[static_cast<size_t>(i)] = show(file.path, line, programs, scoring, compat, call.json);
+        }
+      });
+      for (const Shown& line : all) {
+        fmt::print(line.program ? stdout : stderr, "{}", line.text);
+        ++(line.program ? shown : bad);
+      }
+    }
+    if (shown == 0) return Error("features: none of ", bad, " records is a program");
+    return kDone;
+  }
+};
+
 }  // namespace
 
-Result<int> run_features(const Options& options) {
-  if (options.records.empty())
-    return Error("features: no records are named; e.g. pruner features --records r.json");
-  TRY_ASSIGN(const Scoring scoring, read_scoring(options));
-  ansor::WorkloadTable workloads;
-  RecordedPrograms programs(workloads);
-  TRY(add_dags(options, workloads, programs));
-  TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(options.records));
-  int64_t shown = 0, bad = 0;
-  for (const RecordPath& file : files) {
-    TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
-    if (unpacked.damaged) return ends_early(file.path);
-    const std::vector<RecordLine> lines = record_lines(unpacked.content);
-    if (!file.named && !look_like_records(lines)) continue;
-    const int64_t count = static_cast<int64_t>(lines.size());
-    std::vector<Shown> all(lines.size());
-    parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, job_count(options), [&](int64_t part) {
-      for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
-        const RecordLine& line = lines[static_cast<size_t>(i)];
-        all[static_cast<size_t>(i)] = show(file.path, line, programs, scoring, options);
-      }
-    });
-    for (const Shown& line : all) {
-      fmt::print(line.program ? stdout : stderr, "{}", line.text);
-      ++(line.program ? shown : bad);
-    }
-  }
-  if (shown == 0) return Error("features: none of ", bad, " records is a program");
-  return kDone;
-}
+RunCommand make_features(CLI::App& app) { return make_command<Features>(app); }
 
 }  // namespace pruner

@@ -1,34 +1,41 @@
 // pruner networks: the built-in networks, and `networks export`: one as an ONNX file.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/commands.h"
 #include "cli/source.h"
 
 namespace pruner {
 
-Result<int> run_networks_list(const Options& options) {
+namespace {
+
+Result<int> list_networks(const Invocation& call) {
   const std::vector<std::string> names = network_names();
-  if (options.json) {
-    fmt::print("{}\n", print_json(Json(names)));
-  } else {
-    for (const std::string& name : names) fmt::print("{}\n", name);
-  }
-  return kDone;
+  return call.show(names, fmt::format("{}\n", fmt::join(names, "\n")));
 }
 
-Result<int> run_networks_export(const Options& options) {
-  if (options.name.empty())
-    return Error("networks export: NAME is missing; `pruner networks` lists them");
-  const std::string path = options.out_file.empty() ? options.name + ".onnx" : options.out_file;
-  TRY_ASSIGN(const NetworkOptions network, network_options(options));
-  TRY_ASSIGN(const Graph graph, build_network(options.name, network));
-  TRY(export_onnx(graph, path));
-  if (options.json) {
-    fmt::print("{}\n", print_json(Json{{"file", path}}));
-  } else {
-    fmt::print("{}\n", path);
+struct Export {
+  std::string name, out_file;
+  NetworkOptions sizes;
+
+  void add_to(CLI::App& app) {
+    add_option(app, "name", name).help("a built-in network");
+    add_sizes(app, sizes);
+    add_out_file(app, out_file);
   }
-  return kDone;
-}
+
+  Result<int> run(const Invocation& call) const {
+    if (name.empty())
+      return Error("networks export: NAME is missing; `pruner networks` lists them");
+    const std::string path = out_file.empty() ? name + ".onnx" : out_file;
+    TRY_ASSIGN(const Graph graph, build_network(name, sizes));
+    TRY(export_onnx(graph, path));
+    return call.show({{"file", path}}, path + "\n");
+  }
+};
+
+}  // namespace
+
+RunCommand make_networks_list(CLI::App&) { return list_networks; }
+RunCommand make_networks_export(CLI::App& app) { return make_command<Export>(app); }
 
 }  // namespace pruner

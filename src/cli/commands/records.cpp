@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/record_files.h"
-#include "cli/source.h"
 #include "record/best_records.h"
 #include "record/record_stat.h"
 #include "support/gzip.h"
@@ -119,17 +118,20 @@ void show_best(const BestRecords& best, std::span<const RecordPath> files) {
   }
 }
 
-Result<int> run_best(const Options& options, const char* command, const std::string& out_file) {
-  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, command));
+Result<int> run_best(const RecordFileOptions& records,
+                     int64_t top_k,
+                     const std::string& out_file,
+                     const char* command,
+                     bool as_json) {
+  TRY_ASSIGN(const std::vector<RecordPath> files, records.find(command));
   TRY(check_no_input(out_file, files));
-  TRY_ASSIGN(const BestRecords best,
-             find_best(files, static_cast<size_t>(options.top_k), job_count(options)));
+  TRY_ASSIGN(const BestRecords best, find_best(files, static_cast<size_t>(top_k), records.jobs));
   if (!out_file.empty()) TRY(write_best(best, files, out_file));
-  if (options.json) {
-    Json records = Json::array();
-    for (const BestRecord& record : best.records) records.push_back(to_json(record, files));
+  if (as_json) {
+    Json list = Json::array();
+    for (const BestRecord& record : best.records) list.push_back(to_json(record, files));
     fmt::print("{}\n",
-               print_json({{"best", records},
+               print_json({{"best", list},
                            {"tasks", best.tasks},
                            {"tasks_without_valid", best.hopeless},
                            {"read", to_json(best.summary)}}));
@@ -145,36 +147,63 @@ Result<int> run_best(const Options& options, const char* command, const std::str
   return done_reading(best.summary, files);
 }
 
-}  // namespace
+struct Stat {
+  RecordFileOptions records;
+  std::string by;
 
-Result<int> run_records_stat(const Options& options) {
-  if (!options.by.empty() && options.by != "task" && options.by != "file")
-    return Error("--by: \"", options.by, "\" is not task or file");
-  const StatGroup group = options.by == "file" ? StatGroup::kFile : StatGroup::kTask;
-  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "records stat"));
-  TRY_ASSIGN(const RecordStat stat, count_records(files, group, job_count(options)));
-  if (!options.json) {
-    print_stat(stat, group);
+  void add_to(CLI::App& app) {
+    records.add_to(app);
+    add_option(app, "--by", by).help("task (the default) or file");
+  }
+
+  Result<int> run(const Invocation& call) const {
+    if (!by.empty() && by != "task" && by != "file")
+      return Error("--by: \"", by, "\" is not task or file");
+    const StatGroup group = by == "file" ? StatGroup::kFile : StatGroup::kTask;
+    TRY_ASSIGN(const std::vector<RecordPath> files, records.find("records stat"));
+    TRY_ASSIGN(const RecordStat stat, count_records(files, group, records.jobs));
+    if (!call.json) {
+      print_stat(stat, group);
+      return done_reading(stat.summary, files);
+    }
+    Json rows = Json::array();
+    for (const StatRow& row : stat.rows) rows.push_back(to_json(row, group));
+    Json total = to_json(stat.total);
+    for (const char* key : {"best_ms", "median_ms"}) total.erase(key);
+    fmt::print("{}\n",
+               print_json({{group == StatGroup::kTask ? "tasks" : "files", rows},
+                           {"total", total},
+                           {"read", to_json(stat.summary)}}));
     return done_reading(stat.summary, files);
   }
-  Json rows = Json::array();
-  for (const StatRow& row : stat.rows) rows.push_back(to_json(row, group));
-  Json total = to_json(stat.total);
-  for (const char* key : {"best_ms", "median_ms"}) total.erase(key);
-  fmt::print("{}\n",
-             print_json({{group == StatGroup::kTask ? "tasks" : "files", rows},
-                         {"total", total},
-                         {"read", to_json(stat.summary)}}));
-  return done_reading(stat.summary, files);
-}
+};
 
-Result<int> run_records_best(const Options& options) {
-  return run_best(options, "records best", options.out_file);
-}
+struct Best {
+  RecordFileOptions records;
+  int64_t top_k = 1;
+  std::string out_file;
 
-Result<int> run_records_distill(const Options& options) {
-  TRY_ASSIGN(const std::string out_file, read_out_file(options, "records distill", "best.json"));
-  return run_best(options, "records distill", out_file);
-}
+  void add_to(CLI::App& app) {
+    records.add_to(app);
+    add_option(app, "--top-k", top_k, 1).help("programs of each task (1)");
+    add_out_file(app, out_file);
+  }
+  Result<int> run(const Invocation& call) const {
+    return run_best(records, top_k, out_file, "records best", call.json);
+  }
+};
+
+struct Distill : Best {
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const std::string path, read_out_file(out_file, "records distill", "best.json"));
+    return run_best(records, top_k, path, "records distill", call.json);
+  }
+};
+
+}  // namespace
+
+RunCommand make_records_stat(CLI::App& app) { return make_command<Stat>(app); }
+RunCommand make_records_best(CLI::App& app) { return make_command<Best>(app); }
+RunCommand make_records_distill(CLI::App& app) { return make_command<Distill>(app); }
 
 }  // namespace pruner

@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/record_files.h"
-#include "cli/source.h"
+#include "cli/recorded_source.h"
 #include "record/replay_check.h"
 
 namespace pruner {
@@ -87,48 +87,60 @@ Result<Unit> add_dags(const std::vector<std::string>& patterns, ansor::WorkloadT
   return Unit{};
 }
 
-}  // namespace
+struct Check {
+  RecordFileOptions records;
+  std::vector<std::string> dags;
 
-Result<int> run_records_check(const Options& options) {
-  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "records check"));
-  ansor::WorkloadTable workloads;
-  ansor::OwnPoints points;
-  TRY(add_dags(options.dags, workloads));
-  const int jobs = job_count(options);
-  const auto start = std::chrono::steady_clock::now();
-  ReplayCount total;
-  StreamSummary read;
-  Json json = Json::array();
-  if (!options.json)
-    fmt::print("| Records | Replayed |     Own | Nearest |  Failed |  No DAG |  Share | File\n");
-  for (const RecordPath& file : files) {
-    TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, points, jobs));
-    total.add(count);
-    ++(count.other ? read.other : read.files);
-    read.records += count.records;
-    if (count.damaged) read.damage.add_file(count.path);
-    if (count.other) continue;
-    json.push_back(to_json(count));
-    if (options.json) continue;
-    print_row(count, count.path);
-    print_reasons(count);
+  void add_to(CLI::App& app) {
+    records.add_to(app);
+    add_dags_option(app, dags);
   }
-  const double wall_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double records_per_s = static_cast<double>(total.records) / std::max(wall_s, 1e-9);
-  if (options.json) {
-    Json sum = to_json(total);
-    sum.erase("file");
-    sum["other_files"] = read.other;
-    sum["records_per_s"] = records_per_s;
-    fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
+
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const std::vector<RecordPath> files, records.find("records check"));
+    ansor::WorkloadTable workloads;
+    ansor::OwnPoints points;
+    TRY(add_dags(dags, workloads));
+    const int jobs = records.jobs;
+    const auto start = std::chrono::steady_clock::now();
+    ReplayCount total;
+    StreamSummary read;
+    Json json = Json::array();
+    if (!call.json)
+      fmt::print("| Records | Replayed |     Own | Nearest |  Failed |  No DAG |  Share | File\n");
+    for (const RecordPath& file : files) {
+      TRY_ASSIGN(const ReplayCount count, check_replay(file, workloads, points, jobs));
+      total.add(count);
+      ++(count.other ? read.other : read.files);
+      read.records += count.records;
+      if (count.damaged) read.damage.add_file(count.path);
+      if (count.other) continue;
+      json.push_back(to_json(count));
+      if (call.json) continue;
+      print_row(count, count.path);
+      print_reasons(count);
+    }
+    const double wall_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double records_per_s = static_cast<double>(total.records) / std::max(wall_s, 1e-9);
+    if (call.json) {
+      Json sum = to_json(total);
+      sum.erase("file");
+      sum["other_files"] = read.other;
+      sum["records_per_s"] = records_per_s;
+      fmt::print("{}\n", print_json({{"files", json}, {"total", sum}}));
+      return done_reading(read, files);
+    }
+    print_row(total, fmt::format("total, {} files", read.files));
+    print_candidates(total);
+    if (read.other > 0) fmt::print("{} files in the folders hold no records\n", read.other);
+    fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
     return done_reading(read, files);
   }
-  print_row(total, fmt::format("total, {} files", read.files));
-  print_candidates(total);
-  if (read.other > 0) fmt::print("{} files in the folders hold no records\n", read.other);
-  fmt::print("{:.0f} records/s, {} threads\n", records_per_s, jobs);
-  return done_reading(read, files);
-}
+};
+
+}  // namespace
+
+RunCommand make_records_check(CLI::App& app) { return make_command<Check>(app); }
 
 }  // namespace pruner

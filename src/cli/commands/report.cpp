@@ -1,7 +1,5 @@
 // pruner report: work dirs of finished runs -> the summary table, and their curves over one
 // another.
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "cli/commands.h"
@@ -35,20 +33,30 @@ Result<const ReportForm*> find_form(const std::string& path) {
   return Error("-o ", path, ": the name says the form; end it in one of ", known);
 }
 
+struct Report {
+  std::vector<std::string> runs;
+  std::string out_file;
+
+  void add_to(CLI::App& app) {
+    add_option(app, "runs", runs).help("work dirs of `tune`, or files as their total_latency.tsv");
+    add_out_file(app, out_file);
+  }
+
+  Result<int> run(const Invocation& call) const {
+    if (runs.empty())
+      return Error("report: no run is named; give work dirs of `pruner tune`, e.g. out_resnet_50");
+    const ReportForm* form = nullptr;
+    if (!out_file.empty()) {
+      TRY_ASSIGN(form, find_form(out_file));
+    }
+    TRY_ASSIGN(const Comparison comparison, compare_runs(runs));
+    if (form != nullptr) TRY(write_file(out_file, form->print(comparison)));
+    return call.show(comparison_json(comparison), print_comparison(comparison));
+  }
+};
+
 }  // namespace
 
-Result<int> run_report(const Options& options) {
-  if (options.files.empty())
-    return Error("report: no run is named; give work dirs of `pruner tune`, e.g. out_resnet_50");
-  const ReportForm* form = nullptr;
-  if (!options.out_file.empty()) {
-    TRY_ASSIGN(form, find_form(options.out_file));
-  }
-  TRY_ASSIGN(const Comparison comparison, compare_runs(options.files));
-  if (form != nullptr) TRY(write_file(options.out_file, form->print(comparison)));
-  options.json ? fmt::print("{}\n", print_json(comparison_json(comparison)))
-               : fmt::print("{}", print_comparison(comparison));
-  return kDone;
-}
+RunCommand make_report(CLI::App& app) { return make_command<Report>(app); }
 
 }  // namespace pruner

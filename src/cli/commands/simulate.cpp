@@ -9,7 +9,6 @@
 #include "cli/record_files.h"
 #include "cli/recorded_source.h"
 #include "cli/search_options.h"
-#include "cli/source.h"
 #include "dataset/simulation.h"
 #include "report/progress.h"
 #include "report/simulation_table.h"
@@ -21,12 +20,13 @@ namespace pruner {
 
 namespace {
 
-Result<ProgramPool> read_pool(const Options& options) {
-  TRY_ASSIGN(const std::vector<RecordPath> files, read_record_paths(options, "simulate --records"));
-  PoolOptions pool{.jobs = job_count(options)};
-  TRY_ASSIGN(pool.gpu, read_draft_gpu(options));
+Result<ProgramPool> read_pool(const RecordedOptions& options) {
+  TRY_ASSIGN(const std::vector<RecordPath> files,
+             read_record_paths(options.records, "simulate --records"));
+  PoolOptions pool{.jobs = options.jobs};
+  TRY_ASSIGN(pool.gpu, read_draft_gpu(options.draft.device));
   if (!pool.gpu) pool.gpu = default_draft_gpu();
-  TRY_ASSIGN(pool.form, read_draft_form(options));
+  TRY_ASSIGN(pool.form, read_draft_form(options.draft.form));
   ansor::WorkloadTable workloads;
   RecordedPrograms programs(workloads);
   TRY(add_dags(options, workloads, programs));
@@ -56,56 +56,78 @@ Result<Unit> write_reports(const std::string& work_dir, const SimulatedRuns& run
   return write_file(dir.file("curves.svg"), curves_svg(runs.comparison));
 }
 
+struct Simulate {
+  RecordedOptions recorded;
+  ContestOptions contest{.modes = "pam", .weights = {}};
+  ModeOptions mode;
+  int64_t trials = kDefaultTrials;
+  uint64_t first_seed = 0;
+  std::string work_dir;
+
+  void add_to(CLI::App& app) {
+    recorded.add_to(app);
+    add_option(app, "--modes,--mode,--cost-model", contest.modes)
+        .help("one or more cost models of `tune`, e.g. random,ansor-xgb,pruner (pam)");
+    contest.add_to(app);
+    mode.add_log_options_to(app);
+    add_option(app, "--n-trials", trials, 1).help("programs to look up in each run (1000)");
+    add_seed(app, first_seed);
+    add_option(app, "--work-dir", work_dir)
+        .help("folder for simulation.txt and .json, curves.tsv and .svg");
+  }
+
+  Result<int> run(const Invocation& call) const {
+    const Result<Target> device = parse_target(recorded.target.name, 0);
+    const LearnedModelOptions models{
+        .platform = device.ok() ? device->device : "", .jobs = recorded.jobs, .seed = first_seed};
+    TRY_ASSIGN(const std::vector<Contestant> contestants,
+               read_contestants(contest, mode, models, nullptr));
+    for (const Contestant& contestant : contestants) {
+      if (contestant.name.find("-without-") != std::string::npos ||
+          contestant.mode.policy->as_published)
+        return Error(
+            "--modes: ", contestant.name, ": nothing evolves in a log; `compare` takes that");
+    }
+    SimulationOptions simulation{.trials = trials, .round_size = mode.round_size};
+    TRY_ASSIGN(const ProgramPool pool, read_pool(recorded));
+    warn_of_pool(pool);
+    warn_without_draft(pool);
+    SimulatedRuns runs{.comparison = {.subject = fmt::format("{} programs of {} tasks, {} trials",
+                                                             pool.size(),
+                                                             pool.tasks.size(),
+                                                             simulation.trials),
+                                      .device = "a log",
+                                      .modes = {},
+                                      .curves = {},
+                                      .latency_name = "geometric mean of the tasks' latencies (ms)",
+                                      .seconds_name = "seconds that the log spent on measuring"},
+                       .best_s = best_known_s(pool),
+                       .tasks = static_cast<int64_t>(pool.tasks.size()),
+                       .programs = pool.size()};
+    for (const Contestant& contestant : contestants)
+      runs.comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
+    LiveLine live(stderr);
+    for (const Contestant& contestant : contestants) {
+      simulation.mode = &contestant.mode;
+      simulation.name = contestant.name;
+      simulation.draft_size = contestant.search.draft_size;
+      simulation.eps_greedy = contestant.search.eps_greedy;
+      simulation.models = contestant.models;
+      for (uint64_t seed = first_seed; seed < first_seed + contest.seeds; ++seed) {
+        live.show(fmt::format("{}, seed {}", contestant.name, seed));
+        simulation.seed = seed;
+        TRY_ASSIGN(TuningCurve curve, simulate(pool, simulation));
+        runs.comparison.curves.push_back(std::move(curve));
+        TRY(write_reports(work_dir, runs));  // what is done so far
+      }
+    }
+    live.finish();
+    return call.show(simulation_json(runs), print_simulation(runs));
+  }
+};
+
 }  // namespace
 
-Result<int> run_simulate(const Options& given) {
-  Options options = given;
-  if (options.modes.empty()) options.modes = options.cost_model;
-  TRY_ASSIGN(const std::vector<Contestant> contestants, read_contestants(options, nullptr));
-  for (const Contestant& contestant : contestants) {
-    if (contestant.name.find("-without-") != std::string::npos ||
-        contestant.mode.policy->as_published)
-      return Error(
-          "--modes: ", contestant.name, ": nothing evolves in a log; `compare` takes that");
-  }
-  SimulationOptions simulation{.trials = options.trials > 0 ? options.trials : kDefaultTrials,
-                               .round_size = options.round_size};
-  TRY_ASSIGN(const ProgramPool pool, read_pool(options));
-  warn_of_pool(pool);
-  warn_without_draft(pool);
-  SimulatedRuns runs{.comparison = {.subject = fmt::format("{} programs of {} tasks, {} trials",
-                                                           pool.size(),
-                                                           pool.tasks.size(),
-                                                           simulation.trials),
-                                    .device = "a log",
-                                    .modes = {},
-                                    .curves = {},
-                                    .latency_name = "geometric mean of the tasks' latencies (ms)",
-                                    .seconds_name = "seconds that the log spent on measuring"},
-                     .best_s = best_known_s(pool),
-                     .tasks = static_cast<int64_t>(pool.tasks.size()),
-                     .programs = pool.size()};
-  for (const Contestant& contestant : contestants)
-    runs.comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
-  LiveLine live(stderr);
-  for (const Contestant& contestant : contestants) {
-    simulation.mode = &contestant.mode;
-    simulation.name = contestant.name;
-    simulation.draft_size = contestant.search.draft_size;
-    simulation.eps_greedy = contestant.search.eps_greedy;
-    simulation.models = contestant.models;
-    for (int64_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
-      live.show(fmt::format("{}, seed {}", contestant.name, seed));
-      simulation.seed = static_cast<uint64_t>(seed);
-      TRY_ASSIGN(TuningCurve curve, simulate(pool, simulation));
-      runs.comparison.curves.push_back(std::move(curve));
-      TRY(write_reports(options.work_dir, runs));  // what is done so far
-    }
-  }
-  live.finish();
-  options.json ? fmt::print("{}\n", print_json(simulation_json(runs)))
-               : fmt::print("{}", print_simulation(runs));
-  return kDone;
-}
+RunCommand make_simulate(CLI::App& app) { return make_command<Simulate>(app); }
 
 }  // namespace pruner

@@ -1,6 +1,4 @@
 // pruner tasks: what would be tuned; pruner ops: the operators of --op.
-#include <fmt/format.h>
-
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "report/task_list.h"
@@ -8,24 +6,31 @@
 
 namespace pruner {
 
-Result<int> run_tasks(const Options& options) {
-  TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(const Source source, read_source(options, target));
-  if (options.json) {
-    fmt::print("{}\n", print_json(task_list_json(source.tasks)));
-  } else {
-    fmt::print("{}", print_task_list(source.tasks));
+namespace {
+
+struct Tasks {
+  SourceOptions what;
+  TargetOptions on;
+
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    on.add_to(app);
   }
-  return kDone;
+
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const Target target, read_target(on));
+    TRY_ASSIGN(const Source source, read_source(what, target));
+    return call.show(task_list_json(source.tasks), print_task_list(source.tasks));
+  }
+};
+
+Result<int> run_ops(const Invocation& call) {
+  return call.show({{"help", operator_help()}}, operator_help());
 }
 
-Result<int> run_ops(const Options& options) {
-  if (options.json) {
-    fmt::print("{}\n", print_json(Json{{"help", operator_help()}}));
-  } else {
-    fmt::print("{}", operator_help());
-  }
-  return kDone;
-}
+}  // namespace
+
+RunCommand make_tasks(CLI::App& app) { return make_command<Tasks>(app); }
+RunCommand make_ops(CLI::App&) { return run_ops; }
 
 }  // namespace pruner

@@ -5,22 +5,42 @@
 
 namespace pruner {
 
-Result<int> run_train(const Options& options) {
-  if (options.datasets.empty())
-    return Error("train: no dataset is named; give one with --dataset FILE");
-  TRY_ASSIGN(const PretrainOptions pretrain, pretrain_options(options));
-  return train_folds(options, pretrain);
-}
+namespace {
 
-Result<int> run_fine_tune(const Options& options) {
-  if (options.datasets.empty())
-    return Error("fine-tune: no dataset is named; give one with --dataset FILE");
-  if (options.load_model.empty())
-    return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
-  TRY_ASSIGN(PretrainOptions pretrain, pretrain_options(options));
-  TRY_ASSIGN(const ModelWeights weights, load_weights(options.load_model));
-  pretrain.model = weights.architecture->name;
-  return train_folds(options, pretrain);
-}
+struct Train {
+  TrainingOptions options;
+
+  void add_to(CLI::App& app) { options.add_to(app); }
+  Result<int> run(const Invocation& call) const {
+    if (options.datasets.empty())
+      return Error("train: no dataset is named; give one with --dataset FILE");
+    TRY_ASSIGN(const PretrainOptions pretrain, pretrain_options(options));
+    return train_folds(options, pretrain, call.json);
+  }
+};
+
+struct FineTune {
+  TrainingOptions options;
+
+  void add_to(CLI::App& app) {
+    options.add_to(app);
+    add_trained_model(app, options.pretrain.load_model);
+  }
+  Result<int> run(const Invocation& call) const {
+    if (options.datasets.empty())
+      return Error("fine-tune: no dataset is named; give one with --dataset FILE");
+    if (options.pretrain.load_model.empty())
+      return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
+    TRY_ASSIGN(PretrainOptions pretrain, pretrain_options(options));
+    TRY_ASSIGN(const ModelWeights weights, load_weights(pretrain.load_model));
+    pretrain.model = weights.architecture->name;
+    return train_folds(options, pretrain, call.json);
+  }
+};
+
+}  // namespace
+
+RunCommand make_train(CLI::App& app) { return make_command<Train>(app); }
+RunCommand make_fine_tune(CLI::App& app) { return make_command<FineTune>(app); }
 
 }  // namespace pruner

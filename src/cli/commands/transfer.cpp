@@ -5,13 +5,17 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/experiment.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/module_race.h"
 #include "cli/pool.h"
 #include "cli/schedules.h"
+#include "cli/source_set.h"
 #include "cli/transfer_run.h"
+#include "cli/version.h"
 #include "report/progress.h"
+#include "support/file.h"
 #include "transfer/kernel_class.h"
 
 namespace pruner {
@@ -97,29 +101,169 @@ Result<Json> make_module(const Source& source,
               {"check_s", seconds_since(start) - build_s}};
 }
 
-}  // namespace
+struct Transfer {
+  SourceOptions what;
+  MeasurerOptions measure;
+  OfferOptions offers;
+  int64_t verify = 0;
+  std::string load_model, work_dir, out_file;
+  // Of an experiment.
+  std::string experiment;
+  int64_t trials = kDefaultTrials, stops = 30;
+  bool minute_check = false;
 
-Result<int> run_transfer(const Options& options) {
-  if (!options.experiment.empty()) return run_transfer_experiment(options);
-  if (options.pool.empty())
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    measure.add_to(app);
+    offers.add_to(app);
+    add_option(app, "--source", offers.source)
+        .help(
+            "of the pool only this file; auto: that most like the network; as-published: that with "
+            "the most schedules of its classes");
+    add_option(app, "--verify", verify)
+        .help("schedules a task that are measured, by the draft's order; 0: all");
+    add_option(app, "--load-model", load_model)
+        .help("weights of a PaCM; --verify then goes by its order");
+    add_option(app, "--experiment", experiment)
+        .help("a set of networks as JSON: each from each other, against searches in the same time");
+    add_option(app, "--minute-check", minute_check)
+        .help(
+            "searches of --experiment are looked at every minute; otherwise each half of the "
+            "transfer's time");
+    add_option(app, "--stops", stops, 1)
+        .help("of --experiment: how often a search is looked at before it is given up (30)");
+    add_option(app, "--n-trials", trials, 1)
+        .help("of --experiment: that each network is tuned with (1000)");
+    add_option(app, "--work-dir", work_dir).help("folder of the run; the same again resumes");
+    add_out_file(app, out_file);
+  }
+  Result<int> run(const Invocation& call) const;
+  Result<int> run_experiment(const Invocation& call) const;
+  LearnedModelOptions models(const Target& target) const;
+  SessionOptions session(const std::string& name, const Invocation& call) const;
+};
+
+LearnedModelOptions Transfer::models(const Target& target) const {
+  return {.load_model = load_model,
+          .platform = target.device,
+          .jobs = measure.jobs,
+          .seed = measure.seed};
+}
+
+/// `name`: of a work dir that is not named.
+SessionOptions Transfer::session(const std::string& name, const Invocation& call) const {
+  return {.tune = {.measured_at_once = measure.jobs, .seed = measure.seed},
+          .work_dir = work_dir.empty() ? "tt_" + name : work_dir,
+          .command = call.command_line,
+          .version = kVersion,
+          .input = name};
+}
+
+Json experiment_json(const std::vector<TransferTarget>& targets, const Target& target) {
+  Json list = Json::array();
+  for (const TransferTarget& one : targets) list.push_back(to_json(one));
+  return {{"device", device_fingerprint(target)}, {"targets", list}};
+}
+
+Result<Unit> write_reports(const WorkDir& dir,
+                           const std::vector<TransferTarget>& targets,
+                           const Target& target) {
+  TRY(write_file(dir.file("experiment.json"), print_json(experiment_json(targets, target)) + "\n"));
+  TRY(write_file(dir.file("experiment.txt"), print_transfer_table(targets)));
+  TRY(write_file(dir.file("experiment.tsv"), transfer_tsv(targets)));
+  TRY(write_file(dir.file("fig_5a.svg"), speedup_svg(targets)));
+  return write_file(dir.file("fig_5b.svg"), search_time_svg(targets));
+}
+
+/// The networks that an earlier run has done.
+Result<std::vector<TransferTarget>> take_up(const std::string& path) {
+  std::vector<TransferTarget> done;
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return done;
+  TRY_ASSIGN(const std::string text, read_file(path));
+  TRY_ASSIGN(const Json json, parse_json(text));
+  TRY_ASSIGN(const Json targets, json_get<Json>(json, "targets"));
+  for (const Json& target : targets) {
+    const Result<TransferTarget> read = transfer_target_from_json(target);
+    if (!read.ok()) return Error(path, ": ", read.error().message());
+    done.push_back(*read);
+  }
+  return done;
+}
+
+Result<int> Transfer::run_experiment(const Invocation& call) const {
+  TRY_ASSIGN(const Target target, read_target(measure.target));
+  TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(experiment, what));
+  std::vector<ExperimentNetwork> networks;
+  for (const SetMember& member : set) {
+    Result<Source> source = read_member(member, target, measure.seed);
+    if (!source.ok()) return Error(experiment, ": ", source.error().message());
+    networks.push_back({source->name, std::move(source->partition), std::move(source->tasks)});
+  }
+  if (networks.size() < 2)
+    return Error(experiment, ": ", networks.size(), " networks; two or more are needed");
+  ExperimentOptions options{.target = target,
+                            .session = session("experiment", call),
+                            .models = models(target),
+                            .verify = verify,
+                            .stops = stops,
+                            .minute_check = minute_check};
+  options.session.tune.trials = trials;
+  TRY_ASSIGN(const WorkDir dir, WorkDir::open(options.session.work_dir));
+  TRY_ASSIGN(std::vector<TransferTarget> done, take_up(dir.file("experiment.json")));
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  LiveLine live(stderr);
+  const ExperimentTools tools{
+      .make_measurer =
+          [&](const ExperimentNetwork& network) {
+            const Source source{network.name, true, network.partition, network.tasks};
+            return make_measurer(measure, source, target, interrupted);
+          },
+      .stop = interrupted,
+      .on_round =
+          [&](const std::string& doing, const Tuner& tuner, const RoundSummary& summary) {
+            live.show(doing + ": " + print(round_line(tuner, summary, kNoTrialLimit)));
+          },
+      .on_target =
+          [&](const std::vector<TransferTarget>& targets) {
+            return write_reports(dir, targets, target);
+          }};
+  TRY_ASSIGN(const std::vector<TransferTarget> targets,
+             pruner::run_experiment(networks, std::move(done), options, tools));
+  if (interrupted) return kInterrupted;
+  live.finish();
+  if (call.json) {
+    fmt::print("{}\n", print_json(experiment_json(targets, target)));
+  } else {
+    fmt::print("{}", print_transfer_table(targets));
+  }
+  return kDone;
+}
+
+Result<int> Transfer::run(const Invocation& call) const {
+  if (!experiment.empty()) return run_experiment(call);
+  if (offers.pool.empty())
     return Error("transfer: no records are named; give those of tuned networks with --pool");
-  TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(const Source source, read_source(options, target));
-  TRY_ASSIGN(std::vector<TransferSource> sources, read_pool(options, source.tasks));
+  TRY_ASSIGN(const Target target, read_target(measure.target));
+  TRY_ASSIGN(const Source source, read_source(what, target, measure.seed));
+  TRY_ASSIGN(std::vector<TransferSource> sources,
+             read_pool(offers, source.tasks, measure.jobs, call.json));
   say_offers(sources, source.tasks);
 
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-             make_measurer(options, source, target, interrupted));
+             make_measurer(measure, source, target, interrupted));
   LiveLine live(stderr);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, kNoTrialLimit)));
   };
-  const std::string work_dir = options.work_dir.empty() ? "tt_" + source.name : options.work_dir;
   TRY_ASSIGN(
       const std::unique_ptr<TransferRun> run,
       TransferRun::open(
-          options, source, std::move(sources), work_dir, {*measurer, interrupted, on_round}));
+          source.tasks,
+          std::move(sources),
+          {.session = session(source.name, call), .models = models(target), .verify = verify},
+          {*measurer, interrupted, on_round}));
   TRY_ASSIGN(const TuneEnd end, run->run());
   live.finish();
 
@@ -131,7 +275,7 @@ Result<int> run_transfer(const Options& options) {
                   {"tasks", tasks},
                   {"trials", tuner.trials()},
                   {"search_s", tuner.elapsed_s()}};
-  if (!options.json) {
+  if (!call.json) {
     print_tasks(tasks);
     fmt::print("{} trials of the schedules of {} sources, {:.1f} s\n",
                tuner.trials(),
@@ -139,12 +283,10 @@ Result<int> run_transfer(const Options& options) {
                tuner.elapsed_s());
   }
   if (source.network && end != TuneEnd::kInterrupted) {
-    const std::string path =
-        options.out_file.empty() ? run->dir().file(source.name + ".so") : options.out_file;
-    TRY_ASSIGN(const Json made,
-               make_module(source, target, tuner, path, {job_count(options), "", {}}));
+    const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
+    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, {measure.jobs, "", {}}));
     summary.update(made);
-    if (!options.json) {
+    if (!call.json) {
       fmt::print("Inference time: {:.2f} ms untuned, {:.2f} ms transferred; {} is the {} one\n",
                  made["untuned_ms"].get<double>(),
                  made["transferred_ms"].get<double>(),
@@ -152,8 +294,12 @@ Result<int> run_transfer(const Options& options) {
                  made["kept"].get<std::string>());
     }
   }
-  if (options.json) fmt::print("{}\n", print_json(summary));
+  if (call.json) fmt::print("{}\n", print_json(summary));
   return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
 }
+
+}  // namespace
+
+RunCommand make_transfer(CLI::App& app) { return make_command<Transfer>(app); }
 
 }  // namespace pruner

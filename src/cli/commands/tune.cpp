@@ -27,21 +27,59 @@ namespace pruner {
 
 namespace {
 
-Result<TuneOptions> tune_options(const Options& options, const Target& target) {
+struct Tune {
+  SourceOptions what;
+  MeasurerOptions measure;
+  ContestantOptions contestant;
+  ExplorerOptions explorer;
+  OfferOptions offers;
+  std::string budget;
+  int64_t early_stopping = 0, task_early_stopping = 0;
+  bool fresh = false, continue_tuning = false, only_plan = false;
+  std::string out_file;
+
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    measure.add_to(app);
+    contestant.add_to(app);
+    explorer.add_to(app);
+    offers.add_to(app);
+    add_option(app, "--budget", budget).help("time to tune, resumed runs included: 30s, 10m, 1h");
+    add_option(app, "--early-stopping", early_stopping)
+        .help("end after so many trials without gain");
+    add_option(app, "--task-early-stopping", task_early_stopping).help("the same for each task");
+    add_option(app, "--fresh", fresh).help("set the folder's records aside and start anew");
+    add_option(app, "--continue-tuning", continue_tuning)
+        .help("go on even if no record there is of this model");
+    add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
+    add_out_file(app, out_file);
+  }
+  Result<int> run(const Invocation& call) const;
+  Result<TuneOptions> tune_options(const Target& target) const;
+  Result<int> finish(const Invocation& call,
+                     const Source& source,
+                     const Target& target,
+                     const Contestant& mode,
+                     Session& session,
+                     TuneEnd end) const;
+};
+
+Result<TuneOptions> Tune::tune_options(const Target& target) const {
   const bool elsewhere = !row_of(target.backend).on_host;  // is measured
-  TuneOptions tune{.round_size = options.round_size,
-                   .early_stopping = options.early_stopping,
-                   .task_early_stopping = options.task_early_stopping,
-                   .measured_at_once = elsewhere ? options.round_size : job_count(options),
-                   .seed = static_cast<uint64_t>(options.seed),
+  const int64_t round = explorer.mode.round_size;
+  TuneOptions tune{.round_size = round,
+                   .early_stopping = early_stopping,
+                   .task_early_stopping = task_early_stopping,
+                   .measured_at_once = elsewhere ? round : measure.jobs,
+                   .seed = measure.seed,
                    .search_ahead = elsewhere};
-  if (!options.budget.empty()) {
-    const Result<double> budget_s = parse_duration_s(options.budget);
+  if (!budget.empty()) {
+    const Result<double> budget_s = parse_duration_s(budget);
     if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
     tune.budget_s = *budget_s;
   }
-  if (options.trials > 0 || options.budget.empty()) {
-    tune.trials = options.trials > 0 ? options.trials : kDefaultTrials;
+  if (explorer.trials > 0 || budget.empty()) {
+    tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
   }
   return tune;
 }
@@ -55,17 +93,17 @@ Json dry_run(const Source& source, const TuneOptions& tune, const std::string& w
           {"tasks", task_list_json(source.tasks)}};
 }
 
-void print_dry_run(const Json& plan, const Source& source) {
+std::string print_dry_run(const Json& plan, const Source& source) {
   const auto limit = [&](const char* key, const char* unit) {
     return plan[key].is_null() ? std::string()
                                : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
   };
-  fmt::print("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
-             print_task_list(source.tasks),
-             limit("trials", "trials"),
-             limit("budget_s", "s"),
-             plan["round_size"].get<int64_t>(),
-             plan["work_dir"].get<std::string>());
+  return fmt::format("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
+                     print_task_list(source.tasks),
+                     limit("trials", "trials"),
+                     limit("budget_s", "s"),
+                     plan["round_size"].get<int64_t>(),
+                     plan["work_dir"].get<std::string>());
 }
 
 /// The module of the best schedules, and its time.
@@ -84,21 +122,20 @@ Result<Json> make_module(const Source& source,
 }
 
 /// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
-Result<Json> make_network(const Options& options,
+Result<Json> make_network(const std::string& path,
                           const Source& source,
                           const Target& target,
                           const std::string& mode,
                           const ModuleOptions& module,
-                          Session& session) {
+                          Session& session,
+                          bool quiet) {
   const Tuner& tuner = session.tuner();
-  const std::string path =
-      options.out_file.empty() ? session.dir().file(source.name + ".so") : options.out_file;
   TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, module));
   const double mean_ms = made["mean_ms"].get<double>(), std_ms = made["std_ms"].get<double>();
   TRY(append_result(
       session.dir().file("results.tsv"), target, source.partition, {source.name, mode, mean_ms}));
   TRY(session.note({{"end_to_end_ms", mean_ms}, {"end_to_end_std_ms", std_ms}}));
-  if (options.json) return made;
+  if (quiet) return made;
   std::optional<double> estimated_ms = tuner.total_latency_s();
   if (estimated_ms) *estimated_ms *= 1e3;
   fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
@@ -125,45 +162,73 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
 }
 
-}  // namespace
+/// What the search came to, as tables, a plot and a network's module.
+Result<int> Tune::finish(const Invocation& call,
+                         const Source& source,
+                         const Target& target,
+                         const Contestant& mode,
+                         Session& session,
+                         TuneEnd end) const {
+  const Tuner& tuner = session.tuner();
+  Json summary = tune_summary(tuner, end);
+  if (!call.json) {
+    fmt::print("{}{}",
+               print_task_table(task_rows(tuner)),
+               print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
+  }
+  TRY(draw_curve(session.dir(), source.name, mode.name));
+  if (source.network && end != TuneEnd::kInterrupted) {
+    const std::string path = out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
+    const ModuleOptions module{measure.jobs, "", mode.search.forms};
+    TRY_ASSIGN(const Json made,
+               make_network(path, source, target, mode.name, module, session, call.json));
+    summary.update(made);
+  }
+  if (call.json) fmt::print("{}\n", print_json(summary));
+  return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+}
 
-Result<int> run_tune(const Options& options) {
-  TRY_ASSIGN(const Target target, read_target(options));
-  TRY_ASSIGN(TuneOptions tune, tune_options(options, target));
-  TRY_ASSIGN(Contestant mode, read_contestant(options, target));
+Result<int> Tune::run(const Invocation& call) const {
+  TRY_ASSIGN(const Target target, read_target(measure.target));
+  TRY_ASSIGN(TuneOptions tune, tune_options(target));
+  TRY_ASSIGN(Contestant mode,
+             read_contestant(contestant,
+                             explorer.mode,
+                             measure.models(target),
+                             target,
+                             !measure.target.device.empty()));
   tune.mode = mode.name;
   tune.policy = mode.mode.policy;
   tune.search = mode.search;
-  TRY_ASSIGN(Source source, read_source(options, target));
-  TRY(keep_matching(options, source.tasks));
+  TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
+  TRY(keep_matching(explorer.tasks, source.tasks));
   mode.models.warm_up_samples =
       trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size());
   TRY_ASSIGN(const ModeModels models, make_models(mode));
   std::vector<TransferSource> pool;
-  if (!options.pool.empty()) {
-    TRY_ASSIGN(pool, read_pool(options, source.tasks));
+  if (!offers.pool.empty()) {
+    TRY_ASSIGN(pool, read_pool(offers, source.tasks, measure.jobs, call.json));
     say_offers(pool, source.tasks);
     start_warm(tune, pool, *models.draft);
   }
-  const std::string work_dir = options.work_dir.empty() ? "out_" + source.name : options.work_dir;
-  if (options.dry_run) {
+  const std::string work_dir = explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
+  if (only_plan) {
     const Json plan = dry_run(source, tune, work_dir);
-    options.json ? fmt::print("{}\n", print_json(plan)) : print_dry_run(plan, source);
-    return kDone;
+    return call.show(plan, print_dry_run(plan, source));
   }
 
   const std::atomic<bool>& interrupted = catch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-             make_measurer(options, source, target, interrupted));
+             make_measurer(measure, source, target, interrupted));
   LiveLine live(stderr);
   const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
     live.show(print(round_line(tuner, summary, tune.trials)));
   };
   const SessionOptions session_options{.tune = tune,
                                        .work_dir = work_dir,
-                                       .fresh = options.fresh,
-                                       .accept_foreign = options.continue_tuning,
-                                       .command = options.command_line,
+                                       .fresh = fresh,
+                                       .accept_foreign = continue_tuning,
+                                       .command = call.command_line,
                                        .version = kVersion,
                                        .input = source.name,
                                        .facts = run_facts(mode.name,
@@ -177,21 +242,11 @@ Result<int> run_tune(const Options& options) {
   TRY_ASSIGN(const TuneEnd end, session->run());
   live.finish();
 
-  const Tuner& tuner = session->tuner();
-  Json summary = tune_summary(tuner, end);
-  if (!options.json) {
-    fmt::print("{}{}",
-               print_task_table(task_rows(tuner)),
-               print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
-  }
-  TRY(draw_curve(session->dir(), source.name, mode.name));
-  if (source.network && end != TuneEnd::kInterrupted) {
-    const ModuleOptions module{job_count(options), "", tune.search.forms};
-    TRY_ASSIGN(const Json made, make_network(options, source, target, mode.name, module, *session));
-    summary.update(made);
-  }
-  if (options.json) fmt::print("{}\n", print_json(summary));
-  return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+  return finish(call, source, target, mode, *session, end);
 }
+
+}  // namespace
+
+RunCommand make_tune(CLI::App& app) { return make_command<Tune>(app); }
 
 }  // namespace pruner

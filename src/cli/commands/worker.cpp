@@ -4,8 +4,14 @@
 
 namespace pruner {
 
-Result<int> run_worker_build(const Options&) { return run_build_worker(); }
-Result<int> run_worker_run(const Options&) { return run_runner(); }
-Result<int> run_worker_device(const Options&) { return run_device_worker(); }
+RunCommand make_worker_build(CLI::App&) {
+  return [](const Invocation&) { return run_build_worker(); };
+}
+RunCommand make_worker_run(CLI::App&) {
+  return [](const Invocation&) { return run_runner(); };
+}
+RunCommand make_worker_device(CLI::App&) {
+  return [](const Invocation&) { return run_device_worker(); };
+}
 
 }  // namespace pruner

@@ -1,24 +1,12 @@
-// pruner transfer --experiment: a set of networks -> each tuned, each from the schedules of each
-// other, and what searches make of the same time (Transfer-Tuning, section 5; reference.md,
-// experiment).
-#include <fmt/format.h>
+#include "cli/experiment.h"
 
-#include <filesystem>
+#include <algorithm>
 #include <limits>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/measurer.h"
 #include "cli/module_race.h"
 #include "cli/pool.h"
 #include "cli/schedules.h"
 #include "cli/search_options.h"
-#include "cli/source_set.h"
-#include "cli/transfer_run.h"
-#include "cli/version.h"
-#include "report/progress.h"
-#include "report/transfer_report.h"
-#include "support/file.h"
 
 namespace pruner {
 
@@ -34,10 +22,10 @@ constexpr double kNearEstimate = 1.05, kGain = 0.995;
 constexpr double kReached = 1.01;
 constexpr int64_t kLookEvery = 50;
 
-/// A network of the set.
+/// A network of the set, and what its own tuning came to.
 struct Member {
-  Source source;
-  TransferSource schedules;  // of its own tuning
+  const ExperimentNetwork& network;
+  TransferSource schedules = {};
   double tuned_s = 0;
   double tuned_estimate_s = 0;
   int64_t tuned_trials = 0;
@@ -45,112 +33,60 @@ struct Member {
 
 class Experiment {
  public:
-  Experiment(const Options& options, const Target& target, std::string work_dir)
-      : options_(options),
-        target_(target),
-        work_dir_(std::move(work_dir)),
-        interrupted_(catch_interrupts()),
-        live_(stderr) {}
+  Experiment(const std::vector<ExperimentNetwork>& networks,
+             std::vector<TransferTarget> done,
+             const ExperimentOptions& options,
+             const ExperimentTools& tools)
+      : options_(options), tools_(tools), targets_(std::move(done)) {
+    for (const ExperimentNetwork& network : networks) members_.push_back({network});
+  }
 
-  Result<int> run() {
-    TRY(read_set());
-    TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir_));
-    TRY(take_up());
+  Result<std::vector<TransferTarget>> run() {
     for (Member& member : members_) {
-      TRY_ASSIGN(measurer_, make_measurer(options_, member.source, target_, interrupted_));
+      TRY_ASSIGN(measurer_, tools_.make_measurer(member.network));
       TRY(tune(member));
-      if (interrupted_) return kInterrupted;
+      if (tools_.stop) return targets_;
     }
     for (const Member& member : members_) {
-      const auto done = std::ranges::find(targets_, member.source.name, &TransferTarget::network);
+      const auto done = std::ranges::find(targets_, member.network.name, &TransferTarget::network);
       if (done != targets_.end()) continue;
-      TRY_ASSIGN(measurer_, make_measurer(options_, member.source, target_, interrupted_));
+      TRY_ASSIGN(measurer_, tools_.make_measurer(member.network));
       TRY(transfer_to(member));
-      if (interrupted_) return kInterrupted;
-      TRY(write_reports());
+      if (tools_.stop) return targets_;
+      TRY(tools_.on_target(targets_));
     }
-    live_.finish();
-    if (options_.json) {
-      fmt::print("{}\n", print_json(as_json()));
-    } else {
-      fmt::print("{}", print_transfer_table(targets_));
-    }
-    return kDone;
+    return targets_;
   }
 
  private:
-  std::string file(const std::string& name) const { return work_dir_ + "/" + name; }
+  std::string file(const std::string& name) const { return options_.session.work_dir + "/" + name; }
 
-  Result<Unit> read_set() {
-    TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(options_.experiment, options_));
-    for (const SetMember& member : set) {
-      Result<Source> source = read_member(member, target_);
-      if (!source.ok()) return Error(options_.experiment, ": ", source.error().message());
-      members_.push_back({*std::move(source), {}});
-    }
-    if (members_.size() < 2)
-      return Error(options_.experiment, ": ", members_.size(), " networks; two or more are needed");
-    return Unit{};
-  }
-
-  /// The networks that an earlier run has done.
-  Result<Unit> take_up() {
-    std::error_code code;
-    if (!std::filesystem::exists(file("experiment.json"), code)) return Unit{};
-    TRY_ASSIGN(const std::string text, read_file(file("experiment.json")));
-    TRY_ASSIGN(const Json json, parse_json(text));
-    TRY_ASSIGN(const Json targets, json_get<Json>(json, "targets"));
-    for (const Json& target : targets) {
-      const Result<TransferTarget> read = transfer_target_from_json(target);
-      if (!read.ok()) return Error(file("experiment.json"), ": ", read.error().message());
-      targets_.push_back(*read);
-    }
-    return Unit{};
-  }
-
-  Json as_json() const {
-    Json targets = Json::array();
-    for (const TransferTarget& target : targets_) targets.push_back(to_json(target));
-    return {{"device", device_fingerprint(target_)}, {"targets", targets}};
-  }
-
-  Result<Unit> write_reports() const {
-    TRY(write_file(file("experiment.json"), print_json(as_json()) + "\n"));
-    TRY(write_file(file("experiment.txt"), print_transfer_table(targets_)));
-    TRY(write_file(file("experiment.tsv"), transfer_tsv(targets_)));
-    TRY(write_file(file("fig_5a.svg"), speedup_svg(targets_)));
-    return write_file(file("fig_5b.svg"), search_time_svg(targets_));
-  }
-
-  auto shown(const std::string& what) {
+  auto shown(const std::string& what) const {
     return [this, what](const Tuner& tuner, const RoundSummary& summary) {
-      live_.show(what + ": " + print(round_line(tuner, summary, kNoTrialLimit)));
+      tools_.on_round(what, tuner, summary);
     };
   }
-
-  TuneOptions tune_options() const {
-    return {.trials = options_.trials > 0 ? options_.trials : kDefaultTrials,
-            .measured_at_once = job_count(options_),
-            .seed = static_cast<uint64_t>(options_.seed)};
+  /// As all sessions are, in a folder of the work dir.
+  SessionOptions session_of(const Member& member, const std::string& folder) const {
+    SessionOptions session = options_.session;
+    session.work_dir = file(folder);
+    session.input = member.network.name;
+    return session;
   }
 
   /// The network's own schedules: a session of --n-trials.
   Result<Unit> tune(Member& member) {
-    TRY_ASSIGN(const ModeModels models, read_models(options_, "pruner"));
-    const SessionOptions session_options{.tune = tune_options(),
-                                         .work_dir = file("tuned/" + member.source.name),
-                                         .command = options_.command_line,
-                                         .version = kVersion,
-                                         .input = member.source.name};
+    TRY_ASSIGN(const ModeModels models, read_models("pruner", options_.models));
     TRY_ASSIGN(
         const std::unique_ptr<Session> session,
         Session::open(
-            member.source.tasks,
-            session_options,
-            {*measurer_, models.models(), interrupted_, shown("tune " + member.source.name)}));
+            member.network.tasks,
+            session_of(member, "tuned/" + member.network.name),
+            {*measurer_, models.models(), tools_.stop, shown("tune " + member.network.name)}));
     TRY(session->run());
     TRY_ASSIGN(const std::vector<Record> records, session->dir().read_records());
-    member.schedules = make_source(member.source.name, records, device_fingerprint(target_));
+    member.schedules =
+        make_source(member.network.name, records, device_fingerprint(options_.target));
     member.tuned_trials = session->tuner().trials();
     member.tuned_s = session->tuner().elapsed_s();
     member.tuned_estimate_s = session->tuner().total_latency_s().value_or(0);
@@ -163,10 +99,10 @@ class Experiment {
                        const std::string& name) {
     const auto start = std::chrono::steady_clock::now();
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(file("modules")));
-    TRY(build_module(member.source.partition,
-                     target_,
+    TRY(build_module(member.network.partition,
+                     options_.target,
                      choice,
-                     {job_count(options_), "", {}},
+                     {options_.models.jobs, "", {}},
                      dir.file(name + ".so")));
     return seconds_since(start);
   }
@@ -174,32 +110,34 @@ class Experiment {
   Result<std::unique_ptr<TransferRun>> transfer(const Member& member,
                                                 std::vector<TransferSource> sources,
                                                 const std::string& from) {
-    const std::string& name = member.source.name;
+    const std::string& name = member.network.name;
+    const TransferOptions transfer{.session = session_of(member, "transfer/" + name + "/" + from),
+                                   .models = options_.models,
+                                   .verify = options_.verify};
     TRY_ASSIGN(std::unique_ptr<TransferRun> run,
-               TransferRun::open(options_,
-                                 member.source,
+               TransferRun::open(member.network.tasks,
                                  std::move(sources),
-                                 file("transfer/" + name + "/" + from),
-                                 {*measurer_, interrupted_, shown(name + " <- " + from)}));
+                                 transfer,
+                                 {*measurer_, tools_.stop, shown(name + " <- " + from)}));
     TRY(run->run());
     return run;
   }
 
   Result<Unit> transfer_to(const Member& member) {
-    TransferTarget target{.network = member.source.name,
+    TransferTarget target{.network = member.network.name,
                           .tuned_trials = member.tuned_trials,
                           .tuned_s = member.tuned_s};
     std::vector<TransferSource> others;
     for (const Member& other : members_)
       if (&other != &member) others.push_back(other.schedules);
-    target.chosen = best_source(others, member.source.tasks);
+    target.chosen = best_source(others, member.network.tasks);
 
     std::vector<std::string> names = {"untuned", "tuned", "published"};
     const ScheduleChoice none = [](const Task&, const Space&) { return std::nullopt; };
     TRY(build(member, none, "untuned"));
     TRY_ASSIGN(std::vector<Record> records,
-               read_intact_records(file("tuned/" + member.source.name + "/records.json")));
-    const RecordedSchedules tuned(std::move(records), target_);
+               read_intact_records(file("tuned/" + member.network.name + "/records.json")));
+    const RecordedSchedules tuned(std::move(records), options_.target);
     TRY(build(member, schedule_choice(tuned), "tuned"));
     double estimate_s = 0;  // of the transferred network
     for (size_t s = 0; s <= others.size(); ++s) {
@@ -207,7 +145,7 @@ class Experiment {
       const std::string from = pool ? "pool" : others[s].name;
       TRY_ASSIGN(const std::unique_ptr<TransferRun> run,
                  transfer(member, pool ? others : std::vector<TransferSource>{others[s]}, from));
-      if (interrupted_) return Unit{};
+      if (tools_.stop) return Unit{};
       TransferredNetwork found{
           .source = from, .trials = run->tuner().trials(), .search_s = run->tuner().elapsed_s()};
       TRY_ASSIGN(found.build_s, build(member, schedule_choice(run->tuner()), "from_" + from));
@@ -226,17 +164,17 @@ class Experiment {
     target.pool.latency_ms = ms.back();
     for (const char* mode : {"ansor", "pruner"}) {
       TRY_ASSIGN(const SearchRival rival, compete(member, target, estimate_s, mode));
-      if (interrupted_) return Unit{};
+      if (tools_.stop) return Unit{};
       target.rivals.push_back(rival);
     }
     TRY_ASSIGN(target.warm_start, warm_start(member, others));
-    if (!interrupted_) targets_.push_back(std::move(target));
+    if (!tools_.stop) targets_.push_back(std::move(target));
     return Unit{};
   }
 
   Result<std::vector<double>> race(std::vector<std::string> names) const {
     for (std::string& name : names) name = file("modules/" + name + ".so");
-    return race_modules(names, target_.threads);
+    return race_modules(names, options_.target.threads);
   }
 
   /// A mode's search until its module is as fast as the transferred one, or its stops are over.
@@ -248,20 +186,20 @@ class Experiment {
     const double own_s = target.transferred().search_s;
     const double apart_s = options_.minute_check ? kMinuteS : kStopShare * own_s;
     TRY_ASSIGN(const SearchMode* mode, find_mode(mode_name));
-    TRY_ASSIGN(const ModeModels models, read_models(options_, mode_name));
-    TuneOptions tune = tune_options();
+    TRY_ASSIGN(const ModeModels models, read_models(mode_name, options_.models));
+    TuneOptions tune = options_.session.tune;
     tune.trials = kNoTrialLimit;
     tune.mode = mode_name;
     tune.policy = mode->policy;
     tune.search = mode->policy->options;
-    TRY_ASSIGN(RecordWriter writer, fresh_writer(member.source.name + "-" + mode_name));
+    TRY_ASSIGN(RecordWriter writer, fresh_writer(member.network.name + "-" + mode_name));
     std::optional<Tuner> tuner;
     const auto on_round = [&](const RoundSummary& summary) {
-      shown(member.source.name + ", " + mode_name)(*tuner, summary);
+      shown(member.network.name + ", " + mode_name)(*tuner, summary);
     };
-    tuner.emplace(member.source.tasks,
+    tuner.emplace(member.network.tasks,
                   tune,
-                  TuneTools{*measurer_, models.models(), writer, interrupted_, on_round});
+                  TuneTools{*measurer_, models.models(), writer, tools_.stop, on_round});
     double looked_s = std::numeric_limits<double>::infinity();  // estimate of the last module
     const std::string transferred = "from_" + target.transferred().source;
     for (int64_t stop = 0; stop < options_.stops && !rival.matched; ++stop) {
@@ -269,7 +207,7 @@ class Experiment {
       while (!end && tuner->elapsed_s() < own_s + static_cast<double>(stop) * apart_s) {
         TRY_ASSIGN(end, tuner->step());
       }
-      if (interrupted_) break;
+      if (tools_.stop) break;
       rival.match_s = tuner->elapsed_s();
       rival.match_trials = tuner->trials();
       const std::optional<double> total_s = tuner->total_latency_s();
@@ -292,17 +230,17 @@ class Experiment {
   /// schedules of the others.
   Result<WarmStart> warm_start(const Member& member, const std::vector<TransferSource>& others) {
     WarmStart found{.cold_trials = member.tuned_trials};
-    TRY_ASSIGN(const ModeModels models, read_models(options_, "pruner"));
-    TuneOptions tune = tune_options();
+    TRY_ASSIGN(const ModeModels models, read_models("pruner", options_.models));
+    TuneOptions tune = options_.session.tune;
     start_warm(tune, others, *models.draft);
-    TRY_ASSIGN(RecordWriter writer, fresh_writer(member.source.name + "-warm"));
+    TRY_ASSIGN(RecordWriter writer, fresh_writer(member.network.name + "-warm"));
     std::optional<Tuner> tuner;
     const auto on_round = [&](const RoundSummary& summary) {
-      shown(member.source.name + ", warm start")(*tuner, summary);
+      shown(member.network.name + ", warm start")(*tuner, summary);
     };
-    tuner.emplace(member.source.tasks,
+    tuner.emplace(member.network.tasks,
                   tune,
-                  TuneTools{*measurer_, models.models(), writer, interrupted_, on_round});
+                  TuneTools{*measurer_, models.models(), writer, tools_.stop, on_round});
     std::optional<TuneEnd> end;
     for (int64_t next_look = 0; !end && !found.reached;) {
       TRY_ASSIGN(end, tuner->step());
@@ -326,11 +264,8 @@ class Experiment {
     return RecordWriter::open(dir.records());
   }
 
-  const Options& options_;
-  const Target& target_;
-  std::string work_dir_;
-  const std::atomic<bool>& interrupted_;
-  LiveLine live_;
+  const ExperimentOptions& options_;
+  const ExperimentTools& tools_;
   std::unique_ptr<Measurer> measurer_;  // of the member at hand
   std::vector<Member> members_;
   std::vector<TransferTarget> targets_;
@@ -338,10 +273,11 @@ class Experiment {
 
 }  // namespace
 
-Result<int> run_transfer_experiment(const Options& options) {
-  TRY_ASSIGN(const Target target, read_target(options));
-  const std::string work_dir = options.work_dir.empty() ? "tt_experiment" : options.work_dir;
-  return Experiment(options, target, work_dir).run();
+Result<std::vector<TransferTarget>> run_experiment(const std::vector<ExperimentNetwork>& networks,
+                                                   std::vector<TransferTarget> done,
+                                                   const ExperimentOptions& options,
+                                                   const ExperimentTools& tools) {
+  return Experiment(networks, std::move(done), options, tools).run();
 }
 
 }  // namespace pruner
