@@ -18,7 +18,7 @@ struct MeasurerOptions {
   std::string devices;  // of the target's backend; empty: the first
   bool flush_l2 = false;
   uint64_t seed = 0;
-  int jobs = 0;
+  int jobs = 0;  // set by add_to()
 
   void add_to(CLI::App& app);
   /// What the models of a search on the target are made with, whatever they are.

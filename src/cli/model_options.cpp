@@ -117,11 +117,6 @@ void TrainingOptions::add_to(CLI::App& app) {
       .help("the number in the name of a file of --save-path (the dataset's tasks)");
 }
 
-void add_trained_model(CLI::App& app, std::string& load_model) {
-  add_option(app, "--load-model,--model-file", load_model)
-      .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
-}
-
 Result<ProgramTable> read_datasets(const std::vector<std::string>& datasets) {
   if (datasets.empty())
     return Error("no dataset is named; give one with --dataset FILE (`pruner dataset make`)");

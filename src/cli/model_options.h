@@ -17,7 +17,6 @@ struct TrainingOptions {
 
   void add_to(CLI::App& app);  // without --load-model, with which `fine-tune` goes on
 };
-void add_trained_model(CLI::App& app, std::string& load_model);
 
 /// The programs of feature files; says what was left out, and names the targets where there are
 /// several.

@@ -14,7 +14,7 @@ namespace pruner {
 struct Option {
   CLI::Option* option;
 
-  void help(const char* text) const;
+  void help(const char* text) const;  // says what it is for
 };
 
 /// Adds an option that fills `value`: a bool, int, int64_t, uint64_t, double, std::string or
@@ -29,7 +29,7 @@ Option add_list(CLI::App& app, const char* flags, std::vector<std::string>& valu
 /// Adds a number of threads, which is that of all cores for 0 and where it is not given.
 Option add_cores(CLI::App& app, const char* flag, int& threads);
 
-// Options that many commands have.
+// Options that many commands have: --seed, --jobs, --threads of a kernel (0: all cores), -o.
 void add_seed(CLI::App& app, uint64_t& seed);
 void add_jobs(CLI::App& app, int& jobs);
 void add_threads(CLI::App& app, int& threads);

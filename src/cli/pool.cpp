@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "cli/record_files.h"
 #include "support/log.h"
@@ -15,8 +14,6 @@
 namespace pruner {
 
 namespace {
-
-constexpr int64_t kWarmFirstRound = 4;  // the default, two offers, a draft
 
 /// The schedules of a file's records: ours as they are, Ansor's as the nearest candidates.
 TransferSource source_of(std::string name,
@@ -71,12 +68,10 @@ Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
     if (!source.best.empty()) sources.push_back(std::move(source));
   }
   if (sources.empty())
-    return Error("--pool: no usable record for ",
-                 backend_name(target.backend),
-                 " in ",
-                 fmt::format("{}", fmt::join(options.pool, ", ")),
-                 ": ",
-                 counts.print());
+    return Error(fmt::format("--pool: no usable record for {} in {}: {}",
+                             backend_name(target.backend),
+                             fmt::join(options.pool, ", "),
+                             counts.print()));
   if (!quiet) fmt::print("--pool: {}\n", counts.print());
   if (options.source.empty()) return sources;
   size_t chosen = 0;
@@ -123,28 +118,6 @@ void say_offers(std::span<const TransferSource> sources, std::span<const Weighte
       classes_of(asked),
       not_adaptable.empty() ? "" : "; could not be adapted: ",
       classes_of(not_adaptable));
-}
-
-std::vector<Candidate> ranked_offers(
-    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most) {
-  std::vector<Candidate> candidates;
-  for (const Offer& offer : offers.offers) candidates.push_back(offer.candidate);
-  const std::vector<float> scores = model.predict(task, space, candidates);
-  std::vector<size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (!scores.empty())
-    std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return scores[i]; });
-  if (most > 0) order.resize(std::min(order.size(), static_cast<size_t>(most)));
-  std::vector<Candidate> ranked;
-  for (const size_t i : order) ranked.push_back(candidates[i]);
-  return ranked;
-}
-
-void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model) {
-  options.first_round_size = kWarmFirstRound;
-  options.offers = [pool, &model, most = options.round_size](const Task& task, const Space& space) {
-    return ranked_offers(offers_for(pool, task, space), task, space, model, most);
-  };
 }
 
 }  // namespace pruner

@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "cli/source.h"
-#include "model/cost_model.h"
 #include "transfer/pool.h"
-#include "tune/tune.h"
 
 namespace pruner {
 
@@ -29,14 +27,5 @@ Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
 
 /// Warns where the sources have no schedule for any of the tasks, and says what both are of.
 void say_offers(std::span<const TransferSource> sources, std::span<const WeightedTask> tasks);
-
-/// The candidates of an offer, the ones that the model likes best first; `most`: how many, 0: all.
-std::vector<Candidate> ranked_offers(
-    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most);
-
-/// A search begins with what the pool offers: the schedules that the model likes best are measured
-/// beside drafts, in first rounds that are short, as they say where a task stands. Pool and model
-/// outlive the options.
-void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model);
 
 }  // namespace pruner

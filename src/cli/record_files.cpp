@@ -35,12 +35,10 @@ Result<std::string> read_out_file(const std::string& out_file,
 }
 
 Error ends_early(const std::string& path) {
-  return Error(path,
-               ": ",
-               kEndsEarly,
-               "; `pruner records merge ",
-               path,
-               " -o NEW.json` writes what comes before to another file");
+  return Error(fmt::format(
+      "{0}: {1}; `pruner records merge {0} -o NEW.json` writes what comes before to another file",
+      path,
+      kEndsEarly));
 }
 
 static void warn_of_damage(const Damage& damage) {

@@ -12,7 +12,7 @@ namespace pruner {
 /// Record files by their place or by --records.
 struct RecordFileOptions {
   std::vector<std::string> files, records;
-  int jobs = 0;
+  int jobs = 0;  // set by add_to()
 
   void add_to(CLI::App& app);
   Result<std::vector<RecordPath>> find(const char* command) const;

@@ -17,17 +17,13 @@ void PsaOptions::add_to(CLI::App& app) {
   add_psa_form(app, form);
 }
 
-void add_dags_option(CLI::App& app, std::vector<std::string>& dags) {
-  add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
-}
-
 void RecordedOptions::add_to(CLI::App& app) {
   source.add_to(app);
   target.add_to(app);
   draft.add_to(app);
   add_option(app, "--records,--logs,--log-file", records)
       .help("records to take the best schedules from");
-  add_dags_option(app, dags);
+  add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
   add_jobs(app, jobs);
 }
 

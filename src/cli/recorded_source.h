@@ -9,6 +9,7 @@
 
 namespace pruner {
 
+/// Adds --psa-form.
 void add_psa_form(CLI::App& app, std::string& form);
 
 /// The draft that scores recorded programs.
@@ -24,11 +25,10 @@ struct RecordedOptions {
   TargetOptions target;
   PsaOptions draft;
   std::vector<std::string> records, dags;
-  int jobs = 0;
+  int jobs = 0;  // set by add_to()
 
   void add_to(CLI::App& app);
 };
-void add_dags_option(CLI::App& app, std::vector<std::string>& dags);
 
 /// DAGs of --dags, and of --op, --task or a network.
 Result<Unit> add_dags(const RecordedOptions& options,

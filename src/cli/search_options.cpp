@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cli/recorded_source.h"
-#include "cli/schedules.h"
+#include "cli/source.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -211,12 +211,6 @@ Result<Contestant> read_contestant(const ContestantOptions& options,
   if (contestant.mode.policy != mode->policy)
     contestant.name.append("-policy-").append(contestant.mode.policy->name);
   return complete(how, std::move(contestant), &target);
-}
-
-Result<ModeModels> read_models(std::string_view name, const LearnedModelOptions& models) {
-  TRY_ASSIGN(const SearchMode* found, find_mode(name));
-  TRY_ASSIGN(const SearchMode mode, usable_mode(*found, /*allow_untrained=*/false));
-  return make_models(mode, *mode.policy, models);
 }
 
 /// Gives the modes the weights of --load-model.

@@ -66,7 +66,4 @@ Result<std::vector<Contestant>> read_contestants(const ContestOptions& options,
                                                  LearnedModelOptions models,
                                                  const Target* target);
 
-/// The models of a mode that is not the user's choice.
-Result<ModeModels> read_models(std::string_view mode, const LearnedModelOptions& models);
-
 }  // namespace pruner

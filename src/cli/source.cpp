@@ -1,12 +1,16 @@
 #include "cli/source.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <regex>
+#include <sstream>
 
 #include "runtime/gpu_context.h"
+#include "space/space.h"
 #include "support/file.h"
 #include "target/device_file.h"
 #include "tensor/interpreter.h"
@@ -171,13 +175,13 @@ static Result<NetworkOptions> network_options(const SourceOptions& options) {
 Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed) {
   const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() +
                     !options.task.empty();
-  if (given != 1) {
-    return Error(given == 0 ? "nothing to work on" : "several things to work on",
-                 "; give one of MODEL.onnx, --network, --op and --task",
-                 !options.task.empty() && given > 1
-                     ? " (with --print, --task is the number of a task)"
-                     : "");
-  }
+  const std::string one = "; give one of MODEL.onnx, --network, --op and --task";
+  const bool task = !options.task.empty();
+  if (given == 0) return Error("nothing to work on", one);
+  if (given > 1)
+    return Error("several things to work on",
+                 one,
+                 task ? " (with --print, --task is the number of a task)" : "");
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
   if (!options.network.empty()) {
     TRY_ASSIGN(Graph graph, build_network(options.network, network));
@@ -188,7 +192,7 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
     return network_source(
         std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
   }
-  if (!options.task.empty()) {
+  if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
     return single_source(
         std::move(dag), std::filesystem::path(options.task).stem().string(), target, seed);
@@ -196,6 +200,24 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
   Result<ComputeDag> dag = parse_operator(options.op);
   if (!dag.ok()) return Error("--op: ", dag.error().message());
   return single_source(*std::move(dag), options.op, target, seed);
+}
+
+void add_forms(CLI::App& app, std::string& forms) {
+  add_option(app, "--forms", forms)
+      .help("forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4; default: all");
+}
+
+Result<std::vector<std::string>> read_forms(const std::string& text) {
+  const std::vector<std::string> known = form_names();
+  std::vector<std::string> forms;
+  std::istringstream in(text);
+  for (std::string form; std::getline(in, form, ',');) {
+    if (std::ranges::find(known, form) == known.end())
+      return Error(fmt::format(
+          "--forms: \"{}\" is no form of a task; use {}", form, fmt::join(known, ", ")));
+    forms.push_back(form);
+  }
+  return forms;
 }
 
 Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks) {

@@ -9,13 +9,6 @@
 
 namespace pruner {
 
-struct Source {
-  std::string name;      // for files: "resnet_50", "matmul_512_512_512"
-  bool network = false;  // else one operator or DAG
-  Partition partition;   // of an operator: one group, its constants seeded
-  std::vector<WeightedTask> tasks;
-};
-
 /// What to work on.
 struct SourceOptions {
   std::string model_file, network, op;
@@ -28,7 +21,7 @@ struct SourceOptions {
   void add_others_to(CLI::App& app);
   bool named() const { return !(model_file + network + op + task).empty(); }
 };
-/// --batch-size, --image-size and --seq-len.
+/// Adds --batch-size, --image-size and --seq-len.
 void add_sizes(CLI::App& app, NetworkOptions& sizes);
 
 /// What for.
@@ -39,12 +32,18 @@ struct TargetOptions {
 
   void add_to(CLI::App& app);  // without --psa
 };
+/// Adds --psa.
 void add_psa(CLI::App& app, std::string& device);
 
+/// The target, with the numbers of the device of --psa.
 Result<Target> read_target(const TargetOptions& options);
 /// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them. The
 /// constants of an operator are drawn by `seed`.
 Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed = 0);
+/// Adds --forms.
+void add_forms(CLI::App& app, std::string& forms);
+/// --forms as a list; the error names a form that there is not.
+Result<std::vector<std::string>> read_forms(const std::string& text);
 /// Leaves the tasks whose name --tasks matches; an error where there is none.
 Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks);
 

@@ -28,12 +28,9 @@ static Result<SetMember> member_of(const Json& entry, const SourceOptions& sourc
     } else if (key == "batch_size" && value.is_number_integer()) {
       of.sizes.batch_size = value;
     } else {
-      return Error("\"",
-                   key,
-                   "\": ",
-                   print_json(value),
-                   " says nothing about a network; use ",
-                   "name, network, model, image_size, seq_len, batch_size");
+      const std::string known = "name, network, model, image_size, seq_len, batch_size";
+      const std::string pair = "\"" + key + "\": " + print_json(value);
+      return Error(pair, " says nothing about a network; use ", known);
     }
   }
   if (of.network.empty() == of.model_file.empty())

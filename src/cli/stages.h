@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/schedules.h"
+#include "deploy/module.h"
 
 namespace pruner {
 

@@ -65,4 +65,8 @@ Result<LoadedModule> load_module(const std::string& path, int threads = 0);
 /// Seeded inputs to time a module with: floats in [-1, 1), integers and booleans 0 or 1.
 std::vector<Tensor> seeded_inputs(std::span<const TensorSpec> specs, uint64_t seed);
 
+/// Median milliseconds of each module at `paths`, the least of five rounds of at least 0.2 s, in
+/// which the modules take turns. They have the same inputs.
+Result<std::vector<double>> race_modules(const std::vector<std::string>& paths, int threads);
+
 }  // namespace pruner

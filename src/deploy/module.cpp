@@ -192,6 +192,20 @@ ModulePlan make_plan(const Partition& partition,
 
 }  // namespace
 
+ScheduleChoice schedule_choice(const RecordedSchedules& schedules) {
+  return [&schedules](const Task& task, const Space& space) { return schedules.best(task, space); };
+}
+
+ScheduleChoice schedule_choice(const Tuner& tuner) {
+  return [&tuner](const Task& task, const Space&) -> std::optional<Candidate> {
+    for (const TunedTask& tuned : tuner.tasks()) {
+      const std::vector<Trial> trials = tuned.history.best(1);
+      if (tuned.task->task.key == task.key && !trials.empty()) return trials.front().candidate;
+    }
+    return std::nullopt;
+  };
+}
+
 Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice) {
   if (choice) {
     if (std::optional<Candidate> chosen = choice(task, space)) return *std::move(chosen);

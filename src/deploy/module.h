@@ -9,6 +9,8 @@
 
 #include "graph/partition.h"
 #include "space/space.h"
+#include "tune/recorded.h"
+#include "tune/tune.h"
 
 namespace pruner {
 
@@ -16,6 +18,11 @@ namespace pruner {
 /// several threads at once.
 using ScheduleChoice =
     std::function<std::optional<Candidate>(const Task& task, const Space& space)>;
+
+/// The best recorded schedule of each task. The records outlive the choice.
+ScheduleChoice schedule_choice(const RecordedSchedules& schedules);
+/// The fastest that a tuner has measured of each task. The tuner outlives the choice.
+ScheduleChoice schedule_choice(const Tuner& tuner);
 
 /// The chosen candidate, or the schedule that needs no search.
 Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice);

@@ -59,6 +59,14 @@ struct WeightedTask {
   int weight = 0;  // number of groups
 };
 
+/// What is tuned and compiled: a network, or one operator or DAG.
+struct Source {
+  std::string name;      // for files: "resnet_50", "matmul_512_512_512"
+  bool network = false;  // else one operator or DAG
+  Partition partition;   // of an operator: one group, its constants seeded
+  std::vector<WeightedTask> tasks;
+};
+
 /// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer.
 std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target);
 

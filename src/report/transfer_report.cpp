@@ -180,11 +180,6 @@ class TransferTable {
 
 }  // namespace
 
-std::optional<double> TransferTarget::share_of_gain(double latency_ms, double least) const {
-  if (untuned_ms / tuned_ms < least) return std::nullopt;
-  return (untuned_ms / latency_ms - 1) / (untuned_ms / tuned_ms - 1);
-}
-
 Json to_json(const TransferTarget& t) {
   Json sources = Json::array(), rivals = Json::array();
   for (const TransferredNetwork& source : t.one_to_one) sources.push_back(to_json(source));

@@ -64,6 +64,12 @@ Result<ModeModels> make_models(const SearchMode& mode,
   return made;
 }
 
+Result<ModeModels> make_models(std::string_view mode, const LearnedModelOptions& options) {
+  TRY_ASSIGN(const SearchMode* named, find_mode(mode));
+  TRY_ASSIGN(const SearchMode usable, usable_mode(*named, /*allow_untrained=*/false));
+  return make_models(usable, *usable.policy, options);
+}
+
 Result<const SearchPolicy*> find_policy(std::string_view name) {
   std::string names;
   for (const SearchPolicy* policy : kSearchPolicies) {

@@ -66,6 +66,9 @@ Result<ModeModels> make_models(const SearchMode& mode,
                                const Ablation& ablation = {},
                                DraftForm form = DraftForm::kOurs);
 
+/// Those of a mode by its name and its own policy.
+Result<ModeModels> make_models(std::string_view mode, const LearnedModelOptions& options);
+
 /// The policy of a name, or an error that lists them.
 Result<const SearchPolicy*> find_policy(std::string_view name);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analysis/draft.h"
 #include "search/search.h"
@@ -80,6 +81,30 @@ size_t best_source(std::span<const TransferSource> sources,
     for (size_t s = 0; s < sources.size(); ++s) scores[s] += spent_s * gift(sources[s], task, rule);
   }
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
+}
+
+std::vector<Candidate> ranked_offers(
+    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most) {
+  std::vector<Candidate> candidates;
+  for (const Offer& offer : offers.offers) candidates.push_back(offer.candidate);
+  const std::vector<float> scores = model.predict(task, space, candidates);
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!scores.empty())
+    std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return scores[i]; });
+  if (most > 0) order.resize(std::min(order.size(), static_cast<size_t>(most)));
+  std::vector<Candidate> ranked;
+  for (const size_t i : order) ranked.push_back(candidates[i]);
+  return ranked;
+}
+
+static constexpr int64_t kWarmFirstRound = 4;  // the default, two offers, a draft
+
+void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model) {
+  options.first_round_size = kWarmFirstRound;
+  options.offers = [pool, &model, most = options.round_size](const Task& task, const Space& space) {
+    return ranked_offers(offers_for(pool, task, space), task, space, model, most);
+  };
 }
 
 }  // namespace pruner

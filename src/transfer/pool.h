@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "graph/partition.h"
+#include "model/cost_model.h"
 #include "record/record.h"
 #include "space/space.h"
+#include "tune/tune.h"
 
 namespace pruner {
 
@@ -55,5 +57,14 @@ enum class SourceRule : uint8_t {
 size_t best_source(std::span<const TransferSource> sources,
                    std::span<const WeightedTask> tasks,
                    SourceRule rule = SourceRule::kLikeness);
+
+/// The candidates of an offer, the ones that the model likes best first; `most`: how many, 0: all.
+std::vector<Candidate> ranked_offers(
+    const Offers& offers, const Task& task, const Space& space, CostModel& model, int64_t most);
+
+/// A search begins with what the pool offers: the schedules that the model likes best are measured
+/// beside drafts, in first rounds that are short, as they say where a task stands. Pool and model
+/// outlive the options.
+void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model);
 
 }  // namespace pruner

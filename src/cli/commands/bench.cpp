@@ -15,14 +15,6 @@ namespace {
 
 constexpr double kProbeSeconds = 0.2;
 
-Json to_json(const BenchResult& result) {
-  return {{"median_ms", result.median_ms},
-          {"mean_ms", result.mean_ms},
-          {"std_ms", result.std_ms},
-          {"runs", result.runs},
-          {"threads", result.threads}};
-}
-
 struct Bench {
   std::string path;
   int threads = 0;
@@ -49,7 +41,11 @@ struct Bench {
       if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
     }
     if (call.json) {
-      Json json = to_json(result);
+      Json json = {{"median_ms", result.median_ms},
+                   {"mean_ms", result.mean_ms},
+                   {"std_ms", result.std_ms},
+                   {"runs", result.runs},
+                   {"threads", result.threads}};
       if (profile) json.update(profile_json(kernels, peaks));
       fmt::print("{}\n", print_json(json));
       return kDone;

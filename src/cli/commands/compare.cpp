@@ -9,10 +9,10 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
-#include "cli/module_race.h"
-#include "cli/schedules.h"
 #include "cli/search_options.h"
 #include "cli/source_set.h"
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
 #include "report/comparison_set.h"
 #include "report/network_time.h"
 #include "report/progress.h"
@@ -59,28 +59,6 @@ Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
   return write_file(dir.file("search_time.svg"), search_time_svg(set));
 }
 
-struct Compare {
-  NetworkListOptions what;
-  MeasurerOptions measure;
-  ContestOptions contest;
-  ExplorerOptions explorer;
-
-  void add_to(CLI::App& app) {
-    what.add_to(app);
-    measure.add_to(app);
-    add_option(app, "--modes", contest.modes)
-        .help(
-            "two or more cost models of `tune`, e.g. ansor,pruner,pruner-without-dataflow; the "
-            "first is the measure");
-    contest.add_to(app);
-    explorer.add_to(app);
-  }
-  Result<int> run(const Invocation& call) const;
-  auto seeds() const {
-    return std::views::iota(measure.seed, measure.seed + static_cast<uint64_t>(contest.seeds));
-  }
-};
-
 /// A network of the run, and what is known of it so far.
 struct Member {
   SetMember named;
@@ -89,52 +67,62 @@ struct Member {
   ComparedNetwork compared;
 };
 
-class CompareRun {
+class Compare {
  public:
-  CompareRun(const Compare& options, const Invocation& call)
-      : options_(options), call_(call), interrupted_(catch_interrupts()) {}
+  void add_to(CLI::App& app) {
+    what_.add_to(app);
+    measure_.add_to(app);
+    add_option(app, "--modes", contest_.modes)
+        .help(
+            "two or more cost models of `tune`, e.g. ansor,pruner,pruner-without-dataflow; the "
+            "first is the measure");
+    contest_.add_to(app);
+    explorer_.add_to(app);
+  }
 
-  Result<int> run() {
+  Result<int> run(const Invocation& call) {
+    interrupted_ = &catch_interrupts();
     TRY(read_options());
     TRY(read_members());
     for (Member& member : members_) {
       TRY(compare(member));
       if (members_.size() > 1) TRY(write_set());
-      if (interrupted_) break;
+      if (*interrupted_) break;
     }
     live_.finish();
-    print();
-    return interrupted_ ? kInterrupted : kDone;
+    print(call);
+    return *interrupted_ ? kInterrupted : kDone;
   }
 
  private:
+  auto seeds() const {
+    return std::views::iota(measure_.seed, measure_.seed + static_cast<uint64_t>(contest_.seeds));
+  }
+
   Result<Unit> read_options() {
-    TRY_ASSIGN(target_, read_target(options_.measure.target));
-    const int jobs = options_.measure.jobs;
-    TRY_ASSIGN(
-        contestants_,
-        read_contestants(
-            options_.contest, options_.explorer.mode, options_.measure.models(target_), &target_));
+    TRY_ASSIGN(target_, read_target(measure_.target));
+    TRY_ASSIGN(contestants_,
+               read_contestants(contest_, explorer_.mode, measure_.models(target_), &target_));
     if (contestants_.size() < 2)
       return Error(
           "--modes: ", contestants_.size(), " given, two or more are compared, e.g. ansor,pruner");
-    const int64_t trials = options_.explorer.trials;
+    const int64_t trials = explorer_.trials;
     tune_ = {.trials = trials > 0 ? trials : kDefaultTrials,
-             .round_size = options_.explorer.mode.round_size,
+             .round_size = explorer_.mode.round_size,
              .first_round_size = kFirstRound,
-             .measured_at_once = jobs};
+             .measured_at_once = measure_.jobs};
     return Unit{};
   }
 
   Result<Source> read_network(const SetMember& named) const {
-    TRY_ASSIGN(Source source, read_member(named, target_, options_.measure.seed));
-    TRY(keep_matching(options_.explorer.tasks, source.tasks));
+    TRY_ASSIGN(Source source, read_member(named, target_, measure_.seed));
+    TRY(keep_matching(explorer_.tasks, source.tasks));
     return source;
   }
 
   /// What is wrong with a network or with what its folder holds is said before any is measured.
   Result<Unit> read_members() {
-    TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(options_.what));
+    TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(what_));
     for (const SetMember& named : networks) {
       TRY_ASSIGN(const Source source, read_network(named));
       for (const Member& member : members_)
@@ -152,13 +140,13 @@ class CompareRun {
   }
 
   std::string work_dir_of(const std::string& network, bool several) const {
-    const std::string& given = options_.explorer.work_dir;
+    const std::string& given = explorer_.work_dir;
     if (!several) return given.empty() ? "cmp_" + network : given;
     return set_dir() + "/" + network;
   }
   std::string set_dir() const {
-    if (!options_.explorer.work_dir.empty()) return options_.explorer.work_dir;
-    const std::string set = std::filesystem::path(options_.what.set).stem().string();
+    if (!explorer_.work_dir.empty()) return explorer_.work_dir;
+    const std::string set = std::filesystem::path(what_.set).stem().string();
     return "cmp_" + (set.empty() ? "networks" : set);
   }
 
@@ -170,9 +158,9 @@ class CompareRun {
     if (done(member)) return Unit{};
     TRY_ASSIGN(const Source source, read_network(member.named));
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-               make_measurer(options_.measure, source, target_, interrupted_));
-    for (const uint64_t seed : options_.seeds()) {
-      if (interrupted_) break;
+               make_measurer(measure_, source, target_, *interrupted_));
+    for (const uint64_t seed : seeds()) {
+      if (*interrupted_) break;
       if (comparison.curve(contestants_.front().name, seed) == nullptr) {
         TRY_ASSIGN(const std::vector<TuningCurve> curves, run_seed(source, seed, dir, *measurer));
         comparison.curves.insert(comparison.curves.end(), curves.begin(), curves.end());
@@ -191,7 +179,7 @@ class CompareRun {
     return member.network && first->complete && !first->end_to_end_s;
   }
   bool done(const Member& member) const {
-    for (const uint64_t seed : options_.seeds()) {
+    for (const uint64_t seed : seeds()) {
       if (member.compared.comparison.curve(contestants_.front().name, seed) == nullptr ||
           lacks_times(member, seed))
         return false;
@@ -216,7 +204,7 @@ class CompareRun {
                                  contestant.name,
                                  pruner::print(round_line(tuner, summary, tune_.trials))));
         };
-    return compare_modes(source.tasks, contestants_, compare, {measurer, interrupted_, on_round});
+    return compare_modes(source.tasks, contestants_, compare, {measurer, *interrupted_, on_round});
   }
 
   /// The network with what each mode found, timed in turns; the modules are not kept, as the
@@ -234,7 +222,7 @@ class CompareRun {
       TRY(build_module(source.partition,
                        target_,
                        schedule_choice(found),
-                       {options_.measure.jobs, "", contestant.search.forms},
+                       {measure_.jobs, "", contestant.search.forms},
                        paths.back()));
     }
     TRY_ASSIGN(const std::vector<double> ms, race_modules(paths, target_.threads));
@@ -265,25 +253,25 @@ class CompareRun {
     return write_reports(dir, set());
   }
 
-  void print() const {
+  void print(const Invocation& call) const {
     const bool several = members_.size() > 1;
     const Comparison& one = members_.front().compared.comparison;
-    call_.show(several ? comparison_set_json(set()) : comparison_json(one),
-               several ? print_comparison_set(set()) : print_comparison(one));
+    call.show(several ? comparison_set_json(set()) : comparison_json(one),
+              several ? print_comparison_set(set()) : print_comparison(one));
     if (several && set().empty()) log_warning("no network has a seed yet that was not cut short");
   }
 
-  const Compare& options_;
-  const Invocation& call_;
-  const std::atomic<bool>& interrupted_;
+  NetworkListOptions what_;
+  MeasurerOptions measure_;
+  ContestOptions contest_;
+  ExplorerOptions explorer_;
+  const std::atomic<bool>* interrupted_ = nullptr;  // set when it runs
   LiveLine live_{stderr};
   std::vector<Contestant> contestants_;
   TuneOptions tune_;
   Target target_;
   std::vector<Member> members_;
 };
-
-Result<int> Compare::run(const Invocation& call) const { return CompareRun(*this, call).run(); }
 
 }  // namespace
 

@@ -1,12 +1,15 @@
 // pruner compile: network or operator, and records if there are any, to a module.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <atomic>
 #include <charconv>
 
 #include "cli/commands.h"
 #include "cli/pool.h"
-#include "cli/schedules.h"
+#include "cli/record_files.h"
 #include "cli/stages.h"
+#include "support/log.h"
+#include "transfer/nearest.h"
 #include "transfer/shipped.h"
 
 namespace pruner {
@@ -22,6 +25,64 @@ Result<size_t> task_number(const std::string& text, size_t tasks) {
     return Error("--task: \"", text, "\" is no task number; there are ", tasks, ", from 0");
   }
   return number;
+}
+
+/// The best schedules of record files for the source's tasks; empty without any. No record of this
+/// device, or none of these tasks, is an error; some that are of others, a warning.
+Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
+                                         int jobs,
+                                         const Source& source,
+                                         const Target& target) {
+  if (named.empty()) return RecordedSchedules({}, target);
+  TRY_ASSIGN(std::vector<FileRecords> read, read_record_files(named, "--records", jobs));
+  std::vector<Record> records;
+  for (FileRecords& file : read) std::ranges::move(file.records, std::back_inserter(records));
+  const int64_t all = static_cast<int64_t>(records.size());
+  RecordedSchedules schedules(std::move(records), target);
+
+  const std::string files = fmt::format("{}", fmt::join(named, ", "));
+  const std::string instead = "tune it here, or leave --records out";
+  int64_t of_tasks = 0;
+  for (const WeightedTask& task : source.tasks) of_tasks += schedules.of_task(task.task);
+  if (schedules.of_device() == 0)
+    return Error(fmt::format("{}: {} records, none of this device ({}); {}",
+                             files,
+                             all,
+                             device_fingerprint(target),
+                             instead));
+  if (of_tasks == 0)
+    return Error(
+        fmt::format("{}: {} records, none of {} with these shapes (batch, image or sequence); {}",
+                    files,
+                    all,
+                    source.name,
+                    instead));
+  if (of_tasks < all) {
+    log_warning("{}: {} records are of another device, {} of another model; they are left out",
+                files,
+                all - schedules.of_device(),
+                schedules.of_device() - of_tasks);
+  }
+  return schedules;
+}
+
+/// How many kernels took the schedule of a like task, or of their own, from records that were not
+/// given for them.
+struct NearestCounts {
+  std::atomic<int> same{0}, near{0};
+};
+/// By `choice`, and by `nearest` where `choice` has nothing; both and `counts` outlive the result.
+ScheduleChoice or_nearest(ScheduleChoice choice,
+                          const NearestSchedules& nearest,
+                          NearestCounts& counts) {
+  return [choice = std::move(choice), &nearest, &counts](
+             const Task& task, const Space& space) -> std::optional<Candidate> {
+    if (std::optional<Candidate> chosen = choice(task, space)) return chosen;
+    std::optional<NearestSchedules::Found> found = nearest.find(task, space);
+    if (!found) return std::nullopt;
+    ++(found->same_task ? counts.same : counts.near);
+    return std::move(found->candidate);
+  };
 }
 
 struct Compile {

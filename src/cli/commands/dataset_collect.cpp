@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
-#include "cli/schedules.h"
 #include "dataset/collection.h"
 #include "report/progress.h"
 #include "report/tune_report.h"
@@ -34,20 +33,20 @@ struct Collect {
     add_out_file(app, collect.file);
   }
 
-  Result<CollectOptions> collect_options() const {
+  /// What of the options needs to be read.
+  Result<Unit> read_options() {
     if (collect.file.empty())
       return Error("dataset collect: no file to write is named; give one with -o FILE");
     if (eps_greedy > 1) return Error("--eps-greedy is ", eps_greedy, ", at most 1");
-    CollectOptions options = collect;
-    options.measured_at_once = measure.jobs;
-    options.seed = measure.seed;
-    if (eps_greedy >= 0) options.uniform_share = eps_greedy;
-    TRY_ASSIGN(options.forms, read_forms(forms));
-    return options;
+    collect.measured_at_once = measure.jobs;
+    collect.seed = measure.seed;
+    if (eps_greedy >= 0) collect.uniform_share = eps_greedy;
+    TRY_ASSIGN(collect.forms, read_forms(forms));
+    return Unit{};
   }
 
-  Result<int> run(const Invocation& call) const {
-    TRY_ASSIGN(const CollectOptions collect, collect_options());
+  Result<int> run(const Invocation& call) {
+    TRY(read_options());
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
     TRY(keep_matching(tasks, source.tasks));

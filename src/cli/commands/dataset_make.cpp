@@ -15,69 +15,6 @@ namespace pruner {
 
 namespace {
 
-struct Make {
-  MakeOptions make;
-  SourceOptions what;  // DAGs
-  std::vector<std::string> dags, targets;
-  std::string hold_out, preset, failed = "keep", duplicates = "best";
-  int64_t pam = 1;  // no effect: a file has the features of every model
-
-  void add_to(CLI::App& app) {
-    add_list(app, "--records,--logs", make.records)
-        .help("record files, patterns or folders; packed or not");
-    add_list(app, "--dags", dags)
-        .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
-    add_option(app, "--network", what.network)
-        .help("a built-in network (`pruner networks` lists them)");
-    add_option(app, "--op", what.op)
-        .help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
-    add_sizes(app, what.sizes);
-    add_list(app, "--target", targets)
-        .help("only records of this device: 'cuda --model=k80', llvm; several: of all of them");
-    add_option(app, "--mixed-targets", make.mixed_targets).help("take records of any device");
-    add_option(app, "--hold-out", hold_out)
-        .help(
-            "leave out the tasks of networks: all_five, resnet-50, or names with commas between "
-            "them");
-    add_option(app, "--preset", preset)
-        .help("only the tasks of networks: batch-size-1, or names with commas between them");
-    add_option(app, "--sample-in-files", make.sample_in_files)
-        .help("so many files, drawn at random");
-    add_option(app, "--min-sample-size", make.min_sample_size)
-        .help("leave out tasks with fewer programs (48)");
-    add_option(app, "--n-task", make.max_tasks).help("only the first so many tasks");
-    add_option(app, "--failed", failed).help("failed trials: keep (the default) or drop");
-    add_option(app, "--duplicates", duplicates)
-        .help("of a program measured more than once: best (the default) or last");
-    add_option(app, "--pam", pam)
-        .help("of make_dataset.py; the file has the features of every model");
-    add_seed(app, make.seed);
-    add_jobs(app, make.jobs);
-    add_out_file(app, make.out_file);
-  }
-  Result<int> run(const Invocation& call) const;
-
-  Result<MakeOptions> make_options() const {
-    if (make.records.empty())
-      return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
-    if (make.out_file.empty())
-      return Error("dataset make: no file to write is named; give one with -o FILE");
-    if (failed != "keep" && failed != "drop")
-      return Error("--failed: \"", failed, "\" is not keep or drop");
-    if (duplicates != "best" && duplicates != "last")
-      return Error("--duplicates: \"", duplicates, "\" is not best or last");
-    MakeOptions options = make;
-    options.keep_failed = failed == "keep";
-    options.duplicates = duplicates == "best" ? DuplicateRule::kBest : DuplicateRule::kLast;
-    for (const std::string& target : targets) {
-      options.targets.push_back(parse_device_label(target));
-      if (options.targets.back().kind.empty())
-        return Error("--target: an empty text names no device");
-    }
-    return options;
-  }
-};
-
 /// DAGs of --op, or of a network's tasks, cut for CPUs and for GPUs.
 Result<Unit> add_tasks(const SourceOptions& what, RecordedPrograms& programs) {
   if (!what.named()) return Unit{};
@@ -158,46 +95,107 @@ void print_table(const MakeSummary& summary, const MakeOptions& make) {
              make.jobs);
 }
 
-Result<int> Make::run(const Invocation& call) const {
-  TRY_ASSIGN(const MakeOptions options, make_options());
-  TRY_ASSIGN(std::vector<NetworkInput> held, read_networks("--hold-out", hold_out));
-  TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", preset));
-  NetworkTasks without(std::move(held)), only(std::move(asked));
-  ansor::WorkloadTable workloads;
-  RecordedPrograms programs(workloads, std::nullopt);
-  if (!dags.empty()) {
-    TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(dags));
-    for (const RecordPath& file : files) {
-      const Result<Unit> added = workloads.add_file(file.path);
-      if (!added.ok() && file.named) return added.error();
-      TRY(without.add_file(file.path));
-      TRY(only.add_file(file.path));
+struct Make {
+  MakeOptions make;
+  SourceOptions what;  // DAGs
+  std::vector<std::string> dags, targets;
+  std::string hold_out, preset, failed = "keep", duplicates = "best";
+  int64_t pam = 1;  // no effect: a file has the features of every model
+
+  void add_to(CLI::App& app) {
+    add_list(app, "--records,--logs", make.records)
+        .help("record files, patterns or folders; packed or not");
+    add_list(app, "--dags", dags)
+        .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
+    add_option(app, "--network", what.network)
+        .help("a built-in network (`pruner networks` lists them)");
+    add_option(app, "--op", what.op)
+        .help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
+    add_sizes(app, what.sizes);
+    add_list(app, "--target", targets)
+        .help("only records of this device: 'cuda --model=k80', llvm; several: of all of them");
+    add_option(app, "--mixed-targets", make.mixed_targets).help("take records of any device");
+    add_option(app, "--hold-out", hold_out)
+        .help(
+            "leave out the tasks of networks: all_five, resnet-50, or names with commas between "
+            "them");
+    add_option(app, "--preset", preset)
+        .help("only the tasks of networks: batch-size-1, or names with commas between them");
+    add_option(app, "--sample-in-files", make.sample_in_files)
+        .help("so many files, drawn at random");
+    add_option(app, "--min-sample-size", make.min_sample_size)
+        .help("leave out tasks with fewer programs (48)");
+    add_option(app, "--n-task", make.max_tasks).help("only the first so many tasks");
+    add_option(app, "--failed", failed).help("failed trials: keep (the default) or drop");
+    add_option(app, "--duplicates", duplicates)
+        .help("of a program measured more than once: best (the default) or last");
+    add_option(app, "--pam", pam)
+        .help("of make_dataset.py; the file has the features of every model");
+    add_seed(app, make.seed);
+    add_jobs(app, make.jobs);
+    add_out_file(app, make.out_file);
+  }
+
+  /// What of the options needs to be read.
+  Result<Unit> read_options() {
+    if (make.records.empty())
+      return Error("dataset make: no records are named; e.g. --records 'k80/*.json*'");
+    if (make.out_file.empty())
+      return Error("dataset make: no file to write is named; give one with -o FILE");
+    if (failed != "keep" && failed != "drop")
+      return Error("--failed: \"", failed, "\" is not keep or drop");
+    if (duplicates != "best" && duplicates != "last")
+      return Error("--duplicates: \"", duplicates, "\" is not best or last");
+    make.keep_failed = failed == "keep";
+    make.duplicates = duplicates == "best" ? DuplicateRule::kBest : DuplicateRule::kLast;
+    for (const std::string& target : targets) {
+      make.targets.push_back(parse_device_label(target));
+      if (make.targets.back().kind.empty()) return Error("--target: an empty text names no device");
     }
+    return Unit{};
   }
-  TRY(add_tasks(what, programs));
-  warn_of_unnamed("--hold-out", without);
-  warn_of_unnamed("--preset", only);
-  LiveLine live(stderr);
-  const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    live.show(fmt::format("{} of {} files, {} records", files, all, records));
-  };
-  TRY_ASSIGN(const MakeSummary summary,
-             make_dataset(options, {programs, without, only, on_progress}));
-  live.finish();
-  if (call.json) {
-    Json json = {{"file", make.out_file}};
-    json.update(to_json(summary));
-    json["records_per_s"] = static_cast<double>(summary.lines) / summary.features_s;
-    fmt::print("{}\n", print_json(json));
-  } else {
-    print_table(summary, options);
+
+  Result<int> run(const Invocation& call) {
+    TRY(read_options());
+    TRY_ASSIGN(std::vector<NetworkInput> held, read_networks("--hold-out", hold_out));
+    TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", preset));
+    NetworkTasks without(std::move(held)), only(std::move(asked));
+    ansor::WorkloadTable workloads;
+    RecordedPrograms programs(workloads, std::nullopt);
+    if (!dags.empty()) {
+      TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(dags));
+      for (const RecordPath& file : files) {
+        const Result<Unit> added = workloads.add_file(file.path);
+        if (!added.ok() && file.named) return added.error();
+        TRY(without.add_file(file.path));
+        TRY(only.add_file(file.path));
+      }
+    }
+    TRY(add_tasks(what, programs));
+    warn_of_unnamed("--hold-out", without);
+    warn_of_unnamed("--preset", only);
+    LiveLine live(stderr);
+    const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
+      if (isatty(STDERR_FILENO) == 0) return;
+      live.show(fmt::format("{} of {} files, {} records", files, all, records));
+    };
+    TRY_ASSIGN(const MakeSummary summary,
+               make_dataset(make, {programs, without, only, on_progress}));
+    live.finish();
+    if (call.json) {
+      Json json = {{"file", make.out_file}};
+      json.update(to_json(summary));
+      json["records_per_s"] = static_cast<double>(summary.lines) / summary.features_s;
+      fmt::print("{}\n", print_json(json));
+    } else {
+      print_table(summary, make);
+    }
+    if (const auto cut = summary.unreadable_files.find(kEndsEarly);
+        cut != summary.unreadable_files.end())
+      return Error(cut->second.first, ": ", kEndsEarly, "; what comes before was taken");
+    return kDone;
   }
-  if (const auto cut = summary.unreadable_files.find(kEndsEarly);
-      cut != summary.unreadable_files.end())
-    return Error(cut->second.first, ": ", kEndsEarly, "; what comes before was taken");
-  return kDone;
-}
+};
 
 }  // namespace
 

@@ -40,7 +40,8 @@ struct Eval {
         .help("of --records: leave out tasks with fewer programs (0)");
     add_option(app, "--model,--models", model_name)
         .help("without --load-model: draft, draft-without-PENALTY (as compute-l0), or random");
-    add_trained_model(app, load_model);
+    add_option(app, "--load-model,--model-file", load_model)
+        .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
     draft.add_to(app);
     add_option(app, "--network,--networks", network)
         .help(
@@ -72,10 +73,8 @@ Result<Subject> read_draft(const std::string& name) {
   if (name == "draft") return subject;
   const std::optional<Penalty> penalty = parse_penalty(name.substr(kWithout.size()));
   if (!penalty)
-    return Error("--model ",
-                 name,
-                 ": no such penalty; there are ",
-                 fmt::format("{}", fmt::join(kPenaltyNames, ", ")));
+    return Error(fmt::format(
+        "--model {}: no such penalty; there are {}", name, fmt::join(kPenaltyNames, ", ")));
   subject.penalties = subject.penalties.without(*penalty);
   return subject;
 }
@@ -132,11 +131,10 @@ Result<Unit> check_cpu_draft(const Eval& options, const Programs& programs) {
   if (!options.draft.device.empty()) return Error("--psa is of GPUs, and the records are of a CPU");
   const auto without = std::ranges::count(programs.scores, 0.0f);
   if (without > 0)
-    return Error("eval: ",
-                 without,
-                 " of ",
-                 programs.scores.size(),
-                 " programs have no draft: there is none of TVM's records of CPUs");
+    return Error(
+        fmt::format("eval: {} of {} programs have no draft: there is none of TVM's records of CPUs",
+                    without,
+                    programs.scores.size()));
   return Unit{};
 }
 

@@ -118,35 +118,6 @@ void show_best(const BestRecords& best, std::span<const RecordPath> files) {
   }
 }
 
-Result<int> run_best(const RecordFileOptions& records,
-                     int64_t top_k,
-                     const std::string& out_file,
-                     const char* command,
-                     bool as_json) {
-  TRY_ASSIGN(const std::vector<RecordPath> files, records.find(command));
-  TRY(check_no_input(out_file, files));
-  TRY_ASSIGN(const BestRecords best, find_best(files, static_cast<size_t>(top_k), records.jobs));
-  if (!out_file.empty()) TRY(write_best(best, files, out_file));
-  if (as_json) {
-    Json list = Json::array();
-    for (const BestRecord& record : best.records) list.push_back(to_json(record, files));
-    fmt::print("{}\n",
-               print_json({{"best", list},
-                           {"tasks", best.tasks},
-                           {"tasks_without_valid", best.hopeless},
-                           {"read", to_json(best.summary)}}));
-    return done_reading(best.summary, files);
-  }
-  if (out_file.empty()) show_best(best, files);
-  fmt::print("{} of {} records, {} tasks, {} of them without a valid record{}\n",
-             best.records.size(),
-             best.summary.records,
-             best.tasks,
-             best.hopeless,
-             out_file.empty() ? "" : ": " + out_file);
-  return done_reading(best.summary, files);
-}
-
 struct Stat {
   RecordFileOptions records;
   std::string by;
@@ -188,15 +159,38 @@ struct Best {
     add_option(app, "--top-k", top_k, 1).help("programs of each task (1)");
     add_out_file(app, out_file);
   }
-  Result<int> run(const Invocation& call) const {
-    return run_best(records, top_k, out_file, "records best", call.json);
+  Result<int> run(const Invocation& call) const { return keep(call, "records best", out_file); }
+
+  Result<int> keep(const Invocation& call, const char* command, const std::string& out_file) const {
+    TRY_ASSIGN(const std::vector<RecordPath> files, records.find(command));
+    TRY(check_no_input(out_file, files));
+    TRY_ASSIGN(const BestRecords best, find_best(files, static_cast<size_t>(top_k), records.jobs));
+    if (!out_file.empty()) TRY(write_best(best, files, out_file));
+    if (call.json) {
+      Json list = Json::array();
+      for (const BestRecord& record : best.records) list.push_back(to_json(record, files));
+      fmt::print("{}\n",
+                 print_json({{"best", list},
+                             {"tasks", best.tasks},
+                             {"tasks_without_valid", best.hopeless},
+                             {"read", to_json(best.summary)}}));
+      return done_reading(best.summary, files);
+    }
+    if (out_file.empty()) show_best(best, files);
+    fmt::print("{} of {} records, {} tasks, {} of them without a valid record{}\n",
+               best.records.size(),
+               best.summary.records,
+               best.tasks,
+               best.hopeless,
+               out_file.empty() ? "" : ": " + out_file);
+    return done_reading(best.summary, files);
   }
 };
 
 struct Distill : Best {
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const std::string path, read_out_file(out_file, "records distill", "best.json"));
-    return run_best(records, top_k, path, "records distill", call.json);
+    return keep(call, "records distill", path);
   }
 };
 

@@ -6,7 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/record_files.h"
-#include "cli/recorded_source.h"
 #include "record/replay_check.h"
 
 namespace pruner {
@@ -93,7 +92,7 @@ struct Check {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_dags_option(app, dags);
+    add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
   }
 
   Result<int> run(const Invocation& call) const {

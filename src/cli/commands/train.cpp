@@ -7,34 +7,30 @@ namespace pruner {
 
 namespace {
 
-struct Train {
-  TrainingOptions options;
-
-  void add_to(CLI::App& app) { options.add_to(app); }
+struct Train : TrainingOptions {
   Result<int> run(const Invocation& call) const {
-    if (options.datasets.empty())
-      return Error("train: no dataset is named; give one with --dataset FILE");
-    TRY_ASSIGN(const PretrainOptions pretrain, pretrain_options(options));
-    return train_folds(options, pretrain, call.json);
+    if (datasets.empty()) return Error("train: no dataset is named; give one with --dataset FILE");
+    TRY_ASSIGN(const PretrainOptions how, pretrain_options(*this));
+    return train_folds(*this, how, call.json);
   }
 };
 
-struct FineTune {
-  TrainingOptions options;
-
+struct FineTune : TrainingOptions {
   void add_to(CLI::App& app) {
-    options.add_to(app);
-    add_trained_model(app, options.pretrain.load_model);
+    TrainingOptions::add_to(app);
+    add_option(app, "--load-model,--model-file", pretrain.load_model)
+        .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
   }
+
   Result<int> run(const Invocation& call) const {
-    if (options.datasets.empty())
+    if (datasets.empty())
       return Error("fine-tune: no dataset is named; give one with --dataset FILE");
-    if (options.pretrain.load_model.empty())
+    if (pretrain.load_model.empty())
       return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
-    TRY_ASSIGN(PretrainOptions pretrain, pretrain_options(options));
-    TRY_ASSIGN(const ModelWeights weights, load_weights(pretrain.load_model));
-    pretrain.model = weights.architecture->name;
-    return train_folds(options, pretrain, call.json);
+    TRY_ASSIGN(PretrainOptions how, pretrain_options(*this));
+    TRY_ASSIGN(const ModelWeights weights, load_weights(how.load_model));
+    how.model = weights.architecture->name;
+    return train_folds(*this, how, call.json);
   }
 };
 

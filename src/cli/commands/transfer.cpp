@@ -5,17 +5,15 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/experiment.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
-#include "cli/module_race.h"
 #include "cli/pool.h"
-#include "cli/schedules.h"
 #include "cli/source_set.h"
-#include "cli/transfer_run.h"
 #include "cli/version.h"
 #include "report/progress.h"
+#include "report/transfer_report.h"
 #include "support/file.h"
+#include "transfer/experiment.h"
 #include "transfer/kernel_class.h"
 
 namespace pruner {
@@ -72,93 +70,6 @@ void print_tasks(const Json& tasks) {
   }
 }
 
-/// The module with what was transferred, unless the one without is faster; times of both.
-Result<Json> make_module(const Source& source,
-                         const Target& target,
-                         const Tuner& tuner,
-                         const std::string& path,
-                         const ModuleOptions& options) {
-  const std::string untuned = path + ".untuned.so";
-  const auto start = std::chrono::steady_clock::now();
-  TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
-  const double build_s = seconds_since(start);
-  const ScheduleChoice none = [](const Task&, const Space&) { return std::nullopt; };
-  TRY(build_module(source.partition, target, none, options, untuned));
-  TRY_ASSIGN(const std::vector<double> ms, race_modules({path, untuned}, target.threads));
-  const bool slower = ms[0] > ms[1];
-  std::error_code code;
-  if (slower) {
-    std::filesystem::rename(untuned, path, code);
-  } else {
-    std::filesystem::remove(untuned, code);
-  }
-  if (code) return Error(untuned, ": ", code.message());
-  return Json{{"module", path},
-              {"untuned_ms", ms[1]},
-              {"transferred_ms", ms[0]},
-              {"kept", slower ? "untuned" : "transferred"},
-              {"build_s", build_s},
-              {"check_s", seconds_since(start) - build_s}};
-}
-
-struct Transfer {
-  SourceOptions what;
-  MeasurerOptions measure;
-  OfferOptions offers;
-  int64_t verify = 0;
-  std::string load_model, work_dir, out_file;
-  // Of an experiment.
-  std::string experiment;
-  int64_t trials = kDefaultTrials, stops = 30;
-  bool minute_check = false;
-
-  void add_to(CLI::App& app) {
-    what.add_to(app);
-    measure.add_to(app);
-    offers.add_to(app);
-    add_option(app, "--source", offers.source)
-        .help(
-            "of the pool only this file; auto: that most like the network; as-published: that with "
-            "the most schedules of its classes");
-    add_option(app, "--verify", verify)
-        .help("schedules a task that are measured, by the draft's order; 0: all");
-    add_option(app, "--load-model", load_model)
-        .help("weights of a PaCM; --verify then goes by its order");
-    add_option(app, "--experiment", experiment)
-        .help("a set of networks as JSON: each from each other, against searches in the same time");
-    add_option(app, "--minute-check", minute_check)
-        .help(
-            "searches of --experiment are looked at every minute; otherwise each half of the "
-            "transfer's time");
-    add_option(app, "--stops", stops, 1)
-        .help("of --experiment: how often a search is looked at before it is given up (30)");
-    add_option(app, "--n-trials", trials, 1)
-        .help("of --experiment: that each network is tuned with (1000)");
-    add_option(app, "--work-dir", work_dir).help("folder of the run; the same again resumes");
-    add_out_file(app, out_file);
-  }
-  Result<int> run(const Invocation& call) const;
-  Result<int> run_experiment(const Invocation& call) const;
-  LearnedModelOptions models(const Target& target) const;
-  SessionOptions session(const std::string& name, const Invocation& call) const;
-};
-
-LearnedModelOptions Transfer::models(const Target& target) const {
-  return {.load_model = load_model,
-          .platform = target.device,
-          .jobs = measure.jobs,
-          .seed = measure.seed};
-}
-
-/// `name`: of a work dir that is not named.
-SessionOptions Transfer::session(const std::string& name, const Invocation& call) const {
-  return {.tune = {.measured_at_once = measure.jobs, .seed = measure.seed},
-          .work_dir = work_dir.empty() ? "tt_" + name : work_dir,
-          .command = call.command_line,
-          .version = kVersion,
-          .input = name};
-}
-
 Json experiment_json(const std::vector<TransferTarget>& targets, const Target& target) {
   Json list = Json::array();
   for (const TransferTarget& one : targets) list.push_back(to_json(one));
@@ -191,112 +102,154 @@ Result<std::vector<TransferTarget>> take_up(const std::string& path) {
   return done;
 }
 
-Result<int> Transfer::run_experiment(const Invocation& call) const {
-  TRY_ASSIGN(const Target target, read_target(measure.target));
-  TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(experiment, what));
-  std::vector<ExperimentNetwork> networks;
-  for (const SetMember& member : set) {
-    Result<Source> source = read_member(member, target, measure.seed);
-    if (!source.ok()) return Error(experiment, ": ", source.error().message());
-    networks.push_back({source->name, std::move(source->partition), std::move(source->tasks)});
-  }
-  if (networks.size() < 2)
-    return Error(experiment, ": ", networks.size(), " networks; two or more are needed");
-  ExperimentOptions options{.target = target,
-                            .session = session("experiment", call),
-                            .models = models(target),
-                            .verify = verify,
-                            .stops = stops,
-                            .minute_check = minute_check};
-  options.session.tune.trials = trials;
-  TRY_ASSIGN(const WorkDir dir, WorkDir::open(options.session.work_dir));
-  TRY_ASSIGN(std::vector<TransferTarget> done, take_up(dir.file("experiment.json")));
-  const std::atomic<bool>& interrupted = catch_interrupts();
-  LiveLine live(stderr);
-  const ExperimentTools tools{
-      .make_measurer =
-          [&](const ExperimentNetwork& network) {
-            const Source source{network.name, true, network.partition, network.tasks};
-            return make_measurer(measure, source, target, interrupted);
-          },
-      .stop = interrupted,
-      .on_round =
-          [&](const std::string& doing, const Tuner& tuner, const RoundSummary& summary) {
-            live.show(doing + ": " + print(round_line(tuner, summary, kNoTrialLimit)));
-          },
-      .on_target =
-          [&](const std::vector<TransferTarget>& targets) {
-            return write_reports(dir, targets, target);
-          }};
-  TRY_ASSIGN(const std::vector<TransferTarget> targets,
-             pruner::run_experiment(networks, std::move(done), options, tools));
-  if (interrupted) return kInterrupted;
-  live.finish();
-  if (call.json) {
-    fmt::print("{}\n", print_json(experiment_json(targets, target)));
-  } else {
-    fmt::print("{}", print_transfer_table(targets));
-  }
-  return kDone;
-}
+struct Transfer {
+  SourceOptions what;
+  MeasurerOptions measure;
+  OfferOptions offers;
+  ExperimentOptions options;  // of which a transfer takes what it has
+  std::string experiment, out_file;
 
-Result<int> Transfer::run(const Invocation& call) const {
-  if (!experiment.empty()) return run_experiment(call);
-  if (offers.pool.empty())
-    return Error("transfer: no records are named; give those of tuned networks with --pool");
-  TRY_ASSIGN(const Target target, read_target(measure.target));
-  TRY_ASSIGN(const Source source, read_source(what, target, measure.seed));
-  TRY_ASSIGN(std::vector<TransferSource> sources,
-             read_pool(offers, source.tasks, measure.jobs, call.json));
-  say_offers(sources, source.tasks);
-
-  const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-             make_measurer(measure, source, target, interrupted));
-  LiveLine live(stderr);
-  const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-    live.show(print(round_line(tuner, summary, kNoTrialLimit)));
-  };
-  TRY_ASSIGN(
-      const std::unique_ptr<TransferRun> run,
-      TransferRun::open(
-          source.tasks,
-          std::move(sources),
-          {.session = session(source.name, call), .models = models(target), .verify = verify},
-          {*measurer, interrupted, on_round}));
-  TRY_ASSIGN(const TuneEnd end, run->run());
-  live.finish();
-
-  const Tuner& tuner = run->tuner();
-  Json tasks = Json::array(), names = Json::array();
-  for (const TunedTask& tuned : tuner.tasks()) tasks.push_back(task_json(tuned, *run));
-  for (const TransferSource& from : run->sources()) names.push_back(from.name);
-  Json summary = {{"sources", names},
-                  {"tasks", tasks},
-                  {"trials", tuner.trials()},
-                  {"search_s", tuner.elapsed_s()}};
-  if (!call.json) {
-    print_tasks(tasks);
-    fmt::print("{} trials of the schedules of {} sources, {:.1f} s\n",
-               tuner.trials(),
-               run->sources().size(),
-               tuner.elapsed_s());
+  void add_to(CLI::App& app) {
+    what.add_to(app);
+    measure.add_to(app);
+    offers.add_to(app);
+    options.session.tune.trials = kDefaultTrials;
+    add_option(app, "--source", offers.source)
+        .help(
+            "of the pool only this file; auto: that most like the network; as-published: that with "
+            "the most schedules of its classes");
+    add_option(app, "--verify", options.verify)
+        .help("schedules a task that are measured, by the draft's order; 0: all");
+    add_option(app, "--load-model", options.models.load_model)
+        .help("weights of a PaCM; --verify then goes by its order");
+    add_option(app, "--experiment", experiment)
+        .help("a set of networks as JSON: each from each other, against searches in the same time");
+    add_option(app, "--minute-check", options.minute_check)
+        .help(
+            "searches of --experiment are looked at every minute; otherwise each half of the "
+            "transfer's time");
+    add_option(app, "--stops", options.stops, 1)
+        .help("of --experiment: how often a search is looked at before it is given up (30)");
+    add_option(app, "--n-trials", options.session.tune.trials, 1)
+        .help("of --experiment: that each network is tuned with (1000)");
+    add_option(app, "--work-dir", options.session.work_dir)
+        .help("folder of the run; the same again resumes");
+    add_out_file(app, out_file);
   }
-  if (source.network && end != TuneEnd::kInterrupted) {
-    const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
-    TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, {measure.jobs, "", {}}));
-    summary.update(made);
-    if (!call.json) {
-      fmt::print("Inference time: {:.2f} ms untuned, {:.2f} ms transferred; {} is the {} one\n",
-                 made["untuned_ms"].get<double>(),
-                 made["transferred_ms"].get<double>(),
-                 path,
-                 made["kept"].get<std::string>());
+
+  /// `name`: of what is worked on.
+  void complete(const std::string& name, const Target& target, const Invocation& call) {
+    const std::string weights = options.models.load_model;
+    options.models = measure.models(target);
+    options.models.load_model = weights;
+    options.target = target;
+    SessionOptions& session = options.session;
+    session.tune.measured_at_once = measure.jobs;
+    session.tune.seed = measure.seed;
+    if (session.work_dir.empty()) session.work_dir = "tt_" + name;
+    session.command = call.command_line;
+    session.version = kVersion;
+    session.input = name;
+  }
+
+  Result<int> run_experiment(const Invocation& call) {
+    TRY_ASSIGN(const Target target, read_target(measure.target));
+    TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(experiment, what));
+    std::vector<Source> networks;
+    for (const SetMember& member : set) {
+      Result<Source> source = read_member(member, target, measure.seed);
+      if (!source.ok()) return Error(experiment, ": ", source.error().message());
+      networks.push_back(*std::move(source));
     }
+    if (networks.size() < 2)
+      return Error(experiment, ": ", networks.size(), " networks; two or more are needed");
+    complete("experiment", target, call);
+    TRY_ASSIGN(const WorkDir dir, WorkDir::open(options.session.work_dir));
+    TRY_ASSIGN(std::vector<TransferTarget> done, take_up(dir.file("experiment.json")));
+    const std::atomic<bool>& interrupted = catch_interrupts();
+    LiveLine live(stderr);
+    const ExperimentTools tools{
+        .make_measurer =
+            [&](const Source& network) {
+              return make_measurer(measure, network, target, interrupted);
+            },
+        .stop = interrupted,
+        .on_round =
+            [&](const std::string& doing, const Tuner& tuner, const RoundSummary& summary) {
+              live.show(doing + ": " + print(round_line(tuner, summary, kNoTrialLimit)));
+            },
+        .on_target =
+            [&](const std::vector<TransferTarget>& targets) {
+              return write_reports(dir, targets, target);
+            }};
+    TRY_ASSIGN(const std::vector<TransferTarget> targets,
+               pruner::run_experiment(networks, std::move(done), options, tools));
+    if (interrupted) return kInterrupted;
+    live.finish();
+    return call.show(experiment_json(targets, target), print_transfer_table(targets));
   }
-  if (call.json) fmt::print("{}\n", print_json(summary));
-  return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
-}
+
+  Result<int> run(const Invocation& call) {
+    if (!experiment.empty()) return run_experiment(call);
+    if (offers.pool.empty())
+      return Error("transfer: no records are named; give those of tuned networks with --pool");
+    TRY_ASSIGN(const Target target, read_target(measure.target));
+    TRY_ASSIGN(const Source source, read_source(what, target, measure.seed));
+    TRY_ASSIGN(std::vector<TransferSource> sources,
+               read_pool(offers, source.tasks, measure.jobs, call.json));
+    say_offers(sources, source.tasks);
+
+    const std::atomic<bool>& interrupted = catch_interrupts();
+    TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+               make_measurer(measure, source, target, interrupted));
+    complete(source.name, target, call);
+    LiveLine live(stderr);
+    const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
+      live.show(print(round_line(tuner, summary, kNoTrialLimit)));
+    };
+    TRY_ASSIGN(const std::unique_ptr<TransferRun> run,
+               TransferRun::open(
+                   source.tasks, std::move(sources), options, {*measurer, interrupted, on_round}));
+    TRY_ASSIGN(const TuneEnd end, run->run());
+    live.finish();
+
+    const Tuner& tuner = run->tuner();
+    Json tasks = Json::array(), names = Json::array();
+    for (const TunedTask& tuned : tuner.tasks()) tasks.push_back(task_json(tuned, *run));
+    for (const TransferSource& from : run->sources()) names.push_back(from.name);
+    Json summary = {{"sources", names},
+                    {"tasks", tasks},
+                    {"trials", tuner.trials()},
+                    {"search_s", tuner.elapsed_s()}};
+    if (!call.json) {
+      print_tasks(tasks);
+      fmt::print("{} trials of the schedules of {} sources, {:.1f} s\n",
+                 tuner.trials(),
+                 run->sources().size(),
+                 tuner.elapsed_s());
+    }
+    if (source.network && end != TuneEnd::kInterrupted) {
+      const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
+      TRY_ASSIGN(const KeptModule made,
+                 run->make_module(source.partition, target, path, measure.jobs));
+      const char* kept = made.transferred() ? "transferred" : "untuned";
+      summary.update({{"module", path},
+                      {"untuned_ms", made.untuned_ms},
+                      {"transferred_ms", made.transferred_ms},
+                      {"kept", kept},
+                      {"build_s", made.build_s},
+                      {"check_s", made.check_s}});
+      if (!call.json)
+        fmt::print("Inference time: {:.2f} ms untuned, {:.2f} ms transferred; {} is the {} one\n",
+                   made.untuned_ms,
+                   made.transferred_ms,
+                   path,
+                   kept);
+    }
+    if (call.json) fmt::print("{}\n", print_json(summary));
+    return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+  }
+};
 
 }  // namespace
 

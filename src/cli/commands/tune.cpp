@@ -9,7 +9,6 @@
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/pool.h"
-#include "cli/schedules.h"
 #include "cli/search_options.h"
 #include "cli/version.h"
 #include "deploy/loaded_module.h"
@@ -26,6 +25,75 @@
 namespace pruner {
 
 namespace {
+
+Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
+  return {{"work_dir", work_dir},
+          {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
+          {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
+          {"round_size",
+           round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
+          {"tasks", task_list_json(source.tasks)}};
+}
+
+std::string print_dry_run(const Json& plan, const Source& source) {
+  const auto limit = [&](const char* key, const char* unit) {
+    return plan[key].is_null() ? std::string()
+                               : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
+  };
+  return fmt::format("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
+                     print_task_list(source.tasks),
+                     limit("trials", "trials"),
+                     limit("budget_s", "s"),
+                     plan["round_size"].get<int64_t>(),
+                     plan["work_dir"].get<std::string>());
+}
+
+/// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
+Result<Json> make_network(const std::string& path,
+                          const Source& source,
+                          const Target& target,
+                          const std::string& mode,
+                          const ModuleOptions& options,
+                          Session& session,
+                          bool quiet) {
+  const Tuner& tuner = session.tuner();
+  TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
+  TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
+  TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
+  TRY(append_result(session.dir().file("results.tsv"),
+                    target,
+                    source.partition,
+                    {source.name, mode, time.mean_ms}));
+  TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
+  std::optional<double> estimated_ms = tuner.total_latency_s();
+  if (estimated_ms) *estimated_ms *= 1e3;
+  if (!quiet)
+    fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
+               print_network(source.name, input_shapes(source.partition)),
+               time.mean_ms,
+               time.std_ms,
+               explain_estimate(estimated_ms, time.mean_ms, time.std_ms));
+  return Json{{"module", path},
+              {"mean_ms", time.mean_ms},
+              {"std_ms", time.std_ms},
+              {"median_ms", time.median_ms}};
+}
+
+/// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
+/// a time.
+Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const std::string& mode) {
+  std::error_code code;
+  if (!std::filesystem::exists(dir.curve(), code)) return Unit{};
+  TRY_ASSIGN(TuningCurve curve, read_latency_curve(dir.curve()));
+  if (curve.points.empty()) return Unit{};
+  curve.mode = mode;
+  Comparison run{.subject = fmt::format("{}, {} trials", subject, curve.trials),
+                 .device = {},
+                 .modes = {{mode, ""}},
+                 .curves = {std::move(curve)}};
+  run.seconds_name = kSearchSeconds;
+  return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
+}
 
 struct Tune {
   SourceOptions what;
@@ -54,196 +122,112 @@ struct Tune {
     add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
     add_out_file(app, out_file);
   }
-  Result<int> run(const Invocation& call) const;
-  Result<TuneOptions> tune_options(const Target& target) const;
+
+  Result<TuneOptions> tune_options(const Target& target) const {
+    const bool elsewhere = !row_of(target.backend).on_host;  // is measured
+    const int64_t round = explorer.mode.round_size;
+    TuneOptions tune{.round_size = round,
+                     .early_stopping = early_stopping,
+                     .task_early_stopping = task_early_stopping,
+                     .measured_at_once = elsewhere ? round : measure.jobs,
+                     .seed = measure.seed,
+                     .search_ahead = elsewhere};
+    if (!budget.empty()) {
+      const Result<double> budget_s = parse_duration_s(budget);
+      if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
+      tune.budget_s = *budget_s;
+    }
+    if (explorer.trials > 0 || budget.empty()) {
+      tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
+    }
+    return tune;
+  }
+
+  /// What the search came to, as tables, a plot and a network's module.
   Result<int> finish(const Invocation& call,
                      const Source& source,
                      const Target& target,
                      const Contestant& mode,
                      Session& session,
-                     TuneEnd end) const;
+                     TuneEnd end) const {
+    const Tuner& tuner = session.tuner();
+    Json summary = tune_summary(tuner, end);
+    if (!call.json) {
+      fmt::print("{}{}",
+                 print_task_table(task_rows(tuner)),
+                 print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
+    }
+    TRY(draw_curve(session.dir(), source.name, mode.name));
+    if (source.network && end != TuneEnd::kInterrupted) {
+      const std::string path =
+          out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
+      const ModuleOptions module{measure.jobs, "", mode.search.forms};
+      TRY_ASSIGN(const Json made,
+                 make_network(path, source, target, mode.name, module, session, call.json));
+      summary.update(made);
+    }
+    if (call.json) fmt::print("{}\n", print_json(summary));
+    return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+  }
+
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const Target target, read_target(measure.target));
+    TRY_ASSIGN(TuneOptions tune, tune_options(target));
+    TRY_ASSIGN(Contestant mode,
+               read_contestant(contestant,
+                               explorer.mode,
+                               measure.models(target),
+                               target,
+                               !measure.target.device.empty()));
+    tune.mode = mode.name;
+    tune.policy = mode.mode.policy;
+    tune.search = mode.search;
+    TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
+    TRY(keep_matching(explorer.tasks, source.tasks));
+    mode.models.warm_up_samples =
+        trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size());
+    TRY_ASSIGN(const ModeModels models, make_models(mode));
+    std::vector<TransferSource> pool;
+    if (!offers.pool.empty()) {
+      TRY_ASSIGN(pool, read_pool(offers, source.tasks, measure.jobs, call.json));
+      say_offers(pool, source.tasks);
+      start_warm(tune, pool, *models.draft);
+    }
+    const std::string work_dir =
+        explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
+    if (only_plan) {
+      const Json plan = dry_run(source, tune, work_dir);
+      return call.show(plan, print_dry_run(plan, source));
+    }
+
+    const std::atomic<bool>& interrupted = catch_interrupts();
+    TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
+               make_measurer(measure, source, target, interrupted));
+    LiveLine live(stderr);
+    const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
+      live.show(print(round_line(tuner, summary, tune.trials)));
+    };
+    const SessionOptions session_options{.tune = tune,
+                                         .work_dir = work_dir,
+                                         .fresh = fresh,
+                                         .accept_foreign = continue_tuning,
+                                         .command = call.command_line,
+                                         .version = kVersion,
+                                         .input = source.name,
+                                         .facts = run_facts(mode.name,
+                                                            std::string(update_mode(mode.mode)),
+                                                            input_shapes(source.partition),
+                                                            source.tasks.size())};
+    TRY_ASSIGN(
+        const std::unique_ptr<Session> session,
+        Session::open(
+            source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
+    TRY_ASSIGN(const TuneEnd end, session->run());
+    live.finish();
+
+    return finish(call, source, target, mode, *session, end);
+  }
 };
-
-Result<TuneOptions> Tune::tune_options(const Target& target) const {
-  const bool elsewhere = !row_of(target.backend).on_host;  // is measured
-  const int64_t round = explorer.mode.round_size;
-  TuneOptions tune{.round_size = round,
-                   .early_stopping = early_stopping,
-                   .task_early_stopping = task_early_stopping,
-                   .measured_at_once = elsewhere ? round : measure.jobs,
-                   .seed = measure.seed,
-                   .search_ahead = elsewhere};
-  if (!budget.empty()) {
-    const Result<double> budget_s = parse_duration_s(budget);
-    if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
-    tune.budget_s = *budget_s;
-  }
-  if (explorer.trials > 0 || budget.empty()) {
-    tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
-  }
-  return tune;
-}
-
-Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
-  return {{"work_dir", work_dir},
-          {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
-          {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
-          {"round_size",
-           round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
-          {"tasks", task_list_json(source.tasks)}};
-}
-
-std::string print_dry_run(const Json& plan, const Source& source) {
-  const auto limit = [&](const char* key, const char* unit) {
-    return plan[key].is_null() ? std::string()
-                               : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
-  };
-  return fmt::format("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
-                     print_task_list(source.tasks),
-                     limit("trials", "trials"),
-                     limit("budget_s", "s"),
-                     plan["round_size"].get<int64_t>(),
-                     plan["work_dir"].get<std::string>());
-}
-
-/// The module of the best schedules, and its time.
-Result<Json> make_module(const Source& source,
-                         const Target& target,
-                         const Tuner& tuner,
-                         const std::string& path,
-                         const ModuleOptions& options) {
-  TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
-  TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
-  TRY_ASSIGN(const BenchResult result, module.bench(seeded_inputs(module.inputs(), 0), {}));
-  return Json{{"module", path},
-              {"mean_ms", result.mean_ms},
-              {"std_ms", result.std_ms},
-              {"median_ms", result.median_ms}};
-}
-
-/// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
-Result<Json> make_network(const std::string& path,
-                          const Source& source,
-                          const Target& target,
-                          const std::string& mode,
-                          const ModuleOptions& module,
-                          Session& session,
-                          bool quiet) {
-  const Tuner& tuner = session.tuner();
-  TRY_ASSIGN(const Json made, make_module(source, target, tuner, path, module));
-  const double mean_ms = made["mean_ms"].get<double>(), std_ms = made["std_ms"].get<double>();
-  TRY(append_result(
-      session.dir().file("results.tsv"), target, source.partition, {source.name, mode, mean_ms}));
-  TRY(session.note({{"end_to_end_ms", mean_ms}, {"end_to_end_std_ms", std_ms}}));
-  if (quiet) return made;
-  std::optional<double> estimated_ms = tuner.total_latency_s();
-  if (estimated_ms) *estimated_ms *= 1e3;
-  fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
-             print_network(source.name, input_shapes(source.partition)),
-             mean_ms,
-             std_ms,
-             explain_estimate(estimated_ms, mean_ms, std_ms));
-  return made;
-}
-
-/// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
-/// a time.
-Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const std::string& mode) {
-  std::error_code code;
-  if (!std::filesystem::exists(dir.curve(), code)) return Unit{};
-  TRY_ASSIGN(TuningCurve curve, read_latency_curve(dir.curve()));
-  if (curve.points.empty()) return Unit{};
-  curve.mode = mode;
-  Comparison run{.subject = fmt::format("{}, {} trials", subject, curve.trials),
-                 .device = {},
-                 .modes = {{mode, ""}},
-                 .curves = {std::move(curve)}};
-  run.seconds_name = kSearchSeconds;
-  return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
-}
-
-/// What the search came to, as tables, a plot and a network's module.
-Result<int> Tune::finish(const Invocation& call,
-                         const Source& source,
-                         const Target& target,
-                         const Contestant& mode,
-                         Session& session,
-                         TuneEnd end) const {
-  const Tuner& tuner = session.tuner();
-  Json summary = tune_summary(tuner, end);
-  if (!call.json) {
-    fmt::print("{}{}",
-               print_task_table(task_rows(tuner)),
-               print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
-  }
-  TRY(draw_curve(session.dir(), source.name, mode.name));
-  if (source.network && end != TuneEnd::kInterrupted) {
-    const std::string path = out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
-    const ModuleOptions module{measure.jobs, "", mode.search.forms};
-    TRY_ASSIGN(const Json made,
-               make_network(path, source, target, mode.name, module, session, call.json));
-    summary.update(made);
-  }
-  if (call.json) fmt::print("{}\n", print_json(summary));
-  return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
-}
-
-Result<int> Tune::run(const Invocation& call) const {
-  TRY_ASSIGN(const Target target, read_target(measure.target));
-  TRY_ASSIGN(TuneOptions tune, tune_options(target));
-  TRY_ASSIGN(Contestant mode,
-             read_contestant(contestant,
-                             explorer.mode,
-                             measure.models(target),
-                             target,
-                             !measure.target.device.empty()));
-  tune.mode = mode.name;
-  tune.policy = mode.mode.policy;
-  tune.search = mode.search;
-  TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
-  TRY(keep_matching(explorer.tasks, source.tasks));
-  mode.models.warm_up_samples =
-      trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size());
-  TRY_ASSIGN(const ModeModels models, make_models(mode));
-  std::vector<TransferSource> pool;
-  if (!offers.pool.empty()) {
-    TRY_ASSIGN(pool, read_pool(offers, source.tasks, measure.jobs, call.json));
-    say_offers(pool, source.tasks);
-    start_warm(tune, pool, *models.draft);
-  }
-  const std::string work_dir = explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
-  if (only_plan) {
-    const Json plan = dry_run(source, tune, work_dir);
-    return call.show(plan, print_dry_run(plan, source));
-  }
-
-  const std::atomic<bool>& interrupted = catch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-             make_measurer(measure, source, target, interrupted));
-  LiveLine live(stderr);
-  const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-    live.show(print(round_line(tuner, summary, tune.trials)));
-  };
-  const SessionOptions session_options{.tune = tune,
-                                       .work_dir = work_dir,
-                                       .fresh = fresh,
-                                       .accept_foreign = continue_tuning,
-                                       .command = call.command_line,
-                                       .version = kVersion,
-                                       .input = source.name,
-                                       .facts = run_facts(mode.name,
-                                                          std::string(update_mode(mode.mode)),
-                                                          input_shapes(source.partition),
-                                                          source.tasks.size())};
-  TRY_ASSIGN(
-      const std::unique_ptr<Session> session,
-      Session::open(
-          source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
-  TRY_ASSIGN(const TuneEnd end, session->run());
-  live.finish();
-
-  return finish(call, source, target, mode, *session, end);
-}
 
 }  // namespace
 

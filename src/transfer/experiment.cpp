@@ -1,12 +1,10 @@
-#include "cli/experiment.h"
+#include "transfer/experiment.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "cli/module_race.h"
-#include "cli/pool.h"
-#include "cli/schedules.h"
-#include "cli/search_options.h"
+#include "deploy/loaded_module.h"
+#include "tune/stopwatch.h"
 
 namespace pruner {
 
@@ -24,21 +22,20 @@ constexpr int64_t kLookEvery = 50;
 
 /// A network of the set, and what its own tuning came to.
 struct Member {
-  const ExperimentNetwork& network;
+  const Source& network;
   TransferSource schedules = {};
-  double tuned_s = 0;
+  TransferTarget target = {.network = network.name};  // to which the transfers are added
   double tuned_estimate_s = 0;
-  int64_t tuned_trials = 0;
 };
 
 class Experiment {
  public:
-  Experiment(const std::vector<ExperimentNetwork>& networks,
+  Experiment(const std::vector<Source>& networks,
              std::vector<TransferTarget> done,
              const ExperimentOptions& options,
              const ExperimentTools& tools)
       : options_(options), tools_(tools), targets_(std::move(done)) {
-    for (const ExperimentNetwork& network : networks) members_.push_back({network});
+    for (const Source& network : networks) members_.push_back({network});
   }
 
   Result<std::vector<TransferTarget>> run() {
@@ -76,7 +73,7 @@ class Experiment {
 
   /// The network's own schedules: a session of --n-trials.
   Result<Unit> tune(Member& member) {
-    TRY_ASSIGN(const ModeModels models, read_models("pruner", options_.models));
+    TRY_ASSIGN(const ModeModels models, make_models("pruner", options_.models));
     TRY_ASSIGN(
         const std::unique_ptr<Session> session,
         Session::open(
@@ -87,8 +84,8 @@ class Experiment {
     TRY_ASSIGN(const std::vector<Record> records, session->dir().read_records());
     member.schedules =
         make_source(member.network.name, records, device_fingerprint(options_.target));
-    member.tuned_trials = session->tuner().trials();
-    member.tuned_s = session->tuner().elapsed_s();
+    member.target.tuned_trials = session->tuner().trials();
+    member.target.tuned_s = session->tuner().elapsed_s();
     member.tuned_estimate_s = session->tuner().total_latency_s().value_or(0);
     return Unit{};
   }
@@ -111,9 +108,8 @@ class Experiment {
                                                 std::vector<TransferSource> sources,
                                                 const std::string& from) {
     const std::string& name = member.network.name;
-    const TransferOptions transfer{.session = session_of(member, "transfer/" + name + "/" + from),
-                                   .models = options_.models,
-                                   .verify = options_.verify};
+    TransferOptions transfer = options_;
+    transfer.session = session_of(member, "transfer/" + name + "/" + from);
     TRY_ASSIGN(std::unique_ptr<TransferRun> run,
                TransferRun::open(member.network.tasks,
                                  std::move(sources),
@@ -124,9 +120,7 @@ class Experiment {
   }
 
   Result<Unit> transfer_to(const Member& member) {
-    TransferTarget target{.network = member.network.name,
-                          .tuned_trials = member.tuned_trials,
-                          .tuned_s = member.tuned_s};
+    TransferTarget target = member.target;
     std::vector<TransferSource> others;
     for (const Member& other : members_)
       if (&other != &member) others.push_back(other.schedules);
@@ -186,7 +180,7 @@ class Experiment {
     const double own_s = target.transferred().search_s;
     const double apart_s = options_.minute_check ? kMinuteS : kStopShare * own_s;
     TRY_ASSIGN(const SearchMode* mode, find_mode(mode_name));
-    TRY_ASSIGN(const ModeModels models, read_models(mode_name, options_.models));
+    TRY_ASSIGN(const ModeModels models, make_models(mode_name, options_.models));
     TuneOptions tune = options_.session.tune;
     tune.trials = kNoTrialLimit;
     tune.mode = mode_name;
@@ -229,8 +223,8 @@ class Experiment {
   /// The trials that a search needs to come to where the cold one ended, when it begins with the
   /// schedules of the others.
   Result<WarmStart> warm_start(const Member& member, const std::vector<TransferSource>& others) {
-    WarmStart found{.cold_trials = member.tuned_trials};
-    TRY_ASSIGN(const ModeModels models, read_models("pruner", options_.models));
+    WarmStart found{.cold_trials = member.target.tuned_trials};
+    TRY_ASSIGN(const ModeModels models, make_models("pruner", options_.models));
     TuneOptions tune = options_.session.tune;
     start_warm(tune, others, *models.draft);
     TRY_ASSIGN(RecordWriter writer, fresh_writer(member.network.name + "-warm"));
@@ -273,7 +267,12 @@ class Experiment {
 
 }  // namespace
 
-Result<std::vector<TransferTarget>> run_experiment(const std::vector<ExperimentNetwork>& networks,
+std::optional<double> TransferTarget::share_of_gain(double latency_ms, double least) const {
+  if (untuned_ms / tuned_ms < least) return std::nullopt;
+  return (untuned_ms / latency_ms - 1) / (untuned_ms / tuned_ms - 1);
+}
+
+Result<std::vector<TransferTarget>> run_experiment(const std::vector<Source>& networks,
                                                    std::vector<TransferTarget> done,
                                                    const ExperimentOptions& options,
                                                    const ExperimentTools& tools) {

@@ -21,6 +21,15 @@ struct TransferOptions {
   int64_t verify = 0;          // schedules of a task that are measured, the best ranked; 0: all
 };
 
+/// A network's module with what was transferred, beside the one with schedules that need no search.
+struct KeptModule {
+  double transferred_ms = 0, untuned_ms = 0;
+  double build_s = 0;  // with what was transferred
+  double check_s = 0;  // the other one, and the race
+
+  bool transferred() const { return transferred_ms <= untuned_ms; }
+};
+
 /// What a transfer works with; all of it outlives the run.
 struct TransferTools {
   Measurer& measurer;
@@ -46,6 +55,12 @@ class TransferRun {
   std::optional<double> untuned_s(const TunedTask& tuned) const;
   /// The fastest of the task's transferred schedules; nullopt: none was valid.
   std::optional<Trial> best_transferred(const TunedTask& tuned) const;
+  /// Builds the network at `path` with what was transferred and without, times the two in turns,
+  /// and keeps the faster one.
+  Result<KeptModule> make_module(const Partition& partition,
+                                 const Target& target,
+                                 const std::string& path,
+                                 int jobs) const;
   /// Transfer-Tuning's own choice (reference.md, choice): any valid schedule of another task before
   /// the task's own, which counts as a second.
   ScheduleChoice published_choice() const;

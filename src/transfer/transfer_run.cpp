@@ -1,9 +1,10 @@
-#include "cli/transfer_run.h"
+#include "transfer/transfer_run.h"
 
 #include <algorithm>
+#include <filesystem>
 
-#include "cli/pool.h"
-#include "cli/search_options.h"
+#include "deploy/loaded_module.h"
+#include "tune/stopwatch.h"
 
 namespace pruner {
 
@@ -12,7 +13,7 @@ Result<std::unique_ptr<TransferRun>> TransferRun::open(std::span<const WeightedT
                                                        const TransferOptions& options,
                                                        const TransferTools& tools) {
   TRY_ASSIGN(ModeModels models,
-             read_models(options.models.load_model.empty() ? "draft-only" : "pam-no-update",
+             make_models(options.models.load_model.empty() ? "draft-only" : "pam-no-update",
                          options.models));
   std::unique_ptr<TransferRun> run(new TransferRun(std::move(sources), std::move(models)));
   SessionOptions session = options.session;
@@ -51,6 +52,31 @@ std::optional<Trial> TransferRun::best_transferred(const TunedTask& tuned) const
       return trial;
   }
   return std::nullopt;
+}
+
+Result<KeptModule> TransferRun::make_module(const Partition& partition,
+                                            const Target& target,
+                                            const std::string& path,
+                                            int jobs) const {
+  const std::string untuned = path + ".untuned.so";
+  const ModuleOptions options{jobs, "", {}};
+  const auto start = std::chrono::steady_clock::now();
+  TRY(build_module(partition, target, schedule_choice(tuner()), options, path));
+  KeptModule made{.build_s = seconds_since(start)};
+  const ScheduleChoice none = [](const Task&, const Space&) { return std::nullopt; };
+  TRY(build_module(partition, target, none, options, untuned));
+  TRY_ASSIGN(const std::vector<double> ms, race_modules({path, untuned}, target.threads));
+  made.transferred_ms = ms[0];
+  made.untuned_ms = ms[1];
+  std::error_code code;
+  if (made.transferred()) {
+    std::filesystem::remove(untuned, code);
+  } else {
+    std::filesystem::rename(untuned, path, code);
+  }
+  if (code) return Error(untuned, ": ", code.message());
+  made.check_s = seconds_since(start) - made.build_s;
+  return made;
 }
 
 ScheduleChoice TransferRun::published_choice() const {
