@@ -1,7 +1,7 @@
 // The subcommands of the program: one file in commands/ and one row here each.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/options.h"
 
 namespace pruner {
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include <csignal>
 
-#include "cli/command.h"
+#include "cli/options.h"
 
 namespace pruner {
 

@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "support/log.h"
 
 namespace pruner {

@@ -1,7 +1,8 @@
 // --dataset, --model, --split and the rest -> what a training or a judgement of a model works with.
 #pragma once
 
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/options.h"
 #include "dataset/pretrain.h"
@@ -22,10 +23,18 @@ struct TrainingOptions {
 /// several.
 Result<ProgramTable> read_datasets(const std::vector<std::string>& datasets);
 
-/// What trains the first fold, but for the file to write.
-Result<PretrainOptions> pretrain_options(const TrainingOptions& options);
+/// Names the file of a fold's model, and the folder of its checkpoints with --save-path, which is
+/// made: -o; else, as Pruner's scripts name it, in a folder of the fold; else in this folder.
+/// `tasks`: of the dataset.
+Result<Unit> name_model_files(const TrainingOptions& options,
+                              int64_t fold,
+                              size_t tasks,
+                              PretrainOptions& pretrain);
+
+/// FILE.ext -> FILE.training.tsv, FILE.training.svg.
+std::string training_file(const std::string& model, std::string_view extension);
 
 /// Trains each fold, showing its progress and its metrics on what it held out.
-Result<int> train_folds(const TrainingOptions& options, PretrainOptions pretrain, bool json);
+Result<int> train_folds(const TrainingOptions& options, bool json);
 
 }  // namespace pruner

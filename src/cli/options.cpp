@@ -8,8 +8,6 @@
 #include <map>
 #include <thread>
 
-#include "cli/version.h"
-
 namespace pruner {
 
 namespace {
@@ -35,75 +33,6 @@ std::string read_number(const std::string& text, T& value, int64_t least) {
   return "";
 }
 
-/// The commands as CLI11's subcommands.
-class Parser {
- public:
-  explicit Parser(std::span<const Command> commands);
-  Result<CommandLine> parse(int argc, const char* const* argv);
-
- private:
-  struct Entry {
-    const Command* command;
-    CLI::App* app;
-    RunCommand run;
-  };
-  CLI::App* node(const std::string& name);
-  const Entry* chosen() const;
-  Error unexpected(const std::string& argument) const;
-  std::vector<std::string> known_words(const std::string& like) const;
-
-  CLI::App app_;
-  std::map<std::string, CLI::App*> nodes_;
-  std::vector<Entry> entries_;
-  Invocation call_;
-};
-
-Parser::Parser(std::span<const Command> commands)
-    : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
-  app_.set_version_flag("--version", std::string("pruner ") + kVersion);
-  app_.require_subcommand(0, 1);
-  app_.failure_message(nullptr);
-  for (const Command& command : commands) {
-    CLI::App* app = node(std::string(command.name));
-    app->description(std::string(command.help));
-    if (command.hidden) app->group("");
-    entries_.push_back({&command, app, command.make(*app)});
-    add_option(*app, "--json", call_.json).help("the result as JSON on standard output");
-    add_option(*app, "--verbose", call_.verbose).help("say more on standard error");
-  }
-}
-
-CLI::App* Parser::node(const std::string& name) {
-  if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second;
-  const size_t space = name.find(' ');
-  CLI::App* parent = space == std::string::npos ? &app_ : node(name.substr(0, space));
-  CLI::App* app = parent->add_subcommand(name.substr(space == std::string::npos ? 0 : space + 1));
-  parent->require_subcommand(0, 1);
-  const auto group = std::ranges::find(kGroups, name, [](const auto& row) { return row.first; });
-  if (group != std::end(kGroups)) app->description(std::string(group->second));
-  if (name == "worker") app->group("");
-  return nodes_[name] = app;
-}
-
-const Parser::Entry* Parser::chosen() const {
-  for (const Entry& entry : entries_)
-    if (entry.app->parsed() && entry.app->get_subcommands().empty()) return &entry;
-  return nullptr;
-}
-
-std::vector<std::string> Parser::known_words(const std::string& like) const {
-  std::vector<std::string> words;
-  const Entry* entry = chosen();
-  if (like[0] != '-') {
-    for (const Entry& known : entries_)
-      if (!known.command->hidden) words.emplace_back(known.command->name);
-  } else if (entry != nullptr) {
-    for (const CLI::Option* option : entry->app->get_options())
-      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-  }
-  return words;
-}
-
 /// Letters to change, add or drop to make one word of the other.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
@@ -118,45 +47,107 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-Error Parser::unexpected(const std::string& argument) const {
-  const std::string word = argument.substr(0, argument.find('='));
-  const Entry* entry = chosen();
-  const std::string help =
-      entry ? fmt::format("pruner {} --help", entry->command->name) : "pruner --help";
-  std::string hint;
-  const std::vector<std::string> words = known_words(word);
-  const auto nearest = std::ranges::min_element(
-      words, {}, [&](const std::string& w) { return edit_distance(w, word); });
-  if (nearest != words.end() && edit_distance(*nearest, word) <= 2)
-    hint = fmt::format("did you mean {}? ", *nearest);
-  if (word[0] == '-') return Error(word, ": unknown option; ", hint, "see ", help);
-  if (!entry) return Error(word, ": unknown command; ", hint, "see ", help);
-  return Error(word, ": nothing is expected here; see ", help);
-}
-
-Result<CommandLine> Parser::parse(int argc, const char* const* argv) {
-  const auto text = [](std::string shown) {
-    return CommandLine{nullptr, nullptr, {}, std::move(shown)};
-  };
-  try {
-    app_.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return text(app_.help());
-  } catch (const CLI::CallForVersion& version) {
-    return text(std::string(version.what()) + "\n");
-  } catch (const CLI::ExtrasError&) {
-    return unexpected(app_.remaining(true).front());
-  } catch (const CLI::ArgumentMismatch& mismatch) {
-    const std::string what = mismatch.what();
-    return Error(what.substr(0, what.find(':')), ": a value is missing");
-  } catch (const CLI::ParseError& error) {
-    return Error(error.what());
+/// The commands as CLI11's subcommands.
+class Parser {
+ public:
+  explicit Parser(std::span<const Command> commands)
+      : app_("Pruner: tunes and compiles neural networks for the machine they run on.", "pruner") {
+    app_.set_version_flag("--version", std::string("pruner ") + kVersion);
+    app_.require_subcommand(0, 1);
+    app_.failure_message(nullptr);
+    for (const Command& command : commands) {
+      CLI::App* app = node(std::string(command.name));
+      app->description(std::string(command.help));
+      if (command.hidden) app->group("");
+      entries_.push_back({&command, app, command.make(*app)});
+      add_option(*app, "--json", call_.json).help("the result as JSON on standard output");
+      add_option(*app, "--verbose", call_.verbose).help("say more on standard error");
+    }
   }
-  if (const Entry* entry = chosen()) return CommandLine{entry->command, entry->run, call_, ""};
-  if (app_.get_subcommands().empty()) return text(app_.help());
-  const std::string name = app_.get_subcommands().front()->get_name();
-  return Error(name, ": a second word is missing; see pruner ", name, " --help");
-}
+
+  Result<CommandLine> parse(int argc, const char* const* argv) {
+    const auto text = [](std::string shown) {
+      return CommandLine{nullptr, nullptr, {}, std::move(shown)};
+    };
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return text(app_.help());
+    } catch (const CLI::CallForVersion& version) {
+      return text(std::string(version.what()) + "\n");
+    } catch (const CLI::ExtrasError&) {
+      return unexpected(app_.remaining(true).front());
+    } catch (const CLI::ArgumentMismatch& mismatch) {
+      const std::string what = mismatch.what();
+      return Error(what.substr(0, what.find(':')), ": a value is missing");
+    } catch (const CLI::ParseError& error) {
+      return Error(error.what());
+    }
+    if (const Entry* entry = chosen()) return CommandLine{entry->command, entry->run, call_, ""};
+    if (app_.get_subcommands().empty()) return text(app_.help());
+    const std::string name = app_.get_subcommands().front()->get_name();
+    return Error(name, ": a second word is missing; see pruner ", name, " --help");
+  }
+
+ private:
+  struct Entry {
+    const Command* command;
+    CLI::App* app;
+    RunCommand run;
+  };
+
+  CLI::App* node(const std::string& name) {
+    if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second;
+    const size_t space = name.find(' ');
+    CLI::App* parent = space == std::string::npos ? &app_ : node(name.substr(0, space));
+    CLI::App* app = parent->add_subcommand(name.substr(space == std::string::npos ? 0 : space + 1));
+    parent->require_subcommand(0, 1);
+    const auto group = std::ranges::find(kGroups, name, [](const auto& row) { return row.first; });
+    if (group != std::end(kGroups)) app->description(std::string(group->second));
+    if (name == "worker") app->group("");
+    return nodes_[name] = app;
+  }
+
+  const Entry* chosen() const {
+    for (const Entry& entry : entries_)
+      if (entry.app->parsed() && entry.app->get_subcommands().empty()) return &entry;
+    return nullptr;
+  }
+
+  std::vector<std::string> known_words(const std::string& like) const {
+    std::vector<std::string> words;
+    const Entry* entry = chosen();
+    if (like[0] != '-') {
+      for (const Entry& known : entries_)
+        if (!known.command->hidden) words.emplace_back(known.command->name);
+    } else if (entry != nullptr) {
+      for (const CLI::Option* option : entry->app->get_options())
+        for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    }
+    return words;
+  }
+
+  Error unexpected(const std::string& argument) const {
+    const std::string word = argument.substr(0, argument.find('='));
+    const Entry* entry = chosen();
+    const std::string help =
+        entry ? fmt::format("pruner {} --help", entry->command->name) : "pruner --help";
+    std::string hint;
+    const std::vector<std::string> words = known_words(word);
+    const auto nearest = std::ranges::min_element(
+        words, {}, [&](const std::string& w) { return edit_distance(w, word); });
+    if (nearest != words.end() && edit_distance(*nearest, word) <= 2)
+      hint = fmt::format("did you mean {}? ", *nearest);
+    if (word[0] == '-') return Error(word, ": unknown option; ", hint, "see ", help);
+    if (!entry) return Error(word, ": unknown command; ", hint, "see ", help);
+    return Error(word, ": nothing is expected here; see ", help);
+  }
+
+  CLI::App app_;
+  std::map<std::string, CLI::App*> nodes_;
+  std::vector<Entry> entries_;
+  Invocation call_;
+};
 
 /// The name of an option with hyphens for underscores, which the reference's scripts mix; a value
 /// after `=` stays as it is.

@@ -5,7 +5,6 @@
 #include "analysis/draft.h"
 #include "codegen/codegen.h"
 #include "lower/lower.h"
-#include "search/search.h"
 
 namespace pruner {
 

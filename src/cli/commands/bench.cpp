@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "deploy/loaded_module.h"
 #include "measure/measure.h"
 #include "report/profile_table.h"
-#include "support/json.h"
 
 namespace pruner {
 

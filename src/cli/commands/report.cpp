@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "report/finished_runs.h"
 #include "support/file.h"
 

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "deploy/loaded_module.h"
-#include "support/json.h"
 
 namespace pruner {
 

@@ -10,8 +10,7 @@ namespace {
 struct Train : TrainingOptions {
   Result<int> run(const Invocation& call) const {
     if (datasets.empty()) return Error("train: no dataset is named; give one with --dataset FILE");
-    TRY_ASSIGN(const PretrainOptions how, pretrain_options(*this));
-    return train_folds(*this, how, call.json);
+    return train_folds(*this, call.json);
   }
 };
 
@@ -22,15 +21,14 @@ struct FineTune : TrainingOptions {
         .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
   }
 
-  Result<int> run(const Invocation& call) const {
+  Result<int> run(const Invocation& call) {
     if (datasets.empty())
       return Error("fine-tune: no dataset is named; give one with --dataset FILE");
     if (pretrain.load_model.empty())
       return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
-    TRY_ASSIGN(PretrainOptions how, pretrain_options(*this));
-    TRY_ASSIGN(const ModelWeights weights, load_weights(how.load_model));
-    how.model = weights.architecture->name;
-    return train_folds(*this, how, call.json);
+    TRY_ASSIGN(const ModelWeights weights, load_weights(pretrain.load_model));
+    pretrain.model = weights.architecture->name;
+    return train_folds(*this, call.json);
   }
 };
 

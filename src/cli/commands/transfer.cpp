@@ -9,7 +9,6 @@
 #include "cli/measurer.h"
 #include "cli/pool.h"
 #include "cli/source_set.h"
-#include "cli/version.h"
 #include "report/progress.h"
 #include "report/transfer_report.h"
 #include "support/file.h"

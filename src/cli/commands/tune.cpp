@@ -10,7 +10,6 @@
 #include "cli/measurer.h"
 #include "cli/pool.h"
 #include "cli/search_options.h"
-#include "cli/version.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "report/finished_runs.h"
@@ -46,37 +45,6 @@ std::string print_dry_run(const Json& plan, const Source& source) {
                      limit("budget_s", "s"),
                      plan["round_size"].get<int64_t>(),
                      plan["work_dir"].get<std::string>());
-}
-
-/// The network's module, and how long it takes: in results.tsv, run.json, and as printed.
-Result<Json> make_network(const std::string& path,
-                          const Source& source,
-                          const Target& target,
-                          const std::string& mode,
-                          const ModuleOptions& options,
-                          Session& session,
-                          bool quiet) {
-  const Tuner& tuner = session.tuner();
-  TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
-  TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
-  TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
-  TRY(append_result(session.dir().file("results.tsv"),
-                    target,
-                    source.partition,
-                    {source.name, mode, time.mean_ms}));
-  TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
-  std::optional<double> estimated_ms = tuner.total_latency_s();
-  if (estimated_ms) *estimated_ms *= 1e3;
-  if (!quiet)
-    fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
-               print_network(source.name, input_shapes(source.partition)),
-               time.mean_ms,
-               time.std_ms,
-               explain_estimate(estimated_ms, time.mean_ms, time.std_ms));
-  return Json{{"module", path},
-              {"mean_ms", time.mean_ms},
-              {"std_ms", time.std_ms},
-              {"median_ms", time.median_ms}};
 }
 
 /// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
@@ -143,7 +111,8 @@ struct Tune {
     return tune;
   }
 
-  /// What the search came to, as tables, a plot and a network's module.
+  /// What the search came to, as tables, a plot, and a network's module with its time: in
+  /// results.tsv, run.json, and as printed.
   Result<int> finish(const Invocation& call,
                      const Source& source,
                      const Target& target,
@@ -161,10 +130,27 @@ struct Tune {
     if (source.network && end != TuneEnd::kInterrupted) {
       const std::string path =
           out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
-      const ModuleOptions module{measure.jobs, "", mode.search.forms};
-      TRY_ASSIGN(const Json made,
-                 make_network(path, source, target, mode.name, module, session, call.json));
-      summary.update(made);
+      const ModuleOptions options{measure.jobs, "", mode.search.forms};
+      TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
+      TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
+      TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
+      TRY(append_result(session.dir().file("results.tsv"),
+                        target,
+                        source.partition,
+                        {source.name, mode.name, time.mean_ms}));
+      TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
+      summary.update({{"module", path},
+                      {"mean_ms", time.mean_ms},
+                      {"std_ms", time.std_ms},
+                      {"median_ms", time.median_ms}});
+      std::optional<double> estimated_ms = tuner.total_latency_s();
+      if (estimated_ms) *estimated_ms *= 1e3;
+      if (!call.json)
+        fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
+                   print_network(source.name, input_shapes(source.partition)),
+                   time.mean_ms,
+                   time.std_ms,
+                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms));
     }
     if (call.json) fmt::print("{}\n", print_json(summary));
     return end == TuneEnd::kInterrupted ? kInterrupted : kDone;

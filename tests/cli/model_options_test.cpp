@@ -1,4 +1,4 @@
-#include "cli/model_files.h"
+#include "cli/model_options.h"
 
 #include <filesystem>
 
