@@ -308,9 +308,8 @@ Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path
   TRY_ASSIGN(const std::string content, read_file(path));
   if (is_text_object(content)) return make_trees(Updates::kNone, options);
   TRY_ASSIGN(ModelWeights weights, load_weights(path));
-  const Architecture& architecture = *weights.architecture;
-  return std::unique_ptr<LearnedModel>(
-      std::make_unique<NetworkModel>(architecture, Updates::kNone, options, std::move(weights)));
+  return std::unique_ptr<LearnedModel>(std::make_unique<NetworkModel>(
+      *weights.architecture, Updates::kNone, options, std::move(weights)));
 }
 
 }  // namespace pruner

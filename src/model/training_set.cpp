@@ -60,13 +60,11 @@ HeldOut hold_out(std::span<const TrainingSample> samples,
 
 FeatureScales scales_of(std::span<const TrainingSample> samples) {
   FeatureScales scales;
-  for (size_t i = 0; i < kInputs; ++i) {
-    const InputRow& input = input_row(static_cast<Input>(i));
-    if (input.scale_name == nullptr) continue;
-    std::vector<float>& largest = scales[static_cast<Input>(i)];
-    largest.resize(static_cast<size_t>(input.width));
+  for (const Input input : kScaledInputs) {
+    std::vector<float>& largest = scales[input];
+    largest.resize(static_cast<size_t>(input_row(input).width));
     for (const TrainingSample& sample : samples) {
-      const std::span<const float> numbers = input.numbers(sample.features);
+      const std::span<const float> numbers = input_row(input).numbers(sample.features);
       for (size_t n = 0; n < numbers.size(); ++n)
         largest[n % largest.size()] = std::max(largest[n % largest.size()], numbers[n]);
     }

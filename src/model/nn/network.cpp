@@ -12,9 +12,11 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kBlock = 32;  // programs whose activations stay in a core's cache
-// The same where a program has some 20 rows; rows for one thread; programs that share their rows.
-constexpr int64_t kLongBlock = 16, kRowBlock = 64, kShared = 1024;
+constexpr int64_t kBlock = 32;     // programs whose activations stay in a core's cache
+constexpr int64_t kRowBlock = 96;  // rows that a thread encodes; a multiple of the kernels' tiles
+constexpr int64_t kShared = 1024;  // programs whose distinct rows are encoded once
+
+int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 const WeightTensor& tensor(const ModelWeights& weights, const std::string& name) {
   return weights.tensors.find(name)->second;
@@ -27,10 +29,6 @@ Linear linear_of(const ModelWeights& weights, const std::string& name) {
 /// sum += factor * row
 void add(const float* row, int64_t width, float factor, float* sum) {
   for (int64_t j = 0; j < width; ++j) sum[j] += factor * row[j];
-}
-
-bool sees_rows_together(const Layer& layer) {
-  return layer.kind == LayerKind::kAttention || layer.kind == LayerKind::kSum;
 }
 
 Matrix concat(const Matrix& left, const Matrix& right) {
@@ -58,9 +56,9 @@ struct Network::Rows {
     for (const int64_t end : begins.subspan(1)) ends.push_back(static_cast<size_t>(end) - begin);
     weight = std::span(tokens.weight).subspan(begin, ends.back());
     for (const int64_t row : std::span(tokens.row_of).subspan(begin, ends.back())) {
-      const auto block = static_cast<size_t>(row / branch.block);
-      hidden.push_back(branch.hidden[block].row(row % branch.block));
-      qkv.push_back(branch.qkv[block].row(row % branch.block));
+      const auto block = static_cast<size_t>(row / kRowBlock);
+      hidden.push_back(branch.hidden[block].row(row % kRowBlock));
+      qkv.push_back(branch.qkv[block].row(row % kRowBlock));
     }
   }
 
@@ -115,13 +113,13 @@ Network::Network(const ModelWeights& weights, size_t head)
     : architecture_(weights.architecture), scale_(weights.scale), form_(weights.form) {
   for (const Layer& layer : architecture_->layers) steps_.emplace_back(layer, weights, head);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (steps_[i].layer.kind != LayerKind::kInput) continue;
-    const auto end = std::find_if(steps_.begin() + static_cast<ptrdiff_t>(i),
-                                  steps_.end(),
-                                  [](const Step& step) { return sees_rows_together(step.layer); });
-    CHECK(end != steps_.end()) << architecture_->name << ": a branch without attention or sum";
-    prefixes_.push_back({i + 1, static_cast<size_t>(end - steps_.begin())});
-    shares_rows_ |= input_row(steps_[i].layer.input).repeats;
+    const Layer& layer = steps_[i].layer;
+    if (layer.kind == LayerKind::kInput) {
+      shares_rows_ |= input_row(layer.input).repeats;
+      prefixes_.push_back({i + 1, 0});
+    }
+    const bool together = layer.kind == LayerKind::kAttention || layer.kind == LayerKind::kSum;
+    if (together && prefixes_.back().end == 0) prefixes_.back().end = i;
   }
 }
 
@@ -134,12 +132,12 @@ std::vector<Network::Encoded> Network::encode(std::span<const ProgramFeatures> p
     const Input input = steps_[prefix.first - 1].layer.input;
     Tokens tokens = make_tokens(input, pointers, {.divisor = scale_[input], .primitives = form_});
     const int64_t rows = tokens.row_count(), width = tokens.width;
-    const int64_t block = shares_rows_ ? kRowBlock : std::max<int64_t>(rows, 1);
-    const std::vector<Matrix> none(static_cast<size_t>((rows + block - 1) / block), Matrix(0, 0));
-    Encoded& encoded = branches.emplace_back(Encoded{std::move(tokens), block, none, none});
+    const std::vector<Matrix> none(static_cast<size_t>(parts_of(rows, kRowBlock)), Matrix(0, 0));
+    Encoded& encoded = branches.emplace_back(Encoded{std::move(tokens), none, none});
     parallel_for(std::ssize(none), jobs, [&](int64_t b) {
-      Matrix x(std::min(block, rows - b * block), width);
-      std::copy_n(encoded.tokens.rows.data() + b * block * width, x.values.size(), x.row(0));
+      const int64_t first = b * kRowBlock;
+      Matrix x(std::min(kRowBlock, rows - first), width);
+      std::copy_n(encoded.tokens.rows.data() + first * width, x.values.size(), x.row(0));
       for (size_t i = prefix.first; i < prefix.end; ++i) x = steps_[i](x);
       const std::optional<Linear>& project = steps_[prefix.end].project_in;
       if (project) encoded.qkv[b] = (*project)(x, OutputFunction::kNone);
@@ -211,16 +209,15 @@ Matrix Network::finish(std::span<const Encoded> branches,
 
 std::vector<float> Network::predict(std::span<const ProgramFeatures> programs, int jobs) const {
   std::vector<float> scores(programs.size());
-  const int64_t part = shares_rows_ ? kShared : kBlock, block = shares_rows_ ? kLongBlock : kBlock;
+  const int64_t part = shares_rows_ ? kShared : kBlock;
   const int inner = shares_rows_ ? jobs : 1, outer = shares_rows_ ? 1 : jobs;
-  const auto parts_of = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
   parallel_for(parts_of(std::ssize(programs), part), outer, [&](int64_t p) {
     const int64_t begin = p * part, count = std::min(part, std::ssize(programs) - begin);
     const std::vector<Encoded> branches =
         encode(programs.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), inner);
-    parallel_for(parts_of(count, block), inner, [&](int64_t b) {
-      const int64_t first = b * block;
-      const Matrix found = finish(branches, first, std::min(block, count - first), nullptr);
+    parallel_for(parts_of(count, kBlock), inner, [&](int64_t b) {
+      const int64_t first = b * kBlock;
+      const Matrix found = finish(branches, first, std::min(kBlock, count - first), nullptr);
       std::ranges::copy(found.values, scores.begin() + begin + first);
     });
   });

@@ -40,10 +40,9 @@ class Network {
   struct Prefix {
     size_t first, end;
   };
-  /// What the prefix makes of programs' distinct rows, `block` of them after each other.
+  /// What the prefix makes of programs' distinct rows, in blocks.
   struct Encoded {
     Tokens tokens;
-    int64_t block;
     std::vector<Matrix> hidden;
     std::vector<Matrix> qkv;  // where attention follows: queries, keys, values
   };

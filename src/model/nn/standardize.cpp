@@ -48,12 +48,11 @@ class Sums {
 
 FeatureStatistics statistics_of(std::span<const TrainingSample> samples) {
   FeatureStatistics statistics;
-  for (size_t i = 0; i < kInputs; ++i) {
-    const InputRow& input = input_row(static_cast<Input>(i));
-    if (input.scale_name == nullptr) continue;
-    Sums sums(static_cast<size_t>(input.width));
-    for (const TrainingSample& sample : samples) sums.add(input.numbers(sample.features));
-    statistics[static_cast<Input>(i)] = sums.statistics();
+  for (const Input input : kScaledInputs) {
+    Sums sums(static_cast<size_t>(input_row(input).width));
+    for (const TrainingSample& sample : samples)
+      sums.add(input_row(input).numbers(sample.features));
+    statistics[input] = sums.statistics();
   }
   return statistics;
 }

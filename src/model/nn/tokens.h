@@ -28,6 +28,7 @@ struct InputRow {
   std::span<const float> (*numbers)(const ProgramFeatures& program);
 };
 inline constexpr size_t kInputs = 3;
+inline constexpr Input kScaledInputs[] = {Input::kStatements, Input::kDataflow};
 const InputRow& input_row(Input input);
 
 /// One T an input.

@@ -57,8 +57,13 @@ struct Value {
     x = rows_of(x, row_of);
     if (weight.defined()) x = x * weight.unsqueeze(1);
     Ids program_of;
-    for (int64_t p = 0; p < programs(); ++p) program_of.resize(begin[p + 1], p);
-    set(torch::zeros({programs(), x.size(1)}).index_add(0, torch::tensor(program_of), x));
+    bool even = true;  // as many of each; adding by index costs a microsecond a row
+    for (int64_t p = 0; p < programs(); ++p) {
+      program_of.resize(begin[p + 1], p);
+      even &= begin[p + 1] == (p + 1) * begin[1];
+    }
+    set(even ? x.view({programs(), begin[1], -1}).sum(1)
+             : torch::zeros({programs(), x.size(1)}).index_add(0, torch::tensor(program_of), x));
     weight = Tensor();
     begin = first_ids(begin.size());
   }
