@@ -15,7 +15,7 @@ std::vector<int64_t> Factors::fetched_box(const Sketch& sketch, const StagePlan&
   const StagePlan& sum = sketch.plan(fetch.at);
   const Stage& stage = sketch.dag[sum.stage];
   std::vector<int64_t> spans(stage.axes.size() + stage.reduce_axes.size(), 1);
-  for (const AxisTiles& tiles : sum.tiles) spans[tiles.axis] = inside(sum, tiles, 0);
+  for (const AxisTiles& tiles : sum.tiles) spans[tiles.axis] = inside(tiles, 0);
   ReadBox box(sketch.dag[fetch.stage]);
   for (const Access& access : sketch.tables->accesses[sum.stage]) {
     if (access.producer == fetch.stage) box.add(access, spans);

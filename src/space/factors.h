@@ -2,6 +2,7 @@
 // that a block fetches. Shared by the loop nest, the limits and what draws candidates.
 #pragma once
 
+#include <bit>
 #include <span>
 
 #include "space/space.h"
@@ -23,17 +24,15 @@ class Factors {
     return value(factor.decision, std::max(factor.count, 1));
   }
   /// Elements of an axis that the levels from `level` on hold; but for the rest.
-  int64_t inside(const StagePlan& plan, const AxisTiles& tiles, int level) const {
-    int64_t product = 1;
-    for (int l = level; l < static_cast<int>(plan.structure->levels.size()); ++l)
-      product *= at(tiles, l);
-    return product;
+  int64_t inside(const AxisTiles& tiles, int level) const {
+    return product(tiles, tiles.looped >> level << level);
   }
   /// The product of the levels of one axis that are bound to `bind`.
   int64_t bound(const StagePlan& plan, const AxisTiles& tiles, Bind bind) const {
     int64_t product = 1;
-    for (size_t l = 0; l < plan.structure->levels.size(); ++l) {
-      if (plan.structure->levels[l].bind == bind) product *= at(tiles, static_cast<int>(l));
+    for (uint32_t left = tiles.looped; left != 0; left &= left - 1) {
+      const int level = std::countr_zero(left);
+      if (plan.structure->levels[level].bind == bind) product *= at(tiles, level);
     }
     return product;
   }
@@ -44,6 +43,12 @@ class Factors {
   std::vector<int64_t> fetched_box(const Sketch& sketch, const StagePlan& fetch) const;
 
  private:
+  int64_t product(const AxisTiles& tiles, uint32_t levels) const {
+    int64_t product = 1;
+    for (; levels != 0; levels &= levels - 1) product *= at(tiles, std::countr_zero(levels));
+    return product;
+  }
+
   std::span<const int32_t> decisions_;
 };
 

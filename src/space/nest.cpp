@@ -1,5 +1,6 @@
 // make_loop_nest: a candidate's decisions -> loops, as the structures of its stages say.
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "space/draw_axis.h"
@@ -18,7 +19,10 @@ class NestMaker {
     nest_.dag = &sketch.dag;
     nest_.tables = sketch.tables.get();
     nest_.stages.resize(sketch.plans.size());
-    level_ends_.resize(sketch.plans.size());
+    size_t most_tiles = 0;
+    for (const StagePlan& plan : sketch.plans) most_tiles = std::max(most_tiles, plan.tiles.size());
+    loops_ = std::make_unique_for_overwrite<AxisLoops[]>(most_tiles);
+    level_ends_ = std::make_unique_for_overwrite<LevelEnds[]>(sketch.plans.size());
   }
 
   LoopNest make() {
@@ -29,9 +33,12 @@ class NestMaker {
   }
 
  private:
-  /// Loops of one axis by level. `level_ends`: loops in the first n levels of a stage.
-  using AxisLoops = std::array<NestLoop, kMostLevels>;
-  using LevelEnds = std::array<int, kMostLevels + 1>;
+  /// A loop of one axis, while its iterations are not all known.
+  struct AxisLoop {
+    int64_t extent, step, clamp;
+  };
+  using AxisLoops = std::array<AxisLoop, kMostLevels>;  // by level
+  using LevelEnds = std::array<int, kMostLevels + 1>;   // loops in the first n levels of a stage
 
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
   size_t plan_index(StageId id) const { return static_cast<size_t>(sketch_.tables->plan_of[id]); }
@@ -45,12 +52,13 @@ class NestMaker {
     out.streaming = factors_.value(plan.streaming, 0) == 1;
     out.double_buffer = factors_.value(plan.buffers) == 2;
     place(plan, out);
-    loops_.resize(plan.tiles.size());
+    size_t loops = 0;
     for (size_t t = 0; t < plan.tiles.size(); ++t) {
-      make_loops(plan, plan.tiles[t], out, loops_[t]);
+      loops += make_loops(plan, plan.tiles[t], out, loops_[t]);
       if (plan.tiles[t].ends == AxisTiles::Ends::kOverlap)
         overlap(plan, plan.tiles[t], out, loops_[t]);
     }
+    out.loops.reserve(loops);
     ends[0] = 0;
     for (size_t k = 0; k < plan.levels.size(); ++k) {
       push_level(plan, plan.levels[k], out);
@@ -63,6 +71,14 @@ class NestMaker {
     for (const StagePlan::Packed& packed : plan.packed)
       nest_.packed.push_back(
           {packed.operand, {packed.order, {{packed.dim, packed_block(plan)}}, 0}});
+  }
+
+  // Those of the root, whose loops are made.
+  int64_t block_threads(const StagePlan& plan) const {
+    int64_t threads = 1;
+    for (const NestLoop& loop : nest_.stages[plan_index(plan.root)].loops)
+      if (loop.kind == LoopKind::kThread) threads *= loop.extent;
+    return threads;
   }
 
   // Where a stage is computed, and how much of it at one visit.
@@ -111,33 +127,24 @@ class NestMaker {
                : std::accumulate(rows, out.extents.end(), int64_t{1}, std::multiplies<>());
   }
 
-  // The loops of one axis, from the innermost out: each advances by what those inside hold.
-  void make_loops(const StagePlan& plan,
-                  const AxisTiles& tiles,
-                  const NestStage& out,
-                  AxisLoops& loops) {
-    const std::span<const Level> levels = plan.structure->levels;
-    const int64_t all = length(plan, tiles, out);
+  // The loops of one axis, from the innermost out: each advances by what those inside hold. How
+  // many there are.
+  size_t make_loops(const StagePlan& plan,
+                    const AxisTiles& tiles,
+                    const NestStage& out,
+                    AxisLoops& loops) const {
+    size_t count = 0;
     int64_t step = 1;
-    for (size_t l = levels.size(); l-- > 0;) {
+    for (size_t l = plan.structure->levels.size(); l-- > 0;) {
       const Factor& factor = tiles.factors[l];
-      int64_t extent = factors_.at(tiles, static_cast<int>(l));
-      if (factor.count == Factor::kRest) extent = (all + step - 1) / step;
-      if (factor.count == Factor::kBlockThreads)
-        extent = factors_.block_threads(sketch_.plan(plan.root));
-      const bool cut = tiles.ends == AxisTiles::Ends::kCut && factor.count != Factor::kRest &&
-                       !tiles.vector &&
-                       iterator_of(stage(plan), tiles.axis).extent % (extent * step) != 0;
-      loops[l] = {tiles.axis, extent, step, kind(plan, levels[l]), -1, cut};
+      int64_t extent = factors_.value(factor.decision, factor.count);
+      if (extent == Factor::kRest) extent = (length(plan, tiles, out) + step - 1) / step;
+      if (extent == Factor::kBlockThreads) extent = block_threads(plan);
+      loops[l] = {extent, step, -1};
       step *= extent;
+      count += extent > 1;
     }
-  }
-
-  // A finished tile in memory is copied out by ordinary loops.
-  static LoopKind kind(const StagePlan& plan, const Level& level) {
-    const Staging& sum = plan.structure->sum;
-    const bool copied = plan.first == 0 && sum.level >= 0 && sum.memory != Scope::kRegister;
-    return copied && level.bind == Bind::kUnrolled ? LoopKind::kSerial : loop_kind(level.bind);
+    return count;
   }
 
   // The outermost loop's last tile starts where it ends with the axis. The vector axis is masked
@@ -179,9 +186,18 @@ class NestMaker {
                               : bind == Bind::kSerial ? plan.order
                                                       : kFixed;
     const bool vector_first = factors_.value(order, 0) == 1;
+    // A finished tile in memory is copied out by ordinary loops.
+    const Staging& sum = plan.structure->sum;
+    const bool copied = plan.first == 0 && sum.level >= 0 && sum.memory != Scope::kRegister;
+    const LoopKind kind = copied && bind == Bind::kUnrolled ? LoopKind::kSerial : loop_kind(bind);
     const auto push = [&](size_t t) {
-      const NestLoop& loop = loops_[t][l];
-      if (loop.extent > 1) out.loops.push_back(loop);
+      const AxisTiles& tiles = plan.tiles[t];
+      const AxisLoop& loop = loops_[t][l];
+      if ((tiles.looped >> l & 1) == 0 || loop.extent == 1) return;
+      const bool cut = tiles.ends == AxisTiles::Ends::kCut && !tiles.vector &&
+                       tiles.factors[l].count != Factor::kRest &&
+                       iterator_of(stage(plan), tiles.axis).extent % (loop.extent * loop.step) != 0;
+      out.loops.push_back({tiles.axis, loop.extent, loop.step, kind, loop.clamp, cut});
     };
     for (size_t t = 0; vector_first && t < plan.tiles.size(); ++t)
       if (plan.tiles[t].vector) push(t);
@@ -192,7 +208,7 @@ class NestMaker {
   // Elements of the vector axis that one block of a packed operand holds: those in registers.
   int64_t packed_block(const StagePlan& anchor) const {
     for (const AxisTiles& tiles : anchor.tiles) {
-      if (tiles.vector) return factors_.inside(anchor, tiles, anchor.structure->registers());
+      if (tiles.vector) return factors_.inside(tiles, anchor.structure->registers());
     }
     return 1;
   }
@@ -200,8 +216,8 @@ class NestMaker {
   const Sketch& sketch_;
   const Factors factors_;
   LoopNest nest_;
-  std::vector<LevelEnds> level_ends_;  // by plan
-  std::vector<AxisLoops> loops_;       // of the stage at hand, by its tiles
+  std::unique_ptr<LevelEnds[]> level_ends_;  // by plan
+  std::unique_ptr<AxisLoops[]> loops_;       // of the stage at hand, by its tiles
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ struct AxisTiles {
   bool vector = false;
   Ends ends = Ends::kBeyond;
   std::array<Factor, kMostLevels> factors = {};  // by level of the structure
+  uint32_t looped = 0;                           // bit l: level l may have more than 1 iteration
 
   /// The decision of a level; kFixed: it has none.
   DecisionRef decision(int level) const { return factors[level].decision; }

@@ -19,9 +19,9 @@ bool tiles_fit(const AxisTiles& tiles,
                const Candidate& candidate) {
   const Factors factors(candidate);
   const int64_t lanes = tiles.vector ? plan.lanes : 1;
-  const int64_t unit = factors.inside(plan, tiles, plan.structure->registers());
+  const int64_t unit = factors.inside(tiles, plan.structure->registers());
   const int64_t units = divide_up(extent, unit);
-  const int64_t tile = factors.inside(plan, tiles, 0) / unit;
+  const int64_t tile = factors.inside(tiles, 0) / unit;
   if (tile > units || (!tiles.vector && tile * unit > extent)) return false;
   const int64_t covered = divide_up(units, tile) * tile * unit;
   const int64_t least = divide_up(extent, lanes) * lanes;
@@ -115,7 +115,7 @@ class LegalityCheck {
     if (plan.overlaps) return true;
     const auto along = std::ranges::find_if(plan.tiles, &AxisTiles::vector);
     if (along == plan.tiles.end()) return true;
-    const int64_t block = Factors(candidate_).inside(plan, *along, plan.structure->registers());
+    const int64_t block = Factors(candidate_).inside(*along, plan.structure->registers());
     const auto dim = static_cast<size_t>(along->axis);
     const NestStage& visited = nest().of(plan.stage);
     if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;

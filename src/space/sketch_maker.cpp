@@ -242,6 +242,13 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
   sketch_.hash = hash_hex(text).substr(0, 16);
   sketch_.tables = std::move(tables);
   link_to_roots();
+  for (StagePlan& plan : sketch_.plans) {
+    for (AxisTiles& tiles : plan.tiles) {
+      for (unsigned l = 0; l < kMostLevels; ++l)
+        if (tiles.factors[l].decision != kFixed || tiles.factors[l].count != 1)
+          tiles.looped |= 1u << l;
+    }
+  }
   return std::move(sketch_);
 }
 

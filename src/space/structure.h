@@ -111,7 +111,20 @@ struct LoopStructure {
 inline constexpr int kMostLevels = 10;
 
 /// How a level's loops run in a program; of a stage at whose root they are bound to cores.
-LoopKind loop_kind(Bind bind);
+constexpr LoopKind loop_kind(Bind bind) {
+  switch (bind) {
+    case Bind::kBlocks: return LoopKind::kBlock;
+    case Bind::kThreads:
+    case Bind::kWarps: return LoopKind::kThread;
+    case Bind::kVirtualThreads:
+    case Bind::kUnrolled:
+    case Bind::kInstruction: return LoopKind::kUnroll;
+    case Bind::kVector: return LoopKind::kVectorize;
+    case Bind::kCores:
+    case Bind::kSerial: break;
+  }
+  return LoopKind::kSerial;
+}
 
 /// "SSRSRS": the levels that split axes one by one, but for those of constant iterations.
 std::string print(const LoopStructure& structure);

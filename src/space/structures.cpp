@@ -191,21 +191,6 @@ static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
-LoopKind loop_kind(Bind bind) {
-  switch (bind) {
-    case Bind::kBlocks: return LoopKind::kBlock;
-    case Bind::kThreads:
-    case Bind::kWarps: return LoopKind::kThread;
-    case Bind::kVirtualThreads:
-    case Bind::kUnrolled:
-    case Bind::kInstruction: return LoopKind::kUnroll;
-    case Bind::kVector: return LoopKind::kVectorize;
-    case Bind::kCores:
-    case Bind::kSerial: break;
-  }
-  return LoopKind::kSerial;
-}
-
 std::string print(const LoopStructure& structure) {
   std::string text;
   for (const Level& level : structure.levels) {

@@ -68,7 +68,7 @@ class Limits {
       const bool own = plan.accumulates() == (tiles.axis >= std::ssize(stage(plan).axes));
       if (tiles.axis < 0 || !own) continue;
       const Iterator& axis = iterator_of(stage(plan), tiles.axis);
-      if (!wastes_little(axis.extent, factors_.inside(plan, tiles, 0)))
+      if (!wastes_little(axis.extent, factors_.inside(tiles, 0)))
         return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
     }
     return "";
@@ -82,7 +82,7 @@ class Limits {
     if (threads < gpu_.warp_size && !small) return "fewer threads than a warp";
     int64_t vthreads = 1, accumulators = 1, blocks = 1;
     for (const AxisTiles& tiles : plan.tiles) {
-      const int64_t block = factors_.inside(plan, tiles, 0);
+      const int64_t block = factors_.inside(tiles, 0);
       vthreads *= factors_.bound(plan, tiles, Bind::kVirtualThreads);
       accumulators *= block / factors_.bound(plan, tiles, Bind::kThreads) /
                       factors_.bound(plan, tiles, Bind::kWarps);
