@@ -98,13 +98,13 @@ void NestLoops::inherit(int p) {
     group.moved = 0;
     groups_.push_back(group);
   }
-  moves_.resize(moves_.size() + static_cast<size_t>(made.inherited * made.iterators), 0);
+  moves_.resize(moves_.size() + static_cast<size_t>(made.inherited * made.iterators));
 }
 
 int NestLoops::push_group(int p, LoopRole role) {
   StageLoops& made = stages_[p];
   groups_.push_back({{role, identities_++, 1}, 0, false, 0});
-  moves_.resize(moves_.size() + static_cast<size_t>(made.iterators), 0);
+  moves_.resize(moves_.size() + static_cast<size_t>(made.iterators));
   return made.count++;
 }
 
@@ -230,7 +230,7 @@ void NestLoops::place_lanes(int p) {
   const NestStage& stage = nest_.stages[p];
   const Stage& s = (*nest_.dag)[stage.stage];
   made.first_lane = static_cast<int>(lanes_.size());
-  lanes_.resize(lanes_.size() + static_cast<size_t>(kWarpLanes * made.iterators), 0);
+  lanes_.resize(lanes_.size() + static_cast<size_t>(kWarpLanes * made.iterators));
   for (const LoopGroup& group : groups(p)) {
     if (is_thread(group.loop.role))
       made.lanes = static_cast<int>(std::min<int64_t>(kWarpLanes, group.loop.extent));

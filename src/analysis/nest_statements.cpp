@@ -221,7 +221,7 @@ class Maker {
         {buffer, kind, static_cast<int>(out_.uses.size()), static_cast<int>(out_.sizes.size())});
     const size_t dims = out_.shape_of(buffer).size();
     out_.uses.resize(out_.uses.size() + places_.size());
-    out_.sizes.resize(out_.sizes.size() + places_.size() * dims, 0);
+    out_.sizes.resize(out_.sizes.size() + places_.size() * dims);
     placed_ = 0;
   }
 
@@ -282,8 +282,7 @@ class Maker {
     if (loops_.lanes(p) == 0 || buffer.scope == BufferScope::kLocal) return 0;
     const bool shared = buffer.scope == BufferScope::kShared;
     const auto extents = shared ? out_.held_of(id) : out_.shape_of(id);
-    WarpLanes lanes;
-    lanes.count = loops_.lanes(p);
+    WarpLanes lanes(loops_.lanes(p));
     int64_t pitch = 1;
     for (size_t d = extents.size(); d-- > 0; pitch *= extents[d]) {
       if (!indices[d]) continue;

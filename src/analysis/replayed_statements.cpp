@@ -299,8 +299,7 @@ class Reader {
     const std::vector<Expr>& place = *access.places[0];
     const bool shared = buffer.scope == BufferScope::kShared;
     const auto extents = shared ? out_.held_of(access.buffer) : out_.shape_of(access.buffer);
-    WarpLanes lanes;
-    lanes.count = static_cast<int>(std::min<int64_t>(kWarpLanes, thread->loop.extent));
+    WarpLanes lanes(static_cast<int>(std::min<int64_t>(kWarpLanes, thread->loop.extent)));
     int64_t pitch = 1;
     for (size_t d = place.size(); d-- > 0; pitch *= extents[d]) {
       if (!holds(place[d], thread->variable)) continue;

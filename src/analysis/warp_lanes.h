@@ -2,6 +2,7 @@
 // memory, cycles of shared memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -10,9 +11,11 @@ namespace pruner {
 inline constexpr int kWarpLanes = 32;
 
 struct WarpLanes {
-  std::array<int64_t, kWarpLanes> elements{};  // by lane: offset of its first element
-  int count = kWarpLanes;                      // lanes that there are
-  int width = 1;                               // neighbouring elements of a lane
+  explicit WarpLanes(int lanes) : count(lanes) { std::fill_n(elements.begin(), lanes, 0); }
+
+  std::array<int64_t, kWarpLanes> elements;  // by lane: offset of its first element
+  int count;                                 // lanes that there are
+  int width = 1;                             // neighbouring elements of a lane
 };
 
 /// Whether a GPU moves so many neighbours at once: 8 or 16 bytes, in rows that they divide.

@@ -6,7 +6,7 @@ namespace pruner {
 namespace {
 
 WarpLanes lanes_of_stride(int64_t stride, int width = 1) {
-  WarpLanes lanes;
+  WarpLanes lanes(kWarpLanes);
   for (int i = 0; i < kWarpLanes; ++i) lanes.elements[static_cast<size_t>(i)] = i * stride;
   lanes.width = width;
   return lanes;
