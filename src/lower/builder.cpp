@@ -1,6 +1,6 @@
 #include "lower/builder.h"
 
-#include <optional>
+#include "space/read_box.h"
 
 namespace pruner {
 
@@ -39,32 +39,24 @@ std::vector<Expr> ProgramParts::region_start(const LoopNest& nest,
                                              const std::vector<Expr>& values) const {
   const ComputeDag& dag = *nest.dag;
   if (!dag[id].unrolled.empty()) return tile_start(dag, id, at, values);
-  const size_t rank = dag[id].axes.size();
-  std::vector<std::optional<Affine>> lowest(rank);
-  std::vector<Expr> start(rank, Expr(0));
-  std::vector<bool> whole(rank, false), leaves(rank, false);
+  ReadBox box(dag[id], true);
+  std::vector<std::vector<Expr>> lowest;  // values of each reader's iterators
   for (const StageId reader : nest.tables->consumers[id]) {
     std::vector<Expr> low = reader == at ? values : region_start(nest, reader, at, values);
     low.resize(dag[reader].axes.size() + dag[reader].reduce_axes.size(), Expr(0));
-    for (const Access& access : nest.tables->accesses[reader]) {
-      if (access.producer != id) continue;
-      for (size_t d = 0; d < rank; ++d) {
-        const std::optional<Affine>& index = access.indices[d];
-        const bool boxed = !access.whole[d] || access.leaves[d];
-        if (!boxed || (lowest[d] && lowest[d]->terms != index->terms)) whole[d] = true;
-        leaves[d] = leaves[d] || access.leaves[d];
-        if (whole[d] || (lowest[d] && lowest[d]->constant <= index->constant)) continue;
-        lowest[d] = index;
-        start[d] = Expr(index->constant);
-        for (const auto& [iterator, coefficient] : index->terms)
-          start[d] = start[d] + low[static_cast<size_t>(iterator.value)] * Expr(coefficient);
-      }
-    }
+    const std::vector<int64_t> points(low.size(), 1);
+    for (const Access& access : nest.tables->accesses[reader])
+      if (access.producer == id) box.add(access, points, static_cast<int>(lowest.size()));
+    lowest.push_back(std::move(low));
   }
-  for (size_t d = 0; d < rank; ++d) {
+  std::vector<Expr> start(dag[id].axes.size(), Expr(0));
+  for (size_t d = 0; d < start.size(); ++d) {
     const int64_t last = dag[id].axes[d].extent - nest.of(id).extents[d];
-    if (leaves[d] && last > 0) start[d] = max(min(start[d], Expr(last)), Expr(0));
-    start[d] = whole[d] || (leaves[d] && last == 0) ? Expr(0) : simple(start[d]);
+    if (box[d].index == nullptr || box[d].whole || (box[d].leaves && last == 0)) continue;
+    Expr low(box[d].low);
+    for (const auto& [iterator, coefficient] : box[d].index->terms)
+      low = low + lowest[box[d].reader][static_cast<size_t>(iterator.value)] * Expr(coefficient);
+    start[d] = simple(box[d].leaves && last > 0 ? max(min(low, Expr(last)), Expr(0)) : low);
   }
   return start;
 }

@@ -19,27 +19,36 @@ inline int64_t index_span(const Affine& index, std::span<const int64_t> spans) {
 
 class ReadBox {
  public:
+  /// The box along one axis of the producer: from `low` to `high` beyond the terms of `index`.
+  struct Dim {
+    int64_t low = 0, high = 0;
+    const Affine* index = nullptr;  // of the first read
+    int reader = 0;                 // whose read is the lowest
+    bool whole = false, leaves = false;
+  };
+
   /// `moved`: a box of guarded reads is moved to lie inside the producer, not made the whole.
   explicit ReadBox(const Stage& producer, bool moved = false)
       : producer_(producer), moved_(moved), dims_(producer.axes.size()) {}
 
-  /// A read of the producer by a stage whose iterators run over `spans`.
-  void add(const Access& access, std::span<const int64_t> spans) {
+  /// A read of the producer by a stage whose iterators run over `spans`, one of several readers.
+  void add(const Access& access, std::span<const int64_t> spans, int reader = 0) {
     for (size_t d = 0; d < dims_.size(); ++d) {
       Dim& dim = dims_[d];
       const std::optional<Affine>& index = access.indices[d];
       // Two reads share a box when only their constants differ.
       const bool boxed = !access.whole[d] || (moved_ && access.leaves[d]);
-      dim.whole = dim.whole || !boxed || (dim.first != nullptr && dim.first->terms != index->terms);
+      dim.whole = dim.whole || !boxed || (dim.index != nullptr && dim.index->terms != index->terms);
       if (dim.whole) continue;
       int64_t low = index->constant, high = index->constant;
       for (const auto& [var, coefficient] : index->terms) {
         const int64_t reach = coefficient * (spans[var.value] - 1);
         (reach < 0 ? low : high) += reach;
       }
-      dim.low = dim.first == nullptr ? low : std::min(dim.low, low);
-      dim.high = dim.first == nullptr ? high : std::max(dim.high, high);
-      dim.first = &*index;
+      if (dim.index == nullptr || low < dim.low) dim.reader = reader;
+      dim.low = dim.index == nullptr ? low : std::min(dim.low, low);
+      dim.high = dim.index == nullptr ? high : std::max(dim.high, high);
+      dim.index = &*index;
       dim.leaves = dim.leaves || access.leaves[d];
     }
   }
@@ -53,12 +62,9 @@ class ReadBox {
     return extents;
   }
 
+  const Dim& operator[](size_t d) const { return dims_[d]; }
+
  private:
-  struct Dim {
-    int64_t low = 0, high = 0;
-    const Affine* first = nullptr;
-    bool whole = false, leaves = false;
-  };
   const Stage& producer_;
   bool moved_;
   std::vector<Dim> dims_;
