@@ -7,11 +7,11 @@
 #include "space/gpu/space.h"
 #include "space/nearest.h"
 #include "space/sketch_rule.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 namespace {
 
-constexpr int64_t kOtherRegisters = 32;  // of a thread, beside accumulators: addresses, operands
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
 // How far tiles may reach past the end. What is legal stays so for each factor of the tile.
@@ -89,7 +89,8 @@ class Limits {
       blocks *= divide_up(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
-    if (tiled && accumulators + kOtherRegisters > gpu_.max_registers_per_thread)
+    if (tiled &&
+        accumulators + kGpuModel.registers_beside_accumulators > gpu_.max_registers_per_thread)
       return "the accumulators exceed the registers";
     if (blocks > kMostBlocks) return "too many blocks";
     int64_t bytes = 0;  // a partial result a thread
@@ -194,7 +195,7 @@ class Drawer {
     for (int attempt = 0; attempt < 64; ++attempt) {
       left_ = {gpu_.max_threads_per_block,
                gpu_.max_vthreads,
-               gpu_.max_registers_per_thread - kOtherRegisters};
+               gpu_.max_registers_per_thread - kGpuModel.registers_beside_accumulators};
       std::vector<const AxisTiles*> axes;
       for (const AxisTiles& tiles : plan.tiles) {
         axes.push_back(&tiles);
