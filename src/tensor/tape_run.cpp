@@ -196,26 +196,7 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
       }
       return select_lanes(n, condition, condition_lanes, integers(node.b), integers(node.c), out);
     }
-    case TapeOp::kCast: {
-      const DType to = node.dtype;
-      const bool from_real = operand(node.a).is_real();
-      if (real_out && to == DType::kFloat32 && from_real) {
-        const auto round = [](double x) { return static_cast<double>(static_cast<float>(x)); };
-        return map_lanes(n, real_out, round, reals(node.a));
-      }
-      for (int l = 0; l < n; ++l) {
-        const double real = from_real ? reals(node.a)[l] : 0;
-        if (real_out) {
-          const double value = from_real ? real : static_cast<double>(integers(node.a)[l]);
-          real_out[l] = round_to(to, value);
-        } else if (from_real && to == DType::kBool) {
-          out[l] = real != 0;
-        } else {
-          out[l] = wrap_to(to, from_real ? truncate(real) : integers(node.a)[l]);
-        }
-      }
-      return;
-    }
+    case TapeOp::kCast: return run_cast(node, n, real_out, out);
     case TapeOp::kCall:
       if (real_out) {
         const double* b = reals(node.b >= 0 ? node.b : node.a);
@@ -224,6 +205,26 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
       CHECK(node.function == Intrinsic::kAbs) << "a function of integers";
       return map_lanes(
           n, out, [](int64_t x) { return x < 0 ? -x : x; }, integers(node.a));
+  }
+}
+
+void TapeRun::run_cast(const TapeNode& node, int n, double* real_out, int64_t* out) {
+  const DType to = node.dtype;
+  const bool from_real = tape_.nodes[node.a].is_real();
+  if (real_out && to == DType::kFloat32 && from_real) {
+    const auto round = [](double x) { return static_cast<double>(static_cast<float>(x)); };
+    return map_lanes(n, real_out, round, reals(node.a));
+  }
+  for (int l = 0; l < n; ++l) {
+    const double real = from_real ? reals(node.a)[l] : 0;
+    if (real_out) {
+      const double value = from_real ? real : static_cast<double>(integers(node.a)[l]);
+      real_out[l] = round_to(to, value);
+    } else if (from_real && to == DType::kBool) {
+      out[l] = real != 0;
+    } else {
+      out[l] = wrap_to(to, from_real ? truncate(real) : integers(node.a)[l]);
+    }
   }
 }
 

@@ -37,6 +37,7 @@ class TapeRun {
   void set_var(int var, int64_t value);
   void run_from(int level, int lanes);
   void run_node(const TapeNode& node, int lanes);
+  void run_cast(const TapeNode& node, int n, double* real_out, int64_t* out);
   void run_load(const TapeNode& node, int lanes);
   void check_range(const TapeNode& node, int lanes) const;
   bool active(const TapeNode& node, int lane) const;

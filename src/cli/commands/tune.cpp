@@ -156,6 +156,24 @@ struct Tune {
     return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
   }
 
+  SessionOptions session_options(const Invocation& call,
+                                 const Source& source,
+                                 const Contestant& mode,
+                                 const TuneOptions& tune,
+                                 const std::string& work_dir) const {
+    return {.tune = tune,
+            .work_dir = work_dir,
+            .fresh = fresh,
+            .accept_foreign = continue_tuning,
+            .command = call.command_line,
+            .version = kVersion,
+            .input = source.name,
+            .facts = run_facts(mode.name,
+                               std::string(update_mode(mode.mode)),
+                               input_shapes(source.partition),
+                               source.tasks.size())};
+  }
+
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(TuneOptions tune, tune_options(target));
@@ -193,21 +211,10 @@ struct Tune {
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       live.show(print(round_line(tuner, summary, tune.trials)));
     };
-    const SessionOptions session_options{.tune = tune,
-                                         .work_dir = work_dir,
-                                         .fresh = fresh,
-                                         .accept_foreign = continue_tuning,
-                                         .command = call.command_line,
-                                         .version = kVersion,
-                                         .input = source.name,
-                                         .facts = run_facts(mode.name,
-                                                            std::string(update_mode(mode.mode)),
-                                                            input_shapes(source.partition),
-                                                            source.tasks.size())};
+    const SessionOptions options = session_options(call, source, mode, tune, work_dir);
     TRY_ASSIGN(
         const std::unique_ptr<Session> session,
-        Session::open(
-            source.tasks, session_options, {*measurer, models.models(), interrupted, on_round}));
+        Session::open(source.tasks, options, {*measurer, models.models(), interrupted, on_round}));
     TRY_ASSIGN(const TuneEnd end, session->run());
     live.finish();
 
