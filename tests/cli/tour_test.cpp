@@ -1,6 +1,6 @@
 // label: codegen
 // docs/tour.md shows what --print says of a matmul at each stage: each of its blocks below a line
-// <!-- --print=STAGE --> is that text, or of assembly the loop that multiplies.
+// <!-- --print=STAGE --> is that text, or of assembly where the loop that multiplies begins.
 // PRUNER_GOLDEN=write writes them anew.
 #include "cli/stages.h"
 
@@ -12,16 +12,21 @@
 namespace pruner {
 namespace {
 
-// The innermost loop that holds `instruction`: from its label to the jump back.
+constexpr int kShownLines = 20;
+
+// The innermost loop that holds `instruction`: the first lines from its label on.
 std::string loop_around(const std::string& assembly, const std::string& instruction) {
   std::istringstream lines(assembly);
   std::string line, loop;
   bool found = false;
-  while (std::getline(lines, line)) {
-    if (line.starts_with(".LBB")) loop.clear();
+  for (int shown = 0; std::getline(lines, line); ++shown) {
+    if (line.starts_with(".LBB")) {
+      loop.clear();
+      shown = 0;
+    }
     loop += line.substr(0, line.find('#')) + "\n";
     found = found || line.find(instruction) != std::string::npos;
-    if (found && line.find("\tj") != std::string::npos) return loop;
+    if (found && shown >= kShownLines) return loop + "\t...\n";
   }
   return "";
 }
