@@ -52,7 +52,7 @@ Stmt Lowering::emit_rest(const NestStage& nest, int i, const Values& values) {
     }
   }
   if (i == static_cast<int>(nest.loops.size())) {
-    return store_of(nest.stage, values, body_at(nest.stage, values), nest.streaming);
+    return store_of(nest.stage, values, body_at(nest.stage, values));
   }
   return emit_loop(
       nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });

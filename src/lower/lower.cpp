@@ -20,19 +20,12 @@ Program Lowering::run() {
 }
 
 void Lowering::declare_buffers() {
-  for (const PackedOperand& packed : nest_.packed) state(packed.operand).pack = packed.spec;
   for (const StageId id : sketch_.args) {
     const Stage& stage = dag_[id];
-    Buffer buffer{stage.name,
-                  stage.dtype,
-                  stage.shape(),
-                  Scope::kArgument,
-                  1,
-                  stage.output,
-                  state(id).pack,
-                  0};
-    buffer.shape = buffer.pack.packed_shape(buffer.shape);
+    Buffer buffer{stage.name, stage.dtype, stage.shape(), Scope::kArgument, 1, stage.output, {}, 0};
     buffer.pack.winograd = stage.winograd;  // whose result is what the stage holds
+    for (const PackedOperand& packed : nest_.packed)
+      if (packed.operand == id) buffer.repack = packed.spec;
     if (state(id).buffer.valid()) continue;
     state(id).buffer = program_.add_buffer(std::move(buffer));
     all_dims(id);
@@ -41,6 +34,8 @@ void Lowering::declare_buffers() {
   for (const NestStage& stage : nest_.stages) {
     const Stage& s = dag_[stage.stage];
     if (s.output) {
+      program_.buffers[static_cast<size_t>(state(stage.stage).buffer.value)].stream =
+          stage.streaming;
       for (const NestLoop& loop : stage.loops)
         program_.rewrites = program_.rewrites || loop.clamp >= 0;
       continue;
@@ -60,6 +55,7 @@ void Lowering::declare_buffers() {
       if (buffer.shape.empty()) buffer.shape.push_back(1);
       if (stage.scope == Scope::kRegister) buffer.lanes = vector_lanes(stage);
     }
+    buffer.stream = stage.streaming;
     state(stage.stage).buffer = program_.add_buffer(std::move(buffer));
   }
 }
@@ -90,18 +86,11 @@ int Lowering::vector_lanes(const NestStage& stage) const {
 std::vector<Expr> Lowering::buffer_indices(StageId id, const Values& point) const {
   const StageState& s = state(id);
   std::vector<Expr> indices;
-  const auto at = [&](int dim) { return point[static_cast<size_t>(dim)]; };
-  if (!s.pack.order.empty()) {
-    for (const int d : s.pack.order) {
-      const auto block = std::ranges::find(s.pack.blocks, d, &std::pair<int, int64_t>::first);
-      indices.push_back(block == s.pack.blocks.end() ? at(d) : floor_div(at(d), block->second));
-    }
-    for (const auto& [d, block] : s.pack.blocks) indices.push_back(floor_mod(at(d), block));
-  } else {
-    for (const int d : s.dims)
-      indices.push_back(s.base.empty() ? at(d) : at(d) - s.base[static_cast<size_t>(d)]);
-    if (indices.empty() && !s.base.empty()) indices.push_back(Expr(0));
+  for (const int d : s.dims) {
+    const Expr& at = point[static_cast<size_t>(d)];
+    indices.push_back(s.base.empty() ? at : at - s.base[static_cast<size_t>(d)]);
   }
+  if (indices.empty() && !s.base.empty()) indices.push_back(Expr(0));
   return indices;
 }
 

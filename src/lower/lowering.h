@@ -28,7 +28,6 @@ class Lowering : private ProgramParts {
     TensorId buffer;
     std::vector<Expr> base;  // of the region that the buffer holds; empty: all of the stage
     std::vector<int> dims;   // dimensions of the stage that the buffer keeps
-    PackSpec pack;
   };
   /// Values of a stage's iterators at the current place in its loops.
   using Values = std::vector<Expr>;
@@ -49,9 +48,8 @@ class Lowering : private ProgramParts {
   Expr load_of(StageId id, const Values& point) const {
     return load(state(id).buffer, buffer_indices(id, point), dag_[id].dtype);
   }
-  Stmt store_of(StageId id, const Values& point, Expr value, bool streaming = false) const {
-    return make_stmt(
-        Store{state(id).buffer, simple(buffer_indices(id, point)), std::move(value), streaming});
+  Stmt store_of(StageId id, const Values& point, Expr value) const {
+    return make_stmt(Store{state(id).buffer, simple(buffer_indices(id, point)), std::move(value)});
   }
   Expr body_at(StageId id, const Values& values) const {
     return ProgramParts::body_at(dag_[id], values, [&](const Load& read, DType) {
@@ -102,7 +100,6 @@ class Lowering : private ProgramParts {
   /// The run's loops, to be unrolled as far as the nest's budget of statements goes.
   Stmt emit_run(
       const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner);
-  bool needs_mask(const NestStage& nest) const;
   /// Sets the stage's buffer to the neutral element.
   Stmt emit_fill(const NestStage& nest);
 

@@ -16,16 +16,22 @@ struct LowerPass {
   bool cpu, gpu;  // where it applies
 };
 
+Program pack_operands(Program program);  // weights lie as they are read
+Program whole_tails(Program program);    // vectors are whole where what they read is padded
 Program split_guards(Program program);   // tiles inside run without the guards of padding
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
 Program unroll(Program program);         // as far as the notes go
 Program prefetch(Program program);       // of operands that stream
+Program stream_stores(Program program);  // results go past the caches
 
 inline constexpr LowerPass kLowerPasses[] = {
+    {"pack_operands", pack_operands, true, false},
+    {"whole_tails", whole_tails, true, false},
     {"split_guards", split_guards, true, false},
     {"double_buffer", double_buffer, false, true},
     {"unroll", unroll, true, true},
     {"prefetch", prefetch, true, false},
+    {"stream_stores", stream_stores, true, false},
 };
 
 /// Sees a program after the pass of that name; after "loops", the plain loops.

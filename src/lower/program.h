@@ -52,6 +52,9 @@ struct Buffer {
   // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
   // points; empty: it is whole. The interpreter's arguments are.
   std::vector<int64_t> box_of = {};
+  // Notes, each of which a pass carries out and takes away (passes.h).
+  PackSpec repack = {};  // pack_operands: the order in which its loops read an argument
+  bool stream = false;   // stream_stores: what is stored is not read here again
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }

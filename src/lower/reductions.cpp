@@ -28,7 +28,7 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
 }
 
 // The loops after a run (the register tile) around a statement made at their values. `masked`
-// false: inactive lanes may compute, because all they touch is padded.
+// false: all lanes compute, because all they touch is registers.
 Stmt Lowering::emit_tile(
     const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement) {
   if (i == static_cast<int>(nest.loops.size())) return statement(values);
@@ -57,7 +57,7 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
         Store{tile.buffer, place(at), chunked ? simple(load_of(nest.stage, at)) : identity});
   }));
   statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
-    return emit_tile(nest, run.end, needs_mask(nest), at, [&](const Values& point) {
+    return emit_tile(nest, run.end, true, at, [&](const Values& point) {
       const std::vector<Expr> accumulator = place(point);
       return make_stmt(Store{tile.buffer,
                              accumulator,
@@ -115,23 +115,6 @@ Stmt Lowering::emit_run(
   return emit_one_loop(nest, loop, std::move(made), values, [&](const Values& at) {
     return emit_run(nest, run, i + 1, at, inner);
   });
-}
-
-// Loads along the vector loop of anything that ends with its tensor: arguments that are not
-// packed, and whole stages. Buffers of regions hold all lanes.
-bool Lowering::needs_mask(const NestStage& nest) const {
-  const int vector = vectorized_axis(nest);
-  if (vector < 0) return true;
-  for (const Access& access : sketch_.tables->accesses[nest.stage]) {
-    const StageState& s = state(access.producer);
-    const bool padded = !s.pack.order.empty() || !s.base.empty();
-    if (padded) continue;
-    for (const std::optional<Affine>& index : access.indices) {
-      if (!index || index->coefficient(VarId{vector}) != 0) return true;
-    }
-  }
-  // A guard in the body may hold loads that the table could not place.
-  return has_select(dag_[nest.stage].body);
 }
 
 Stmt Lowering::emit_fill(const NestStage& nest) {

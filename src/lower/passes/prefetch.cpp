@@ -11,13 +11,6 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 
-bool reads(const Expr& e, VarId var) {
-  bool found = false;
-  visit(e,
-        [&](const Expr& part) { found |= as<Var>(part) != nullptr && as<Var>(part)->id == var; });
-  return found;
-}
-
 class Prefetcher {
  public:
   Prefetcher(const Program& program, const For& step) : program_(program), step_(step) {

@@ -12,32 +12,40 @@
 
 namespace pruner {
 
-/// What `program` computes of numbers drawn by one seed: all its arguments afterwards.
-inline std::vector<Tensor> results_of(const Program& program) {
+/// What `program` computes of numbers drawn by one seed: its outputs. `plain`: the program before
+/// its operands were packed.
+inline std::vector<Tensor> results_of(const Program& program, const Program& plain) {
   Rng rng(5);
   std::vector<Tensor> args;
   for (const TensorId id : program.args) {
-    const Buffer& buffer = program[id];
+    const Buffer& buffer = plain[id];
     Tensor& arg = args.emplace_back(buffer.dtype, buffer.shape);
     for (int64_t e = 0; e < arg.num_elements(); ++e)
       arg.set(e, buffer.output ? std::numeric_limits<double>::quiet_NaN() : rng.uniform() - 0.5);
+    PackSpec packed = program[id].pack;
+    packed.winograd = 0;  // of what is drawn
+    if (packed.order != buffer.pack.order) arg = pack(arg, packed);
   }
   const Result<Unit> sound = verify(program);
   EXPECT_TRUE(sound.ok()) << sound.error().message() << "\n" << print(program);
   if (!sound.ok()) return {};
   const Result<Unit> ran = interpret(program, args);
   EXPECT_TRUE(ran.ok()) << ran.error().message() << "\n" << print(program);
-  return args;
+  std::vector<Tensor> outputs;
+  for (size_t a = 0; a < args.size(); ++a)
+    if (program[program.args[a]].output) outputs.push_back(std::move(args[a]));
+  return outputs;
 }
 
 inline void expect_same_results(const Program& before, const Program& after) {
-  const std::vector<Tensor> expected = results_of(before), found = results_of(after);
+  const std::vector<Tensor> expected = results_of(before, before);
+  const std::vector<Tensor> found = results_of(after, before);
   ASSERT_EQ(expected.size(), found.size());
   for (size_t a = 0; a < expected.size(); ++a) {
     for (int64_t e = 0; e < expected[a].num_elements(); ++e) {
       const double was = expected[a].get(e), is = found[a].get(e);
       ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is)))
-          << "argument " << a << ", element " << e << ": was " << was << ", is " << is << "\n"
+          << "output " << a << ", element " << e << ": was " << was << ", is " << is << "\n"
           << print(before) << print(after);
     }
   }

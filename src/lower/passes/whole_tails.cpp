@@ -1,0 +1,49 @@
+// Lets all lanes of a vector compute in the tail of a tile that sums in registers, where what they
+// read beyond the end is padding: packed operands and local buffers have room for whole vectors.
+#include <algorithm>
+
+#include "lower/passes.h"
+#include "lower/rewrite.h"
+
+namespace pruner {
+namespace {
+
+bool is_padded(const Buffer& buffer) {
+  return !buffer.pack.order.empty() || buffer.scope == Scope::kLocal ||
+         buffer.scope == Scope::kRegister;
+}
+
+// Whether `sum` adds to the lanes of `lane`, and all that they read by it is padded. A guard may
+// hold loads, so that its lanes stay as they are.
+bool may_be_whole(const Program& program, const Store& sum, VarId lane) {
+  const auto moves = [&](const Expr& index) { return reads(index, lane); };
+  if (program[sum.buffer].scope != Scope::kRegister || std::ranges::none_of(sum.indices, moves))
+    return false;
+  bool adds = false, whole = true;
+  visit(sum.value, [&](const Expr& e) {
+    whole = whole && as<Select>(e) == nullptr;
+    const Load* read = as<Load>(e);
+    if (read == nullptr) return;
+    adds = adds || read->tensor == sum.buffer;
+    whole =
+        whole && (is_padded(program[read->tensor]) || std::ranges::none_of(read->indices, moves));
+  });
+  return adds && whole;
+}
+
+}  // namespace
+
+Program whole_tails(Program program) {
+  program.body = rewrite(program.body, [&](const Stmt& s) {
+    const For* loop = std::get_if<For>(&s->op);
+    if (loop == nullptr || loop->kind != LoopKind::kVectorize) return Stmt();
+    const Store* sum = std::get_if<Store>(&loop->body->op);
+    if (sum == nullptr || !may_be_whole(program, *sum, loop->var)) return Stmt();
+    For whole = *loop;
+    whole.extent = Expr(loop->lanes);
+    return make_stmt(std::move(whole));
+  });
+  return program;
+}
+
+}  // namespace pruner

@@ -1,0 +1,46 @@
+#include "lower/passes/pass_programs.h"
+#include "lower/program_builder.h"
+
+namespace pruner {
+namespace {
+
+// y[j] = x[0] * w[j] for the first six of eight lanes, summed in registers.
+Program tail(bool padded) {
+  ProgramBuilder b("k");
+  const TensorId x = b.input("x", {1}), w = b.input("w", {padded ? 8 : 6}), y = b.output("y", {6});
+  const TensorId sum = b.registers("sum", {8}, 8);
+  if (padded) b.program.buffers[1].pack = {{0}, {{0, 8}}, 0};
+  const auto place = [&](Expr j) {
+    return padded ? std::vector<Expr>{0, j} : std::vector<Expr>{j};
+  };
+  if (padded) b.program.buffers[1].shape = {1, 8};
+  b.program.body = b.allocate(
+      sum,
+      b.block(
+          {b.vectorize(8, 8, [&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
+           b.vectorize(
+               8, 6, [&](Expr j) { return b.add(sum, {j}, b.read(x, {0}) * b.read(w, place(j))); }),
+           b.vectorize(8, 6, [&](Expr j) { return b.store(y, {j}, b.read(sum, {j})); })}));
+  return b.program;
+}
+
+TEST(WholeTails, ComputeWhereWhatTheyReadIsPadded) {
+  const Program before = tail(true), after = whole_tails(before);
+  expect_same_results(before, after);
+  EXPECT_NE(print(before), print(after));
+  EXPECT_EQ(print(after).find("i1 < 6"), std::string::npos) << print(after);
+  EXPECT_NE(print(after).find("i2 < 6"), std::string::npos) << print(after);
+}
+
+TEST(WholeTails, StayMaskedWhereATensorEnds) {
+  const Program before = tail(false);
+  EXPECT_EQ(whole_tails(before).body, before.body);
+}
+
+TEST(WholeTails, KeepWhatCandidatesCompute) {
+  for (const char* op : {"dense 1 26 48 +bias", "conv2d 1 9 6 5 19 3 3 padding=1"})
+    EXPECT_GT(changed_by("whole_tails", operator_task(op), 40).size(), 2) << op;
+}
+
+}  // namespace
+}  // namespace pruner
