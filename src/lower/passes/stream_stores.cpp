@@ -1,4 +1,5 @@
 // Sends what nothing here reads again past the caches.
+#include <algorithm>
 #include <utility>
 
 #include "lower/passes.h"
@@ -9,6 +10,7 @@ namespace pruner {
 Program stream_stores(Program program) {
   std::vector<bool> streams;  // by buffer
   for (Buffer& buffer : program.buffers) streams.push_back(std::exchange(buffer.stream, false));
+  if (!std::ranges::count(streams, true)) return program;
   program.body = rewrite(program.body, [&](const Stmt& s) {
     const Store* store = std::get_if<Store>(&s->op);
     if (store == nullptr || !streams[static_cast<size_t>(store->buffer.value)]) return Stmt();

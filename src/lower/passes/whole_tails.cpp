@@ -37,6 +37,8 @@ Program whole_tails(Program program) {
   program.body = rewrite(program.body, [&](const Stmt& s) {
     const For* loop = std::get_if<For>(&s->op);
     if (loop == nullptr || loop->kind != LoopKind::kVectorize) return Stmt();
+    const int64_t* active = as_int(loop->extent);
+    if (active != nullptr && *active == loop->lanes) return Stmt();
     const Store* sum = std::get_if<Store>(&loop->body->op);
     if (sum == nullptr || !may_be_whole(program, *sum, loop->var)) return Stmt();
     For whole = *loop;
