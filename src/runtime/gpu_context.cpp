@@ -8,7 +8,7 @@
 namespace pruner {
 namespace {
 
-constexpr int kMostDevices = 64;
+constexpr int kMostDevices = 64;  // as many as the OpenCL table looks for
 
 struct DriverRow {
   Backend backend;
@@ -23,6 +23,7 @@ const GpuDriver& driver_of(Backend backend) {
   return row->driver;
 }
 
+// What the table's call said last on this thread.
 Error failure() { return Error(pruner_failure()); }
 
 }  // namespace
@@ -46,6 +47,7 @@ Result<Unit> GpuContext::on_device(const Calls& calls) {
 
 Result<std::unique_ptr<GpuContext>> GpuContext::open(Backend backend, int number) {
   const GpuDriver& driver = driver_of(backend);
+  // Nothing is asked for: load() looks at each launch. The marks are a timed run's two ends.
   const GpuNeeds needs = {.arch = nullptr, .threads = 0, .shared_bytes = 0, .marks = 2};
   GpuDevice* device = driver.open(number, &needs);
   if (device == nullptr) return failure();
@@ -103,6 +105,7 @@ Result<GpuProgram> GpuContext::load(const Artifact& artifact) {
   return program;
 }
 
+// After a kernel's bad access every call in CUDA's context returns its error, waiting included.
 bool GpuContext::lost() {
   return !on_device([&] { return driver_.wait(device_) != 0; }).ok();
 }
@@ -164,6 +167,7 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
                                GpuBuffer* flushed) {
   const GpuDriver& driver = context_->driver_;
   GpuDevice* device = context_->device_;
+  // By launch: its arguments, then the workspace if it takes one.
   std::vector<std::vector<GpuHandle>> args;
   for (const Artifact::Launch& launch : launches_) {
     std::vector<GpuHandle>& of_launch = args.emplace_back();
@@ -194,6 +198,7 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
   double sum = 0;
   TRY(context_->on_device([&] {
     if (flushed == nullptr) return time_some(times, sum);
+    // Each time by itself: the write of `flushed` is before its first mark.
     for (int64_t n = 0; n < times; ++n) {
       double seconds = 0;
       if (driver.fill(device, flushed->handle_, 0, flushed->bytes_) == 0) return false;

@@ -38,7 +38,7 @@ class GpuBuffer {
   GpuBuffer(GpuContext& context, GpuHandle handle, int64_t bytes)
       : context_(&context), handle_(handle), bytes_(bytes) {}
   GpuContext* context_;
-  GpuHandle handle_;
+  GpuHandle handle_;  // 0: moved from
   int64_t bytes_;
 };
 
@@ -63,8 +63,8 @@ class GpuProgram {
 
   GpuContext* context_;
   std::vector<Artifact::Launch> launches_;
-  GpuHandle program_ = 0;
-  std::vector<GpuHandle> kernels_;
+  GpuHandle program_ = 0;           // 0: moved from, or not loaded; nothing to release
+  std::vector<GpuHandle> kernels_;  // one a launch
 };
 
 /// An opened device with one queue. It outlives what is made of it.
@@ -78,6 +78,7 @@ class GpuContext {
   Backend backend() const { return backend_; }
   const GpuFacts& facts() const { return *driver_.facts(device_); }
 
+  /// At least one byte, whose content is undefined.
   Result<GpuBuffer> allocate(int64_t bytes);
   /// Errors: what the driver's compiler says; a launch that the device has no room for.
   Result<GpuProgram> load(const Artifact& artifact);
@@ -92,11 +93,12 @@ class GpuContext {
   /// Runs `calls`, which gives whether all succeeded, with the device as the thread's own.
   template <typename Calls>
   Result<Unit> on_device(const Calls& calls);
+  /// Whether a block of the launch has the threads and shared memory that the device gives one.
   Result<Unit> fits(const Artifact::Launch& launch) const;
 
   Backend backend_;
   const GpuDriver& driver_;
-  GpuDevice* device_;
+  GpuDevice* device_;  // owned: the destructor closes it
 };
 
 }  // namespace pruner

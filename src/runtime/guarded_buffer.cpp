@@ -9,10 +9,10 @@
 namespace pruner {
 
 namespace {
-constexpr int64_t kPage = 4096;
-constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kAlignment = 64;
-constexpr std::byte kWatched{0x5c};
+constexpr int64_t kPage = 4096;         // bytes; what mprotect() can guard
+constexpr int64_t kHugePage = 2 << 20;  // bytes, of x86-64 and of ARM with 4 KiB pages
+constexpr int64_t kAlignment = 64;      // bytes: what data() is a multiple of
+constexpr std::byte kWatched{0x5c};     // any value that kernels seldom write
 
 constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -28,6 +28,7 @@ Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
   GuardedBuffer buffer;
   // Room to begin the content at a multiple of `unit`, and a page before and after it.
   buffer.mapped_bytes_ = unit + content + kPage;
+  // Pages are there when they are first touched; no swap is set aside for them.
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* mapping = mmap(nullptr, buffer.mapped_bytes_, PROT_NONE, flags, -1, 0);
   if (mapping == MAP_FAILED) return Error("no memory for a buffer of ", bytes, " bytes");
@@ -45,6 +46,7 @@ Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
 
+// Swapped: the other's destructor unmaps what was here.
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_bytes_, other.mapped_bytes_);

@@ -11,6 +11,7 @@
 
 namespace pruner {
 
+/// An argument of a kernel that is measured; the owner of its mapping.
 class GuardedBuffer {
  public:
   /// `bytes` of memory, 64-byte aligned, not yet backed by pages. The upper guard page begins less
@@ -26,6 +27,7 @@ class GuardedBuffer {
 
   /// Sets every byte; from now on all pages are there.
   void fill(std::byte value);
+  /// Reads bytes() bytes.
   void copy_from(const void* source);
   /// Writing is an access violation from now on; or is not, any more.
   void make_read_only() const;
@@ -41,8 +43,8 @@ class GuardedBuffer {
   std::byte* end() const;  // of the memory: where the upper guard page begins
 
   std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page
-  int64_t mapped_bytes_ = 0;
-  std::byte* data_ = nullptr;
+  int64_t mapped_bytes_ = 0;      // of all three
+  std::byte* data_ = nullptr;     // a multiple of 64, as near the upper guard page as that allows
   int64_t bytes_ = 0;
 };
 

@@ -10,6 +10,7 @@ namespace {
 // What is used of NVML's C interface, by its documentation. A status that is not 0 is an error.
 using Status = int;
 using Device = void*;
+// nvmlProcessInfo_t, as the _v3 call below fills it.
 struct Process {
   unsigned pid;
   unsigned long long used_bytes;
@@ -30,10 +31,10 @@ constexpr const char* kCalls[] = {"nvmlInit_v2",
                                   "nvmlDeviceGetComputeRunningProcesses_v3"};
 static_assert(sizeof(Nvml) == sizeof kCalls);
 
-constexpr int kSmClock = 1, kMemoryClock = 2;
+constexpr int kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
 // Hardware slowdown, thermal slowdown by software and by hardware, power brake.
 constexpr unsigned long long kSlowedDown = 0x8 | 0x20 | 0x40 | 0x80;
-constexpr unsigned kMostProcesses = 64;
+constexpr unsigned kMostProcesses = 64;  // with more the call fails, and none are told
 
 std::optional<Nvml> open_nvml() {
   Nvml nvml;
@@ -72,6 +73,7 @@ std::optional<GpuClocks> read_gpu_clocks(const std::string& bus) {
 std::vector<pid_t> processes_on_gpu(const std::string& bus) {
   const std::optional<Device> device = find_device(bus);
   Process found[kMostProcesses];
+  // In: the room; out: how many there are.
   unsigned count = kMostProcesses;
   if (!device || nvml()->processes(*device, &count, found) != 0) return {};
   std::vector<pid_t> pids;

@@ -19,10 +19,10 @@ struct GpuClocks {
   friend bool operator==(const GpuClocks&, const GpuClocks&) = default;
 };
 
-/// Of the GPU at that place on PCI (GpuFacts::bus).
+/// Of the GPU at that place on PCI (GpuFacts::bus); nothing without NVML or such a GPU.
 std::optional<GpuClocks> read_gpu_clocks(const std::string& bus);
 
-/// The processes that compute on it.
+/// The processes that compute on it; none where NVML does not say.
 std::vector<pid_t> processes_on_gpu(const std::string& bus);
 
 }  // namespace pruner

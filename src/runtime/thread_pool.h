@@ -11,6 +11,7 @@
 
 namespace pruner {
 
+/// Joins the workers, and gives a pinned caller its CPUs back.
 struct DestroyPool {
   void operator()(PrunerPool* pool) const { pruner_pool_destroy(pool); }
 };
@@ -49,7 +50,7 @@ class Meeting {
   }
 
  private:
-  const int expected_;
+  const int expected_;  // arrivals that end the wait
   std::atomic<int> arrived_ = 0;
 };
 

@@ -12,12 +12,13 @@ enum { kAlignment = 64, kHugePage = 2 << 20 };
 
 struct PrunerModule {
   PrunerPool* pool;
-  unsigned char* arena;
-  void** args; /* of the kernel that runs */
+  unsigned char* arena; /* plan's arena_bytes: activations and workspaces */
+  void** args;          /* of the kernel that runs */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* From 2 MiB on, memory is asked to be on huge pages, which spares misses of the TLB. */
 static void* allocate(int64_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* memory = NULL;
@@ -77,6 +78,7 @@ static void* resolve(const Run* run, const PlanAddress* address) {
   }
 }
 
+/* Arguments are resolved anew each time: the caller's tensors may be others. */
 static void run_step(const Run* run, const PlanStep* step) {
   PrunerModule* module = run->module;
   for (int64_t a = 0; a < step->num_args; a++) module->args[a] = resolve(run, &step->args[a]);

@@ -9,12 +9,14 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+/* Feature::word: the register of CPUID's answer that has the bit. Feature::state: registers that
+   the operating system must save, without which the feature must not be used. */
 enum { kEax, kEbx, kEcx, kEdx };
-enum { kYmm = 0x06, kZmm = 0xe6 }; /* registers that the operating system must save (XCR0) */
+enum { kYmm = 0x06, kZmm = 0xe6 }; /* XCR0: SSE, AVX; and AVX-512's three */
 
 typedef struct {
   const char* name;
-  uint32_t leaf, subleaf;
+  uint32_t leaf, subleaf; /* what CPUID is asked: EAX and ECX */
   uint8_t word, bit, state;
 } Feature;
 
@@ -50,6 +52,8 @@ static const Feature kFeatures[] = {
     {"lzcnt", 0x80000001, 0, kEcx, 5, 0},
 };
 
+/* The low half of XCR0, bit i for state component i; 0 where the operating system does not let
+   XGETBV be called (OSXSAVE, CPUID.1:ECX bit 27). */
 static uint32_t saved_state(void) {
   uint32_t r[4];
   if (!__get_cpuid(1, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx]) || !(r[kEcx] >> 27 & 1)) return 0;
@@ -58,6 +62,7 @@ static uint32_t saved_state(void) {
   return low;
 }
 
+/* A leaf that this CPU does not know means that it lacks the feature. */
 static int has(const Feature* f) {
   uint32_t r[4];
   if (!__get_cpuid_count(f->leaf, f->subleaf, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx])) return 0;

@@ -100,6 +100,9 @@ static const char* const kCalls[] = {"cuInit",
 enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(Cuda) == kNumCalls * sizeof(void*), "a name for every call");
 
+/* CU_STREAM_NON_BLOCKING: no waiting for the default stream of others in the process;
+   CU_STREAM_CAPTURE_MODE_RELAXED: other threads may allocate during a capture; then two errors,
+   CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_NO_DEVICE. */
 enum { kNonBlocking = 1, kRelaxed = 2, kOutOfMemory = 2, kNoDevice = 100 };
 /* Attributes of devices. */
 enum {
@@ -116,12 +119,13 @@ struct GpuDevice {
   Cuda cuda;
   GpuFacts facts;
   int device;
-  void* context;
-  void* stream;
-  void** marks; /* events */
+  void* context; /* the device's primary one; NULL until it is retained */
+  void* stream;  /* the queue; launches and copies run in order */
+  void** marks;  /* events */
   int64_t num_marks;
 };
 
+/* 1 when a call succeeded; else its name and CUDA's text for the status are the error. */
 static int check(const Cuda* cuda, Status status, const char* call) {
   if (status == 0) return 1;
   const char* text = NULL;
@@ -167,6 +171,7 @@ static int describe(const Cuda* cuda, int device, GpuFacts* facts) {
     return 0;
   }
   snprintf(facts->arch, sizeof facts->arch, "sm_%d%d", values[0], values[1]);
+  /* CUDA writes version 12.4 as 12040. */
   snprintf(facts->driver, sizeof facts->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
   facts->units = values[2];
   facts->clock_hz = 1e3 * (double)values[3];
@@ -207,6 +212,7 @@ static int check_arch(const GpuDevice* gpu, const char* arch) {
       gpu->facts.arch);
 }
 
+/* Events of flags 0 keep time. One more place is there, as calloc() of 0 may give NULL. */
 static int make_marks(GpuDevice* gpu, int64_t count) {
   gpu->marks = calloc((size_t)count + 1, sizeof *gpu->marks);
   if (gpu->marks == NULL) return pruner_fail("out of memory");
@@ -289,12 +295,14 @@ static GpuHandle allocate(GpuDevice* gpu, int64_t bytes) {
   return check(&gpu->cuda, status, "cuMemAlloc") ? address : 0;
 }
 
+/* Device memory is plain addresses: a part needs no object and release() has nothing to do. */
 static GpuHandle view(GpuDevice* gpu, GpuHandle memory, int64_t offset, int64_t bytes) {
   (void)gpu;
   (void)bytes;
   return memory + (GpuHandle)offset;
 }
 
+/* A cubin says its own size: only its beginning is passed. */
 static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   void* program = NULL;
   const Status status = gpu->cuda.load(&program, code->bytes);
@@ -333,6 +341,8 @@ static int launch(GpuDevice* gpu,
                   GpuHandle kernel_handle,
                   const PlanLaunch* plan,
                   const GpuHandle* args) {
+  /* cuLaunchKernel takes an address for each parameter's value; one more, as no array of C has 0
+     elements. */
   void* places[plan->num_args + 1];
   for (int64_t a = 0; a < plan->num_args; a++) places[a] = (void*)&args[a];
   const Status status = gpu->cuda.launch(pointer(kernel_handle),
@@ -376,6 +386,7 @@ static int begin_recording(GpuDevice* gpu) {
   return check(&gpu->cuda, status, "cuStreamBeginCapture");
 }
 
+/* The executable graph is independent of the graph that it was made of. */
 static GpuHandle end_recording(GpuDevice* gpu) {
   const Cuda* cuda = &gpu->cuda;
   void* graph = NULL;

@@ -7,9 +7,10 @@
 
 /* The functions of pruner/module.h that the executors do differently. */
 typedef struct PlanExecutor {
-  PrunerModule* (*create)(int32_t threads);
+  PrunerModule* (*create)(int32_t threads); /* NULL: pruner_fail() says why */
   void (*destroy)(PrunerModule* module);
-  int32_t (*threads)(const PrunerModule* module);
+  int32_t (*threads)(const PrunerModule* module); /* of a CPU; 0 on a GPU */
+  /* 0: done. `seconds`: NULL, or one number for each step, written by a profiled run. */
   int32_t (*run)(PrunerModule* module,
                  const void* const* inputs,
                  void* const* outputs,

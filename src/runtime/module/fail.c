@@ -1,3 +1,4 @@
+/* An error is text of its thread, at most 4095 bytes; the rest is cut off. */
 #include "runtime/module/fail.h"
 
 #include <stdarg.h>

@@ -24,24 +24,25 @@ typedef struct {
   char arch[16];    /* "sm_80" */
   char bus[32];     /* where it is on PCI, as NVML asks for it */
   int32_t is_gpu;
-  int64_t units; /* streaming multiprocessors, compute units */
-  double clock_hz;
+  int64_t units;   /* streaming multiprocessors, compute units */
+  double clock_hz; /* the peak, by the driver */
   int64_t threads_per_block;
   int64_t shared_bytes_per_block; /* that a kernel can declare */
   int64_t memory_bytes;
-  int64_t l2_bytes;
+  int64_t l2_bytes;  /* OpenCL: of the cache before global memory */
   int64_t alignment; /* in bytes, of a view's beginning */
 } GpuFacts;
 
-/* The arch that the code is of (CUDA), the most that a launch asks of a block, and how many marks
-   there will be. */
+/* The arch that the code is of, which CUDA's open() checks; the most that a launch asks of a block,
+   which OpenCL's does; and how many marks there will be. */
 typedef struct {
-  const char* arch;
+  const char* arch; /* NULL: any */
   int64_t threads;
   int64_t shared_bytes;
   int64_t marks;
 } GpuNeeds;
 
+/* What release() is told of a handle: what made it. */
 enum { kGpuMemory, kGpuView, kGpuProgram, kGpuKernel, kGpuPinned, kGpuRecording };
 
 typedef struct GpuDriver {
@@ -57,9 +58,11 @@ typedef struct GpuDriver {
   int (*enter)(GpuDevice* device);
   void (*leave)(GpuDevice* device);
 
+  /* What is made on the device, each to be given to release() with its kind before close(). */
   GpuHandle (*allocate)(GpuDevice* device, int64_t bytes);
   /* Part of what was allocated; `offset` is a multiple of kPlanGpuAlignment. */
   GpuHandle (*view)(GpuDevice* device, GpuHandle memory, int64_t offset, int64_t bytes);
+  /* A cubin (CUDA), or source that the driver compiles (OpenCL): its complaints are the error. */
   GpuHandle (*load)(GpuDevice* device, const PlanCode* code);
   GpuHandle (*kernel)(GpuDevice* device, GpuHandle program, const char* name);
   void (*release)(GpuDevice* device, int kind, GpuHandle handle);
@@ -68,6 +71,8 @@ typedef struct GpuDriver {
   int (*write)(GpuDevice* device, GpuHandle to, const void* from, int64_t bytes);
   int (*read)(GpuDevice* device, void* to, GpuHandle from, int64_t bytes);
   int (*fill)(GpuDevice* device, GpuHandle memory, uint8_t value, int64_t bytes);
+  /* `args`: one handle of memory or a view for each of `launch`'s arguments, in order; of the plan
+     only blocks, threads and num_args are read. */
   int (*launch)(GpuDevice* device,
                 GpuHandle kernel,
                 const PlanLaunch* launch,

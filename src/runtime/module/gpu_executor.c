@@ -15,15 +15,15 @@ typedef struct {
 } Made;
 
 struct PrunerModule {
-  GpuDevice* device;
+  GpuDevice* device; /* its queue is this instance's alone */
   GpuHandle weights, arena;
   GpuHandle* programs; /* one a code of the plan */
-  GpuHandle* inputs;
+  GpuHandle* inputs;   /* one an input: the copy of the caller's tensor */
   GpuHandle* outputs;
   GpuHandle* results; /* what is copied to the caller: outputs, or what the plan's copies say */
   GpuHandle* kernels; /* one a launch */
   GpuHandle* args;    /* of all launches, one after the other */
-  Made* made;
+  Made* made;         /* in the order they were made; destroy() goes backwards */
   int64_t num_made;
   void** staged_inputs; /* pinned */
   void** staged_outputs;
@@ -32,6 +32,7 @@ struct PrunerModule {
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* A tensor is dense: its elements, by the sizes of pruner/dtype.h. */
 static int64_t bytes_of(const PrunerTensorSpec* spec) {
 #define BYTES(abi, cpp, text, kind, bytes, fraction, onnx, numpy) bytes,
   static const int64_t kBytes[] = {PRUNER_DTYPES(BYTES)};
@@ -41,11 +42,13 @@ static int64_t bytes_of(const PrunerTensorSpec* spec) {
   return bytes;
 }
 
+/* Notes what is to be released with the module; a failed call's 0 is handed on. */
 static GpuHandle keep(PrunerModule* module, int kind, GpuHandle handle) {
   if (handle != 0) module->made[module->num_made++] = (Made){kind, handle};
   return handle;
 }
 
+/* No driver allocates 0 bytes; an empty tensor gets one. */
 static GpuHandle allocate(PrunerModule* module, int64_t bytes) {
   return keep(module, kGpuMemory, pruner_plan.driver->allocate(module->device, max(bytes, 1)));
 }
@@ -55,6 +58,7 @@ static GpuHandle view(PrunerModule* module, GpuHandle memory, int64_t offset, in
   return keep(module, kGpuView, driver->view(module->device, memory, offset, max(bytes, 1)));
 }
 
+/* The handle of an address: a view of arena or weights, or a tensor's own memory. */
 static GpuHandle resolve(PrunerModule* module, const PlanAddress* at, int64_t bytes) {
   switch (at->place) {
     case kPlanArena: return view(module, module->arena, at->where, bytes);
@@ -88,6 +92,8 @@ static Totals count(void) {
 static int make_tables(PrunerModule* module, const Totals* totals) {
   const int64_t inputs = pruner_plan.num_inputs, outputs = pruner_plan.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
+  /* Weights, arena and recording; programs; an input's memory and pinned memory; an output's, and a
+     view if it is copied from elsewhere; kernels; a view for each argument. */
   const int64_t made = 3 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args;
   module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
   module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
@@ -164,6 +170,7 @@ static int write_inputs(PrunerModule* module, const void* const* inputs) {
   return 1;
 }
 
+/* `kernel` and `args` go on by what the step has: launches lie in the order of the steps. */
 static int launch_step(PrunerModule* module,
                        const PlanStep* step,
                        const GpuHandle** kernel,
@@ -208,6 +215,8 @@ static int read_outputs(PrunerModule* module, void* const* outputs) {
   return 1;
 }
 
+/* What was begun must be ended, or the queue stays in capture mode; then the first failure is the
+   one that counts. */
 static int record_run(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!driver->begin_recording(module->device)) return 0;
@@ -231,6 +240,7 @@ static int pin_all(PrunerModule* module,
   return 1;
 }
 
+/* A driver without recordings (pin is NULL) launches each step of each run. */
 static int make_recording(PrunerModule* module) {
   if (pruner_plan.driver->pin == NULL) return 1;
   return pin_all(module, pruner_plan.inputs, pruner_plan.num_inputs, module->staged_inputs) &&
@@ -242,6 +252,7 @@ static void destroy(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   if (module->device != NULL) {
     if (driver->enter(module->device)) {
+      /* Backwards: views go before their memory, kernels before their programs. */
       while (module->num_made > 0) {
         const Made* last = &module->made[--module->num_made];
         driver->release(module->device, last->kind, last->handle);
@@ -262,6 +273,7 @@ static void destroy(PrunerModule* module) {
   free(module);
 }
 
+/* Takes the first device that the driver lists: CUDA_VISIBLE_DEVICES may say which it is. */
 static int prepare(PrunerModule* module) {
   const GpuDriver* driver = pruner_plan.driver;
   const Totals totals = count();
@@ -298,6 +310,7 @@ static int wait_for_all(PrunerModule* module, int given) {
   return done;
 }
 
+/* A recording has fixed addresses: the caller's tensors go through pinned memory. */
 static int run_recorded(PrunerModule* module, const void* const* inputs, void* const* outputs) {
   const GpuDriver* driver = pruner_plan.driver;
   for (int64_t i = 0; i < pruner_plan.num_inputs; i++)
@@ -309,6 +322,7 @@ static int run_recorded(PrunerModule* module, const void* const* inputs, void* c
   return done;
 }
 
+/* Without a recording, or where the time of each step is asked. */
 static int run_each(PrunerModule* module,
                     const void* const* inputs,
                     void* const* outputs,

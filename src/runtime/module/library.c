@@ -1,3 +1,4 @@
+/* Finds the functions of a driver's library at run time, so that a module is linked to none. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ int pruner_open_library(
   for (int i = 0; i < count; i++) {
     void* symbol = dlsym(library, names[i]);
     if (symbol == NULL) return pruner_fail("%s is too old: it has no %s", file, names[i]);
+    /* Bytes are copied: C converts no pointer to an object into one to a function. */
     memcpy((char*)calls + (size_t)i * sizeof symbol, &symbol, sizeof symbol);
   }
   return 1;

@@ -61,24 +61,26 @@ static const char* const kCalls[] = {
 enum { kNumCalls = sizeof kCalls / sizeof *kCalls };
 _Static_assert(sizeof(OpenCl) == kNumCalls * sizeof(void*), "a name for every call");
 
+/* Devices beyond the 64th of all platforms are not listed. */
 enum { kMaxPlatforms = 16, kMaxDevices = 64 };
 /* What is asked of devices, platforms, programs and events. */
 enum {
-  kDeviceType = 0x1000,
-  kComputeUnits = 0x1002,
-  kGroupSize = 0x1004,
-  kClockMhz = 0x100C,
-  kBaseAlignment = 0x1019,
-  kCacheBytes = 0x101E,
-  kMemoryBytes = 0x101F,
-  kLocalBytes = 0x1023,
-  kDeviceName = 0x102B,
-  kPlatformName = 0x0902,
-  kBuildLog = 0x1183,
-  kRegion = 0x1220,
-  kCommandStart = 0x1282,
-  kCommandEnd = 0x1283
+  kDeviceType = 0x1000,    /* CL_DEVICE_TYPE */
+  kComputeUnits = 0x1002,  /* CL_DEVICE_MAX_COMPUTE_UNITS */
+  kGroupSize = 0x1004,     /* CL_DEVICE_MAX_WORK_GROUP_SIZE */
+  kClockMhz = 0x100C,      /* CL_DEVICE_MAX_CLOCK_FREQUENCY */
+  kBaseAlignment = 0x1019, /* CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits */
+  kCacheBytes = 0x101E,    /* CL_DEVICE_GLOBAL_MEM_CACHE_SIZE */
+  kMemoryBytes = 0x101F,   /* CL_DEVICE_GLOBAL_MEM_SIZE */
+  kLocalBytes = 0x1023,    /* CL_DEVICE_LOCAL_MEM_SIZE */
+  kDeviceName = 0x102B,    /* CL_DEVICE_NAME */
+  kPlatformName = 0x0902,  /* CL_PLATFORM_NAME */
+  kBuildLog = 0x1183,      /* CL_PROGRAM_BUILD_LOG */
+  kRegion = 0x1220,        /* CL_BUFFER_CREATE_TYPE_REGION, of sub-buffers */
+  kCommandStart = 0x1282,  /* CL_PROFILING_COMMAND_START, in nanoseconds */
+  kCommandEnd = 0x1283     /* CL_PROFILING_COMMAND_END */
 };
+/* CL_DEVICE_TYPE_GPU and _ALL, CL_MEM_READ_WRITE, CL_QUEUE_PROFILING_ENABLE. */
 static const uint64_t kGpu = 1 << 2, kAllDevices = 0xFFFFFFFF, kReadWrite = 1, kProfiling = 2;
 
 /* Events of the first and the last launch between two marks. */
@@ -97,6 +99,7 @@ struct GpuDevice {
 
 static int check(Status status, const char* call) {
   if (status == 0) return 1;
+  /* CL_MEM_OBJECT_ALLOCATION_FAILURE and CL_OUT_OF_RESOURCES. */
   const int no_memory = status == -4 || status == -5;
   return pruner_fail("OpenCL: %s failed with status %d%s",
                      call,
@@ -140,6 +143,7 @@ static int find_devices(OpenCl* cl, Found* found) {
       "the CPU");
 }
 
+/* What a device does not tell stays 0 or ""; that is no error. */
 static void describe(const OpenCl* cl, const Found* found, GpuFacts* facts) {
   *facts = (GpuFacts){.is_gpu = is_gpu(cl, found->device)};
   uint32_t units = 0, clock_mhz = 0, alignment_bits = 0;
@@ -219,6 +223,7 @@ static int open_device(GpuDevice* gpu, int number, const GpuNeeds* needs) {
   Status status = 0;
   gpu->context = cl->context(NULL, 1, &gpu->device, NULL, NULL, &status);
   if (!check(status, "clCreateContext")) return 0;
+  /* Without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE commands run in the order they are given. */
   gpu->queue = cl->queue(gpu->context, gpu->device, kProfiling, &status);
   return check(status, "clCreateCommandQueue");
 }
@@ -247,6 +252,7 @@ static GpuDevice* open(int number, const GpuNeeds* needs) {
 
 static const GpuFacts* facts_of(const GpuDevice* gpu) { return &gpu->facts; }
 
+/* OpenCL has no current context: each call names its objects. */
 static int enter(GpuDevice* gpu) {
   (void)gpu;
   return 1;
@@ -269,6 +275,7 @@ static GpuHandle allocate(GpuDevice* gpu, int64_t bytes) {
       (int)status);
 }
 
+/* A sub-buffer; its offset must be a multiple of the device's alignment, see fits(). */
 static GpuHandle view(GpuDevice* gpu, GpuHandle memory, int64_t offset, int64_t bytes) {
   const size_t region[2] = {(size_t)offset, (size_t)bytes};
   Status status = 0;
@@ -310,6 +317,7 @@ static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
   }
 }
 
+/* The third argument of write and read, 0: the call does not wait for the copy. */
 static int write(GpuDevice* gpu, GpuHandle to, const void* from, int64_t bytes) {
   const Status status =
       gpu->cl.write(gpu->queue, from_handle(to), 0, 0, (size_t)bytes, from, 0, NULL, NULL);
@@ -328,6 +336,7 @@ static int fill(GpuDevice* gpu, GpuHandle memory, uint8_t value, int64_t bytes) 
   return check(status, "clEnqueueFillBuffer");
 }
 
+/* Owns the event: the first of a span stays, another takes the place of the last. */
 static void note(GpuDevice* gpu, Span* span, Handle event) {
   if (span->first == NULL) {
     span->first = event;
@@ -349,6 +358,7 @@ static int launch(GpuDevice* gpu,
     if (!check(status, "clSetKernelArg")) return 0;
   }
   const size_t threads = (size_t)plan->threads;
+  /* OpenCL counts work items of all groups, not groups. */
   const size_t all = threads * (size_t)plan->blocks;
   const int timed = gpu->span + 1 < gpu->num_marks;
   Handle event = NULL;
@@ -374,6 +384,7 @@ static int mark(GpuDevice* gpu, int64_t which) {
   return 1;
 }
 
+/* A span without a launch takes 0 seconds. */
 static int elapsed(GpuDevice* gpu, int64_t from, double* seconds) {
   *seconds = 0;
   const Span span = gpu->spans[from];

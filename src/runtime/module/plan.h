@@ -6,6 +6,7 @@
 #include "pruner/kernel.h"
 #include "pruner/module.h"
 
+/* An instance's activations, the module's weights, the caller's tensors. */
 enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput };
 
 /* What offsets in the arena and the weights of a GPU are multiples of: of OpenCL's sub-buffers,
@@ -14,7 +15,7 @@ enum { kPlanGpuAlignment = 512 };
 
 /* Where a tensor is. */
 typedef struct {
-  int64_t place;
+  int64_t place; /* one of kPlanArena to kPlanOutput */
   int64_t where; /* byte offset in the arena or the weights; number of the input or output */
 } PlanAddress;
 
@@ -25,19 +26,19 @@ typedef struct {
 
 /* A kernel of a GPU as it is started, in one dimension. */
 typedef struct {
-  const char* kernel;
-  int64_t code; /* number of the plan's code that has it */
+  const char* kernel; /* its name in the code */
+  int64_t code;       /* number of the plan's code that has it */
   int64_t blocks;
   int64_t threads;
-  int64_t shared_bytes; /* that the kernel declares */
-  const PlanRange* args;
+  int64_t shared_bytes;  /* that the kernel declares */
+  const PlanRange* args; /* in the order of its parameters, the workspace last */
   int64_t num_args;
 } PlanLaunch;
 
 typedef struct {
-  PrunerKernelSpec spec;
-  PrunerKernel kernel; /* of a CPU, with what it takes */
-  const PlanAddress* args;
+  PrunerKernelSpec spec;   /* name, sketch, flops, bytes: for profiles */
+  PrunerKernel kernel;     /* of a CPU, with what it takes */
+  const PlanAddress* args; /* a PrunerKernel's: inputs, then outputs */
   int64_t num_args;
   int64_t workspace;          /* offset in the arena */
   const PlanLaunch* launches; /* of a GPU */
@@ -47,7 +48,7 @@ typedef struct {
 /* An output that no kernel writes in place. */
 typedef struct {
   PlanAddress from;
-  int64_t output;
+  int64_t output; /* its number among the plan's outputs */
   int64_t bytes;
 } PlanCopy;
 
@@ -61,25 +62,26 @@ struct PlanExecutor;
 struct GpuDriver;
 
 typedef struct {
-  int64_t abi;
+  /* Each member is a number of plan_text.cpp's .quad lines, in this order. */
+  int64_t abi; /* PRUNER_MODULE_ABI */
   int64_t threads;
   const struct PlanExecutor* executor; /* who runs it */
   const struct GpuDriver* driver;      /* and through what, on a GPU */
   const char* cpu_features;            /* "avx512f fma ...": what the kernels need */
   const char* gpu_arch;                /* "sm_80", "": none */
-  const unsigned char* weights;
+  const unsigned char* weights;        /* in read-only pages of the module's file */
   int64_t weight_bytes;
-  int64_t arena_bytes;
+  int64_t arena_bytes; /* of one instance */
   int64_t num_inputs;
   const PrunerTensorSpec* inputs;
   int64_t num_outputs;
   const PrunerTensorSpec* outputs;
   int64_t num_steps;
-  const PlanStep* steps;
+  const PlanStep* steps; /* in the order they run */
   int64_t num_copies;
   const PlanCopy* copies;
   int64_t num_codes;
-  const PlanCode* codes;
+  const PlanCode* codes; /* of a GPU */
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));

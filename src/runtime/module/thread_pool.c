@@ -22,12 +22,14 @@ enum {
 };
 static const uint32_t kCallerSleeps = 1u << 31;
 
+/* The job's number, the parts left and each part's claim have cache lines of their own (64 bytes):
+   who waits for one of them is not disturbed when another is written. */
 typedef struct Pool Pool;
 
 typedef struct {
   _Alignas(64) _Atomic uint32_t claimed; /* number of the last job whose part i was claimed */
   Pool* pool;
-  pthread_t thread;
+  pthread_t thread; /* of parts 1 and up; part 0 is the caller's */
 } Part;
 
 struct Pool {
@@ -35,16 +37,16 @@ struct Pool {
   PrunerBody body; /* the job; it stands still while one of its parts is claimed and not done */
   void* closure;
   int64_t n;
-  int64_t parts; /* of the job: min(n, threads) */
-  int64_t taken_over;
-  int32_t spins;
-  int32_t started; /* threads that are there, the caller included */
+  int64_t parts;      /* of the job: min(n, threads) */
+  int64_t taken_over; /* parts that the caller ran for others, of all jobs */
+  int32_t spins;      /* of a worker before it sleeps; 0 with more threads than CPUs */
+  int32_t started;    /* threads that are there, the caller included */
   int32_t pinned;
   cpu_set_t caller_cpus;             /* to give back when a pinned caller destroys the pool */
   _Alignas(64) _Atomic uint32_t job; /* number of the job; sleeping workers wait for it to change */
-  _Atomic int32_t caller_cpu;
-  _Atomic uint32_t sleepers;
-  _Atomic uint32_t stop;
+  _Atomic int32_t caller_cpu;        /* where the caller was when it announced the job */
+  _Atomic uint32_t sleepers;         /* workers in futex(), or about to be */
+  _Atomic uint32_t stop;             /* 1: workers end instead of claiming */
   _Alignas(64) _Atomic uint32_t left; /* parts not done, | kCallerSleeps; a sleeping caller waits */
   Part part[];
 };
@@ -61,12 +63,15 @@ static void pause_briefly(void) {
 #endif
 }
 
+/* Whether the calling thread is the one that runs part i of `job`: of worker and caller, the first
+   to come. It fails for a worker that is late by a job, too. */
 static int claim(Pool* pool, int64_t i, uint32_t job) {
   uint32_t previous = job - 1;
   return atomic_compare_exchange_strong_explicit(
       &pool->part[i].claimed, &previous, job, memory_order_acq_rel, memory_order_acquire);
 }
 
+/* Parts differ by at most one iteration. */
 static void run_part(Pool* pool, int64_t i) {
   const int64_t n = pool->n, parts = pool->parts;
   pool->body(pool->closure, n * i / parts, n * (i + 1) / parts);
@@ -106,6 +111,8 @@ static void* work(void* argument) {
   }
 }
 
+/* The caller's end of a job. It waits by futex for the word as it last read it, so a part that is
+   done in between is not missed; the worker that does the last part wakes it. */
 static void join(Pool* pool) {
   for (int32_t spin = 0; spin < kJoinSpins; spin++) {
     if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0) return;
@@ -118,6 +125,7 @@ static void join(Pool* pool) {
   }
 }
 
+/* What workers read of a job is written before its number: who sees the number sees the rest. */
 static void announce(Pool* pool, uint32_t job) {
   atomic_store_explicit(&pool->caller_cpu, sched_getcpu(), memory_order_relaxed);
   atomic_store(&pool->job, job);
@@ -136,6 +144,7 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
   pool->closure = closure;
   pool->n = n;
   pool->parts = n < base->threads ? n : base->threads;
+  /* Of threads that have no part: as if claimed, so that one that wakes goes on waiting. */
   for (int64_t i = pool->parts; i < base->threads; i++) {
     atomic_store_explicit(&pool->part[i].claimed, job, memory_order_relaxed);
   }
@@ -165,6 +174,7 @@ static cpu_set_t cpu_of(const cpu_set_t* allowed, int32_t i) {
   return one;
 }
 
+/* 0, or the error number of pthread_create(). Affinity is an attribute: it never runs elsewhere. */
 static int start_worker(Pool* pool, int32_t i) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
