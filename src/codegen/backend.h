@@ -5,9 +5,12 @@
 
 namespace pruner {
 
+/// How a backend compiles a program that passes verify() and is of its kind (CPU or GPU).
 struct CodeRow {
   Backend backend;
+  /// Artifact::object, in which the entry, or the beginning of the kernels' names, is `symbol`.
   Result<std::string> (*object)(const Program&, const Target&, const std::string& symbol);
+  /// The text of one of the backend's own forms.
   Result<std::string> (*text)(const Program&, const Target&, CodeText form);
 };
 

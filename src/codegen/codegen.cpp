@@ -1,3 +1,4 @@
+// The table of backends, and artifacts as JSON.
 #include "codegen/codegen.h"
 
 #include "codegen/backend.h"

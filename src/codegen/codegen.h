@@ -40,12 +40,14 @@ struct Artifact {
 /// CPU or GPU unknown to it, CUDA's compiler not on this machine.
 Result<Artifact> compile(const Program& program, const Target& target, const std::string& symbol);
 
+/// Forms of code to read: the first three are of a CPU, the others of a GPU.
 enum class CodeText : uint8_t { kEmitted, kLlvm, kAssembly, kCuda, kOpenCl, kPtx };
 /// The code as text: LLVM IR before its passes or after them, or assembly; of a GPU program the C
 /// of either dialect, or PTX. The error says which target a text is of.
 Result<std::string> compile_to_text(const Program& program, const Target& target, CodeText form);
 
 Json to_json(const Artifact& artifact);  // without the object's bytes
+/// `object`: the bytes. Errors: a key that is missing, a dtype that is unknown.
 Result<Artifact> artifact_from_json(const Json& json, std::string object);
 
 }  // namespace pruner

@@ -1,3 +1,4 @@
+// Shared libraries by lld or a linker on PATH, and what stands in for LLVM in a build without it.
 #include "codegen/linker.h"
 
 #include <fcntl.h>
@@ -32,6 +33,7 @@ Result<Unit> run_program(const std::vector<std::string>& command) {
   pid_t process = 0;
   const int failure = posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  // Only the child writes from here on: reading ends when it does.
   close(ends[1]);
   std::string output;
   std::array<char, 4096> chunk;
@@ -70,6 +72,9 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
   TRY(write_file(script, version_script(exported_symbols)));
   std::vector<std::string> options = {"-shared", "-o", path};
   options.insert(options.end(), object_files.begin(), object_files.end());
+  // gc-sections drops what no exported symbol reaches, as the executor of the other kind of device;
+  // relro makes the plan's pages read-only after relocation; separate-code keeps data out of
+  // executable pages.
   // As options of the linker itself, and of a compiler that runs one.
   const std::vector<std::string> settings = {
       "--version-script=" + script, "--gc-sections", "-znoexecstack", "-zrelro", "-zseparate-code"};

@@ -16,9 +16,11 @@ namespace pruner {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  virtual PrunerKernel entry() const = 0;
+  virtual PrunerKernel entry() const = 0;  // the function `symbol` of load_kernel()
 };
 
+/// Links an object for this machine. Errors: another machine's, a symbol that is not in it, LLVM
+/// not in this build.
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol);
 

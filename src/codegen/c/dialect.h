@@ -3,6 +3,7 @@
 
 namespace pruner {
 
+/// Words as the printer puts them before, between or after its own; {} stands for what it fills in.
 struct Dialect {
   const char* name;
   const char* kernel;         // begins a kernel, with the number of threads of a block
@@ -38,18 +39,20 @@ inline constexpr Dialect kCudaC = {
     .block = "blockIdx.x",
     .thread = "threadIdx.x",
     .barrier = "__syncthreads()",
-    .barrier_global = "__syncthreads()",
+    .barrier_global = "__syncthreads()",  // it orders both memories within the block
     .int64 = "long long",
     .suffix64 = "LL",
     .int8 = "signed char",
     .byte = "unsigned char",
     .bits16 = "unsigned short",
+    // {0} name, {1} element's type, {2} lanes, {3} bytes, {4} members.
     .vector_type = "struct __align__({3}) {0} {{\n  {1} {4};\n}};\n",
     .vector_members = true,
     .infinity = "__int_as_float(0x7f800000)",
-    .nan = "__int_as_float(0x7fffffff)",
+    .nan = "__int_as_float(0x7fffffff)",  // the NaN that NVIDIA's instructions give
     .as_float = "__int_as_float",
     .as_int = "__float_as_int",
+    // PTX's cvt, with the half in a 16-bit register ("h"); .rn rounds to the nearest even.
     .half_to_float = R"( float half_to_float(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -83,7 +86,7 @@ inline constexpr Dialect kOpenClC = {
     .int8 = "char",
     .byte = "uchar",
     .bits16 = "ushort",
-    .vector_type = "typedef {1}{2} {0};\n",
+    .vector_type = "typedef {1}{2} {0};\n",  // float4 and the like have members s0, s1, ... already
     .vector_members = false,
     .infinity = "INFINITY",
     .nan = "NAN",

@@ -34,6 +34,7 @@ CPrinter::Text CPrinter::infix(const char* op, int precedence, const Text& a, co
   return {side(a, left) + " " + op + " " + side(b, precedence + 1), precedence};
 }
 
+// C has no negative literals: that of INT64_MIN would not fit before its sign is applied.
 std::string CPrinter::int_text(int64_t value, bool wide) const {
   if (value == INT64_MIN) return fmt::format("(-{}{} - 1)", INT64_MAX, dialect_.suffix64);
   const std::string digits = std::to_string(value) + (wide ? dialect_.suffix64 : "");
@@ -52,6 +53,7 @@ std::string CPrinter::float_text(double value) const {
   return std::signbit(narrow) ? "(" + digits + ")" : digits;
 }
 
+// The type of an element in memory: bool and narrow floats are unsigned integers there.
 std::string CPrinter::storage_type(DType dtype) const {
   switch (dtype_bytes(dtype)) {
     case 8: return dialect_.int64;
@@ -104,6 +106,7 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
   const Text result = infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
+  // C computes bytes as int; the cast brings them back to 8 bits.
   const bool wraps = row_of(dtype).kind != DTypeKind::kBool && dtype_bytes(dtype) == 1;
   if (!wraps || is_compare(n.op)) return result;
   return {"(" + storage_type(dtype) + ")(" + result.text + ")", kUnary};
@@ -111,6 +114,7 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
 
 // -- Indices: int64, and printed as int where that fits.
 
+// `wide`: some part needs 64 bits, so all operands are made of them.
 CPrinter::Text CPrinter::index(const Expr& e, bool wide) {
   const auto widened = [&](Text t) {
     if (!wide) return t;
@@ -180,6 +184,7 @@ std::string CPrinter::float_function(const char* form, DType narrow) {
   return *functions_.insert(name).first;
 }
 
+// A cast to a narrow float rounds, but the value stays a float.
 CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   if (is_narrow_float(to)) {
     if (from == to) return expr(value);
@@ -228,6 +233,7 @@ CPrinter::Text CPrinter::load_text(const Expr& e, const Load& n) {
   return {place, kAtom};
 }
 
+// Row-major; in an expanded vector loop, of the lane at hand.
 Expr CPrinter::flat_place(TensorId buffer, const std::vector<Expr>& indices) const {
   Expr flat(0);
   for (size_t d = 0; d < indices.size(); ++d) {

@@ -7,6 +7,7 @@
 
 namespace pruner {
 
+/// The identifiers of one source.
 class Names {
  public:
   /// An identifier that resembles `name`, is no word of either dialect and was not given before.

@@ -20,6 +20,8 @@ constexpr FunctionRow kFunctions[] = {
     {"float_to_half", "FLOAT_TO_HALF"},
     {"bf16_to_float",
      " float bf16_to_float(BITS16 bits) { return AS_FLOAT((int)((unsigned)bits << 16)); }\n"},
+    // To the nearest even: half of the last bit kept, less one where that bit is even. A NaN is
+    // kept apart, as rounding could carry it to infinity: it is made quiet (0x40).
     {"float_to_bf16",
      " BITS16 float_to_bf16(float x) {\n"
      "  const unsigned bits = (unsigned)AS_INT(x);\n"
@@ -50,6 +52,7 @@ constexpr FunctionRow kFunctions[] = {
      "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
 };
 
+// `text` with every `what` in it replaced.
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
     text.replace(at, what.size(), by);
@@ -145,6 +148,7 @@ void CPrinter::parameters(const Artifact::Launch& launch) {
   out_ << ") {\n";
 }
 
+// `head` with a body in braces.
 void CPrinter::guarded(const std::string& head, const std::function<void()>& body) {
   line() << head << (head.empty() ? "{\n" : " {\n");
   ++depth_;
@@ -153,6 +157,7 @@ void CPrinter::guarded(const std::string& head, const std::function<void()>& bod
   line() << "}\n";
 }
 
+// A let is printed as int where its bounds fit 32 bits, though parts of its value may not.
 void CPrinter::let(VarId var, const Expr& value) {
   const Range r = bounds(value, ranges_);
   range(var) = r;
@@ -217,6 +222,7 @@ void CPrinter::loop(const For& n) {
   const bool wide = extent.second > INT32_MAX;
   std::string end = text(n.extent, 4);
   if (n.kind == LoopKind::kVectorize && !known) {
+    // A loop of constant length can be unrolled; the active lanes are those below the extent.
     end = fmt::format("{0} && {1} < {2}", n.lanes, var, end);
   }
   guarded(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", index_type(wide), var, end),

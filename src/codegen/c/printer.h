@@ -15,10 +15,12 @@
 
 namespace pruner {
 
+/// Prints one program once. What it meets on the way (types, functions) is collected for the head.
 class CPrinter {
  public:
   CPrinter(const Program& program, const Dialect& dialect);
 
+  /// Types and functions that are used, then one kernel a launch, named `symbol`_i.
   std::string source(const std::string& symbol);
 
  private:
@@ -91,15 +93,15 @@ class CPrinter {
   const Program& program_;
   const Dialect& dialect_;
   std::ostringstream out_;
-  int depth_ = 0;
+  int depth_ = 0;  // of blocks in braces: two spaces each
   Names names_;
-  std::vector<std::string> buffers_, vars_;
-  std::vector<Range> ranges_;  // of each variable
-  std::vector<Expr> lets_;     // by variable: its value, of those that are lets
-  std::vector<Expr> lane_;     // by variable: the lane at hand of an expanded loop
-  VarId lane_var_;             // of the vector loop that is being expanded
+  std::vector<std::string> buffers_, vars_;  // identifiers, by number of buffer and variable
+  std::vector<Range> ranges_;                // of each variable
+  std::vector<Expr> lets_;                   // by variable: its value, of those that are lets
+  std::vector<Expr> lane_;                   // by variable: the lane at hand of an expanded loop
+  VarId lane_var_;                           // of the vector loop that is being expanded
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
-  bool global_fence_ = false;
+  bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
   std::set<std::string> functions_;  // functions of ours that are
 };

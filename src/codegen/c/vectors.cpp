@@ -20,6 +20,7 @@ bool CPrinter::depends_on_lane(const Expr& e) const {
   return result;
 }
 
+// Whether that can be shown; `e` may be one where it cannot.
 bool CPrinter::multiple_of(const Expr& e, int64_t divisor) const {
   if (divisor == 1) return true;
   if (const int64_t* value = as_int(e)) return *value % divisor == 0;
@@ -48,6 +49,8 @@ bool CPrinter::multiple_of(const Expr& e, int64_t divisor) const {
   }
 }
 
+// The lanes' places are one span if they are base + lane and base is a multiple of a load's lanes:
+// all buffers begin at multiples of 16 bytes.
 std::optional<CPrinter::Span> CPrinter::span(TensorId buffer,
                                              const std::vector<Expr>& indices,
                                              int lanes) const {
@@ -156,6 +159,7 @@ void CPrinter::vector_stmt(const Stmt& s, int lanes) {
 }
 
 std::string CPrinter::vector_type(DType dtype, int lanes) {
+  // By DTypeKind: float, int, unsigned, bool; "f32x4" for four floats.
   const char kind = "fiub"[static_cast<size_t>(row_of(dtype).kind)];
   const std::string type = fmt::format("{}{}x{}", kind, 8 * dtype_bytes(dtype), lanes);
   std::string members = "s0";

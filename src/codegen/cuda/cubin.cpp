@@ -1,3 +1,4 @@
+// The format of cubins as cuobjdump and readelf show it; NVIDIA documents none.
 #include "codegen/cuda/cubin.h"
 
 #include <elf.h>
@@ -9,7 +10,7 @@
 namespace pruner {
 namespace {
 
-constexpr uint16_t kCudaMachine = 190;
+constexpr uint16_t kCudaMachine = 190;  // ELF's EM_CUDA
 constexpr std::string_view kText = ".text.", kShared = ".nv.shared.";
 // Where it stands, each kernel's shared memory counts what the system keeps of it, too.
 constexpr std::string_view kReserved = ".nv.shared.reserved.0";
@@ -19,6 +20,7 @@ constexpr int64_t kReservedBytes = 1024;
 constexpr uint8_t kSized = 4;
 constexpr uint8_t kFrameBytes = 0x11, kRegisters = 0x2f;  // (symbol, value), 32 bits each
 
+// An ELF-64 file that may be cut off anywhere: no read goes beyond its end.
 class Elf {
  public:
   explicit Elf(std::string_view bytes) : bytes_(bytes) {}
@@ -70,6 +72,7 @@ class Elf {
   static Error cut_off() { return Error("a cubin that is cut off"); }
 
  private:
+  // No sum here, which a broken file could make overflow.
   bool holds(uint64_t offset, uint64_t bytes) const {
     return offset <= bytes_.size() && bytes <= bytes_.size() - offset;
   }

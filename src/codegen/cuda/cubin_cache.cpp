@@ -22,6 +22,7 @@ struct Entry {
   fs::path path;
 };
 
+// Files that cannot be read or removed are passed over: a cache may lose, never fail.
 void remove_oldest(const fs::path& folder) {
   std::error_code error;
   std::vector<Entry> entries;
@@ -61,6 +62,7 @@ Result<std::string> cached_cubin(const std::string& key,
   const fs::path cubins = fs::path(folder) / "cubin";
   const fs::path path = cubins / (hash_hex(key) + ".cubin");
   std::error_code error;
+  // The key is hashed, not kept: the name alone says whose the file is.
   if (fs::exists(path, error)) {
     if (Result<std::string> known = read_file(path); known.ok()) return known;
   }

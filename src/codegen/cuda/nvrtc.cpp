@@ -1,3 +1,4 @@
+// NVRTC by dlopen(), and its compilations.
 #include "codegen/cuda/nvrtc.h"
 
 #include <dlfcn.h>
@@ -43,6 +44,7 @@ struct Library {
   NvrtcVersion version;
 };
 
+// 11.2 is the soname of all later versions 11.x, too.
 constexpr const char* kNames[] = {
     "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
 
@@ -64,6 +66,7 @@ std::vector<std::string> usual_paths() {
   return paths;
 }
 
+// The file that a function was loaded from.
 std::string path_of(void* symbol) {
   Dl_info found;
   return dladdr(symbol, &found) != 0 ? found.dli_fname : "libnvrtc.so";
@@ -201,6 +204,7 @@ Result<std::string> cuda_arch(const Target& target) {
 Result<std::string> compile_to_cubin(const std::string& source, const Target& target) {
   TRY_ASSIGN(const std::string arch, cuda_arch(target));
   const std::vector<std::string> options = {"--gpu-architecture=" + arch, "--std=c++17"};
+  // All that a cubin depends on: the compiler's version, the options, the source.
   std::string key = print(library()->version) + "\n";
   for (const std::string& option : options) key += option + "\n";
   return cached_cubin(key + source, [&]() -> Result<std::string> {
@@ -210,10 +214,12 @@ Result<std::string> compile_to_cubin(const std::string& source, const Target& ta
 
 Result<std::string> compile_to_ptx(const std::string& source, const Target& target) {
   TRY_ASSIGN(std::string arch, cuda_arch(target));
+  // For a virtual architecture NVRTC stops at PTX.
   arch.replace(0, 2, "compute");
   TRY_ASSIGN(const std::string text,
              Compilation(library()->calls)
                  .run(source, {"--gpu-architecture=" + arch, "--std=c++17"}, Form::kPtx));
+  // NVRTC counts the NUL at the end.
   return std::string(text.c_str());
 }
 

@@ -24,6 +24,7 @@ void for_each_store(const Stmt& s, const std::function<void(const Store&)>& fn) 
   });
 }
 
+// By buffer: whether a statement in `s` stores to it.
 std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
   std::vector<bool> stored(program.buffers.size());
   for_each_store(s, [&](const Store& n) { stored[n.buffer.value] = true; });
@@ -110,6 +111,7 @@ void emit_kernel(const Program& program, llvm::Module& module, const std::string
   Kernel kernel(program, module);
   llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
   llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
+  // PrunerKernel: args, workspace, pool.
   auto* type = llvm::FunctionType::get(nothing, {pointer, pointer, pointer}, false);
   auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, module);
   Emitter(kernel, function).emit_entry();
@@ -124,10 +126,12 @@ Emitter::Emitter(Kernel& kernel, llvm::Function* function)
       ranges_(program_.var_names.size(), kUnbounded),
       registers_(program_.buffers.size()),
       locals_(program_.buffers.size()) {
+  // A product and a sum may be fused; nothing else is reassociated or assumed.
   llvm::FastMathFlags contract;
   contract.setAllowContract();
   b_.setFastMathFlags(contract);
   function->addFnAttr(llvm::Attribute::NoUnwind);
+  // LLVM must not find memset() or the like in loops: objects refer to no outside symbol.
   function->addFnAttr("no-builtins");
   push_scope(nullptr);
 }
@@ -193,6 +197,7 @@ void Emitter::allocate(const Allocate& n) {
     registers_[i].clear();
     return;
   }
+  // In the entry block: once a call, however often the statement runs.
   if (!locals_[i]) {
     llvm::IRBuilder<>::InsertPointGuard restore(b_);
     BasicBlock& entry = function_->getEntryBlock();
@@ -238,6 +243,7 @@ void Emitter::vectorized(const For& n) {
   const LaneIndex extent = linear(n.extent);
   const auto lanes = [&] {
     lanes_ = n.lanes;
+    // Whole vectors need no mask.
     const bool full = n.lanes == 1 || extent == LaneIndex{n.lanes, 0, {}};
     active_ = full ? nullptr : lanes_below(extent);
     bind(n.var, LaneIndex{0, n.lanes > 1 ? 1 : 0, {}}, {0, n.lanes - 1});
@@ -344,6 +350,7 @@ void Emitter::parallel(const For& n) {
   const LaneIndex extent = linear(n.extent);
   llvm::Type* pointer = b_.getPtrTy();
   llvm::Type* i64 = b_.getInt64Ty();
+  // PrunerBody: closure, begin, end.
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, i64, i64}, false);
   auto* body = llvm::Function::Create(
       type, llvm::GlobalValue::InternalLinkage, function_->getName() + ".body", kernel_.module);
@@ -363,11 +370,14 @@ void Emitter::parallel(const For& n) {
   for (size_t i = 0; i < captured.size(); ++i) {
     b_.CreateStore(captured[i], b_.CreateConstInBoundsGEP1_64(i64, closure, i));
   }
+  // PrunerPool::parallel_for, which is the struct's first member.
   auto* pool_type =
       llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, i64}, false);
   b_.CreateCall(pool_type, b_.CreateLoad(pointer, pool_), {pool_, body, closure, value(extent)});
 }
 
+// Slots of the closure are 8 bytes: args, workspace, then the parent's atoms in their order. An
+// atom gets a number of this function's outermost scope.
 void Emitter::become_body_of(const Emitter& parent, const For& n) {
   Value* closure = function_->getArg(0);
   int slot = 0;

@@ -7,12 +7,14 @@ namespace pruner {
 
 using llvm::CmpInst;
 
+// As computed with: all floats are float, bool is one bit.
 llvm::Type* Emitter::value_type(DType dtype) {
   if (is_float(dtype)) return b_.getFloatTy();
   if (dtype == DType::kBool) return b_.getInt1Ty();
   return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
 }
 
+// As stored: bool is a byte; a float that is the upper bits of float32 is an integer.
 llvm::Type* Emitter::memory_type(DType dtype) {
   if (dtype == DType::kBool) return b_.getInt8Ty();
   if (is_upper_float32(dtype)) return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
@@ -58,11 +60,13 @@ llvm::Value* Emitter::widened(Value* value) {
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), value);
 }
 
+// A scalar beside a vector becomes one.
 void Emitter::unify(Value*& a, Value*& b) {
   if (a->getType()->isVectorTy()) b = widened(b);
   if (b->getType()->isVectorTy()) a = widened(a);
 }
 
+// Null is true: no condition.
 llvm::Value* Emitter::logical_and(Value* a, Value* b) {
   if (!a || !b) return a ? a : b;
   unify(a, b);
@@ -200,6 +204,7 @@ llvm::Value* Emitter::select_value(const Select& n) {
   return b_.CreateSelect(condition, a, b);
 }
 
+// The value of `e` where the condition holds; elsewhere its loads do not touch memory.
 llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   bool loads = false;
   visit(e, [&](const Expr& part) { loads |= as<Load>(part) != nullptr; });

@@ -49,6 +49,7 @@ LaneIndex below_divisor(const LaneIndex& a, int64_t divisor, int64_t lanes) {
 
 }  // namespace
 
+// A value as an atom of the scope of that depth; the same value has one number.
 LaneIndex Emitter::as_linear(Value* value, int depth) {
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) {
     return {constant->getSExtValue(), 0, {}};
@@ -78,6 +79,7 @@ llvm::Value* Emitter::once(BinaryOp op,
   return known[key] = at_depth(level, make);
 }
 
+// Sums and multiples by constants stay forms; what else there is becomes an atom.
 LaneIndex Emitter::linear(const Expr& e) {
   if (const int64_t* constant = as_int(e)) return {*constant, 0, {}};
   if (const Var* var = as<Var>(e)) return vars_[var->id.value];
@@ -131,6 +133,7 @@ LaneIndex Emitter::linear(const Expr& e) {
 // a OP b for a division or a remainder by a constant.
 LaneIndex Emitter::divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a) {
   LaneIndex quotient{a.constant / b.constant, 0, a.terms};
+  // All divisible: the quotient is a form again.
   bool whole = a.lane == 0 && a.constant % b.constant == 0;
   for (auto& [atom, coefficient] : quotient.terms) {
     whole = whole && coefficient % b.constant == 0;
@@ -145,6 +148,7 @@ LaneIndex Emitter::divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, 
   return as_linear(result, std::max(depth_of(a), depth_of(b)));
 }
 
+// The sum as code: uniform terms first, as scalars, then what differs between lanes.
 llvm::Value* Emitter::value(const LaneIndex& form) {
   Value* uniform = nullptr;
   Value* varying = nullptr;
@@ -173,6 +177,7 @@ llvm::Value* Emitter::value(const LaneIndex& form) {
   return varying;
 }
 
+// In elements; row-major, or by the strides of the tensor that the buffer is a box of.
 LaneIndex Emitter::flatten(TensorId buffer, const std::vector<Expr>& indices) {
   const std::vector<int64_t>& strides = kernel_.strides[buffer.value];
   LaneIndex place;
@@ -222,6 +227,7 @@ llvm::Value* Emitter::lanes_below(const LaneIndex& end) {
            for (int i = 0; i < lanes_; ++i)
              numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
            Value* limit = value(end);
+           // Clamped to [0, lanes], it fits the 32-bit numbers that vectors compare fastest.
            limit = b_.CreateSelect(b_.CreateICmpSLT(limit, int64(lanes_)), limit, int64(lanes_));
            limit = b_.CreateSelect(b_.CreateICmpSGT(limit, int64(0)), limit, int64(0));
            limit = widened(b_.CreateTrunc(limit, b_.getInt32Ty()));

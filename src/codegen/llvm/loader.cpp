@@ -21,6 +21,7 @@ class LinkedKernel : public LoadedKernel {
   ~LinkedKernel() override { llvm::consumeError(session_.endSession()); }
 
   llvm::Error link(const std::string& object, const std::string& symbol) {
+    // A bare one: it sees no symbol of this process, as an artifact refers to none.
     orc::JITDylib& library = session_.createBareJITDylib("kernel");
     if (llvm::Error error =
             layer_.add(library, llvm::MemoryBuffer::getMemBufferCopy(object, symbol))) {
@@ -38,7 +39,7 @@ class LinkedKernel : public LoadedKernel {
   orc::ExecutionSession session_;
   orc::ObjectLinkingLayer layer_;
   PrunerKernel entry_ = nullptr;
-  std::string problems_;
+  std::string problems_;  // what the session reported; it stands before the error
 };
 
 }  // namespace

@@ -77,6 +77,7 @@ class MathEmitter {
     Value *rounded, *fraction;  // kRounder + n, exp(r)
   };
   Power split_exp(Value* x) {
+    // log2(e); then -ln(2) in two parts, the first short enough that its multiples are exact.
     Value* rounded = fma(x, f(0x1.715476p+0), f(kRounder));
     Value* whole = b_.CreateFSub(rounded, f(kRounder));
     Value* r = fma(whole, f(-0x1.62e400p-1), x);
@@ -93,6 +94,7 @@ class MathEmitter {
   }
   // The power is multiplied in two halves, so that results beyond the normal range round once.
   Value* exp(Value* x) {
+    // Beyond these limits exp is infinite, or rounds to 0.
     const auto [rounded, power] = split_exp(clamp(x, -104.5, 89.5));
     Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
     Value* half = b_.CreateAShr(n, i(1));
@@ -103,6 +105,7 @@ class MathEmitter {
 
   // log(x) = k*ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) (fdlibm's logf).
   Value* log(Value* x) {
+    // A subnormal number is scaled by 2^25 first; 0x3f3504f3 is sqrt(1/2).
     Value* subnormal = b_.CreateFCmpOLT(x, f(0x1p-126));
     Value* normal = b_.CreateSelect(subnormal, b_.CreateFMul(x, f(0x1p25)), x);
     Value* shifted = b_.CreateSub(as_bits(normal), i(0x3f3504f3));
@@ -173,6 +176,7 @@ class MathEmitter {
 
   // The quadrant q and the rest r of x = q * pi/2 + r, |r| <= pi/4.
   Value* sin_or_cos(Value* x, int64_t quarter_turns) {
+    // 2/pi; then -pi/2 in three parts.
     Value* rounded = fma(x, f(0.636619747), f(kRounder));
     Value* q = as_bits(rounded);
     Value* whole = b_.CreateFSub(rounded, f(kRounder));
@@ -187,6 +191,7 @@ class MathEmitter {
     sine = fma(sine, b_.CreateFMul(r, s), r);
     Value* odd = b_.CreateICmpNE(b_.CreateAnd(q, i(1)), i(0));
     Value* result = b_.CreateSelect(odd, cosine, sine);
+    // Quadrants 2 and 3 change the sign: bit 1 of q goes to the place of the sign, 31.
     Value* flip = b_.CreateShl(b_.CreateAnd(q, i(2)), i(30));
     return as_float(b_.CreateXor(as_bits(result), flip));
   }
@@ -296,6 +301,8 @@ class MathEmitter {
 
     // log2: every subnormal float is a normal double.
     Value* bits = b_.CreateBitCast(b_.CreateFPExt(size, real), wide);
+    // |x| = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): the constant is sqrt(1/2). Then log2(m)
+    // is 2/ln(2) * atanh((m - 1) / (m + 1)), by its series.
     Value* exponent = b_.CreateAShr(b_.CreateSub(bits, w(0x3fe6a09e667f3bcd)), w(52));
     Value* mantissa = b_.CreateBitCast(b_.CreateSub(bits, b_.CreateShl(exponent, w(52))), real);
     Value* s = b_.CreateFDiv(b_.CreateFSub(mantissa, d(1)), b_.CreateFAdd(mantissa, d(1)));
@@ -311,6 +318,7 @@ class MathEmitter {
 
     // exp2, by the same rounding as exp's.
     constexpr double kDoubleRounder = 6755399441055744.0;  // 1.5 * 2^52
+    // 2^140 is infinite as a float, 2^-160 is 0.
     Value* t = clamp(b_.CreateFMul(power, log2), -160, 140);
     Value* rounded = b_.CreateFAdd(t, d(kDoubleRounder));
     Value* n =

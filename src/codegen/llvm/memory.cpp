@@ -54,6 +54,7 @@ llvm::Value* Emitter::address(TensorId buffer, const LaneIndex& place) {
                     : b_.CreateConstGEP1_64(b_.getInt8Ty(), start, static_cast<uint64_t>(bytes));
 }
 
+// A place differs between lanes by their number or by an atom that is a vector.
 bool Emitter::varies_by_lane(const LaneIndex& place) const {
   for (const auto& [id, coefficient] : place.terms) {
     if (atom(id)->getType()->isVectorTy()) return true;
@@ -86,6 +87,7 @@ llvm::Value* Emitter::load(const Load& n, llvm::Constant* otherwise) {
   const Buffer& buffer = program_[n.tensor];
   const LaneIndex place = flatten(n.tensor, n.indices);
   if (buffer.scope == pruner::Scope::kRegister) return register_slot(n.tensor, place);
+  // What no statement stores to can be loaded once and used in all inner scopes.
   const bool keep = kernel_.read_only[n.tensor.value] && !predicate_.uniform && !predicate_.lanes;
   if (!keep) return load_place(n.tensor, place, otherwise);
   const auto key = std::tuple(n.tensor.value, lanes_, active_, place);
@@ -122,6 +124,7 @@ llvm::Value* Emitter::load_place(TensorId id, const LaneIndex& place, llvm::Cons
   return from_memory(annotate(b_.CreateAlignedLoad(type, from, align), id), dtype);
 }
 
+// A vector of addresses: the uniform part once, the rest by lane.
 llvm::Value* Emitter::scattered_pointers(TensorId id, const LaneIndex& place) {
   const int64_t bytes = dtype_bytes(program_[id].dtype);
   LaneIndex uniform = place, varying;
@@ -185,6 +188,7 @@ llvm::Value* Emitter::load_scattered(TensorId id, const LaneIndex& place) {
 }
 
 void Emitter::prefetch(const Prefetch& n) {
+  // llvm.prefetch: for reading, of highest locality (x86: prefetcht0), of data.
   constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch,
                      {b_.getPtrTy()},
@@ -202,6 +206,8 @@ void Emitter::store(const Store& n) {
   store_place(n.buffer, place, expr(n.value), n.streaming && streaming_);
 }
 
+// Inactive lanes beyond the extent may hold anything in a register; those under a guard keep what
+// was there.
 void Emitter::store_register(const Store& n, const LaneIndex& place) {
   Value* value = expr(n.value);
   Value*& slot = register_slot(n.buffer, place);
@@ -228,6 +234,7 @@ void Emitter::store_place(TensorId id, const LaneIndex& place, Value* value, boo
     } else {
       llvm::StoreInst* stored = annotate(b_.CreateAlignedStore(value, to, align), id);
       const int64_t bytes = lanes_ * dtype_bytes(dtype);
+      // x86's non-temporal stores of vectors need places that are multiples of the vector's size.
       bool whole = uniform.constant % lanes_ == 0;
       for (const auto& [atom, coefficient] : uniform.terms)
         whole = whole && coefficient % lanes_ == 0;

@@ -1,3 +1,4 @@
+// A kernel's module, its passes and its code.
 #include "codegen/llvm/object.h"
 
 #include <llvm/Analysis/LoopAnalysisManager.h>
@@ -57,6 +58,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) 
   if (!target.mcpu.empty() && !known->isCPUStringValid(target.mcpu)) {
     return Error("LLVM knows no CPU \"", target.mcpu, "\" of ", triple);
   }
+  // Without a CPU's name: this host's, with the features that it has, not those of its family.
   std::string cpu = target.mcpu, features = target.features;
   if (cpu.empty()) {
     cpu = llvm::sys::getHostCPUName();
@@ -65,6 +67,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) 
     }
   }
   std::unique_ptr<llvm::TargetMachine> machine(
+      // Position independent and small: a kernel's code and constants lie within 2 GB.
       llvm_target->createTargetMachine(triple,
                                        cpu,
                                        features,
