@@ -4,6 +4,7 @@
 
 namespace pruner {
 
+// Seconds of a unit; 0: it is none.
 static double unit_s(char unit) {
   switch (unit) {
     case 's': return 1;
@@ -20,6 +21,7 @@ Result<double> parse_duration_s(std::string_view text) {
   const char* const end = at + text.size();
   while (at != end) {
     double number = 0;
+    // Without exponents, as the letter after a number is its unit.
     const auto [next, code] = std::from_chars(at, end, number, std::chars_format::fixed);
     if (code != std::errc()) return error;
     const double unit = next == end ? 1 : unit_s(*next);

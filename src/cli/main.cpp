@@ -8,6 +8,7 @@
 
 namespace pruner {
 
+// The one line on standard error; gives `code` back.
 static int fail(const Error& error, int code) {
   fmt::print(stderr, "pruner: {}\n", error.message());
   return code;
@@ -28,6 +29,7 @@ static int run(int argc, const char* const* argv) {
 }  // namespace pruner
 
 int main(int argc, char** argv) {
+  // Ours throws nothing; a library that does is a bug here, not the user's.
   try {
     return pruner::run(argc, argv);
   } catch (const std::exception& e) {

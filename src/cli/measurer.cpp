@@ -23,6 +23,7 @@ static int64_t most_weight_bytes(const Task& task) {
 
 /// What a run of the network touches at most: weights and arena.
 static int64_t bytes_of_a_run(const Source& source) {
+  // Workspaces are known after code is made only; they are left out.
   const std::vector<KernelMemory> no_workspaces(source.partition.groups.size());
   int64_t bytes = plan_memory(source.partition, no_workspaces).arena_bytes;
   for (const WeightedTask& weighted : source.tasks)
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
+  // An operator alone keeps the default of MeasureOptions: weights in memory.
   if (source.network && !target.is_gpu()) {
     const int64_t bytes = bytes_of_a_run(source);
     measure.weights_from = probe_weights(target, bytes);

@@ -10,15 +10,16 @@
 
 namespace pruner {
 
+/// Trials of a run whose options name neither a number nor a time.
 inline constexpr int64_t kDefaultTrials = 1000;
 
 /// What the commands that measure take: where, and how.
 struct MeasurerOptions {
   TargetOptions target;
-  std::string devices;  // of the target's backend; empty: the first
-  bool flush_l2 = false;
-  uint64_t seed = 0;
-  int jobs = 0;  // set by add_to()
+  std::string devices;    // of the target's backend; empty: the first
+  bool flush_l2 = false;  // a GPU's, before each timed call
+  uint64_t seed = 0;      // of every random choice: search, models, measured inputs
+  int jobs = 0;           // set by add_to()
 
   void add_to(CLI::App& app);
   /// What the models of a search on the target are made with, whatever they are.

@@ -54,6 +54,7 @@ std::string published_name(const TrainingOptions& options,
                                               : ".safetensors");
 }
 
+// MODEL_DATASET, or fine_tune_WEIGHTS: pam_k80.safetensors, fine_tune_pam_k80.safetensors.
 std::string plain_name(const TrainingOptions& options, const PretrainOptions& pretrain) {
   const bool tunes = !pretrain.load_model.empty();
   return fmt::format("{}_{}{}",
@@ -64,6 +65,7 @@ std::string plain_name(const TrainingOptions& options, const PretrainOptions& pr
 
 constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line when it was judged
 
+// The line of a training on standard error.
 class ProgressLine {
  public:
   void show(const PretrainProgress& progress) {
@@ -79,6 +81,7 @@ class ProgressLine {
   double shown_s_ = 0;
 };
 
+// Beside the model, after each epoch that was judged.
 Result<Unit> write_curve(const std::string& model, std::span<const TrainingPoint> curve) {
   TRY(write_file(training_file(model, "tsv"), training_tsv(curve)));
   return write_file(training_file(model, "svg"), training_svg(curve, model));

@@ -12,9 +12,9 @@ namespace pruner {
 /// A training: of `train`, and of `fine-tune`.
 struct TrainingOptions {
   PretrainOptions pretrain;
-  std::vector<std::string> datasets;
+  std::vector<std::string> datasets;  // feature files
   std::string split_scheme = "within_task", training, save_path;
-  int64_t folds = 1, file_count = 0;
+  int64_t folds = 1, file_count = 0;  // trainings; --file-cnt, 0: the dataset's tasks
 
   void add_to(CLI::App& app);  // without --load-model, with which `fine-tune` goes on
 };

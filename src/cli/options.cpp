@@ -1,3 +1,4 @@
+// The door to CLI11: what it throws becomes a Result, its messages become ours.
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -96,6 +97,7 @@ class Parser {
     RunCommand run;
   };
 
+  // The subcommand of that name; made, with those above it, when it is new.
   CLI::App* node(const std::string& name) {
     if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second;
     const size_t space = name.find(' ');
@@ -108,12 +110,14 @@ class Parser {
     return nodes_[name] = app;
   }
 
+  // The command that was named; null where the words name a group only.
   const Entry* chosen() const {
     for (const Entry& entry : entries_)
       if (entry.app->parsed() && entry.app->get_subcommands().empty()) return &entry;
     return nullptr;
   }
 
+  // What the user may have meant: commands, or the long options of the command.
   std::vector<std::string> known_words(const std::string& like) const {
     std::vector<std::string> words;
     const Entry* entry = chosen();
@@ -127,6 +131,7 @@ class Parser {
     return words;
   }
 
+  // A word that nothing takes; it hints at a known one that is at most two letters apart.
   Error unexpected(const std::string& argument) const {
     const std::string word = argument.substr(0, argument.find('='));
     const Entry* entry = chosen();
@@ -144,6 +149,7 @@ class Parser {
   }
 
   CLI::App app_;
+  // By the words of its command ("records stat"); groups ("records") too.
   std::map<std::string, CLI::App*> nodes_;
   std::vector<Entry> entries_;
   Invocation call_;
@@ -176,6 +182,7 @@ Option add_option(CLI::App& app, const char* flags, T& value, int64_t least) {
   if constexpr (std::is_same_v<T, bool>) {
     return {app.add_flag(flags, value)};
   } else if constexpr (std::is_arithmetic_v<T>) {
+    // The check stores the number, so that the message about a bad one is ours.
     const auto read = [&value, least](const std::string& text) {
       return read_number(text, value, least);
     };
@@ -183,6 +190,8 @@ Option add_option(CLI::App& app, const char* flags, T& value, int64_t least) {
     return {option->check(read)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)};
   } else {
     CLI::Option* option = app.add_option(flags, value)->type_name("");
+    // Of a flag given twice the last value counts, of a list all; without dashes a list takes all
+    // words.
     const bool list = std::is_same_v<T, std::vector<std::string>>;
     if (list && flags[0] != '-') return {option};
     option->expected(1)->allow_extra_args(false);
@@ -208,6 +217,7 @@ Option add_cores(CLI::App& app, const char* flag, int& threads) {
   const auto all = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = all;
   const Option option = add_option(app, flag, threads);
+  // After the check, which writes the 0 that was given.
   option.option->each([&threads, all](const std::string&) {
     if (threads == 0) threads = all;
   });

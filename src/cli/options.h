@@ -22,11 +22,13 @@ namespace pruner {
 /// What `pruner --version` says and every report carries: the version of CMakeLists.txt.
 inline constexpr const char* kVersion = "0.1.0";
 
+/// 130 is 128 + SIGINT, as shells say of a program that Ctrl-C ended.
 enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
 
 /// What every command is told, whatever its own options are.
 struct Invocation {
   std::string command_line;  // as given, for reports
+  // One JSON value on standard output; details on standard error.
   bool json = false, verbose = false;
 
   /// Prints a result in the form that was asked for; kDone.
@@ -41,8 +43,8 @@ using MakeCommand = RunCommand(CLI::App& app);
 struct Command {
   std::string_view name;  // "tune", "networks export"; "networks" alone is a row too
   std::string_view help;
-  MakeCommand* make;
-  bool hidden = false;
+  MakeCommand* make;    // called for every command at each start: it only adds options
+  bool hidden = false;  // not in --help
 };
 
 /// Makes a command of a struct of its options: T::add_to(app) adds them, T::run(call) runs.
@@ -55,7 +57,7 @@ RunCommand make_command(CLI::App& app) {
 
 /// An option that was added.
 struct Option {
-  CLI::Option* option;
+  CLI::Option* option;  // owned by the app
 
   void help(const char* text) const;  // says what it is for
 };

@@ -21,6 +21,7 @@ TransferSource source_of(std::string name,
                          StepRecords& steps,
                          const Target& target,
                          SourceCounts& counts) {
+  // Ansor's records name no sketch.
   const auto foreign = std::ranges::stable_partition(
       records, [](const Record& record) { return !record.sketch_name.empty(); });
   const std::vector<Record> ansors(std::move_iterator(foreign.begin()),
@@ -89,6 +90,7 @@ Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
   return std::vector<TransferSource>{sources[chosen]};
 }
 
+// "3 conv2d, 1 dense".
 static std::string classes_of(const std::map<std::string, int64_t>& classes) {
   std::vector<std::string> list;
   for (const auto& [name, count] : classes) list.push_back(fmt::format("{} {}", count, name));

@@ -10,8 +10,8 @@ namespace pruner {
 
 /// Records of tuned networks that schedules are taken from.
 struct OfferOptions {
-  std::vector<std::string> pool, dags;
-  std::string source = {};  // of the pool: auto, as-published or a file; empty: all
+  std::vector<std::string> pool, dags;  // record files, patterns, folders; files of compute DAGs
+  std::string source = {};              // of the pool: auto, as-published or a file; empty: all
 
   void add_to(CLI::App& app);
 };

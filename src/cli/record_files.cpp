@@ -41,6 +41,7 @@ Error ends_early(const std::string& path) {
       kEndsEarly));
 }
 
+// The first few by name, the rest by their number.
 static void warn_of_damage(const Damage& damage) {
   for (const std::string& name : damage.named) log_warning("{}", name);
   const auto left = damage.lines + damage.files - static_cast<int64_t>(damage.named.size());
@@ -65,6 +66,7 @@ Result<Unit> check_intact(const StreamSummary& summary, std::span<const RecordPa
 
 Result<int> done_reading(const StreamSummary& summary, std::span<const RecordPath> files) {
   if (summary.records == 0 && summary.damage.files == 0) return no_records(files, summary);
+  // A file that ends early is the error below, so only lines are warned of.
   Damage lines = summary.damage;
   std::erase_if(lines.named, [](const std::string& name) { return name.ends_with(kEndsEarly); });
   lines.files = 0;

@@ -15,6 +15,7 @@ struct RecordFileOptions {
   int jobs = 0;  // set by add_to()
 
   void add_to(CLI::App& app);
+  /// The files that are named; `command` is the one whose error says that there is none.
   Result<std::vector<RecordPath>> find(const char* command) const;
 };
 

@@ -33,6 +33,7 @@ Result<Unit> add_dags(const RecordedOptions& options,
   for (const std::string& file : options.dags) TRY(workloads.add_file(file));
   if (!options.source.named()) return Unit{};
   if (!options.source.task.empty()) {
+    // It may be a file of DAGs by their keys; otherwise it is read as a single DAG below.
     const Result<Unit> keyed = workloads.add_file(options.source.task);
     if (keyed.ok()) return Unit{};
   }
@@ -57,6 +58,7 @@ Result<std::optional<Gpu>> read_draft_gpu(const std::string& device) {
   return std::optional(target->gpu);
 }
 
+// A device file that comes with the program, so that reading it cannot fail.
 Gpu default_draft_gpu() { return read_device("a100_40")->gpu; }
 
 Result<DraftForm> read_draft_form(const std::string& text) {

@@ -24,8 +24,8 @@ struct RecordedOptions {
   SourceOptions source;
   TargetOptions target;
   PsaOptions draft;
-  std::vector<std::string> records, dags;
-  int jobs = 0;  // set by add_to()
+  std::vector<std::string> records, dags;  // files, patterns, folders; files
+  int jobs = 0;                            // set by add_to()
 
   void add_to(CLI::App& app);
 };

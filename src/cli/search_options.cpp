@@ -17,7 +17,7 @@ struct ConstantRow {
   const char* help;
   SearchConstant constant;
   void (*set)(SearchOptions& search, int64_t value);
-  bool of_logs = false;
+  bool of_logs = false;  // it acts where the device is a log, too
 };
 
 constexpr ConstantRow kConstants[] = {
@@ -70,6 +70,7 @@ Result<SearchOptions> search_options(const ModeOptions& options, const Contestan
   TRY_ASSIGN(search.forms, read_forms(options.forms));
   search.evolve.jobs = contestant.models.jobs;
   const unsigned taken = constants_of(mode);
+  // A constant that would have no effect is an error, not ignored.
   const auto refused = [&](const char* flag) {
     return Error(flag, ": the search of ", contestant.name, " has no such constant");
   };
@@ -249,6 +250,7 @@ static Result<Contestant> named_contestant(const std::string& name,
   Contestant contestant{name, *mode, models};
   if (cut != std::string::npos) {
     TRY_ASSIGN(contestant.ablation, parse_ablation(of.substr(cut + kWithout.size())));
+    // Without a draft the learned model has to order whole populations: Ansor's search.
     if (!contestant.ablation.drafts) contestant.mode.policy = &kAnsorPolicy;
   }
   if (as_published) TRY(publish(contestant));

@@ -11,10 +11,10 @@ namespace pruner {
 
 /// How the modes search; what is not given is each one's own.
 struct ModeOptions {
-  int64_t round_size = 10;
-  std::string training, search, forms, psa_form;
+  int64_t round_size = 10;                        // trials
+  std::string training, search, forms, psa_form;  // as given; empty: not
   bool allow_untrained = false;
-  int momentum_period = 0;
+  int momentum_period = 0;                           // rounds; 0: not given
   std::map<SearchConstant, int64_t> constants = {};  // 0: not given
   double eps_greedy = -1;                            // < 0: not given
 
@@ -26,8 +26,8 @@ struct ModeOptions {
 /// What a run of modes on this machine takes besides.
 struct ExplorerOptions {
   ModeOptions mode;
-  int64_t trials = 0;  // 0: not given
-  std::string tasks, work_dir;
+  int64_t trials = 0;           // 0: not given
+  std::string tasks, work_dir;  // tasks: a regular expression; empty: all
 
   void add_to(CLI::App& app);
 };
@@ -41,9 +41,9 @@ struct ContestantOptions {
 
 /// The modes of a comparison, with commas between them.
 struct ContestOptions {
-  std::string modes;
+  std::string modes;                 // names of `--cost-model`, with -as-published or -without-PART
   std::vector<std::string> weights;  // FILE or MODE=FILE
-  int64_t seeds = 3;
+  int64_t seeds = 3;                 // runs of each mode, from --seed on
 
   void add_to(CLI::App& app);  // without --modes
 };

@@ -51,6 +51,7 @@ std::string file_name(const std::string& text) {
   return name.empty() ? "task" : name;
 }
 
+// A file is a DAG, or an object whose "dag" it is.
 Result<ComputeDag> read_dag(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_file(path));
   const Result<Json> json = parse_json(text);
@@ -69,6 +70,7 @@ Result<Source> network_source(Graph graph, std::string name, const Target& targe
   return source;
 }
 
+// Its task is named by the text that the user gave, its files by what of it fits a name.
 Source single_source(ComputeDag dag, std::string text, const Target& target, uint64_t seed) {
   Source source{.name = file_name(text), .partition = {}, .tasks = {}};
   source.partition = single_group(dag, text, seed);
@@ -80,6 +82,7 @@ Source single_source(ComputeDag dag, std::string text, const Target& target, uin
 
 Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
   Rng rng(seed);
+  // Of all inputs; only the constants' are kept.
   const std::vector<Tensor> values = random_inputs(dag, rng);
   Partition partition{.network = name, .values = {}, .groups = {}, .inputs = {}, .outputs = {}};
   Group group{.name = name,

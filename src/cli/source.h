@@ -11,10 +11,11 @@ namespace pruner {
 
 /// What to work on.
 struct SourceOptions {
+  /// Each empty unless it is given; read_source() takes exactly one.
   std::string model_file, network, op;
   std::string task;  // a DAG file
   NetworkOptions sizes;
-  std::string input_shapes;
+  std::string input_shapes;  // "name:1x3x224x224,...", of an ONNX file's dynamic dims
 
   void add_to(CLI::App& app);
   /// All but the network's name.
@@ -26,9 +27,9 @@ void add_sizes(CLI::App& app, NetworkOptions& sizes);
 
 /// What for.
 struct TargetOptions {
-  std::string name = "llvm";
-  int threads = 0;
-  std::string device;  // of --psa, whose numbers the analysis takes; empty: the target's own
+  std::string name = "llvm";  // as --target has it: backend and attributes
+  int threads = 0;            // of a kernel; 0: all cores
+  std::string device;         // of --psa, whose numbers the analysis takes; empty: the target's own
 
   void add_to(CLI::App& app);  // without --psa
 };

@@ -9,6 +9,7 @@
 
 namespace pruner {
 
+/// A network of a set.
 struct SetMember {
   std::string name;  // of its files and in tables, no two of a set have the same; empty: its own
   SourceOptions source;

@@ -24,11 +24,13 @@ Result<std::string> print_code(const Staged& s, CodeText form) {
   return compile_to_text(program, s.task.target, form);
 }
 
+// A stage by its name in --print.
 struct StageRow {
   std::string_view name;
   Result<std::string> (*print)(const Staged& staged);
 };
 
+// In the order of the way to code; the error lists them so.
 constexpr StageRow kStages[] = {
     {"dag", [](const Staged& s) -> Result<std::string> { return print(s.task.dag); }},
     {"sketches", [](const Staged& s) -> Result<std::string> { return print(s.space); }},

@@ -11,12 +11,12 @@ namespace pruner {
 
 namespace {
 
-constexpr double kProbeSeconds = 0.2;
+constexpr double kProbeSeconds = 0.2;  // about, for each of the CPU's peaks
 
 struct Bench {
   std::string path;
-  int threads = 0;
-  double min_time_s = 1;
+  int threads = 0;        // 0: the number the module was tuned for
+  double min_time_s = 1;  // of the timed runs together
   bool profile = false;
 
   void add_to(CLI::App& app) {
@@ -36,6 +36,7 @@ struct Bench {
     PeakRates peaks{.threads = result.threads};
     if (profile) {
       TRY_ASSIGN(kernels, module.profile(inputs, bench));
+      // On as many threads as the module ran, so that shares of the peaks mean something.
       if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
     }
     if (call.json) {

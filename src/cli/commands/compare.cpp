@@ -62,11 +62,12 @@ Result<Unit> write_reports(const WorkDir& dir, const ComparisonSet& set) {
 /// A network of the run, and what is known of it so far.
 struct Member {
   SetMember named;
-  bool network;  // else one operator
-  std::string work_dir;
+  bool network;          // else one operator
+  std::string work_dir;  // of this network: holds its reports and records
   ComparedNetwork compared;
 };
 
+// What the folders hold of this comparison is taken up first, so that the same command goes on.
 class Compare {
  public:
   void add_to(CLI::App& app) {
@@ -95,6 +96,7 @@ class Compare {
   }
 
  private:
+  // --seed, --seed + 1, ...
   auto seeds() const {
     return std::views::iota(measure_.seed, measure_.seed + static_cast<uint64_t>(contest_.seeds));
   }
@@ -267,7 +269,7 @@ class Compare {
   ExplorerOptions explorer_;
   const std::atomic<bool>* interrupted_ = nullptr;  // set when it runs
   LiveLine live_{stderr};
-  std::vector<Contestant> contestants_;
+  std::vector<Contestant> contestants_;  // the first is the one that the others are measured by
   TuneOptions tune_;
   Target target_;
   std::vector<Member> members_;

@@ -85,6 +85,7 @@ ScheduleChoice or_nearest(ScheduleChoice choice,
   };
 }
 
+// Records of this device first, then like tasks', then the schedule that needs no search.
 struct Compile {
   SourceOptions what;
   TargetOptions on;
@@ -93,9 +94,9 @@ struct Compile {
   int jobs = 0;
   int64_t trials = 0;
   OfferOptions offers;
-  bool no_shipped_records = false;
+  bool no_shipped_records = false;  // no effect beside --pool
   std::vector<std::string> records;
-  std::string out_file, print;
+  std::string out_file, print;  // the module; a stage of --print, with which nothing is written
 
   void add_to(CLI::App& app) {
     what.add_to(app);

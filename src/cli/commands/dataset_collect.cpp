@@ -15,8 +15,8 @@ namespace {
 struct Collect {
   SourceOptions what;
   MeasurerOptions measure;
-  std::string forms, tasks;
-  double eps_greedy = -1;  // < 0: not given
+  std::string forms, tasks;  // as given: a list, a regular expression
+  double eps_greedy = -1;    // < 0: not given
   CollectOptions collect;
 
   void add_to(CLI::App& app) {

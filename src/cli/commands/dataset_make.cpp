@@ -166,6 +166,7 @@ struct Make {
       TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(dags));
       for (const RecordPath& file : files) {
         const Result<Unit> added = workloads.add_file(file.path);
+        // In a folder there may be other files; one that is named has to be one of DAGs.
         if (!added.ok() && file.named) return added.error();
         TRY(without.add_file(file.path));
         TRY(only.add_file(file.path));
@@ -176,6 +177,7 @@ struct Make {
     warn_of_unnamed("--preset", only);
     LiveLine live(stderr);
     const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
+      // Elsewhere each would be a line of its own.
       if (isatty(STDERR_FILENO) == 0) return;
       live.show(fmt::format("{} of {} files, {} records", files, all, records));
     };

@@ -35,6 +35,7 @@ std::vector<Target> devices_here() {
   return here;
 }
 
+// Sizes in bytes; peak_gflops is of all threads.
 Json to_json(const Target& target) {
   return {{"target", print(target)},
           {"fingerprint", device_fingerprint(target)},

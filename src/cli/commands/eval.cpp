@@ -79,6 +79,7 @@ Result<Subject> read_draft(const std::string& name) {
   return subject;
 }
 
+// With --load-model the name has no say, but that of a draft is refused.
 Result<Subject> read_subject(const Eval& options) {
   const std::string& name = options.model_name;
   const bool draft = name == "draft" || name.starts_with("draft-without-");
@@ -153,6 +154,7 @@ Result<Programs> read_records(const Eval& options,
   RecordedPrograms recorded(workloads,
                             subject.draft ? std::optional(subject.penalties) : std::nullopt);
   for (const std::string& file : options.dags) TRY(workloads.add_file(file));
+  // Records may be of either kind, and networks are cut differently for each.
   for (const char* kind : {"llvm", "cuda"}) {
     TRY_ASSIGN(const Target target, parse_target(kind, 0));
     for (const ComputeDag& dag : networks.built_in_dags(target)) recorded.add_task(dag);

@@ -188,7 +188,7 @@ constexpr int64_t kLinesAtOnce = 64;
 struct Features {
   RecordedOptions recorded;
   std::string load_model;
-  bool compat = false;
+  bool compat = false;  // as the reference has it on CPUs: no data flow
 
   void add_to(CLI::App& app) {
     recorded.add_to(app);
@@ -221,6 +221,7 @@ struct Features {
         }
       });
       for (const Shown& line : all) {
+        // In the order of the file, whatever thread read them.
         fmt::print(line.program ? stdout : stderr, "{}", line.text);
         ++(line.program ? shown : bad);
       }

@@ -13,6 +13,7 @@ namespace pruner {
 
 namespace {
 
+// Times of records are seconds; what is shown is milliseconds.
 std::string milliseconds(std::optional<double> time_s) {
   return time_s ? fmt::format("{:.4f}", *time_s * 1e3) : "-";
 }
@@ -21,6 +22,7 @@ Json milliseconds_json(std::optional<double> time_s) {
   return time_s ? Json(*time_s * 1e3) : Json();
 }
 
+// In UTC; 0: records that say no time.
 std::string day(int64_t time) {
   return time == 0 ? "-" : fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<time_t>(time)));
 }
@@ -95,6 +97,7 @@ Json to_json(const BestRecord& best, std::span<const RecordPath> files) {
           {"line", best.line}};
 }
 
+// The lines as they stand in their files, nothing left out or added.
 Result<Unit> write_best(const BestRecords& best,
                         std::span<const RecordPath> files,
                         const std::string& path) {
@@ -140,6 +143,7 @@ struct Stat {
     Json rows = Json::array();
     for (const StatRow& row : stat.rows) rows.push_back(to_json(row, group));
     Json total = to_json(stat.total);
+    // Times of different tasks have no common best.
     for (const char* key : {"best_ms", "median_ms"}) total.erase(key);
     fmt::print("{}\n",
                print_json({{group == StatGroup::kTask ? "tasks" : "files", rows},

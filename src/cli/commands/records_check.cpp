@@ -77,6 +77,7 @@ void print_candidates(const ReplayCount& total) {
       fmt::join(changed, ", "));
 }
 
+// A file that was found in a folder may be none of DAGs; one that is named must be.
 Result<Unit> add_dags(const std::vector<std::string>& patterns, ansor::WorkloadTable& workloads) {
   TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(patterns));
   for (const RecordPath& file : files) {

@@ -10,7 +10,7 @@ namespace {
 
 struct Run {
   std::string path, inputs_file, outputs_file;
-  int threads = 0;
+  int threads = 0;  // 0: the number the module was tuned for
 
   void add_to(CLI::App& app) {
     add_option(app, "--module", path).help("the module (made by `pruner compile`)");
@@ -24,6 +24,7 @@ struct Run {
     if (outputs_file.empty()) return Error("run: --outputs is missing; name an .npz file to write");
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     std::vector<NamedTensor> given;
+    // A network without inputs needs no file.
     if (!inputs_file.empty()) {
       TRY_ASSIGN(given, read_tensors(inputs_file));
     }

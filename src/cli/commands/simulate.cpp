@@ -20,6 +20,7 @@ namespace pruner {
 
 namespace {
 
+// The log, each program with its draft score; records that name no device count as on an A100.
 Result<ProgramPool> read_pool(const RecordedOptions& options) {
   TRY_ASSIGN(const std::vector<RecordPath> files,
              read_record_paths(options.records, "simulate --records"));
@@ -61,7 +62,7 @@ struct Simulate {
   ContestOptions contest{.modes = "pam", .weights = {}};
   ModeOptions mode;
   int64_t trials = kDefaultTrials;
-  uint64_t first_seed = 0;
+  uint64_t first_seed = 0;  // of contest.seeds runs
   std::string work_dir;
 
   void add_to(CLI::App& app) {

@@ -27,6 +27,7 @@ struct FineTune : TrainingOptions {
     if (pretrain.load_model.empty())
       return Error("fine-tune: no model to start from is named; give one with --load-model FILE");
     TRY_ASSIGN(const ModelWeights weights, load_weights(pretrain.load_model));
+    // --model has no say: the file knows whose weights they are.
     pretrain.model = weights.architecture->name;
     return train_folds(*this, call.json);
   }

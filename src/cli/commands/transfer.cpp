@@ -101,6 +101,7 @@ Result<std::vector<TransferTarget>> take_up(const std::string& path) {
   return done;
 }
 
+// Without --experiment one network takes the schedules of a pool; with it each of a set of each.
 struct Transfer {
   SourceOptions what;
   MeasurerOptions measure;
@@ -138,6 +139,7 @@ struct Transfer {
 
   /// `name`: of what is worked on.
   void complete(const std::string& name, const Target& target, const Invocation& call) {
+    // The only one of the models' options that is the user's here.
     const std::string weights = options.models.load_model;
     options.models = measure.models(target);
     options.models.load_model = weights;

@@ -25,6 +25,7 @@ namespace pruner {
 
 namespace {
 
+// What --dry-run says; null: no such limit.
 Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
   return {{"work_dir", work_dir},
           {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
@@ -63,14 +64,15 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
 }
 
+// Session does the work; what is here reads options and shows results.
 struct Tune {
   SourceOptions what;
   MeasurerOptions measure;
   ContestantOptions contestant;
   ExplorerOptions explorer;
   OfferOptions offers;
-  std::string budget;
-  int64_t early_stopping = 0, task_early_stopping = 0;
+  std::string budget;                                   // as given; empty: no limit of time
+  int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
   std::string out_file;
 
@@ -105,6 +107,7 @@ struct Tune {
       if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
       tune.budget_s = *budget_s;
     }
+    // With a budget alone trials have no limit.
     if (explorer.trials > 0 || budget.empty()) {
       tune.trials = explorer.trials > 0 ? explorer.trials : kDefaultTrials;
     }
