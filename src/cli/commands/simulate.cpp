@@ -20,7 +20,7 @@ namespace pruner {
 
 namespace {
 
-// The log, each program with its draft score; records that name no device count as on an A100.
+// The log; all its GPU programs have the draft score of --psa's GPU, without it of an A100.
 Result<ProgramPool> read_pool(const RecordedOptions& options) {
   TRY_ASSIGN(const std::vector<RecordPath> files,
              read_record_paths(options.records, "simulate --records"));
