@@ -24,6 +24,7 @@ Result<Unit> check_linkable(Isa isa) {
                "-gcc was not there when it was configured");
 }
 
+// The functions of pruner/module.h; all else is hidden.
 static const std::vector<std::string> kExported = {
     "pruner_module_abi",
     "pruner_module_create",
@@ -52,7 +53,7 @@ Result<Unit> link_module(const ModulePlan& plan,
   {
     Target target;
     target.isa = plan.isa;
-    target.mcpu = "generic";
+    target.mcpu = "generic";  // the text has no instructions
     TRY_ASSIGN(const std::string object,
                assemble(plan_text(plan), target));  // as the weights' size
     TRY(add_object(object));

@@ -24,6 +24,7 @@ TensorSpec to_spec(const PrunerTensorSpec& spec) {
   return {spec.name, static_cast<DType>(spec.dtype), {spec.shape, spec.shape + spec.rank}};
 }
 
+// Of an even number of values the mean of the middle two; 0 of none.
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t n = values.size();

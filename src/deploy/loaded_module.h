@@ -11,10 +11,11 @@
 
 namespace pruner {
 
+/// How often a module is run to time it.
 struct BenchOptions {
   int warm_up = 3;    // runs that are not timed
   int min_runs = 10;  // both are reached
-  double min_s = 1;
+  double min_s = 1;   // of all timed runs together
 };
 
 struct BenchResult {
@@ -32,6 +33,7 @@ struct KernelTime {
   double median_ms = 0;
 };
 
+/// Owns the library and one instance; one call at a time.
 class LoadedModule {
  public:
   LoadedModule(LoadedModule&&) noexcept;
@@ -44,6 +46,7 @@ class LoadedModule {
 
   /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  /// Times of whole runs, by the clock of the host.
   Result<BenchResult> bench(std::span<const Tensor> inputs, const BenchOptions& options);
   /// One entry a kernel.
   Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,

@@ -11,8 +11,9 @@ namespace {
 struct Block {
   int64_t bytes = 0;
   int first = 0, last = 0;
-  int64_t offset = -1;
+  int64_t offset = -1;  // bytes from the arena's beginning; -1: not placed
 
+  // Whether some group needs both.
   bool meets(const Block& other) const { return first <= other.last && other.first <= last; }
 };
 
@@ -148,6 +149,7 @@ class Planner {
   bool may_overwrite(int g, ValueId input) const {
     const Group& group = partition_.groups[g];
     const size_t owner = index(base(input));
+    // A slice shares its owner's bytes with others, which may be read later.
     if (partition_[input].slice || partition_[group.output].slice) return false;
     if (kernels_[g].rewrites || block_of_[owner] < 0 || last_use_[owner] != g ||
         value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
@@ -166,7 +168,7 @@ class Planner {
   int64_t alignment_;
   std::vector<ValuePlace> places_;  // of values outside of the arena
   std::vector<int> last_use_;       // the last group that reads it
-  std::vector<int> block_of_;
+  std::vector<int> block_of_;       // by owner: its block in the arena; -1: none
   std::vector<Block> blocks_;
 };
 
@@ -177,6 +179,7 @@ bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
     const Var* var = as<Var>(indices[d]);
     const int64_t* constant = as_int(indices[d]);
     const bool own = var != nullptr && var->id.value == static_cast<int32_t>(d);
+    // An axis of one element may be read at 0 as well.
     if (!own && !(stage.axes[d].extent == 1 && constant != nullptr && *constant == 0)) return false;
   }
   return true;

@@ -10,7 +10,7 @@
 
 namespace pruner {
 
-inline constexpr int64_t kArenaAlignment = 64;
+inline constexpr int64_t kArenaAlignment = 64;  // bytes: of a CPU; a GPU's is kPlanGpuAlignment
 
 /// What the plan has to know of a group's kernel.
 struct KernelMemory {
@@ -39,6 +39,7 @@ struct OutputCopy {
   int64_t bytes = 0;
 };
 
+/// What plan_memory() decides, by number of value and of group.
 struct MemoryPlan {
   std::vector<ValuePlace> values;   // one a value; an alias or a slice is where its bytes are
   std::vector<int64_t> workspaces;  // arena offset, one a group

@@ -22,13 +22,13 @@ namespace {
 
 struct Kernel {
   Artifact artifact;
-  std::string sketch;
+  std::string sketch;  // its name, for profiles
 };
 
 /// The kernels of a partition: groups of one key share one.
 struct Kernels {
   std::vector<size_t> first_group;  // of each kernel
-  std::vector<size_t> of_group;
+  std::vector<size_t> of_group;     // the number of its kernel, by group
   std::vector<Kernel> made;
 };
 
@@ -69,6 +69,7 @@ Result<Kernel> compile_group(const Partition& partition,
   TRY_ASSIGN(Program program, lower(space, candidate, symbol));
   std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
   for (size_t a = 0; a < boxes.size(); ++a)
+    // After lowering: a schedule is of the task, whose tensors are whole.
     program.buffers[program.args[a].value].box_of = std::move(boxes[a]);
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
   return Kernel{std::move(artifact), space[candidate.sketch].name};
@@ -178,6 +179,7 @@ ModulePlan make_plan(const Partition& partition,
     step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
       step.launches = place_launches(artifact, kernels.of_group[g], step);
+      // A GPU's launches have them, each its own.
       step.args.clear();
     }
   }
@@ -219,6 +221,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
                                    const ModuleOptions& options,
                                    const std::string& path) {
   const auto start = std::chrono::steady_clock::now();
+  // What cannot work is said before minutes of compiling.
   TRY(check_linkable(target.isa));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));

@@ -28,16 +28,16 @@ ScheduleChoice schedule_choice(const Tuner& tuner);
 Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice);
 
 struct ModuleOptions {
-  int jobs = 2;
-  std::string work_dir;                 // temporary files; empty: a fresh temporary folder
+  int jobs = 2;          // kernels that are compiled, and constants that are packed, at once
+  std::string work_dir;  // temporary files; empty: a fresh temporary folder
   std::vector<std::string> forms = {};  // of tasks without a record (form_names()); empty: all
 };
 
 struct ModuleSummary {
-  int kernels = 0;
-  int64_t weight_bytes = 0;
+  int kernels = 0;               // distinct ones
+  int64_t weight_bytes = 0;      // packed, with the padding of each
   int64_t activation_bytes = 0;  // after buffer reuse
-  double seconds = 0;
+  double seconds = 0;            // of the whole build
 };
 
 /// Compiles every group (distinct ones once), plans memory, packs weights and links `path`.

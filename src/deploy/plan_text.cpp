@@ -75,6 +75,7 @@ class PlanText {
     }
     const std::string inputs = ".Linputs:\n" + specs(plan.inputs);
     const std::string outputs = ".Loutputs:\n" + specs(plan.outputs);
+    // Pointers are written when the library is loaded, then the pages are read-only (RELRO).
     const std::string head = fmt::format(
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
@@ -91,6 +92,7 @@ class PlanText {
         plan.steps.size(),
         plan.copies.size(),
         plan.code_files.size());
+    // From a new page on; the last byte is there even without weights.
     const std::string weights =
         fmt::format(".section {}\n.balign 4096\n.Lweights:\n.incbin {}\n.Lweights_end:\n.byte 0\n",
                     weights_section(plan.isa),
@@ -106,6 +108,7 @@ class PlanText {
     return fmt::format(".quad {}, {}\n", plan_place(place.place), place.index);
   }
 
+  // PlanLaunch; its arguments stand with those of all launches.
   std::string text(const ModulePlan::Launch& launch) {
     const std::string args = fmt::format(".Llaunch_args{}", labels_++);
     launch_args_ += args + ":\n";
@@ -134,6 +137,7 @@ class PlanText {
     return list;
   }
 
+  // Puts `content` among the constants; the label stands for its address.
   std::string label(const std::string& content) {
     const std::string name = fmt::format(".Lconstant{}", labels_++);
     constants_ += name + ":\n" + content;
@@ -144,6 +148,7 @@ class PlanText {
     return label(".asciz " + escaped(text) + "\n.balign 8\n");
   }
 
+  // PrunerTensorSpec: name, dtype and rank of 4 bytes each, shape.
   std::string specs(const std::vector<TensorSpec>& specs) {
     std::string text;
     for (const TensorSpec& spec : specs) {

@@ -10,7 +10,9 @@
 
 namespace pruner {
 
+/// PrunerPlan, before its labels and addresses are known. Offsets and sizes are in bytes.
 struct ModulePlan {
+  /// An argument of a GPU's kernel.
   struct Range {
     ValuePlace at;
     int64_t bytes = 0;
@@ -22,12 +24,13 @@ struct ModulePlan {
     int64_t blocks = 0, threads = 0, shared_bytes = 0;
     std::vector<Range> args;
   };
+  /// A group's kernel, in the order they run.
   struct Step {
     std::string name, sketch;  // for profiles, as flops and bytes
     int64_t flops = 0, bytes = 0;
-    std::string symbol;            // of a CPU's kernel
-    std::vector<ValuePlace> args;  // kConstant: index is a byte offset among the weights
-    int64_t workspace = 0;
+    std::string symbol;                 // of a CPU's kernel
+    std::vector<ValuePlace> args;       // kConstant: index is a byte offset among the weights
+    int64_t workspace = 0;              // offset in the arena
     std::vector<Launch> launches = {};  // of a GPU
   };
 

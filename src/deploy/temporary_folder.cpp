@@ -43,6 +43,7 @@ PendingFile::~PendingFile() {
 
 Result<Unit> PendingFile::commit() const {
   std::error_code error;
+  // rename() is atomic: who opens the target finds the old file, or the new one and all of it.
   fs::rename(path_, target_, error);
   if (error) return Error(target_, ": cannot write: ", error.message());
   return Unit{};

@@ -22,7 +22,7 @@ class TemporaryFolder {
 
  private:
   explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  std::string path_;  // empty: moved from
 };
 
 /// A file written under another name beside `target`, then renamed over it.
@@ -42,7 +42,7 @@ class PendingFile {
  private:
   PendingFile(std::string target, std::string path)
       : target_(std::move(target)), path_(std::move(path)) {}
-  std::string target_, path_;
+  std::string target_, path_;  // path_ is empty when moved from
 };
 
 }  // namespace pruner

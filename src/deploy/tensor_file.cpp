@@ -19,6 +19,7 @@ Result<Tensor> to_tensor(const NpyArray& array) {
     std::memcpy(tensor.data(), array.bytes.data(), array.bytes.size());
     return tensor;
   }
+  // No DType has 8 bytes of float: it is narrowed below.
   if (array.type != "<f8") {
     std::string known;
     for (const DTypeRow& of : kDTypes) known.append(of.name).append(", ");

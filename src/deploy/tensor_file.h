@@ -20,6 +20,7 @@ struct TensorSpec {
 /// "x float32 1x3x224x224".
 std::string print(const TensorSpec& spec);
 
+/// An array of an .npz file.
 struct NamedTensor {
   std::string name;
   Tensor tensor;

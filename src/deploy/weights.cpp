@@ -29,6 +29,7 @@ int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
   return at->second;
 }
 
+// False: errno says why. pwrite() has no common position, so threads may write at once.
 static bool write_at(int file, const Tensor& tensor, int64_t offset) {
   const auto* from = static_cast<const char*>(tensor.data());
   for (int64_t done = 0; done < tensor.bytes();) {

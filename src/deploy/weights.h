@@ -12,7 +12,7 @@
 
 namespace pruner {
 
-inline constexpr int64_t kWeightAlignment = 64;
+inline constexpr int64_t kWeightAlignment = 64;  // bytes: of a CPU
 
 class Weights {
  public:
@@ -28,11 +28,13 @@ class Weights {
   Result<Unit> write(const std::string& path, int jobs) const;
 
  private:
+  /// A constant as it is to be written.
   struct Entry {
     Tensor tensor;
     PackSpec pack;
     int64_t offset;
   };
+  /// Owner, shape, and the three members of PackSpec: what makes the bytes that are stored.
   using Key = std::tuple<ValueId,
                          std::vector<int64_t>,
                          std::vector<int>,
@@ -43,7 +45,7 @@ class Weights {
   int64_t alignment_;
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
-  int64_t bytes_ = 0;
+  int64_t bytes_ = 0;  // where the next one begins
 };
 
 }  // namespace pruner
