@@ -10,10 +10,11 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kMaxLoop = int64_t{1} << 48;
+constexpr int64_t kMaxLoop = int64_t{1} << 48;  // of a fused loop: places fit in int64
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
+// The pool's operation; nullopt: the pool has no closed form of it.
 std::optional<IndexOp> index_op(BinaryOp op) {
   switch (op) {
     case BinaryOp::kAdd: return IndexOp::kAdd;
@@ -40,6 +41,8 @@ std::optional<IndexSet> index_set(IndexPool& pool, const Expr& e, std::span<cons
   return combine(pool, *op, *a, *b);
 }
 
+// The index where the stage's iterators have the values `iters`. What memory decides (a gather) is
+// unknown in [0, extent), `extent` being that of the axis that is read.
 IndexId index_value(IndexPool& pool,
                     const Expr& e,
                     std::span<const IndexId> iters,
@@ -54,6 +57,8 @@ IndexId index_value(IndexPool& pool,
   return pool.binary(*op, a, index_value(pool, node->b, iters, extent));
 }
 
+// TVM's InferBound. Readers come first, because their loops say what is read of a stage; a state's
+// stages stand producers first, so this goes from the last to the first.
 class BoundInference {
  public:
   explicit BoundInference(ReplayNest& nest)
@@ -75,6 +80,7 @@ class BoundInference {
  private:
   const Stage& body(int s) const { return nest_.structure->dag[StageId{s}]; }
 
+  // An output is computed whole, another stage as far as the hull of what its readers load.
   Result<Unit> infer_region(int s) {
     const Stage& stage = body(s);
     ReplayRegion& region = nest_.regions[at(s)];
@@ -117,6 +123,9 @@ class BoundInference {
                        : StorageScope::kLocal;
   }
 
+  // Whether a loop counts as inside the attach point. A thread's does by TVM's rule, scope rank <=
+  // thread rank, wherever it stands: a shared buffer holds what all threads of a block read, a
+  // local one what its own thread reads. StorageScope's values are TVM's scope ranks.
   static bool is_relaxed(Annotation annotation, bool inside, StorageScope scope) {
     const int rank = thread_rank(annotation);
     if (rank < 0) return inside;
@@ -133,6 +142,7 @@ class BoundInference {
     const auto attach = path.empty() ? std::pair(-1, -1) : path.front();
     bool found = false;
     domain_.assign(stage.iters.size(), IndexSet{});
+    // From the innermost leaf outwards; the loop that `s` is attached at stands still, too.
     for (auto leaf = stage.leaves.rbegin(); leaf != stage.leaves.rend(); ++leaf) {
       found |= attach == std::pair(reader, *leaf);
       const StateIterator& iter = stage.iters[at(*leaf)];
@@ -141,6 +151,7 @@ class BoundInference {
       domain_[at(*leaf)] = whole ? IndexSet{pool_.constant(0), iter.extent - 1}
                                  : IndexSet{leaf_value(reader, *leaf), 0};
     }
+    // Then the loops around the reader: of those, too, some may be inside or bound to threads.
     relaxed_.assign(nest_.loops.size(), 0);
     bool any_relaxed = false;
     for (const auto& [outer, iter] : attach_path(nest_.state, reader)) {
@@ -202,6 +213,7 @@ class BoundInference {
     }
   }
 
+  // A fused range that stays in one row keeps its place there; of another, the row counts whole.
   void unfuse(int s, const Relation& r) {
     const StateStage& stage = stages_[at(s)];
     const IndexSet fused = domain_[at(r.parent)];
@@ -244,6 +256,7 @@ class BoundInference {
     for (int i = 0; i < stage.num_axes; ++i) {
       stage.iters[at(i)].extent = nest_.regions[at(s)].extents[at(i)];
     }
+    // Whether threads are bound to an iterator, or to one that was made of it.
     std::vector<bool> bound(stage.iters.size());
     for (const int leaf : stage.leaves) {
       bound[at(leaf)] = thread_rank(stage.iters[at(leaf)].annotation) >= 0;
@@ -272,6 +285,8 @@ class BoundInference {
     return Unit{};
   }
 
+  // Loops of one iteration are left out, but for those bound to threads (reference.md, program and
+  // bindings).
   void make_loops(int s) {
     const StateStage& stage = stages_[at(s)];
     nest_.loop_of[at(s)].assign(stage.iters.size(), -1);
@@ -307,6 +322,8 @@ std::vector<std::pair<int, int>> attach_path(const State& state, int stage) {
 
 Result<Unit> infer_bounds(ReplayNest& nest) { return BoundInference(nest).run(); }
 
+// A split's parent is outer * extent(inner) + inner; a fused iterator's parts are its quotient and
+// its remainder by extent(inner). An axis starts at its region's min.
 void pass_up_values(ReplayNest& nest, int stage, std::vector<IndexId>& values) {
   const StateStage& s = nest.state.stages[at(stage)];
   IndexPool& pool = nest.pool;

@@ -8,6 +8,8 @@
 namespace pruner::ansor {
 
 /// Sets regions, loops, and the state's extents.
+/// Errors: an output that is not at root, a stage computed at a loop that is not around one of its
+/// readers, a fused loop of over 2^48 iterations.
 Result<Unit> infer_bounds(ReplayNest& nest);
 
 /// Values of all iterators of a stage from those of its leaves (by iterator); what a leaf does not

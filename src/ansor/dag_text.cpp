@@ -81,6 +81,7 @@ class TextReader {
     if (output.axes.size() != output_shape.size())
       return Error("the output's shape has other dims");
     for (size_t i = 0; i < output_shape.size(); ++i) output.axes[i].extent = output_shape[i];
+    // From the output back: the extents of a stage come of the loads of its readers.
     for (int s = dag_.size() - 1; s >= 0; --s) {
       if (dag_[StageId{s}].is_placeholder()) continue;
       const Result<Unit> inferred = infer(dag_[StageId{s}]);

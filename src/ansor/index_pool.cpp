@@ -9,7 +9,7 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kHuge = int64_t{1} << 60;
+constexpr int64_t kHuge = int64_t{1} << 60;  // a bound that says nothing; sums of two fit in int64
 
 int64_t clamped(__int128 value) {
   return value > kHuge ? kHuge : value < -kHuge ? -kHuge : static_cast<int64_t>(value);
@@ -67,6 +67,7 @@ void set_bounds(IndexNode& n, const IndexNode& a, const IndexNode& b) {
   }
 }
 
+// stride and residue of a binary node, from its operands' (TVM's modular sets).
 void set_residue(IndexNode& n, const IndexNode& a, const IndexNode& b) {
   n.stride = 1;
   n.residue = 0;
@@ -113,6 +114,7 @@ IndexId identity(const IndexPool& pool, IndexOp op, IndexId a, IndexId b) {
   }
 }
 
+// Of constants; a division by 0 gives 0.
 int64_t fold(IndexOp op, int64_t a, int64_t b) {
   switch (op) {
     case IndexOp::kAdd: return a + b;
@@ -125,6 +127,7 @@ int64_t fold(IndexOp op, int64_t a, int64_t b) {
   }
 }
 
+// The multipliers are 2^64 by the golden ratio and the first of MurmurHash3's finaliser.
 size_t hash_of(const IndexNode& n) {
   uint64_t h = static_cast<uint64_t>(n.op) * 0x9E3779B97F4A7C15u;
   for (const uint64_t part : {static_cast<uint64_t>(n.a.value),
@@ -138,7 +141,7 @@ size_t hash_of(const IndexNode& n) {
 
 }  // namespace
 
-IndexPool::IndexPool() : slots_(512, -1) { nodes_.reserve(256); }
+IndexPool::IndexPool() : slots_(512, -1) { nodes_.reserve(256); }  // slots: a power of 2
 
 void IndexPool::grow() {
   std::vector<int32_t> wider(slots_.size() * 2, -1);
@@ -161,7 +164,7 @@ IndexId IndexPool::intern(const IndexNode& node) {
   slots_[slot] = size();
   nodes_.push_back(node);
   const IndexId id{size() - 1};
-  if (nodes_.size() * 2 > slots_.size()) grow();
+  if (nodes_.size() * 2 > slots_.size()) grow();  // at most half of the slots are taken
   return id;
 }
 
@@ -285,6 +288,7 @@ IndexSet relax(IndexPool& pool, IndexId id, std::span<const int64_t> relaxed) {
   return combine(pool, node.op, a, b);
 }
 
+// Exact where the starts differ by a constant; else from the bounds of both starts.
 IndexSet hull(IndexPool& pool, const IndexSet& a, const IndexSet& b) {
   if (a.min == b.min) return {a.min, std::max(a.width, b.width)};
   const LinearIndex x = pool.linear(a.min), y = pool.linear(b.min);

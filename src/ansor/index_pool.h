@@ -43,6 +43,8 @@ struct LinearIndex {
   friend bool operator==(const LinearIndex&, const LinearIndex&) = default;
 };
 
+/// An arena of index trees. Ids hold as long as it does, a reference to a node only until the next
+/// one is made. Bounds beyond 2^60 count as none.
 class IndexPool {
  public:
   IndexPool();

@@ -36,6 +36,7 @@ class NestWriter {
 
   const Stage& body_of(int s) const { return nest_.structure->dag[StageId{s}]; }
 
+  // Adds a node around the nodes that `held` adds.
   void node(NodeKind kind, int index, const Body& held) {
     const size_t number = nest_.nodes.size();
     nest_.nodes.push_back({kind, index, 0});
@@ -52,6 +53,8 @@ class NestWriter {
     });
   }
 
+  // A stage's loops, as TVM's MakeComputeStmt has them: those outside the first reduce loop are
+  // common, inside them a nest sets the first value, and then another one updates it.
   void produce(int s) {
     const StateStage& stage = stages_[at(s)];
     std::vector<IndexId>& values = nest_.values[at(s)];
@@ -77,6 +80,7 @@ class NestWriter {
     one_leaf(s, stages_[at(s)].leaves[from], [&] { leaves(s, from + 1, to, body); });
   }
 
+  // Pragmas stand around their loop, stages attached at it directly inside.
   void one_leaf(int s, int leaf, const Body& body) {
     const StateIterator& iter = stages_[at(s)].iters[at(leaf)];
     const int loop = nest_.loop_of[at(s)][at(leaf)];
@@ -108,6 +112,7 @@ class NestWriter {
     return own ? nest_.pool.constant(0) : nest_.pool.variable(loop, nest_.loops[at(loop)].extent);
   }
 
+  // A leaf fused of spatial and reduce axes counts as reduced.
   static size_t first_reduced_leaf(const StateStage& stage) {
     const std::vector<int> flags = touched(stage);
     for (size_t i = 0; i < stage.leaves.size(); ++i) {

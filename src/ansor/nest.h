@@ -74,6 +74,7 @@ enum class NodeKind : uint8_t {
   kStatement,  // index: statement
 };
 
+/// One level of the program: nodes number + 1 to end - 1 stand inside it.
 struct ReplayNode {
   NodeKind kind;
   int index = 0;

@@ -7,6 +7,7 @@
 namespace pruner::ansor {
 namespace {
 
+// In the order of DecisionKind.
 constexpr const char* kKindNames[] = {"tiles",
                                       "order",
                                       "place",
@@ -99,6 +100,8 @@ namespace {
 
 // ---- spaces
 
+// A record has 8 hardware numbers: cores, bytes of a vector and of a cache line, bytes of shared
+// and of local memory a block, threads a block, virtual threads, threads a warp.
 Gpu limits_of(std::span<const int64_t> hardware) {
   Gpu gpu;
   if (hardware.size() != 8) return gpu;
@@ -118,6 +121,7 @@ Target cpu_of(std::span<const int64_t> hardware) {
   if (hardware.size() < 2) return target;
   target.threads = static_cast<int>(std::max<int64_t>(hardware[0], 1));
   target.vector_bytes = std::clamp<int64_t>(hardware[1], 16, 64);
+  // 64 bytes are AVX-512's, which has masks and 32 registers; narrower x86 vectors have 16.
   target.masked_vectors = target.vector_bytes == 64;
   target.vector_registers = target.masked_vectors ? 32 : 16;
   return target;

@@ -156,6 +156,7 @@ std::vector<Expr> ProgramValues::make_iterator_values(int s, bool init) const {
   const auto min_of = [&](int i) { return i < stage.num_axes ? mins_[at(s)][at(i)] : Expr(0); };
   for (const int leaf : stage.leaves) {
     const int loop = (init ? init_loop_of_ : nest_.loop_of)[at(s)][at(leaf)];
+    // The loop has one iteration, or the buffer is nearer than the thread (nest.cpp, leaf_value).
     const bool zero = loop < 0 || nest_.pool.is_const(nest_.values[at(s)][at(leaf)], 0);
     values[at(leaf)] = zero ? Expr(0) : variable(loop);
     if (leaf < stage.num_axes) values[at(leaf)] = values[at(leaf)] + min_of(leaf);

@@ -8,12 +8,13 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kMaxFactor = int64_t{1} << 31;
-constexpr int64_t kMaxLoop = int64_t{1} << 48;
+constexpr int64_t kMaxFactor = int64_t{1} << 31;  // of one split: each length, and their product
+constexpr int64_t kMaxLoop = int64_t{1} << 48;    // iterations of a fused loop
 // What is made of an iterator nests its index: bounds for lists that no tuner wrote.
 constexpr size_t kMaxSteps = 4096, kMaxStages = 256, kMaxLoops = 256, kMaxIterators = 2048;
 constexpr std::string_view kAutoUnroll = "auto_unroll_max_step$";
 
+// A stage at root whose loops are its axes, in their order.
 StateStage fresh_stage(const std::vector<int64_t>& axes, const std::vector<int64_t>& reduce_axes) {
   StateStage stage;
   stage.num_axes = static_cast<int>(axes.size());
@@ -95,6 +96,8 @@ class Applier {
     return Unit{};
   }
 
+  // FU: pairs from outside in, so that a, b, c become ((a, b), c). A fused iterator counts as
+  // reduced if one of its parts is.
   Result<Unit> apply(const FuseStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     if (s.iters.empty()) return Error("no iterator to fuse");
@@ -149,6 +152,8 @@ class Applier {
     return Unit{};
   }
 
+  // SP: TVM passes over the step's extent. Of an axis that is still whole at root it must be the
+  // DAG's: another one means that the record is of another DAG.
   Result<Unit> apply(const SplitStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     TRY(check_leaf(*stage, s.iter));
@@ -161,6 +166,7 @@ class Applier {
     return split(s.stage, s.iter, s.lengths, s.inner_to_outer);
   }
 
+  // FSP: lengths a, b, c, d of the source with n_split 3 are a, b, c * d; with 1, a * b * c * d.
   Result<Unit> apply(const FollowSplitStep& s) {
     TRY_ASSIGN(const SplitStep* source, split_step(s.source));
     const auto& lengths = source->lengths;
@@ -176,6 +182,8 @@ class Applier {
     return split(s.stage, s.iter, followed, true);
   }
 
+  // FFSP: one length, that of all sources' lengths at `level` multiplied: the threads of a block in
+  // a cooperative fetch.
   Result<Unit> apply(const FollowFusedSplitStep& s) {
     int64_t length = 1;
     for (const int number : s.sources) {
@@ -196,6 +204,8 @@ class Applier {
     return step;
   }
 
+  // n lengths make n splits in two. With inner_to_outer each takes an inner part off what is left,
+  // the last length first; else an outer part, the first length first.
   Result<Unit> split(int id, int iter, const std::vector<int64_t>& lengths, bool inner_to_outer) {
     TRY_ASSIGN(StateStage * stage, compute_stage(id));
     TRY(check_leaf(*stage, iter));
@@ -213,6 +223,7 @@ class Applier {
     const auto place = stage->leaves.begin() + iter;
     int parent = *place;
     std::vector<int> made;  // outer to inner, but for what is left
+    // Splits `parent`; gives the part of length `factor`, and `parent` becomes the other.
     const auto part = [&](int64_t factor) {
       const int outer = static_cast<int>(stage->iters.size());
       stage->relations.push_back({false, parent, outer, outer + 1, factor, !inner_to_outer});
@@ -243,6 +254,7 @@ class Applier {
     return Unit{};
   }
 
+  // CA: the target is kept as an iterator, not as a place, so that a later RE does not move it.
   Result<Unit> apply(const ComputeAtStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     TRY_ASSIGN(StateStage * target, compute_stage(s.target_stage));
@@ -267,6 +279,8 @@ class Applier {
     return Unit{};
   }
 
+  // CHR: the copy stands after its source, at stage + 1. Who reads it is the DAG's matter
+  // (structure.cpp).
   Result<Unit> apply(const CacheReadStep& s) {
     const int size = static_cast<int>(state_.stages.size());
     if (s.stage < 0 || s.stage >= size) return Error("stage ", s.stage, " of ", size);
@@ -283,6 +297,8 @@ class Applier {
     return Unit{};
   }
 
+  // CHW: the cache takes the stage's number, its computation and its reduce axes; the stage moves
+  // to stage + 1 and becomes a copy of it.
   Result<Unit> apply(const CacheWriteStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     if (!stage->relations.empty()) return Error("the stage has been split or fused before");
@@ -297,6 +313,8 @@ class Applier {
     return Unit{};
   }
 
+  // RF: the new stage takes the stage's number. Its spatial axes have the factored iterator at
+  // factor_axis and it reduces what else was reduced; the stage, at stage + 1, reduces that axis.
   Result<Unit> apply(const RfactorStep& s) {
     TRY_ASSIGN(StateStage * stage, compute_stage(s.stage));
     TRY(check_leaf(*stage, s.iter));
@@ -349,6 +367,7 @@ class Applier {
   }
 
   // Numbers of stages from `at` on grow by one.
+  // Stages that are computed at one of these follow it.
   void insert(int at, StateStage stage) {
     for (StateStage& other : state_.stages) {
       if (other.at_stage >= at) ++other.at_stage;

@@ -65,16 +65,19 @@ class StepReader {
   }
 
   const Json& step_;
+  // The code is item 0.
   size_t at_ = 1;
   const char* wrong_ = nullptr;
 };
 
+// 255 for a number that the format does not know: step_from_json() refuses it.
 Annotation read_annotation(StepReader& in) {
   const int number = in.number();
   const bool known = number >= 0 && number <= static_cast<int>(Annotation::kTensorize);
   return known ? static_cast<Annotation>(number) : static_cast<Annotation>(255);
 }
 
+// A row for each alternative of Step, in their order: code_of() finds a row by the index.
 // Braces keep the order in which the items are read.
 struct StepRow {
   const char* code;

@@ -62,15 +62,19 @@ struct FollowFusedSplitStep {  // FFSP: in two, by the product of earlier splits
   int level;
   bool factor;  // the product is the inner extent
 };
+// The stride of the iterator becomes factor * k + offset elements, for some k.
 struct StorageAlignStep {  // SA
   int stage, iter, factor, offset;
 };
+// The stage is computed inside that loop of a later stage.
 struct ComputeAtStep {  // CA
   int stage, target_stage, target_iter;
 };
+// The stage's body takes the place of its loads.
 struct ComputeInlineStep {  // CI
   int stage;
 };
+// The stage is computed at root: no other stage's loops are around it.
 struct ComputeRootStep {  // CR
   int stage;
 };
@@ -83,6 +87,8 @@ struct CacheWriteStep {  // CHW: `stage` computes into a new stage before it, an
   int stage;
   std::string scope;
 };
+// A reduce iterator becomes axis factor_iter (< 0: from the end) of a new stage that reduces the
+// rest.
 struct RfactorStep {  // RF
   int stage, iter, factor_iter;
 };

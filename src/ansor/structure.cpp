@@ -19,6 +19,7 @@ Expr map_loads_of(const Expr& body,
   });
 }
 
+// CHR: stages after the source get the next number, and so do the readers in the step.
 void cache_read(ComputeDag& dag, const StageEdit& edit) {
   const StageId source = stage_id(edit.stage);
   Stage copy = copy_stage(dag, source, dag[source].name + "." + edit.scope);
@@ -33,6 +34,7 @@ void cache_read(ComputeDag& dag, const StageEdit& edit) {
   }
 }
 
+// CHW: ".c" after the axes' names is TVM's; the copy keeps the stage's own names.
 void cache_write(ComputeDag& dag, const StageEdit& edit) {
   const StageId cached = stage_id(edit.stage), original = stage_id(edit.stage + 1);
   Stage cache = dag[cached];
@@ -108,6 +110,7 @@ void rfactor(ComputeDag& dag, const StageEdit& edit) {
   result.reduce_axes = {iterator(edit.factor_iter)};
   result.reduce_axes[0].name += ".v";
   std::vector<Expr> index = iterator_vars(result);
+  // iterator_vars() has the reduced iterator last; the new stage has it at factor_axis.
   std::rotate(index.begin() + edit.factor_axis, index.end() - 1, index.end());
   result.body = load(factored, index, result.dtype);
 }
@@ -120,6 +123,7 @@ void apply(ComputeDag& dag, const StageEdit& edit) {
   }
 }
 
+// Inlined stages stay in the DAG but load nothing: their loads are their readers'.
 void note_loads(Structure& s) {
   const size_t size = s.dag.stages.size();
   s.readers.resize(size);
@@ -202,6 +206,7 @@ ComputeDag in_ansor_order(const ComputeDag& dag) {
     mine = static_cast<int>(order.size());
     order.push_back(id.value);
   };
+  // Post-order from the outputs; what no output needs comes last.
   for (const StageId output : dag.outputs()) add(output);
   for (int i = 0; i < dag.size(); ++i) add(stage_id(i));
   ComputeDag ordered;

@@ -26,6 +26,8 @@ class Structures {
  public:
   explicit Structures(const ComputeDag& dag) : dag_(in_ansor_order(dag)) {}
   const ComputeDag& dag() const { return dag_; }
+  /// The structure of a state of this DAG, shared by all states of equal edits and inlined stages.
+  /// The error names a stage that can't be inlined: it is reduced or an output.
   Result<std::shared_ptr<const Structure>> of(const State& state);
 
  private:

@@ -136,6 +136,7 @@ Canonical RuleRewriter::canonical_mul(const Expr& e, const Binary& node) {
   return term;
 }
 
+// TVM's SeparateDivisibleParts.
 // What c divides, and the rest.
 static std::pair<SumForm, SumForm> separate(const SumForm& sum, int64_t c) {
   SumForm whole, rest;
@@ -169,6 +170,8 @@ Canonical RuleRewriter::canonical_div(const Expr& e, const Binary& node) {
   return divided(to_split(a), *c);
 }
 
+// term / c (TVM's SplitDivConst). Where neither of scale and c divides the other, the quotient is
+// an index of its own.
 SplitTerm RuleRewriter::divided(SplitTerm term, int64_t c) {
   if (term.scale % c == 0) {
     term.scale /= c;
@@ -206,6 +209,7 @@ Canonical RuleRewriter::canonical_mod(const Expr& e, const Binary& node) {
   return remainder(to_split(a), *c);
 }
 
+// term % c (TVM's SplitModConst).
 SplitTerm RuleRewriter::remainder(SplitTerm term, int64_t c) {
   if (term.scale % c == 0) {
     term.scale = 0;

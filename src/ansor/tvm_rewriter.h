@@ -10,7 +10,7 @@
 
 namespace pruner::ansor {
 
-inline constexpr int64_t kInfinity = int64_t{1} << 60;
+inline constexpr int64_t kInfinity = int64_t{1} << 60;  // no bound
 
 inline bool is_index(const Expr& e) {
   return e->dtype == DType::kInt64 || e->dtype == DType::kInt32;
@@ -60,6 +60,7 @@ inline std::optional<Scaled> as_by(const Expr& e, BinaryOp op) {
   return c ? std::optional(Scaled{node->a, *c}) : std::nullopt;
 }
 
+// TVM's SplitExpr:
 // ((index % upper) / lower) * scale; an upper of kInfinity: no remainder.
 struct SplitTerm {
   Expr index;
@@ -74,6 +75,7 @@ struct SplitTerm {
   }
 };
 
+// TVM's SumExpr: the terms' sum plus `base`.
 // Terms with one index stand together, the larger divisor first.
 struct SumForm {
   std::vector<SplitTerm> terms;
@@ -114,6 +116,7 @@ struct SumForm {
 
 using Canonical = std::variant<Expr, SplitTerm, SumForm>;
 
+// TVM's RewriteSimplifier or, where `canonical`, its CanonicalSimplifier.
 // One pass over an expression: by the rules alone, or with sums in canonical form.
 class RuleRewriter {
  public:
@@ -127,19 +130,21 @@ class RuleRewriter {
   enum class Order : uint8_t { kUnknown, kEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kNot };
 
   // What is known of values.
-  Range bound(const Expr& e) const;
+  Range bound(const Expr& e) const;  // with the conditions that hold
   Range bound_as_written(const Expr& e) const;
   std::pair<int64_t, int64_t> residue(const Expr& e) const;  // stride (0: one value), base
-  Order compare(const Expr& e, int64_t value);
+  Order compare(const Expr& e, int64_t value);               // TVM's TryCompare
   bool at_least(const Expr& e, int64_t value) const {
     if (const auto known = int_of(e)) return *known >= value;
     return bound(RuleRewriter(known_, false).twice(e)).first >= value;
   }
+  // TVM applies its rules to a whole expression until nothing changes, twice at most.
   Expr twice(const Expr& e) {
     const Expr once = visit(e);
     return once.same_as(e) ? e : visit(once);
   }
 
+  // The result of a rule, rewritten by further ones; at kMaxDepth (TVM's kMaxRecurDepth) as it is.
   Expr again(const Expr& e) {
     if (depth_ >= kMaxDepth) return e;
     ++depth_;

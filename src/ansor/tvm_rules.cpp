@@ -36,6 +36,7 @@ static std::optional<std::array<Expr, 3>> shared_factor(const Expr& a, const Exp
   return std::nullopt;
 }
 
+// In each of these functions the first rule that fits is taken; `e` is what stays where none does.
 Expr RuleRewriter::add(const Expr& e, const Expr& a, const Expr& b) {
   const Binary *sub_a = as_op(a, BinaryOp::kSub), *sub_b = as_op(b, BinaryOp::kSub);
   const Binary *add_a = as_op(a, BinaryOp::kAdd), *add_b = as_op(b, BinaryOp::kAdd);
@@ -50,6 +51,7 @@ Expr RuleRewriter::add(const Expr& e, const Expr& a, const Expr& b) {
   const auto scaled_a = as_scaled(a), scaled_b = as_scaled(b);
   const auto quotient = scaled_a ? as_by(scaled_a->x, BinaryOp::kFloorDiv) : std::nullopt;
   const auto rest_b = as_by(b, BinaryOp::kFloorMod), rest_a = as_by(a, BinaryOp::kFloorMod);
+  // (x // c) * c + x % c is x.
   if (quotient && rest_b && quotient->c == scaled_a->c && rest_b->c == quotient->c &&
       same(quotient->x, rest_b->x)) {
     return quotient->x;
@@ -112,6 +114,7 @@ Expr RuleRewriter::div(const Expr& e, const Expr& a, const Expr& b) {
   }
   const Binary* sum = as_op(a, BinaryOp::kAdd);
   const auto c_sum = sum ? int_of(sum->b) : std::nullopt;
+  // (x // a + d) // c is (x + a * d) // (a * c).
   if (const auto inner = sum ? as_by(sum->a, BinaryOp::kFloorDiv) : std::nullopt; inner && c_sum) {
     return floor_div(inner->x + Expr(inner->c * *c_sum), Expr(inner->c * *c));
   }
@@ -146,6 +149,7 @@ Expr RuleRewriter::mod(const Expr& e, const Expr& a, const Expr& b) {
     const auto c_sum = int_of(sum->b);
     if ((c_sum && *c_sum % *c == 0) || multiple(sum->b)) return floor_mod(sum->a, b);
   }
+  // All values of `a` leave the same remainder where c divides its stride.
   const auto [stride, base] = residue(a);
   return stride % *c == 0 ? Expr(floor_mod(base, *c)) : e;
 }
@@ -194,6 +198,7 @@ Expr RuleRewriter::less(const Expr& e, const Expr& a, const Expr& b) {
   return e;
 }
 
+// x * s < c is x < ceil(c / s), x // s < c is x < s * c.
 Expr RuleRewriter::less_constant(const Expr& e, const Expr& a, int64_t c) {
   const auto lt = [](const Expr& x, int64_t y) { return binary(BinaryOp::kLt, x, Expr(y)); };
   if (const auto scaled = as_scaled(a); scaled && scaled->c > 0) {
@@ -208,6 +213,7 @@ Expr RuleRewriter::less_constant(const Expr& e, const Expr& a, int64_t c) {
   return e;
 }
 
+// c < x * s is floor(c / s) < x, c < x // s is (c + 1) * s - 1 < x.
 Expr RuleRewriter::constant_less(const Expr& e, int64_t c, const Expr& b) {
   const auto lt = [](int64_t x, const Expr& y) { return binary(BinaryOp::kLt, Expr(x), y); };
   const Binary *add_b = as_op(b, BinaryOp::kAdd), *sub_b = as_op(b, BinaryOp::kSub);

@@ -39,6 +39,7 @@ std::string name_of(const Json& key) {
 }
 
 // How many stages the DAG has whose last stage the steps come to.
+// A step's number of a stage counts the stages that earlier steps added; these are taken off.
 int stages_used(std::span<const Step> steps) {
   int used = 0, added = 0;
   for (const Step& step : steps) {
@@ -123,7 +124,7 @@ WorkloadEntry WorkloadTable::make_entry(const std::string& workload_key) const {
   const std::string name = key.ok() ? name_of(*key) : std::string();
   if (!is_registered_workload(name)) {
     entry.missing = !key.ok()           ? "the workload key is no JSON"
-                    : name.size() == 32 ? "a hash without a DAG"
+                    : name.size() == 32 ? "a hash without a DAG"  // the digits of an MD5
                                         : "unknown function \"" + name + "\"";
     return entry;
   }
@@ -150,6 +151,7 @@ const WorkloadEntry& WorkloadTable::find(const std::string& workload_key) {
       return found->second;
     }
   }
+  // Made without the lock: another thread may make the same, and the first to be kept serves both.
   WorkloadEntry made = make_entry(workload_key);
   const std::lock_guard lock(mutex_);
   return entries_.try_emplace(workload_key, std::move(made)).first->second;

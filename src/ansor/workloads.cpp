@@ -9,8 +9,8 @@
 namespace pruner::ansor {
 namespace {
 
-constexpr int64_t kMaxExtent = 1'000'000'000;
-constexpr double kMaxElements = 1e12;
+constexpr int64_t kMaxExtent = 1'000'000'000;  // products of two fit in int64
+constexpr double kMaxElements = 1e12;          // of one tensor
 
 // Reads the arguments of a key in order; the first that does not fit is kept.
 class Arguments {
@@ -63,7 +63,7 @@ class Arguments {
     const Json& json = next();
     if (json == "VALID") return {0, 0, 0, 0};
     if (json == "SAME") {
-      return {height / 2, width / 2, (height - 1) / 2, (width - 1) / 2};
+      return {height / 2, width / 2, (height - 1) / 2, (width - 1) / 2};  // as TVM's get_pad_tuple
     }
     std::vector<int64_t> pads = numbers_of(json);
     if (pads.size() == 1) pads.resize(4, pads[0]);
@@ -128,6 +128,7 @@ StageId add_product(DagBuilder& b, StageId lhs, StageId rhs, std::string name) {
                   {"i", "j", "k"});
 }
 
+// [name, m, k, n, type]; a type may be left out.
 ComputeDag matmul(Arguments& in) {
   DagBuilder b;
   const int64_t m = in.extent(), k = in.extent(), n = in.extent();
@@ -136,6 +137,7 @@ ComputeDag matmul(Arguments& in) {
   return b.finish({add_product(b, lhs, b.placeholder("B", {k, n}, dtype), "C")});
 }
 
+// [name, m, k, n, type]: the product plus a third input [m, n].
 ComputeDag matmul_add(Arguments& in) {
   DagBuilder b;
   const int64_t m = in.extent(), k = in.extent(), n = in.extent();
@@ -152,6 +154,7 @@ ComputeDag matmul_add(Arguments& in) {
                              {"i", "j"})});
 }
 
+// [name, batches, heads, m, k, n].
 ComputeDag batch_matmul(Arguments& in) {
   DagBuilder b;
   const int64_t batch = in.extent() * in.extent(), m = in.extent(), k = in.extent(),
@@ -248,6 +251,7 @@ ComputeDag conv2d_of(Arguments& in,
   return b.finish({add_epilogue(b, add_epilogue(b, conv, epilogues.first), epilogues.second)});
 }
 
+// [name, n, ci, h, w, co, kh, kw, stride, padding].
 template <Epilogue first = Epilogue::kNone, Epilogue second = Epilogue::kNone>
 ComputeDag conv2d(Arguments& in) {
   const int64_t n = in.extent(), ci = in.extent(), h = in.extent(), w = in.extent();
@@ -256,6 +260,7 @@ ComputeDag conv2d(Arguments& in) {
   return conv2d_of(in, {n, ci, h, w}, {co, ci, kh, kw}, stride, pads, {first, second});
 }
 
+// [name, n, h, w, co, ci, kh, kw, stride, padding].
 // As in TVM's tutorial: height and width before the channels, a bias and a ReLU.
 ComputeDag conv2d_bias_relu(Arguments& in) {
   const int64_t n = in.extent(), h = in.extent(), w = in.extent(), co = in.extent();
@@ -265,6 +270,7 @@ ComputeDag conv2d_bias_relu(Arguments& in) {
   return conv2d_of(in, {n, ci, h, w}, {co, ci, kh, kw}, stride, pads, epilogues);
 }
 
+// [name, data's shape, weight's shape, stride, padding]; the last two are 1 if left out.
 ComputeDag conv2d_shapes(Arguments& in) {
   std::vector<int64_t> data = in.shape(), weight = in.shape();
   if (data.size() != 4 || weight.size() != 4 || data[1] != weight[1]) {
@@ -278,6 +284,7 @@ ComputeDag conv2d_shapes(Arguments& in) {
   return conv2d_of(in, data, weight, stride, pads);
 }
 
+// [name, n, c, h, w, kh, kw, stride, padding].
 ComputeDag depthwise_conv2d(Arguments& in) {
   const int64_t n = in.extent(), c = in.extent(), h = in.extent(), w = in.extent();
   const int64_t kh = in.extent(), kw = in.extent();
@@ -335,6 +342,7 @@ ComputeDag pool_of(Arguments& in,
   })});
 }
 
+// [name, "max" or "avg", n, c, h, w, kh, kw, stride, padding].
 ComputeDag pool(Arguments& in) {
   const std::string kind = in.text("max");
   if (kind != "max" && kind != "avg") in.refuse("is neither max nor avg");
@@ -344,6 +352,7 @@ ComputeDag pool(Arguments& in) {
   return pool_of(in, {n, c, h, w}, kind == "max", {kh, kw}, stride, pads);
 }
 
+// [name, shape, type].
 // A 1x1 average with a stride of 2.
 ComputeDag pool_points(Arguments& in) {
   std::vector<int64_t> shape = in.shape();
@@ -353,6 +362,7 @@ ComputeDag pool_points(Arguments& in) {
   return pool_of(in, shape, false, {1, 1}, {2, 2}, {0, 0, 0, 0});
 }
 
+// [name, shape, axes, whether reduced dims stay as 1]: a sum.
 ComputeDag reduction(Arguments& in) {
   const std::vector<int64_t> shape = in.shape();
   std::vector<int64_t> axes = in.numbers();
