@@ -10,9 +10,9 @@
 
 namespace pruner {
 
-static constexpr int64_t kSmall = 4096;                // elements evaluated while inferring
-static constexpr int64_t kLargest = int64_t{1} << 36;  // elements of one tensor
-static constexpr int64_t kLargestConstant = int64_t{1} << 30;
+static constexpr int64_t kSmall = 4096;                        // elements evaluated while inferring
+static constexpr int64_t kLargest = int64_t{1} << 36;          // elements of one tensor
+static constexpr int64_t kLargestConstant = int64_t{1} << 30;  // elements of one constant
 
 std::string node_label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return "node \"" + node.name + "\"";
@@ -64,6 +64,7 @@ static Result<Unit> infer(Graph& graph, Node& node) {
       return Error("the output has no elements: ", print_shape(value.shape));
     }
   }
+  // A view and a Constant share bytes that are there already, however many.
   const bool cheap = op->fusion == Fusion::kAlias || node.op == "Constant";
   if (!constant || !(small || cheap)) return Unit{};
   std::vector<Tensor> tensors = evaluate_constant_node(graph, node);
@@ -78,6 +79,7 @@ Result<Unit> infer_node(Graph& graph, Node& node) {
   return Error(node_label(graph, node), ": ", result.error().message());
 }
 
+// A value that the node reads twice is one placeholder.
 LoweredCall lower_call(const OpCall& call) {
   LoweredCall lowered;
   DagBuilder dag;
@@ -140,6 +142,8 @@ std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node)
 }
 
 template <typename T>
+// Writes the result row by row. strides[d]: elements of `in` between neighbours along dimension d
+// of the result.
 static void permute(const T* in,
                     T* out,
                     std::span<const int64_t> extents,
@@ -221,6 +225,7 @@ Result<std::vector<Tensor>> interpret_graph(const Graph& graph, std::span<const 
     std::vector<Tensor> made = evaluate_node(graph, node, operands);
     for (size_t i = 0; i < made.size(); ++i) tensors[slot(node.outputs[i])] = std::move(made[i]);
     for (const ValueId id : node.inputs) {
+      // A tensor is let go after its last reader.
       if (id.valid() && --uses[slot(id)] == 0) tensors[slot(id)] = Tensor();
     }
   }

@@ -119,6 +119,7 @@ static Partition cut(Graph graph) {
 
 Storage Partition::storage_of(ValueId id) const {
   while ((*this)[id].alias_of.valid()) id = (*this)[id].alias_of;
+  // A slice may be of a slice: both starts count, in strides of the value that has the bytes.
   std::vector<Slice> slices;
   for (; (*this)[id].slice; id = slices.back().of) slices.push_back(*(*this)[id].slice);
   Storage storage{id, (*this)[id].shape, 0};

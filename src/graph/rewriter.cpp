@@ -101,6 +101,8 @@ void Rewriter::replace(ValueId old, ValueId now) {
 
 Graph Rewriter::finish() {
   std::vector<ValueId> named = graph_.inputs;
+  // What stands for an output takes its name. A value that has a name to keep (an input, another
+  // output) cannot: an Identity makes the output of it.
   for (ValueId& output : graph_.outputs) {
     const ValueId now = current(output);
     if (now == output) continue;

@@ -76,6 +76,7 @@ Node downgraded(const Graph& graph, Node node, int64_t opset) {
   if (node.op == "Cast") {
     node.attributes["to"] = int64_t{dtype_to_onnx(graph[node.outputs[0]].dtype)};
   }
+  // Opset 18 has num_outputs, and axes as an input of every reduction (ReduceSum since 13).
   if (opset >= 18) return node;
   node.attributes.erase("num_outputs");
   const bool reduces = node.op.starts_with("Reduce") && node.op != "ReduceSum";

@@ -16,7 +16,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMostExtent = int64_t{1} << 31;
+constexpr int64_t kMostExtent = int64_t{1} << 31;  // of an input's dimension
 
 class Importer {
  public:
@@ -47,6 +47,7 @@ class Importer {
 
 bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
+// ONNX: a model that imports nothing means version 1.
 int64_t Importer::opset() const {
   for (const auto& import : model_.opset_import()) {
     if (is_standard(import.domain())) return import.version();
@@ -227,6 +228,7 @@ Result<Node> Importer::node_of(const onnx::NodeProto& proto) {
     }
     node.inputs.push_back(name.empty() ? ValueId{} : it->second);
   }
+  // Outputs at the end that nobody reads are left out: a row need not know them.
   int outputs = proto.output_size();
   while (outputs > 1 && !read_.contains(proto.output(outputs - 1))) --outputs;
   if (outputs == 0) return Error("makes nothing");
@@ -284,6 +286,7 @@ Result<Unit> Importer::add_outputs() {
 
 Result<Graph> Importer::run() {
   graph_.name = proto_.name();
+  // First of all, so that the error lists every operator that is missing.
   TRY(check_operators());
   TRY(add_initializers());
   TRY(add_inputs());

@@ -7,7 +7,7 @@ namespace pruner {
 
 using onnx::TensorProto;
 
-static constexpr int64_t kMostElements = int64_t{1} << 36;
+static constexpr int64_t kMostElements = int64_t{1} << 36;  // of one tensor
 
 // Copies `n` elements of type From, which may lie unaligned, into the tensor.
 template <typename From>

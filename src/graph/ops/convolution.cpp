@@ -19,6 +19,7 @@ struct WeightShape {
 
 }  // namespace
 
+// One input channel a group; several output channels a group are its multiplier.
 static bool is_depthwise(const OpCall& call) {
   const int64_t groups = call.integer("group", 1);
   return call.node.op == "Conv" && groups > 1 && groups == channels(call);
@@ -92,6 +93,7 @@ static Types infer_conv(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
 }
 
+// The weight laid out as [kernel..., ci / groups, co] or, depthwise, [kernel..., c, multiplier].
 static StageId weight_channels_last(const OpCall& call, StageSink& to) {
   const StageId weight = to.input(call, 1);
   if (channels_last(call)) return weight;
@@ -156,16 +158,20 @@ static Result<TransposedWindow> transposed_window(const OpCall& call,
   t.output = call.integers("output_shape");
   if (t.output_padding.empty()) t.output_padding.assign(dims, 0);
   if (t.output_padding.size() != dims) return Error("output_padding needs ", dims, " elements");
-  if (t.output.size() == dims + 2) t.output.erase(t.output.begin(), t.output.begin() + 2);
+  if (t.output.size() == dims + 2) t.output.erase(t.output.begin(), t.output.begin() + 2);  // n, c
   if (!t.output.empty() && t.output.size() != dims) {
     return Error("output_shape needs ", dims, " elements");
   }
   if (t.output.empty() && same) {
     for (size_t d = 0; d < dims; ++d) t.output.push_back(in[d] * t.window.stride[d]);
   }
+  // ONNX: an output_shape decides the pads. Their sum is what the full extent has more than it;
+  // SAME_UPPER puts the larger half after the data, everything else before. What the full extent
+  // has less becomes output padding.
   const bool given = !t.output.empty();
   for (size_t d = 0; d < dims; ++d) {
     const int64_t padding = t.output_padding[d], stride = t.window.stride[d];
+    // ONNX: below the greater of stride and dilation.
     if (padding < 0 || (padding >= stride && padding >= t.window.dilation[d])) {
       return Error("output_padding ", padding, " is not below the stride ", stride);
     }

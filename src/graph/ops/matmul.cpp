@@ -48,6 +48,7 @@ static Types infer_gemm(const OpCall& call) {
   const std::vector<int64_t> out = {m, n};
   if (call.has(2)) {
     TRY_ASSIGN(const std::vector<int64_t> both, broadcast_shapes(out, call.shape(2)));
+    // The bias broadcasts to the result, never the result to the bias.
     if (both != out)
       return Error(
           "bias ", print_shape(call.shape(2)), " does not fit the result ", print_shape(out));
@@ -63,6 +64,7 @@ static StageId scaled(StageSink& to, StageId stage, double factor) {
   });
 }
 
+// alpha * a * b + beta * c; with the second operand transposed alone it is TVM's dense.
 static StageId lower_gemm(const OpCall& call, StageSink& to) {
   const bool ta = transposed(call, "transA"), tb = transposed(call, "transB");
   const StageId a = to.input(call, 0), b = to.input(call, 1);

@@ -77,6 +77,7 @@ static StageId lower_concat(const OpCall& call, StageSink& to) {
   for (size_t i = 0; i < call.num_inputs(); ++i) {
     if (call.shape(i)[axis] > 0) inputs.push_back(to.input(call, i));
   }
+  // Built from the last input to the first: each stands where the axis is below its end.
   return add_move(call, to, "T_concat", [&](Axes axes) {
     int64_t start = call.output().shape[axis];
     Expr result;
@@ -112,6 +113,8 @@ static StageId add_slices(const OpCall& call,
   });
 }
 
+// ONNX: what is below 0 counts from the end. A start is clamped to [0, extent], an end too; with a
+// negative step to [0, extent - 1] and [-1, extent - 1].
 static Result<Slices> slices_of(const OpCall& call) {
   const size_t rank = call.shape(0).size();
   Slices s{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 1), call.shape(0)};
@@ -144,7 +147,7 @@ static Result<Slices> slices_of(const OpCall& call) {
     const int64_t reach = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     s.start[d] = start;
     s.extent[d] = reach > 0 ? (reach - 1) / stride + 1 : 0;
-    s.step[d] = s.extent[d] > 1 ? step : 1;
+    s.step[d] = s.extent[d] > 1 ? step : 1;  // of one element the step is no matter
   }
   return s;
 }
@@ -166,6 +169,7 @@ static Types infer_split(const OpCall& call) {
   if (call.has(1)) {
     TRY_ASSIGN(sizes, call.constant_integers(1, "split"));
   } else if (call.integer("num_outputs", parts) == parts && parts > 0) {
+    // ONNX: equal parts, the last one smaller where they do not divide the extent.
     const int64_t size = (extent + parts - 1) / parts;
     sizes.assign(static_cast<size_t>(parts), size);
     sizes.back() = extent - size * (parts - 1);
@@ -258,6 +262,7 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
       if (mode == "edge") {
         at[d] = min(max(at[d], 0), last);
       } else {
+        // -1 is 1, and last + 1 is last - 1.
         at[d] = max(at[d], 0 - at[d]);
         at[d] = min(at[d], 2 * last - at[d]);
       }
@@ -288,6 +293,7 @@ static Result<size_t> gathered_axis(const OpCall& call) {
 static Expr gathered(const OpCall& call, StageSink& to, Axes before, Axes index, Axes after) {
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
   const int64_t extent = call.shape(0)[before.size()];
+  // Seeded inputs of the stage then lie below it.
   if (to.dag.stage(indices).is_placeholder()) to.dag.stage(indices).index_bound = extent;
   const Expr raw = cast(DType::kInt64, to.dag.at(indices, copy(index)));
   std::vector<Expr> at = copy(before);
@@ -339,6 +345,7 @@ static StageId lower_gather_elements(const OpCall& call, StageSink& to) {
   });
 }
 
+// Broadcasts both ways: where the shape says 1, the input's extent stays.
 static Types infer_expand(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> shape, call.constant_integers(1, "shape"));
   for (const int64_t extent : shape) {

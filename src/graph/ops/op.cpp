@@ -57,7 +57,7 @@ std::vector<std::pair<std::string_view, char>> listed(std::string_view list) {
   for (size_t at = 0; at < list.size();) {
     const size_t colon = list.find(':', at);
     found.emplace_back(list.substr(at, colon - at), list[colon + 1]);
-    at = colon + 3;
+    at = colon + 3;  // a colon, one character, a blank
   }
   return found;
 }
@@ -73,6 +73,7 @@ Result<Unit> check_call(Node& node, const GraphOp& op) {
     }
     it = kind == 0 ? node.attributes.erase(it) : std::next(it);
   }
+  // Optional inputs that are left out at the end count as none.
   while (!node.inputs.empty() && !node.inputs.back().valid()) node.inputs.pop_back();
   const size_t n = node.inputs.size();
   if (n < op.min_inputs || n > op.max_inputs) {
@@ -101,6 +102,7 @@ Result<std::vector<int64_t>> normal_axes(std::vector<int64_t> axes, int64_t rank
   return axes;
 }
 
+// Aligned at the last dimensions, an extent of 1 takes the other's.
 Result<std::vector<int64_t>> broadcast_shapes(std::span<const int64_t> a,
                                               std::span<const int64_t> b) {
   if (a.size() < b.size()) std::swap(a, b);

@@ -14,6 +14,7 @@
 
 namespace pruner {
 
+/// What inference says of an output.
 struct TensorType {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;

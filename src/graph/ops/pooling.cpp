@@ -29,6 +29,7 @@ static Types infer_pool(const OpCall& call) {
   TRY_ASSIGN(const Window window, window_of(call, kernel));
   const bool ceil = call.integer("ceil_mode", 0) != 0;
   for (size_t d = 0; d < kernel.size(); ++d) {
+    // Elements from the window's first tap to its last.
     const int64_t reach = (kernel[d] - 1) * window.dilation[d] + 1;
     if (window.pad_before[d] >= reach || window.pad_after[d] >= reach) {
       return Error("a kernel of ", reach, " would lie in the padding alone");

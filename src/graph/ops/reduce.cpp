@@ -160,6 +160,7 @@ static Expr channel_value(StageSink& to, StageId operand, std::span<const Expr> 
   return to.dag.at(operand, {axes[1]});
 }
 
+// (x - mean) / sqrt(variance + epsilon) * scale + bias, by channel.
 static StageId lower_batch_norm(const OpCall& call, StageSink& to) {
   const StageId x = to.input(call, 0), scale = to.input(call, 1), bias = to.input(call, 2);
   const StageId mean = to.input(call, 3), variance = to.input(call, 4);
@@ -174,6 +175,7 @@ static StageId lower_batch_norm(const OpCall& call, StageSink& to) {
   return to.dag.compute("T_batch_norm", call.shape(0), body, "broadcast");
 }
 
+// Mean and variance over the spatial dimensions of each image and channel.
 static StageId lower_instance_norm(const OpCall& call, StageSink& to) {
   std::vector<int64_t> axes(call.shape(0).size() - 2);
   std::iota(axes.begin(), axes.end(), 2);

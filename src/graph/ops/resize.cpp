@@ -39,6 +39,8 @@ static Place reduced(int64_t step, int64_t offset, int64_t denominator) {
   return {step / g, offset / g, denominator / g};
 }
 
+// ONNX's coordinate_transformation_mode: o (in - 1) / (out - 1), o in / out, or the centre of the
+// pixel, (o + 1/2) in / out - 1/2.
 static Place place_of(const std::string& mode, int64_t in, int64_t out) {
   if (out == 1 && (mode == "align_corners" || mode == "pytorch_half_pixel")) {
     return {0, 0, 1};
@@ -48,6 +50,7 @@ static Place place_of(const std::string& mode, int64_t in, int64_t out) {
   return reduced(2 * in, in - out, 2 * out);
 }
 
+// floor(x + 1/2) prefers the upper neighbour, ceil(x - 1/2) the lower one.
 // The nearest whole place, by rounding down.
 static Place nearest(const Place& p, const std::string& mode) {
   if (mode == "floor") return p;

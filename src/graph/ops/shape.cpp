@@ -18,6 +18,7 @@ static Result<std::vector<TensorType>> view(const OpCall& call, std::vector<int6
   return {{{call.input(0).dtype, std::move(shape)}}};
 }
 
+// ONNX: a 0 copies the input's extent (or is 0 with allowzero), one -1 takes what is left.
 static Types infer_reshape(const OpCall& call) {
   TRY_ASSIGN(std::vector<int64_t> shape, call.constant_integers(1, "shape"));
   const bool zero_is_zero = call.integer("allowzero", 0) != 0;
@@ -45,6 +46,7 @@ static Types infer_reshape(const OpCall& call) {
   return view(call, std::move(shape));
 }
 
+// Two dimensions: those before `axis` multiplied, and the others. An axis may be the rank.
 static Types infer_flatten(const OpCall& call) {
   int64_t axis = call.integer("axis", 1);
   if (axis < 0) axis += call.rank();
@@ -55,6 +57,7 @@ static Types infer_flatten(const OpCall& call) {
               {element_count({in.data(), split}), element_count(std::span(in).subspan(split))});
 }
 
+// Without axes every extent of 1 goes.
 static Types infer_squeeze(const OpCall& call) {
   std::vector<int64_t> axes, shape;
   if (call.has(1)) {
@@ -105,6 +108,7 @@ static Types infer_constant_of_shape(const OpCall& call) {
   return {{{value.dtype(), shape}}};
 }
 
+// From opset 15 a part of the shape: `start` and `end` are clamped, never refused.
 static Types infer_shape(const OpCall& call) {
   int64_t start = call.integer("start", 0), end = call.integer("end", call.rank());
   if (start < 0) start += call.rank();
@@ -116,6 +120,7 @@ static Types infer_shape(const OpCall& call) {
 
 static Types infer_size(const OpCall&) { return {{{DType::kInt64, {}}}}; }
 
+// max(ceil((limit - start) / delta), 0) elements.
 static Types infer_range(const OpCall& call) {
   const auto start = call.scalar(0), limit = call.scalar(1), delta = call.scalar(2);
   if (!start || !limit || !delta) return Error("start, limit and delta have to be constants");
@@ -133,6 +138,7 @@ static void fill(Tensor& out, const Tensor& value) {
   if (total == 0) return;
   std::memcpy(to, value.data(), bytes);
   for (size_t done = bytes; done < total;) {
+    // Runs of at most 32 KiB, so that what is copied comes from the L1 cache.
     const size_t more = std::min({done, total - done, size_t{1} << 15});
     std::memcpy(to + done, to, more);
     done += more;

@@ -59,6 +59,7 @@ Graph channels_last(Graph graph) {
     if (node.op == "Conv") node.inputs[1] = conv_weight(r, node.inputs[1], groups, shape[1]);
     if (node.op == "ConvTranspose") node.inputs[1] = transposed_weight(r, node.inputs[1], groups);
     if (node.inputs.size() > 2) {
+      // [co] becomes [1, 1..., co], which broadcasts to channels-last data.
       std::vector<int64_t> bias(shape.size(), 1);
       bias.back() = element_count(r[node.inputs[2]].shape);
       node.inputs[2] = r.add_reshape(node.inputs[2], bias);

@@ -75,8 +75,8 @@ class Branches {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<size_t>> readers_;
-  std::map<std::pair<ValueId, bool>, std::vector<Branch>> by_data_;
+  std::vector<std::vector<size_t>> readers_;  // by value: nodes, or their number for an output
+  std::map<std::pair<ValueId, bool>, std::vector<Branch>> by_data_;  // by data and whether biased
 };
 
 ValueId add_slice(Rewriter& r, ValueId data, int64_t axis, int64_t start, int64_t end) {

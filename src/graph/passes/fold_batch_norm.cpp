@@ -45,6 +45,7 @@ static std::optional<ScaleShift> affine_of(const Rewriter& r, const Node& node, 
       if (!r[node.inputs[i]].constant) return std::nullopt;
     }
     const auto input = [&](size_t i) { return elements(*r[node.inputs[i]].constant); };
+    // ONNX: (x - mean) / sqrt(variance + epsilon) * scale + bias.
     ScaleShift a{input(1), input(2)};
     const std::vector<double> mean = input(3), variance = input(4);
     const double epsilon = OpCall{r.graph(), node}.number("epsilon", 1e-5);
@@ -65,6 +66,7 @@ static std::optional<ScaleShift> affine_of(const Rewriter& r, const Node& node, 
   return node.op == "Mul" ? ScaleShift{*values, zeros} : ScaleShift{ones, *values};
 }
 
+// (x * s1 + t1) * s2 + t2 as one.
 static ScaleShift after(const ScaleShift& first, const ScaleShift& second) {
   ScaleShift both = first;
   for (size_t c = 0; c < both.scale.size(); ++c) {

@@ -41,8 +41,9 @@ class Fuser {
   bool join_consumer(int n);
 
   const Graph& graph_;
+  // By node:
   std::vector<Fusion> fusion_;
-  std::vector<std::vector<int>> readers_;
+  std::vector<std::vector<int>> readers_;  // each once, ascending
   std::vector<int> post_dominator_, tree_depth_, depth_;
   std::vector<int> parent_;     // union-find
   std::vector<int> anchor_;     // of a root: its group's anchor, or -1
@@ -103,6 +104,7 @@ int Fuser::meet(int a, int b) const {
   return a;
 }
 
+// The node that stands for n's group.
 int Fuser::root(int n) const {
   while (parent_[n] != n) n = parent_[n];
   return n;
@@ -199,11 +201,13 @@ std::vector<int> Fuser::run() {
   for (int i = 0; i < n; ++i) {
     if (fusion(i) == Fusion::kReduce || fusion(i) == Fusion::kOutEWiseFusable) anchors.push_back(i);
   }
+  // The deeper anchor first: it takes the Add in which two meet.
   std::stable_sort(
       anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
   for (const int anchor : anchors) {
     while (take_epilogue(anchor)) continue;
   }
+  // From the outputs back: a chain joins what its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
   // A group's number: the place of its last node, which makes its output.
   std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);

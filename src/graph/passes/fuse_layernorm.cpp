@@ -34,6 +34,7 @@ static std::optional<int64_t> trailing_mean(const Rewriter& r, const Node* mean)
 
 namespace {
 
+// (x - mean) / sqrt(variance + epsilon) over the dimensions from `axis` on.
 struct Normalized {
   ValueId x;
   int64_t axis;

@@ -70,6 +70,7 @@ Graph ConcatPlacer::run() && {
   std::vector<Node*> concats;
   for (Node& node : graph_.nodes)
     if (node.op == "Concat") concats.push_back(&node);
+  // The longest first: a shorter one may then find its inputs in a row in a longer one's result.
   std::ranges::stable_sort(
       concats, std::greater(), [](const Node* node) { return node->inputs.size(); });
   for (Node* node : concats) {

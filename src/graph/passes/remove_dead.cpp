@@ -12,6 +12,7 @@ Graph remove_dead(Graph graph) {
   for (const ValueId id : graph.outputs) live[slot(id)] = true;
   std::vector<Node> kept;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    // A node whose outputs are all known is not needed, even if they are read.
     const bool needed = std::any_of(node->outputs.begin(), node->outputs.end(), [&](ValueId id) {
       return live[slot(id)] && !graph[id].constant;
     });

@@ -77,6 +77,7 @@ static void absorb_pad(Rewriter& r, Node& conv) {
     return;
   }
   if (call.has(2) && call.scalar(2) != 0.0) return;
+  // All starts and then all ends; the first two of each are those of batch and channels.
   const std::vector<int64_t> more = *call.constant_integers(1, "pads");
   const size_t rank = more.size() / 2, dims = rank - 2;
   for (size_t i = 0; i < more.size(); ++i) {

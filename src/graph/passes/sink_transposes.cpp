@@ -322,6 +322,7 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
       {"Resize", &Sinker::sink_resize},
       {"MatMul", &Sinker::sink_matmul},
       {"Gemm", &Sinker::sink_matmul},
+      // Its channels are dimension 1 of the data, whatever their order.
       {"BatchNormalization", nullptr},
   };
   const auto it = kRules.find(op);
