@@ -13,9 +13,9 @@ static Expr sigmoid(const Expr& x) { return fn(Intrinsic::kSigmoid, x); }
 static Expr tanh(const Expr& x) { return fn(Intrinsic::kTanh, x); }
 static Expr silu(const Expr& x) { return x * sigmoid(x); }
 static Expr gelu(const Expr& x) {
-  return x * f(0.5) * (fn(Intrinsic::kErf, x * f(0.7071067811865476)) + f(1));
+  return x * f(0.5) * (fn(Intrinsic::kErf, x * f(0.7071067811865476)) + f(1));  // 1 / sqrt(2)
 }
-static Expr gelu_tanh(const Expr& x) {
+static Expr gelu_tanh(const Expr& x) {  // tanh((x + 0.044715 x^3) sqrt(2 / pi))
   return x * f(0.5) * (tanh((x + x * x * x * f(0.044715)) * f(0.7978845608028654)) + f(1));
 }
 static Expr hard_sigmoid(const Expr& x) { return max(min(x * f(1. / 6) + f(0.5), f(1)), f(0)); }

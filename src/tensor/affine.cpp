@@ -309,6 +309,7 @@ class Simplifier {
     return {{{binary(op, to_expr(rest), Expr(c)), 1}}, 0};
   }
 
+  // Bounds of a sum. At most three extrema are split, as each doubles the work.
   // Of terms min(p, q) one by one: x + min(p, q) is the least of x + p and x + q, of which x and p
   // may cancel out.
   Range bounds(const Sum& sum, int extrema_to_split = 3) {

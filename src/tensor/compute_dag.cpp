@@ -90,6 +90,8 @@ Expr combine(Combiner combiner, Expr a, Expr b) {
 // Types count as equal by class: float32 with float16, int64 with int8.
 static int type_class(DType t) { return is_float(t) ? 0 : t == DType::kBool ? 1 : 2; }
 
+// Operations whose result is of the class `counted`, that of the stage's type: so comparisons and
+// index arithmetic count nothing in a stage of floats. Of a select the dearer side counts.
 static double flops_of(const Expr& e, int counted) {
   const auto sub = [&](const Expr& part) { return flops_of(part, counted); };
   return match(
@@ -112,6 +114,7 @@ double flop_count(const ComputeDag& dag) {
   double flops = 0;
   for (const Stage& stage : dag.stages) {
     if (stage.is_placeholder()) continue;
+    // A reduction combines each term with what came before: one operation more.
     const double once = flops_of(stage.body, type_class(stage.dtype)) + stage.is_reduction();
     const auto points = static_cast<double>(stage.num_elements());
     flops += once * points * static_cast<double>(stage.reduce_size());

@@ -16,11 +16,13 @@ namespace pruner {
 
 using StageId = TensorId;  // a stage is named by the tensor it makes
 
+/// An axis: it runs from 0 to extent - 1.
 struct Iterator {
   std::string name;
   int64_t extent;
 };
 
+/// What a reduction folds its terms with; kNone: the stage reduces nothing.
 enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin };
 
 struct Stage {
@@ -44,8 +46,8 @@ struct Stage {
   bool is_placeholder() const { return !body; }
   bool is_reduction() const { return combiner != Combiner::kNone; }
   std::vector<int64_t> shape() const;
-  int64_t num_elements() const;
-  int64_t reduce_size() const;
+  int64_t num_elements() const;  // of the tensor that the stage makes
+  int64_t reduce_size() const;   // terms of one element; 1 without reduce axes
 };
 
 struct ComputeDag {

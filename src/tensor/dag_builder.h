@@ -11,6 +11,8 @@
 
 namespace pruner {
 
+/// Owns the DAG until finish(). Extents have to be above 0, and a tensor is read with an index for
+/// each of its dims (CHECK).
 class DagBuilder {
  public:
   StageId placeholder(std::string name,

@@ -9,7 +9,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kMaxExtent = 1'000'000'000;
+constexpr int64_t kMaxExtent = 1'000'000'000;  // of an axis; a file may ask for anything
 
 // Reads the stages of one list; what is read so far is the scope of what follows.
 class DagReader {
@@ -67,6 +67,7 @@ class DagReader {
     }
     stage.body = body->source;
     stage.dtype = stage.body->dtype;
+    // A stage's own type may be another than its body's.
     if (json.contains("dtype")) {
       TRY_ASSIGN(stage.dtype, read_dtype(json));
       stage.body = cast(stage.dtype, stage.body);

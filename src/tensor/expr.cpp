@@ -37,7 +37,7 @@ class BlockList {
   }
 
  private:
-  static constexpr size_t kMost = 1 << 14;
+  static constexpr size_t kMost = 1 << 14;         // blocks that a thread keeps
   static thread_local inline bool ended_ = false;  // what outlives the thread's list goes back
   std::vector<void*> free_;
 };

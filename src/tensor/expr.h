@@ -164,6 +164,7 @@ bool is_compare(BinaryOp op);
 int64_t floor_div(int64_t a, int64_t b);
 int64_t floor_mod(int64_t a, int64_t b);
 
+/// Whether both are the same tree, types included; variables compare by id, not by name.
 bool structural_equal(const Expr& a, const Expr& b);
 
 /// Rebuilds `e` bottom-up: children first, then rewrite(node) may return a replacement (an empty

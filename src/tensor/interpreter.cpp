@@ -31,7 +31,7 @@ class StoredStage {
   }
 
  private:
-  static constexpr int64_t kPage = 1024;
+  static constexpr int64_t kPage = 1024;  // elements; a few samples touch few pages
   struct Page {
     std::bitset<kPage> known;
     std::array<Word, kPage> words;

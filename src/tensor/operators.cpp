@@ -65,6 +65,7 @@ static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int
   std::vector<int64_t> shape = {call["N"]};
   for (size_t d = 0; d < dims.out.size(); ++d) {
     const int64_t out = call[dims.out[d]];
+    // The least input that has so many outputs.
     const int64_t in = (out - 1) * w.stride[d] + w.dilation[d] * (call[dims.kernel[d]] - 1) + 1 -
                        w.pad_before[d] - w.pad_after[d];
     if (in < 1) {
@@ -159,6 +160,7 @@ static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
     const int64_t steps =
         out + w.pad_before[d] + w.pad_after[d] - w.dilation[d] * (c[dims.kernel[d]] - 1) - 1;
     if (steps < 0) return Error(dims.out[d], " ", out, " is less than one kernel makes");
+    // steps = (in - 1) * stride + output_padding.
     shape[d + 1] = steps / w.stride[d] + 1;
     output_padding.push_back(steps % w.stride[d]);
   }

@@ -80,6 +80,7 @@ static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
       inside &= index[d] < shape[d];
     }
     if (inside) {
+      // What a row has beyond the original dim is padding and stays 0.
       const int64_t left = (shape[row.dim] - index[row.dim] + row.step - 1) / row.step;
       copy_strided(
           bytes, from + offset * bytes, to, row.step * stride[row.dim], std::min(left, row.extent));

@@ -24,8 +24,11 @@ struct PackSpec {
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };
 
+/// A tensor of spec.packed_shape(); the same tensor where the spec is the identity.
 Tensor pack(const Tensor& tensor, const PackSpec& spec);
 Json to_json(const PackSpec& spec);
+/// Errors: an order that does not name every dim once, a block of no such dim or of size 0, a
+/// Winograd tile that is neither 2 nor 4.
 Result<PackSpec> pack_spec_from_json(const Json& json);
 
 }  // namespace pruner

@@ -20,6 +20,7 @@ struct ExprScope {
   std::map<std::string, Expr, std::less<>> variables;
 };
 
+/// One expression and nothing after it; names have to be in the scope.
 Result<Expr> parse_expr(std::string_view text, const ExprScope& scope);
 
 /// A stage's body: an expression, or "reduce[(x + y)](source; axis=[k]; value_index=0)".

@@ -95,6 +95,7 @@ static StageId map_points(DagBuilder& b,
 
 StageId add_reduce(
     DagBuilder& b, StageId data, std::span<const int64_t> axes, bool keep_dims, ReduceKind kind) {
+  // In the order of ReduceKind.
   static constexpr Combiner kCombiners[] = {
       Combiner::kSum, Combiner::kSum, Combiner::kMax, Combiner::kMin, Combiner::kProd};
   if (axes.empty()) return data;
@@ -118,6 +119,7 @@ StageId add_arg_reduce(
   const std::string name = b.stage(data).name;
   const StageId extreme = reduce_over(
       b, name + "_red", data, shape, largest ? Combiner::kMax : Combiner::kMin, value_itself);
+  // Where the value is no extreme, an index that the fold never chooses before a real one.
   const auto index_if_equal = [&](Expr value, std::span<const Expr> point) {
     const Expr equal = binary(BinaryOp::kEq, value, row_value(b, extreme, shape, point));
     return select(equal, point[axis], last ? Expr(-1) : Expr(shape.size()));
@@ -130,6 +132,7 @@ StageId add_arg_reduce(
                      index_if_equal);
 }
 
+// exp(x - max): no exponential overflows.
 StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
   const std::string tag = "softmax_output";
   const ReducedShape shape(b.shape(data), std::span(&axis, 1), false);
@@ -157,6 +160,7 @@ StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes
   const ReducedShape shape(b.shape(data), axes, true);
   const Expr n = float_imm(static_cast<double>(shape.size()));
   const StageId mean = add_reduce(b, data, axes, true, ReduceKind::kMean);
+  // The sum of squared distances: n times the variance.
   const StageId squares =
       reduce_over(b, "T_variance", data, shape, Combiner::kSum, [&](Expr x, auto i) {
         const Expr distance = x - row_value(b, mean, shape, i);
@@ -183,6 +187,8 @@ StageId add_layernorm(
   return shift.valid() ? add_add(b, out, shift) : out;
 }
 
+// ONNX, LRN: x / (bias + alpha / size * sum of squares)^beta. The window of `size` channels begins
+// floor((size - 1) / 2) before its channel.
 StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double beta, double bias) {
   std::vector<int64_t> before(b.shape(data).size(), 0), after = before;
   before.back() = (size - 1) / 2;

@@ -22,6 +22,7 @@ std::vector<int64_t> sample_elements(std::span<const int64_t> shape, int64_t cou
     chosen.insert(position);
   };
   const auto anywhere = [&](size_t d) { return rng.below(shape[d]); };
+  // Bit d of a corner's number is the end of dim d; of more than eight dims the first eight.
   const size_t corners = size_t{1} << std::min<size_t>(shape.size(), 8);
   for (size_t corner = 0; corner < corners; ++corner) {
     choose([&](size_t d) { return corner >> d & 1 ? shape[d] - 1 : 0; });

@@ -158,6 +158,8 @@ class TapeBuilder {
         [&](const Select& n) {
           const int condition = build(n.condition, place);
           const int a = build(n.a, {place.stage, place.vars, both(place.guard, condition)});
+          // Each side stands under the guard that it is taken: in lanes that take the other, it
+          // loads nothing and no index is checked.
           const int not_taken = both(place.guard, negate(condition));
           return add_select(condition, a, build(n.b, {place.stage, place.vars, not_taken}));
         },
@@ -259,7 +261,7 @@ void TapeBuilder::finish(int result, int levels, Tape& tape) const {
       pool += node.lanes ? kLanes : 1;
       if (node.op == TapeOp::kVar) tape.var_nodes[node.value] = moved[i];
       tape.nodes.push_back(node);
-      tape.block_cost += 4;
+      tape.block_cost += 4;  // ns to start a node, whatever its lanes
       if (node.lanes) tape.lane_cost += node_cost(node, tape.nodes);
     }
   }
@@ -282,6 +284,8 @@ Tape compile_tape(const ComputeDag& dag,
   iterators.insert(iterators.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
   if (lane_var >= 0) tape.lane_extent = iterators[lane_var].extent;
 
+  // Reduce axes are loops around the tape; a reduced lane variable, too, where a block does not
+  // hold it. Spatial axes have no loop: run() sets them for each block.
   std::vector<int> levels(iterators.size(), 0);
   const auto add_loop = [&](int var, int64_t step) {
     const auto v = static_cast<size_t>(var);

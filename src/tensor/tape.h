@@ -10,14 +10,14 @@
 
 namespace pruner {
 
-inline constexpr int kLanes = 256;
+inline constexpr int kLanes = 256;  // points of a block, at most
 
 enum class TapeOp : uint8_t {
   kConst,
   kVar,
-  kSpread,
+  kSpread,  // `a` as a value a lane
   kLoad,
-  kInRange,
+  kInRange,  // stops the program where an index leaves its dim
   kBinary,
   kSelect,
   kCast,

@@ -8,6 +8,7 @@
 
 namespace pruner {
 
+/// Built once, by make_task(), and read by all that comes after.
 struct Task {
   ComputeDag dag;
   Target target;
@@ -16,6 +17,7 @@ struct Task {
   double flops = 0;  // flop_count(dag)
 };
 
+/// Fills in the key and the FLOPs of the DAG.
 Task make_task(ComputeDag dag, Target target, std::string name);
 
 }  // namespace pruner

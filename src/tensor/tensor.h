@@ -14,6 +14,7 @@
 
 namespace pruner {
 
+/// A default one holds nothing: no data, 0 elements. Copies share the data.
 class Tensor {
  public:
   Tensor() = default;
@@ -38,6 +39,7 @@ class Tensor {
   /// Element i (row-major) as a double / an integer, whatever the dtype.
   double get(int64_t i) const;
   int64_t get_int(int64_t i) const;
+  /// set() of an integer type truncates and saturates, set_int() wraps around.
   void set(int64_t i, double value);
   void set_int(int64_t i, int64_t value);
   /// The same elements under another shape (shares the data).

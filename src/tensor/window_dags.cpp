@@ -6,6 +6,8 @@
 
 namespace pruner {
 
+// floor((input + pads - reach) / stride) + 1, or with ceil the quotient rounded up, less a window
+// that would start in the padding after the input.
 int64_t window_output(int64_t input,
                       int64_t kernel,
                       int64_t stride,
@@ -110,6 +112,7 @@ StageId add_pad(DagBuilder& b,
       b, data, before, after, cast(b.stage(data).dtype, float_imm(value)), std::move(name));
 }
 
+// A last window that `ceil` counts may read beyond the padding that is given.
 // The data with what the windows read around them; the data themselves where that is nothing.
 static StageId pad_windows(DagBuilder& b,
                            StageId data,
@@ -243,6 +246,7 @@ static StageId spread(DagBuilder& b, StageId data, std::span<const WindowDim> di
     std::vector<Expr> index(i.begin(), i.end());
     for (size_t d = 0; d < dims.size(); ++d) {
       const WindowDim& dim = dims[d];
+      // So many zeros stand before the first element; then every stride-th place has one.
       const Expr at = i[d + 1] - (dim.reach() - 1 - dim.before);
       index[d + 1] = floor_div(at, dim.stride);
       on_data = on_data && at >= 0 && at < (dim.in - 1) * dim.stride + 1;
@@ -300,6 +304,7 @@ static Expr taps_inside(const WindowDim& dim, const Expr& o, int64_t low, int64_
   const int64_t last = (dim.out - 1) * dim.stride - dim.before + dim.reach();
   if (-dim.before >= low && last <= high) return dim.kernel;
   const Expr start = o * dim.stride - dim.before;
+  // The least taps r with start + r * dilation >= low and >= high.
   const Expr first = max(floor_div(low + dim.dilation - 1 - start, dim.dilation), 0);
   const Expr end = min(floor_div(high + dim.dilation - 1 - start, dim.dilation), dim.kernel);
   return end - first;

@@ -5,6 +5,7 @@
 namespace pruner {
 
 const Winograd& winograd(int m) {
+  // m, m + 2, B^T, G, A^T of Lavin and Gray, and the bound of the error.
   static const Winograd two = {2,
                                4,
                                {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
