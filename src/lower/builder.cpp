@@ -39,6 +39,7 @@ std::vector<Expr> ProgramParts::region_start(const LoopNest& nest,
                                              const std::vector<Expr>& values) const {
   const ComputeDag& dag = *nest.dag;
   if (!dag[id].unrolled.empty()) return tile_start(dag, id, at, values);
+  // A box of single points: where the readers' iterators have their lowest values, it starts.
   ReadBox box(dag[id], true);
   std::vector<std::vector<Expr>> lowest;  // values of each reader's iterators
   for (const StageId reader : nest.tables->consumers[id]) {

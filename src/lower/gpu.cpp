@@ -30,7 +30,7 @@ void GpuLowering::declare_buffers() {
     if (stage.scope != Scope::kWorkspace) continue;
     const Stage& s = dag_[stage.stage];
     Buffer buffer{s.name, s.dtype, s.shape(), stage.scope, 1, false, {}, program_.workspace_bytes};
-    program_.workspace_bytes += (buffer.bytes() + 63) / 64 * 64;
+    program_.workspace_bytes += (buffer.bytes() + 63) / 64 * 64;  // offsets are aligned to 64
     state(stage.stage).buffer = program_.add_buffer(std::move(buffer));
   }
 }
@@ -59,6 +59,7 @@ Stmt GpuLowering::decode(const std::vector<const NestLoop*>& loops,
                          const std::function<void(const NestLoop&, const Expr&)>& place,
                          const std::function<Stmt()>& inner) {
   if (first == loops.size()) return inner();
+  // Iterations of the loops after this one: the place of its digit in `index`.
   int64_t inside = 1;
   for (size_t i = first + 1; i < loops.size(); ++i) inside *= loops[i]->extent;
   const NestLoop& loop = *loops[first];
@@ -109,6 +110,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
   return make_stmt(For{b, Expr(grid), LoopKind::kBlock, 1, std::move(body)});
 }
 
+// Loops of threads move the thread alone, those of blocks the block, too.
 void GpuLowering::move(const NestLoop& loop, const Expr& at) {
   const Expr advance = at * Expr(loop.step);
   if (loop.axis == kFusedSpatial) {
@@ -128,6 +130,7 @@ void GpuLowering::move(const NestLoop& loop, const Expr& at) {
 
 Expr GpuLowering::inside(StageId id, const Values& values, size_t first, size_t end) const {
   const Stage& s = dag_[id];
+  // Stays empty where the bounds show that the point lies inside.
   Expr condition;
   for (size_t a = first; a < end; ++a) {
     const size_t spatial = s.axes.size();
@@ -145,6 +148,8 @@ Stmt GpuLowering::thread_loops(const NestStage& stage,
                                const std::function<Stmt(const Point&)>& inner) {
   if (first == stage.loops.size()) return inner(at);
   const NestLoop& loop = stage.loops[first];
+  // Values step as the nest says, over other threads' elements where these lie between; dense
+  // places count the thread's own elements only.
   int64_t dense_step = 1;
   for (size_t i = first + 1; i < stage.loops.size(); ++i) {
     if (stage.loops[i].axis == loop.axis) dense_step *= stage.loops[i].extent;

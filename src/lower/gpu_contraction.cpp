@@ -6,12 +6,14 @@
 
 namespace pruner {
 
+// The stage without its first loops.
 NestStage GpuLowering::from_loop(const NestStage& stage, size_t first) {
   NestStage rest = stage;
   rest.loops.erase(rest.loops.begin(), rest.loops.begin() + static_cast<int64_t>(first));
   return rest;
 }
 
+// Accumulators have the dimensions of which a thread holds more than one element, at least one.
 GpuLowering::Values GpuLowering::place_of_sum(const NestStage& sum, const Values& dense) {
   Values at;
   for (size_t a = 0; a < sum.extents.size(); ++a) {
@@ -119,6 +121,7 @@ Stmt GpuLowering::chunks(const ThreadTile& tile) {
     for (const NestStage* operand : tile.fetched) fetches.push_back(fetch(*operand, sum, chunk));
     const Stmt barrier = make_stmt(Barrier{});
     std::vector<Stmt> steps = {block(std::move(fetches)), barrier, add_chunk(tile, chunk)};
+    // The next chunk's fetches wait for the additions of this one.
     if (count > 1) steps.push_back(barrier);
     return block(std::move(steps));
   });
@@ -150,6 +153,7 @@ Stmt GpuLowering::block_tile(const NestStage& root) {
   const Stmt add = chunks(tile);
   const Stmt write = thread_loops(own, 0, kMostUnrolled, tile.start, [&](const Point& p) {
     const Values place = place_of_sum(sum, p.dense);
+    // What the root reads of the contraction is the accumulator of the same place.
     state(sum.stage) = {tile.sums, [place](const Values&) { return place; }};
     const Values point(p.values.begin(), p.values.begin() + static_cast<int64_t>(rank));
     return if_inside(inside(root.stage, point, 0, rank),

@@ -146,6 +146,7 @@ Stmt GpuLowering::row_reduction(const NestStage& stage, const Values& row) {
                             add,
                             make_stmt(Store{parts, part(place_.lane), load_of(sum, zero)}),
                             barrier};
+  // The lower half of a row's threads folds in what the upper half left; the result ends in part 0.
   for (int64_t half = place_.lanes / 2; half >= 1; half /= 2) {
     const Expr folded = combine(s.combiner,
                                 load_of(parts, part(place_.lane)),

@@ -38,6 +38,8 @@ Expr holds(const Expr& condition, const VarBox& box) {
     return a && b;
   }
   if (!below && n->op != BinaryOp::kGe && n->op != BinaryOp::kGt) return Expr();
+  // In the whole box a < b holds where the greatest a - b is below 0, a >= b where the least is
+  // not.
   const Expr worst = extreme(n->a - n->b, box, below);
   if (!worst) return Expr();
   return below ? worst < Expr(strict ? 0 : 1) : worst >= Expr(strict ? 1 : 0);

@@ -25,6 +25,7 @@ struct SlotSum {
 
 /// How a slot is filled.
 struct SlotRule {
+  // a; a `binary` b; a ? b : c; !a; |a|; a != 0
   enum class Op : uint8_t { kSum, kBinary, kSelect, kNot, kAbs, kIsTrue };
   Op op = Op::kSum;
   BinaryOp binary = BinaryOp::kAdd;
@@ -69,8 +70,8 @@ using LockstepBody = std::vector<LockstepStmt>;
 struct LoopStep {
   int slot;  // uniform
   SlotSum extent;
-  int computed = -1;  // node of an extent that reads memory
-  bool blocks = false;
+  int computed = -1;    // node of an extent that reads memory
+  bool blocks = false;  // the launch's kBlock loop
   std::vector<SlotFill> fills;
   LockstepBody body;
 };

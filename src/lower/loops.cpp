@@ -79,6 +79,7 @@ Stmt Lowering::advance(const NestStage& nest,
 
 Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner) {
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  // An unrolled loop has a constant extent, so what leaves the axis is guarded.
   if (loop.kind == LoopKind::kUnroll && loop.ragged) {
     const auto guarded = [&](const Values& at) {
       const Expr& value = at[static_cast<size_t>(loop.axis)];
@@ -127,6 +128,7 @@ Expr Lowering::loop_extent(const NestStage& nest,
 Stmt Lowering::emit_parallel(const NestStage& nest, Values values) {
   int64_t total = 1;
   for (int i = 0; i < nest.parallel_loops; ++i) total *= nest.loops[static_cast<size_t>(i)].extent;
+  // One loop over all tiles; its index is taken apart in row-major order, the last loop fastest.
   const VarId index = new_var("task", {0, total - 1});
   int64_t inner = total;
   std::vector<std::pair<VarId, Expr>> lets;

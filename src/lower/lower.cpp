@@ -36,6 +36,7 @@ void Lowering::declare_buffers() {
     if (s.output) {
       program_.buffers[static_cast<size_t>(state(stage.stage).buffer.value)].stream =
           stage.streaming;
+      // Tiles that start earlier write their overlap twice.
       for (const NestLoop& loop : stage.loops)
         program_.rewrites = program_.rewrites || loop.clamp >= 0;
       continue;
@@ -47,6 +48,7 @@ void Lowering::declare_buffers() {
       program_.workspace_bytes += (buffer.bytes() + 63) / 64 * 64;
       all_dims(stage.stage);
     } else {
+      // A region keeps the dimensions of more than one element, and that of the vectors.
       const int vector = vectorized_axis(stage);
       for (int d = 0; d < static_cast<int>(s.axes.size()); ++d) {
         if (stage.extents[d] > 1 || d == vector) state(stage.stage).dims.push_back(d);

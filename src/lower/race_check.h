@@ -64,8 +64,8 @@ class RaceCheck {
   }
 
  private:
-  static constexpr int32_t kSeveral = -1;
-  static constexpr uint32_t kOthersToo = uint32_t{1} << 31;
+  static constexpr int32_t kSeveral = -1;                    // as a reader: more than one thread
+  static constexpr uint32_t kOthersToo = uint32_t{1} << 31;  // in read_block: others read, too
 
   bool other_block(uint32_t block) const { return block >= first_block_ && block != block_; }
 

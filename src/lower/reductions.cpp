@@ -44,6 +44,8 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
                                  const Values& values) {
   const Stage& stage = dag_[nest.stage];
   const Expr identity = combiner_identity(stage.combiner, stage.dtype);
+  // Set the accumulators (from the buffer, where earlier chunks are in it), add, write them back. A
+  // stage in registers that is summed at once needs none: its own buffer serves.
   const bool chunked = run.first < run.begin;
   const bool in_place = nest.scope == Scope::kRegister && !chunked;
   const Tile tile =
@@ -80,6 +82,7 @@ Lowering::Tile Lowering::make_accumulators(const NestStage& nest,
   Tile tile;
   Buffer buffer{stage.name + ".acc", stage.dtype, {}, Scope::kRegister, 1, false, {}, 0};
   for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a) {
+    // Elements from the register tile's first to its last along the axis.
     int64_t span = 0;
     for (int i = run.end; i < static_cast<int>(nest.loops.size()); ++i) {
       const NestLoop& loop = nest.loops[static_cast<size_t>(i)];

@@ -33,6 +33,8 @@ class ChunkLoop {
         make_stmt(Let{next, number + Expr(1), at_chunk(program_.var(next), fetch())});
     For loop = loop_;
     loop.double_buffer = false;
+    // The barrier ends two things: the fetch of this chunk, and the reads of the other buffer,
+    // which the fetch ahead overwrites.
     loop.body = make_stmt(Block{{make_stmt(Barrier{}),
                                  make_stmt(If{number < Expr(last), ahead}),
                                  at_chunk(number, add())}});

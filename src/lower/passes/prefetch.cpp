@@ -9,7 +9,7 @@
 namespace pruner {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineBytes = 64;  // of a cache line
 
 class Prefetcher {
  public:
@@ -69,6 +69,8 @@ class Prefetcher {
       if (std::ranges::any_of(along, [&](const Expr& index) { return reads(index, loop->var); }))
         bytes *= program_.ranges[static_cast<size_t>(loop->var.value)].second + 1;
     }
+    // Packed operands lie in the order of the steps: so many bytes on is what a later step reads.
+    // Of others the place is that of the step that is so many bytes later.
     const int64_t steps = in_order ? 0 : std::max<int64_t>(1, step_.prefetch_bytes / bytes);
     std::vector<Expr> place;
     for (Expr index : read.indices) {

@@ -22,7 +22,7 @@ int64_t unroll_factor(int64_t extent, int64_t limit) {
 // Statements of a perfect nest once it is unrolled, vectors counted as one; too many for any budget
 // when a loop in it stays one.
 int64_t copies(const Stmt& s) {
-  constexpr int64_t kMany = int64_t{1} << 30;
+  constexpr int64_t kMany = int64_t{1} << 30;  // statements: above any budget
   if (const If* guard = std::get_if<If>(&s->op)) return copies(guard->then);
   if (std::holds_alternative<Store>(s->op)) return 1;
   const For* loop = std::get_if<For>(&s->op);
