@@ -11,6 +11,7 @@ namespace pruner {
 
 namespace {
 
+// In pixels.
 constexpr double kHeight = 260, kTop = 40, kLeft = 60, kBar = 32, kGap = 24, kBelow = 90;
 constexpr double kLetter = 7;  // pixels, at most
 constexpr double kChartHeight = kTop + kHeight + kBelow;

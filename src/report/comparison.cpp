@@ -29,6 +29,7 @@ struct Values {
   std::vector<double> trials_of_budget, time_of_budget, trials_of_reach, time_of_reach;
 };
 
+/// part / whole; nothing where there is no whole.
 void add_share(double part, double whole, std::vector<double>& shares) {
   if (whole > 0) shares.push_back(part / whole);
 }
@@ -97,10 +98,11 @@ const TuningCurve* Comparison::curve(const std::string& mode, uint64_t seed) con
 Reached reach(const TuningCurve& curve, double latency_s) {
   const auto point = std::ranges::find_if(
       curve.points, [&](const CurvePoint& p) { return p.latency_s <= kReachRatio * latency_s; });
-  if (point == curve.points.end()) return {curve.trials, curve.search_s, false};
+  if (point == curve.points.end()) return {curve.trials, curve.search_s, false};  // all it had
   return {point->trials, point->seconds, true};
 }
 
+// Of an even number of values the median is the mean of the middle two.
 std::optional<Spread> spread(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   std::ranges::sort(values);

@@ -12,6 +12,7 @@ namespace pruner {
 
 namespace {
 
+// In pixels.
 constexpr double kPanelWidth = 360, kPanelHeight = 260, kTop = 40, kLeft = 70, kGap = 60;
 constexpr double kShown = 2, kLeast = 1.05;  // x the best latency, at most and at least
 

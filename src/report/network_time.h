@@ -17,7 +17,7 @@ inline constexpr const char* kEstimateAndTime =
 
 struct NetworkTime {
   std::string network, mode;
-  double mean_ms = 0;
+  double mean_ms = 0;  // of a run of the whole module
 };
 
 /// The shapes of the inputs, in the model's own layout.

@@ -10,6 +10,7 @@ namespace pruner {
 
 namespace {
 
+// In pixels.
 constexpr double kPanelWidth = 240, kPanelHeight = 200, kTop = 50, kLeft = 60, kGap = 70;
 
 struct Column {

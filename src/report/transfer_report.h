@@ -13,6 +13,7 @@
 namespace pruner {
 
 Json to_json(const TransferTarget& target);
+/// What to_json() wrote; the error names the field that is missing or of another type.
 Result<TransferTarget> transfer_target_from_json(const Json& json);
 
 /// A row a network, and the medians.

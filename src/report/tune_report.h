@@ -11,6 +11,7 @@
 
 namespace pruner {
 
+/// A row for each task, in the order of the IDs.
 std::vector<TaskRow> task_rows(const Tuner& tuner);
 
 /// "trials", "budget", "early stopping", ...
