@@ -4,6 +4,7 @@
 
 namespace pruner {
 
+// Whether images; the least, greatest and usual size in pixels or tokens; the step between sizes.
 static constexpr InputSize kImage = {true, 32, 4096, 224};
 static constexpr InputSize kMultipleOf16 = {true, 32, 4096, 224, 16};
 static constexpr InputSize kVideo = {true, 16, 4096, 112};

@@ -28,12 +28,14 @@ Expr clamp(const Expr& x, double low, double high) {
   return min(max(x, imm(low, x)), imm(high, x));
 }
 
+// ONNX, Selu: gamma * x above 0, else gamma * alpha * (exp(x) - 1); Elu has a gamma of 1.
 Expr elu(const Expr& x, double alpha, double gamma = 1) {
   const Expr below = imm(gamma * alpha, x) * (fn(Intrinsic::kExp, x) - imm(1, x));
   const Expr above = gamma == 1 ? x : imm(gamma, x) * x;
   return select(compare(BinaryOp::kGt, x, imm(0, x)), above, below);
 }
 
+// ONNX, Gelu: x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
 Expr gelu(const OpCall& c, const Expr& x) {
   const double pi = 3.14159265358979323846;
   if (c.text("approximate", "none") == "tanh") {
@@ -74,6 +76,7 @@ Expr modulo(const OpCall& c, const Expr& a, const Expr& b) {
   return a - select(quotient < imm(0, a), up, down) * b;
 }
 
+// The usual exponents need no call of pow.
 Expr power(const OpCall& c, const Expr& x, const Expr& y) {
   const std::optional<double> exponent = c.scalar(1);
   if (exponent == 2.0) return x * x;
