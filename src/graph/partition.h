@@ -39,6 +39,7 @@ struct Storage {
   int64_t first = 0;
 };
 
+/// A network cut into groups. A value has the number that it has in the graph.
 struct Partition {
   std::string network;
   std::vector<PlannedValue> values;
@@ -81,6 +82,7 @@ struct NetworkOptions {
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported
 /// operator at once.
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options);
+/// Writes a graph that the passes have not changed, of at most 2 GB.
 Result<Unit> export_onnx(const Graph& graph, const std::string& path);
 
 /// A built-in network (kNetworks) with seeded weights; the error lists the names.

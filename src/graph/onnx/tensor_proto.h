@@ -17,6 +17,8 @@ int dtype_to_onnx(DType dtype);
 /// ONNX's own name: "FLOAT", "UINT8".
 std::string onnx_type_name(int type);
 
+/// Errors name the tensor: its data lie in another file, it is of a type that we do not hold, or it
+/// has other elements than its shape.
 Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto);
 onnx::TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor);
 

@@ -11,7 +11,7 @@ static ValueId add_constant(Graph& graph, const std::string& name, Tensor tensor
   return ValueId{static_cast<int32_t>(graph.values.size()) - 1};
 }
 
-// Integers become a list of int64, one number a scalar of type `real`.
+// Integers become a list of int64, a real number a scalar of type `real`.
 static Result<Tensor> tensor_of(const Attribute& attribute, DType real) {
   if (const auto* values = std::get_if<std::vector<int64_t>>(&attribute)) {
     Tensor tensor(DType::kInt64, {static_cast<int64_t>(values->size())});
