@@ -103,6 +103,7 @@ struct LockstepStmt {
   std::variant<LoopStep, ThreadsStep, LetStep, StoreStep, GuardStep, AllocateStep, BarrierStep> op;
 };
 
+/// One launch: a loop over the blocks, and in it what all threads of a block run.
 struct Lockstep {
   int threads = 1;
   int uniform_slots = 0, varying_slots = 0;
