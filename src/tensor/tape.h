@@ -51,6 +51,7 @@ struct TapeLoop {
   int64_t step;  // kLanes for the lane variable
 };
 
+/// A stage's body for one choice of the lane variable.
 struct Tape {
   std::vector<TapeNode> nodes;   // by level; operands before users
   std::vector<int> level_start;  // first node of each level and, last, the number of nodes

@@ -57,6 +57,4 @@ class TapeRun {
   std::vector<int64_t> integers_;
 };
 
-/// A stage's result as it is stored: rounded, or wrapped, to its type.
-
 }  // namespace pruner

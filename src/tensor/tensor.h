@@ -14,7 +14,7 @@
 
 namespace pruner {
 
-/// A default one holds nothing: no data, 0 elements. Copies share the data.
+/// Copies share the data. A tensor made without a type holds nothing: it has 0 elements.
 class Tensor {
  public:
   Tensor() = default;
