@@ -120,8 +120,9 @@ struct Compile {
     add_out_file(app, out_file);
     add_option(app, "--print", print)
         .help(
-            "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl or "
-            "ptx");
+            "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl, "
+            "ptx; "
+            "after-PASS: the program half way through lowering (after-loops: before any pass)");
   }
 
   /// What tasks without a record take.
