@@ -6,8 +6,9 @@
 #include <limits>
 #include <numeric>
 
-// The loop is compiled for each of these, and the machine's is taken when the program starts.
-#if defined(__x86_64__)
+// The loop is compiled for each of these, and the machine's is taken when the program starts: by a
+// function that runs before the thread sanitizer is there, which it must not watch.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define PRUNER_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define PRUNER_VECTOR_CLONES
