@@ -42,7 +42,7 @@ static Result<Unit> check_extents(const TensorType& type) {
 static Result<Unit> infer(Graph& graph, Node& node) {
   const GraphOp* op = find_graph_op(node.op);
   if (op == nullptr) return Error("operator ", node.op, " is not supported");
-  TRY(check_call(node, *op));
+  TRY(check_call(node, op->attributes, op->min_inputs, op->max_inputs));
   const OpCall call{graph, node};
   TRY_ASSIGN(const std::vector<TensorType> types, op->infer(call));
   if (node.outputs.size() > types.size()) {

@@ -34,6 +34,7 @@ struct Value {
 
 using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
+using Attributes = std::map<std::string, Attribute>;
 
 /// One operator call, in ONNX's vocabulary ("Conv", "Relu", ...), with the inputs and attributes of
 /// its newest supported version; an input that is left out is an invalid ValueId.
@@ -42,7 +43,7 @@ struct Node {
   std::string name;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  std::map<std::string, Attribute> attributes;
+  Attributes attributes;
   int group = -1;         // nodes with an equal number are one kernel; set by the fuse pass
   bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };

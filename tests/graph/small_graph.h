@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "graph/functions/body.h"
 #include "graph/networks/network_builder.h"
 #include "graph/passes.h"
 
 namespace pruner {
 
-using Attributes = std::map<std::string, Attribute>;
 using Ints = std::vector<int64_t>;
 
 inline Tensor floats(std::vector<int64_t> shape, std::vector<double> values) {
@@ -105,7 +105,7 @@ inline std::string refusal(const std::string& op,
   }
   graph.values.push_back({"out", {}, {}, std::nullopt});
   node.outputs = {ValueId{static_cast<int32_t>(graph.values.size()) - 1}};
-  const Result<Unit> result = infer_node(graph, node);
+  const Result<Unit> result = append_call(graph, node);
   return result.ok() ? "" : result.error().message();
 }
 

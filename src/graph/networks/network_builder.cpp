@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/functions/body.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -32,9 +33,8 @@ ValueId NetworkBuilder::node(const std::string& op,
   const std::string name = op + "_" + std::to_string(graph_.nodes.size());
   const ValueId out = add_value({name, DType::kFloat32, {}, std::nullopt});
   Node node{op, name, std::move(inputs), {out}, std::move(attributes)};
-  const Result<Unit> inferred = infer_node(graph_, node);
-  CHECK(inferred.ok()) << inferred.error().message();
-  graph_.nodes.push_back(std::move(node));
+  const Result<Unit> appended = append_call(graph_, std::move(node));
+  CHECK(appended.ok()) << appended.error().message();
   return out;
 }
 

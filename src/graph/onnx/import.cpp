@@ -6,7 +6,7 @@
 #include <climits>
 #include <set>
 
-#include "graph/evaluate.h"
+#include "graph/functions/body.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/onnx/upgrade.h"
 #include "graph/partition.h"
@@ -47,6 +47,11 @@ class Importer {
 
 bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
+// "Conv", "com.microsoft::FusedMatMul".
+std::string operator_name(const onnx::NodeProto& node) {
+  return is_standard(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
+}
+
 // ONNX: a model that imports nothing means version 1.
 int64_t Importer::opset() const {
   for (const auto& import : model_.opset_import()) {
@@ -64,9 +69,9 @@ std::string label(const onnx::NodeProto& node) {
 Result<Unit> Importer::check_operators() const {
   std::map<std::string, std::vector<std::string>> unknown;
   for (const onnx::NodeProto& node : proto_.node()) {
-    if (is_standard(node.domain()) && find_graph_op(node.op_type()) != nullptr) continue;
-    const std::string prefix = is_standard(node.domain()) ? "" : node.domain() + "::";
-    unknown[prefix + node.op_type()].push_back(label(node));
+    const std::string op = operator_name(node);
+    if (find_graph_op(op) != nullptr || find_function(op) != nullptr) continue;
+    unknown[op].push_back(label(node));
   }
   if (unknown.empty()) return Unit{};
   std::string list;
@@ -220,7 +225,7 @@ Result<Unit> name_cast_target(Node& node) {
 }
 
 Result<Node> Importer::node_of(const onnx::NodeProto& proto) {
-  Node node{proto.op_type(), proto.name(), {}, {}, {}};
+  Node node{operator_name(proto), proto.name(), {}, {}, {}};
   for (const std::string& name : proto.input()) {
     const auto it = values_.find(name);
     if (!name.empty() && it == values_.end()) {
@@ -267,8 +272,7 @@ Result<Unit> Importer::infer() {
     Result<std::vector<Node>> nodes = upgrade_node(graph_, std::move(old), opset());
     if (!nodes.ok()) return Error(name, ": ", nodes.error().message());
     for (Node& node : *nodes) {
-      TRY(infer_node(graph_, node));
-      graph_.nodes.push_back(std::move(node));
+      TRY(append_call(graph_, std::move(node), opset()));
     }
   }
   return Unit{};

@@ -62,9 +62,12 @@ std::vector<std::pair<std::string_view, char>> listed(std::string_view list) {
   return found;
 }
 
-Result<Unit> check_call(Node& node, const GraphOp& op) {
+Result<Unit> check_call(Node& node,
+                        std::string_view attributes,
+                        size_t min_inputs,
+                        size_t max_inputs) {
   static constexpr std::string_view kKinds = "ifsIFt";  // in the order of Attribute's alternatives
-  const auto known = listed(op.attributes);
+  const auto known = listed(attributes);
   for (auto it = node.attributes.begin(); it != node.attributes.end();) {
     const auto row = std::ranges::find(known, it->first, [](const auto& of) { return of.first; });
     const char kind = row == known.end() ? 0 : row->second;
@@ -76,10 +79,10 @@ Result<Unit> check_call(Node& node, const GraphOp& op) {
   // Optional inputs that are left out at the end count as none.
   while (!node.inputs.empty() && !node.inputs.back().valid()) node.inputs.pop_back();
   const size_t n = node.inputs.size();
-  if (n < op.min_inputs || n > op.max_inputs) {
-    return Error(node.op, " takes ", op.min_inputs, " to ", op.max_inputs, " inputs, found ", n);
+  if (n < min_inputs || n > max_inputs) {
+    return Error(node.op, " takes ", min_inputs, " to ", max_inputs, " inputs, found ", n);
   }
-  for (size_t i = 0; i < op.min_inputs; ++i) {
+  for (size_t i = 0; i < min_inputs; ++i) {
     if (!node.inputs[i].valid()) return Error(node.op, " needs its input ", i);
   }
   return Unit{};

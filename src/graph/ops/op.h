@@ -134,8 +134,12 @@ Tensor evaluate_constant(const OpCall& call);
 /// The names of a list such as GraphOp::attributes, each with what stands behind its colon.
 std::vector<std::pair<std::string_view, char>> listed(std::string_view list);
 
-/// Drops attributes that the row doesn't name and checks the kind and the number of inputs.
-Result<Unit> check_call(Node& node, const GraphOp& op);
+/// Drops attributes that `attributes` (a list as GraphOp's) doesn't name and checks the kind and
+/// the number of inputs.
+Result<Unit> check_call(Node& node,
+                        std::string_view attributes,
+                        size_t min_inputs,
+                        size_t max_inputs);
 
 /// `axis` counted from the front.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);

@@ -1,0 +1,51 @@
+// Element-wise functions that ONNX defines by others.
+#include "graph/functions/body.h"
+
+namespace pruner {
+
+static Term where(Term condition, Term then, Term otherwise) {
+  return condition.body->add("Where", {condition, then, otherwise});
+}
+
+static Term same(Term like, double value) { return like.body->scalar(value, like.dtype()); }
+
+static void cast_like(Body& b) { b.output(0, b.cast(b.input(0), b.input(1).dtype())); }
+
+// max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
+static void celu(Body& b) {
+  const Term x = b.input(0);
+  const double alpha = b.call().number("alpha", 1);
+  const Term below = (b.add("Exp", {x / alpha}) - 1) * alpha;
+  b.output(0, b.add("Max", {x, same(x, 0)}) + b.add("Min", {below, same(x, 0)}));
+}
+
+static void shrink(Body& b) {
+  const Term x = b.input(0);
+  const double lambda = b.call().number("lambd", 0.5), bias = b.call().number("bias", 0);
+  const Term below = where(b.add("Less", {x, same(x, -lambda)}), x + bias, same(x, 0));
+  b.output(0, where(b.add("Greater", {x, same(x, lambda)}), x - bias, below));
+}
+
+// x * sigmoid(alpha * x)
+static void swish(Body& b) {
+  const Term x = b.input(0);
+  b.output(0, x * b.add("Sigmoid", {x * b.call().number("alpha", 1)}));
+}
+
+static void thresholded_relu(Body& b) {
+  const Term x = b.input(0);
+  const Term above = b.add("Greater", {x, same(x, b.call().number("alpha", 1))});
+  b.output(0, where(above, x, same(x, 0)));
+}
+
+static constexpr Function kRows[] = {
+    {"CastLike", 2, 2, "round_mode:s saturate:i", cast_like},
+    {"Celu", 1, 1, "alpha:f", celu},
+    {"Shrink", 1, 1, "bias:f lambd:f", shrink},
+    {"Swish", 1, 1, "alpha:f", swish},
+    {"ThresholdedRelu", 1, 1, "alpha:f", thresholded_relu},
+};
+
+std::span<const Function> activation_functions() { return kRows; }
+
+}  // namespace pruner

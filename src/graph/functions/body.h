@@ -1,0 +1,111 @@
+// The body of an operator that is defined by others. Its nodes are added and inferred one by one,
+// so that what is added next may ask for shapes and small constants of what was added before.
+#pragma once
+
+#include "graph/ops/op.h"
+
+namespace pruner {
+
+class Body;
+
+/// A value of a body, with the arithmetic that bodies are written in. A number takes the type of
+/// what it stands beside.
+struct Term {
+  Body* body = nullptr;
+  ValueId id;
+
+  bool valid() const { return id.valid(); }
+  DType dtype() const;
+  std::vector<int64_t> shape() const;
+  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  /// Of dimension d, which counts from the end where it is below 0; 1 where there is none.
+  int64_t extent(int64_t d) const;
+};
+
+/// Appends the nodes of one call to the graph. The first failure is kept, and nothing is added
+/// after it: what comes back then is a value without a shape.
+class Body {
+ public:
+  /// `call` has its attributes and number of inputs checked (check_call).
+  Body(Graph& graph, const Node& call, int64_t opset);
+
+  const OpCall& call() const { return call_; }
+  /// Of the model; bodies whose meaning changed ask for it.
+  int64_t opset() const { return opset_; }
+  /// Input i; not valid when it is left out.
+  Term input(size_t i);
+  bool has(size_t i) const { return call_.has(i); }
+  /// Whether the call has a name for its output i.
+  bool wants(size_t i) const { return i < node_.outputs.size(); }
+
+  /// A node with one output.
+  Term add(const std::string& op, std::vector<Term> inputs, Attributes attributes = {});
+  /// A node with `outputs` of them.
+  std::vector<Term> add_many(const std::string& op,
+                             std::vector<Term> inputs,
+                             size_t outputs,
+                             Attributes attributes = {});
+  Term constant(Tensor tensor);
+  /// One number of a type; a rank-one list of int64.
+  Term scalar(double value, DType dtype);
+  Term integers(std::span<const int64_t> values);
+
+  Term cast(Term x, DType to);  // x itself where it has the type
+  Term reshape(Term x, std::vector<int64_t> shape);
+  Term transpose(Term x, std::vector<int64_t> order);
+  Term unsqueeze(Term x, int64_t axis);
+  /// Elements [start, end) along an axis.
+  Term slice(Term x, int64_t axis, int64_t start, int64_t end);
+  Term concat(std::vector<Term> parts, int64_t axis);
+  /// ReduceSum, ReduceMean, ... over axes, which stay with an extent of 1.
+  Term reduce(const std::string& op, Term x, std::span<const int64_t> axes);
+
+  /// The value is output i of the call. Outputs that the call does not want are let go.
+  void output(size_t i, Term value);
+  void fail(Error error);
+  Result<Unit> finish() const;
+
+ private:
+  Term made(ValueId id) { return {this, id}; }
+  ValueId new_value(const std::string& op);
+  friend struct Term;
+
+  Graph& graph_;
+  Node node_;
+  OpCall call_;
+  int64_t opset_;
+  std::vector<bool> written_;  // by output
+  std::optional<Error> error_;
+};
+
+Term operator+(Term a, Term b);
+Term operator-(Term a, Term b);
+Term operator*(Term a, Term b);
+Term operator/(Term a, Term b);
+Term operator+(Term a, double b);
+Term operator-(Term a, double b);
+Term operator-(double a, Term b);
+Term operator*(Term a, double b);
+Term operator/(Term a, double b);
+
+/// An operator that is written as nodes of others when it is imported; ONNX's own by their names,
+/// others as "com.microsoft::FusedMatMul".
+struct Function {
+  std::string_view name;
+  size_t min_inputs, max_inputs;
+  std::string_view attributes;  // as GraphOp's
+  void (*body)(Body&);
+};
+
+/// Every function, sorted by name.
+std::span<const Function> graph_functions();
+/// Null when there is none of that name.
+const Function* find_function(std::string_view name);
+
+/// The newest version of ONNX's operators that is read.
+inline constexpr int64_t kNewestOpset = 26;
+
+/// Appends the call to the graph, inferred: a node, or the nodes of its function's body.
+Result<Unit> append_call(Graph& graph, Node call, int64_t opset = kNewestOpset);
+
+}  // namespace pruner

@@ -1,0 +1,114 @@
+// Normalizations that ONNX defines by others, and reductions of more than one step. Sums of narrow
+// floats are float32's (stash_type).
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "graph/functions/body.h"
+
+namespace pruner {
+
+static DType at_least_float32(DType dtype) {
+  return is_narrow_float(dtype) ? DType::kFloat32 : dtype;
+}
+
+static std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
+  std::vector<int64_t> axes(static_cast<size_t>(std::max<int64_t>(rank - first, 0)));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+// [c] as [1, c, 1, ...], to stand beside data of `rank` dimensions.
+static Term by_channel(Body& b, Term x, int64_t rank) {
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  shape[1] = x.extent(0);
+  return b.reshape(x, shape);
+}
+
+// (x - mean) / sqrt(variance + epsilon) of each of the groups into which the channels are parted.
+static void group_normalization(Body& b) {
+  const Term x = b.input(0);
+  const int64_t groups = b.call().integer("num_groups", 1), rank = x.rank();
+  if (rank < 2 || groups < 1 || x.extent(1) % groups != 0)
+    return b.fail(Error(groups, " groups do not part data of shape ", print_shape(x.shape())));
+  const Term grouped = b.reshape(x, {x.extent(0), groups, -1});
+  Term unit = b.add("LayerNormalization",
+                    {grouped, b.scalar(1, x.dtype())},
+                    {{"axis", int64_t{2}}, {"epsilon", b.call().number("epsilon", 1e-5)}});
+  Term scale = b.input(1), bias = b.input(2);
+  if (b.opset() < 21) {  // they were the groups', later the channels'
+    if (scale.extent(0) != groups || bias.extent(0) != groups)
+      return b.fail(Error("scale and bias have to be of ", groups, " groups"));
+    unit = unit * b.reshape(scale, {1, groups, 1}) + b.reshape(bias, {1, groups, 1});
+    return b.output(0, b.reshape(unit, x.shape()));
+  }
+  unit = b.reshape(unit, x.shape());
+  b.output(0, unit * by_channel(b, scale, rank) + by_channel(b, bias, rank));
+}
+
+// x / sqrt(mean(x * x) + epsilon) over the axes from `axis` on.
+static Term root_mean_square_normalized(Body& b, Term x, int64_t axis, double epsilon) {
+  const Term wide = b.cast(x, at_least_float32(x.dtype()));
+  const Term mean = b.reduce("ReduceMean", wide * wide, axes_from(axis, x.rank()));
+  return wide / b.add("Sqrt", {mean + epsilon});
+}
+
+static void rms_normalization(Body& b) {
+  const Term x = b.input(0), scale = b.input(1);
+  const Result<int64_t> axis = b.call().axis("axis", -1, x.rank());
+  if (!axis.ok()) return b.fail(axis.error());
+  const Term unit = root_mean_square_normalized(b, x, *axis, b.call().number("epsilon", 1e-5));
+  b.output(0, b.cast(unit, scale.dtype()) * scale);
+}
+
+// x / |x|; nothing but zeros stays as it is.
+static void lp_normalization(Body& b) {
+  const Term x = b.input(0);
+  const Result<int64_t> axis = b.call().axis("axis", -1, x.rank());
+  if (!axis.ok()) return b.fail(axis.error());
+  const int64_t p = b.call().integer("p", 2);
+  if (p != 1 && p != 2) return b.fail(Error("p is ", p, ", expected 1 or 2"));
+  const Term norm = b.reduce(p == 1 ? "ReduceL1" : "ReduceL2", x, {{*axis}});
+  const Term zero = b.add("Equal", {norm, b.scalar(0, x.dtype())});
+  b.output(0, x / b.add("Where", {zero, b.scalar(1, x.dtype()), norm}));
+}
+
+static void mean_variance_normalization(Body& b) {
+  std::vector<int64_t> axes = b.call().integers("axes");
+  if (!b.call().has_attribute("axes")) axes = {0, 2, 3};
+  const Term x = b.input(0);
+  const Term centred = x - b.reduce("ReduceMean", x, axes);
+  const Term variance = b.reduce("ReduceMean", centred * centred, axes);
+  b.output(0, centred / (b.add("Sqrt", {variance}) + 1e-9));
+}
+
+// log(sum(exp(x))), what is largest taken out first; infinite ones stay in.
+static void reduce_log_sum_exp(Body& b) {
+  const Term x = b.input(0);
+  std::vector<Term> inputs = {x};
+  if (b.has(1)) inputs.push_back(b.input(1));
+  const auto noop = b.call().integer("noop_with_empty_axes", 0);
+  const auto reduced = [&](const char* op, Term of, int64_t keep) {
+    inputs[0] = of;
+    return b.add(op, inputs, {{"keepdims", keep}, {"noop_with_empty_axes", noop}});
+  };
+  const int64_t keep = b.call().integer("keepdims", 1);
+  const Term most = reduced("ReduceMax", x, 1);
+  const Term infinity = b.scalar(std::numeric_limits<double>::infinity(), x.dtype());
+  const Term infinite = b.add("Equal", {b.add("Abs", {most}), infinity});
+  const Term taken = b.add("Where", {infinite, b.scalar(0, x.dtype()), most});
+  const Term sum = b.add("Log", {reduced("ReduceSum", b.add("Exp", {x - taken}), keep)});
+  b.output(0, keep ? sum + taken : sum + b.reshape(taken, sum.shape()));
+}
+
+static constexpr Function kRows[] = {
+    {"GroupNormalization", 3, 3, "epsilon:f num_groups:i stash_type:i", group_normalization},
+    {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
+    {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
+    {"RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
+};
+
+std::span<const Function> normalization_functions() { return kRows; }
+
+}  // namespace pruner

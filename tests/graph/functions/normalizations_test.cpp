@@ -1,0 +1,42 @@
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+using V = std::vector<double>;
+
+TEST(GroupNormalization, NormalizesEachGroupAndScalesEachChannel) {
+  const Tensor x = floats({1, 4, 2}, {1, 3, 5, 7, 0, 0, 0, 4});
+  const Tensor scale = floats({4}, {1, 2, 3, 4}), bias = floats({4}, {0, 0, 1, 0});
+  const double a = std::sqrt(5 + 1e-5), b = std::sqrt(3 + 1e-5);  // deviations of the groups
+  expect_near(
+      run_op("GroupNormalization", {x, scale, bias}, {{"num_groups", int64_t{2}}}),
+      floats({1, 4, 2}, {-3 / a, -1 / a, 2 / a, 6 / a, 1 - 3 / b, 1 - 3 / b, -4 / b, 12 / b}));
+}
+
+TEST(RmsNormalization, DividesByTheRootOfTheMeanSquare) {
+  const double rms = std::sqrt(12.5 + 1e-5);
+  expect_near(run_op("RMSNormalization", {floats({1, 2}, {3, 4}), floats({2}, {1, 10})}),
+              floats({1, 2}, {3 / rms, 40 / rms}));
+}
+
+TEST(LpNormalization, LeavesZerosAsTheyAre) {
+  const Tensor x = floats({2, 2}, {3, -4, 0, 0});
+  expect_near(run_op("LpNormalization", {x}), floats({2, 2}, {0.6, -0.8, 0, 0}));
+  expect_near(run_op("LpNormalization", {x}, {{"p", int64_t{1}}}),
+              floats({2, 2}, {3.0 / 7, -4.0 / 7, 0, 0}));
+}
+
+TEST(MeanVarianceNormalization, IsOverBatchAndSpaceUnlessTold) {
+  const Tensor x = floats({2, 1, 1, 1}, {1, 3});
+  expect_near(run_op("MeanVarianceNormalization", {x}), floats({2, 1, 1, 1}, {-1, 1}));
+}
+
+TEST(ReduceLogSumExp, KeepsItsDigitsWhereExponentialsOverflow) {
+  const Tensor x = floats({2, 2}, {1000, 1000, -1000, 0});
+  expect_near(run_op("ReduceLogSumExp", {x, Ints{1}}, {{"keepdims", int64_t{0}}}),
+              floats({2}, {1000 + std::log(2), 0}));
+}
+
+}  // namespace
+}  // namespace pruner
