@@ -15,6 +15,12 @@ if(micro_sources AND benchmark_FOUND)
                                             benchmark::benchmark_main)
 endif()
 
+# Runs the cases of bench/onnx_suite.py, all in one process.
+if(PRUNER_LLVM AND TARGET pruner_deploy)
+  add_executable(onnx_cases EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/onnx_suite/run_cases.cpp)
+  target_link_libraries(onnx_cases PRIVATE pruner_options pruner_deploy)
+endif()
+
 # Modules against ONNX Runtime, where a Python with the packages of bench/requirements.txt is given.
 set(PRUNER_PEERS_PYTHON "" CACHE STRING "Python that has the packages of bench/requirements.txt")
 if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Runs the backend tests of the onnx package through import, compilation and execution, and writes
+bench/results/onnx_suite.json: what became of each case.
+
+  onnx_suite.py                 all cases of ONNX's own domain
+  onnx_suite.py --kind node     those of one kind (node, simple, light, pytorch-converted, ...)
+  onnx_suite.py --check         fails where a case is wrong, or one no longer passes that did when
+                                the results were written; writes nothing
+
+Each case is tried as it is and, where that fails, with the inputs that say a shape (a Reshape's, a
+Slice's starts, ...) as constants of the model. Needs the packages of requirements.txt and the
+program onnx_cases.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.loader import load_model_tests
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results" / "onnx_suite.json"
+FILE_KINDS = ("simple", "light", "pytorch-converted", "pytorch-operator")
+# Inputs that say what the result looks like rather than what is computed with, by operator.
+SHAPE_INPUTS = {
+    "AffineGrid": [1], "Col2Im": [1, 2], "CenterCropPad": [1], "ConstantOfShape": [0],
+    "CumProd": [1], "CumSum": [1], "DFT": [1, 2], "Expand": [1], "If": [0], "Loop": [0, 1],
+    "MaxUnpool": [2], "NonMaxSuppression": [2, 3, 4], "OneHot": [1], "Pad": [1, 2, 3],
+    "Range": [0, 1, 2], "Reshape": [1], "Resize": [1, 2, 3], "STFT": [1, 3],
+    "SequenceAt": [1], "SequenceErase": [1], "SequenceInsert": [2], "Slice": [1, 2, 3, 4],
+    "Split": [1], "SplitToSequence": [1], "Squeeze": [1], "Tile": [1], "TopK": [1], "Trilu": [1],
+    "Unsqueeze": [1], "Upsample": [1], "BlackmanWindow": [0], "HammingWindow": [0],
+    "HannWindow": [0], "MelWeightMatrix": [0, 1, 2, 3, 4], "Dropout": [1, 2],
+    "ReduceL1": [1], "ReduceL2": [1], "ReduceLogSum": [1], "ReduceLogSumExp": [1],
+    "ReduceMax": [1], "ReduceMean": [1], "ReduceMin": [1], "ReduceProd": [1], "ReduceSum": [1],
+    "ReduceSumSquare": [1], "TensorScatter": [2],
+}
+
+
+def cases(kinds):
+    """(kind, name, model, inputs, outputs, rtol, atol) of each case of ONNX's own domain."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "node" in kinds:
+            for case in collect_testcases(None):
+                inputs, outputs = case.data_sets[0]
+                yield ("node", case.name, case.model, inputs, outputs, case.rtol, case.atol)
+    for kind in FILE_KINDS:
+        if kind not in kinds:
+            continue
+        for case in load_model_tests(kind=kind):
+            folder = pathlib.Path(case.model_dir)
+            if not (folder / "model.onnx").is_file():
+                continue
+            model = onnx.load(folder / "model.onnx")
+            data = folder / "test_data_set_0"
+            read = lambda what: [read_value(path) for path in numbered(data, what)]
+            yield (kind, case.name, model, read("input"), read("output"), case.rtol, case.atol)
+
+
+def numbered(folder, what):
+    return sorted(folder.glob(f"{what}_*.pb"), key=lambda p: int(re.findall(r"\d+", p.name)[-1]))
+
+
+def read_value(path):
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return tensor
+
+
+def tensor_proto(value, info):
+    """The value as a TensorProto; None where it is none (a sequence, an optional)."""
+    if not info.type.HasField("tensor_type"):
+        return None
+    if isinstance(value, onnx.TensorProto):
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(value)
+        tensor.name = info.name
+        return tensor
+    return numpy_helper.from_array(np.asarray(value), info.name)
+
+
+def constants_form(model, feeds):
+    """The model with the inputs that say a shape as initializers; None where it has none."""
+    say = {node.input[i] for node in model.graph.node
+           for i in SHAPE_INPUTS.get(node.op_type, []) if i < len(node.input)}
+    say &= set(feeds)
+    if not say:
+        return None
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    del changed.graph.input[:]
+    changed.graph.input.extend(i for i in model.graph.input if i.name not in say)
+    changed.graph.initializer.extend(feeds[name] for name in sorted(say))
+    return changed
+
+
+def is_default_domain(model):
+    return all(i.domain in ("", "ai.onnx") for i in model.opset_import)
+
+
+def write_case(folder, model, inputs, outputs, rtol, atol):
+    """False where the case's values are no tensors."""
+    folder.mkdir(parents=True)
+    initialized = {t.name for t in model.graph.initializer}
+    infos = [i for i in model.graph.input if i.name not in initialized]
+    # Cases give the optional inputs that they leave out no value.
+    protos = [tensor_proto(value, info) for value, info in zip(inputs, infos)]
+    expected = [tensor_proto(value, info) for value, info in zip(outputs, model.graph.output)]
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    if None in protos or None in expected:
+        return
+    for what, tensors in (("input", protos), ("output", expected)):
+        for i, tensor in enumerate(tensors):
+            (folder / f"{what}_{i}.pb").write_bytes(tensor.SerializeToString())
+    (folder / "tolerance").write_text(f"{rtol} {atol}\n")
+    constants = constants_form(model, {t.name: t for t in protos})
+    if constants is not None:
+        (folder / "constants.onnx").write_bytes(constants.SerializeToString())
+
+
+def run(program, folder, names):
+    """The lines of onnx_cases; a case that ends the process is a crash, and the rest goes on."""
+    lines = {}
+    left = list(names)
+    while left:
+        done = subprocess.run([program, folder, *left], capture_output=True, text=True)
+        for text in done.stdout.splitlines():
+            line = json.loads(text)
+            lines[line.pop("case")] = line
+        left = [name for name in left if name not in lines]
+        if left:
+            lines[left[0]] = {"outcome": "crash", "reason": f"exit {done.returncode}"}
+            left.pop(0)
+    return lines
+
+
+def best(line):
+    """The outcome with constants where that is better."""
+    constants = line.get("constants", {}).get("outcome")
+    return constants if constants == "pass" else line["outcome"]
+
+
+def totals(results):
+    plain = collections.Counter(line["outcome"] for line in results.values())
+    with_constants = collections.Counter(best(line) for line in results.values())
+    return {"cases": len(results), "as they are": dict(plain),
+            "with shape inputs constant": dict(with_constants)}
+
+
+def refusals(results):
+    """Refused cases by reason: names and numbers left out, so that equal ones count together."""
+    reasons = collections.defaultdict(list)
+    for name, line in results.items():
+        if best(line) in ("pass",):
+            continue
+        reason = line.get("constants", line)["reason"]
+        reason = re.sub(r'^\S*\.onnx: ', "", reason)
+        reason = re.sub(r'\(node [^)]*\)', "", re.sub(r'node "[^"]*": |"[^"]*"', "", reason))
+        reasons[f"{best(line)}: {reason.strip()}"].append(name)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", action="append", help="of cases; default: all")
+    parser.add_argument("--only", default="", help="names that match this expression")
+    parser.add_argument("--program", default=ROOT / "build" / "release" / "onnx_cases")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=None)
+    options = parser.parse_args()
+    kinds = options.kind or ["node", *FILE_KINDS]
+    with tempfile.TemporaryDirectory(prefix="onnx_suite_") as temporary:
+        folder = pathlib.Path(temporary)
+        names = []
+        for kind, name, model, inputs, outputs, rtol, atol in cases(kinds):
+            full = name if kind == "node" else f"{kind}_{name}"
+            if not is_default_domain(model) or not re.search(options.only, full):
+                continue
+            write_case(folder / full, model, inputs, outputs, rtol, atol)
+            names.append(full)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            parts = [names[i::4 * options.jobs] for i in range(4 * options.jobs)]
+            done = pool.map(lambda part: run(str(options.program), folder, part), parts)
+            results = {name: line for lines in done for name, line in lines.items()}
+    for name in sorted(results):
+        if best(results[name]) in ("wrong", "type", "crash"):
+            line = results[name]
+            print(f"{name}: {best(line)}: {line.get('constants', line)['reason']}")
+    print(json.dumps(totals(results), indent=1))
+    for reason, of in list(refusals(results).items())[:400]:
+        print(f"{len(of):5} {reason[:200]}   e.g. {of[0]}")
+    if options.check:
+        known = json.loads(RESULTS.read_text())["passing"]
+        lost = [n for n in known if n in results and best(results[n]) != "pass"]
+        bad = [n for n, line in results.items() if best(line) in ("wrong", "type", "crash")]
+        for name in lost:
+            print(f"no longer passes: {name}")
+        sys.exit(1 if lost or bad else 0)
+    if options.output or not (options.kind or options.only):
+        output = options.output or RESULTS
+        output.parent.mkdir(exist_ok=True)
+        output.write_text(json.dumps({
+            "onnx": onnx.__version__, "totals": totals(results),
+            "refused": {reason: of for reason, of in refusals(results).items()},
+            "passing": sorted(n for n, line in results.items() if best(line) == "pass")},
+            indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
