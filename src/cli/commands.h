@@ -29,7 +29,7 @@ inline constexpr Command kCommands[] = {
     {"run", "Run a module on the arrays of an .npz file.", make_run},
     {"bench", "Time a module.", make_bench},
     {"tasks", "List what would be tuned.", make_tasks},
-    {"ops", "List the operators that --op takes.", make_ops},
+    {"ops", "List the operators that --op takes, or those of ONNX files.", make_ops},
     {"networks", "List the built-in networks.", make_networks_list},
     {"networks list", "List the built-in networks.", make_networks_list},
     {"networks export", "Write a built-in network as an ONNX file.", make_networks_export},

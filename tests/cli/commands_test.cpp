@@ -273,6 +273,8 @@ TEST_F(Commands, PrintMakesCodeForAGpu) {
 
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
+  const std::string onnx = out({"ops", "--onnx"});
+  for (const char* name : {"Conv\n", "Celu\n"}) EXPECT_NE(onnx.find(name), std::string::npos);
   EXPECT_NE(out({"networks"}).find("resnet_50\n"), std::string::npos);
   EXPECT_TRUE(json({"devices", "host"}).contains("fingerprint"));
   const Json devices = json({"devices"});

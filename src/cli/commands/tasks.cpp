@@ -1,6 +1,11 @@
 // pruner tasks: what would be tuned; pruner ops: the operators of --op.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/source.h"
+#include "graph/functions/body.h"
 #include "report/task_list.h"
 #include "tensor/operators.h"
 
@@ -24,13 +29,26 @@ struct Tasks {
   }
 };
 
-Result<int> run_ops(const Invocation& call) {
-  return call.show({{"help", operator_help()}}, operator_help());
-}
+struct Ops {
+  bool onnx = false;
+
+  void add_to(CLI::App& app) {
+    add_option(app, "--onnx", onnx).help("the operators of ONNX files that are read");
+  }
+
+  Result<int> run(const Invocation& call) const {
+    if (!onnx) return call.show({{"help", operator_help()}}, operator_help());
+    std::vector<std::string> names;
+    for (const GraphOp& op : graph_ops()) names.emplace_back(op.name);
+    for (const Function& function : graph_functions()) names.emplace_back(function.name);
+    std::ranges::sort(names);
+    return call.show(Json(names), fmt::format("{}\n", fmt::join(names, "\n")));
+  }
+};
 
 }  // namespace
 
 RunCommand make_tasks(CLI::App& app) { return make_command<Tasks>(app); }
-RunCommand make_ops(CLI::App&) { return run_ops; }
+RunCommand make_ops(CLI::App& app) { return make_command<Ops>(app); }
 
 }  // namespace pruner
