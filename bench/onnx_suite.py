@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs the backend tests of the onnx package through import, compilation and execution, and writes
-bench/results/onnx_suite.json: what became of each case.
+bench/results/onnx_suite.json, what became of each case, and docs/operators.md.
 
   onnx_suite.py                 all cases of ONNX's own domain
   onnx_suite.py --kind node     those of one kind (node, simple, light, pytorch-converted, ...)
@@ -30,6 +30,7 @@ from onnx.backend.test.loader import load_model_tests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "onnx_suite.json"
+PAGE = ROOT / "docs" / "operators.md"
 FILE_KINDS = ("simple", "light", "pytorch-converted", "pytorch-operator")
 # Inputs that say what the result looks like rather than what is computed with, by operator.
 SHAPE_INPUTS = {
@@ -158,6 +159,46 @@ def totals(results):
             "with shape inputs constant": dict(with_constants)}
 
 
+def operator_table(results, calls, read):
+    """Rows of docs/operators.md: each operator of ONNX, since which version, types and cases."""
+    of = collections.defaultdict(list)
+    for name, (operators, _) in calls.items():
+        for operator in operators:
+            of[operator].append(name)
+    newest = {}
+    for schema in onnx.defs.get_all_schemas():
+        if schema.domain == "":
+            newest[schema.name] = schema.since_version
+    rows = []
+    for operator in sorted(set(newest) | {name for name in read if "::" in name}):
+        names = of[operator]
+        passing = [n for n in names if best(results[n]) == "pass"]
+        types = sorted({t for n in passing for t in calls[n][1]})
+        rows.append(f"| {operator} | {'yes' if operator in read else 'no'} | "
+                    f"{newest.get(operator, '')} | {len(passing)} of {len(names)} | "
+                    f"{', '.join(types)} |")
+    return rows
+
+
+def write_page(results, calls, program):
+    """docs/operators.md."""
+    listed = subprocess.run([program, "ops", "--onnx"], capture_output=True, text=True, check=True)
+    counts = totals(results)
+    passing = {form: counts[form].get("pass", 0) for form in list(counts)[1:]}
+    reasons = [f"- {len(of)}: {reason} (`{of[0]}`)" for reason, of in refusals(results).items()]
+    PAGE.write_text("\n".join([
+        "# Operators of ONNX", "",
+        "Written by `bench/onnx_suite.py` from the backend tests of the onnx package "
+        f"{onnx.__version__}: {counts['cases']} cases, of which {passing['as they are']} pass as "
+        f"they are and {passing['with shape inputs constant']} with the inputs that say a shape as "
+        "constants of the model. *since*: the version of ONNX's newest definition, which is the "
+        "form that is read; older ones are brought to it. *cases*: those whose model calls the "
+        "operator, passing in either form. *types*: of the inputs of passing cases.", "",
+        "| operator | read | since | cases | types |", "|---|---|--:|--:|---|",
+        *operator_table(results, calls, set(listed.stdout.split())), "",
+        "## Cases that do not pass, by reason", "", *reasons, ""]))
+
+
 def refusals(results):
     """Refused cases by reason: names and numbers left out, so that equal ones count together."""
     reasons = collections.defaultdict(list)
@@ -176,7 +217,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", action="append", help="of cases; default: all")
     parser.add_argument("--only", default="", help="names that match this expression")
-    parser.add_argument("--program", default=ROOT / "build" / "release" / "onnx_cases")
+    parser.add_argument("--program", type=pathlib.Path,
+                        default=ROOT / "build" / "release" / "onnx_cases")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=None)
@@ -184,13 +226,16 @@ def main():
     kinds = options.kind or ["node", *FILE_KINDS]
     with tempfile.TemporaryDirectory(prefix="onnx_suite_") as temporary:
         folder = pathlib.Path(temporary)
-        names = []
+        names, calls = [], {}
         for kind, name, model, inputs, outputs, rtol, atol in cases(kinds):
             full = name if kind == "node" else f"{kind}_{name}"
             if not is_default_domain(model) or not re.search(options.only, full):
                 continue
             write_case(folder / full, model, inputs, outputs, rtol, atol)
             names.append(full)
+            calls[full] = ({node.op_type for node in model.graph.node},
+                           {onnx.TensorProto.DataType.Name(i.type.tensor_type.elem_type).lower()
+                            for i in model.graph.input if i.type.HasField("tensor_type")})
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             parts = [names[i::4 * options.jobs] for i in range(4 * options.jobs)]
             done = pool.map(lambda part: run(str(options.program), folder, part), parts)
@@ -217,6 +262,8 @@ def main():
             "refused": {reason: of for reason, of in refusals(results).items()},
             "passing": sorted(n for n, line in results.items() if best(line) == "pass")},
             indent=1) + "\n")
+        if output == RESULTS:
+            write_page(results, calls, options.program.parent / "pruner")
 
 
 if __name__ == "__main__":

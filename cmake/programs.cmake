@@ -17,7 +17,7 @@ endif()
 
 # Runs the cases of bench/onnx_suite.py, all in one process.
 if(PRUNER_LLVM AND TARGET pruner_deploy)
-  add_executable(onnx_cases EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/onnx_suite/run_cases.cpp)
+  add_executable(onnx_cases ${PROJECT_SOURCE_DIR}/bench/onnx_suite/run_cases.cpp)
   target_link_libraries(onnx_cases PRIVATE pruner_options pruner_deploy)
 endif()
 
@@ -30,6 +30,10 @@ if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
                      --program $<TARGET_FILE:pruner>)
     set_tests_properties(accuracy_${what} PROPERTIES LABELS slow TIMEOUT 1800)
   endforeach()
+  add_test(NAME onnx_suite
+           COMMAND ${PRUNER_PEERS_PYTHON} ${PROJECT_SOURCE_DIR}/bench/onnx_suite.py --check --jobs 1
+                   --kind node --kind simple --program $<TARGET_FILE:onnx_cases>)
+  set_tests_properties(onnx_suite PROPERTIES LABELS slow TIMEOUT 1800)
 endif()
 
 # The steps of bench/gpu_check.sh, on this machine's OpenCL device.
