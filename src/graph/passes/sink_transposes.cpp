@@ -230,12 +230,14 @@ bool Sinker::sink_pad(Node& node) {
 
 bool Sinker::sink_resize(Node& node) {
   if (!transpose_of(node.inputs[0])) return false;
-  const Order order = order_of(node.inputs[0]), shape = r_[node.outputs[0]].shape;
-  Order physical(order.size());
-  for (size_t d = 0; d < order.size(); ++d) physical[order[d]] = shape[d];
-  node.attributes.erase("axes");
-  const ValueId sizes = r_.add_integers(node.name + "/sizes", physical);
-  return replace(node, {move(node.inputs[0], inverse(order)), {}, {}, sizes}, order);
+  const Order order = order_of(node.inputs[0]);
+  // Sizes, scales and regions stay in their order; the axes say which they are of.
+  std::vector<int64_t> axes = OpCall{r_.graph(), node}.integers("axes");
+  if (axes.empty()) axes = identity(order.size());
+  for (int64_t& axis : axes) axis = order[*normal_axis(axis, std::ssize(order))];
+  node.attributes["axes"] = std::move(axes);
+  node.inputs[0] = move(node.inputs[0], inverse(order));
+  return replace(node, node.inputs, order);
 }
 
 // Runs of dimensions of two shapes with equal products: what a reshape splits and merges.
