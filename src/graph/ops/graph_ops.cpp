@@ -7,16 +7,18 @@ namespace pruner {
 
 // Each in the file of its name.
 using Rows = std::span<const GraphOp>();
-Rows convolution_ops, elementwise_ops, matmul_ops, movement_ops, pooling_ops, reduce_ops,
-    resize_ops, shape_ops;
+Rows convolution_ops, elementwise_ops, indexing_ops, matmul_ops, movement_ops, pooling_ops,
+    reduce_ops, resize_ops, scan_ops, shape_ops;
 
 static constexpr Rows* kFiles[] = {convolution_ops,
                                    elementwise_ops,
+                                   indexing_ops,
                                    matmul_ops,
                                    movement_ops,
                                    pooling_ops,
                                    reduce_ops,
                                    resize_ops,
+                                   scan_ops,
                                    shape_ops};
 
 std::span<const GraphOp> graph_ops() {

@@ -1,0 +1,119 @@
+// CumSum and CumProd. A compute DAG has no order among the elements of a stage, so a prefix is a
+// reduction over what stands before it; blocks, and blocks of blocks, keep the terms few.
+#include "graph/ops/op.h"
+
+namespace pruner {
+
+using enum Fusion;
+
+static Result<int64_t> scanned_axis(const OpCall& call) {
+  TRY_ASSIGN(const std::vector<int64_t> axis, call.constant_integers(1, "axis"));
+  if (axis.size() != 1) return Error("axis has ", axis.size(), " elements, expected 1");
+  return normal_axis(axis[0], call.rank());
+}
+
+static Types infer_scan(const OpCall& call) {
+  TRY(scanned_axis(call));
+  if (call.input(0).dtype == DType::kBool) return Error(call.node.op, " of bool");
+  return {{call.type(0)}};
+}
+
+namespace {
+
+// Terms of a reduction at most, about: a prefix of n elements takes kBlock terms for each factor
+// kBlock of n.
+constexpr int64_t kBlock = 32;
+
+// Prefixes along one axis of a stage.
+class Scan {
+ public:
+  Scan(DagBuilder& dag, size_t axis, Combiner combiner, bool reverse)
+      : dag_(dag), axis_(axis), combiner_(combiner), reverse_(reverse) {}
+
+  /// What stands before each element along the axis (behind it, when reversed), and that itself.
+  StageId run(StageId data, bool exclusive, const std::string& name) {
+    const std::vector<int64_t> shape = dag_.shape(data);
+    const int64_t n = shape[axis_];
+    if (n <= 2 * kBlock) {
+      return prefix(data, n, exclusive, name);
+    }
+    const StageId inside = prefix(data, kBlock, exclusive, name + "_block");
+    const StageId before = run(totals(data, name), true, name + "_totals");
+    const auto both = [&](std::span<const Expr> axes) {
+      std::vector<Expr> at(axes.begin(), axes.end());
+      const Expr own = dag_.at(inside, at);
+      at[axis_] = floor_div(axes[axis_], kBlock);
+      return combine(combiner_, dag_.at(before, at), own);
+    };
+    return dag_.compute(name, shape, both, "injective");
+  }
+
+ private:
+  Expr at(StageId data, std::span<const Expr> axes, const Expr& place) const {
+    std::vector<Expr> index(axes.begin(), axes.end());
+    index[axis_] = place;
+    return dag_.at(data, index);
+  }
+  Expr value_if(const Expr& condition, const Expr& value) const {
+    return select(condition, value, combiner_identity(combiner_, value->dtype));
+  }
+
+  // For each element what of its block of `block` elements stands before it.
+  StageId prefix(StageId data, int64_t block, bool exclusive, const std::string& name) {
+    const std::vector<int64_t> shape = dag_.shape(data);
+    const BinaryOp counts = reverse_ ? (exclusive ? BinaryOp::kGt : BinaryOp::kGe)
+                                     : (exclusive ? BinaryOp::kLt : BinaryOp::kLe);
+    const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
+      const Expr place = floor_div(axes[axis_], block) * block + k[0];
+      Expr taken = binary(counts, place, axes[axis_]);
+      // The last block may be shorter.
+      if (reverse_ && shape[axis_] % block != 0) taken = taken && place < shape[axis_];
+      return value_if(taken, at(data, axes, place));
+    };
+    return dag_.reduce(name, shape, {block}, combiner_, body, "comm_reduce");
+  }
+
+  // All of each block.
+  StageId totals(StageId data, const std::string& name) {
+    std::vector<int64_t> shape = dag_.shape(data);
+    const int64_t n = shape[axis_];
+    shape[axis_] = (n + kBlock - 1) / kBlock;
+    const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
+      const Expr place = axes[axis_] * kBlock + k[0];
+      const Expr value = at(data, axes, place);
+      return n % kBlock == 0 ? value : value_if(place < n, value);
+    };
+    return dag_.reduce(name + "_total", shape, {kBlock}, combiner_, body, "comm_reduce");
+  }
+
+  DagBuilder& dag_;
+  size_t axis_;
+  Combiner combiner_;
+  bool reverse_;
+};
+
+}  // namespace
+
+static StageId lower_scan(const OpCall& call, StageSink& to) {
+  const bool product = call.node.op == "CumProd";
+  Scan scan(to.dag,
+            static_cast<size_t>(*scanned_axis(call)),
+            product ? Combiner::kProd : Combiner::kSum,
+            call.integer("reverse", 0) != 0);
+  const bool exclusive = call.integer("exclusive", 0) != 0;
+  return scan.run(to.input(call, 0), exclusive, product ? "T_cumprod" : "T_cumsum");
+}
+
+static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    // name, fusion, fewest and most inputs, attributes, inference, lowering
+    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26),
+    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11),
+};
+// clang-format on
+
+std::span<const GraphOp> scan_ops() { return kRows; }
+
+}  // namespace pruner
