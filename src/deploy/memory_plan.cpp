@@ -151,7 +151,8 @@ class Planner {
     const size_t owner = index(base(input));
     // A slice shares its owner's bytes with others, which may be read later.
     if (partition_[input].slice || partition_[group.output].slice) return false;
-    if (kernels_[g].rewrites || block_of_[owner] < 0 || last_use_[owner] != g ||
+    if (kernels_[g].rewrites || group.routine != nullptr || block_of_[owner] < 0 ||
+        last_use_[owner] != g ||
         value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
       return false;
     }

@@ -11,6 +11,7 @@
 #include "deploy/memory_plan.h"
 #include "deploy/temporary_folder.h"
 #include "deploy/weights.h"
+#include "graph/ops/op.h"
 #include "lower/lower.h"
 #include "runtime/module/plan.h"
 #include "search/search.h"
@@ -57,12 +58,39 @@ Kernels distinct_kernels(const Partition& partition) {
   return kernels;
 }
 
+int64_t bytes_of(const Artifact::Argument& argument) {
+  int64_t bytes = dtype_bytes(argument.dtype);
+  for (const int64_t extent : argument.shape) bytes *= extent;
+  return bytes;
+}
+
+/// What a group that a routine runs needs of the module, whose runtime has the code.
+Kernel routine_kernel(const Partition& partition, const Group& group) {
+  Kernel kernel{.artifact = {.symbol = std::string(group.routine->symbol),
+                             .workspace_bytes = group.workspace_bytes},
+                .sketch = "routine"};
+  const auto add = [&](ValueId id, bool output) {
+    kernel.artifact.arguments.push_back({partition[id].dtype, partition[id].shape, output, {}});
+  };
+  for (const ValueId input : group.inputs) add(input, false);
+  add(group.output, true);
+  return kernel;
+}
+
+/// Bytes that a group's inputs and output have.
+int64_t routine_bytes(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const Artifact::Argument& argument : kernel.artifact.arguments) bytes += bytes_of(argument);
+  return bytes;
+}
+
 Result<Kernel> compile_group(const Partition& partition,
                              const Group& group,
                              const Target& target,
                              const ScheduleChoice& choice,
                              std::span<const std::string> forms,
                              const std::string& symbol) {
+  if (group.routine != nullptr) return routine_kernel(partition, group);
   const Task task = make_task(group.dag, target, group.name);
   const Space space = make_space(task, forms);
   const Candidate candidate = chosen_schedule(task, space, choice);
@@ -111,12 +139,6 @@ int64_t alignment_of(const Target& target) {
   return target.is_gpu() ? int64_t{kPlanGpuAlignment} : kArenaAlignment;
 }
 
-int64_t bytes_of(const Artifact::Argument& argument) {
-  int64_t bytes = dtype_bytes(argument.dtype);
-  for (const int64_t extent : argument.shape) bytes *= extent;
-  return bytes;
-}
-
 /// A GPU's launches of a step, given where its arguments and its workspace are.
 std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
                                                size_t code,
@@ -157,13 +179,15 @@ ModulePlan make_plan(const Partition& partition,
   plan.outputs = specs_of(partition, partition.outputs);
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const auto& [artifact, sketch] = kernels.made[kernels.of_group[g]];
+    const Kernel& kernel = kernels.made[kernels.of_group[g]];
+    const auto& [artifact, sketch] = kernel;
+    const bool runs = group.routine != nullptr;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
     ModulePlan::Step& step = plan.steps.emplace_back();
     step = {.name = group.name,
             .sketch = sketch,
-            .flops = static_cast<int64_t>(flop_count(group.dag)),
-            .bytes = static_cast<int64_t>(traffic_bytes(group.dag)),
+            .flops = runs ? 0 : static_cast<int64_t>(flop_count(group.dag)),
+            .bytes = runs ? routine_bytes(kernel) : static_cast<int64_t>(traffic_bytes(group.dag)),
             .symbol = target.is_gpu() ? "" : artifact.symbol,
             .args = {},
             .workspace = memory.workspaces[g]};
@@ -239,7 +263,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
     if (target.is_gpu()) {
       plan.code_files.push_back(folder.path(fmt::format("code_{}.bin", plan.code_files.size())));
       TRY(write_file(plan.code_files.back(), kernel.artifact.object));
-    } else {
+    } else if (!kernel.artifact.object.empty()) {
       objects.push_back(kernel.artifact.object);
     }
   }

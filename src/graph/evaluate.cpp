@@ -45,16 +45,18 @@ static Result<Unit> infer(Graph& graph, Node& node) {
   TRY(check_call(node, op->attributes, op->min_inputs, op->max_inputs));
   const OpCall call{graph, node};
   TRY_ASSIGN(const std::vector<TensorType> types, op->infer(call));
-  if (node.outputs.size() > types.size()) {
+  const auto first = static_cast<size_t>(node.first_output);
+  if (first + node.outputs.size() > types.size()) {
     return Error("output ", types.size(), " of ", node.op, " is not supported");
   }
   const bool constant = is_constant_call(graph, node);
   bool small = true;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    TRY(check_extents(types[i]));
+    const TensorType& type = types[first + i];
+    TRY(check_extents(type));
     Value& value = graph[node.outputs[i]];
-    value.dtype = types[i].dtype;
-    value.shape = types[i].shape;
+    value.dtype = type.dtype;
+    value.shape = type.shape;
     const int64_t elements = element_count(value.shape);
     small &= elements <= kSmall;
     if (constant && elements > kLargestConstant) {
@@ -118,6 +120,8 @@ std::vector<Tensor> evaluate_node(const Graph& graph,
       outputs.emplace_back(value.dtype, value.shape);
     } else if (node.op == "Transpose" && call.has_attribute("perm")) {
       outputs.push_back(permuted(inputs[0], call.integers("perm")));
+    } else if (op->routine != nullptr) {
+      outputs.push_back(run_routine(call, inputs));
     } else {
       const LoweredCall lowered = lower_call(call);
       std::vector<Tensor> tensors;

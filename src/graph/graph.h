@@ -44,6 +44,7 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Attributes attributes;
+  int first_output = 0;   // which of the operator's outputs[0] is: simplify makes a node of each
   int group = -1;         // nodes with an equal number are one kernel; set by the fuse pass
   bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/evaluate.h"
 #include "graph/group_name.h"
 #include "graph/ops/op.h"
 #include "graph/passes.h"
@@ -89,6 +90,35 @@ class GroupLowering {
 
 }  // namespace
 
+// A node that is a function of the runtime, and the constant that this takes as its last input.
+static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
+  const OpCall call{graph, node};
+  const Routine& routine = *find_graph_op(node.op)->routine;
+  const Node* const nodes[] = {&node};
+  Group group;
+  group.name = group_name(graph, nodes, 0);
+  for (size_t i = 0; i < std::min(routine.tensors, node.inputs.size()); ++i) {
+    if (node.inputs[i].valid()) group.inputs.push_back(node.inputs[i]);
+  }
+  const Tensor parameters = routine_parameters(routine, call);
+  group.inputs.push_back(ValueId{static_cast<int32_t>(p.values.size())});
+  p.values.push_back({call.output().name + "/parameters",
+                      parameters.dtype(),
+                      parameters.shape(),
+                      parameters,
+                      {},
+                      {},
+                      {}});
+  group.output = node.outputs[0];
+  group.routine = &routine;
+  if (routine.workspace_bytes != nullptr) group.workspace_bytes = routine.workspace_bytes(call);
+  // Only its equals share what a kernel is made once for.
+  group.key = std::string(routine.symbol);
+  for (int64_t i = 0; i < parameters.num_elements(); ++i)
+    group.key += " " + std::to_string(parameters.get_int(i));
+  return group;
+}
+
 static Partition cut(Graph graph) {
   Partition p;
   p.network = graph.name;
@@ -110,8 +140,11 @@ static Partition cut(Graph graph) {
         p[node.inputs[0]].alias_of.valid() ? p[node.inputs[0]].alias_of : node.inputs[0];
     p.values[node.outputs[0].value].alias_of = of;
   }
-  for (auto& [id, nodes] : members)
-    p.groups.push_back(GroupLowering(graph, std::move(nodes)).run());
+  for (auto& [id, nodes] : members) {
+    const bool runs = find_graph_op(nodes[0]->op)->routine != nullptr;
+    p.groups.push_back(runs ? routine_group(graph, *nodes[0], p)
+                            : GroupLowering(graph, std::move(nodes)).run());
+  }
   p.inputs = std::move(graph.inputs);
   p.outputs = std::move(graph.outputs);
   return p;
@@ -133,7 +166,16 @@ Storage Partition::storage_of(ValueId id) const {
 }
 
 Result<Partition> partition(Graph graph, const Target& target) {
-  return cut(run_graph_passes(std::move(graph), target.backend));
+  graph = run_graph_passes(std::move(graph), target.backend);
+  for (const Node& node : graph.nodes) {
+    if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
+    return Error(node_label(graph, node),
+                 ": ",
+                 node.op,
+                 " runs on CPUs only, the target is ",
+                 backend_name(target.backend));
+  }
+  return cut(std::move(graph));
 }
 
 std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target) {

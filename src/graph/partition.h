@@ -10,6 +10,8 @@
 
 namespace pruner {
 
+struct Routine;  // graph/ops/op.h
+
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
 struct Group {
   std::string name;      // e.g. "conv2d 1x56x56x64 3x3 -> 64 +bias +relu"
@@ -18,6 +20,8 @@ struct Group {
   bool complex = false;  // has a reduction (Ansor: only these are tuned)
   std::vector<ValueId> inputs;
   ValueId output;
+  const Routine* routine = nullptr;  // what runs instead of a kernel of the DAG, which is empty
+  int64_t workspace_bytes = 0;       // that the routine needs
 };
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and

@@ -62,7 +62,9 @@ std::string print(const Graph& graph) {
       const Value& value = graph[node.outputs[i]];
       out << (i == 0 ? "" : ", ") << value.name << ": " << print_type(value);
     }
-    out << " = " << node.op << "(";
+    out << " = " << node.op;
+    if (node.first_output > 0) out << "." << node.first_output;
+    out << "(";
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       out << (i == 0 ? "" : ", ") << print_operand(graph, node.inputs[i]);
     }

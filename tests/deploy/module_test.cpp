@@ -35,6 +35,17 @@ TEST(BuildModule, TakesAnySchedule) {
   }
 }
 
+// Routines of the runtime among kernels: their inputs and outputs are whole, in the arena, the
+// caller's tensors or among the weights.
+TEST(BuildModule, RunsRoutines) {
+  const Result<Case> c = make_case(small_sorting());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  expect_right(*c, host_target(2));
+  const Result<Target> gpu = parse_target("cuda", 1);
+  ASSERT_TRUE(gpu.ok()) << gpu.error().message();
+  EXPECT_ERROR(partition(c->graph, *gpu), "TopK runs on CPUs only, the target is cuda");
+}
+
 TEST(BuildModule, HoldsEveryDtype) {
   for (const DTypeRow& row : kDTypes) {
     SCOPED_TRACE(row.name);

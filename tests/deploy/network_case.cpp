@@ -7,6 +7,7 @@
 
 #include "deploy/loaded_module.h"
 #include "deploy/temporary_folder.h"
+#include "graph/evaluate.h"
 #include "graph/networks/network_builder.h"
 
 namespace pruner {
@@ -97,6 +98,32 @@ Graph small_gathering() {
   };
   return b.finish({{taken(scores, b.constant("last", last)), "last"},
                    {taken(b.node("Mish", {scores}), order), "taken"}});
+}
+
+Graph small_sorting() {
+  NetworkBuilder b("small_sorting");
+  const ValueId x = b.input("x", {40, 3}, DType::kFloat32);
+  const ValueId y = b.node("Mul", {x, x});
+  Graph graph = b.finish({});
+  const auto value = [&](const std::string& name) {
+    graph.values.push_back({name, {}, {}, std::nullopt});
+    return ValueId{static_cast<int32_t>(graph.values.size()) - 1};
+  };
+  const auto node = [&](const char* op, std::vector<ValueId> in, std::vector<ValueId> out) {
+    graph.nodes.push_back({op, "", std::move(in), std::move(out), {}});
+    graph.nodes.back().attributes["axis"] = int64_t{0};
+    CHECK(infer_node(graph, graph.nodes.back()).ok());
+  };
+  const ValueId k = value("k"), best = value("best"), places = value("places");
+  const ValueId scores = value("scores"), sums = value("sums"), all = value("all");
+  graph[k] = {"k", DType::kInt64, {1}, Tensor(DType::kInt64, {1})};
+  graph[k].constant->set_int(0, 7);
+  node("TopK", {y, k}, {best, places});
+  node("Softmax", {best}, {scores});
+  node("ScatterElements", {x, places, scores}, {sums});
+  node("Concat", {sums, y}, {all});
+  graph.outputs = {all, places};
+  return graph;
 }
 
 Graph small_casts(DType dtype) {

@@ -29,6 +29,9 @@ Graph small_video();
 /// Mish before a classifier, whose scores are taken in an order that a second input has.
 Graph small_gathering();
 
+/// The largest of each column, made to sum up to 1 and put back where they were; and the places.
+Graph small_sorting();
+
 /// Of an input and constants of the type: the sum, the larger, cast to every other type, and, of
 /// floats, a product of matrices.
 Graph small_casts(DType dtype);

@@ -44,6 +44,8 @@ inline std::vector<double> values_of(const Tensor& tensor) {
 inline void expect_near(const Tensor& found, const Tensor& expected, double tolerance = 1e-5) {
   ASSERT_EQ(found.shape(), expected.shape());
   for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    if (found.get(i) == expected.get(i)) continue;  // infinities, too
+    if (std::isnan(found.get(i)) && std::isnan(expected.get(i))) continue;
     ASSERT_NEAR(found.get(i), expected.get(i), tolerance * (1 + std::abs(expected.get(i))))
         << "element " << i;
   }
@@ -74,10 +76,11 @@ inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tenso
   return *direct;
 }
 
-/// The single output of a network of one node.
-inline Tensor run_op(const std::string& op,
-                     const std::vector<Operand>& operands,
-                     Attributes attributes = {}) {
+/// The outputs of a network of one node that has as many.
+inline std::vector<Tensor> run_outputs(const std::string& op,
+                                       const std::vector<Operand>& operands,
+                                       size_t outputs,
+                                       Attributes attributes = {}) {
   NetworkBuilder b(op);
   std::vector<ValueId> ids;
   std::vector<Tensor> inputs;
@@ -87,8 +90,22 @@ inline Tensor run_op(const std::string& op,
     if (!operand.constant) inputs.push_back(t);
     ids.push_back(operand.constant ? b.constant(name, t) : b.input(name, t.shape(), t.dtype()));
   }
-  const ValueId out = b.node(op, ids, std::move(attributes));
-  return run_graph(b.finish({{out, "out"}}), inputs)[0];
+  Graph graph = b.finish({});
+  for (size_t i = 0; i < outputs; ++i) {
+    graph.values.push_back({"out" + std::to_string(i), {}, {}, std::nullopt});
+    graph.outputs.push_back(ValueId{static_cast<int32_t>(graph.values.size()) - 1});
+  }
+  const Result<Unit> made =
+      append_call(graph, {op, "it", ids, graph.outputs, std::move(attributes)});
+  EXPECT_TRUE(made.ok()) << made.error().message();
+  return run_graph(graph, inputs);
+}
+
+/// The single output of a network of one node.
+inline Tensor run_op(const std::string& op,
+                     const std::vector<Operand>& operands,
+                     Attributes attributes = {}) {
+  return run_outputs(op, operands, 1, std::move(attributes))[0];
 }
 
 /// Checks a node that has to be refused: the error's text.

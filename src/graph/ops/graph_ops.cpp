@@ -8,7 +8,7 @@ namespace pruner {
 // Each in the file of its name.
 using Rows = std::span<const GraphOp>();
 Rows convolution_ops, elementwise_ops, indexing_ops, matmul_ops, movement_ops, pooling_ops,
-    reduce_ops, resize_ops, scan_ops, shape_ops;
+    reduce_ops, resize_ops, scan_ops, scatter_ops, shape_ops, sorting_ops;
 
 static constexpr Rows* kFiles[] = {convolution_ops,
                                    elementwise_ops,
@@ -19,7 +19,9 @@ static constexpr Rows* kFiles[] = {convolution_ops,
                                    reduce_ops,
                                    resize_ops,
                                    scan_ops,
-                                   shape_ops};
+                                   scatter_ops,
+                                   shape_ops,
+                                   sorting_ops};
 
 std::span<const GraphOp> graph_ops() {
   static const std::vector<GraphOp> all = [] {

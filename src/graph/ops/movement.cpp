@@ -191,7 +191,7 @@ static StageId lower_split(const OpCall& call, StageSink& to) {
   const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
   const size_t rank = call.shape(0).size();
   Slices slices{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 1), {}};
-  for (size_t i = 0; i < call.output_index; ++i) {
+  for (size_t i = 0; i < call.output_index(); ++i) {
     slices.start[axis] += call.graph[call.node.outputs[i]].shape[axis];
   }
   return add_slices(call, to, "T_split", slices);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "pruner/kernel.h"
 #include "tensor/dag_builder.h"
 
 namespace pruner {
@@ -39,14 +40,16 @@ enum class Fusion : uint8_t {
 struct OpCall {
   const Graph& graph;
   const Node& node;
-  size_t output_index = 0;
+  size_t place = 0;  // of the output among the node's
 
   size_t num_inputs() const { return node.inputs.size(); }
   bool has(size_t i) const { return i < num_inputs() && node.inputs[i].valid(); }
   const Value& input(size_t i) const { return graph[node.inputs[i]]; }
   const std::vector<int64_t>& shape(size_t i) const { return input(i).shape; }
   int64_t rank(size_t i = 0) const { return static_cast<int64_t>(shape(i).size()); }
-  const Value& output() const { return graph[node.outputs[output_index]]; }
+  const Value& output() const { return graph[node.outputs[place]]; }
+  /// Which of the operator's outputs it is.
+  size_t output_index() const { return static_cast<size_t>(node.first_output) + place; }
   TensorType type(size_t i) const { return {input(i).dtype, input(i).shape}; }
 
   bool has_attribute(const char* name) const { return node.attributes.contains(name); }
@@ -76,6 +79,17 @@ struct StageSink {
 
 using Types = Result<std::vector<TensorType>>;
 
+/// An operator as a function of the module's runtime, for what no compute DAG means (sorting, say):
+/// graph/routines/routines.h. CPUs alone run it, nothing is fused with it and nothing is tuned.
+struct Routine {
+  std::string_view symbol;  // the function's name in a module
+  PrunerKernel function;
+  size_t tensors;  // it takes as many of the first inputs, where they are there
+  /// What it takes as its last input: the shapes and attributes that a kernel has in its code.
+  std::vector<int64_t> (*parameters)(const OpCall&);
+  int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
+};
+
 /// What passes and inference ask of an operator beside its row's columns.
 enum GraphOpTrait : uint16_t {
   kCommutative = 1 << 0,      // and associative: inputs in any order
@@ -96,11 +110,12 @@ struct GraphOp {
   size_t min_inputs, max_inputs;
   std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t": name and kind
   Types (*infer)(const OpCall&);
-  StageId (*lower)(const OpCall&, StageSink&);  // null where fusion is kAlias or kConstant
+  StageId (*lower)(const OpCall&, StageSink&);  // null: kAlias, kConstant or a routine
   int64_t since = 13;                           // first opset that knows the form we keep
   uint16_t traits = 0;
   std::string_view shown = {};       // in names of groups; empty: the name in lower case
   std::string_view now_inputs = {};  // "min:1 max:2": attributes of old opsets, and their inputs
+  const Routine* routine = nullptr;  // where `lower` is null and fusion kOpaque
 
   bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
 
@@ -112,6 +127,9 @@ struct GraphOp {
   constexpr GraphOp shown_as(std::string_view text) const { return changed(&GraphOp::shown, text); }
   constexpr GraphOp moved(std::string_view list) const {
     return changed(&GraphOp::now_inputs, list);
+  }
+  constexpr GraphOp run_by(const Routine& function) const {
+    return changed(&GraphOp::routine, &function);
   }
 
  private:
@@ -130,6 +148,10 @@ const GraphOp* find_graph_op(std::string_view name);
 
 /// The output of a call whose row is kConstant.
 Tensor evaluate_constant(const OpCall& call);
+/// A routine's last input, for a call.
+Tensor routine_parameters(const Routine& routine, const OpCall& call);
+/// The output of a call whose row has a routine, for the node's inputs (an absent one is empty).
+Tensor run_routine(const OpCall& call, std::span<const Tensor> inputs);
 
 /// The names of a list such as GraphOp::attributes, each with what stands behind its colon.
 std::vector<std::pair<std::string_view, char>> listed(std::string_view list);

@@ -26,7 +26,9 @@ class ConcatPlacer {
 
 ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(graph_.values.size()) {
   for (const Node& node : graph_.nodes) {
-    const bool kernel = find_graph_op(node.op)->fusion < Fusion::kAlias;
+    const GraphOp& op = *find_graph_op(node.op);
+    // A routine takes and makes whole tensors.
+    const bool kernel = op.fusion < Fusion::kAlias && op.routine == nullptr;
     for (const ValueId id : node.outputs) movable_[id.value] = kernel;
     for (const ValueId id : node.inputs)
       if (id.valid() && !kernel) movable_[id.value] = false;

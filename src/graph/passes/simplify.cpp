@@ -57,6 +57,26 @@ static void emit_slices(Rewriter& r, const Node& node) {
   }
 }
 
+// A node for each output that is read, since a kernel makes one. TopK's values are what its indices
+// say, which are then found once.
+static void emit_outputs(Rewriter& r, const Node& node) {
+  for (size_t i = node.outputs.size(); i-- > 0;) {
+    if (r.uses(node.outputs[i]) == 0 || r[node.outputs[i]].constant) continue;
+    if (node.op == "TopK" && i == 0 && r.uses(node.outputs[1]) > 0) {
+      const std::map<std::string, Attribute> axis = {
+          {"axis", OpCall{r.graph(), node}.integer("axis", -1)}};
+      const std::string name = r[node.outputs[0]].name;
+      r.replace(node.outputs[0],
+                r.add("GatherElements", {node.inputs[0], node.outputs[1]}, axis, name));
+      continue;
+    }
+    Node one = node;
+    one.outputs = {node.outputs[i]};
+    one.first_output += static_cast<int>(i);
+    r.emit(std::move(one));
+  }
+}
+
 // A chain of binary nodes.
 static void emit_chain(Rewriter& r, const Node& node) {
   ValueId result = r.current(node.inputs[0]);
@@ -130,6 +150,8 @@ Graph simplify(Graph graph) {
       r.replace(node.outputs[0], r.add_reshape(node.inputs[0], shape));
     } else if (node.op == "Split") {
       emit_slices(r, node);
+    } else if (node.outputs.size() > 1) {
+      emit_outputs(r, node);
     } else if (node.op == "Sum" ||
                ((node.op == "Max" || node.op == "Min") && node.inputs.size() > 2)) {
       emit_chain(r, node);

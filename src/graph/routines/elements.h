@@ -1,0 +1,22 @@
+/* Single elements of the types of pruner/dtype.h, for routines that are of any type. */
+#ifndef PRUNER_GRAPH_ROUTINES_ELEMENTS_H_
+#define PRUNER_GRAPH_ROUTINES_ELEMENTS_H_
+
+#include <stddef.h>
+
+#include "graph/routines/routines.h"
+
+/* Bytes of an element. */
+int64_t pruner_element_bytes(int64_t dtype);
+/* Element i of a tensor of integers or bool, and of floats. */
+int64_t pruner_get_int(const void* data, int64_t dtype, int64_t i);
+double pruner_get_real(const void* data, int64_t dtype, int64_t i);
+/* A number that is the greater the earlier element i stands in descending or ascending order, and
+   equal for equal ones. In both orders a NaN stands behind all numbers, as ONNX Runtime sorts it.
+ */
+uint64_t pruner_order_key(const void* data, int64_t dtype, int64_t i, int descending);
+/* Element `at` of `to` and element `from` of `updates` become one. */
+void pruner_update(
+    void* to, int64_t at, const void* updates, int64_t from, int64_t dtype, int64_t update);
+
+#endif /* PRUNER_GRAPH_ROUTINES_ELEMENTS_H_ */

@@ -1,0 +1,86 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+using testing::HasSubstr;
+using V = std::vector<double>;
+
+struct Ranked {
+  V values, indices;
+};
+
+Ranked top_k(const Tensor& x, int64_t k, Attributes attributes) {
+  const std::vector<Tensor> made = run_outputs("TopK", {x, Ints{k}}, 2, std::move(attributes));
+  return {values_of(made[0]), values_of(made[1])};
+}
+
+// What TopK means, by a sort of each row.
+Ranked sorted_rows(const Tensor& x, int64_t k, bool largest) {
+  const int64_t n = x.shape().back();
+  Ranked all;
+  for (int64_t row = 0; row < x.num_elements() / n; ++row) {
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    const auto value = [&](int64_t i) { return x.get(row * n + i); };
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return largest ? value(a) > value(b) : value(a) < value(b);
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      all.indices.push_back(static_cast<double>(order[i]));
+      all.values.push_back(value(order[i]));
+    }
+  }
+  return all;
+}
+
+TEST(TopK, IsTheBeginningOfASort) {
+  for (const DTypeRow& row : kDTypes) {
+    Tensor x(row.dtype, {3, 37});
+    for (int64_t i = 0; i < x.num_elements(); ++i)
+      x.set(i, is_float(row.dtype) ? std::sin(double(i * i)) : double(i * i % 23 - 9));
+    for (const int64_t k : {1, 2, 36, 37}) {
+      for (const bool largest : {true, false}) {
+        SCOPED_TRACE(std::string(row.name) + " " + std::to_string(k));
+        const Ranked found = top_k(x, k, {{"largest", int64_t{largest}}});
+        const Ranked expected = sorted_rows(x, k, largest);
+        EXPECT_EQ(found.values, expected.values);
+        EXPECT_EQ(found.indices, expected.indices);
+      }
+    }
+  }
+}
+
+TEST(TopK, IsOfAnyAxis) {
+  const Tensor x = floats({2, 3}, {4, 9, 2, 5, 1, 7});
+  const Ranked found = top_k(x, 1, {{"axis", int64_t{0}}});
+  EXPECT_EQ(found.values, (V{5, 9, 7}));
+  EXPECT_EQ(found.indices, (V{1, 0, 1}));
+}
+
+TEST(TopK, PutsNansLast) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = floats({5}, {nan, 1, -infinity, infinity, -0.0});
+  const auto order = [&](int64_t largest) {
+    return values_of(run_outputs("TopK", {x, Ints{5}}, 2, {{"largest", largest}})[1]);
+  };
+  EXPECT_EQ(order(1), (V{3, 1, 4, 2, 0}));
+  EXPECT_EQ(order(0), (V{2, 4, 1, 3, 0}));
+}
+
+TEST(TopK, NamesWhatDoesNotFit) {
+  EXPECT_THAT(refusal("TopK", {floats({3}, {1, 2, 3}), Ints{4}}),
+              HasSubstr("k is 4 of an extent of 3"));
+  EXPECT_THAT(refusal("TopK", {floats({3}, {1, 2, 3}), integers({1}, {1})}),
+              HasSubstr("k is computed at run time; it has to be a constant"));
+}
+
+}  // namespace
+}  // namespace pruner
