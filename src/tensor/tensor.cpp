@@ -24,6 +24,25 @@ Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
   std::memset(data(), 0, static_cast<size_t>(bytes()));
 }
 
+Tensor Tensor::view(DType dtype,
+                    std::vector<int64_t> shape,
+                    std::shared_ptr<const void> owner,
+                    const void* data) {
+  CHECK(is_aligned(dtype, data)) << "a view of " << dtype_name(dtype) << " that is not aligned";
+  Tensor out;
+  out.dtype_ = dtype;
+  out.shape_ = std::move(shape);
+  // Nobody writes through it: data() of what is not const makes a copy first.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  out.data_ = {std::const_pointer_cast<void>(std::move(owner)), bytes};
+  out.read_only_ = true;
+  return out;
+}
+
+bool Tensor::is_aligned(DType dtype, const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(dtype_bytes(dtype)) == 0;
+}
+
 int64_t Tensor::num_elements() const { return data_ ? count(shape_) : 0; }
 
 template <typename T>
@@ -89,6 +108,7 @@ Tensor Tensor::clone() const {
   Tensor out = *this;
   if (!data_) return out;
   out.data_ = allocate(bytes());
+  out.read_only_ = false;
   std::memcpy(out.data(), data(), static_cast<size_t>(bytes()));
   return out;
 }

@@ -1,5 +1,5 @@
-// A dense tensor in memory: row-major, 64-byte aligned. What the interpreter reads, weights are
-// kept in and modules are run on.
+// A dense tensor in memory: row-major, 64-byte aligned where it owns its bytes. What the
+// interpreter reads, weights are kept in and modules are run on.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,30 @@
 
 namespace pruner {
 
-/// Copies share the data. A tensor made without a type holds nothing: it has 0 elements.
+/// Copies share the data. A tensor made without a type holds nothing: it has 0 elements. A view's
+/// data belong to others and are only read: what would write them makes the tensor a copy first.
 class Tensor {
  public:
   Tensor() = default;
   /// Zero-filled.
   Tensor(DType dtype, std::vector<int64_t> shape);
+  /// A tensor of the bytes at `data`, which `owner` keeps (a mapped file, a message's string).
+  /// They are aligned to an element, not to 64 bytes; see is_aligned().
+  static Tensor view(DType dtype,
+                     std::vector<int64_t> shape,
+                     std::shared_ptr<const void> owner,
+                     const void* data);
+  /// Whether elements of `dtype` may lie at `data`.
+  static bool is_aligned(DType dtype, const void* data);
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype_); }
-  void* data() { return data_.get(); }
+  void* data() {
+    if (read_only_) *this = clone();
+    return data_.get();
+  }
   const void* data() const { return data_.get(); }
   template <typename T>
   std::span<T> values() {
@@ -50,6 +62,7 @@ class Tensor {
   DType dtype_ = DType::kFloat32;
   std::vector<int64_t> shape_;
   std::shared_ptr<std::byte> data_;  // shared: copying a Tensor shares; clone() copies
+  bool read_only_ = false;           // a view
 };
 
 }  // namespace pruner

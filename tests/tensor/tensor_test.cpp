@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
 
 namespace pruner {
 namespace {
@@ -46,6 +49,40 @@ TEST(Tensor, SaturatesFloatsInIntegers) {
   EXPECT_EQ(t.get_int(0), 127);
   EXPECT_EQ(t.get_int(1), -128);
   EXPECT_EQ(t.get_int(2), 0);
+}
+
+TEST(Tensor, ViewsWhatItsOwnerKeeps) {
+  auto owner = std::make_shared<const std::vector<float>>(std::vector<float>{1, 2, 3, 4});
+  const std::weak_ptr<const std::vector<float>> kept = owner;
+  const float* data = owner->data();
+  std::optional<Tensor> view = Tensor::view(DType::kFloat32, {3}, std::move(owner), data + 1);
+  std::optional<Tensor> other = view->reshaped({3, 1});
+  EXPECT_EQ(std::as_const(*other).data(), data + 1);
+  EXPECT_EQ(other->get(2), 4);
+  view.reset();
+  EXPECT_FALSE(kept.expired()) << "a copy keeps the owner too";
+  other.reset();
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST(Tensor, CopiesAViewThatIsWritten) {
+  const std::vector<float> bytes = {1, 2};
+  const Tensor view = Tensor::view(DType::kFloat32, {2}, nullptr, bytes.data());
+  Tensor written = view;
+  written.set(0, 9);
+  EXPECT_EQ(written.get(0), 9);
+  EXPECT_EQ(written.get(1), 2);
+  EXPECT_EQ(view.get(0), 1);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(view.clone().data()) % 64, 0u);
+}
+
+TEST(Tensor, SaysWhereElementsMayLie) {
+  alignas(8) const char bytes[16] = {};
+  EXPECT_TRUE(Tensor::is_aligned(DType::kInt8, bytes + 1));
+  EXPECT_FALSE(Tensor::is_aligned(DType::kFloat32, bytes + 2));
+  EXPECT_TRUE(Tensor::is_aligned(DType::kFloat32, bytes + 4));
+  EXPECT_FALSE(Tensor::is_aligned(DType::kInt64, bytes + 4));
 }
 
 TEST(Tensor, SharesOnCopyAndCopiesOnClone) {
