@@ -35,6 +35,7 @@ class GroupLowering {
       : graph_(graph), nodes_(std::move(nodes)), to_{dag_, [this](const OpCall& call, size_t i) {
                                                        return operand(call, i);
                                                      }} {
+    for (const Node* node : nodes_) makers_.try_emplace(node->outputs[0], node);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Fusion fusion = find_graph_op(nodes_[i]->op)->fusion;
       if (fusion >= Fusion::kReduce && fusion <= Fusion::kOpaque) anchor_ = static_cast<int>(i);
@@ -66,9 +67,7 @@ class GroupLowering {
 
   StageId operand(const OpCall& call, size_t i) {
     const ValueId id = call.node.inputs[i];
-    const auto maker = std::find_if(
-        nodes_.begin(), nodes_.end(), [&](const Node* node) { return node->outputs[0] == id; });
-    if (maker != nodes_.end()) return result(**maker);
+    if (const auto maker = makers_.find(id); maker != makers_.end()) return result(*maker->second);
     const auto [it, fresh] = stages_.try_emplace(id);
     if (!fresh) return it->second;
     inputs_.push_back(id);
@@ -81,6 +80,7 @@ class GroupLowering {
 
   const Graph& graph_;
   std::vector<const Node*> nodes_;
+  std::map<ValueId, const Node*> makers_;
   int anchor_ = -1;
   DagBuilder dag_;
   StageSink to_;

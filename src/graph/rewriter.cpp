@@ -24,9 +24,9 @@ Rewriter::Rewriter(Graph graph) : graph_(std::move(graph)) {
 }
 
 ValueId Rewriter::current(ValueId id) const {
-  if (!id.valid() || slot(id) >= current_.size()) return id;
-  const ValueId now = current_[slot(id)];
-  return now == id ? id : current(now);
+  while (id.valid() && slot(id) < current_.size() && current_[slot(id)] != id)
+    id = current_[slot(id)];
+  return id;
 }
 
 const Node* Rewriter::producer(ValueId id) const {
@@ -100,16 +100,16 @@ void Rewriter::replace(ValueId old, ValueId now) {
 }
 
 Graph Rewriter::finish() {
-  std::vector<ValueId> named = graph_.inputs;
+  std::vector<bool> named(graph_.values.size(), false);
+  for (const ValueId input : graph_.inputs) named[slot(input)] = true;
+  for (const ValueId output : graph_.outputs) named[slot(output)] = true;
   // What stands for an output takes its name. A value that has a name to keep (an input, another
   // output) cannot: an Identity makes the output of it.
   for (ValueId& output : graph_.outputs) {
     const ValueId now = current(output);
     if (now == output) continue;
     const std::string name = graph_[output].name;
-    const bool taken =
-        graph_[now].constant || std::find(named.begin(), named.end(), now) != named.end() ||
-        std::find(graph_.outputs.begin(), graph_.outputs.end(), now) != graph_.outputs.end();
+    const bool taken = graph_[now].constant || named[slot(now)];
     if (!taken) {
       output = now;
       graph_[now].name = name;
@@ -118,7 +118,7 @@ Graph Rewriter::finish() {
     } else {
       graph_.nodes.push_back({"Identity", name, {now}, {output}, {}});
     }
-    named.push_back(output);
+    named[slot(output)] = true;
   }
   return remove_dead(std::move(graph_));
 }

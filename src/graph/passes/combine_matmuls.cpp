@@ -30,17 +30,17 @@ class Branches {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const std::optional<Branch> branch = branch_at(i);
       if (!branch) continue;
-      const ValueId data = graph.nodes[i].inputs[0];
-      by_data_[{data, branch->add.has_value()}].push_back(*branch);
+      const std::pair key{graph.nodes[i].inputs[0], branch->add.has_value()};
+      const size_t first = first_.try_emplace(key, i).first->second;
+      starting_at_[first].push_back(*branch);
     }
   }
 
   /// The branches whose first is node i, where there are several.
   std::vector<Branch> starting_at(size_t i) const {
-    for (const auto& [key, branches] : by_data_) {
-      if (branches.size() > 1 && branches[0].matmul == i) return branches;
-    }
-    return {};
+    const auto at = starting_at_.find(i);
+    const bool several = at != starting_at_.end() && at->second.size() > 1;
+    return several ? at->second : std::vector<Branch>();
   }
 
  private:
@@ -76,7 +76,8 @@ class Branches {
 
   const Graph& graph_;
   std::vector<std::vector<size_t>> readers_;  // by value: nodes, or their number for an output
-  std::map<std::pair<ValueId, bool>, std::vector<Branch>> by_data_;  // by data and whether biased
+  std::map<std::pair<ValueId, bool>, size_t> first_;  // product, by data and whether biased
+  std::map<size_t, std::vector<Branch>> starting_at_;
 };
 
 ValueId add_slice(Rewriter& r, ValueId data, int64_t axis, int64_t start, int64_t end) {

@@ -2,9 +2,12 @@
 // relay's fuse_ops.cc): over the post-dominator tree an anchor (convolution, product, pool,
 // reduction) takes the element-wise nodes that follow it, then chains of element-wise and injective
 // nodes join. All paths out of a group leave from its last node, so a group has one output and the
-// groups have no cycle. Where two convolutions meet in an Add, the deeper one takes it.
+// groups have no cycle. Where two convolutions meet in an Add, the deeper one takes it. A group has
+// at most kMostNodes nodes: every step looks at as many at most, and the pass is linear.
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "graph/ops/op.h"
 #include "graph/passes.h"
@@ -12,7 +15,8 @@
 namespace pruner {
 namespace {
 
-constexpr int kExit = -1;  // the post-dominator of outputs
+constexpr int kExit = -1;           // the post-dominator of outputs
+constexpr size_t kMostNodes = 128;  // of a group; those of the built-in networks have at most 32
 
 class Fuser {
  public:
@@ -29,12 +33,15 @@ class Fuser {
     return fusion(n) >= Fusion::kReduce && fusion(n) <= Fusion::kOpaque;
   }
   int post_dominator(int n) const { return post_dominator_[n]; }
+  int tree_depth(int n) const { return n == kExit ? 0 : tree_depth_[n]; }
+  void set_post_dominator(int n, int sink);
   int meet(int a, int b) const;
   int root(int n) const;
   int anchor(int n) const { return anchor_[root(n)]; }
   Fusion widest(int n) const { return widest_[root(n)]; }
   void join(int n, int sink);
-  std::vector<int> between(int n, int sink) const;
+  std::optional<std::vector<int>> between(int n, int sink) const;
+  bool fits_group(std::span<const int> nodes, int sink) const;
   bool repeats_work(int n, int sink) const;
   bool reads_as_data(int contraction, int n) const;
   bool take_epilogue(int anchor);
@@ -45,7 +52,9 @@ class Fuser {
   std::vector<Fusion> fusion_;
   std::vector<std::vector<int>> readers_;  // each once, ascending
   std::vector<int> post_dominator_, tree_depth_, depth_;
+  std::vector<int> jump_;       // a post-dominator of the node's, further away
   std::vector<int> parent_;     // union-find
+  std::vector<size_t> size_;    // of a root: the nodes of its group
   std::vector<int> anchor_;     // of a root: its group's anchor, or -1
   std::vector<Fusion> widest_;  // of a root: the widest pattern in its group
 };
@@ -77,15 +86,16 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
     if (p >= 0) leaves[p] = true;
   }
   post_dominator_.assign(n, kExit);
+  jump_.assign(n, kExit);
   tree_depth_.assign(n, 1);
   for (size_t i = n; i-- > 0;) {
     if (leaves[i] || readers_[i].empty()) continue;
     int common = readers_[i][0];
     for (const int reader : readers_[i]) common = meet(common, reader);
-    post_dominator_[i] = common;
-    tree_depth_[i] = common == kExit ? 1 : tree_depth_[common] + 1;
+    set_post_dominator(static_cast<int>(i), common);
   }
   parent_.resize(n);
+  size_.assign(n, 1);
   std::iota(parent_.begin(), parent_.end(), 0);
   anchor_.assign(n, -1);
   for (size_t i = 0; i < n; ++i) {
@@ -94,12 +104,28 @@ Fuser::Fuser(const Graph& graph) : graph_(graph) {
   widest_ = fusion_;
 }
 
+// Jumps of doubled length where two before were of equal length: any node above is reached in a
+// logarithm of steps (Myers, "An applicative random-access stack", 1983).
+void Fuser::set_post_dominator(int n, int sink) {
+  post_dominator_[n] = sink;
+  tree_depth_[n] = tree_depth(sink) + 1;
+  const auto jump = [&](int at) { return at == kExit ? kExit : jump_[at]; };
+  const int once = jump(sink), twice = jump(once);
+  const bool equal = tree_depth(sink) - tree_depth(once) == tree_depth(once) - tree_depth(twice);
+  jump_[n] = equal ? twice : sink;
+}
+
 // The nearest node that post-dominates both.
 int Fuser::meet(int a, int b) const {
-  const auto depth = [&](int n) { return n == kExit ? 0 : tree_depth_[n]; };
+  while (tree_depth(a) != tree_depth(b)) {
+    int& lower = tree_depth(a) > tree_depth(b) ? a : b;
+    const int other = tree_depth(a) > tree_depth(b) ? b : a;
+    lower = tree_depth(jump_[lower]) >= tree_depth(other) ? jump_[lower] : post_dominator(lower);
+  }
   while (a != b) {
-    int& lower = depth(a) >= depth(b) ? a : b;
-    lower = post_dominator(lower);
+    const bool below = jump_[a] != jump_[b];  // what both have there is not the nearest
+    a = below ? jump_[a] : post_dominator(a);
+    b = below ? jump_[b] : post_dominator(b);
   }
   return a;
 }
@@ -115,23 +141,38 @@ void Fuser::join(int n, int sink) {
   if (a == b) return;
   const auto from = static_cast<size_t>(a), to = static_cast<size_t>(b);
   parent_[from] = b;
+  size_[to] += size_[from];
   if (anchor_[to] < 0) anchor_[to] = anchor_[from];
   widest_[to] = std::max(widest_[to], widest_[from]);
 }
 
-// The nodes on paths from n to its post-dominator, without these two.
-std::vector<int> Fuser::between(int n, int sink) const {
+// The nodes on paths from n to its post-dominator, without these two; nothing where they are more
+// than a group has.
+std::optional<std::vector<int>> Fuser::between(int n, int sink) const {
   std::vector<int> found, open = {n};
   while (!open.empty()) {
     const int at = open.back();
     open.pop_back();
     for (const int reader : readers_[at]) {
       if (reader == sink || std::find(found.begin(), found.end(), reader) != found.end()) continue;
+      if (found.size() == kMostNodes) return std::nullopt;
       found.push_back(reader);
       open.push_back(reader);
     }
   }
   return found;
+}
+
+// Whether the group of all their groups has no more nodes than one may have.
+bool Fuser::fits_group(std::span<const int> nodes, int sink) const {
+  std::vector<int> roots = {root(sink)};
+  for (const int n : nodes) roots.push_back(root(n));
+  std::ranges::sort(roots);
+  const auto repeated = std::ranges::unique(roots);
+  roots.erase(repeated.begin(), repeated.end());
+  size_t size = 0;
+  for (const int r : roots) size += size_[r];
+  return size <= kMostNodes;
 }
 
 // Whether the sink reads an element of n more than once.
@@ -150,12 +191,14 @@ bool Fuser::take_epilogue(int anchor) {
   }
   const int sink = post_dominator(last);
   if (sink == kExit) return false;
-  std::vector<int> nodes = between(last, sink);
-  nodes.push_back(sink);
-  for (const int n : nodes) {
+  std::optional<std::vector<int>> nodes = between(last, sink);
+  if (!nodes) return false;
+  nodes->push_back(sink);
+  for (const int n : *nodes) {
     if (root(n) != n || fusion(n) > Fusion::kBroadcast || shape(n) != shape(anchor)) return false;
   }
-  for (const int n : nodes) join(n, anchor);
+  if (!fits_group(*nodes, anchor)) return false;
+  for (const int n : *nodes) join(n, anchor);
   return true;
 }
 
@@ -176,7 +219,9 @@ bool Fuser::join_consumer(int n) {
   const int sink = post_dominator(n);
   if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
   if (root(sink) == root(n) || repeats_work(n, sink)) return false;
-  for (const int at : between(n, sink)) {
+  std::optional<std::vector<int>> nodes = between(n, sink);
+  if (!nodes) return false;
+  for (const int at : *nodes) {
     if (anchor(at) >= 0 || fusion(at) > Fusion::kInjective) return false;
   }
   const bool elementwise = widest(n) <= Fusion::kBroadcast;
@@ -190,8 +235,9 @@ bool Fuser::join_consumer(int n) {
     if (!elementwise || shape(n) != shape(sink) || fusion(anchor(sink)) == Fusion::kOpaque)
       return false;
   }
-  for (const int at : between(n, sink)) join(at, sink);
-  join(n, sink);
+  nodes->push_back(n);
+  if (!fits_group(*nodes, sink)) return false;
+  for (const int at : *nodes) join(at, sink);
   return true;
 }
 
@@ -212,14 +258,12 @@ std::vector<int> Fuser::run() {
   // A group's number: the place of its last node, which makes its output.
   std::vector<int> last(static_cast<size_t>(n), -1), group(static_cast<size_t>(n), -1);
   for (int i = 0; i < n; ++i) last[root(i)] = i;
-  std::vector<int> ordered;
+  std::vector<int> number(static_cast<size_t>(n), -1);  // by root
+  int groups = 0;
   for (int i = 0; i < n; ++i) {
-    if (fusion(i) < Fusion::kAlias && last[root(i)] == i) ordered.push_back(root(i));
+    if (fusion(i) < Fusion::kAlias && last[root(i)] == i) number[root(i)] = groups++;
   }
-  for (int i = 0; i < n; ++i) {
-    const auto at = std::find(ordered.begin(), ordered.end(), root(i));
-    if (at != ordered.end()) group[i] = static_cast<int>(at - ordered.begin());
-  }
+  for (int i = 0; i < n; ++i) group[i] = number[root(i)];
   return group;
 }
 

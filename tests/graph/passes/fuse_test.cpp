@@ -1,3 +1,6 @@
+#include <functional>
+#include <numeric>
+
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -119,6 +122,65 @@ TEST(Fuse, DoesNotRepeatWork) {
                      return b.node("Expand", {b.node("Exp", {x}), b.integers("s", {4, 100})});
                    }),
             (Names{"exp 4x1", "expand 4x100"}));
+}
+
+// The nodes of each group of a network that `build` makes of an input.
+std::vector<int> group_sizes(const std::function<ValueId(NetworkBuilder&, ValueId)>& build) {
+  NetworkBuilder b("fuse");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat32);
+  const Graph graph = run_graph_passes(b.finish({{build(b, x), "y"}}));
+  std::map<int, int> sizes;
+  for (const Node& node : graph.nodes) ++sizes[node.group];
+  std::vector<int> result;
+  for (const auto& [group, size] : sizes) result.push_back(size);
+  return result;
+}
+
+TEST(Fuse, EndsAGroupOfManyNodes) {
+  const auto chain = [](NetworkBuilder& b, ValueId x) {
+    for (int i = 0; i < 300; ++i) x = b.node("Neg", {x});
+    return x;
+  };
+  EXPECT_EQ(group_sizes(chain), (std::vector{44, 128, 128}));
+  const auto epilogue = [&](NetworkBuilder& b, ValueId x) { return chain(b, linear(b, x, 8)); };
+  EXPECT_EQ(group_sizes(epilogue), (std::vector{128, 46, 128}));
+  const auto diamonds = [](NetworkBuilder& b, ValueId x) {
+    for (int i = 0; i < 100; ++i) x = b.node("Add", {x, b.node("Mul", {x, b.node("Neg", {x})})});
+    return x;
+  };
+  for (const int size : group_sizes(diamonds)) EXPECT_LE(size, 128);
+  const auto wide = [](NetworkBuilder& b, ValueId x) {
+    const ValueId y = b.node("Neg", {x});
+    ValueId sum = y;
+    for (int i = 0; i < 300; ++i) sum = b.node("Add", {sum, b.node("Exp", {y})});
+    return sum;
+  };
+  for (const int size : group_sizes(wide)) EXPECT_LE(size, 128);
+}
+
+// Each node of the first half is read by one of the second, the first by the last: what lies
+// between a node and its post-dominator is half of the network. No step may look at all of it.
+TEST(Fuse, TakesLongNestedBranches) {
+  const auto nested = [](NetworkBuilder& b, ValueId x) {
+    std::vector<ValueId> first = {x};
+    for (int i = 0; i < 20000; ++i) first.push_back(b.node("Neg", {first.back()}));
+    ValueId y = first.back();
+    for (; !first.empty(); first.pop_back()) y = b.node("Add", {y, first.back()});
+    return y;
+  };
+  const std::vector<int> sizes = group_sizes(nested);
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), 0), 40001);
+}
+
+TEST(Fuse, TakesAllOfTheBuiltInNetworks) {
+  for (const std::string& name : network_names()) {
+    const Result<Graph> graph = build_network(name, {.weights_as_inputs = true});
+    ASSERT_TRUE(graph.ok()) << name;
+    std::map<int, int> sizes;
+    for (const Node& node : run_graph_passes(*graph).nodes) {
+      if (node.group >= 0) EXPECT_LE(++sizes[node.group], 32) << name;
+    }
+  }
 }
 
 }  // namespace
