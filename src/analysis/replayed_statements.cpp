@@ -238,7 +238,7 @@ class Reader {
   }
 
   void add_loads(const Expr& value, std::vector<TensorAccess>& accesses) const {
-    visit(value, [&](const Expr& e) {
+    visit_uses(value, [&](const Expr& e) {
       const Load* read = as<Load>(e);
       if (read == nullptr || read->tensor.value >= dag_.size()) return;
       auto found = std::ranges::find(accesses, read->tensor, &TensorAccess::buffer);

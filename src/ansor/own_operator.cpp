@@ -23,7 +23,7 @@ struct Operand {
 
 std::vector<Operand> operands_of(const Stage& stage) {
   std::vector<Operand> operands;
-  visit(stage.body, [&](const Expr& e) {
+  visit_uses(stage.body, [&](const Expr& e) {
     const Load* read = as<Load>(e);
     if (read == nullptr) return;
     Operand operand{read->tensor, {}, {}};

@@ -105,8 +105,10 @@ class Simplifier {
   explicit Simplifier(std::span<const Range> ranges) : ranges_(ranges) {}
 
   Expr expr(const Expr& e) {
-    if (e->dtype == DType::kInt64) return to_expr(sum(e));
-    return structure(e);
+    if (const Expr* known = made_.find(e)) return *known;
+    Expr made = e->dtype == DType::kInt64 ? to_expr(sum(e)) : structure(e);
+    made_.keep(e, made);
+    return made;
   }
 
   Range bounds(const Expr& e) {
@@ -118,6 +120,13 @@ class Simplifier {
  private:
   // The normal form of an int64 expression.
   Sum sum(const Expr& e) {
+    if (const Sum* known = sums_.find(e)) return *known;
+    Sum made = sum_of_node(e);
+    sums_.keep(e, made);
+    return made;
+  }
+
+  Sum sum_of_node(const Expr& e) {
     if (const int64_t* value = as_int(e)) return {{}, *value};
     if (as<Var>(e)) return {{{e, 1}}, 0};
     if (const Binary* n = as<Binary>(e)) {
@@ -377,6 +386,8 @@ class Simplifier {
   }
 
   std::span<const Range> ranges_;
+  NodeMemo<Expr> made_;
+  NodeMemo<Sum> sums_;
 };
 
 }  // namespace

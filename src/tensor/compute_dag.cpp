@@ -128,7 +128,7 @@ static std::vector<double> load_counts(const ComputeDag& dag) {
   for (const Stage& stage : dag.stages) {
     if (stage.is_placeholder()) continue;
     const double points = static_cast<double>(stage.num_elements() * stage.reduce_size());
-    visit(stage.body, [&](const Expr& e) {
+    visit_uses(stage.body, [&](const Expr& e) {
       if (const Load* load = as<Load>(e)) counts[load->tensor.value] += points;
     });
   }

@@ -205,49 +205,81 @@ Expr call(Intrinsic function, std::vector<Expr> args) {
   return make(Call{function, std::move(args)}, dtype);
 }
 
-static bool all_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), structural_equal);
+namespace {
+
+// By node: one of the other expression that is equal.
+using Equals = NodeMemo<const ExprNode*>;
+
+bool equal(const Expr& a, const Expr& b, Equals& known);
+
+bool equal(const std::vector<Expr>& a, const std::vector<Expr>& b, Equals& known) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Expr& x, const Expr& y) {
+    return equal(x, y, known);
+  });
 }
 
-bool structural_equal(const Expr& a, const Expr& b) {
+bool equal(const Expr& a, const Expr& b, Equals& known) {
   if (a.same_as(b)) return true;
   if (!a || !b || a->dtype != b->dtype || a->op.index() != b->op.index()) return false;
-  return match(
+  const ExprNode* const* partner = known.find(a);
+  if (partner != nullptr && *partner == &*b) return true;
+  const bool same = match(
       a->op,
       [&](const IntImm& x) { return x.value == as<IntImm>(b)->value; },
       [&](const FloatImm& x) { return x.value == as<FloatImm>(b)->value; },
       [&](const Var& x) { return x.id == as<Var>(b)->id; },
       [&](const Binary& x) {
         const Binary& y = *as<Binary>(b);
-        return x.op == y.op && structural_equal(x.a, y.a) && structural_equal(x.b, y.b);
+        return x.op == y.op && equal(x.a, y.a, known) && equal(x.b, y.b, known);
       },
       [&](const Select& x) {
         const Select& y = *as<Select>(b);
-        return structural_equal(x.condition, y.condition) && structural_equal(x.a, y.a) &&
-               structural_equal(x.b, y.b);
+        return equal(x.condition, y.condition, known) && equal(x.a, y.a, known) &&
+               equal(x.b, y.b, known);
       },
-      [&](const Cast& x) { return structural_equal(x.value, as<Cast>(b)->value); },
+      [&](const Cast& x) { return equal(x.value, as<Cast>(b)->value, known); },
       [&](const Call& x) {
-        return x.function == as<Call>(b)->function && all_equal(x.args, as<Call>(b)->args);
+        return x.function == as<Call>(b)->function && equal(x.args, as<Call>(b)->args, known);
       },
       [&](const Load& x) {
-        return x.tensor == as<Load>(b)->tensor && all_equal(x.indices, as<Load>(b)->indices);
+        return x.tensor == as<Load>(b)->tensor && equal(x.indices, as<Load>(b)->indices, known);
       });
+  if (same) known.keep(a, &*b);
+  return same;
 }
 
+// A rewriting, and what it has made.
+class ExprRewriter {
+ public:
+  explicit ExprRewriter(const std::function<Expr(const Expr&)>& fn) : fn_(fn) {}
+
+  Expr run(const Expr& e) {
+    if (const Expr* known = made_.find(e)) return *known;
+    Expr made = rebuilt(e);
+    made_.keep(e, made);
+    return made;
+  }
+
+ private:
+  Expr rebuilt(const Expr& e);
+  std::optional<std::vector<Expr>> run_all(const std::vector<Expr>& list);
+
+  const std::function<Expr(const Expr&)>& fn_;
+  NodeMemo<Expr> made_;
+};
+
 // The list rewritten, or nothing when no element changed.
-static std::optional<std::vector<Expr>> rewrite_all(const std::vector<Expr>& list,
-                                                    const std::function<Expr(const Expr&)>& fn) {
+std::optional<std::vector<Expr>> ExprRewriter::run_all(const std::vector<Expr>& list) {
   std::vector<Expr> out;
   bool changed = false;
   for (const Expr& e : list) {
-    out.push_back(rewrite(e, fn));
+    out.push_back(run(e));
     changed |= !out.back().same_as(e);
   }
   return changed ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
+Expr ExprRewriter::rebuilt(const Expr& e) {
   // A builder may fold the node to one of its children, which fn has seen: it must not see it
   // again.
   bool seen = false;
@@ -261,28 +293,74 @@ Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
       [&](const FloatImm&) { return e; },
       [&](const Var&) { return e; },
       [&](const Binary& n) {
-        Expr a = rewrite(n.a, fn), b = rewrite(n.b, fn);
+        Expr a = run(n.a), b = run(n.b);
         return a.same_as(n.a) && b.same_as(n.b) ? e : folded(binary(n.op, a, b), {&a, &b});
       },
       [&](const Select& n) {
-        Expr c = rewrite(n.condition, fn), a = rewrite(n.a, fn), b = rewrite(n.b, fn);
+        Expr c = run(n.condition), a = run(n.a), b = run(n.b);
         if (c.same_as(n.condition) && a.same_as(n.a) && b.same_as(n.b)) return e;
         return folded(select(c, a, b), {&a, &b});
       },
       [&](const Cast& n) {
-        Expr value = rewrite(n.value, fn);
+        Expr value = run(n.value);
         return value.same_as(n.value) ? e : folded(cast(e->dtype, value), {&value});
       },
       [&](const Call& n) {
-        auto args = rewrite_all(n.args, fn);
+        auto args = run_all(n.args);
         return args ? call(n.function, *std::move(args)) : e;
       },
       [&](const Load& n) {
-        auto indices = rewrite_all(n.indices, fn);
+        auto indices = run_all(n.indices);
         return indices ? load(n.tensor, *std::move(indices), e->dtype) : e;
       });
-  Expr replaced = seen ? Expr() : fn(rebuilt);
+  Expr replaced = seen ? Expr() : fn_(rebuilt);
   return replaced ? replaced : rebuilt;
+}
+
+// The operands of a node, in order.
+template <typename Fn>
+void each_operand(const Expr& e, const Fn& fn) {
+  match(
+      e->op,
+      [](const IntImm&) {},
+      [](const FloatImm&) {},
+      [](const Var&) {},
+      [&](const Binary& n) { fn(n.a), fn(n.b); },
+      [&](const Select& n) { fn(n.condition), fn(n.a), fn(n.b); },
+      [&](const Cast& n) { fn(n.value); },
+      [&](const Call& n) {
+        for (const Expr& arg : n.args) fn(arg);
+      },
+      [&](const Load& n) {
+        for (const Expr& index : n.indices) fn(index);
+      });
+}
+
+void visit(const Expr& e, const std::function<void(const Expr&)>& fn, NodeMemo<bool>& seen) {
+  if (seen.find(e) != nullptr) return;
+  fn(e);
+  each_operand(e, [&](const Expr& part) { visit(part, fn, seen); });
+  seen.keep(e, true);
+}
+
+double tree_size(const Expr& e, TensorId tensor, double load_size, NodeMemo<double>& known) {
+  if (const double* size = known.find(e)) return *size;
+  const Load* read = as<Load>(e);
+  double size = read != nullptr && read->tensor == tensor ? load_size : 1;
+  each_operand(e, [&](const Expr& part) { size += tree_size(part, tensor, load_size, known); });
+  known.keep(e, size);
+  return size;
+}
+
+}  // namespace
+
+bool structural_equal(const Expr& a, const Expr& b) {
+  Equals known;
+  return equal(a, b, known);
+}
+
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn) {
+  return ExprRewriter(fn).run(e);
 }
 
 Expr substitute(const Expr& e, const std::vector<Expr>& values) {
@@ -294,21 +372,18 @@ Expr substitute(const Expr& e, const std::vector<Expr>& values) {
 }
 
 void visit(const Expr& e, const std::function<void(const Expr&)>& fn) {
+  NodeMemo<bool> seen;
+  visit(e, fn, seen);
+}
+
+void visit_uses(const Expr& e, const std::function<void(const Expr&)>& fn) {
   fn(e);
-  match(
-      e->op,
-      [](const IntImm&) {},
-      [](const FloatImm&) {},
-      [](const Var&) {},
-      [&](const Binary& n) { visit(n.a, fn), visit(n.b, fn); },
-      [&](const Select& n) { visit(n.condition, fn), visit(n.a, fn), visit(n.b, fn); },
-      [&](const Cast& n) { visit(n.value, fn); },
-      [&](const Call& n) {
-        for (const Expr& arg : n.args) visit(arg, fn);
-      },
-      [&](const Load& n) {
-        for (const Expr& index : n.indices) visit(index, fn);
-      });
+  each_operand(e, [&](const Expr& part) { visit_uses(part, fn); });
+}
+
+double tree_size(const Expr& e, TensorId tensor, double load_size) {
+  NodeMemo<double> known;
+  return tree_size(e, tensor, load_size, known);
 }
 
 }  // namespace pruner

@@ -1,6 +1,10 @@
 // Scalar expressions over iterators and tensor elements: the bodies of compute stages and the index
 // arithmetic of loop IR. Immutable handles; copying shares; rewriting is bottom-up and keeps what
 // does not change. Index expressions are int64. Equality of meaning is structural_equal().
+//
+// An expression is a DAG: (x + x) + (x + x) may have two additions, written out it has three. Such
+// chains grow exponentially when they are written out, so walks remember what they have made of a
+// node (NodeMemo), and stages end before that is too much (space/rules/inline.cpp).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -32,6 +37,8 @@ class Expr {
   const ExprNode& operator*() const { return *node_; }
   explicit operator bool() const { return node_ != nullptr; }
   bool same_as(const Expr& other) const { return node_ == other.node_; }
+  /// Whether others may hold the node too.
+  bool is_shared() const { return node_.use_count() > 1; }
 
  private:
   std::shared_ptr<const ExprNode> node_;
@@ -155,6 +162,34 @@ template <typename Op>
 const Op* as(const Expr& e) {
   return e ? std::get_if<Op>(&e->op) : nullptr;
 }
+
+/// Whether the node has no operands: an immediate or a variable.
+inline bool is_leaf(const Expr& e) { return as<IntImm>(e) || as<FloatImm>(e) || as<Var>(e); }
+
+/// What a walk over an expression has made of the nodes that it may meet again. It begins to
+/// remember after some hundred nodes: most expressions are index arithmetic of a few.
+template <typename T>
+class NodeMemo {
+ public:
+  /// Null: the node has to be walked.
+  const T* find(const Expr& e) {
+    if (++walked_ <= kFew || !e.is_shared() || made_.empty()) return nullptr;
+    const auto at = made_.find(&*e);
+    return at == made_.end() ? nullptr : &at->second.made;
+  }
+  void keep(const Expr& e, const T& made) {
+    if (walked_ > kFew && e.is_shared() && !is_leaf(e)) made_.emplace(&*e, Entry{e, made});
+  }
+
+ private:
+  static constexpr int kFew = 128;
+  struct Entry {
+    Expr node;  // held, so that no later node takes its place in memory
+    T made;
+  };
+  int64_t walked_ = 0;
+  std::unordered_map<const ExprNode*, Entry> made_;
+};
 /// The value of an integer constant, if it is one.
 const int64_t* as_int(const Expr& e);
 
@@ -167,13 +202,19 @@ int64_t floor_mod(int64_t a, int64_t b);
 /// Whether both are the same tree, types included; variables compare by id, not by name.
 bool structural_equal(const Expr& a, const Expr& b);
 
-/// Rebuilds `e` bottom-up: children first, then rewrite(node) may return a replacement (an empty
-/// Expr keeps the node). Unchanged parts stay shared.
+/// Rebuilds `e` bottom-up: children first, then fn(node) may return a replacement (an empty Expr
+/// keeps the node). Unchanged parts stay shared, and what was shared is rewritten once.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& fn);
 /// Replaces variable i by values[i]; an empty Expr keeps it.
 Expr substitute(const Expr& e, const std::vector<Expr>& values);
-/// Calls fn on every node, parents first.
+/// Calls fn on every node, parents first. How often on one that others share is not said: who
+/// counts uses visit_uses().
 void visit(const Expr& e, const std::function<void(const Expr&)>& fn);
+/// The same, on a node as often as the expression written out has it.
+void visit_uses(const Expr& e, const std::function<void(const Expr&)>& fn);
+/// The nodes of the expression written out as a tree, where a load of `tensor` counts as
+/// `load_size`.
+double tree_size(const Expr& e, TensorId tensor = {}, double load_size = 1);
 
 /// TVM's spelling, as in the `body` of a DAG file: "max(T_add[ax0, ax1], 0.0)". `tensor_name` gives
 /// the name of a loaded tensor.

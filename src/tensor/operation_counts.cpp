@@ -48,7 +48,7 @@ OperationCounts count_operations(const Expr& e) {
 std::vector<int> count_variables(const Expr& e, size_t variables) {
   std::vector<int> uses(variables, 0);
   if (!e) return uses;
-  visit(e, [&](const Expr& part) {
+  visit_uses(e, [&](const Expr& part) {
     const Var* var = as<Var>(part);
     if (var != nullptr && static_cast<size_t>(var->id.value) < variables) ++uses[var->id.value];
   });

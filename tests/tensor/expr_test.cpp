@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace pruner {
@@ -110,6 +111,52 @@ TEST(Substitute, IsSimultaneousAlsoWhereASumFoldsToOneOfItsTerms) {
 TEST(Substitute, ReplacesVariablesAndFolds) {
   EXPECT_EQ(text(substitute(i * 4 + j, {Expr(2), Expr()})), "(8 + j)");
   EXPECT_EQ(text(substitute(x, {j + 1})), "t0[(j + 1)]");
+}
+
+// Written out, it has 2^steps loads.
+Expr doubled(int steps) {
+  Expr e = load(TensorId{0}, {i + 1}, DType::kFloat32);
+  for (int step = 0; step < steps; ++step) e = e + e;
+  return e;
+}
+
+TEST(Rewrite, RewritesWhatIsSharedOnce) {
+  int calls = 0;
+  const Expr made = rewrite(doubled(300), [&](const Expr& e) {
+    ++calls;
+    return as<Load>(e) ? load(TensorId{1}, {j}, e->dtype) : Expr();
+  });
+  EXPECT_LT(calls, 1000);
+  int nodes = 0;
+  visit(made, [&](const Expr& e) {
+    ++nodes;
+    if (const Load* read = as<Load>(e)) EXPECT_EQ(read->tensor.value, 1);
+  });
+  EXPECT_LT(nodes, 1000) << "what was shared stays shared";
+  EXPECT_TRUE(structural_equal(doubled(300), doubled(300)));
+  EXPECT_FALSE(structural_equal(doubled(300), made));
+}
+
+TEST(Rewrite, RewritesASmallExpressionNodeByNode) {
+  int calls = 0;
+  rewrite(doubled(3), [&](const Expr&) {
+    ++calls;
+    return Expr();
+  });
+  EXPECT_EQ(calls, 7 + 8 * 4);  // sums; loads, each with its index
+}
+
+TEST(TreeSize, IsThatOfTheExpressionWrittenOut) {
+  EXPECT_EQ(tree_size(x + float_imm(1)), 4);
+  EXPECT_EQ(tree_size(doubled(3)), 7 + 8 * 4);
+  EXPECT_EQ(tree_size(doubled(3), TensorId{0}, 10), 7 + 8 * 13);
+  EXPECT_EQ(tree_size(doubled(60)), 5 * std::pow(2.0, 60) - 1);
+}
+
+TEST(VisitUses, CountsEachUse) {
+  int loads = 0;
+  visit_uses(doubled(10), [&](const Expr& e) { loads += as<Load>(e) != nullptr; });
+  EXPECT_EQ(loads, 1024);
 }
 
 TEST(Visit, GoesParentsFirst) {
