@@ -1,7 +1,11 @@
 #include "graph/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <optional>
 
 #include "graph/ops/op.h"
 #include "graph/partition.h"
@@ -39,6 +43,57 @@ static Result<Unit> check_extents(const TensorType& type) {
   return Unit{};
 }
 
+// What an operator makes of data without elements. ONNX leaves the mean open; there is no greatest
+// or least of integers but what their type ends at.
+static std::optional<double> of_nothing(const OpCall& call) {
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static const std::map<std::string_view, double> kValues = {
+      {"MatMul", 0},
+      {"ReduceL1", 0},
+      {"ReduceL2", 0},
+      {"ReduceLogSum", -kInfinity},
+      {"ReduceLogSumExp", -kInfinity},
+      {"ReduceMax", -kInfinity},
+      {"ReduceMean", std::numeric_limits<double>::quiet_NaN()},
+      {"ReduceMin", kInfinity},
+      {"ReduceProd", 1},
+      {"ReduceSum", 0},
+      {"ReduceSumSquare", 0},
+  };
+  const std::string& op = call.node.op;
+  if (op == "Gemm" && !call.has(2)) return 0;
+  if (op == "Pad" && call.text("mode", "constant") == "constant")
+    return call.has(2) ? call.scalar(2) : 0;
+  const auto it = kValues.find(op);
+  return it == kValues.end() ? std::nullopt : std::optional(it->second);
+}
+
+// A value without elements is known, and so is what is made of one alone. No kernel ever sees one:
+// only Concat has other inputs beside it, and leaves it out.
+static Result<Unit> infer_empty(const OpCall& call, const GraphOp& op, Value& value) {
+  const int64_t elements = element_count(value.shape);
+  if (elements == 0) {
+    value.constant = Tensor(value.dtype, value.shape);
+    return Unit{};
+  }
+  const bool computed = op.fusion != Fusion::kAlias && op.fusion != Fusion::kConstant;
+  if (!computed || !call.has(0) || op.name == "Concat" || element_count(call.shape(0)) > 0)
+    return Unit{};
+  const std::optional<double> element = of_nothing(call);
+  if (!element || elements > kLargestConstant)
+    return Error("input 0 has no elements: ", print_shape(call.shape(0)));
+  value.constant = Tensor(value.dtype, value.shape);
+  const bool bound = std::isinf(*element) && !is_float(value.dtype);
+  for (int64_t i = 0; i < elements; ++i) {
+    if (bound) {
+      value.constant->set_int(i, *element > 0 ? greatest_int(value.dtype) : least_int(value.dtype));
+    } else {
+      value.constant->set(i, *element);
+    }
+  }
+  return Unit{};
+}
+
 static Result<Unit> infer(Graph& graph, Node& node) {
   const GraphOp* op = find_graph_op(node.op);
   if (op == nullptr) return Error("operator ", node.op, " is not supported");
@@ -50,25 +105,24 @@ static Result<Unit> infer(Graph& graph, Node& node) {
     return Error("output ", types.size(), " of ", node.op, " is not supported");
   }
   const bool constant = is_constant_call(graph, node);
-  bool small = true;
+  bool small = true, known = true;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const TensorType& type = types[first + i];
     TRY(check_extents(type));
     Value& value = graph[node.outputs[i]];
     value.dtype = type.dtype;
     value.shape = type.shape;
+    TRY(infer_empty(call, *op, value));
     const int64_t elements = element_count(value.shape);
     small &= elements <= kSmall;
+    known &= value.constant.has_value();
     if (constant && elements > kLargestConstant) {
       return Error("the constant would have the shape ", print_shape(value.shape));
-    }
-    if (elements == 0 && !constant) {
-      return Error("the output has no elements: ", print_shape(value.shape));
     }
   }
   // A view and a Constant share bytes that are there already, however many.
   const bool cheap = op->fusion == Fusion::kAlias || node.op == "Constant";
-  if (!constant || !(small || cheap)) return Unit{};
+  if (known || !constant || !(small || cheap)) return Unit{};
   std::vector<Tensor> tensors = evaluate_constant_node(graph, node);
   for (size_t i = 0; i < tensors.size(); ++i)
     graph[node.outputs[i]].constant = std::move(tensors[i]);
@@ -112,12 +166,12 @@ std::vector<Tensor> evaluate_node(const Graph& graph,
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const OpCall call{graph, node, i};
     const Value& value = call.output();
-    if (op->fusion == Fusion::kAlias) {
+    if (value.constant) {
+      outputs.push_back(*value.constant);
+    } else if (op->fusion == Fusion::kAlias) {
       outputs.push_back(inputs[0].reshaped(value.shape));
     } else if (op->fusion == Fusion::kConstant) {
       outputs.push_back(evaluate_constant(call));
-    } else if (element_count(value.shape) == 0) {
-      outputs.emplace_back(value.dtype, value.shape);
     } else if (node.op == "Transpose" && call.has_attribute("perm")) {
       outputs.push_back(permuted(inputs[0], call.integers("perm")));
     } else if (op->routine != nullptr) {

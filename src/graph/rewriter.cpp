@@ -38,11 +38,11 @@ void Rewriter::emit(Node node) {
   for (ValueId& id : node.inputs) id = current(id);
   const Result<Unit> inferred = infer_node(graph_, node);
   CHECK(inferred.ok()) << inferred.error().message();
+  const bool known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    return graph_[id].constant.has_value();
+  });
+  if (known) return;
   if (is_constant_call(graph_, node)) {
-    const bool known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      return graph_[id].constant.has_value();
-    });
-    if (known) return;
     std::vector<Tensor> tensors = evaluate_constant_node(graph_, node);
     for (size_t i = 0; i < tensors.size(); ++i) {
       graph_[node.outputs[i]].constant = std::move(tensors[i]);

@@ -349,7 +349,7 @@ static StageId lower_gather_elements(const OpCall& call, StageSink& to) {
 static Types infer_expand(const OpCall& call) {
   TRY_ASSIGN(const std::vector<int64_t> shape, call.constant_integers(1, "shape"));
   for (const int64_t extent : shape) {
-    if (extent < 1) return Error("shape has the extent ", extent);
+    if (extent < 0) return Error("shape has the extent ", extent);
   }
   TRY_ASSIGN(std::vector<int64_t> out, broadcast_shapes(call.shape(0), shape));
   return {{{call.input(0).dtype, out}}};
@@ -372,7 +372,7 @@ static Types infer_tile(const OpCall& call) {
   if (repeats.size() != out.shape.size())
     return Error("repeats has ", repeats.size(), " elements, expected ", out.shape.size());
   for (size_t d = 0; d < repeats.size(); ++d) {
-    if (repeats[d] < 1) return Error("repeats has the element ", repeats[d]);
+    if (repeats[d] < 0) return Error("repeats has the element ", repeats[d]);
     out.shape[d] *= repeats[d];
   }
   return {{out}};

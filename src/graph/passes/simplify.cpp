@@ -134,6 +134,16 @@ static void fold_beta(Rewriter& r, Node& gemm) {
   gemm.attributes.erase("beta");
 }
 
+// What joins nothing need not be joined. Not all are empty: the result would be known.
+static void leave_out_empty(const Rewriter& r, Node& concat) {
+  std::erase_if(concat.inputs, [&](ValueId id) { return element_count(r[id].shape) == 0; });
+}
+
+// Writes nothing over its data.
+static bool scatters_nothing(const Rewriter& r, const Node& node) {
+  return node.op.starts_with("Scatter") && element_count(r[node.inputs[1]].shape) == 0;
+}
+
 Graph simplify(Graph graph) {
   Rewriter r(std::move(graph));
   for (Node& node : r.take_nodes()) {
@@ -142,7 +152,8 @@ Graph simplify(Graph graph) {
     });
     if (only_known) continue;
     for (ValueId& id : node.inputs) id = r.current(id);
-    if (!node.inputs.empty() && is_identity(r, node)) {
+    if (node.op == "Concat") leave_out_empty(r, node);
+    if (!node.inputs.empty() && (is_identity(r, node) || scatters_nothing(r, node))) {
       r.replace(node.outputs[0], node.inputs[0]);
     } else if (node.op == "Flatten" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
                node.op == "Reshape") {
