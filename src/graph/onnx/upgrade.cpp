@@ -72,12 +72,13 @@ static Result<Unit> constant_value(Node& node) {
 
 // Opset 6 and before: the second operand's dimensions stand from `axis` on.
 static std::vector<Node> align_operand(Graph& graph, Node node) {
+  const auto given_axis = node.attributes.extract("axis");
+  node.attributes.erase("broadcast");
   if (node.inputs.size() != 2 || !node.inputs[0].valid() || !node.inputs[1].valid()) return {node};
   const bool slope = node.op == "PRelu";
   const std::vector<int64_t> a = graph[node.inputs[0]].shape;
   std::vector<int64_t> b = graph[node.inputs[1]].shape;
-  const auto it = node.attributes.find("axis");
-  const int64_t* given = it == node.attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
+  const int64_t* given = given_axis ? std::get_if<int64_t>(&given_axis.mapped()) : nullptr;
   int64_t axis = given != nullptr ? *given : 1;
   if (axis < 0) axis += static_cast<int64_t>(a.size());
   const int64_t after = static_cast<int64_t>(a.size()) - axis - static_cast<int64_t>(b.size());
@@ -135,6 +136,7 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
   if (node.op == "BatchNormalization" && node.attributes.contains("spatial")) {
     const auto* spatial = std::get_if<int64_t>(&node.attributes["spatial"]);
     if (spatial == nullptr || *spatial == 0) return Error("spatial 0 is not supported");
+    node.attributes.erase("spatial");
   }
   if (opset < 13 && (node.op == "Softmax" || node.op == "LogSoftmax")) {
     return softmax_over_the_rest(graph, std::move(node));

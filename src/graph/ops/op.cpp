@@ -32,7 +32,7 @@ Result<int64_t> OpCall::axis(const char* name, int64_t fallback, int64_t rank) c
 
 Result<std::vector<int64_t>> OpCall::constant_integers(size_t i, const char* what) const {
   const std::optional<Tensor>& tensor = input(i).constant;
-  if (!tensor) return Error(what, " is computed at run time; it has to be a constant");
+  if (!tensor) return computed_at_run_time(graph, node.inputs[i], what);
   if (is_float(tensor->dtype())) return Error(what, " has to hold integers");
   std::vector<int64_t> values(static_cast<size_t>(tensor->num_elements()));
   for (size_t e = 0; e < values.size(); ++e) values[e] = tensor->get_int(static_cast<int64_t>(e));
@@ -62,19 +62,82 @@ std::vector<std::pair<std::string_view, char>> listed(std::string_view list) {
   return found;
 }
 
+// The inputs of the graph that a value is computed of. A shape is not: it is known.
+static std::vector<ValueId> sources(const Graph& graph, ValueId id) {
+  std::vector<bool> needed(graph.values.size(), false);
+  needed[id.value] = true;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool reads = std::ranges::any_of(
+        node->outputs, [&](ValueId out) { return needed[out.value] && !graph[out].constant; });
+    if (!reads) continue;
+    for (const ValueId input : node->inputs) {
+      if (input.valid()) needed[input.value] = true;
+    }
+  }
+  std::vector<ValueId> inputs;
+  std::ranges::copy_if(
+      graph.inputs, std::back_inserter(inputs), [&](ValueId in) { return needed[in.value]; });
+  return inputs;
+}
+
+Error computed_at_run_time(const Graph& graph, ValueId id, std::string_view what) {
+  const std::vector<ValueId> inputs = sources(graph, id);
+  std::string names;
+  for (const ValueId input : inputs)
+    names += (names.empty() ? "\"" : ", \"") + graph[input].name + "\"";
+  const std::string sentence = std::string(what) + " is computed at run time";
+  if (inputs.empty()) return Error(sentence, "; it has to be a constant");
+  const bool one = inputs.size() == 1;
+  return Error(sentence,
+               one ? " from the input " : " from the inputs ",
+               names,
+               "; it has to be a constant: --constant ",
+               one ? graph[inputs[0]].name : "NAME",
+               one ? "=VALUE gives the input one" : "=VALUE gives an input one");
+}
+
+// Attributes that no row names and that change nothing of what we compute: how a network is
+// trained, the precision of intermediate values where ours is the greater, memory, types and modes
+// that we lack. A row without an operator means all.
+struct HarmlessAttributes {
+  std::string_view op, names;
+};
+static constexpr HarmlessAttributes kHarmless[] = {
+    {"", "consumed_inputs"},
+    {"BatchNormalization", "is_test momentum"},
+    {"Cast", "round_mode saturate"},
+    {"Dropout", "is_test ratio seed"},
+    {"Gemm", "broadcast"},
+    {"LayerNormalization", "stash_type"},
+    {"Range", "stash_type"},
+    {"Resize", "cubic_coeff_a exclude_outside extrapolation_value"},
+};
+
+static bool is_harmless(std::string_view op, std::string_view attribute) {
+  for (const HarmlessAttributes& row : kHarmless) {
+    if (!row.op.empty() && row.op != op) continue;
+    const std::string padded = " " + std::string(row.names) + " ";
+    if (padded.find(" " + std::string(attribute) + " ") != std::string::npos) return true;
+  }
+  return false;
+}
+
 Result<Unit> check_call(Node& node,
                         std::string_view attributes,
                         size_t min_inputs,
                         size_t max_inputs) {
   static constexpr std::string_view kKinds = "ifsIFt";  // in the order of Attribute's alternatives
   const auto known = listed(attributes);
-  for (auto it = node.attributes.begin(); it != node.attributes.end();) {
-    const auto row = std::ranges::find(known, it->first, [](const auto& of) { return of.first; });
-    const char kind = row == known.end() ? 0 : row->second;
-    if (kind != 0 && kKinds[it->second.index()] != kind) {
-      return Error("attribute \"", it->first, "\" has a value of the wrong type");
-    }
-    it = kind == 0 ? node.attributes.erase(it) : std::next(it);
+  std::erase_if(node.attributes, [&](const auto& attribute) {
+    const auto named =
+        std::ranges::find(known, attribute.first, [](const auto& of) { return of.first; });
+    return named == known.end() && is_harmless(node.op, attribute.first);
+  });
+  for (const auto& [name, value] : node.attributes) {
+    const auto row = std::ranges::find(known, name, [](const auto& of) { return of.first; });
+    if (row == known.end()) return Error("attribute \"", name, "\" is not supported");
+    if (kKinds[value.index()] != row->second)
+      return Error("attribute \"", name, "\" has a value of the wrong type");
   }
   // Optional inputs that are left out at the end count as none.
   while (!node.inputs.empty() && !node.inputs.back().valid()) node.inputs.pop_back();

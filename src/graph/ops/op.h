@@ -156,12 +156,16 @@ Tensor run_routine(const OpCall& call, std::span<const Tensor> inputs);
 /// The names of a list such as GraphOp::attributes, each with what stands behind its colon.
 std::vector<std::pair<std::string_view, char>> listed(std::string_view list);
 
-/// Drops attributes that `attributes` (a list as GraphOp's) doesn't name and checks the kind and
-/// the number of inputs.
+/// Checks that `attributes` (a list as GraphOp's) names those of the node, their kinds and the
+/// number of inputs. Attributes that it need not name, since they change no result, are dropped.
 Result<Unit> check_call(Node& node,
                         std::string_view attributes,
                         size_t min_inputs,
                         size_t max_inputs);
+
+/// What to say of a parameter that is no constant: which inputs it is computed of, and how to give
+/// them a value.
+Error computed_at_run_time(const Graph& graph, ValueId id, std::string_view what);
 
 /// `axis` counted from the front.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
