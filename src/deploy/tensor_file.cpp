@@ -57,6 +57,13 @@ Result<std::vector<NamedTensor>> read_tensors(const std::string& path) {
   return tensors;
 }
 
+Result<Tensor> read_tensor(const std::string& path) {
+  TRY_ASSIGN(const NpyArray array, read_npy(path));
+  Result<Tensor> tensor = to_tensor(array);
+  if (!tensor.ok()) return Error(path, ": ", tensor.error().message());
+  return tensor;
+}
+
 Result<Unit> write_tensors(const std::string& path, std::span<const NamedTensor> tensors) {
   std::vector<NpyArray> arrays;
   for (const NamedTensor& named : tensors) {

@@ -29,6 +29,8 @@ struct NamedTensor {
 /// The arrays of an .npz file; float64 (numpy's default) becomes float32. The error names the array
 /// of a type that we lack.
 Result<std::vector<NamedTensor>> read_tensors(const std::string& path);
+/// The array of an .npy file.
+Result<Tensor> read_tensor(const std::string& path);
 Result<Unit> write_tensors(const std::string& path, std::span<const NamedTensor> tensors);
 
 /// The tensors that `specs` ask for, in their order: by name, or by position when all names are

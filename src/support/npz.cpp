@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "support/file.h"
 #include "support/zip.h"
 
 namespace pruner {
@@ -124,6 +125,13 @@ Result<std::vector<NpyArray>> read_npz(const std::string& path) {
     arrays.push_back(*std::move(array));
   }
   return arrays;
+}
+
+Result<NpyArray> read_npy(const std::string& path) {
+  TRY_ASSIGN(std::string bytes, read_file(path));
+  Result<NpyArray> array = parse_npy(std::move(bytes));
+  if (!array.ok()) return Error(path, ": ", array.error().message());
+  return array;
 }
 
 Result<Unit> write_npz(const std::string& path, std::span<const NpyArray> arrays) {

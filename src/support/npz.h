@@ -23,6 +23,9 @@ struct NpyArray {
 /// and the array that is damaged or of a type without plain bytes.
 Result<std::vector<NpyArray>> read_npz(const std::string& path);
 
+/// The array of an .npy file, as np.save writes it; its name is empty.
+Result<NpyArray> read_npy(const std::string& path);
+
 /// Writes the arrays uncompressed; a failure leaves an old file as it was.
 Result<Unit> write_npz(const std::string& path, std::span<const NpyArray> arrays);
 

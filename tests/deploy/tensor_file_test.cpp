@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "golden.h"
+#include "support/file.h"
 #include "support/npz.h"
 
 namespace pruner {
@@ -54,6 +55,26 @@ TEST(ReadTensors, MakesDoublesFloats) {
   ASSERT_TRUE(doubles.ok()) << doubles.error().message();
   EXPECT_EQ((*doubles)[0].tensor.dtype(), DType::kFloat32);
   EXPECT_EQ((*doubles)[0].tensor.get(1), 2.5);
+}
+
+// A file as np.save(path, np.array([3, 224], "<i8")) writes it.
+TEST(ReadTensor, ReadsOneArray) {
+  const std::string path = testing::TempDir() + "pruner_" + std::to_string(getpid()) + "_one.npy";
+  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }";
+  header.resize(117, ' ');
+  header += '\n';
+  const int64_t values[] = {3, 224};
+  const std::string bytes(reinterpret_cast<const char*>(values), sizeof(values));
+  const std::string magic("\x93NUMPY\x01\x00\x76\x00", 10);  // version 1, 118 bytes of header
+  ASSERT_TRUE(write_file(path, magic + header + bytes).ok());
+  const Result<Tensor> tensor = read_tensor(path);
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message();
+  EXPECT_EQ(tensor->dtype(), DType::kInt64);
+  EXPECT_EQ(tensor->shape(), std::vector<int64_t>{2});
+  EXPECT_EQ(tensor->get_int(1), 224);
+  ASSERT_TRUE(write_file(path, magic + header).ok());
+  EXPECT_ERROR(read_tensor(path), "_one.npy: its shape needs 16 bytes, there are 0");
+  std::filesystem::remove(path);
 }
 
 TEST(MatchTensors, GoesByNameOrByPosition) {
