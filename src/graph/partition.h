@@ -75,12 +75,20 @@ struct Source {
 /// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer.
 std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target);
 
+/// A value that the user gives an input (--constant): an array of a file, or numbers that take the
+/// input's type and, where they fit, its shape.
+struct GivenConstant {
+  Tensor tensor;
+  bool typed = true;  // false: numbers, a list of int64 or float32
+};
+
 /// Options of an import or a built-in network.
 struct NetworkOptions {
   int64_t batch_size = 1;
   int64_t image_size = 0, sequence_length = 0;  // 0: the network's usual one
   bool weights_as_inputs = false;               // built-in networks: draws none, for shapes alone
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
+  std::map<std::string, GivenConstant> constants = {};       // --constant name=...
 };
 
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported

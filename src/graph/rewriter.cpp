@@ -123,47 +123,4 @@ Graph Rewriter::finish() {
   return remove_dead(std::move(graph_));
 }
 
-Result<Unit> sort_nodes(Graph& graph) {
-  const size_t n = graph.nodes.size();
-  std::vector<int> producer(graph.values.size(), -1), waiting(n, 0);
-  std::vector<std::vector<size_t>> readers(n);
-  for (size_t i = 0; i < n; ++i) {
-    for (const ValueId id : graph.nodes[i].outputs) producer[slot(id)] = static_cast<int>(i);
-  }
-  for (size_t i = 0; i < n; ++i) {
-    for (const ValueId id : graph.nodes[i].inputs) {
-      if (!id.valid() || producer[slot(id)] < 0) continue;
-      readers[producer[slot(id)]].push_back(i);
-      ++waiting[i];
-    }
-  }
-  // The order of the file where it is right already: the least ready index first.
-  std::vector<size_t> order, heap;
-  for (size_t i = 0; i < n; ++i) {
-    if (waiting[i] == 0) heap.push_back(i);
-  }
-  const auto later = std::greater<size_t>();
-  std::make_heap(heap.begin(), heap.end(), later);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), later);
-    const size_t i = heap.back();
-    heap.pop_back();
-    order.push_back(i);
-    for (const size_t reader : readers[i]) {
-      if (--waiting[reader] > 0) continue;
-      heap.push_back(reader);
-      std::push_heap(heap.begin(), heap.end(), later);
-    }
-  }
-  if (order.size() < n) {
-    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int w) { return w > 0; });
-    const Node& node = graph.nodes[stuck - waiting.begin()];
-    return Error(node_label(graph, node), " needs its own output: the graph has a cycle");
-  }
-  std::vector<Node> sorted;
-  for (const size_t i : order) sorted.push_back(std::move(graph.nodes[i]));
-  graph.nodes = std::move(sorted);
-  return Unit{};
-}
-
 }  // namespace pruner

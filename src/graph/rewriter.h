@@ -51,7 +51,4 @@ class Rewriter {
   std::vector<int> uses_;         // by old value
 };
 
-/// Puts producers before consumers; the error names nodes on a cycle.
-Result<Unit> sort_nodes(Graph& graph);
-
 }  // namespace pruner

@@ -102,8 +102,9 @@ std::span<const Function> graph_functions();
 /// Null when there is none of that name.
 const Function* find_function(std::string_view name);
 
-/// The newest version of ONNX's operators that is read.
-inline constexpr int64_t kNewestOpset = 26;
+/// The newest version of ONNX's operators that is read: what one means in a later version is not
+/// known.
+inline constexpr int64_t kNewestOpset = 28;
 
 /// Appends the call to the graph, inferred: a node, or the nodes of its function's body.
 Result<Unit> append_call(Graph& graph, Node call, int64_t opset = kNewestOpset);

@@ -1,323 +1,373 @@
-// Reads an .onnx file: the file's nodes in the file's words, then sorted, brought to the newest
-// form one by one, and inferred as they come, so that shapes computed by nodes are known in time.
 #include "graph/onnx/import.h"
 
 #include <algorithm>
 #include <climits>
-#include <set>
+#include <filesystem>
 
+#include "graph/evaluate.h"
 #include "graph/functions/body.h"
+#include "graph/onnx/checks.h"
+#include "graph/onnx/constructs.h"
+#include "graph/onnx/importer.h"
+#include "graph/onnx/model_functions.h"
+#include "graph/onnx/node_order.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/onnx/upgrade.h"
-#include "graph/partition.h"
-#include "graph/rewriter.h"
 #include "support/file.h"
 
 namespace pruner {
-namespace {
 
-constexpr int64_t kMostExtent = int64_t{1} << 31;  // of an input's dimension
+static constexpr int kDeepest = 200;                 // graphs and calls within each other
+static constexpr int64_t kMostUnfolded = 1'000'000;  // nodes, and rounds of loops
+static constexpr int64_t kSmall = 4096;              // elements of what is evaluated at once
 
-class Importer {
- public:
-  Importer(const onnx::ModelProto& model, const NetworkOptions& options)
-      : model_(model), proto_(model.graph()), options_(options) {}
-  Result<Graph> run();
-
- private:
-  Result<Unit> check_operators() const;
-  Result<Unit> check_input_shapes() const;
-  Result<Unit> add_initializers();
-  Result<Unit> add_inputs();
-  Result<Unit> add_nodes();
-  Result<Unit> infer();
-  Result<Unit> add_outputs();
-  Result<std::vector<int64_t>> input_shape(const onnx::ValueInfoProto& input) const;
-  Result<Node> node_of(const onnx::NodeProto& proto);
-  Result<ValueId> define(const std::string& name);
-  int64_t opset() const;
-
-  const onnx::ModelProto& model_;
-  const onnx::GraphProto& proto_;
-  const NetworkOptions& options_;
-  Graph graph_;
-  std::map<std::string, ValueId> values_;
-  std::set<std::string> read_;  // names of values that a node or the caller reads
-};
-
-bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
-// "Conv", "com.microsoft::FusedMatMul".
-std::string operator_name(const onnx::NodeProto& node) {
-  return is_standard(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
+BoundAttribute bound(const onnx::AttributeProto& attribute, const NameScope& scope) {
+  if (attribute.ref_attr_name().empty()) return {&attribute, &scope};
+  const auto it = scope.frame->attributes.find(attribute.ref_attr_name());
+  return it == scope.frame->attributes.end() ? BoundAttribute{} : it->second;
 }
 
-// ONNX: a model that imports nothing means version 1.
-int64_t Importer::opset() const {
-  for (const auto& import : model_.opset_import()) {
-    if (is_standard(import.domain())) return import.version();
+BoundAttribute find_attribute(const onnx::NodeProto& node,
+                              const std::string& name,
+                              const NameScope& scope) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name) return bound(attribute, scope);
   }
-  return 1;
+  return {};
 }
 
-std::string label(const onnx::NodeProto& node) {
-  if (!node.name().empty()) return "\"" + node.name() + "\"";
-  return "that makes \"" + (node.output_size() > 0 ? node.output(0) : "") + "\"";
+static Result<Unit> bind_name(const std::string& name, Entry entry, NameScope& scope) {
+  if (scope.names.try_emplace(name, std::move(entry)).second) return Unit{};
+  return Error("value \"", name, "\" is made twice");
 }
 
-// Every operator that has no row, each with its nodes.
-Result<Unit> Importer::check_operators() const {
-  std::map<std::string, std::vector<std::string>> unknown;
-  for (const onnx::NodeProto& node : proto_.node()) {
-    const std::string op = operator_name(node);
-    if (find_graph_op(op) != nullptr || find_function(op) != nullptr) continue;
-    unknown[op].push_back(label(node));
-  }
-  if (unknown.empty()) return Unit{};
-  std::string list;
-  for (const auto& [op, nodes] : unknown) {
-    list += (list.empty() ? "" : "; ") + op + " (node " + nodes[0];
-    if (nodes.size() > 1) list += " and " + std::to_string(nodes.size() - 1) + " more";
-    list += ")";
-  }
-  const char* subject = unknown.size() == 1 ? " operator is" : " operators are";
-  return Error(unknown.size(), subject, " not supported: ", list);
+// A node of a graph in another, or a call, as names of what it makes begin.
+static std::string name_of(const onnx::NodeProto& proto, const NameScope& scope) {
+  if (!proto.name().empty()) return scope.prefix + proto.name();
+  return scope.prefix + (proto.output_size() > 0 ? proto.output(0) : proto.op_type());
 }
 
-Result<ValueId> Importer::define(const std::string& name) {
-  const auto [it, fresh] =
-      values_.try_emplace(name, ValueId{static_cast<int32_t>(graph_.values.size())});
-  if (!fresh) return Error("value \"", name, "\" is made twice");
-  graph_.values.push_back({name, {}, {}, std::nullopt});
-  return it->second;
+static std::string node_text(const onnx::NodeProto& proto, const NameScope& scope) {
+  if (!proto.name().empty()) return "node \"" + scope.prefix + proto.name() + "\"";
+  return "node " + proto.op_type() + " " + label(proto);
 }
 
-Result<Unit> Importer::add_initializers() {
-  if (proto_.sparse_initializer_size() > 0) return Error("sparse initializers are not supported");
-  for (const onnx::TensorProto& proto : proto_.initializer()) {
-    TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto));
-    TRY_ASSIGN(const ValueId id, define(proto.name()));
-    graph_[id] = {proto.name(), tensor.dtype(), tensor.shape(), tensor};
+ValueId Importer::add_constant(const std::string& name, Tensor tensor) {
+  graph_.values.push_back({name, tensor.dtype(), tensor.shape(), tensor});
+  return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
+}
+
+Result<ValueId> Importer::define(const std::string& name, NameScope& scope) {
+  const ValueId id{static_cast<int32_t>(graph_.values.size())};
+  // An optional output that is left out still needs a place.
+  if (!name.empty()) TRY(bind_name(name, id, scope));
+  graph_.values.push_back({scope.prefix + name, {}, {}, std::nullopt});
+  return id;
+}
+
+Result<Tensor> Importer::tensor_of(const onnx::TensorProto& proto) {
+  if (const auto it = tensors_.find(&proto); it != tensors_.end()) return it->second;
+  TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files_));
+  return tensors_[&proto] = std::move(tensor);
+}
+
+Result<Unit> Importer::check_unfolded(int64_t more) const {
+  if (more <= kMostUnfolded - unfolded_) return Unit{};
+  return Error("loops and functions unfold to more than ", kMostUnfolded, " nodes");
+}
+
+Result<Unit> Importer::count_unfolded() {
+  TRY(check_unfolded(1));
+  ++unfolded_;
+  return Unit{};
+}
+
+Result<Unit> Importer::add_initializers(const onnx::GraphProto& graph, NameScope& scope) {
+  if (graph.sparse_initializer_size() > 0) return Error("sparse initializers are not supported");
+  for (const onnx::TensorProto& proto : graph.initializer()) {
+    TRY_ASSIGN(Tensor tensor, tensor_of(proto));
+    TRY_ASSIGN(const ValueId id, define(proto.name(), scope));
+    graph_[id] = {scope.prefix + proto.name(), tensor.dtype(), tensor.shape(), tensor};
   }
   return Unit{};
 }
 
-Result<Unit> Importer::check_input_shapes() const {
-  for (const auto& [name, shape] : options_.input_shapes) {
-    std::string names;
-    bool found = false;
-    for (const auto& input : proto_.input()) {
-      found |= input.name() == name;
-      if (!values_.contains(input.name()))
-        names += (names.empty() ? "\"" : ", \"") + input.name() + "\"";
-    }
-    if (!found) return Error("--input-shapes names \"", name, "\"; the inputs are ", names);
-  }
+Result<const Importer::Body*> Importer::body_of(const NodeList& nodes,
+                                                std::span<const std::string> outputs) {
+  const auto [it, fresh] = bodies_.try_emplace(&nodes);
+  Body& body = it->second;
+  if (!fresh) return &body;
+  TRY_ASSIGN(body.order, node_order(nodes));
+  for (const onnx::NodeProto& node : nodes) add_reads(node, body.reads);
+  body.reads.insert(outputs.begin(), outputs.end());
+  return &body;
+}
+
+Result<Unit> Importer::add_nodes(const NodeList& nodes, const Body& body, NameScope& scope) {
+  if (scope.depth > kDeepest)
+    return Error("graphs and functions lie more than ", kDeepest, " deep in each other");
+  for (const int i : body.order) TRY(add_node(nodes[i], body, scope));
   return Unit{};
 }
 
-Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) const {
-  const auto given = options_.input_shapes.find(input.name());
-  const onnx::TypeProto_Tensor& type = input.type().tensor_type();
-  std::vector<int64_t> shape;
-  std::string text, example;
-  bool open = !type.has_shape();
-  for (const auto& dim : type.shape().dim()) {
-    const bool known = dim.has_dim_value() && dim.dim_value() > 0;
-    open |= !known;
-    shape.push_back(known ? dim.dim_value() : 1);
-    const std::string name = dim.dim_param().empty() ? "?" : dim.dim_param();
-    text += (text.empty() ? "" : "x") + (known ? std::to_string(dim.dim_value()) : name);
-    example += (example.empty() ? "" : "x") + std::to_string(shape.back());
-  }
-  if (given != options_.input_shapes.end()) {
-    if (type.has_shape() && given->second.size() != shape.size()) {
-      return Error("--input-shapes gives \"",
-                   input.name(),
-                   "\" ",
-                   given->second.size(),
-                   " dimensions, the file ",
-                   shape.size(),
-                   " (",
-                   text,
-                   ")");
-    }
-    shape = given->second;
-  } else if (open) {
-    return Error("input \"",
-                 input.name(),
-                 "\" has the dynamic shape ",
-                 type.has_shape() ? text : "?",
-                 "; say what it is with --input-shapes ",
-                 input.name(),
-                 ":",
-                 example.empty() ? "1x3x224x224" : example);
-  }
-  for (const int64_t extent : shape) {
-    if (extent < 1 || extent > kMostExtent) {
-      return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 1 or more");
-    }
-  }
-  return shape;
-}
-
-Result<Unit> Importer::add_inputs() {
-  TRY(check_input_shapes());
-  for (const onnx::ValueInfoProto& input : proto_.input()) {
-    if (values_.contains(input.name())) continue;  // up to IR 3 the weights are listed too
-    if (!input.type().has_tensor_type()) return Error("input \"", input.name(), "\" is no tensor");
-    const int type = input.type().tensor_type().elem_type();
-    if (!is_native_onnx_type(type)) {
-      std::string ours;
-      for (const DTypeRow& row : kDTypes)
-        ours += (ours.empty() ? "" : ", ") + onnx_type_name(row.onnx);
-      return Error("input \"",
-                   input.name(),
-                   "\" has the element type ",
-                   onnx_type_name(type),
-                   "; supported are ",
-                   ours);
-    }
-    TRY_ASSIGN(const std::vector<int64_t> shape, input_shape(input));
-    TRY_ASSIGN(const ValueId id, define(input.name()));
-    graph_[id].dtype = *dtype_from_onnx(type);
-    graph_[id].shape = shape;
-    graph_.inputs.push_back(id);
-  }
-  return Unit{};
-}
-
-// Nothing for kinds that no row of ours reads.
-Result<std::optional<Attribute>> attribute_of(const onnx::AttributeProto& proto) {
-  using onnx::AttributeProto;
-  switch (proto.type()) {
-    case AttributeProto::INT: return {{proto.i()}};
-    case AttributeProto::FLOAT: return {{static_cast<double>(proto.f())}};
-    case AttributeProto::STRING: return {{proto.s()}};
-    case AttributeProto::INTS:
-      return {{std::vector<int64_t>(proto.ints().begin(), proto.ints().end())}};
-    case AttributeProto::FLOATS:
-      return {{std::vector<double>(proto.floats().begin(), proto.floats().end())}};
-    case AttributeProto::TENSOR: {
-      TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto.t()));
-      return {{std::move(tensor)}};
-    }
-    default: return {std::nullopt};
-  }
-}
-
-// Our form of Cast's target: the name of the type that holds it.
-Result<Unit> name_cast_target(Node& node) {
-  const auto it = node.attributes.find("to");
-  if (it == node.attributes.end()) return Unit{};
-  int type = onnx::TensorProto::UNDEFINED;
-  if (const auto* number = std::get_if<int64_t>(&it->second)) type = static_cast<int>(*number);
-  if (const auto* name = std::get_if<std::string>(&it->second)) {  // opset 5 and before
-    onnx::TensorProto_DataType parsed;
-    if (onnx::TensorProto_DataType_Parse(*name, &parsed)) type = parsed;
-  }
-  const std::optional<DType> dtype = dtype_from_onnx(type);
-  if (!is_native_onnx_type(type) && type != onnx::TensorProto::DOUBLE) {
-    return Error("a cast to ", onnx_type_name(type), " is not supported");
-  }
-  it->second = std::string(dtype_name(*dtype));
-  return Unit{};
-}
-
-Result<Node> Importer::node_of(const onnx::NodeProto& proto) {
-  Node node{operator_name(proto), proto.name(), {}, {}, {}};
+Result<std::vector<Entry>> Importer::inputs_of(const onnx::NodeProto& proto,
+                                               const NameScope& scope) const {
+  std::vector<Entry> inputs;
   for (const std::string& name : proto.input()) {
-    const auto it = values_.find(name);
-    if (!name.empty() && it == values_.end()) {
-      return Error("input \"", name, "\" is made by no node, input or initializer");
+    const Entry* entry = name.empty() ? nullptr : scope.find(name);
+    if (!name.empty() && entry == nullptr) {
+      return Error(node_text(proto, scope),
+                   ": input \"",
+                   name,
+                   "\" is made by no node, input or initializer");
     }
-    node.inputs.push_back(name.empty() ? ValueId{} : it->second);
+    inputs.push_back(entry == nullptr ? Entry(ValueId{}) : *entry);
+  }
+  return inputs;
+}
+
+static bool is_sequence(const Entry& entry) {
+  return std::holds_alternative<std::vector<ValueId>>(entry);
+}
+
+Result<Unit> Importer::add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope) {
+  if (scope.depth > 0) TRY(count_unfolded());
+  TRY_ASSIGN(std::vector<Entry> inputs, inputs_of(proto, scope));
+  const ModelFunction* function = functions_.find(proto);
+  // An Identity of a sequence is no node: as an Optional it hands on what it gets.
+  const bool handed_on = proto.op_type() == "Identity" && !inputs.empty() && is_sequence(inputs[0]);
+  const Construct* construct = find_construct(handed_on ? "Optional" : operator_name(proto));
+  if (function == nullptr && construct == nullptr) return add_operator(proto, body, inputs, scope);
+  TRY_ASSIGN(const std::vector<Entry> outputs,
+             function != nullptr
+                 ? call_function(proto, *function, std::move(inputs), scope)
+                 : construct->add({*this, proto, scope, name_of(proto, scope), std::move(inputs)}));
+  for (int i = 0; i < proto.output_size(); ++i) {
+    if (proto.output(i).empty()) continue;
+    if (static_cast<size_t>(i) >= outputs.size())
+      return Error(node_text(proto, scope), " has only ", outputs.size(), " outputs");
+    TRY(bind_name(proto.output(i), outputs[static_cast<size_t>(i)], scope));
+  }
+  return Unit{};
+}
+
+Result<Unit> Importer::add_operator(const onnx::NodeProto& proto,
+                                    const Body& body,
+                                    std::span<const Entry> inputs,
+                                    NameScope& scope) {
+  const auto error = [&](const auto&... why) {
+    return Error(node_text(proto, scope), ": ", why...);
+  };
+  const std::string name = proto.name().empty() ? "" : scope.prefix + proto.name();
+  Node node{operator_name(proto), name, {}, {}, {}};
+  for (const Entry& entry : inputs) {
+    if (is_sequence(entry)) return error(proto.op_type(), " of a sequence is not supported");
+    node.inputs.push_back(std::get<ValueId>(entry));
   }
   // Outputs at the end that nobody reads are left out: a row need not know them.
   int outputs = proto.output_size();
-  while (outputs > 1 && !read_.contains(proto.output(outputs - 1))) --outputs;
-  if (outputs == 0) return Error("makes nothing");
-  for (int i = 0; i < outputs; ++i) node.outputs.push_back(values_[proto.output(i)]);
-  for (const onnx::AttributeProto& attribute : proto.attribute()) {
-    TRY_ASSIGN(std::optional<Attribute> value, attribute_of(attribute));
-    if (value) node.attributes[attribute.name()] = *std::move(value);
+  while (outputs > 1 && !body.reads.contains(proto.output(outputs - 1))) --outputs;
+  if (outputs == 0) return error("makes nothing");
+  for (int i = 0; i < outputs; ++i) {
+    TRY_ASSIGN(const ValueId id, define(proto.output(i), scope));
+    node.outputs.push_back(id);
   }
-  if (node.op == "Cast") TRY(name_cast_target(node));
-  return node;
+  Result<Attributes> attributes = attributes_of(proto, scope);
+  if (!attributes.ok()) return error(attributes.error().message());
+  node.attributes = *std::move(attributes);
+  return infer(std::move(node), scope.frame->opset);
 }
 
-Result<Unit> Importer::add_nodes() {
-  for (const onnx::NodeProto& node : proto_.node()) {
-    for (int i = 0; i < node.output_size(); ++i) {
-      // An optional output that is left out still needs a place.
-      const std::string& name = node.output(i);
-      if (name.empty() && values_.contains(name)) continue;
-      TRY(define(name));
-    }
-    read_.insert(node.input().begin(), node.input().end());
+Result<std::vector<ValueId>> Importer::add(const std::string& op,
+                                           std::vector<ValueId> inputs,
+                                           Attributes attributes,
+                                           const std::string& name,
+                                           size_t outputs) {
+  TRY(count_unfolded());
+  Node node{op, name, std::move(inputs), {}, std::move(attributes)};
+  for (size_t i = 0; i < outputs; ++i) {
+    const std::string suffix = i == 0 ? "" : ":" + std::to_string(i);
+    graph_.values.push_back({name + suffix, {}, {}, std::nullopt});
+    node.outputs.push_back(ValueId{static_cast<int32_t>(graph_.values.size()) - 1});
   }
-  read_.erase("");
-  for (const auto& output : proto_.output()) read_.insert(output.name());
-  for (const onnx::NodeProto& proto : proto_.node()) {
-    Result<Node> node = node_of(proto);
-    if (!node.ok()) return Error("node ", label(proto), ": ", node.error().message());
-    graph_.nodes.push_back(*std::move(node));
-  }
-  return sort_nodes(graph_);
+  const std::vector<ValueId> made = node.outputs;
+  TRY(append(std::move(node), kNewestOpset));
+  return made;
 }
 
-Result<Unit> Importer::infer() {
-  for (Node& old : std::exchange(graph_.nodes, {})) {
-    const std::string name = node_label(graph_, old);
-    Result<std::vector<Node>> nodes = upgrade_node(graph_, std::move(old), opset());
-    if (!nodes.ok()) return Error(name, ": ", nodes.error().message());
-    for (Node& node : *nodes) {
-      TRY(append_call(graph_, std::move(node), opset()));
-    }
+// A node in the newest form may be several.
+Result<Unit> Importer::infer(Node old, int64_t opset) {
+  const std::string name = node_label(graph_, old);
+  Result<std::vector<Node>> nodes = upgrade_node(graph_, std::move(old), opset);
+  if (!nodes.ok()) return Error(name, ": ", nodes.error().message());
+  for (Node& node : *nodes) {
+    TRY(append(std::move(node), opset));
   }
   return Unit{};
 }
 
-Result<Unit> Importer::add_outputs() {
-  for (const auto& output : proto_.output()) {
-    const auto it = values_.find(output.name());
-    if (it == values_.end()) return Error("output \"", output.name(), "\" is made by no node");
-    graph_.outputs.push_back(it->second);
+Result<Unit> Importer::append(Node node, int64_t opset) {
+  size_t first = graph_.nodes.size();
+  TRY(append_call(graph_, std::move(node), opset));
+  made_by_.resize(graph_.values.size(), -1);
+  for (; first < graph_.nodes.size(); ++first) fold(first);
+  return Unit{};
+}
+
+// What follows from constants is known at once where it is small, even where something large lies
+// between them: conditions, trip counts and shapes are read while the model is.
+void Importer::fold(size_t number) {
+  const Node& node = graph_.nodes[number];
+  const bool known = std::ranges::all_of(
+      node.outputs, [&](ValueId id) { return graph_[id].constant.has_value(); });
+  const bool constant = std::ranges::all_of(node.inputs, [&](ValueId id) {
+    return !id.valid() || graph_[id].constant || made_by_[id.value] >= 0;
+  });
+  if (known || !constant) return;
+  for (const ValueId id : node.outputs) made_by_[id.value] = static_cast<int>(number);
+  const bool small = std::ranges::all_of(
+      node.outputs, [&](ValueId id) { return element_count(graph_[id].shape) <= kSmall; });
+  if (small) evaluate(node.outputs[0]);
+}
+
+void Importer::evaluate(ValueId id) {
+  if (!id.valid() || graph_[id].constant) return;
+  const Node& node = graph_.nodes[static_cast<size_t>(made_by_[id.value])];
+  for (const ValueId input : node.inputs) evaluate(input);
+  std::vector<Tensor> tensors = evaluate_constant_node(graph_, node);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    graph_[node.outputs[i]].constant = std::move(tensors[i]);
+  }
+}
+
+Result<std::vector<Entry>> Importer::outputs_of(std::span<const std::string> names,
+                                                const NameScope& scope) const {
+  std::vector<Entry> outputs;
+  for (const std::string& name : names) {
+    const Entry* entry = scope.find(name);
+    if (entry == nullptr) return Error("output \"", name, "\" is made by no node");
+    outputs.push_back(*entry);
+  }
+  return outputs;
+}
+
+static std::vector<std::string> names_of(const auto& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.push_back(value.name());
+  return names;
+}
+
+Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
+                                              const NameScope& outer,
+                                              const std::string& prefix,
+                                              std::vector<Entry> inputs) {
+  TRY(count_unfolded());
+  NameScope scope{outer.frame, &outer, prefix, outer.depth + 1};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TRY(bind_name(graph.input(static_cast<int>(i)).name(), std::move(inputs[i]), scope));
+  }
+  const std::vector<std::string> outputs = names_of(graph.output());
+  TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
+  TRY(add_initializers(graph, scope));
+  TRY(add_nodes(graph.node(), *body, scope));
+  return outputs_of(outputs, scope);
+}
+
+Result<std::vector<Entry>> Importer::call_function(const onnx::NodeProto& proto,
+                                                   const ModelFunction& function,
+                                                   std::vector<Entry> inputs,
+                                                   const NameScope& scope) {
+  const onnx::FunctionProto& callee = *function.proto;
+  const auto error = [&](const auto&... why) {
+    return Error(node_text(proto, scope), ": function ", callee.name(), " ", why...);
+  };
+  const Result<int64_t> opset = standard_opset(callee.opset_import(), scope.frame->opset);
+  if (!opset.ok()) return error(opset.error().message());
+  CallFrame frame{*opset, {}};
+  for (const onnx::AttributeProto& fallback : function.defaults) {
+    frame.attributes[fallback.name()] = {&fallback, nullptr};
+  }
+  for (const onnx::AttributeProto& attribute : proto.attribute()) {
+    const bool declared = frame.attributes.contains(attribute.name()) ||
+                          std::ranges::count(callee.attribute(), attribute.name()) > 0;
+    if (!declared) return error("has no attribute \"", attribute.name(), "\"");
+    const BoundAttribute given = bound(attribute, scope);
+    if (given.proto != nullptr) frame.attributes[attribute.name()] = given;
+  }
+  NameScope inner{&frame, nullptr, name_of(proto, scope) + "/", scope.depth + 1};
+  inputs.resize(std::max(inputs.size(), static_cast<size_t>(callee.input_size())));
+  if (inputs.size() > static_cast<size_t>(callee.input_size()))
+    return error("takes ", callee.input_size(), " inputs, found ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TRY(bind_name(callee.input(static_cast<int>(i)), std::move(inputs[i]), inner));
+  }
+  const std::vector<std::string> outputs(callee.output().begin(), callee.output().end());
+  TRY_ASSIGN(const Body* body, body_of(callee.node(), outputs));
+  TRY(add_nodes(callee.node(), *body, inner));
+  Result<std::vector<Entry>> made = outputs_of(outputs, inner);
+  if (!made.ok()) return error("is incomplete: ", made.error().message());
+  return made;
+}
+
+Result<Unit> Importer::add_outputs(const NameScope& scope) {
+  for (const auto& output : model_.graph().output()) {
+    const Entry* entry = scope.find(output.name());
+    if (entry == nullptr) return Error("output \"", output.name(), "\" is made by no node");
+    if (is_sequence(*entry))
+      return Error("output \"", output.name(), "\" is a sequence; only tensors can be outputs");
+    ValueId id = std::get<ValueId>(*entry);
+    if (!id.valid()) return Error("output \"", output.name(), "\" is an optional without a value");
+    // What was made in a body has another name there.
+    if (graph_[id].name != output.name()) {
+      TRY_ASSIGN(const std::vector<ValueId> named, add("Identity", {id}, {}, output.name()));
+      id = named[0];
+    }
+    graph_.outputs.push_back(id);
   }
   if (graph_.outputs.empty()) return Error("the graph has no outputs");
   return Unit{};
 }
 
 Result<Graph> Importer::run() {
-  graph_.name = proto_.name();
+  const onnx::GraphProto& graph = model_.graph();
+  graph_.name = graph.name();
+  TRY_ASSIGN(const int64_t opset, check_versions(model_));
   // First of all, so that the error lists every operator that is missing.
-  TRY(check_operators());
-  TRY(add_initializers());
-  TRY(add_inputs());
-  TRY(add_nodes());
-  TRY(infer());
-  TRY(add_outputs());
+  TRY(check_operators(graph));
+  const CallFrame frame{opset, {}};
+  NameScope scope{&frame, nullptr, "", 0};
+  TRY(add_initializers(graph, scope));
+  TRY(add_inputs(scope));
+  const std::vector<std::string> outputs = names_of(graph.output());
+  TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
+  TRY(add_nodes(graph.node(), *body, scope));
+  TRY(add_outputs(scope));
+  if (!reshaped_) warn_of_declared_types(model_, graph_, scope);
   return std::move(graph_);
 }
 
-}  // namespace
-
-Result<Graph> import_onnx_bytes(std::string_view bytes, const NetworkOptions& options) {
+Result<Graph> import_onnx_bytes(std::string_view bytes,
+                                const NetworkOptions& options,
+                                ExternalData files) {
   if (bytes.empty()) return Error("the file is empty, expected an ONNX model");
   if (bytes.size() > INT_MAX) {
-    return Error("the file has more than 2 GB, the most that protobuf reads");
+    return Error(
+        "the file has more than 2 GB, the most that protobuf reads: save the model with external "
+        "data (onnx.save_model(..., save_as_external_data=True))");
   }
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
   }
   if (!model.has_graph()) return Error("this is no ONNX model: it holds no graph");
-  return Importer(model, options).run();
+  TRY_ASSIGN(ModelFunctions functions, ModelFunctions::of(model));
+  return Importer(model, std::move(functions), options, files).run();
 }
 
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options) {
-  TRY_ASSIGN(const std::string bytes, read_file(path));
-  Result<Graph> graph = import_onnx_bytes(bytes, options);
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
+  ExternalData files(std::filesystem::path(path).parent_path().string());
+  Result<Graph> graph = import_onnx_bytes(file.bytes(), options, std::move(files));
   if (!graph.ok()) return Error(path, ": ", graph.error().message());
   return graph;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace pruner {
 
@@ -58,8 +59,24 @@ bool is_native_onnx_type(int type) {
   return dtype && dtype_to_onnx(*dtype) == type;
 }
 
+// Types that are newer than the protobuf classes that we are built with.
+static constexpr const char* kNewerTypes[] = {"FLOAT8E4M3FN",
+                                              "FLOAT8E4M3FNUZ",
+                                              "FLOAT8E5M2",
+                                              "FLOAT8E5M2FNUZ",
+                                              "UINT4",
+                                              "INT4",
+                                              "FLOAT4E2M1",
+                                              "FLOAT8E8M0",
+                                              "UINT2",
+                                              "INT2",
+                                              "FLOAT6E2M3",
+                                              "FLOAT6E3M2"};
+
 std::string onnx_type_name(int type) {
-  if (!onnx::TensorProto_DataType_IsValid(type)) return std::to_string(type);
+  const int newer = type - TensorProto::BFLOAT16 - 1;
+  if (newer >= 0 && newer < static_cast<int>(std::size(kNewerTypes))) return kNewerTypes[newer];
+  if (!onnx::TensorProto_DataType_IsValid(type)) return "number " + std::to_string(type);
   return onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(type));
 }
 
@@ -73,9 +90,7 @@ static void copy_raw(int type, const char* bytes, int64_t n, Tensor& tensor) {
 // The typed fields: which one holds a type is ONNX's rule. Sixteen-bit floats are stored as bits.
 static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tensor) {
   const int type = proto.data_type();
-  const auto short_of = [&](int found) {
-    return Error("tensor \"", proto.name(), "\" has ", found, " elements, its shape ", n);
-  };
+  const auto short_of = [&](int found) { return Error("has ", found, " elements, its shape ", n); };
   const auto all = [&](const auto& field, auto set) -> Result<Unit> {
     if (field.size() != n) return short_of(field.size());
     for (int64_t i = 0; i < n; ++i) set(i, field.Get(static_cast<int>(i)));
@@ -98,51 +113,63 @@ static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tens
   return Unit{};
 }
 
-Result<Tensor> tensor_from_proto(const TensorProto& proto) {
-  if (proto.data_location() == TensorProto::EXTERNAL) {
-    return Error("tensor \"",
-                 proto.name(),
-                 "\" lies in another file (external data), which is not "
-                 "supported: save the model as one file");
-  }
-  const std::optional<DType> dtype = dtype_from_onnx(proto.data_type());
-  if (!dtype || proto.has_segment()) {
-    return Error("tensor \"",
-                 proto.name(),
-                 "\" has the element type ",
-                 onnx_type_name(proto.data_type()),
-                 ", which is not supported");
-  }
+static Result<std::vector<int64_t>> shape_of(const TensorProto& proto) {
   std::vector<int64_t> shape;
   int64_t n = 1;
   for (const int64_t extent : proto.dims()) {
     if (extent < 0 || (extent > 0 && n > kMostElements / extent)) {
-      return Error("tensor \"", proto.name(), "\" has the extent ", extent);
+      return Error("has the extent ", extent);
     }
     n *= extent;
     shape.push_back(extent);
   }
+  return shape;
+}
+
+// Little-endian elements, in the file or in another one.
+static Tensor from_raw(int type, DType dtype, std::vector<int64_t> shape, std::string_view bytes) {
+  Tensor tensor(dtype, std::move(shape));
+  if (!bytes.empty()) copy_raw(type, bytes.data(), tensor.num_elements(), tensor);
+  return tensor;
+}
+
+static Result<Tensor> read_tensor(const TensorProto& proto, ExternalData& files) {
+  const int type = proto.data_type();
+  const std::optional<DType> dtype = dtype_from_onnx(type);
+  if (!dtype || proto.has_segment()) {
+    return Error("has the element type ", onnx_type_name(type), ", which is not supported");
+  }
+  TRY_ASSIGN(const std::vector<int64_t> shape, shape_of(proto));
+  const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const WidenedType* widened = widened_type(type);
+  const int64_t expected = n * (widened != nullptr ? widened->bytes : dtype_bytes(*dtype));
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    TRY_ASSIGN(const MappedBytes mapped, files.read(proto, expected));
+    // Bytes of ours are used where they lie; those of a bool may be others than 0 and 1.
+    const bool ours = widened == nullptr && *dtype != DType::kBool;
+    if (ours && Tensor::is_aligned(*dtype, mapped.bytes.data()))
+      return Tensor::view(*dtype, shape, mapped.file, mapped.bytes.data());
+    return from_raw(type, *dtype, shape, mapped.bytes);
+  }
   if (proto.has_raw_data()) {
-    const WidenedType* widened = widened_type(proto.data_type());
-    const int64_t expected = n * (widened != nullptr ? widened->bytes : dtype_bytes(*dtype));
     const auto found = static_cast<int64_t>(proto.raw_data().size());
-    if (found != expected) {
-      return Error("tensor \"", proto.name(), "\" has ", found, " bytes, its shape ", expected);
-    }
-    Tensor tensor(*dtype, shape);
-    if (n > 0) copy_raw(proto.data_type(), proto.raw_data().data(), n, tensor);
-    return tensor;
+    if (found != expected) return Error("has ", found, " bytes, its shape ", expected);
+    return from_raw(type, *dtype, shape, proto.raw_data());
   }
   // Memory only for what the file holds: a damaged shape must not ask for terabytes.
   const int64_t stored = int64_t{proto.float_data_size()} + proto.double_data_size() +
                          proto.int32_data_size() + proto.int64_data_size() +
                          proto.uint64_data_size();
-  if (stored != n) {
-    return Error("tensor \"", proto.name(), "\" has ", stored, " elements, its shape ", n);
-  }
+  if (stored != n) return Error("has ", stored, " elements, its shape ", n);
   Tensor tensor(*dtype, shape);
   TRY(copy_typed(proto, n, tensor));
   return tensor;
+}
+
+Result<Tensor> tensor_from_proto(const TensorProto& proto, ExternalData& files) {
+  Result<Tensor> tensor = read_tensor(proto, files);
+  if (tensor.ok()) return tensor;
+  return Error("tensor \"", proto.name(), "\" ", tensor.error().message());
 }
 
 TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor) {

@@ -3,6 +3,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include "graph/onnx/external_data.h"
 #include "support/result.h"
 #include "tensor/tensor.h"
 
@@ -14,12 +15,12 @@ std::optional<DType> dtype_from_onnx(int type);
 /// Whether the two have the same bytes.
 bool is_native_onnx_type(int type);
 int dtype_to_onnx(DType dtype);
-/// ONNX's own name: "FLOAT", "UINT8".
+/// ONNX's own name: "FLOAT", "UINT8"; also of types newer than its protobuf classes here.
 std::string onnx_type_name(int type);
 
-/// Errors name the tensor: its data lie in another file, it is of a type that we do not hold, or it
-/// has other elements than its shape.
-Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto);
+/// Errors name the tensor: it is of a type that we do not hold, has other elements than its shape,
+/// or lies in another file that `files` cannot give.
+Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto, ExternalData& files);
 onnx::TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor);
 
 }  // namespace pruner

@@ -65,6 +65,18 @@ class OnnxModel {
     return proto;
   }
 
+  /// A constant of int64: a list, or a scalar.
+  OnnxModel& integers(const std::string& name, const std::vector<int64_t>& values) {
+    const auto n = static_cast<int64_t>(values.size());
+    onnx::TensorProto& tensor = initializer(name, onnx::TensorProto::INT64, {n});
+    for (const int64_t value : values) tensor.add_int64_data(value);
+    return *this;
+  }
+  OnnxModel& integer(const std::string& name, int64_t value) {
+    initializer(name, onnx::TensorProto::INT64, {}).add_int64_data(value);
+    return *this;
+  }
+
   std::string bytes() const { return model.SerializeAsString(); }
 
   onnx::ModelProto model;
@@ -84,6 +96,21 @@ inline void set_int(onnx::NodeProto& node, const std::string& name, int64_t valu
   attribute.set_name(name);
   attribute.set_type(onnx::AttributeProto::INT);
   attribute.set_i(value);
+}
+
+inline void set_text(onnx::NodeProto& node, const std::string& name, const std::string& value) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s(value);
+}
+
+/// The graph of another model as an attribute: a branch, or a body.
+inline void set_graph(onnx::NodeProto& node, const std::string& name, OnnxModel graph) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  *attribute.mutable_g() = graph.graph();
 }
 
 inline void set_float(onnx::NodeProto& node, const std::string& name, float value) {

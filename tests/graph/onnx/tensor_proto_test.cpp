@@ -28,8 +28,13 @@ TensorProto raw(int type, const std::vector<T>& values) {
   return p;
 }
 
+Result<Tensor> read(const TensorProto& p) {
+  ExternalData none;
+  return tensor_from_proto(p, none);
+}
+
 void expect_tensor(const TensorProto& p, DType dtype, const V& values) {
-  const Result<Tensor> tensor = tensor_from_proto(p);
+  const Result<Tensor> tensor = read(p);
   ASSERT_TRUE(tensor.ok()) << tensor.error().message();
   EXPECT_EQ(tensor->dtype(), dtype);
   EXPECT_EQ(values_of(*tensor), values);
@@ -86,18 +91,17 @@ TEST(TensorFromProto, ReadsTypedFields) {
 TEST(TensorFromProto, NamesWhatDoesNotFit) {
   TensorProto p = proto(TensorProto::FLOAT, {3});
   p.add_float_data(1);
-  EXPECT_ERROR(tensor_from_proto(p), "tensor \"t\" has 1 elements, its shape 3");
+  EXPECT_ERROR(read(p), "tensor \"t\" has 1 elements, its shape 3");
   p = proto(TensorProto::FLOAT, {3});
   p.set_raw_data("abc");
-  EXPECT_ERROR(tensor_from_proto(p), "tensor \"t\" has 3 bytes, its shape 12");
-  EXPECT_ERROR(tensor_from_proto(proto(TensorProto::FLOAT, {-1})),
-               "tensor \"t\" has the extent -1");
-  EXPECT_ERROR(tensor_from_proto(proto(TensorProto::FLOAT, {int64_t{1} << 40, int64_t{1} << 40})),
+  EXPECT_ERROR(read(p), "tensor \"t\" has 3 bytes, its shape 12");
+  EXPECT_ERROR(read(proto(TensorProto::FLOAT, {-1})), "tensor \"t\" has the extent -1");
+  EXPECT_ERROR(read(proto(TensorProto::FLOAT, {int64_t{1} << 40, int64_t{1} << 40})),
                "has the extent");
-  EXPECT_ERROR(tensor_from_proto(proto(TensorProto::STRING, {1})),
+  EXPECT_ERROR(read(proto(TensorProto::STRING, {1})),
                "tensor \"t\" has the element type STRING, which is not supported");
   p.set_data_location(TensorProto::EXTERNAL);
-  EXPECT_ERROR(tensor_from_proto(p), "tensor \"t\" lies in another file (external data)");
+  EXPECT_ERROR(read(p), "tensor \"t\" lies in another file, whose name is missing");
 }
 
 TEST(TensorToProto, IsReadBackTheSame) {

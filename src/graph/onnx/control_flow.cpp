@@ -1,0 +1,288 @@
+// Nodes that choose a graph or repeat one. Which and how often has to be known when the model is
+// read; what they stand for is then a list of nodes without branches.
+#include <algorithm>
+#include <limits>
+
+#include "graph/onnx/constructs.h"
+#include "graph/onnx/tensor_proto.h"
+#include "graph/ops/op.h"
+
+namespace pruner {
+
+static Tensor scalar(DType dtype, int64_t value) {
+  Tensor tensor(dtype, {});
+  tensor.set_int(0, value);
+  return tensor;
+}
+
+static Tensor list(std::span<const int64_t> values) {
+  Tensor tensor(DType::kInt64, {static_cast<int64_t>(values.size())});
+  std::ranges::copy(values, tensor.values<int64_t>().begin());
+  return tensor;
+}
+
+static Outputs add_if(const ConstructCall& call) {
+  TRY_ASSIGN(const ValueId condition, call.tensor(0));
+  TRY_ASSIGN(const int64_t truth, call.known(condition, "the condition"));
+  const char* branch = truth != 0 ? "then_branch" : "else_branch";
+  TRY_ASSIGN(const auto chosen, call.graph(branch));
+  const auto [graph, scope] = chosen;
+  TRY(call.importer.check_operators(*graph));
+  return call.importer.add_body(*graph, *scope, call.name + "/", {});
+}
+
+namespace {
+
+// A graph that is run again and again, and what its runs make to be stacked.
+class Rounds {
+ public:
+  /// `inputs` and `outputs`: how many the graph has to have; `first` of the outputs are not
+  /// stacked.
+  static Result<Rounds> of(const ConstructCall& call, size_t inputs, size_t first) {
+    TRY_ASSIGN(const auto body, call.graph("body"));
+    const auto found = static_cast<size_t>(body.first->input_size());
+    if (found != inputs) return call.error("its body takes ", found, " inputs, expected ", inputs);
+    const auto outputs = static_cast<size_t>(body.first->output_size());
+    if (outputs < first)
+      return call.error("its body has ", outputs, " outputs, expected ", first, " or more");
+    return Rounds(call, body.first, body.second, first);
+  }
+
+  /// The outputs that are not stacked.
+  Outputs run(std::vector<Entry> inputs) {
+    const std::string prefix = call_->name + "/" + std::to_string(count_++) + "/";
+    TRY_ASSIGN(std::vector<Entry> outputs,
+               call_->importer.add_body(*body_, *scope_, prefix, std::move(inputs)));
+    for (size_t i = first_; i < outputs.size(); ++i) {
+      const auto* id = std::get_if<ValueId>(&outputs[i]);
+      if (id == nullptr || !id->valid())
+        return call_->error("output ", i, " of its body is no tensor and cannot be stacked");
+      stacked_[i - first_].push_back(*id);
+    }
+    outputs.resize(first_);
+    return outputs;
+  }
+
+  size_t stacks() const { return stacked_.size(); }
+
+  /// What the runs made as output i of those that are stacked, side by side along a new axis.
+  Result<ValueId> stack(size_t i, int64_t axis, bool backwards) {
+    std::vector<ValueId> parts = stacked_[i];
+    const std::string name = call_->name + "/stack" + std::to_string(i);
+    if (parts.empty()) return empty_stack(i, axis, name);
+    if (backwards) std::ranges::reverse(parts);
+    Importer& importer = call_->importer;
+    const ValueId axes = importer.add_constant(name + "/axes", list({{axis}}));
+    for (ValueId& part : parts) {
+      TRY_ASSIGN(const auto made,
+                 importer.add("Unsqueeze", {part, axes}, {}, importer.graph()[part].name));
+      part = made[0];
+    }
+    if (parts.size() == 1) return parts[0];
+    TRY_ASSIGN(const auto joined, importer.add("Concat", std::move(parts), {{"axis", axis}}, name));
+    return joined[0];
+  }
+
+ private:
+  Rounds(const ConstructCall& call,
+         const onnx::GraphProto* body,
+         const NameScope* scope,
+         size_t first)
+      : call_(&call),
+        body_(body),
+        scope_(scope),
+        first_(first),
+        stacked_(static_cast<size_t>(body->output_size()) - first) {}
+
+  // Of no runs: the type is the one that the body declares.
+  Result<ValueId> empty_stack(size_t i, int64_t axis, const std::string& name) {
+    const onnx::ValueInfoProto& declared = body_->output(static_cast<int>(first_ + i));
+    const onnx::TypeProto_Tensor& type = declared.type().tensor_type();
+    const std::optional<DType> dtype = dtype_from_onnx(type.elem_type());
+    bool known = dtype && type.has_shape();
+    std::vector<int64_t> shape;
+    for (const auto& dim : type.shape().dim()) {
+      known = known && dim.has_dim_value() && dim.dim_value() >= 0;
+      shape.push_back(dim.dim_value());
+    }
+    if (!known) {
+      return call_->error(
+          "it runs no round, and its body does not declare the shape of \"", declared.name(), "\"");
+    }
+    const int64_t rank = static_cast<int64_t>(shape.size()) + 1;
+    const Result<int64_t> at = normal_axis(axis, rank);
+    if (!at.ok()) return call_->error(at.error().message());
+    shape.insert(shape.begin() + *at, 0);
+    return call_->importer.add_constant(name, Tensor(*dtype, shape));
+  }
+
+  const ConstructCall* call_;
+  const onnx::GraphProto* body_;
+  const NameScope* scope_;
+  size_t first_;
+  std::vector<std::vector<ValueId>> stacked_;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+// Inputs: the trip count and the condition, of which either may be left out, then what the rounds
+// hand on. The body takes the round's number, the condition and what is handed on, and makes the
+// next condition, what is handed on and what is stacked.
+static Outputs add_loop(const ConstructCall& call) {
+  int64_t trips = std::numeric_limits<int64_t>::max(), goes_on = 1;
+  const bool conditional = call.has(1);
+  if (call.has(0)) {
+    TRY_ASSIGN(const ValueId id, call.tensor(0));
+    TRY_ASSIGN(trips, call.known(id, "the trip count"));
+  }
+  if (conditional) {
+    TRY_ASSIGN(const ValueId id, call.tensor(1));
+    TRY_ASSIGN(goes_on, call.known(id, "the condition"));
+  }
+  std::vector<Entry> state(call.inputs.begin() + std::min<int64_t>(2, std::ssize(call.inputs)),
+                           call.inputs.end());
+  TRY_ASSIGN(Rounds rounds, Rounds::of(call, 2 + state.size(), 1 + state.size()));
+  Importer& importer = call.importer;
+  if (!conditional) TRY(importer.check_unfolded(trips));
+  const ValueId truth = importer.add_constant(call.name + "/true", scalar(DType::kBool, 1));
+  for (int64_t round = 0; round < trips && goes_on != 0; ++round) {
+    const ValueId number =
+        importer.add_constant(call.name + "/round", scalar(DType::kInt64, round));
+    std::vector<Entry> inputs{number, truth};
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    TRY_ASSIGN(std::vector<Entry> outputs, rounds.run(std::move(inputs)));
+    state.assign(outputs.begin() + 1, outputs.end());
+    // The last round's condition decides nothing.
+    if (!conditional || round + 1 == trips) continue;
+    const auto* next = std::get_if<ValueId>(&outputs[0]);
+    if (next == nullptr || !next->valid()) return call.error("its body makes no condition");
+    const std::string what = "the condition after round " + std::to_string(round);
+    TRY_ASSIGN(goes_on, call.known(*next, what.c_str()));
+  }
+  for (size_t i = 0; i < rounds.stacks(); ++i) {
+    TRY_ASSIGN(const ValueId stacked, rounds.stack(i, 0, false));
+    state.emplace_back(stacked);
+  }
+  return state;
+}
+
+// Element `at` of an axis, which goes.
+static Result<ValueId> element(const ConstructCall& call, ValueId data, int64_t axis, int64_t at) {
+  Importer& importer = call.importer;
+  const std::string name = call.name + "/" + std::to_string(at);
+  const auto constant = [&](int64_t value) {
+    return importer.add_constant(name + "/slice", list({{value}}));
+  };
+  const ValueId axes = constant(axis), start = constant(at), end = constant(at + 1);
+  TRY_ASSIGN(const auto slice, importer.add("Slice", {data, start, end, axes}, {}, name));
+  TRY_ASSIGN(const auto made, importer.add("Squeeze", {slice[0], axes}, {}, name));
+  return made[0];
+}
+
+namespace {
+
+// An input of a Scan that its rounds go through, element by element.
+struct Scanned {
+  ValueId data;
+  int64_t axis = 0;
+  bool backwards = false;
+};
+
+}  // namespace
+
+// The inputs of a Scan from number `first` on; all have to be equally long.
+static Result<std::vector<Scanned>> scanned_inputs(const ConstructCall& call, size_t first) {
+  const std::vector<int64_t> axes = call.integers("scan_input_axes");
+  const std::vector<int64_t> directions = call.integers("scan_input_directions");
+  std::vector<Scanned> scanned;
+  std::optional<int64_t> length;
+  for (size_t i = first; i < call.inputs.size(); ++i) {
+    TRY_ASSIGN(const ValueId data, call.tensor(i));
+    const std::vector<int64_t>& shape = call.value(data).shape;
+    const size_t n = i - first;
+    const Result<int64_t> axis =
+        normal_axis(n < axes.size() ? axes[n] : 0, static_cast<int64_t>(shape.size()));
+    if (!axis.ok()) return call.error("input ", i, ": ", axis.error().message());
+    const int64_t extent = shape[static_cast<size_t>(*axis)];
+    if (length.value_or(extent) != extent)
+      return call.error("scans inputs of the lengths ", *length, " and ", extent);
+    length = extent;
+    scanned.push_back({data, *axis, n < directions.size() && directions[n] != 0});
+  }
+  return scanned;
+}
+
+static Outputs add_scan(const ConstructCall& call) {
+  if (call.scope.frame->opset < 9)
+    return call.error("Scan of opset 8 is not supported; export the model to opset 9 or newer");
+  const auto given = static_cast<int64_t>(call.inputs.size());
+  const int64_t scans = call.integer("num_scan_inputs", 0);
+  if (scans < 1 || scans > given)
+    return call.error("num_scan_inputs is ", scans, " of ", given, " inputs");
+  const auto states = static_cast<size_t>(given - scans);
+  std::vector<Entry> state(call.inputs.begin(),
+                           call.inputs.begin() + std::ssize(call.inputs) - scans);
+  TRY_ASSIGN(const std::vector<Scanned> scanned, scanned_inputs(call, states));
+  TRY_ASSIGN(Rounds rounds, Rounds::of(call, call.inputs.size(), states));
+  const int64_t length = call.value(scanned[0].data).shape[static_cast<size_t>(scanned[0].axis)];
+  for (int64_t round = 0; round < length; ++round) {
+    std::vector<Entry> inputs = state;
+    for (const Scanned& scan : scanned) {
+      const int64_t at = scan.backwards ? length - 1 - round : round;
+      TRY_ASSIGN(const ValueId part, element(call, scan.data, scan.axis, at));
+      inputs.emplace_back(part);
+    }
+    TRY_ASSIGN(state, rounds.run(std::move(inputs)));
+  }
+  const std::vector<int64_t> axes = call.integers("scan_output_axes");
+  const std::vector<int64_t> directions = call.integers("scan_output_directions");
+  for (size_t i = 0; i < rounds.stacks(); ++i) {
+    TRY_ASSIGN(const ValueId stacked,
+               rounds.stack(
+                   i, i < axes.size() ? axes[i] : 0, i < directions.size() && directions[i] != 0));
+    state.emplace_back(stacked);
+  }
+  return state;
+}
+
+// Runs its body for each element of the sequences; a tensor among its inputs is given to each.
+static Outputs add_sequence_map(const ConstructCall& call) {
+  TRY_ASSIGN(const std::vector<ValueId> first, call.sequence(0));
+  TRY_ASSIGN(const auto body, call.graph("body"));
+  const auto [graph, scope] = body;
+  if (static_cast<size_t>(graph->input_size()) != call.inputs.size())
+    return call.error(
+        "its body takes ", graph->input_size(), " inputs, expected ", call.inputs.size());
+  std::vector<std::vector<ValueId>> outputs(static_cast<size_t>(graph->output_size()));
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::vector<Entry> inputs;
+    for (const Entry& entry : call.inputs) {
+      const auto* sequence = std::get_if<std::vector<ValueId>>(&entry);
+      if (sequence != nullptr && sequence->size() != first.size())
+        return call.error(
+            "maps sequences of ", first.size(), " and ", sequence->size(), " tensors");
+      inputs.push_back(sequence != nullptr ? Entry((*sequence)[i]) : entry);
+    }
+    const std::string prefix = call.name + "/" + std::to_string(i) + "/";
+    TRY_ASSIGN(const std::vector<Entry> made,
+               call.importer.add_body(*graph, *scope, prefix, std::move(inputs)));
+    for (size_t o = 0; o < made.size(); ++o) {
+      const auto* id = std::get_if<ValueId>(&made[o]);
+      if (id == nullptr) return call.error("output ", o, " of its body is no tensor");
+      outputs[o].push_back(*id);
+    }
+  }
+  return std::vector<Entry>(outputs.begin(), outputs.end());
+}
+
+static constexpr Construct kRows[] = {
+    {"If", add_if},
+    {"Loop", add_loop},
+    {"Scan", add_scan},
+    {"SequenceMap", add_sequence_map},
+};
+
+std::span<const Construct> control_flow() { return kRows; }
+
+}  // namespace pruner

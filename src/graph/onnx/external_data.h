@@ -1,0 +1,40 @@
+// The files beside an .onnx file that hold its larger tensors ("external data"), each mapped once.
+// Only files in the model's own folder are read.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "support/mapped_file.h"
+
+namespace pruner {
+
+/// Bytes of a mapped file, and what keeps them mapped.
+struct MappedBytes {
+  std::shared_ptr<const MappedFile> file;
+  std::string_view bytes;
+};
+
+class ExternalData {
+ public:
+  /// Of a model that is no file: it has no folder, and every tensor of other files is an error.
+  ExternalData() = default;
+  /// `folder` as in the model's path; empty means the working directory.
+  explicit ExternalData(std::string folder) : folder_(folder.empty() ? "." : std::move(folder)) {}
+
+  /// The `expected` bytes that a tensor with the data location EXTERNAL names. The error says what
+  /// is wrong with the file or the place in it, without the tensor's name.
+  Result<MappedBytes> read(const onnx::TensorProto& proto, int64_t expected);
+
+ private:
+  Result<std::shared_ptr<const MappedFile>> open(const std::string& location);
+
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
+};
+
+}  // namespace pruner

@@ -1,0 +1,102 @@
+// An import under way: nodes become nodes of our graph one by one, in an order in which producers
+// come first, each brought to the newest form and inferred at once, so that what is computed of
+// shapes and constants is known in time. What calls a function of the model's, or chooses or
+// repeats a graph (constructs.h), becomes the nodes that it stands for.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+
+#include "graph/onnx/external_data.h"
+#include "graph/onnx/model_functions.h"
+#include "graph/onnx/names.h"
+#include "graph/partition.h"
+
+namespace pruner {
+
+class Importer {
+ public:
+  Importer(const onnx::ModelProto& model,
+           ModelFunctions functions,
+           const NetworkOptions& options,
+           ExternalData& files)
+      : model_(model), functions_(std::move(functions)), options_(options), files_(files) {}
+
+  Result<Graph> run();
+
+  // What constructs are made of:
+  const Graph& graph() const { return graph_; }
+  ValueId add_constant(const std::string& name, Tensor tensor);
+  /// Adds a node with `outputs` outputs, the first of which is named as the node is.
+  Result<std::vector<ValueId>> add(const std::string& op,
+                                   std::vector<ValueId> inputs,
+                                   Attributes attributes,
+                                   const std::string& name,
+                                   size_t outputs = 1);
+  /// The outputs of a graph within the graph of `outer`. What it makes is named after `prefix`.
+  Result<std::vector<Entry>> add_body(const onnx::GraphProto& body,
+                                      const NameScope& outer,
+                                      const std::string& prefix,
+                                      std::vector<Entry> inputs);
+  /// An error when so many more nodes would be more than anybody can compile.
+  Result<Unit> check_unfolded(int64_t more) const;
+  /// Every operator of `graph` that is not supported, with its nodes; what an If may not choose is
+  /// left for the time when it is chosen.
+  Result<Unit> check_operators(const onnx::GraphProto& graph) const;
+
+ private:
+  /// A list of nodes in the order in which they are read, and the names that are read at all.
+  struct Body {
+    std::vector<int> order;
+    std::set<std::string> reads;
+  };
+
+  // In inputs.cpp:
+  Result<Unit> check_named_inputs(const NameScope& scope) const;
+  Result<std::vector<int64_t>> input_shape(const onnx::ValueInfoProto& input);
+  Result<Unit> add_inputs(NameScope& scope);
+  Result<Unit> add_input(const onnx::ValueInfoProto& input, NameScope& scope);
+  Result<Tensor> given_constant(const onnx::ValueInfoProto& input, DType dtype);
+  // In attributes.cpp:
+  Result<std::optional<Attribute>> attribute_of(const onnx::AttributeProto& proto);
+  Result<Attributes> attributes_of(const onnx::NodeProto& proto, const NameScope& scope);
+
+  Result<Unit> count_unfolded();
+  Result<const Body*> body_of(const NodeList& nodes, std::span<const std::string> outputs);
+  Result<ValueId> define(const std::string& name, NameScope& scope);
+  Result<Tensor> tensor_of(const onnx::TensorProto& proto);
+  Result<Unit> add_initializers(const onnx::GraphProto& graph, NameScope& scope);
+  Result<Unit> add_nodes(const NodeList& nodes, const Body& body, NameScope& scope);
+  Result<Unit> add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope);
+  Result<std::vector<Entry>> inputs_of(const onnx::NodeProto& proto, const NameScope& scope) const;
+  Result<Unit> add_operator(const onnx::NodeProto& proto,
+                            const Body& body,
+                            std::span<const Entry> inputs,
+                            NameScope& scope);
+  Result<std::vector<Entry>> call_function(const onnx::NodeProto& proto,
+                                           const ModelFunction& function,
+                                           std::vector<Entry> inputs,
+                                           const NameScope& scope);
+  Result<std::vector<Entry>> outputs_of(std::span<const std::string> names,
+                                        const NameScope& scope) const;
+  Result<Unit> infer(Node node, int64_t opset);
+  Result<Unit> append(Node node, int64_t opset);
+  void fold(size_t number);
+  void evaluate(ValueId id);
+  Result<Unit> add_outputs(const NameScope& scope);
+
+  const onnx::ModelProto& model_;
+  ModelFunctions functions_;
+  const NetworkOptions& options_;
+  ExternalData& files_;
+  Graph graph_;
+  std::map<const NodeList*, Body> bodies_;
+  std::map<const onnx::TensorProto*, Tensor> tensors_;  // read once, however often unfolded
+  // By value: the node that makes it of constants, not evaluated yet; else -1.
+  std::vector<int> made_by_;
+  int64_t unfolded_ = 0;
+  bool reshaped_ = false;  // an input has another shape than the file says
+};
+
+}  // namespace pruner

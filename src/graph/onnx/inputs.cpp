@@ -1,0 +1,199 @@
+// The inputs of a model's main graph: their types, shapes that the user says, and those to which
+// the user gives a value.
+#include <algorithm>
+
+#include "graph/onnx/importer.h"
+#include "graph/onnx/tensor_proto.h"
+#include "graph/ops/op.h"
+
+namespace pruner {
+
+static constexpr int64_t kMostExtent = int64_t{1} << 31;  // of an input's dimension
+
+// The options that name an input, with the names.
+static std::vector<std::pair<const char*, std::string>> named_inputs(
+    const NetworkOptions& options) {
+  std::vector<std::pair<const char*, std::string>> names;
+  for (const auto& [name, shape] : options.input_shapes) names.emplace_back("--input-shapes", name);
+  for (const auto& [name, value] : options.constants) names.emplace_back("--constant", name);
+  return names;
+}
+
+Result<Unit> Importer::check_named_inputs(const NameScope& scope) const {
+  for (const auto& [option, name] : named_inputs(options_)) {
+    std::string names;
+    bool found = false;
+    for (const auto& input : model_.graph().input()) {
+      found |= input.name() == name;
+      if (scope.find(input.name()) == nullptr)
+        names += (names.empty() ? "\"" : ", \"") + input.name() + "\"";
+    }
+    if (!found) return Error(option, " names \"", name, "\"; the inputs are ", names);
+  }
+  return Unit{};
+}
+
+Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
+  const auto given = options_.input_shapes.find(input.name());
+  const onnx::TypeProto_Tensor& type = input.type().tensor_type();
+  std::vector<int64_t> shape;
+  std::string text, example;
+  bool open = !type.has_shape(), empty = false;
+  for (const auto& dim : type.shape().dim()) {
+    const bool known = dim.has_dim_value() && dim.dim_value() > 0;
+    const bool zero = dim.has_dim_value() && dim.dim_value() == 0;
+    open |= !known;
+    empty |= zero;
+    shape.push_back(known ? dim.dim_value() : 1);
+    const std::string name = dim.dim_param().empty() ? "?" : dim.dim_param();
+    text += (text.empty() ? "" : "x") + (known || zero ? std::to_string(dim.dim_value()) : name);
+    example += (example.empty() ? "" : "x") + std::to_string(shape.back());
+  }
+  if (given != options_.input_shapes.end()) {
+    if (type.has_shape() && given->second.size() != shape.size()) {
+      return Error("--input-shapes gives \"",
+                   input.name(),
+                   "\" ",
+                   given->second.size(),
+                   " dimensions, the file ",
+                   shape.size(),
+                   " (",
+                   text,
+                   ")");
+    }
+    for (size_t d = 0; type.has_shape() && d < shape.size(); ++d) {
+      const auto& dim = type.shape().dim(static_cast<int>(d));
+      reshaped_ |= dim.has_dim_value() && dim.dim_value() != given->second[d];
+    }
+    shape = given->second;
+  } else if (open) {
+    return Error("input \"",
+                 input.name(),
+                 "\" has the ",
+                 empty ? "" : "dynamic ",
+                 "shape ",
+                 type.has_shape() ? text : "?",
+                 empty ? ", which holds no elements" : "",
+                 "; say what it is with --input-shapes ",
+                 input.name(),
+                 ":",
+                 example.empty() ? "1x3x224x224" : example);
+  }
+  for (const int64_t extent : shape) {
+    if (extent < 1 || extent > kMostExtent) {
+      return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 1 or more");
+    }
+  }
+  return shape;
+}
+
+Result<Unit> Importer::add_inputs(NameScope& scope) {
+  TRY(check_named_inputs(scope));
+  for (const onnx::ValueInfoProto& input : model_.graph().input()) {
+    // Up to IR 3 the weights are listed too.
+    if (scope.find(input.name()) == nullptr) TRY(add_input(input, scope));
+  }
+  return Unit{};
+}
+
+// What an input is that is no tensor.
+static const char* kind_of(const onnx::TypeProto& type) {
+  if (type.has_sequence_type()) return "a sequence";
+  if (type.has_optional_type()) return "an optional";
+  if (type.has_map_type()) return "a map";
+  return type.has_sparse_tensor_type() ? "a sparse tensor" : "of no type";
+}
+
+Result<Unit> Importer::add_input(const onnx::ValueInfoProto& input, NameScope& scope) {
+  if (!input.type().has_tensor_type()) {
+    return Error(
+        "input \"", input.name(), "\" is ", kind_of(input.type()), "; only tensors can be inputs");
+  }
+  const int type = input.type().tensor_type().elem_type();
+  if (!is_native_onnx_type(type)) {
+    std::string ours;
+    for (const DTypeRow& row : kDTypes)
+      ours += (ours.empty() ? "" : ", ") + onnx_type_name(row.onnx);
+    return Error("input \"",
+                 input.name(),
+                 "\" has the element type ",
+                 onnx_type_name(type),
+                 "; supported are ",
+                 ours);
+  }
+  const DType dtype = *dtype_from_onnx(type);
+  if (options_.constants.contains(input.name())) {
+    TRY_ASSIGN(Tensor tensor, given_constant(input, dtype));
+    TRY_ASSIGN(const ValueId id, define(input.name(), scope));
+    graph_[id] = {input.name(), dtype, tensor.shape(), tensor};
+    return Unit{};
+  }
+  TRY_ASSIGN(const std::vector<int64_t> shape, input_shape(input));
+  TRY_ASSIGN(const ValueId id, define(input.name(), scope));
+  graph_[id].dtype = dtype;
+  graph_[id].shape = shape;
+  graph_.inputs.push_back(id);
+  return Unit{};
+}
+
+// Numbers in the input's type; an error where it cannot hold one.
+static Result<Tensor> in_type(const Tensor& numbers, DType dtype) {
+  if (!is_float(dtype) && is_float(numbers.dtype()))
+    return Error("is not of whole numbers, expected ", dtype_name(dtype));
+  Tensor tensor(dtype, numbers.shape());
+  for (int64_t i = 0; i < numbers.num_elements(); ++i) {
+    if (is_float(dtype)) {
+      tensor.set(i, numbers.get(i));
+      continue;
+    }
+    const int64_t value = numbers.get_int(i);
+    tensor.set_int(i, value);
+    if (tensor.get_int(i) != value)
+      return Error("holds ", value, ", which ", dtype_name(dtype), " does not");
+  }
+  return tensor;
+}
+
+// The value of --constant, which has to fit the type and the shape that the file declares. Numbers
+// are a list where it declares none.
+Result<Tensor> Importer::given_constant(const onnx::ValueInfoProto& input, DType dtype) {
+  const GivenConstant& given = options_.constants.at(input.name());
+  const onnx::TypeProto_Tensor& type = input.type().tensor_type();
+  const auto error = [&](const auto&... why) {
+    return Error("--constant ", input.name(), " ", why...);
+  };
+  Tensor tensor = given.tensor;
+  if (given.typed && tensor.dtype() != dtype)
+    return error("is ", dtype_name(tensor.dtype()), ", expected ", dtype_name(dtype));
+  if (!given.typed) {
+    Result<Tensor> numbers = in_type(tensor, dtype);
+    if (!numbers.ok()) return error(numbers.error().message());
+    tensor = *std::move(numbers);
+  }
+  if (!type.has_shape()) return tensor;
+  // Numbers have no shape: they take the file's, one open dimension what is left.
+  std::vector<int64_t> shape = tensor.shape();
+  if (!given.typed) shape.assign(static_cast<size_t>(type.shape().dim_size()), 1);
+  bool fits = static_cast<int>(shape.size()) == type.shape().dim_size();
+  std::string text;
+  int open = -1;
+  for (int d = 0; d < type.shape().dim_size(); ++d) {
+    const auto& dim = type.shape().dim(d);
+    text += (d == 0 ? "" : "x") + (dim.has_dim_value() ? std::to_string(dim.dim_value()) : "?");
+    if (!given.typed && dim.has_dim_value()) shape[static_cast<size_t>(d)] = dim.dim_value();
+    if (!given.typed && !dim.has_dim_value()) open = d;
+    fits = fits && (!dim.has_dim_value() || dim.dim_value() == shape[static_cast<size_t>(d)]);
+  }
+  if (!given.typed && open >= 0 && element_count(shape) > 0) {
+    shape[static_cast<size_t>(open)] = tensor.num_elements() / element_count(shape);
+  }
+  if (!fits || element_count(shape) != tensor.num_elements()) {
+    return error("has the shape ",
+                 print_shape(tensor.shape()),
+                 ", expected ",
+                 text.empty() ? "scalar" : text);
+  }
+  return tensor.reshaped(shape);
+}
+
+}  // namespace pruner

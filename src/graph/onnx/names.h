@@ -1,0 +1,57 @@
+// What the names in a model's graphs stand for while it is read, and where they are looked up.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace pruner {
+
+/// A tensor, or the tensors of a sequence: how many they are is known when the model is read. An
+/// optional input or value that is left out is an invalid id.
+using Entry = std::variant<ValueId, std::vector<ValueId>>;
+
+struct NameScope;
+
+/// An attribute with the scope in which it was written, where a graph in it finds its names.
+struct BoundAttribute {
+  const onnx::AttributeProto* proto = nullptr;
+  const NameScope* scope = nullptr;
+};
+
+/// The main graph, or one call of a function of the model's own.
+struct CallFrame {
+  int64_t opset = 1;                                 // of the standard operators
+  std::map<std::string, BoundAttribute> attributes;  // what ref_attr_name refers to
+};
+
+/// The names of one graph; those that it lacks are looked up in the graph around it.
+struct NameScope {
+  const CallFrame* frame = nullptr;
+  const NameScope* outer = nullptr;
+  std::string prefix;  // of names in what is made: "layer1/loop/3/"
+  int depth = 0;       // graphs and calls around it
+  std::map<std::string, Entry> names = {};
+
+  /// Null where nothing has the name.
+  const Entry* find(const std::string& name) const {
+    for (const NameScope* scope = this; scope != nullptr; scope = scope->outer) {
+      if (const auto it = scope->names.find(name); it != scope->names.end()) return &it->second;
+    }
+    return nullptr;
+  }
+};
+
+/// A node's attribute, or what the call of its function gave for it; no proto where there is none.
+BoundAttribute find_attribute(const onnx::NodeProto& node,
+                              const std::string& name,
+                              const NameScope& scope);
+/// The same for an attribute of the node.
+BoundAttribute bound(const onnx::AttributeProto& attribute, const NameScope& scope);
+
+}  // namespace pruner

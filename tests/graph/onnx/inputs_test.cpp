@@ -1,0 +1,81 @@
+#include "graph/onnx/onnx_model.h"
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+// x reshaped to `shape`, an input.
+OnnxModel reshaping(int type = onnx::TensorProto::INT64, const Ints& extents = {2}) {
+  OnnxModel model;
+  model.input("x", {2, 3}).input("shape", extents, type).output("y");
+  model.node("Identity", {"shape"}, {"s"});
+  model.node("Reshape", {"x", "s"}, {"y"});
+  return model;
+}
+
+Result<Graph> with_constant(const OnnxModel& model, Tensor tensor, bool typed) {
+  NetworkOptions options;
+  options.constants["shape"] = {std::move(tensor), typed};
+  return import_model(model, options);
+}
+
+TEST(Inputs, ThatSayAShapeNeedAValue) {
+  EXPECT_ERROR(import_model(reshaping()),
+               "node \"Reshape_2\": shape is computed at run time from the input \"shape\"; it has "
+               "to be a constant: --constant shape=VALUE gives the input one");
+  const Result<Graph> graph = with_constant(reshaping(), integers({2}, {3, 2}), false);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(graph->inputs.size(), 1u);
+  EXPECT_EQ((*graph)[graph->outputs[0]].shape, (Ints{3, 2}));
+  EXPECT_TRUE(with_constant(reshaping(), integers({2}, {3, 2}), true).ok());
+}
+
+TEST(Inputs, TakeValuesOfTheirTypeAndShape) {
+  EXPECT_ERROR(with_constant(reshaping(), integers({2}, {3, 2}, DType::kInt32), true),
+               "--constant shape is int32, expected int64");
+  EXPECT_ERROR(with_constant(reshaping(), integers({3}, {3, 2, 1}), true),
+               "--constant shape has the shape 3, expected 2");
+  EXPECT_ERROR(with_constant(reshaping(), integers({3}, {3, 2, 1}), false),
+               "--constant shape has the shape 3, expected 2");
+  EXPECT_ERROR(with_constant(reshaping(), floats({2}, {3, 2.5}), false),
+               "--constant shape is not of whole numbers, expected int64");
+  EXPECT_ERROR(with_constant(reshaping(onnx::TensorProto::INT8), integers({2}, {3, 200}), false),
+               "--constant shape holds 200, which int8 does not");
+  // An open dimension takes what is left.
+  const OnnxModel open = reshaping(onnx::TensorProto::INT64, {-1});
+  EXPECT_TRUE(with_constant(open, integers({3}, {3, 2, 1}), false).ok());
+  EXPECT_TRUE(with_constant(open, integers({3}, {3, 2, 1}), true).ok());
+  NetworkOptions options;
+  options.constants["shap"] = {integers({2}, {3, 2}), false};
+  EXPECT_ERROR(import_model(reshaping(), options),
+               "--constant names \"shap\"; the inputs are \"x\", \"shape\"");
+}
+
+TEST(Inputs, ThatHoldNothingAreRefused) {
+  OnnxModel model;
+  model.input("x", {0, 4}).output("y").node("Relu", {"x"}, {"y"});
+  EXPECT_ERROR(import_model(model),
+               "input \"x\" has the shape 0x4, which holds no elements; say what it is with "
+               "--input-shapes x:1x4");
+}
+
+// A shape that follows from constants is known even where much lies between them.
+TEST(Constants, AreKnownBehindLargeOnes) {
+  OnnxModel model;
+  model.input("x", {2, 3}).output("y").integers("n", {10000});
+  auto& value = *model.node("ConstantOfShape", {"n"}, {"ones"}).add_attribute();
+  value.set_name("value");
+  value.set_type(onnx::AttributeProto::TENSOR);
+  value.mutable_t()->set_data_type(onnx::TensorProto::INT64);
+  value.mutable_t()->add_dims(1);
+  value.mutable_t()->add_int64_data(1);
+  model.node("Neg", {"ones"}, {"less"});
+  model.node("ReduceMax", {"less"}, {"open"});
+  model.node("Reshape", {"x", "open"}, {"y"});
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ((*graph)[graph->outputs[0]].shape, (Ints{6}));
+}
+
+}  // namespace
+}  // namespace pruner
