@@ -9,6 +9,7 @@
 #include <regex>
 #include <sstream>
 
+#include "deploy/tensor_file.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
 #include "support/file.h"
@@ -38,6 +39,54 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(std::string_vie
     at = next + 1;
   }
   return std::pair(std::string(text.substr(0, colon)), shape);
+}
+
+/// "1,3,224" -> a list of int64, of float32 where one is no whole number; nothing for other texts.
+std::optional<Tensor> parse_numbers(std::string_view text) {
+  std::vector<double> reals;
+  std::vector<int64_t> integers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    int64_t integer = 0;
+    double real = 0;
+    const auto whole = std::from_chars(at, end, integer);
+    const auto number = std::from_chars(at, end, real);
+    if (number.ec != std::errc()) return std::nullopt;
+    if (whole.ec == std::errc() && whole.ptr == number.ptr) integers.push_back(integer);
+    reals.push_back(real);
+    at = number.ptr;
+    if (at == end) break;
+    if (*at++ != ',') return std::nullopt;
+  }
+  const auto n = static_cast<int64_t>(reals.size());
+  const bool whole = integers.size() == reals.size();
+  Tensor tensor(whole ? DType::kInt64 : DType::kFloat32, {n});
+  for (int64_t i = 0; i < n; ++i) {
+    const auto place = static_cast<size_t>(i);
+    if (whole) {
+      tensor.set_int(i, integers[place]);
+    } else {
+      tensor.set(i, reals[place]);
+    }
+  }
+  return tensor;
+}
+
+/// "name=file.npy" or "name=1,3" -> its two parts.
+Result<std::pair<std::string, GivenConstant>> parse_constant(const std::string& text) {
+  const size_t equals = text.find('=');
+  const Error error("--constant: \"", text, "\" is not NAME=FILE.npy or NAME=1,3,224");
+  if (equals == std::string::npos || equals == 0) return error;
+  const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+  if (value.ends_with(".npy")) {
+    Result<Tensor> tensor = read_tensor(value);
+    if (!tensor.ok()) return Error("--constant: ", tensor.error().message());
+    return std::pair(name, GivenConstant{*std::move(tensor), true});
+  }
+  std::optional<Tensor> numbers = parse_numbers(value);
+  if (!numbers) return error;
+  return std::pair(name, GivenConstant{*std::move(numbers), false});
 }
 
 /// The text with what does not belong into file names turned to single underscores.
@@ -140,6 +189,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
   add_sizes(app, sizes);
   add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
+  add_option(app, "--constant", constants)
+      .help("makes an input a constant: name=FILE.npy or name=1,3,224");
 }
 
 void TargetOptions::add_to(CLI::App& app) {
@@ -171,6 +222,11 @@ static Result<NetworkOptions> network_options(const SourceOptions& options) {
     TRY_ASSIGN(auto shape, parse_shape(rest.substr(0, comma)));
     network.input_shapes.insert(std::move(shape));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  for (const std::string& text : options.constants) {
+    TRY_ASSIGN(auto constant, parse_constant(text));
+    const auto [at, fresh] = network.constants.insert(std::move(constant));
+    if (!fresh) return Error("--constant names \"", at->first, "\" twice");
   }
   return network;
 }

@@ -15,7 +15,8 @@ struct SourceOptions {
   std::string model_file, network, op;
   std::string task;  // a DAG file
   NetworkOptions sizes;
-  std::string input_shapes;  // "name:1x3x224x224,...", of an ONNX file's dynamic dims
+  std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
+  std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
 
   void add_to(CLI::App& app);
   /// All but the network's name.

@@ -9,6 +9,7 @@
 
 #include "cli/run_program.h"
 #include "golden.h"
+#include "graph/onnx/onnx_model.h"
 
 namespace pruner {
 namespace {
@@ -178,6 +179,67 @@ TEST_F(BadInput, TaskFileThatIsNone) {
 TEST_F(BadInput, InputShapesThatAreNone) {
   expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}),
                {"--input-shapes", "x:1xAx3"});
+}
+
+TEST_F(BadInput, ConstantsThatAreNone) {
+  for (const std::string text : {"x", "=1", "x=", "x=1,", "x=1;2", "x=1,a"}) {
+    expect_words(fail({"compile", "m.onnx", "--constant", text}),
+                 {"--constant: \"" + text + "\" is not NAME=FILE.npy or NAME=1,3,224"});
+  }
+  expect_words(fail({"compile", "m.onnx", "--constant", "x=1", "--constant", "x=2"}),
+               {"--constant names \"x\" twice"});
+  expect_words(fail({"compile", "m.onnx", "--constant", "x=" + dir + "/none.npy"}),
+               {"--constant: ", "none.npy", "no such file"});
+  expect_words(fail({"compile", "m.onnx", "--constant", "x=" + write("text.npy", "hello")}),
+               {"text.npy", "no .npy array"});
+}
+
+TEST_F(BadInput, OnnxFilesWithWhatCannotBeRead) {
+  const auto refused = [&](const OnnxModel& model) {
+    return fail({"compile", write("m.onnx", model.bytes()), "-o", dir + "/m.so"});
+  };
+  const auto relu = [](int64_t opset) {
+    OnnxModel model(opset);
+    model.input("x", {1, 4}).output("y").node("Relu", {"x"}, {"y"});
+    return model;
+  };
+  expect_words(refused(relu(99)), {"m.onnx: ", "opset 99", "export the model"});
+
+  OnnxModel empty;
+  empty.input("x", {0, 4}).output("y").node("Relu", {"x"}, {"y"});
+  expect_words(refused(empty), {"input \"x\"", "0x4", "no elements", "--input-shapes x:1x4"});
+
+  OnnxModel unknown = relu(13);
+  unknown.node("Fused", {"x"}, {"z"}).set_domain("com.acme");
+  unknown.node("StringSplit", {"x"}, {"w"});
+  expect_words(
+      refused(unknown),
+      {"2 operators are not supported", "StringSplit", "com.acme::Fused (node \"Fused_2\")"});
+
+  OnnxModel external = relu(13);
+  auto& weight = external.initializer("w", onnx::TensorProto::FLOAT, {4});
+  weight.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& entry = *weight.add_external_data();
+  entry.set_key("location");
+  entry.set_value("../w.bin");
+  expect_words(refused(external), {"tensor \"w\"", "../w.bin", "outside the model's folder"});
+  entry.set_value("w.bin");
+  write("w.bin", "short");
+  expect_words(refused(external), {"tensor \"w\"", "16 bytes", "w.bin", "which has 5"});
+
+  OnnxModel circle = relu(13);
+  auto& function = *circle.model.add_functions();
+  function.set_domain("own");
+  function.set_name("F");
+  auto& node = *function.add_node();
+  node.set_domain("own");
+  node.set_op_type("F");
+  expect_words(refused(circle), {"function own::F calls itself"});
+
+  OnnxModel choice;
+  choice.input("flag", {}, onnx::TensorProto::BOOL).output("y");
+  set_graph(choice.node("If", {"flag"}, {"y"}), "then_branch", relu(13));
+  expect_words(refused(choice), {"node \"If_1\"", "run time", "\"flag\"", "--constant flag=VALUE"});
 }
 
 TEST_F(BadInput, GpuCodeThatCannotBeRunOrMade) {
