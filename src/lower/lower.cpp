@@ -92,7 +92,8 @@ std::vector<Expr> Lowering::buffer_indices(StageId id, const Values& point) cons
     const Expr& at = point[static_cast<size_t>(d)];
     indices.push_back(s.base.empty() ? at : at - s.base[static_cast<size_t>(d)]);
   }
-  if (indices.empty() && !s.base.empty()) indices.push_back(Expr(0));
+  // A region of one element is a buffer of one dimension, of a stage without axes as of others.
+  if (indices.empty() && !program_[s.buffer].shape.empty()) indices.push_back(Expr(0));
   return indices;
 }
 

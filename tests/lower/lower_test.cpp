@@ -9,6 +9,7 @@
 #include "lower/meaning.h"
 #include "space/gpu/gpu_task.h"
 #include "space/operator_task.h"
+#include "tensor/operator_dags.h"
 
 namespace pruner {
 namespace {
@@ -25,6 +26,32 @@ TEST_P(EveryOperator, LowersToProgramsThatComputeWhatTheDagDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lower, EveryOperator, testing::ValuesIn(kSmallOperators));
+
+// A stage without axes, computed inside another one and read by a third, is a buffer of one
+// element.
+TEST(Lower, ReducesToAScalarAmidOthers) {
+  Target target;
+  target.threads = 2;
+  for (const bool mean : {false, true}) {
+    DagBuilder b;
+    const StageId x = b.placeholder("A", {3, 6, 6}, DType::kFloat32);
+    const StageId squares = add_elementwise(
+        b, "T_multiply", {{x}}, [](std::span<const Expr> v) { return v[0] * v[0]; });
+    const StageId sum = add_reduce(b,
+                                   squares,
+                                   std::vector<int64_t>{0, 1, 2},
+                                   false,
+                                   mean ? ReduceKind::kMean : ReduceKind::kSum);
+    const StageId root = add_elementwise(b, "T_sqrt", {{sum}}, [](std::span<const Expr> v) {
+      return call(Intrinsic::kSqrt, {v[0]});
+    });
+    const Task task = make_task(b.finish({{root}}), target, "");
+    const Space space = make_space(task);
+    Rng rng(9);
+    const Meaning meaning(task.dag, rng);
+    for (int i = 0; i < 20; ++i) meaning.check(space, sample(space, rng));
+  }
+}
 
 // What a record of Ansor becomes in our space computes what its workload does.
 TEST(Lower, NearestCandidatesOfRecordsComputeWhatTheDagDoes) {
