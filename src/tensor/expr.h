@@ -88,6 +88,15 @@ enum class Intrinsic : uint8_t {
   kSin,
   kCos,
   kNot,  // kRound: halves to even; kNot: of kBool
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
 };
 
 struct IntImm {

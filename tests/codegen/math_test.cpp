@@ -43,6 +43,15 @@ const Function kFunctions[] = {
     {"round", Intrinsic::kRound, [](double x, double) { return std::nearbyint(x); }, 0},
     {"sin", Intrinsic::kSin, [](double x, double) { return std::sin(x); }, 2},
     {"cos", Intrinsic::kCos, [](double x, double) { return std::cos(x); }, 2},
+    {"tan", Intrinsic::kTan, [](double x, double) { return std::tan(x); }, 4},
+    {"asin", Intrinsic::kAsin, [](double x, double) { return std::asin(x); }, 4},
+    {"acos", Intrinsic::kAcos, [](double x, double) { return std::acos(x); }, 4},
+    {"atan", Intrinsic::kAtan, [](double x, double) { return std::atan(x); }, 4},
+    {"sinh", Intrinsic::kSinh, [](double x, double) { return std::sinh(x); }, 4},
+    {"cosh", Intrinsic::kCosh, [](double x, double) { return std::cosh(x); }, 4},
+    {"asinh", Intrinsic::kAsinh, [](double x, double) { return std::asinh(x); }, 4},
+    {"acosh", Intrinsic::kAcosh, [](double x, double) { return std::acosh(x); }, 4},
+    {"atanh", Intrinsic::kAtanh, [](double x, double) { return std::atanh(x); }, 4},
 };
 
 constexpr int64_t kCount = 1 << 20;

@@ -32,6 +32,15 @@ class MathEmitter {
       case Intrinsic::kRound: return unary(llvm::Intrinsic::roundeven, x);
       case Intrinsic::kSin: return sin_or_cos(x, 0);
       case Intrinsic::kCos: return sin_or_cos(x, 1);
+      case Intrinsic::kTan: return tan(x);
+      case Intrinsic::kAsin: return asin(x);
+      case Intrinsic::kAcos: return acos(x);
+      case Intrinsic::kAtan: return atan(x);
+      case Intrinsic::kSinh: return sinh(x);
+      case Intrinsic::kCosh: return cosh(x);
+      case Intrinsic::kAsinh: return asinh(x);
+      case Intrinsic::kAcosh: return acosh(x);
+      case Intrinsic::kAtanh: return atanh(x);
       case Intrinsic::kNot: break;
     }
     CHECK(false) << "no function of floats";
@@ -174,8 +183,11 @@ class MathEmitter {
     return b_.CreateSelect(b_.CreateFCmpOGT(t, f(0.927734375)), far, near);
   }
 
-  // The quadrant q and the rest r of x = q * pi/2 + r, |r| <= pi/4.
-  Value* sin_or_cos(Value* x, int64_t quarter_turns) {
+  // Of x = q * pi/2 + r, |r| <= pi/4: the quadrant, and the functions of the rest.
+  struct Turn {
+    Value *quadrant, *sine, *cosine;
+  };
+  Turn turn_of(Value* x) {
     // 2/pi; then -pi/2 in three parts.
     Value* rounded = fma(x, f(0.636619747), f(kRounder));
     Value* q = as_bits(rounded);
@@ -184,16 +196,136 @@ class MathEmitter {
     r = fma(whole, f(-0x1.5110b4p-22), r);
     r = fma(whole, f(-0x1.846988p-48), r);
     reduce_large(x, q, r);
-    q = b_.CreateAdd(q, i(quarter_turns));
     Value* s = b_.CreateFMul(r, r);
     Value* cosine = polynomial(s, {0x1.9a8000p-16, -0x1.6c0efap-10, 0x1.555550p-5, -0.5, 1});
     Value* sine = polynomial(s, {0x1.80a000p-19, -0x1.a0690cp-13, 0x1.111182p-7, -0x1.555556p-3});
-    sine = fma(sine, b_.CreateFMul(r, s), r);
-    Value* odd = b_.CreateICmpNE(b_.CreateAnd(q, i(1)), i(0));
-    Value* result = b_.CreateSelect(odd, cosine, sine);
+    return {q, fma(sine, b_.CreateFMul(r, s), r), cosine};
+  }
+  Value* is_odd(Value* q) { return b_.CreateICmpNE(b_.CreateAnd(q, i(1)), i(0)); }
+
+  Value* sin_or_cos(Value* x, int64_t quarter_turns) {
+    const Turn turn = turn_of(x);
+    Value* q = b_.CreateAdd(turn.quadrant, i(quarter_turns));
+    Value* result = b_.CreateSelect(is_odd(q), turn.cosine, turn.sine);
     // Quadrants 2 and 3 change the sign: bit 1 of q goes to the place of the sign, 31.
     Value* flip = b_.CreateShl(b_.CreateAnd(q, i(2)), i(30));
     return as_float(b_.CreateXor(as_bits(result), flip));
+  }
+
+  Value* tan(Value* x) {
+    const auto [q, sine, cosine] = turn_of(x);
+    Value* odd = is_odd(q);
+    return b_.CreateFDiv(b_.CreateSelect(odd, b_.CreateFNeg(cosine), sine),
+                         b_.CreateSelect(odd, sine, cosine));
+  }
+
+  // x + x^3 * p(x^2): the functions that are odd, near 0.
+  Value* odd_series(Value* x, std::initializer_list<double> p) {
+    Value* square = b_.CreateFMul(x, x);
+    return fma(b_.CreateFMul(polynomial(square, p), square), x, x);
+  }
+
+  // Beyond 1 it is pi/2 less that of 1/x. The polynomial is a minimax fit on [0, 1].
+  Value* atan(Value* x) {
+    Value* size = abs(x);
+    Value* beyond = b_.CreateFCmpOGT(size, f(1));
+    Value* t = b_.CreateSelect(beyond, b_.CreateFDiv(f(1), size), size);
+    Value* angle = odd_series(t,
+                              {-0.00179359389,
+                               0.010914481,
+                               -0.031177613,
+                               0.0579573595,
+                               -0.0840343665,
+                               0.109521811,
+                               -0.142642408,
+                               0.199985482,
+                               -0.333332991});
+    angle = b_.CreateSelect(beyond, b_.CreateFSub(f(M_PI_2), angle), angle);
+    return with_sign_of(angle, x);
+  }
+
+  // asin of |x| where that is at most 1/2; where it is more, of sqrt((1 - |x|) / 2), which is half
+  // the angle that is left to pi/2. The polynomial is a minimax fit on [0, 1/2].
+  struct Arc {
+    Value *steep, *angle;
+  };
+  Arc arc_of(Value* x) {
+    Value* size = abs(x);
+    Value* steep = b_.CreateFCmpOGT(size, f(0.5));
+    Value* half = b_.CreateFMul(b_.CreateFSub(f(1), size), f(0.5));
+    Value* t = b_.CreateSelect(steep, unary(llvm::Intrinsic::sqrt, half), size);
+    return {steep,
+            odd_series(t, {0.0421662863, 0.0241795263, 0.0454703741, 0.0749529765, 0.166667525})};
+  }
+  Value* asin(Value* x) {
+    const auto [steep, angle] = arc_of(x);
+    Value* rest = fma(f(-2), angle, f(M_PI_2));
+    return with_sign_of(b_.CreateSelect(steep, rest, angle), x);
+  }
+  Value* acos(Value* x) {
+    const auto [steep, angle] = arc_of(x);
+    Value* twice = b_.CreateFAdd(angle, angle);
+    Value* left = b_.CreateFCmpOLT(x, f(0));
+    twice = b_.CreateSelect(left, b_.CreateFSub(f(M_PI), twice), twice);
+    // pi/2 in two parts: near 0 the angle is added to the lesser one first.
+    Value* low = b_.CreateFSub(f(-0x1.777a5cp-25), with_sign_of(angle, x));
+    return b_.CreateSelect(steep, twice, b_.CreateFAdd(f(0x1.921fb6p+0), low));
+  }
+
+  // exp(|x|) in two factors: it may be infinite where half of it is not.
+  struct Halves {
+    Value *growing, *falling;  // exp(|x|) / 2, exp(-|x|) / 2
+  };
+  Halves halves_of(Value* x) {
+    Value* root = exp(b_.CreateFMul(abs(x), f(0.5)));
+    return {b_.CreateFMul(b_.CreateFMul(root, f(0.5)), root),
+            b_.CreateFDiv(b_.CreateFDiv(f(0.5), root), root)};
+  }
+  Value* sinh(Value* x) {
+    const auto [growing, falling] = halves_of(x);
+    Value* near = odd_series(x, {2.81695137e-06, 0.000198361597, 0.00833335006, 0.166666665});
+    Value* far = with_sign_of(b_.CreateFSub(growing, falling), x);
+    return b_.CreateSelect(b_.CreateFCmpOGT(abs(x), f(1)), far, near);
+  }
+  Value* cosh(Value* x) {
+    const auto [growing, falling] = halves_of(x);
+    return b_.CreateFAdd(growing, falling);
+  }
+
+  // log(1 + y): what 1 + y loses of y is mended by y / ((1 + y) - 1) (W. Kahan).
+  Value* log_of_one_more(Value* y) {
+    Value* sum = b_.CreateFAdd(f(1), y);
+    Value* more = b_.CreateFSub(sum, f(1));
+    Value* logarithm = log(sum);
+    Value* mended = b_.CreateFMul(logarithm, b_.CreateFDiv(y, more));
+    mended = b_.CreateSelect(b_.CreateFCmpOEQ(more, f(0)), y, mended);
+    return b_.CreateSelect(b_.CreateFCmpOLT(y, f(1)), mended, logarithm);
+  }
+  // From 2^13 on, asinh(x) and acosh(x) are log(2 * x) in float32.
+  Value* or_log_of_twice(Value* size, Value* result) {
+    Value* far = b_.CreateFAdd(log(size), f(M_LN2));
+    return b_.CreateSelect(b_.CreateFCmpOGT(size, f(8192)), far, result);
+  }
+  // log(|x| + sqrt(x^2 + 1)).
+  Value* asinh(Value* x) {
+    Value* size = abs(x);
+    Value* square = b_.CreateFMul(size, size);
+    Value* root = unary(llvm::Intrinsic::sqrt, b_.CreateFAdd(square, f(1)));
+    Value* more = b_.CreateFAdd(size, b_.CreateFDiv(square, b_.CreateFAdd(root, f(1))));
+    return with_sign_of(or_log_of_twice(size, log_of_one_more(more)), x);
+  }
+  // log(x + sqrt(x^2 - 1)).
+  Value* acosh(Value* x) {
+    Value* t = b_.CreateFSub(x, f(1));
+    Value* root = unary(llvm::Intrinsic::sqrt, b_.CreateFMul(t, b_.CreateFAdd(t, f(2))));
+    Value* result = or_log_of_twice(x, log_of_one_more(b_.CreateFAdd(t, root)));
+    return b_.CreateSelect(b_.CreateFCmpOLT(x, f(1)), f(NAN), result);
+  }
+  // log((1 + x) / (1 - x)) / 2.
+  Value* atanh(Value* x) {
+    Value* size = abs(x);
+    Value* more = b_.CreateFDiv(b_.CreateFAdd(size, size), b_.CreateFSub(f(1), size));
+    return with_sign_of(b_.CreateFMul(log_of_one_more(more), f(0.5)), x);
   }
 
   // Beyond 2^16 the product with 2/pi is made of integers, with as many of its bits as matter

@@ -1,7 +1,7 @@
 // Mathematical functions as inline code, for floats and vectors of them of any width: no calls.
 // Over all floats the worst errors are, in units of the last place: exp 0.87, log 0.77, rsqrt 1.5,
-// tanh 1.3, sigmoid 2.4, erf 1.0, sin and cos 1.5, pow and sqrt 0.5 (math_test); special values are
-// those of IEEE 754.
+// tanh 1.3, sigmoid 2.4, erf 1.0, sin and cos 1.5, pow and sqrt 0.5, the other functions of angles
+// and hyperbolas 4 (math_test); special values are those of IEEE 754.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

@@ -54,6 +54,23 @@ TEST(Elementwise, UnaryFunctionsAreOnnxs) {
 }
 
 // Relatively, since mish of -80 is about -1e-33; ONNX's test_mish has 10000 places from -10 to 10.
+TEST(Elementwise, FunctionsOfAnglesAndHyperbolas) {
+  expect_function("Asinh", [](double x) { return std::asinh(x); });
+  expect_function("Atan", [](double x) { return std::atan(x); });
+  expect_function("Cosh", [](double x) { return std::cosh(x); });
+  expect_function("Sinh", [](double x) { return std::sinh(x); });
+  expect_function("Tan", [](double x) { return std::tan(x); });
+  const Tensor within = floats({4}, {-1, -0.25, 0.5, 1}), above = floats({3}, {1, 1.5, 1e10});
+  for (int64_t i = 0; i < 4; ++i) {
+    const double x = within.get(i);
+    EXPECT_NEAR(run_op("Acos", {within}).get(i), std::acos(x), 1e-6);
+    EXPECT_NEAR(run_op("Asin", {within}).get(i), std::asin(x), 1e-6);
+    if (std::abs(x) < 1) EXPECT_NEAR(run_op("Atanh", {within}).get(i), std::atanh(x), 1e-6);
+  }
+  expect_near(run_op("Acosh", {above}),
+              floats({3}, {0, std::acosh(1.5), std::acosh(double{1e10f})}));
+}
+
 TEST(Elementwise, MishKeepsItsDigitsFarFromZero) {
   std::vector<double> places = {-80, -60, -30, -20, 19, 20, 21, 50, 100, 1e4, 3e38};
   for (int i = 0; i < 10000; i += 37) places.push_back(-10 + 20 * i / 9999.0);
