@@ -32,8 +32,13 @@ struct Value {
   std::optional<Slice> slice = {};  // whose bytes it has; set by the place_concats pass
 };
 
-using Attribute =
-    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, Tensor>;
+using Attribute = std::variant<int64_t,
+                               double,
+                               std::string,
+                               std::vector<int64_t>,
+                               std::vector<double>,
+                               Tensor,
+                               std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
 /// One operator call, in ONNX's vocabulary ("Conv", "Relu", ...), with the inputs and attributes of

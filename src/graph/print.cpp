@@ -27,7 +27,8 @@ static void print_attribute(std::ostream& out, const Attribute& attribute) {
       [&](const std::string& v) { out << '"' << v << '"'; },
       [&](const std::vector<int64_t>& v) { print_list(out, v); },
       [&](const std::vector<double>& v) { print_list(out, v); },
-      [&](const Tensor& v) { out << dtype_name(v.dtype()) << " " << print_shape(v.shape()); });
+      [&](const Tensor& v) { out << dtype_name(v.dtype()) << " " << print_shape(v.shape()); },
+      [&](const std::vector<std::string>& v) { print_list(out, v); });
 }
 
 static std::string print_type(const Value& value) {

@@ -17,6 +17,8 @@ Result<std::optional<Attribute>> Importer::attribute_of(const onnx::AttributePro
       return {{std::vector<int64_t>(proto.ints().begin(), proto.ints().end())}};
     case AttributeProto::FLOATS:
       return {{std::vector<double>(proto.floats().begin(), proto.floats().end())}};
+    case AttributeProto::STRINGS:
+      return {{std::vector<std::string>(proto.strings().begin(), proto.strings().end())}};
     case AttributeProto::TENSOR: {
       TRY_ASSIGN(Tensor tensor, tensor_of(proto.t()));
       return {{std::move(tensor)}};

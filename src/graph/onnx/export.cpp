@@ -42,6 +42,10 @@ void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribu
       [&](const Tensor& v) {
         proto.set_type(onnx::AttributeProto::TENSOR);
         *proto.mutable_t() = tensor_to_proto("", v);
+      },
+      [&](const std::vector<std::string>& v) {
+        proto.set_type(onnx::AttributeProto::STRINGS);
+        for (const std::string& text : v) proto.add_strings(text);
       });
 }
 

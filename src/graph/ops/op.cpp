@@ -20,10 +20,18 @@ std::string OpCall::text(const char* name, const char* fallback) const {
   return it == node.attributes.end() ? fallback : std::get<std::string>(it->second);
 }
 
-std::vector<int64_t> OpCall::integers(const char* name) const {
+template <typename T>
+static std::vector<T> list(const Node& node, const char* name) {
   const auto it = node.attributes.find(name);
-  return it == node.attributes.end() ? std::vector<int64_t>{}
-                                     : std::get<std::vector<int64_t>>(it->second);
+  return it == node.attributes.end() ? std::vector<T>{} : std::get<std::vector<T>>(it->second);
+}
+
+std::vector<int64_t> OpCall::integers(const char* name) const { return list<int64_t>(node, name); }
+
+std::vector<double> OpCall::numbers(const char* name) const { return list<double>(node, name); }
+
+std::vector<std::string> OpCall::texts(const char* name) const {
+  return list<std::string>(node, name);
 }
 
 Result<int64_t> OpCall::axis(const char* name, int64_t fallback, int64_t rank) const {
@@ -126,7 +134,7 @@ Result<Unit> check_call(Node& node,
                         std::string_view attributes,
                         size_t min_inputs,
                         size_t max_inputs) {
-  static constexpr std::string_view kKinds = "ifsIFt";  // in the order of Attribute's alternatives
+  static constexpr std::string_view kKinds = "ifsIFtS";  // in the order of Attribute's alternatives
   const auto known = listed(attributes);
   std::erase_if(node.attributes, [&](const auto& attribute) {
     const auto named =

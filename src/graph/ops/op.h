@@ -58,6 +58,8 @@ struct OpCall {
   std::string text(const char* name, const char* fallback) const;
   /// Empty when absent.
   std::vector<int64_t> integers(const char* name) const;
+  std::vector<double> numbers(const char* name) const;
+  std::vector<std::string> texts(const char* name) const;
 
   /// Attribute `name`, made to count from the front; an error when it is not in [-rank, rank).
   Result<int64_t> axis(const char* name, int64_t fallback, int64_t rank) const;
@@ -108,7 +110,7 @@ struct GraphOp {
   std::string_view name;
   Fusion fusion;
   size_t min_inputs, max_inputs;
-  std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t": name and kind
+  std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t ...": name and kind
   Types (*infer)(const OpCall&);
   StageId (*lower)(const OpCall&, StageSink&);  // null: kAlias, kConstant or a routine
   int64_t since = 13;                           // first opset that knows the form we keep
