@@ -113,8 +113,10 @@ static void absorb_pad(Rewriter& r, Node& conv) {
   conv.inputs[0] = pad->inputs[0];
 }
 
-// A division by a constant is a multiplication.
+// A division by a constant is a multiplication, unless the node asks for its last digit (exact, an
+// attribute of ours).
 static void multiply_instead(Rewriter& r, Node& div) {
+  if (OpCall{r.graph(), div}.integer("exact", 0) != 0) return;
   const std::optional<Tensor>& divisor = r[div.inputs[1]].constant;
   if (!divisor || !is_float(divisor->dtype()) || r[div.inputs[0]].constant) return;
   Tensor factor = divisor->clone();

@@ -52,6 +52,14 @@ TEST(Simplify, GivesAConvolutionThePadBeforeIt) {
   run_graph(graph, {waves({1, 2, 5, 5})});
 }
 
+TEST(Simplify, MultipliesInsteadOfDividingUnlessExact) {
+  NetworkBuilder b("divisions");
+  const ValueId x = b.input("x", {2}, DType::kFloat32), y = b.scalar(3);
+  const Graph graph = b.finish(
+      {{b.node("Div", {x, y}), "a"}, {b.node("Div", {x, y}, {{"exact", int64_t{1}}}), "b"}});
+  EXPECT_EQ(operators(simplify(graph)), "Mul Div");
+}
+
 TEST(Simplify, KeepsTheNamesOfOutputs) {
   NetworkBuilder b("names");
   const ValueId x = b.input("x", {2}, DType::kFloat32), y = b.node("Relu", {x});
