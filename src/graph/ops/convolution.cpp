@@ -52,8 +52,11 @@ static Result<Unit> check_operands(const OpCall& call) {
     return Error(
         "weight ", print_shape(call.shape(1)), " does not fit data ", print_shape(call.shape(0)));
   }
-  if (call.input(0).dtype != call.input(1).dtype || !is_float(call.input(0).dtype)) {
-    return Error("data and weight have to be of one floating-point type");
+  const DType dtype = call.input(0).dtype;
+  if (dtype != call.input(1).dtype) return Error("data and weight differ in type");
+  // Of integers, those that sums of products fit in.
+  if (!is_float(dtype) && dtype_bytes(dtype) < 4) {
+    return Error(call.node.op, " of ", dtype_name(dtype), " is not supported");
   }
   const int64_t groups = call.integer("group", 1);
   if (groups < 1 || channels(call) % groups != 0) {

@@ -165,5 +165,13 @@ TEST(ConvTranspose, FollowsOutputShapeAndPadding) {
             (Ints{1, 1, 6, 6}));
 }
 
+TEST(Conv, AddsUpIntegers) {
+  const Tensor x = integers({1, 1, 3}, {1000000, -2, 3}, DType::kInt32);
+  const Tensor w = integers({1, 1, 2}, {2000, 1}, DType::kInt32);
+  EXPECT_EQ(values_of(run_op("Conv", {x, w})), (std::vector<double>{1999999998, -3997}));
+  const Tensor narrow = integers({1, 1, 3}, {1, 2, 3}, DType::kInt8);
+  EXPECT_EQ(refusal("Conv", {narrow, narrow}), "node \"it\": Conv of int8 is not supported");
+}
+
 }  // namespace
 }  // namespace pruner
