@@ -15,6 +15,8 @@ int64_t Term::extent(int64_t d) const {
   return d >= 0 && d < rank() ? shape()[d] : 1;
 }
 
+const std::optional<Tensor>& Term::constant() const { return body->graph_[id].constant; }
+
 Body::Body(Graph& graph, const Node& call, int64_t opset)
     : graph_(graph),
       node_(call),

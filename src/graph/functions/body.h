@@ -20,6 +20,8 @@ struct Term {
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
   /// Of dimension d, which counts from the end where it is below 0; 1 where there is none.
   int64_t extent(int64_t d) const;
+  /// What is known of it while the network is compiled.
+  const std::optional<Tensor>& constant() const;
 };
 
 /// Appends the nodes of one call to the graph. The first failure is kept, and nothing is added

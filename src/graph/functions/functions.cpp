@@ -7,9 +7,14 @@ namespace pruner {
 
 // Each in the file of its name.
 using Rows = std::span<const Function>();
-Rows activation_functions, normalization_functions;
+Rows activation_functions, normalization_functions, quantization_functions,
+    quantized_contraction_functions, quantized_functions;
 
-static constexpr Rows* kFiles[] = {activation_functions, normalization_functions};
+static constexpr Rows* kFiles[] = {activation_functions,
+                                   normalization_functions,
+                                   quantization_functions,
+                                   quantized_contraction_functions,
+                                   quantized_functions};
 
 std::span<const Function> graph_functions() {
   static const std::vector<Function> all = [] {

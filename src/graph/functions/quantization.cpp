@@ -1,0 +1,231 @@
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, and what quantized operators share.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/functions/quantized.h"
+
+namespace pruner {
+
+Term scale_input(Body& b, size_t i) { return b.cast(b.input(i), DType::kFloat32); }
+
+Term divisor_input(Body& b, size_t i) {
+  const Term scale = b.input(i);
+  if (const std::optional<Tensor>& known = scale.constant()) {
+    for (int64_t e = 0; e < known->num_elements(); ++e) {
+      if (known->get(e) == 0) b.fail(Error("the scale, input ", i, ", is 0 at element ", e));
+    }
+  }
+  return scale_input(b, i);
+}
+
+Term along(Term values, int64_t rank, int64_t axis) {
+  if (!values.valid() || values.rank() == 0) return values;
+  if (element_count(values.shape()) == 1) return values.body->reshape(values, {});
+  if (values.rank() > 1 || rank <= 1) return values;
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
+  shape[static_cast<size_t>(axis)] = values.extent(0);
+  return values.body->reshape(values, shape);
+}
+
+Term quotient(Term x, Term y) { return x.body->add("Div", {x, y}, {{"exact", int64_t{1}}}); }
+
+static bool is_zero(Term zero) {
+  if (!zero.valid()) return true;
+  const std::optional<Tensor>& known = zero.constant();
+  if (!known) return false;
+  for (int64_t e = 0; e < known->num_elements(); ++e) {
+    if (known->get(e) != 0) return false;
+  }
+  return true;
+}
+
+Term centred(Term q, Term zero) {
+  Body& b = *q.body;
+  const Term wide = b.cast(q, DType::kInt32);
+  return is_zero(zero) ? wide : wide - b.cast(zero, DType::kInt32);
+}
+
+Term dequantized(Term q, Term scale, Term zero) {
+  Body& b = *q.body;
+  const Term whole = is_float(q.dtype()) ? q : centred(q, zero);
+  return b.cast(whole, DType::kFloat32) * b.cast(scale, DType::kFloat32);
+}
+
+Term saturated(Term x, Term zero, DType to) {
+  Body& b = *x.body;
+  Term low = b.scalar(static_cast<double>(least_int(to)), DType::kFloat32);
+  Term high = b.scalar(static_cast<double>(greatest_int(to)), DType::kFloat32);
+  const bool shifts = !is_zero(zero);
+  const Term shift = shifts ? b.cast(zero, DType::kFloat32) : Term{};
+  if (shifts) low = low - shift, high = high - shift;
+  // Not the other way round: x may be no number.
+  const Term above = b.add("GreaterOrEqual", {x, low});
+  const Term held = b.add("Where", {above, b.add("Min", {x, high}), low});
+  return shifts ? held + shift : held;
+}
+
+Term rounded(Term x, Term zero, DType to) {
+  return x.body->cast(saturated(x.body->add("Round", {x}), zero, to), to);
+}
+
+Term rounded_with_zero(Term x, Term zero, DType to) {
+  return x.body->cast(x.body->add("Round", {saturated(x, zero, to)}), to);
+}
+
+Term quantized(Term x, Term scale, Term zero, DType to) {
+  return rounded(quotient(x.body->cast(x, DType::kFloat32), scale), zero, to);
+}
+
+Dynamic dynamically_quantized(Term x) {
+  Body& b = *x.body;
+  std::vector<int64_t> axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const Term none = b.scalar(0, DType::kFloat32);
+  const Term least = b.add("Min", {b.reshape(b.reduce("ReduceMin", x, axes), {}), none});
+  const Term most = b.add("Max", {b.reshape(b.reduce("ReduceMax", x, axes), {}), none});
+  const Term range = most - least;
+  const Term step = quotient(range, b.scalar(255, DType::kFloat32));
+  const Term nothing = b.add("Equal", {range, none});
+  const Term scale = b.add("Where", {nothing, b.scalar(1, DType::kFloat32), step});
+  const Term zero = rounded(none - quotient(least, scale), {}, DType::kUInt8);
+  return {quantized(x, scale, zero, DType::kUInt8), scale, zero};
+}
+
+namespace {
+
+// How finely a tensor is quantized: by what stands at the call's inputs 1 and 2.
+struct Granularity {
+  std::vector<int64_t> shape;  // of the data
+  int64_t axis = 0, block = 0;
+};
+
+}  // namespace
+
+static Error misfit(const Granularity& g, Term values) {
+  return Error("a scale of shape ",
+               print_shape(values.shape()),
+               " does not fit data of shape ",
+               print_shape(g.shape),
+               " along axis ",
+               g.axis);
+}
+
+// Blocks of scales repeated, so that each element of the data has its own.
+static Term unblocked(Body& b, Term values, const Granularity& g) {
+  const auto axis = static_cast<size_t>(g.axis);
+  std::vector<int64_t> expected = g.shape;
+  expected[axis] = (expected[axis] + g.block - 1) / g.block;
+  if (values.shape() != expected) {
+    b.fail(Error("blocks of ",
+                 g.block,
+                 " along axis ",
+                 g.axis,
+                 " of data of shape ",
+                 print_shape(g.shape),
+                 " need a scale of shape ",
+                 print_shape(expected),
+                 ", found ",
+                 print_shape(values.shape())));
+    return values;
+  }
+  std::vector<int64_t> repeated = expected;
+  repeated.insert(repeated.begin() + g.axis + 1, g.block);
+  const Term all = b.add("Expand", {b.unsqueeze(values, g.axis + 1), b.integers(repeated)});
+  expected[axis] *= g.block;
+  return b.slice(b.reshape(all, expected), g.axis, 0, g.shape[axis]);
+}
+
+// A scale or zero point as it stands beside the data.
+static Term beside_data(Body& b, Term values, const Granularity& g) {
+  if (!values.valid()) return values;
+  if (g.block > 0) return unblocked(b, values, g);
+  if (values.rank() == 0) return values;
+  const auto rank = static_cast<int64_t>(g.shape.size());
+  const int64_t count = element_count(values.shape());
+  const bool fits = count == 1 || (rank > g.axis && count == g.shape[static_cast<size_t>(g.axis)]);
+  if (values.rank() == 1 && fits) return along(values, rank, g.axis);
+  b.fail(misfit(g, values));
+  return values;
+}
+
+static Result<Granularity> granularity(Body& b) {
+  Granularity g{b.input(0).shape(), 0, b.call().integer("block_size", 0)};
+  const auto rank = static_cast<int64_t>(g.shape.size());
+  const int64_t axis = b.call().integer("axis", 1);
+  if (g.block < 0) return Error("block_size is ", g.block, ", expected 1 or more");
+  const int64_t scales = element_count(b.input(1).shape());
+  // Of data of one dimension the axis is its only one, and one scale for all needs none.
+  if (scales > 1 && rank > 1) {
+    TRY_ASSIGN(g.axis, normal_axis(axis, rank));
+  }
+  if (b.has(2) && element_count(b.input(2).shape()) != scales) {
+    return Error("the zero point is of shape ",
+                 print_shape(b.input(2).shape()),
+                 ", the scale ",
+                 print_shape(b.input(1).shape()));
+  }
+  return g;
+}
+
+// Attribute output_dtype, a number of ONNX's; `fallback` where it is left out.
+static Result<DType> output_type(const Body& b, DType fallback) {
+  const int64_t number = b.call().integer("output_dtype", 0);
+  if (number == 0) return fallback;
+  const auto row = std::ranges::find(kDTypes, number, &DTypeRow::onnx);
+  if (row == std::end(kDTypes)) return Error("output_dtype ", number, " is not supported");
+  return row->dtype;
+}
+
+// Attribute precision goes unread: the division is float32's for every type, as in ONNX Runtime.
+static void quantize_linear(Body& b) {
+  const Term zero = b.input(2);
+  const Result<DType> to = output_type(b, zero.valid() ? zero.dtype() : DType::kUInt8);
+  if (!to.ok()) return b.fail(to.error());
+  if (zero.valid() && zero.dtype() != *to) {
+    return b.fail(Error(
+        "the zero point is ", dtype_name(zero.dtype()), ", output_dtype is ", dtype_name(*to)));
+  }
+  if (is_float(*to) || dtype_bytes(*to) > 2 || *to == DType::kBool)
+    return b.fail(Error("quantization to ", dtype_name(*to), " is not supported"));
+  const Result<Granularity> g = granularity(b);
+  if (!g.ok()) return b.fail(g.error());
+  const Term scale = beside_data(b, divisor_input(b, 1), *g);
+  b.output(0, quantized(b.input(0), scale, beside_data(b, zero, *g), *to));
+}
+
+static void dequantize_linear(Body& b) {
+  const Term x = b.input(0), zero = b.input(2);
+  if (zero.valid() && zero.dtype() != x.dtype()) {
+    return b.fail(Error(
+        "the zero point is ", dtype_name(zero.dtype()), ", the data are ", dtype_name(x.dtype())));
+  }
+  const Result<DType> to = output_type(b, b.input(1).dtype());
+  if (!to.ok()) return b.fail(to.error());
+  const Result<Granularity> g = granularity(b);
+  if (!g.ok()) return b.fail(g.error());
+  const Term scale = beside_data(b, b.input(1), *g);
+  b.output(0, b.cast(dequantized(x, scale, beside_data(b, zero, *g)), *to));
+}
+
+static void dynamic_quantize_linear(Body& b) {
+  const Dynamic made = dynamically_quantized(b.input(0));
+  b.output(0, made.values);
+  b.output(1, made.scale);
+  b.output(2, made.zero);
+}
+
+static constexpr std::string_view kQuantize =
+    "axis:i block_size:i output_dtype:i precision:i saturate:i";
+static constexpr std::string_view kDequantize = "axis:i block_size:i output_dtype:i";
+
+static constexpr Function kRows[] = {
+    {"DequantizeLinear", 2, 3, kDequantize, dequantize_linear},
+    {"DynamicQuantizeLinear", 1, 1, "", dynamic_quantize_linear},
+    {"QuantizeLinear", 2, 3, kQuantize, quantize_linear},
+    {"com.microsoft::DequantizeLinear", 2, 3, kDequantize, dequantize_linear},
+    {"com.microsoft::QuantizeLinear", 2, 3, kQuantize, quantize_linear},
+};
+
+std::span<const Function> quantization_functions() { return kRows; }
+
+}  // namespace pruner
