@@ -25,7 +25,7 @@ struct ConvParams {
   std::optional<DType> sums = {};  // see product()
 };
 
-enum class PoolKind : uint8_t { kMax, kAverage };
+enum class PoolKind : uint8_t { kMax, kAverage, kSum };
 
 struct PoolParams {
   PoolKind kind = PoolKind::kMax;

@@ -332,7 +332,7 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
       [&](auto i, auto r) { return window_load(b, padded, dims, i, r, i.back()); },
       is_max ? "pool_max" : "pool_sum",
       names);
-  if (is_max) return pooled;
+  if (params.kind != PoolKind::kAverage) return pooled;
 
   const auto average = [&](std::span<const Expr> i) {
     Expr taps = 1;

@@ -84,11 +84,6 @@ static Types infer_unsqueeze(const OpCall& call) {
 
 static Types infer_identity(const OpCall& call) { return {{call.type(0)}}; }
 
-static Types infer_dropout(const OpCall& call) {
-  if (call.has(2) && call.scalar(2) != 0.0) return Error("training_mode is not supported");
-  return {{call.type(0)}};
-}
-
 static Types infer_constant(const OpCall& call) {
   const auto it = call.node.attributes.find("value");
   if (it == call.node.attributes.end()) return Error("has no value");
@@ -177,7 +172,6 @@ static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Constant", kConstant, 0, 0, "value:t", infer_constant, nullptr},
     GraphOp{"ConstantOfShape", kConstant, 1, 1, "value:t", infer_constant_of_shape, nullptr},
-    GraphOp{"Dropout", kAlias, 1, 3, "", infer_dropout, nullptr},
     GraphOp{"Flatten", kAlias, 1, 1, "axis:i", infer_flatten, nullptr},
     GraphOp{"Identity", kAlias, 1, 1, "", infer_identity, nullptr},
     GraphOp{"Range", kConstant, 3, 3, "", infer_range, nullptr},

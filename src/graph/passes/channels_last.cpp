@@ -48,7 +48,7 @@ Graph channels_last(Graph graph) {
   std::map<ValueId, ValueId> transposed;  // one transpose for all readers of a value
   for (Node& node : r.take_nodes()) {
     if (std::find(std::begin(kOps), std::end(kOps), node.op) == std::end(kOps) ||
-        node.attributes.contains("channels_last")) {
+        node.attributes.contains("channels_last") || node.first_output > 0) {
       r.emit(std::move(node));
       continue;
     }
