@@ -247,6 +247,46 @@ static StageId lower_center_crop_pad(const OpCall& call, StageSink& to) {
   return add_pad(to.dag, to.input(call, 0), before, after, 0, "T_center_crop_pad");
 }
 
+static Types infer_tensor_scatter(const OpCall& call) {
+  TRY_ASSIGN(const int64_t axis, call.axis("axis", -2, call.rank()));
+  const std::string mode = call.text("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return Error("mode is \"", mode, "\", expected linear or circular");
+  std::vector<int64_t> expected = call.shape(0);
+  if (axis == 0) return Error("axis 0 is that of the batch");
+  if (call.rank(1) == call.rank()) expected[axis] = std::min(expected[axis], call.shape(1)[axis]);
+  if (call.shape(1) != expected || call.input(1).dtype != call.input(0).dtype) {
+    return Error("an update of ",
+                 print_shape(call.shape(1)),
+                 " does not fit a cache of ",
+                 print_shape(call.shape(0)));
+  }
+  if (!call.has(2)) return {{call.type(0)}};
+  TRY(check_index_type(call, 2, "write_indices"));
+  if (call.shape(2) == std::vector<int64_t>{expected[0]}) return {{call.type(0)}};
+  return Error("write_indices is ", print_shape(call.shape(2)), ", expected ", expected[0]);
+}
+
+// The update stands in the cache from each sequence's index on; a circular one goes on at 0.
+static StageId lower_tensor_scatter(const OpCall& call, StageSink& to) {
+  const int64_t axis = *call.axis("axis", -2, call.rank());
+  const int64_t extent = call.shape(0)[axis], written = call.shape(1)[axis];
+  const bool circular = call.text("mode", "linear") == "circular";
+  const StageId cache = to.input(call, 0), update = to.input(call, 1);
+  const StageId first = call.has(2) ? to.input(call, 2) : StageId{};
+  if (first.valid() && to.dag.stage(first).is_placeholder())
+    to.dag.stage(first).index_bound = extent - written + 1;
+  return add_choice(call, to, "T_tensor_scatter", [&](Axes axes) {
+    Expr place = axes[axis];
+    if (first.valid()) place = place - cast(DType::kInt64, to.dag.at(first, {axes[0]}));
+    if (circular) place = floor_mod(place, extent);
+    std::vector<Expr> at = copy(axes);
+    at[axis] = place;
+    return select(
+        place >= 0 && place < written, to.dag.at(update, at), to.dag.at(cache, copy(axes)));
+  });
+}
+
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
@@ -256,6 +296,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
     GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence},
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),
+    GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce),
     GraphOp{"Trilu", kInjective, 1, 2, "upper:i", infer_trilu, lower_trilu}.from(14).with(kReadsOnce),
 };
 // clang-format on

@@ -208,8 +208,8 @@ struct Padding {
 
 static Result<Padding> padding_of(const OpCall& call) {
   const std::string mode = call.text("mode", "constant");
-  if (mode != "constant" && mode != "edge" && mode != "reflect") {
-    return Error("mode \"", mode, "\" is not supported (constant, edge and reflect are)");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") {
+    return Error("mode is \"", mode, "\", expected constant, edge, reflect or wrap");
   }
   TRY_ASSIGN(const std::vector<int64_t> pads, call.constant_integers(1, "pads"));
   std::vector<int64_t> axes;
@@ -261,6 +261,8 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
       at[d] = at[d] - p.before[d];
       if (mode == "edge") {
         at[d] = min(max(at[d], 0), last);
+      } else if (mode == "wrap") {
+        at[d] = floor_mod(at[d], last + 1);
       } else {
         // -1 is 1, and last + 1 is last - 1.
         at[d] = max(at[d], 0 - at[d]);

@@ -99,5 +99,18 @@ TEST(CenterCropPad, CutsAndAddsInTheMiddle) {
   EXPECT_EQ(values_of(some), (V{1, 2, 5, 6, 9, 10}));
 }
 
+// Of two sequences one stands behind what it has, the other goes round.
+TEST(TensorScatter, WritesFromEachIndexOn) {
+  const Tensor cache = count({2, 4, 1}), update = floats({2, 2, 1}, {10, 20, 30, 40});
+  const Tensor first = integers({2}, {1, 2});
+  EXPECT_EQ(values_of(run_op("TensorScatter", {cache, update, first})),
+            (V{0, 10, 20, 3, 4, 5, 30, 40}));
+  EXPECT_EQ(values_of(run_op("TensorScatter", {cache, update})), (V{10, 20, 2, 3, 30, 40, 6, 7}));
+  EXPECT_EQ(
+      values_of(run_op(
+          "TensorScatter", {cache, update, integers({2}, {3, 0})}, {{"mode", text("circular")}})),
+      (V{20, 1, 2, 10, 30, 40, 6, 7}));
+}
+
 }  // namespace
 }  // namespace pruner

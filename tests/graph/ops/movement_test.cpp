@@ -72,6 +72,7 @@ TEST(Pad, SurroundsOrCuts) {
   EXPECT_EQ(pad({1, -1}, "constant"), (V{0, 1, 2}));
   EXPECT_EQ(pad({2, 1}, "edge"), (V{1, 1, 1, 2, 3, 3}));
   EXPECT_EQ(pad({2, 2}, "reflect"), (V{3, 2, 1, 2, 3, 2, 1}));
+  EXPECT_EQ(pad({4, 2}, "wrap"), (V{3, 1, 2, 3, 1, 2, 3, 1, 2}));
   const Operand seven = Operand::weight(floats({}, {7}));
   EXPECT_EQ(values_of(run_op("Pad", {x, Ints{0, 1}, seven})), (V{1, 2, 3, 7}));
   EXPECT_THAT(refusal("Pad", {x, Ints{1}}), HasSubstr("pads has 1 elements, expected 2"));
