@@ -141,6 +141,8 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
   if (opset < 13 && (node.op == "Softmax" || node.op == "LogSoftmax")) {
     return softmax_over_the_rest(graph, std::move(node));
   }
+  if (opset < 16 && node.op == "RoiAlign")
+    node.attributes["coordinate_transformation_mode"] = std::string("output_half_pixel");
   if (opset < 11 && node.op == "Resize" && node.inputs.size() == 2) resize_by_scales(node);
   if (opset < 7 && op != nullptr && op->fusion == Fusion::kBroadcast) {
     return align_operand(graph, std::move(node));

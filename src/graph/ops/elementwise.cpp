@@ -101,8 +101,20 @@ Expr clip(const OpCall& c, Operands x) {
   return result;
 }
 
+// Beyond the greatest number.
+Expr is_infinite(const OpCall& c, const Expr& x) {
+  const Expr most = imm(greatest_float(x->dtype), x);
+  const Expr above = compare(BinaryOp::kGt, x, most), below = x < negate(most);
+  const bool positive = c.integer("detect_positive", 1) != 0;
+  const bool negative = c.integer("detect_negative", 1) != 0;
+  if (positive && negative) return compare(BinaryOp::kOr, above, below);
+  if (positive) return above;
+  return negative ? below : x < x;
+}
+
 Types infer_elementwise(const OpCall& call);
 Types infer_float_elementwise(const OpCall& call);
+Types infer_int_elementwise(const OpCall& call);
 Types infer_cast(const OpCall& call);
 StageId lower_elementwise(const OpCall& call, StageSink& to);
 
@@ -153,6 +165,12 @@ constexpr Row kRows[] = {
     {real("Atanh"),
      "T_atanh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAtanh, x[0]); }},
+    {GraphOp{"BitwiseNot", kElemWise, 1, 1, "", infer_int_elementwise, lower_elementwise}.from(18),
+     "T_bitwise_not",
+     [](const OpCall&, Operands x) {
+       const DType dtype = x[0]->dtype;
+       return int_imm(is_signed_int(dtype) ? -1 : greatest_int(dtype), dtype) - x[0];
+     }},
     {GraphOp{"Cast", kElemWise, 1, 1, "to:s", infer_cast, lower_elementwise},
      "T_cast",
      [](const OpCall& c, Operands x) { return convert(c, x[0]); }},
@@ -198,6 +216,12 @@ constexpr Row kRows[] = {
      [](const OpCall&, Operands x) {
        return x[0] * clamp(x[0] * imm(1.0 / 6, x[0]) + imm(0.5, x[0]), 0, 1);
      }},
+    {real("IsInf", "detect_negative:i detect_positive:i").with(kComparison),
+     "T_isinf",
+     [](const OpCall& c, Operands x) { return is_infinite(c, x[0]); }},
+    {real("IsNaN").with(kComparison),
+     "T_isnan",
+     [](const OpCall&, Operands x) { return compare(BinaryOp::kNe, x[0], x[0]); }},
     {real("LeakyRelu", "alpha:f"),
      "T_leaky_relu",
      [](const OpCall& c, Operands x) {
@@ -349,6 +373,12 @@ Types infer_float_elementwise(const OpCall& call) {
         call.node.op, " of ", dtype_name(call.input(0).dtype), ", expected a floating-point type");
   }
   return infer_elementwise(call);
+}
+
+Types infer_int_elementwise(const OpCall& call) {
+  const DType dtype = call.input(0).dtype;
+  if (!is_float(dtype) && dtype != DType::kBool) return infer_elementwise(call);
+  return Error(call.node.op, " of ", dtype_name(dtype), ", expected integers");
 }
 
 Types infer_cast(const OpCall& call) {

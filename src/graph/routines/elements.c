@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "pruner/dtype.h"
-
 enum { kFloat, kInt, kUInt, kBool };
 
 #define ROW(abi, cpp, text, kind, bytes, fraction, onnx, numpy) {kind, bytes, fraction},
@@ -20,8 +18,10 @@ static uint64_t bits_of(const void* data, int64_t bytes, int64_t i) {
   return bits;
 }
 
-static void set_bits(void* data, int64_t bytes, int64_t i, uint64_t bits) {
-  memcpy((char*)data + i * bytes, &bits, (size_t)bytes);
+void pruner_set_int(void* data, int64_t dtype, int64_t i, int64_t value) {
+  const int bytes = types[dtype].bytes;
+  if (types[dtype].kind == kBool) value = value != 0;
+  memcpy((char*)data + i * bytes, &value, (size_t)bytes);
 }
 
 int64_t pruner_get_int(const void* data, int64_t dtype, int64_t i) {
@@ -83,7 +83,7 @@ double pruner_get_real(const void* data, int64_t dtype, int64_t i) {
   return from_16_bits(((const uint16_t*)data)[i], types[dtype].fraction);
 }
 
-static void set_real(void* data, int64_t dtype, int64_t i, double value) {
+void pruner_set_real(void* data, int64_t dtype, int64_t i, double value) {
   if (types[dtype].bytes == 8) {
     ((double*)data)[i] = value;
   } else if (types[dtype].bytes == 4) {
@@ -133,10 +133,9 @@ void pruner_update(
     memcpy((char*)to + at * bytes, (const char*)updates + from * bytes, (size_t)bytes);
   } else if (kind == kFloat) {
     const double a = pruner_get_real(to, dtype, at), b = pruner_get_real(updates, dtype, from);
-    set_real(to, dtype, at, combined_real(a, b, update));
+    pruner_set_real(to, dtype, at, combined_real(a, b, update));
   } else {
     const int64_t a = pruner_get_int(to, dtype, at), b = pruner_get_int(updates, dtype, from);
-    const int64_t both = combined_int(a, b, update);
-    set_bits(to, bytes, at, kind == kBool ? both != 0 : (uint64_t)both);
+    pruner_set_int(to, dtype, at, combined_int(a, b, update));
   }
 }

@@ -5,12 +5,16 @@
 #include <stddef.h>
 
 #include "graph/routines/routines.h"
+#include "pruner/dtype.h"
 
 /* Bytes of an element. */
 int64_t pruner_element_bytes(int64_t dtype);
 /* Element i of a tensor of integers or bool, and of floats. */
 int64_t pruner_get_int(const void* data, int64_t dtype, int64_t i);
 double pruner_get_real(const void* data, int64_t dtype, int64_t i);
+/* What is written wraps around, and is rounded to the type. */
+void pruner_set_int(void* data, int64_t dtype, int64_t i, int64_t value);
+void pruner_set_real(void* data, int64_t dtype, int64_t i, double value);
 /* A number that is the greater the earlier element i stands in descending or ascending order, and
    equal for equal ones. In both orders a NaN stands behind all numbers, as ONNX Runtime sorts it.
  */

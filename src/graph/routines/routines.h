@@ -45,6 +45,53 @@ typedef struct {
 } PrunerRanked;
 void pruner_top_k(void* const* args, void* workspace, PrunerPool* pool);
 
+/* RoiAlign: inputs data, regions, the number of each one's image. */
+typedef struct {
+  int64_t dtype, images, channels, height, width; /* of data */
+  int64_t rois, rows, columns;                    /* of the output */
+  int64_t samples;                    /* of a bin, along each dimension; 0: as many as it needs */
+  int64_t takes_greatest, half_pixel; /* truth values */
+  int64_t scale_bits;                 /* of a double: from regions to the data */
+} PrunerRoiAlign;
+void pruner_roi_align(void* const* args, void* workspace, PrunerPool* pool);
+
+/* NonZero. Columns of the output that no element has are -1. */
+typedef struct {
+  int64_t dtype, is_real, elements, room; /* of the data; columns of the output */
+  int64_t rank;
+  int64_t shape[]; /* of the data */
+} PrunerNonZero;
+void pruner_non_zero(void* const* args, void* workspace, PrunerPool* pool);
+
+/* Unique: data, seen as outer x extent slices x inner. Places that no distinct slice has are 0 in
+   the values and the counts, -1 in the indices. Workspace: 5 * extent int64. */
+typedef struct {
+  int64_t dtype, outer, extent, inner;
+  int64_t sorted, output; /* a truth value; which output it is */
+  int64_t room;           /* distinct slices that the output has place for */
+} PrunerUnique;
+void pruner_unique(void* const* args, void* workspace, PrunerPool* pool);
+
+/* NonMaxSuppression: boxes and scores. Rows of the output that no box has are -1. Workspace: a
+   PrunerRanked for each box of an image. */
+typedef struct {
+  int64_t dtype, images, classes, boxes;
+  int64_t most;                     /* of a class */
+  int64_t by_centre, has_least;     /* truth values */
+  int64_t overlap_bits, least_bits; /* of doubles: what is too much, what a score is above */
+  int64_t room;                     /* rows of the output */
+} PrunerNms;
+void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* pool);
+
+/* BitwiseAnd, BitwiseOr, BitwiseXor, BitShift: two inputs. */
+typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight } PrunerBits;
+typedef struct {
+  int64_t dtype, bits;
+  int64_t elements, rank; /* of the output */
+  int64_t shapes[];       /* the output's, and the strides of either input in it, 0: repeated */
+} PrunerBitwise;
+void pruner_bitwise(void* const* args, void* workspace, PrunerPool* pool);
+
 #ifdef __cplusplus
 }
 #endif

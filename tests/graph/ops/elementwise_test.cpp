@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "graph/ops/op.h"
 #include "graph/small_graph.h"
 
@@ -7,6 +9,7 @@ namespace pruner {
 namespace {
 
 using testing::HasSubstr;
+using V = std::vector<double>;
 
 void expect_function(const std::string& op, double (*fn)(double), Attributes attributes = {}) {
   const Tensor x = floats({2, 5}, {-4, -2.5, -1, -0.25, 0, 0.125, 1, 1.5, 3, 7});
@@ -179,6 +182,44 @@ TEST(Elementwise, NamesWhatDoesNotFit) {
   EXPECT_THAT(refusal("Relu", {}), HasSubstr("Relu takes 1 to 1 inputs, found 0"));
   EXPECT_THAT(refusal("LeakyRelu", {waves({2})}, {{"alpha", int64_t{1}}}),
               HasSubstr("attribute \"alpha\" has a value of the wrong type"));
+}
+
+TEST(Elementwise, TellsWhatIsNoNumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    Tensor x(dtype, {4});
+    const double values[] = {1, nan, infinity, -infinity};
+    for (int64_t i = 0; i < 4; ++i) x.set(i, values[i]);
+    const auto is_inf = [&](int64_t negative, int64_t positive) {
+      const Attributes a = {{"detect_negative", negative}, {"detect_positive", positive}};
+      return values_of(run_op("IsInf", {x}, a));
+    };
+    EXPECT_EQ(values_of(run_op("IsNaN", {x})), (V{0, 1, 0, 0}));
+    EXPECT_EQ(is_inf(1, 1), (V{0, 0, 1, 1}));
+    EXPECT_EQ(is_inf(0, 1), (V{0, 0, 1, 0}));
+    EXPECT_EQ(is_inf(1, 0), (V{0, 0, 0, 1}));
+    EXPECT_EQ(is_inf(0, 0), (V{0, 0, 0, 0}));
+  }
+}
+
+TEST(Bits, CombineAndShift) {
+  const Tensor x = integers({2, 2}, {12, -1, 5, 0}, DType::kInt32);
+  const Tensor y = integers({2}, {10, 7}, DType::kInt32);
+  EXPECT_EQ(values_of(run_op("BitwiseAnd", {x, y})), (V{8, 7, 0, 0}));
+  EXPECT_EQ(values_of(run_op("BitwiseOr", {x, y})), (V{14, -1, 15, 7}));
+  EXPECT_EQ(values_of(run_op("BitwiseXor", {x, y})), (V{6, -8, 15, 7}));
+  EXPECT_EQ(values_of(run_op("BitwiseNot", {x})), (V{-13, 0, -6, -1}));
+  const Tensor bytes = integers({2}, {200, 3}, DType::kUInt8);
+  const Tensor by = integers({2}, {1, 2}, DType::kUInt8);
+  const auto shift = [&](const char* direction) {
+    return values_of(run_op("BitShift", {bytes, by}, {{"direction", std::string(direction)}}));
+  };
+  EXPECT_EQ(shift("LEFT"), (V{144, 12}));
+  EXPECT_EQ(shift("RIGHT"), (V{100, 0}));
+  EXPECT_EQ(values_of(run_op("BitwiseNot", {bytes})), (V{55, 252}));
+  EXPECT_THAT(refusal("BitShift", {x, x}, {{"direction", std::string("LEFT")}}),
+              testing::HasSubstr("expected integers of one type without a sign"));
 }
 
 TEST(GraphOps, AreSortedByName) {
