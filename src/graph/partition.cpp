@@ -119,6 +119,24 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   return group;
 }
 
+// What reads a value of which only a part is used would take the rest for values, too.
+static Result<Unit> check_found(const Graph& graph) {
+  std::map<ValueId, const Node*> found;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.inputs) {
+      const auto maker = found.find(id);
+      if (maker == found.end()) continue;
+      return Error(node_label(graph, node),
+                   ": reads what ",
+                   maker->second->op,
+                   " finds, whose extent the data say at run time; that can be an output of the "
+                   "network only, or has to follow from constants");
+    }
+    if (find_graph_op(node.op)->is(kIsAsLongAsFound)) found[node.outputs[0]] = &node;
+  }
+  return Unit{};
+}
+
 static Partition cut(Graph graph) {
   Partition p;
   p.network = graph.name;
@@ -167,6 +185,7 @@ Storage Partition::storage_of(ValueId id) const {
 
 Result<Partition> partition(Graph graph, const Target& target) {
   graph = run_graph_passes(std::move(graph), target.backend);
+  TRY(check_found(graph));
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
     return Error(node_label(graph, node),

@@ -102,6 +102,7 @@ enum GraphOpTrait : uint16_t {
   kReadsOnce = 1 << 5,        // no element of an input is read twice, whatever the shapes say
   kRepeatsReads = 1 << 6,     // elements of the input are read more than once
   kTakesDataByTile = 1 << 7,  // a contraction: what is done to input 0 can be done tile by tile
+  kIsAsLongAsFound = 1 << 8,  // its outputs have room for all; how much is used, the data say
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs

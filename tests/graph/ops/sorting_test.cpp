@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "graph/partition.h"
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -80,6 +81,68 @@ TEST(TopK, NamesWhatDoesNotFit) {
               HasSubstr("k is 4 of an extent of 3"));
   EXPECT_THAT(refusal("TopK", {floats({3}, {1, 2, 3}), integers({1}, {1})}),
               HasSubstr("k is computed at run time; it has to be a constant"));
+}
+
+TEST(NonZero, FindsPlaces) {
+  const Tensor x = floats({2, 3}, {0, 1, 0, 2, 0, -3});
+  const Tensor found = run_op("NonZero", {Operand::weight(x)});
+  EXPECT_EQ(found.shape(), (Ints{2, 3}));
+  EXPECT_EQ(values_of(found), (V{0, 1, 1, 1, 0, 2}));
+  // What the data say at run time has room for all.
+  EXPECT_EQ(values_of(run_op("NonZero", {x})), (V{0, 1, 1, -1, -1, -1, 1, 0, 2, -1, -1, -1}));
+}
+
+// The numbers are those of ONNX's test_unique_*.
+TEST(Unique, TellsSlicesApart) {
+  const Tensor x = floats({6}, {2, 1, 1, 3, 4, 3});
+  const auto unique = [](const Operand& data, Attributes a) {
+    std::vector<V> all;
+    for (const Tensor& t : run_outputs("Unique", {data}, 4, std::move(a)))
+      all.push_back(values_of(t));
+    return all;
+  };
+  EXPECT_EQ(unique(Operand::weight(x), {}),
+            (std::vector<V>{{1, 2, 3, 4}, {1, 0, 3, 4}, {1, 0, 0, 2, 3, 2}, {2, 1, 2, 1}}));
+  EXPECT_EQ(unique(Operand::weight(x), {{"sorted", int64_t{0}}}),
+            (std::vector<V>{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}}));
+  EXPECT_EQ(unique(x, {}),
+            (std::vector<V>{
+                {1, 2, 3, 4, 0, 0}, {1, 0, 3, 4, -1, -1}, {1, 0, 0, 2, 3, 2}, {2, 1, 2, 1, 0, 0}}));
+  const Operand columns = Operand::weight(floats({2, 3}, {1, 0, 1, 2, 5, 2}));
+  EXPECT_EQ(unique(columns, {{"axis", int64_t{1}}}),
+            (std::vector<V>{{0, 1, 5, 2}, {1, 0}, {1, 0, 1}, {1, 2}}));
+}
+
+// The boxes and numbers are those of ONNX's test_nonmaxsuppression_suppress_by_IOU.
+TEST(NonMaxSuppression, KeepsTheBestOfWhatOverlaps) {
+  const Tensor boxes = floats({1, 6, 4}, {0, 0,    1, 1,    0, 0.1,  1, 1.1,  0, -0.1, 1, 0.9,
+                                          0, 10.0, 1, 11.0, 0, 10.1, 1, 11.1, 0, 100,  1, 101});
+  const Tensor scores = floats({1, 1, 6}, {0.9, 0.75, 0.6, 0.95, 0.5, 0.3});
+  const auto run = [&](bool constant, int64_t most, double least) {
+    const auto of = [&](const Tensor& t) { return constant ? Operand::weight(t) : Operand(t); };
+    return values_of(run_op("NonMaxSuppression",
+                            {of(boxes),
+                             of(scores),
+                             Ints{most},
+                             Operand::weight(floats({1}, {0.5})),
+                             Operand::weight(floats({1}, {least}))}));
+  };
+  EXPECT_EQ(run(true, 3, 0), (V{0, 0, 3, 0, 0, 0, 0, 0, 5}));
+  EXPECT_EQ(run(true, 2, 0), (V{0, 0, 3, 0, 0, 0}));
+  EXPECT_EQ(run(true, 3, 0.4), (V{0, 0, 3, 0, 0, 0}));
+  EXPECT_EQ(run(false, 3, 0.4), (V{0, 0, 3, 0, 0, 0, -1, -1, -1}));
+}
+
+TEST(Found, IsReadOnlyWhereItIsKnown) {
+  NetworkBuilder b("found");
+  const ValueId x = b.input("x", {4}, DType::kFloat32);
+  const ValueId found = b.node("NonZero", {x});
+  const Graph graph = b.finish({{b.node("Mul", {found, found}), "y"}});
+  const Result<Target> target = parse_target("llvm -mcpu=haswell", 1);
+  ASSERT_TRUE(target.ok());
+  const Result<Partition> cut = partition(graph, *target);
+  ASSERT_FALSE(cut.ok());
+  EXPECT_THAT(cut.error().message(), HasSubstr("reads what NonZero finds, whose extent the data"));
 }
 
 }  // namespace

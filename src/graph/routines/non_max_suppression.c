@@ -1,0 +1,106 @@
+/* NonMaxSuppression: of each class the boxes with the best scores, without those that overlap a
+   better one. */
+#include <string.h>
+
+#include "graph/routines/elements.h"
+
+typedef struct {
+  double low[2], high[2];
+} Box;
+
+static Box box_at(const PrunerNms* p, const void* boxes, int64_t i) {
+  double v[4];
+  for (int c = 0; c < 4; c++) v[c] = pruner_get_real(boxes, p->dtype, i * 4 + c);
+  Box box;
+  for (int d = 0; d < 2; d++) {
+    /* Two corners in any order, or the centre and the extents. */
+    const double a = p->by_centre ? v[d] - v[d + 2] / 2 : v[d];
+    const double b = p->by_centre ? v[d] + v[d + 2] / 2 : v[d + 2];
+    box.low[d] = a < b ? a : b;
+    box.high[d] = a < b ? b : a;
+  }
+  return box;
+}
+
+/* The common area over the area of both. */
+static double overlap(Box a, Box b) {
+  double common = 1, area_a = 1, area_b = 1;
+  for (int d = 0; d < 2; d++) {
+    const double low = a.low[d] > b.low[d] ? a.low[d] : b.low[d];
+    const double high = a.high[d] < b.high[d] ? a.high[d] : b.high[d];
+    common *= high > low ? high - low : 0;
+    area_a *= a.high[d] - a.low[d];
+    area_b *= b.high[d] - b.low[d];
+  }
+  return common > 0 ? common / (area_a + area_b - common) : 0;
+}
+
+/* Whether a is chosen before b. */
+static int is_better(PrunerRanked a, PrunerRanked b) {
+  return a.key != b.key ? a.key > b.key : a.index < b.index;
+}
+
+/* Lets element `at` of a heap of n sink to its place; the best is on top. */
+static void sink(PrunerRanked* heap, int64_t n, int64_t at) {
+  const PrunerRanked moved = heap[at];
+  for (int64_t child; (child = 2 * at + 1) < n; at = child) {
+    if (child + 1 < n && is_better(heap[child + 1], heap[child])) child++;
+    if (!is_better(heap[child], moved)) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = moved;
+}
+
+typedef struct {
+  const PrunerNms* p;
+  const void *boxes, *scores;
+  double most_overlap, least_score;
+} Call;
+
+/* Chooses of one class of one image; the number of rows that `out` has then. */
+static int64_t run_class(const Call* call,
+                         PrunerRanked* heap,
+                         int64_t image,
+                         int64_t class,
+                         int64_t* out,
+                         int64_t rows) {
+  const PrunerNms* p = call->p;
+  const int64_t scores = (image * p->classes + class) * p->boxes, start = rows;
+  int64_t n = 0;
+  for (int64_t i = 0; i < p->boxes; i++) {
+    if (p->has_least && !(pruner_get_real(call->scores, p->dtype, scores + i) > call->least_score))
+      continue;
+    heap[n++] = (PrunerRanked){pruner_order_key(call->scores, p->dtype, scores + i, 1), i};
+  }
+  for (int64_t i = n / 2; i-- > 0;) sink(heap, n, i);
+  while (n > 0 && rows - start < p->most && rows < p->room) {
+    const int64_t index = heap[0].index;
+    heap[0] = heap[--n];
+    sink(heap, n, 0);
+    const Box box = box_at(p, call->boxes, image * p->boxes + index);
+    int is_free = 1;
+    for (int64_t row = start; is_free && row < rows; row++) {
+      const Box better = box_at(p, call->boxes, image * p->boxes + out[3 * row + 2]);
+      is_free = overlap(box, better) <= call->most_overlap;
+    }
+    if (!is_free) continue;
+    out[3 * rows] = image;
+    out[3 * rows + 1] = class;
+    out[3 * rows++ + 2] = index;
+  }
+  return rows;
+}
+
+void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* pool) {
+  (void)pool;
+  const PrunerNms* p = args[2];
+  Call call = {p, args[0], args[1], 0, 0};
+  memcpy(&call.most_overlap, &p->overlap_bits, sizeof call.most_overlap);
+  memcpy(&call.least_score, &p->least_bits, sizeof call.least_score);
+  int64_t *out = args[3], rows = 0;
+  for (int64_t image = 0; image < p->images; image++) {
+    for (int64_t class = 0; class < p->classes; class ++)
+      rows = run_class(&call, workspace, image, class, out, rows);
+  }
+  for (int64_t i = 3 * rows; i < 3 * p->room; i++) out[i] = -1;
+}
