@@ -119,7 +119,8 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   return group;
 }
 
-// What reads a value of which only a part is used would take the rest for values, too.
+// What reads a value of which only a part is used would take the rest for values, too. Asked before
+// the passes, which drop the Shape of such a value for the extents that it has room for.
 static Result<Unit> check_found(const Graph& graph) {
   std::map<ValueId, const Node*> found;
   for (const Node& node : graph.nodes) {
@@ -132,7 +133,11 @@ static Result<Unit> check_found(const Graph& graph) {
                    " finds, whose extent the data say at run time; that can be an output of the "
                    "network only, or has to follow from constants");
     }
-    if (find_graph_op(node.op)->is(kIsAsLongAsFound)) found[node.outputs[0]] = &node;
+    if (!find_graph_op(node.op)->is(kIsAsLongAsFound) || is_constant_call(graph, node)) continue;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      // Unique's inverse indices are one for each slice of its input.
+      if (node.op != "Unique" || i != 2) found[node.outputs[i]] = &node;
+    }
   }
   return Unit{};
 }
@@ -184,8 +189,8 @@ Storage Partition::storage_of(ValueId id) const {
 }
 
 Result<Partition> partition(Graph graph, const Target& target) {
-  graph = run_graph_passes(std::move(graph), target.backend);
   TRY(check_found(graph));
+  graph = run_graph_passes(std::move(graph), target.backend);
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
     return Error(node_label(graph, node),
