@@ -55,10 +55,16 @@ inline void expect_near(const Tensor& found, const Tensor& expected, double tole
 struct Operand {
   Tensor tensor;
   bool constant = false;
+  bool absent = false;  // left out
   Operand(Tensor t) : tensor(std::move(t)) {}
   Operand(Ints values) : constant(true) {
     const auto n = static_cast<int64_t>(values.size());
     tensor = integers({n}, std::move(values));
+  }
+  static Operand none() {
+    Operand operand{Tensor()};
+    operand.absent = true;
+    return operand;
   }
   static Operand weight(Tensor t) {
     Operand operand(std::move(t));
@@ -87,6 +93,10 @@ inline std::vector<Tensor> run_outputs(const std::string& op,
   for (const Operand& operand : operands) {
     const std::string name = "input" + std::to_string(ids.size());
     const Tensor& t = operand.tensor;
+    if (operand.absent) {
+      ids.emplace_back();
+      continue;
+    }
     if (!operand.constant) inputs.push_back(t);
     ids.push_back(operand.constant ? b.constant(name, t) : b.input(name, t.shape(), t.dtype()));
   }
@@ -116,6 +126,10 @@ inline std::string refusal(const std::string& op,
   Node node{op, "it", {}, {}, std::move(attributes)};
   for (const Operand& operand : operands) {
     const Tensor& t = operand.tensor;
+    if (operand.absent) {
+      node.inputs.emplace_back();
+      continue;
+    }
     graph.values.push_back({"input", t.dtype(), t.shape(), std::nullopt});
     if (operand.constant) graph.values.back().constant = t;
     node.inputs.push_back(ValueId{static_cast<int32_t>(graph.values.size()) - 1});

@@ -114,9 +114,10 @@ void Body::fail(Error error) {
 
 Result<Unit> Body::finish() const {
   if (error_) return *error_;
-  const auto missing = std::ranges::find(written_, false);
-  if (missing == written_.end()) return Unit{};
-  return Error("output ", missing - written_.begin(), " of ", node_.op, " is not supported");
+  for (size_t i = 0; i < written_.size(); ++i) {
+    if (wants(i) && !written_[i]) return Error("output ", i, " of ", node_.op, " is not supported");
+  }
+  return Unit{};
 }
 
 static Term binary(const char* op, Term a, Term b) { return a.body->add(op, {a, b}); }

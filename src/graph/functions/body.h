@@ -38,7 +38,9 @@ class Body {
   Term input(size_t i);
   bool has(size_t i) const { return call_.has(i); }
   /// Whether the call has a name for its output i.
-  bool wants(size_t i) const { return i < node_.outputs.size(); }
+  bool wants(size_t i) const {
+    return i < node_.outputs.size() && !graph_[node_.outputs[i]].name.empty();
+  }
 
   /// A node with one output.
   Term add(const std::string& op, std::vector<Term> inputs, Attributes attributes = {});

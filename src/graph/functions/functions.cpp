@@ -7,10 +7,11 @@ namespace pruner {
 
 // Each in the file of its name.
 using Rows = std::span<const Function>();
-Rows activation_functions, indexing_functions, normalization_functions, pooling_functions,
-    quantization_functions, quantized_contraction_functions, quantized_functions;
+Rows activation_functions, attention_functions, indexing_functions, normalization_functions,
+    pooling_functions, quantization_functions, quantized_contraction_functions, quantized_functions;
 
 static constexpr Rows* kFiles[] = {activation_functions,
+                                   attention_functions,
                                    indexing_functions,
                                    normalization_functions,
                                    pooling_functions,
