@@ -8,7 +8,8 @@ namespace pruner {
 // Each in the file of its name.
 using Rows = std::span<const Function>();
 Rows activation_functions, attention_functions, indexing_functions, normalization_functions,
-    pooling_functions, quantization_functions, quantized_contraction_functions, quantized_functions;
+    pooling_functions, quantization_functions, quantized_contraction_functions, quantized_functions,
+    rotary_functions;
 
 static constexpr Rows* kFiles[] = {activation_functions,
                                    attention_functions,
@@ -17,7 +18,8 @@ static constexpr Rows* kFiles[] = {activation_functions,
                                    pooling_functions,
                                    quantization_functions,
                                    quantized_contraction_functions,
-                                   quantized_functions};
+                                   quantized_functions,
+                                   rotary_functions};
 
 std::span<const Function> graph_functions() {
   static const std::vector<Function> all = [] {
