@@ -9,7 +9,7 @@ namespace pruner {
 using Rows = std::span<const Function>();
 Rows activation_functions, attention_functions, indexing_functions, normalization_functions,
     pooling_functions, quantization_functions, quantized_contraction_functions, quantized_functions,
-    rotary_functions;
+    rotary_functions, state_functions;
 
 static constexpr Rows* kFiles[] = {activation_functions,
                                    attention_functions,
@@ -19,7 +19,8 @@ static constexpr Rows* kFiles[] = {activation_functions,
                                    quantization_functions,
                                    quantized_contraction_functions,
                                    quantized_functions,
-                                   rotary_functions};
+                                   rotary_functions,
+                                   state_functions};
 
 std::span<const Function> graph_functions() {
   static const std::vector<Function> all = [] {
