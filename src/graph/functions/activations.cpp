@@ -27,9 +27,12 @@ static void shrink(Body& b) {
 }
 
 // x * sigmoid(alpha * x)
-static void swish(Body& b) {
-  const Term x = b.input(0);
-  b.output(0, x * b.add("Sigmoid", {x * b.call().number("alpha", 1)}));
+static Term swished(Term x, double alpha) { return x * x.body->add("Sigmoid", {x * alpha}); }
+
+static void swish(Body& b) { b.output(0, swished(b.input(0), b.call().number("alpha", 1))); }
+
+static void swiglu(Body& b) {
+  b.output(0, swished(b.input(0), b.call().number("alpha", 1)) * b.input(1));
 }
 
 static void thresholded_relu(Body& b) {
@@ -42,6 +45,7 @@ static constexpr Function kRows[] = {
     {"CastLike", 2, 2, "round_mode:s saturate:i", cast_like},
     {"Celu", 1, 1, "alpha:f", celu},
     {"Shrink", 1, 1, "bias:f lambd:f", shrink},
+    {"SwiGLU", 2, 2, "alpha:f", swiglu},
     {"Swish", 1, 1, "alpha:f", swish},
     {"ThresholdedRelu", 1, 1, "alpha:f", thresholded_relu},
 };

@@ -26,6 +26,12 @@ TEST(Activations, AreWhatOnnxDefines) {
   EXPECT_EQ(values_of(run_op("ThresholdedRelu", {x}, {{"alpha", 0.25}})), (V{0, 0, 0, 3}));
 }
 
+TEST(SwiGlu, GatesItsSecondInput) {
+  const Tensor gate = floats({2}, {1, -2}), x = floats({2}, {3, 5});
+  expect_near(run_op("SwiGLU", {gate, x}, {{"alpha", 2.0}}),
+              floats({2}, {3 / (1 + std::exp(-2)), -10 / (1 + std::exp(4))}));
+}
+
 TEST(Function, NamesTheCallAndTheNodeOfItsBodyThatFails) {
   EXPECT_EQ(refusal("Celu", {integers({2}, {1, 2})}),
             "node \"it\": node \"it\": Exp of int64, expected a floating-point type");
