@@ -101,13 +101,67 @@ static void reduce_log_sum_exp(Body& b) {
   b.output(0, keep ? sum + taken : sum + b.reshape(taken, sum.shape()));
 }
 
+// The sum of data, what is skipped to here and a bias.
+static Term skip_sum(Body& b, size_t bias) {
+  const Term sum = b.input(0) + b.input(1);
+  return b.has(bias) ? sum + b.input(bias) : sum;
+}
+
+static void skip_layer_normalization(Body& b) {
+  const Term sum = skip_sum(b, 4);
+  std::vector<Term> inputs = {sum, b.input(2)};
+  if (b.has(3)) inputs.push_back(b.input(3));
+  const double epsilon = b.call().number("epsilon", 1e-12);
+  b.output(0, b.add("LayerNormalization", inputs, {{"epsilon", epsilon}}));
+  b.output(3, sum);
+}
+
+static void skip_simplified_layer_normalization(Body& b) {
+  const Term sum = skip_sum(b, 3), scale = b.input(2);
+  const Term unit =
+      root_mean_square_normalized(b, sum, sum.rank() - 1, b.call().number("epsilon", 1e-12));
+  b.output(0, b.cast(unit, scale.dtype()) * scale);
+  b.output(3, sum);
+}
+
+// The embeddings of words, places and segments, summed and normalized; how long each text is.
+static void embed_layer_normalization(Body& b) {
+  const Term ids = b.input(0);
+  for (const size_t i : {2, 3, 5, 6}) {
+    if (!b.has(i)) return b.fail(Error("input ", i, " is missing"));
+  }
+  const auto looked_up = [&](size_t table, Term at) {
+    return b.add("Gather", {b.input(table), at}, {{"axis", int64_t{0}}});
+  };
+  Term sum = looked_up(2, ids);
+  sum = sum + (b.has(8) ? looked_up(3, b.input(8)) : b.slice(b.input(3), 0, 0, ids.extent(1)));
+  if (b.has(1) && b.has(4)) sum = sum + looked_up(4, b.input(1));
+  b.output(0,
+           b.add("LayerNormalization",
+                 {sum, b.input(5), b.input(6)},
+                 {{"epsilon", b.call().number("epsilon", 1e-12)}}));
+  if (b.wants(1)) {
+    const Term none = b.constant(Tensor(DType::kInt32, {ids.extent(0)}));
+    const Term mask = b.has(7) ? b.cast(b.input(7), DType::kInt32) : none;
+    b.output(1, b.has(7) ? b.reshape(b.reduce("ReduceSum", mask, {{1}}), {ids.extent(0)}) : none);
+  }
+  b.output(2, sum);
+}
+
+// clang-format off
 static constexpr Function kRows[] = {
     {"GroupNormalization", 3, 3, "epsilon:f num_groups:i stash_type:i", group_normalization},
     {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
     {"RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
     {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
+    {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {"com.microsoft::EmbedLayerNormalization", 1, 9, "epsilon:f mask_index_type:i", embed_layer_normalization},
+    {"com.microsoft::SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {"com.microsoft::SkipLayerNormalization", 3, 5, "epsilon:f", skip_layer_normalization},
+    {"com.microsoft::SkipSimplifiedLayerNormalization", 3, 4, "epsilon:f", skip_simplified_layer_normalization},
 };
+// clang-format on
 
 std::span<const Function> normalization_functions() { return kRows; }
 

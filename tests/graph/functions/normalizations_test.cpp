@@ -38,5 +38,40 @@ TEST(ReduceLogSumExp, KeepsItsDigitsWhereExponentialsOverflow) {
               floats({2}, {1000 + std::log(2), 0}));
 }
 
+TEST(SimplifiedLayerNormalization, IsRmsNormalizationOfOnnxRuntime) {
+  const Tensor x = floats({1, 2}, {3, 4}), scale = floats({2}, {1, 10});
+  expect_near(run_op("SimplifiedLayerNormalization", {x, scale}),
+              run_op("RMSNormalization", {x, scale}));
+}
+
+TEST(SkipLayerNormalization, NormalizesTheSumThatItHandsOn) {
+  const Tensor x = floats({1, 1, 2}, {1, 2}), skip = floats({1, 2}, {10, 20});
+  const Tensor scale = floats({2}, {1, 2}), shift = floats({2}, {0, 3}), bias = floats({2}, {0, 1});
+  const Tensor sum = floats({1, 1, 2}, {11, 23});
+  // Two numbers are -1 and 1 about their mean.
+  expect_near(run_op("com.microsoft::SkipLayerNormalization", {x, skip, scale, shift, bias}),
+              floats({1, 1, 2}, {-1, 5}));
+  const double rms = std::sqrt((121 + 529) / 2.0);
+  expect_near(run_op("com.microsoft::SkipSimplifiedLayerNormalization", {x, skip, scale, bias}),
+              floats({1, 1, 2}, {11 / rms, 2 * 23 / rms}));
+}
+
+TEST(EmbedLayerNormalization, SumsEmbeddingsAndCountsWords) {
+  const Tensor ids = integers({1, 2}, {1, 0}, DType::kInt32),
+               kinds = integers({1, 2}, {0, 1}, DType::kInt32);
+  const Tensor words = floats({2, 2}, {1, 2, 3, 4}),
+               places = floats({3, 2}, {10, 20, 30, 40, 50, 60});
+  const Tensor segments = floats({2, 2}, {100, 200, 300, 400}), one = floats({2}, {1, 1}),
+               zero = floats({2}, {0, 0});
+  const Tensor mask = integers({1, 2}, {1, 0}, DType::kInt32);
+  const std::vector<Tensor> found =
+      run_outputs("com.microsoft::EmbedLayerNormalization",
+                  {ids, kinds, words, places, segments, one, zero, mask},
+                  3);
+  expect_near(found[0], floats({1, 2, 2}, {-1, 1, -1, 1}));
+  EXPECT_EQ(values_of(found[1]), V{1});
+  EXPECT_EQ(values_of(found[2]), (V{113, 224, 331, 442}));
+}
+
 }  // namespace
 }  // namespace pruner
