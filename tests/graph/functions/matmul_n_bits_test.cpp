@@ -1,0 +1,64 @@
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+Attributes sizes(int64_t k, int64_t n, int64_t bits, int64_t block) {
+  return {{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}};
+}
+
+Operand bytes(std::vector<int64_t> shape, Ints values) {
+  return Operand::weight(integers(std::move(shape), std::move(values), DType::kUInt8));
+}
+
+// The rows of the matrix, of an identity's product.
+Tensor identity(int64_t n) {
+  Tensor tensor(DType::kFloat32, {n, n});
+  for (int64_t i = 0; i < n; ++i) tensor.set(i * n + i, 1);
+  return tensor;
+}
+
+TEST(MatMulNBits, UnpacksHalfBytesFromTheLowerOnes) {
+  // Elements 0, 1, ..., 15 of one column, two blocks of 8 with scales of 1 and 10.
+  const Operand weights = bytes({1, 2, 4}, {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe});
+  const Operand scales = Operand::weight(floats({1, 2}, {1, 10}));
+  const auto element = [&](int64_t i, double zero) {
+    return (static_cast<double>(i) - zero) * (i < 8 ? 1 : 10);
+  };
+  const auto expect = [&](const std::vector<Operand>& operands, double first, double second) {
+    const Tensor found = run_op("com.microsoft::MatMulNBits", operands, sizes(16, 1, 4, 8));
+    for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(found.get(i), element(i, i < 8 ? first : second));
+  };
+  expect({identity(16), weights, scales}, 8, 8);
+  expect({identity(16), weights, scales, bytes({1}, {0x31})}, 1, 3);
+  expect({identity(16), weights, scales, Operand::weight(floats({1, 2}, {0.5, 2}))}, 0.5, 2);
+}
+
+TEST(MatMulNBits, CutsTheLastBlockAndAddsABias) {
+  Ints values;
+  for (int64_t i = 0; i < 16; ++i) values.push_back(128 + i);
+  const Operand weights = bytes({2, 1, 8}, values), scales = Operand::weight(floats({2}, {1, 2}));
+  const Tensor found =
+      run_op("com.microsoft::MatMulNBits",
+             {identity(3), weights, scales, Operand::none(), Operand::none(), floats({2}, {0, 1})},
+             sizes(3, 2, 8, 8));
+  EXPECT_EQ(values_of(found), (std::vector<double>{0, 17, 1, 19, 2, 21}));
+}
+
+TEST(MatMulNBits, SaysWhichOfItsInputsDoesNotFit) {
+  const Operand weights = bytes({1, 1, 4}, {0, 0, 0, 0}),
+                scales = Operand::weight(floats({2}, {1, 2}));
+  EXPECT_EQ(
+      refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 4, 8)),
+      "node \"it\": scales are 2, expected 1 elements");
+  EXPECT_EQ(refusal("com.microsoft::MatMulNBits",
+                    {identity(8), weights, floats({1}, {1})},
+                    sizes(8, 1, 4, 8)),
+            "node \"it\": scales are computed at run time; they have to be a constant");
+  EXPECT_EQ(
+      refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 3, 8)),
+      "node \"it\": bits is 3, expected 2, 4 or 8");
+}
+
+}  // namespace
+}  // namespace pruner
