@@ -8,7 +8,10 @@ namespace pruner {
 using enum Fusion;
 
 static Result<Unit> check_data(const OpCall& call) {
-  if (!is_float(call.input(0).dtype)) return Error("data have to be of a floating-point type");
+  const DType dtype = call.input(0).dtype;
+  const bool ordered = call.node.op == "MaxPool" || call.node.op == "GlobalMaxPool";
+  if (!is_float(dtype) && (!ordered || dtype == DType::kBool))
+    return Error(call.node.op, " of ", dtype_name(dtype), " is not supported");
   if (call.rank() >= 3) return Unit{};
   return Error("data of shape ", print_shape(call.shape(0)), " need 3 dimensions or more");
 }

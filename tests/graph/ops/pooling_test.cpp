@@ -16,6 +16,17 @@ TEST(Pool, TakesTheLargestOrTheMean) {
   EXPECT_EQ(values_of(run_op("GlobalMaxPool", {x})), (std::vector<double>{9}));
 }
 
+TEST(Pool, TakesTheLargestOfIntegers) {
+  const Tensor x = integers({1, 1, 2, 2}, {-7, -5, -6, -128}, DType::kInt8);
+  const Attributes padded = {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{0, 0, 1, 1}}};
+  const Tensor found = run_op("MaxPool", {x}, padded);
+  EXPECT_EQ(found.dtype(), DType::kInt8);
+  EXPECT_EQ(values_of(found), (std::vector<double>{-5, -5, -6, -128}));
+  EXPECT_EQ(values_of(run_op("GlobalMaxPool", {x})), (std::vector<double>{-5}));
+  EXPECT_EQ(refusal("GlobalAveragePool", {x}),
+            "node \"it\": GlobalAveragePool of int8 is not supported");
+}
+
 TEST(Pool, HasThreeDimensions) {
   const Tensor x = floats({1, 1, 2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const Attributes a = {{"kernel_shape", Ints{2, 2, 2}}};
