@@ -226,6 +226,7 @@ static Outputs add_scan(const ConstructCall& call) {
   TRY_ASSIGN(const std::vector<Scanned> scanned, scanned_inputs(call, states));
   TRY_ASSIGN(Rounds rounds, Rounds::of(call, call.inputs.size(), states));
   const int64_t length = call.value(scanned[0].data).shape[static_cast<size_t>(scanned[0].axis)];
+  TRY(call.importer.check_unfolded(length));
   for (int64_t round = 0; round < length; ++round) {
     std::vector<Entry> inputs = state;
     for (const Scanned& scan : scanned) {

@@ -92,12 +92,14 @@ static Outputs add_concat_from_sequence(const ConstructCall& call) {
 
 // The sizes of the parts along an axis of `extent`: one number is the size of all but the last.
 static Result<std::vector<int64_t>> part_sizes(const ConstructCall& call, int64_t extent) {
+  TRY(call.importer.check_unfolded(call.has(1) ? 0 : extent));
   if (!call.has(1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
   TRY_ASSIGN(const ValueId split, call.tensor(1));
   TRY_ASSIGN(std::vector<int64_t> sizes, call.known_integers(split, "split"));
   if (!call.value(split).shape.empty()) return sizes;
   const int64_t size = sizes[0];
   if (size < 1) return call.error("split is ", size, ", expected 1 or more");
+  TRY(call.importer.check_unfolded(extent / size));
   sizes.clear();
   for (int64_t start = 0; start < extent; start += size)
     sizes.push_back(std::min(size, extent - start));

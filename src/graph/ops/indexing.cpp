@@ -78,7 +78,7 @@ static StageId lower_gather_nd(const OpCall& call, StageSink& to) {
 static Types infer_one_hot(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", -1, call.rank() + 1));
   const std::optional<double> depth = call.scalar(1);
-  if (!depth) return Error("depth is computed at run time; it has to be a constant");
+  if (!depth) return computed_at_run_time(call.graph, call.node.inputs[1], "depth");
   if (!(*depth >= 1 && *depth <= 1e9)) return Error("depth is ", *depth);
   if (call.shape(2) != std::vector<int64_t>{2}) {
     return Error("values are ", print_shape(call.shape(2)), ", expected 2: off and on");

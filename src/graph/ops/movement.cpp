@@ -239,7 +239,7 @@ static Result<Padding> padding_of(const OpCall& call) {
 static Types infer_pad(const OpCall& call) {
   TRY_ASSIGN(const Padding p, padding_of(call));
   if (call.has(2) && !call.scalar(2))
-    return Error("the padding value is computed at run time; it has to be a constant");
+    return computed_at_run_time(call.graph, call.node.inputs[2], "the padding value");
   TensorType out = call.type(0);
   for (size_t d = 0; d < out.shape.size(); ++d) out.shape[d] += p.before[d] + p.after[d];
   return {{out}};

@@ -118,7 +118,10 @@ static Types infer_size(const OpCall&) { return {{{DType::kInt64, {}}}}; }
 // max(ceil((limit - start) / delta), 0) elements.
 static Types infer_range(const OpCall& call) {
   const auto start = call.scalar(0), limit = call.scalar(1), delta = call.scalar(2);
-  if (!start || !limit || !delta) return Error("start, limit and delta have to be constants");
+  const size_t unknown = !start ? 0 : !limit ? 1 : 2;
+  static constexpr const char* kNames[] = {"start", "limit", "delta"};
+  if (!start || !limit || !delta)
+    return computed_at_run_time(call.graph, call.node.inputs[unknown], kNames[unknown]);
   const double n = std::ceil((*limit - *start) / *delta);
   if (!(std::abs(n) < 1e9)) return Error("the range has ", n, " elements");
   return {{{call.input(0).dtype, {std::max<int64_t>(static_cast<int64_t>(n), 0)}}}};
