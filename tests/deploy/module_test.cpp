@@ -46,6 +46,14 @@ TEST(BuildModule, RunsRoutines) {
   EXPECT_ERROR(partition(c->graph, *gpu), "TopK runs on CPUs only, the target is cuda");
 }
 
+// No kernel makes such outputs: they are constants, one of them of no bytes.
+TEST(BuildModule, GivesOutputsWithoutElements) {
+  const Result<Case> c = make_case(small_empty());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  EXPECT_EQ(c->expected[0].shape(), (std::vector<int64_t>{0, 4}));
+  expect_right(*c, host_target(2));
+}
+
 TEST(BuildModule, HoldsEveryDtype) {
   for (const DTypeRow& row : kDTypes) {
     SCOPED_TRACE(row.name);

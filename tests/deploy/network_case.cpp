@@ -100,6 +100,15 @@ Graph small_gathering() {
                    {taken(b.node("Mish", {scores}), order), "taken"}});
 }
 
+Graph small_empty() {
+  NetworkBuilder b("small_empty");
+  const ValueId x = b.input("x", {5, 4}, DType::kFloat32);
+  const ValueId none = b.node("Slice", {x, b.integers("from", {2}), b.integers("to", {2})});
+  const ValueId sums = b.node("ReduceSum", {none, b.integers("axes", {0})});
+  const ValueId all = b.concat({none, b.node("Mul", {x, x}), none}, 0);
+  return b.finish({{none, "none"}, {sums, "sums"}, {all, "all"}});
+}
+
 Graph small_sorting() {
   NetworkBuilder b("small_sorting");
   const ValueId x = b.input("x", {40, 3}, DType::kFloat32);

@@ -32,6 +32,9 @@ Graph small_gathering();
 /// The largest of each column, made to sum up to 1 and put back where they were; and the places.
 Graph small_sorting();
 
+/// A part of an input that has no elements: as it is, its sums, and joined with the input.
+Graph small_empty();
+
 /// Of an input and constants of the type: the sum, the larger, cast to every other type, and, of
 /// floats, a product of matrices.
 Graph small_casts(DType dtype);

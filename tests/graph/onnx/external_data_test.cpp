@@ -1,6 +1,7 @@
 #include "graph/onnx/external_data.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "graph/onnx/onnx_model.h"
 #include "graph/small_graph.h"
@@ -67,6 +68,21 @@ TEST(ExternalData, MayBeginAnywhere) {
     m.set("offset", std::to_string(offset));
     EXPECT_EQ(values_of(m.run()), kSum);
   }
+}
+
+// More than protobuf reads: only the tensors' bytes may, which lie where nothing else is written.
+TEST(ExternalData, MayBeLargerThanAModel) {
+  ExternalModel m;
+  const int64_t far = (int64_t{1} << 32) + 4096;
+  std::ofstream(scratch_path("weights.bin"), std::ios::binary).seekp(far) << m.bytes;
+  m.set("offset", std::to_string(far));
+  EXPECT_EQ(values_of(m.run()), kSum);
+  fs::resize_file(scratch_path("m.onnx"), size_t{1} << 31);
+  EXPECT_ERROR(import_onnx(scratch_path("m.onnx"), {}),
+               "m.onnx: the file has more than 2 GB, the most that protobuf reads: save the model "
+               "with external data");
+  fs::remove(scratch_path("weights.bin"));
+  fs::remove(scratch_path("m.onnx"));
 }
 
 TEST(ExternalData, IsOfEveryType) {
