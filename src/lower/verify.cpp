@@ -108,6 +108,7 @@ class Verifier {
 
   Result<Unit> stmt(const Stmt& s) {
     if (!s) return Error("an empty statement");
+    seen_ = {};
     return match(
         s->op,
         [&](const For& n) { return loop(n); },
@@ -369,6 +370,13 @@ class Verifier {
 
   Result<Unit> expr(const Expr& e) {
     if (!e) return Error("an empty expression");
+    if (seen_.find(e) != nullptr) return Unit{};
+    TRY(expr_node(e));
+    seen_.keep(e, true);
+    return Unit{};
+  }
+
+  Result<Unit> expr_node(const Expr& e) {
     return match(
         e->op,
         [](const IntImm&) -> Result<Unit> { return Unit{}; },
@@ -427,7 +435,8 @@ class Verifier {
   int loops_ = 0;                // around the place at hand
   bool gpu_ = false;
   bool in_threads_ = false;
-  int divided_ = 0;  // guards and loops around the place that not all threads enter equally
+  NodeMemo<bool> seen_;  // in the statement at hand
+  int divided_ = 0;      // guards and loops around the place that not all threads enter equally
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "space/dag_edit.h"
 
+#include <algorithm>
+
 namespace pruner {
 
 static Expr map_loads(const Expr& body, const std::function<Expr(const Load&, DType)>& fn) {
@@ -34,16 +36,35 @@ void redirect(ComputeDag& dag, StageId old, StageId replacement) {
   }
 }
 
+// Reads of one place share one copy of the body.
+static Expr with_inlined(const Expr& reader, StageId id, const Expr& body) {
+  std::vector<std::pair<Expr, Expr>> copies;  // of a load: the body that stands for it
+  return rewrite(reader, [&](const Expr& e) -> Expr {
+    const Load* read = as<Load>(e);
+    if (read == nullptr || read->tensor != id) return {};
+    const auto known = std::ranges::find_if(
+        copies, [&](const auto& copy) { return structural_equal(copy.first, e); });
+    if (known != copies.end()) return known->second;
+    return copies.emplace_back(e, substitute(body, read->indices)).second;
+  });
+}
+
 void inline_stage(ComputeDag& dag, StageId id) {
   const Expr body = dag[id].body;
   for (const StageId reader : dag.consumers(id)) {
     if (dag[reader].unrolled.empty()) dag[reader].unrolled = dag[id].unrolled;
-    dag[reader].body = map_loads(dag[reader].body, [&](const Load& read, DType) {
-      return read.tensor == id ? substitute(body, read.indices) : Expr();
-    });
+    dag[reader].body = with_inlined(dag[reader].body, id, body);
   }
   dag.stages.erase(dag.stages.begin() + id.value);
   renumber(dag, [&](StageId other) { return other > id ? StageId{other.value - 1} : other; });
+}
+
+bool fits_readers(const ComputeDag& dag, StageId id) {
+  constexpr double kMostNodes = 4096;
+  const double size = tree_size(dag[id].body);
+  return std::ranges::all_of(dag.consumers(id), [&](StageId reader) {
+    return tree_size(dag[reader].body, id, size) <= kMostNodes;
+  });
 }
 
 std::vector<Expr> iterator_vars(const Stage& stage) {

@@ -15,6 +15,11 @@ void redirect(ComputeDag& dag, StageId old, StageId replacement);
 /// Substitutes `stage` into every consumer and removes it: ids > stage shift back.
 void inline_stage(ComputeDag& dag, StageId stage);
 
+/// Whether the readers stay of a reasonable size with `stage` inlined. Written out, a body that
+/// reads a stage twice holds it twice, and so does what is made of the stages before: chains of
+/// such stages are cut before they have grown to thousands of operations.
+bool fits_readers(const ComputeDag& dag, StageId stage);
+
 /// Variables for all iterators of a stage, spatial then reduce.
 std::vector<Expr> iterator_vars(const Stage& stage);
 

@@ -130,7 +130,8 @@ TEST(Rewrite, RewritesWhatIsSharedOnce) {
   int nodes = 0;
   visit(made, [&](const Expr& e) {
     ++nodes;
-    if (const Load* read = as<Load>(e)) EXPECT_EQ(read->tensor.value, 1);
+    const Load* read = as<Load>(e);
+    EXPECT_TRUE(read == nullptr || read->tensor.value == 1);
   });
   EXPECT_LT(nodes, 1000) << "what was shared stays shared";
   EXPECT_TRUE(structural_equal(doubled(300), doubled(300)));

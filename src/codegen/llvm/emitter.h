@@ -151,6 +151,7 @@ class Emitter {
 
   // expressions.cpp: values.
   Value* expr(const Expr& e);
+  Value* expr_node(const Expr& e);
   Value* binary(const Binary& n);
   Value* arithmetic(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* compare(BinaryOp op, DType dtype, Value* a, Value* b);
@@ -185,6 +186,8 @@ class Emitter {
   int lanes_ = 1;                               // of the vector loop at hand
   Value* active_ = nullptr;                     // its active lanes; null: all
   Predicate predicate_;
+  NodeMemo<Value*> made_;   // of the statement's expression at hand, under the predicate at hand
+  int expr_depth_ = 0;      // of the node at hand in it
   bool streaming_ = false;  // stores may stream: their buffers are aligned
 };
 

@@ -74,6 +74,16 @@ llvm::Value* Emitter::logical_and(Value* a, Value* b) {
 }
 
 llvm::Value* Emitter::expr(const Expr& e) {
+  if (expr_depth_ == 0) made_ = {};
+  if (Value* const* known = made_.find(e)) return *known;
+  ++expr_depth_;
+  Value* made = expr_node(e);
+  --expr_depth_;
+  made_.keep(e, made);
+  return made;
+}
+
+llvm::Value* Emitter::expr_node(const Expr& e) {
   return match(
       e->op,
       [&](const IntImm& n) -> Value* {
@@ -210,11 +220,13 @@ llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   visit(e, [&](const Expr& part) { loads |= as<Load>(part) != nullptr; });
   if (!loads) return expr(e);
   const Predicate outer = predicate_;
+  const NodeMemo<Value*> made = made_;  // what is loaded in here counts here alone
   if (negated) condition = b_.CreateNot(condition);
   Value*& all = condition->getType()->isVectorTy() ? predicate_.lanes : predicate_.uniform;
   all = logical_and(all, condition);
   Value* result = expr(e);
   predicate_ = outer;
+  made_ = made;
   return result;
 }
 

@@ -93,13 +93,13 @@ class KernelMaker {
     });
   }
 
-  // All but reductions and outputs (AlwaysInline: on a GPU without a further test).
+  // All but reductions and outputs (AlwaysInline: on a GPU without a test but for the size).
   void inline_stages() {
     for (int s = dag_.size() - 1; s >= 0; --s) {
       const Stage& stage = dag_[StageId{s}];
       if (stage.is_placeholder() || stage.is_reduction() || stage.output || shared(StageId{s}))
         continue;
-      if (stage.unrolled.empty()) inline_stage(dag_, StageId{s});
+      if (stage.unrolled.empty() && fits_readers(dag_, StageId{s})) inline_stage(dag_, StageId{s});
     }
   }
 

@@ -1,6 +1,6 @@
 // Inlines cheap stages into their readers (Ansor's always-inline, widened to injective stages). A
 // stage stays when its work would be repeated: read by a contraction, or costly (a call, a guard)
-// and read by a reduction or more than once.
+// and read by a reduction or more than once, or when its readers would become too large.
 #include <algorithm>
 
 #include "space/access.h"
@@ -48,7 +48,7 @@ static bool should_inline(const ComputeDag& dag, StageId id) {
     return readers.size() == 1 && reads_elementwise(dag, readers[0], id);
   }
   if (costly && readers.size() > 1) return false;
-  if (ends_epilogue(dag, id)) return false;
+  if (ends_epilogue(dag, id) || !fits_readers(dag, id)) return false;
   for (const StageId reader : readers) {
     if (is_padding_of_window(dag, id, reader)) continue;
     if (needs_multi_level_tiling(dag, reader)) return false;

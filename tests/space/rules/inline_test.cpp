@@ -2,6 +2,8 @@
 
 #include "space/operator_task.h"
 #include "space/sketch_rule.h"
+#include "space/space.h"
+#include "tensor/dag_builder.h"
 
 namespace pruner {
 namespace {
@@ -37,6 +39,33 @@ TEST(Inline, KeepsThePaddingOfWhatReadsItOften) {
 
 TEST(Inline, KeepsACostlyStageThatIsReadTwice) {
   EXPECT_EQ(stages_after_inline("softmax 4 16"), 4);
+}
+
+// y = x + x, again and again: written out, each stage is twice the one before.
+Task doubling_task(int stages, const Target& target) {
+  DagBuilder dag;
+  StageId at = dag.placeholder("x", {4, 8});
+  for (int s = 0; s < stages; ++s) {
+    at = dag.compute("double", {4, 8}, [&](std::span<const Expr> axes) {
+      return dag.at(at, {axes.begin(), axes.end()}) + dag.at(at, {axes.begin(), axes.end()});
+    });
+  }
+  return make_task(dag.finish({at}), target, "doubling");
+}
+
+TEST(Inline, CutsAChainThatWouldGrowExponentially) {
+  for (const Target& target : {test_target(), *parse_target("cuda --arch=sm_80", 1)}) {
+    const Space space = make_space(doubling_task(60, target));
+    for (const Sketch& sketch : space.sketches) {
+      const ComputeDag& dag = sketch.dag;
+      EXPECT_GT(dag.size(), 2);
+      EXPECT_LT(dag.size(), 12);
+      for (const Stage& stage : dag.stages) {
+        if (stage.is_placeholder()) continue;
+        EXPECT_LE(tree_size(stage.body), 4096);
+      }
+    }
+  }
 }
 
 }  // namespace
