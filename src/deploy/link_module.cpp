@@ -1,7 +1,13 @@
 #include "deploy/link_module.h"
 
+#include <elf.h>
+
+#include <algorithm>
+#include <span>
+
 #include "codegen/loader.h"
 #include "support/file.h"
+#include "support/mapped_file.h"
 
 // The relocatable object of src/runtime/module/ (cmake/module_runtime.cmake), for this machine and
 // for the other instruction set; that one is empty without a compiler for it.
@@ -41,10 +47,34 @@ static const std::vector<std::string> kExported = {
     "pruner_module_run_profiled",
 };
 
-Result<Unit> link_module(const ModulePlan& plan,
-                         const std::vector<std::string_view>& kernels,
-                         const TemporaryFolder& folder,
-                         const std::string& path) {
+// Where the file has the bytes of the symbol kWeightsSymbol, of as many as `bytes`.
+static Result<int64_t> place_of_weights(const std::string& path, uint64_t bytes) {
+  TRY_ASSIGN(const MappedFile mapped, MappedFile::open(path));
+  const char* const file = mapped.bytes().data();  // as the linker wrote it
+  const auto& head = *reinterpret_cast<const Elf64_Ehdr*>(file);
+  const std::span sections(reinterpret_cast<const Elf64_Shdr*>(file + head.e_shoff), head.e_shnum);
+  const std::span segments(reinterpret_cast<const Elf64_Phdr*>(file + head.e_phoff), head.e_phnum);
+  const auto table = std::ranges::find(sections, uint32_t{SHT_SYMTAB}, &Elf64_Shdr::sh_type);
+  if (table == sections.end()) return Error(path, ": the linker has dropped the symbols");
+  const char* const names = file + sections[table->sh_link].sh_offset;
+  const std::span symbols(reinterpret_cast<const Elf64_Sym*>(file + table->sh_offset),
+                          table->sh_size / sizeof(Elf64_Sym));
+  const auto symbol = std::ranges::find_if(symbols, [&](const Elf64_Sym& s) {
+    return std::string_view(names + s.st_name) == kWeightsSymbol;
+  });
+  if (symbol == symbols.end()) return Error(path, ": the linker has dropped ", kWeightsSymbol);
+  for (const Elf64_Phdr& segment : segments) {
+    const uint64_t at = symbol->st_value - segment.p_vaddr;  // wraps where it is before
+    if (segment.p_type == PT_LOAD && at <= segment.p_filesz && bytes <= segment.p_filesz - at)
+      return static_cast<int64_t>(segment.p_offset + at);
+  }
+  return Error(path, ": the linker has left no place for the weights");
+}
+
+Result<int64_t> link_module(const ModulePlan& plan,
+                            const std::vector<std::string_view>& kernels,
+                            const TemporaryFolder& folder,
+                            const std::string& path) {
   std::vector<std::string> files;
   const auto add_object = [&](std::string_view bytes) {
     files.push_back(folder.path(std::to_string(files.size()) + ".o"));
@@ -54,13 +84,13 @@ Result<Unit> link_module(const ModulePlan& plan,
     Target target;
     target.isa = plan.isa;
     target.mcpu = "generic";  // the text has no instructions
-    TRY_ASSIGN(const std::string object,
-               assemble(plan_text(plan), target));  // as the weights' size
+    TRY_ASSIGN(const std::string object, assemble(plan_text(plan), target));
     TRY(add_object(object));
   }
   TRY(add_object(module_runtime(plan.isa)));
   for (const std::string_view kernel : kernels) TRY(add_object(kernel));
-  return link_shared_library(files, path, kExported);
+  TRY(link_shared_library(files, path, kExported));
+  return place_of_weights(path, static_cast<uint64_t>(plan.weight_bytes));
 }
 
 }  // namespace pruner

@@ -14,10 +14,11 @@ namespace pruner {
 Result<Unit> check_linkable(Isa isa);
 
 /// Links a module at `path`; `kernels` are the objects that define the plan's symbols, none for a
-/// GPU. Between the steps the objects lie in `folder`.
-Result<Unit> link_module(const ModulePlan& plan,
-                         const std::vector<std::string_view>& kernels,
-                         const TemporaryFolder& folder,
-                         const std::string& path);
+/// GPU. Between the steps the objects lie in `folder`. Gives the byte of the file where the plan's
+/// weight_bytes, zeros until then, are to be written.
+Result<int64_t> link_module(const ModulePlan& plan,
+                            const std::vector<std::string_view>& kernels,
+                            const TemporaryFolder& folder,
+                            const std::string& path);
 
 }  // namespace pruner

@@ -253,8 +253,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
 
   Weights weights(partition, alignment_of(target));
   ModulePlan plan = make_plan(partition, target, kernels, weights);
-  plan.weights_file = folder.path("weights.bin");
-  TRY(weights.write(plan.weights_file, options.jobs));
+  plan.weight_bytes = weights.bytes();
   if (row_of(target.backend).has_arch) {
     TRY_ASSIGN(plan.gpu_arch, cuda_arch(target));
   }
@@ -267,7 +266,8 @@ Result<ModuleSummary> build_module(const Partition& partition,
       objects.push_back(kernel.artifact.object);
     }
   }
-  TRY(link_module(plan, objects, folder, output.path()));
+  TRY_ASSIGN(const int64_t place, link_module(plan, objects, folder, output.path()));
+  TRY(weights.write(output.path(), place, options.jobs));
   TRY(output.commit());
 
   ModuleSummary summary;

@@ -9,10 +9,18 @@ namespace pruner {
 namespace {
 
 // Read-only pages of the file: loaded when first read, shared by every process. A large section
-// ("l") stands apart from the code, whose addresses reach 2 GB on x86-64.
-std::string_view weights_section(Isa isa) {
-  return isa == Isa::kX86 ? ".lrodata.pruner_weights,\"al\",@progbits"
-                          : ".rodata.pruner_weights,\"a\",@progbits";
+// ("l") stands apart from the code, whose addresses reach 2 GB on x86-64. The linker does not see
+// the bytes, which are as much as the network: it gets a section without content, and beside it one
+// of a byte that is kept ("R"), through which their sum has a place in the file.
+std::string weights_section(Isa isa, int64_t bytes) {
+  const bool x86 = isa == Isa::kX86;
+  const std::string section =
+      x86 ? ".section .lrodata.pruner_weights,\"al" : ".section .rodata.pruner_weights,\"a";
+  return fmt::format(
+      "{0}\",@nobits,unique,1\n.balign 4096\n{1}:\n.zero {2}\n{0}R\",@progbits,unique,2\n.byte 0\n",
+      section,
+      kWeightsSymbol,
+      bytes);
 }
 
 /// `text` between quotes, any byte.
@@ -79,24 +87,22 @@ class PlanText {
     const std::string head = fmt::format(
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
-        ".quad {}, {}, {}, {}, {}, .Lweights, .Lweights_end - .Lweights, {}\n"
+        ".quad {}, {}, {}, {}, {}, {}, {}, {}\n"
         ".quad {}, .Linputs, {}, .Loutputs, {}, .Lsteps, {}, .Lcopies, {}, .Lcodes\n",
         PRUNER_MODULE_ABI,
         plan.threads,
         executor_of(plan.backend),
         string(plan.cpu_features),
         string(plan.gpu_arch),
+        kWeightsSymbol,
+        plan.weight_bytes,
         plan.arena_bytes,
         plan.inputs.size(),
         plan.outputs.size(),
         plan.steps.size(),
         plan.copies.size(),
         plan.code_files.size());
-    // From a new page on; the last byte is there even without weights.
-    const std::string weights =
-        fmt::format(".section {}\n.balign 4096\n.Lweights:\n.incbin {}\n.Lweights_end:\n.byte 0\n",
-                    weights_section(plan.isa),
-                    escaped(plan.weights_file));
+    const std::string weights = weights_section(plan.isa, plan.weight_bytes);
     const std::string listed = codes(plan.code_files);
     return head + args + launches + launch_args_ + steps + copies + inputs + outputs + listed +
            ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +

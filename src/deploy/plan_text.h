@@ -40,12 +40,15 @@ struct ModulePlan {
   std::string cpu_features;             // "avx512f fma ..."
   std::string gpu_arch;                 // "sm_80"
   std::vector<std::string> code_files;  // a GPU's code: cubins, or OpenCL C
-  std::string weights_file;             // whose bytes the module holds
+  int64_t weight_bytes = 0;             // of the constants, for which the module has a place
   int64_t arena_bytes = 0;
   std::vector<TensorSpec> inputs, outputs;
   std::vector<Step> steps;
   std::vector<OutputCopy> copies;
 };
+
+/// The symbol where the constants are to be, which the text leaves as zeros.
+inline constexpr char kWeightsSymbol[] = "pruner_weights";
 
 /// GNU syntax, for assemble(); defines pruner_plan, refers to the kernels' symbols.
 std::string plan_text(const ModulePlan& plan);

@@ -42,15 +42,14 @@ static bool write_at(int file, const Tensor& tensor, int64_t offset) {
   return true;
 }
 
-Result<Unit> Weights::write(const std::string& path, int jobs) const {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+Result<Unit> Weights::write(const std::string& path, int64_t start, int jobs) const {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return Error(path, ": cannot write: ", std::strerror(errno));
   std::vector<int> errors(entries_.size(), 0);
   parallel_for(static_cast<int64_t>(entries_.size()), jobs, [&](int64_t i) {
     const Entry& entry = entries_[i];
-    if (!write_at(file, pack(entry.tensor, entry.pack), entry.offset)) errors[i] = errno;
+    if (!write_at(file, pack(entry.tensor, entry.pack), start + entry.offset)) errors[i] = errno;
   });
-  if (ftruncate(file, bytes_) != 0) errors.push_back(errno);  // the last one's padding
   close(file);
   for (const int error : errors) {
     if (error != 0) return Error(path, ": cannot write: ", std::strerror(error));

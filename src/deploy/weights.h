@@ -1,5 +1,5 @@
-// The constants of a module as one file of bytes: each packed as the kernel that reads it says, and
-// stored once for all kernels that want it in the same form.
+// The constants of a module as one run of bytes in its file: each packed as the kernel that reads
+// it says, and stored once for all kernels that want it in the same form.
 #pragma once
 
 #include <map>
@@ -24,8 +24,9 @@ class Weights {
   int64_t offset_of(ValueId id, const PackSpec& pack);
   int64_t bytes() const { return bytes_; }
 
-  /// Packs everything that was entered and writes it, on `jobs` threads.
-  Result<Unit> write(const std::string& path, int jobs) const;
+  /// Packs everything that was entered and writes it from byte `start` of a file on, which has
+  /// zeros there. On `jobs` threads.
+  Result<Unit> write(const std::string& path, int64_t start, int jobs) const;
 
  private:
   /// A constant as it is to be written.

@@ -4,6 +4,7 @@
 #include "deploy/loaded_module.h"
 #include "deploy/temporary_folder.h"
 #include "golden.h"
+#include "graph/networks/network_builder.h"
 #include "network_case.h"
 
 namespace pruner {
@@ -51,6 +52,22 @@ TEST(BuildModule, GivesOutputsWithoutElements) {
   const Result<Case> c = make_case(small_empty());
   ASSERT_TRUE(c.ok()) << c.error().message();
   EXPECT_EQ(c->expected[0].shape(), (std::vector<int64_t>{0, 4}));
+  expect_right(*c, host_target(2));
+}
+
+// Every step reads the one before several times.
+Graph chain_of_activations() {
+  NetworkBuilder b("chain");
+  ValueId x = b.input("x", {4, 24}, DType::kFloat32);
+  for (int i = 0; i < 30; ++i) x = b.node("Add", {x, b.node("Mul", {x, b.node("Sigmoid", {x})})});
+  for (int i = 0; i < 40; ++i) x = b.node("Add", {x, x});
+  for (int i = 0; i < 20; ++i) x = b.node("LeakyRelu", {b.node("Sub", {x, b.node("Tanh", {x})})});
+  return b.finish({{x, "y"}});
+}
+
+TEST(BuildModule, TakesLongChainsThatReadEachValueTwice) {
+  const Result<Case> c = make_case(chain_of_activations());
+  ASSERT_TRUE(c.ok()) << c.error().message();
   expect_right(*c, host_target(2));
 }
 

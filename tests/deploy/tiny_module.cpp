@@ -1,5 +1,7 @@
 #include "tiny_module.h"
 
+#include <fstream>
+
 #include "codegen/loader.h"
 #include "support/file.h"
 
@@ -30,7 +32,6 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
   ModulePlan plan;
   plan.threads = 2;
-  plan.weights_file = folder.path("\"weights\"");
   plan.arena_bytes = 256;
   plan.inputs = {{"x", DType::kFloat32, {16}}, {"s \"é\\", DType::kInt64, {}}};
   plan.outputs = {{"y", DType::kFloat32, {4, 4}}, {"c", DType::kFloat32, {3}}};
@@ -55,9 +56,13 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
     const auto w = static_cast<float>(i);
     weights.append(reinterpret_cast<const char*>(&w), sizeof w);
   }
-  TRY(write_file(plan.weights_file, weights));
   TRY_ASSIGN(const std::string kernel, assemble(kAdd));
-  return link_module(plan, {kernel}, folder, path);
+  plan.weight_bytes = static_cast<int64_t>(weights.size());
+  TRY_ASSIGN(const int64_t place, link_module(plan, {kernel}, folder, path));
+  std::fstream module(path, std::ios::in | std::ios::out | std::ios::binary);
+  module.seekp(place);
+  module.write(weights.data(), static_cast<std::streamsize>(weights.size()));
+  return Unit{};
 }
 
 }  // namespace pruner

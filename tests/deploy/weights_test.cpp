@@ -2,6 +2,7 @@
 
 #include "deploy/temporary_folder.h"
 #include "golden.h"
+#include "support/file.h"
 
 namespace pruner {
 namespace {
@@ -33,17 +34,19 @@ TEST(Weights, StoresEachPackedFormOnce) {
 
   const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
   ASSERT_TRUE(folder.ok());
-  const Result<Unit> written = weights.write(folder->path("w"), 2);
+  ASSERT_TRUE(write_file(folder->path("w"), "sixteen bytes..." + std::string(324, '\0')).ok());
+  const Result<Unit> written = weights.write(folder->path("w"), 16, 2);
   ASSERT_TRUE(written.ok()) << written.error().message();
   const Result<std::string> bytes = read_file(folder->path("w"));
   ASSERT_TRUE(bytes.ok());
-  ASSERT_EQ(bytes->size(), 320u);
-  const auto* at = reinterpret_cast<const float*>(bytes->data());
+  ASSERT_EQ(bytes->size(), 340u);
+  EXPECT_EQ(bytes->substr(0, 16), "sixteen bytes...");
+  const auto* at = reinterpret_cast<const float*>(bytes->data() + 16);
   const Tensor packed = pack(counted({3, 5}), blocks);
   for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(at[i], packed.get(i));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(at[32 + i], i);
   for (int i = 0; i < 15; ++i) EXPECT_EQ(at[64 + i], i);
-  EXPECT_ERROR(weights.write("/nowhere/w", 1), "/nowhere/w: cannot write: No such file");
+  EXPECT_ERROR(weights.write("/nowhere/w", 0, 1), "/nowhere/w: cannot write: No such file");
 }
 
 TEST(Weights, StoresEachTransformOnce) {
@@ -61,7 +64,8 @@ TEST(Weights, StoresEachTransformOnce) {
 
   const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
   ASSERT_TRUE(folder.ok());
-  ASSERT_TRUE(weights.write(folder->path("w"), 2).ok());
+  ASSERT_TRUE(write_file(folder->path("w"), "").ok());
+  ASSERT_TRUE(weights.write(folder->path("w"), 0, 2).ok());
   const Result<std::string> bytes = read_file(folder->path("w"));
   ASSERT_TRUE(bytes.ok());
   for (const auto& [spec, offset] : {std::pair{two, 0}, {four, 640}, {blocks, 2112}}) {
