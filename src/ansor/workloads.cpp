@@ -318,8 +318,7 @@ ComputeDag pool_of(Arguments& in,
   DagBuilder b;
   StageId data = b.placeholder("data", shape);
   if (std::ranges::any_of(pads, [](int64_t pad) { return pad > 0; })) {
-    const Expr lowest = combiner_identity(Combiner::kMax, DType::kFloat32);
-    const double around = is_max ? as<FloatImm>(lowest)->value : 0;
+    const double around = is_max ? -greatest_float(DType::kFloat32) : 0;
     data = add_pad_nchw(b, data, pads, around, "pad_temp");
   }
   const int64_t h = window_extent(in, b.shape(data)[2], kernel[0], stride[0]);

@@ -1,7 +1,7 @@
 #include "tensor/compute_dag.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "support/check.h"
 #include "support/hash.h"
@@ -65,10 +65,9 @@ std::vector<StageId> ComputeDag::producers(StageId id) const {
   return ids;
 }
 
-// As TVM: the largest finite value and its negative, not infinity.
 static Expr extreme(DType dtype, bool low) {
   if (!is_float(dtype)) return int_imm(low ? least_int(dtype) : greatest_int(dtype), dtype);
-  return float_imm(low ? -greatest_float(dtype) : greatest_float(dtype), dtype);
+  return float_imm(low ? -HUGE_VAL : HUGE_VAL, dtype);
 }
 
 Expr combiner_identity(Combiner combiner, DType dtype) {
@@ -182,8 +181,21 @@ std::string print(const ComputeDag& dag) {
   return out;
 }
 
+// TVM pads a maximum with the greatest finite value's negative, and so do the keys of records.
+static ComputeDag without_infinities(ComputeDag dag) {
+  for (Stage& stage : dag.stages) {
+    if (stage.is_placeholder()) continue;
+    stage.body = rewrite(stage.body, [](const Expr& e) {
+      const FloatImm* imm = as<FloatImm>(e);
+      if (!imm || !std::isinf(imm->value)) return Expr();
+      return float_imm(std::copysign(greatest_float(e->dtype), imm->value), e->dtype);
+    });
+  }
+  return dag;
+}
+
 std::string workload_key(const ComputeDag& dag) {
-  Json key = {hash_hex(print(dag))};
+  Json key = {hash_hex(print(without_infinities(dag)))};
   const auto add_shapes = [&](const std::vector<StageId>& ids) {
     for (StageId id : ids) {
       for (int64_t extent : dag[id].shape()) key.push_back(extent);

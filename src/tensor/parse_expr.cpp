@@ -158,6 +158,7 @@ class ExprParser {
     const std::string_view name = identifier();
     if (name == "true" || name == "false") return int_imm(name == "true", DType::kBool);
     if (name == "inf") return float_imm(HUGE_VAL);
+    if (name == "nan") return float_imm(NAN);
     if (name == "cast") return cast_call();
     if (take("(")) return function(name, start);
     if (take("[")) return element(name, start);

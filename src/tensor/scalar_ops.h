@@ -4,7 +4,7 @@
 // makes one (codegen/llvm/math.h).
 //
 // A value is an int64 or a double here. Sums, differences and products of int64 wrap around; x // 0
-// is x and x % 0 is 0; min and max of a NaN give the first operand.
+// is x and x % 0 is 0; min and max of a NaN are NaN.
 #pragma once
 
 #include <array>
@@ -81,6 +81,25 @@ constexpr T remainder_down(T x, T y) {
   }
 }
 
+/// Whether a float becomes an integer of this type through int64, not int32.
+constexpr bool truncates_in_64_bits(DType t) {
+  return dtype_bytes(t) == 8 || (dtype_bytes(t) == 4 && !is_signed_int(t));
+}
+
+/// A float as an integer or bool: towards zero, through int32 or int64, and wrapped around from
+/// there. Of what these don't hold, and of NaN, it is their least number, as x86 converts.
+constexpr int64_t truncate_to(DType t, double value) {
+  if (t == DType::kBool) return value != 0;
+  const double limit = truncates_in_64_bits(t) ? 0x1p63 : 0x1p31;  // -limit is the least number
+  const bool holds = value > -limit - 1 && value < limit;
+  return wrap_to(t, static_cast<int64_t>(holds ? value : -limit));
+}
+
+template <typename T>
+constexpr bool is_nan(T x) {
+  return x != x;
+}
+
 /// In the order of BinaryOp.
 inline constexpr std::tuple kBinaryRows = {
     ScalarRow{BinaryFacts{BinaryOp::kAdd, "+", 4, Operation::kFloatAddSub, Operation::kIntAddSub},
@@ -114,10 +133,10 @@ inline constexpr std::tuple kBinaryRows = {
               [](auto x, auto y) { return remainder_down(x, y); }},
     ScalarRow{
         BinaryFacts{BinaryOp::kMin, "min", 0, Operation::kFloatCompare, Operation::kIntCompare},
-        [](auto x, auto y) { return y < x ? y : x; }},
+        [](auto x, auto y) { return y < x || is_nan(y) ? y : x; }},
     ScalarRow{
         BinaryFacts{BinaryOp::kMax, "max", 0, Operation::kFloatCompare, Operation::kIntCompare},
-        [](auto x, auto y) { return x < y ? y : x; }},
+        [](auto x, auto y) { return x < y || is_nan(y) ? y : x; }},
     ScalarRow{BinaryFacts{BinaryOp::kLt, "<", 3, Operation::kFloatCompare, Operation::kIntCompare},
               [](auto x, auto y) { return x < y; }},
     ScalarRow{BinaryFacts{BinaryOp::kLe, "<=", 3, Operation::kFloatCompare, Operation::kIntCompare},

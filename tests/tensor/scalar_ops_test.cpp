@@ -34,11 +34,37 @@ TEST(ScalarOps, IntegersWrapAndDivideDown) {
   EXPECT_EQ(of(BinaryOp::kFloorMod, INT64_MIN, -1), 0);
 }
 
-TEST(ScalarOps, OfAnUnorderedPairTheFirstIsTaken) {
+TEST(ScalarOps, ExtremesOfNanAreNan) {
   const double nan = std::nan("");
-  EXPECT_TRUE(std::isnan(value_of<double>(BinaryOp::kMax, nan, 1.0)));
-  EXPECT_EQ(value_of<double>(BinaryOp::kMax, 1.0, nan), 1);
+  for (const BinaryOp op : {BinaryOp::kMin, BinaryOp::kMax}) {
+    EXPECT_TRUE(std::isnan(value_of<double>(op, nan, 1.0)));
+    EXPECT_TRUE(std::isnan(value_of<double>(op, 1.0, nan)));
+  }
   EXPECT_TRUE(value_of<bool>(BinaryOp::kNe, nan, nan));
+}
+
+TEST(ScalarOps, RemaindersOfFloatsAreExact) {
+  const auto of = [](double x, double y) { return value_of<double>(BinaryOp::kFloorMod, x, y); };
+  EXPECT_EQ(of(5.5, 3), 2.5);
+  EXPECT_EQ(of(-5.5, 3), 0.5);
+  EXPECT_EQ(of(5.5, -3), -0.5);
+  EXPECT_EQ(of(1e20, 3), 1);
+  EXPECT_EQ(of(1, INFINITY), 1);
+  EXPECT_TRUE(std::isnan(of(INFINITY, 2)));
+  EXPECT_TRUE(std::isnan(of(1, 0)));
+}
+
+TEST(ScalarOps, FloatsBecomeIntegersAsX86Converts) {
+  EXPECT_EQ(truncate_to(DType::kInt64, -1.9), -1);
+  EXPECT_EQ(truncate_to(DType::kInt32, 2147483647), 2147483647);
+  EXPECT_EQ(truncate_to(DType::kInt8, 300.7), 44);
+  EXPECT_EQ(truncate_to(DType::kUInt8, -1), 255);
+  for (const double none : {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e20}) {
+    EXPECT_EQ(truncate_to(DType::kInt64, none), INT64_MIN) << none;
+    EXPECT_EQ(truncate_to(DType::kInt32, none), INT32_MIN) << none;
+    EXPECT_EQ(truncate_to(DType::kInt8, none), 0) << none;
+    EXPECT_EQ(truncate_to(DType::kBool, none), 1) << none;
+  }
 }
 
 TEST(ScalarOps, ConstantsFoldToWhatTheRowsCompute) {

@@ -14,7 +14,7 @@ struct FunctionRow {
   const char* text;  // after what begins a function; what differs by dialect in capitals
 };
 
-// Of an unordered pair the first: max(x, 0) of NaN is NaN, as everywhere.
+// NaN where an operand is, as everywhere; where b is a constant, the compiler drops its question.
 constexpr FunctionRow kFunctions[] = {
     {"half_to_float", "HALF_TO_FLOAT"},
     {"float_to_half", "FLOAT_TO_HALF"},
@@ -27,8 +27,8 @@ constexpr FunctionRow kFunctions[] = {
      "  const unsigned bits = (unsigned)AS_INT(x);\n"
      "  if ((bits & 0x7fffffff) > 0x7f800000) return (BITS16)(bits >> 16 | 0x40);\n"
      "  return (BITS16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"},
-    {"min_of", " float min_of(float a, float b) { return b < a ? b : a; }\n"},
-    {"max_of", " float max_of(float a, float b) { return a < b ? b : a; }\n"},
+    {"min_of", " float min_of(float a, float b) { return b < a || b != b ? b : a; }\n"},
+    {"max_of", " float max_of(float a, float b) { return a < b || b != b ? b : a; }\n"},
     {"round_half", " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
     {"round_bf16", " float round_bf16(float x) { return bf16_to_float(float_to_bf16(x)); }\n"},
     {"sigmoid", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},

@@ -154,6 +154,7 @@ class Emitter {
   Value* expr_node(const Expr& e);
   Value* binary(const Binary& n);
   Value* arithmetic(BinaryOp op, DType dtype, Value* a, Value* b);
+  Value* extreme(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* compare(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* multiply_add(const Expr& product, const Expr& addend);
   Value* select_value(const Select& n);

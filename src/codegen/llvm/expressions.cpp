@@ -146,15 +146,31 @@ llvm::Value* Emitter::arithmetic(BinaryOp op, DType dtype, Value* a, Value* b) {
     case BinaryOp::kSub: return fp ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
     case BinaryOp::kMul: return fp ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
     case BinaryOp::kDiv: return b_.CreateFDiv(a, b);
-    // One instruction each; of an unordered pair the first: max(x, 0) of NaN is NaN.
-    case BinaryOp::kMin: return b_.CreateSelect(compare(BinaryOp::kLt, dtype, b, a), b, a);
-    case BinaryOp::kMax: return b_.CreateSelect(compare(BinaryOp::kLt, dtype, a, b), b, a);
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: return extreme(op, dtype, a, b);
     case BinaryOp::kAnd: return b_.CreateAnd(a, b);
     case BinaryOp::kOr: return b_.CreateOr(a, b);
     default: break;
   }
   CHECK(false) << "no arithmetic operator";
   return nullptr;
+}
+
+// NaN where an operand is. An instruction of x86 gives its second operand for an unordered pair, so
+// that where one operand is a number, as in max(x, 0), it is all that is needed.
+llvm::Value* Emitter::extreme(BinaryOp op, DType dtype, Value* a, Value* b) {
+  const auto is_number = [](Value* v) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+    if (constant && v->getType()->isVectorTy()) constant = constant->getSplatValue();
+    auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+    return number && !number->getValue().isNaN();
+  };
+  if (is_float(dtype) && is_number(a)) std::swap(a, b);
+  const bool min = op == BinaryOp::kMin;
+  Value* second = min ? compare(BinaryOp::kLt, dtype, b, a) : compare(BinaryOp::kLt, dtype, a, b);
+  Value* result = b_.CreateSelect(second, b, a);
+  if (!is_float(dtype) || is_number(b)) return result;
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, result);
 }
 
 llvm::Value* Emitter::compare(BinaryOp op, DType dtype, Value* a, Value* b) {

@@ -55,7 +55,8 @@ Expr mish(const Expr& x) {
 }
 
 Expr sign(const Expr& x) {
-  const Expr negative = select(x < imm(0, x), imm(-1, x), imm(0, x));
+  // Of what is neither above nor below 0 itself: 0 or NaN.
+  const Expr negative = select(x < imm(0, x), imm(-1, x), is_float(x->dtype) ? x : imm(0, x));
   return select(compare(BinaryOp::kGt, x, imm(0, x)), imm(1, x), negative);
 }
 
