@@ -58,7 +58,14 @@ StageId add_activation(DagBuilder& b, StageId data, const Activation& activation
 }
 
 Expr product(const Expr& a, const Expr& b, std::optional<DType> sums) {
-  return sums ? cast(*sums, a) * cast(*sums, b) : a * b;
+  const DType type = sums.value_or(sum_type(a->dtype));
+  return cast(type, a) * cast(type, b);
+}
+
+StageId add_cast(DagBuilder& b, StageId stage, DType dtype) {
+  if (b.stage(stage).dtype == dtype) return stage;
+  return add_elementwise(
+      b, "T_cast", {{stage}}, [&](std::span<const Expr> x) { return cast(dtype, x[0]); });
 }
 
 StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums) {
@@ -77,7 +84,7 @@ StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DTy
   const StageId out =
       b.reduce("T_dense", shape, {weights[1]}, Combiner::kSum, body, "dense", std::move(names));
   b.allow_repacking(out, weight);
-  return out;
+  return sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_matmul(DagBuilder& b,
@@ -124,7 +131,7 @@ StageId add_matmul(DagBuilder& b,
   const StageId out =
       b.reduce("T_" + tag + order, shape, {k}, Combiner::kSum, body, tag, std::move(names));
   b.allow_repacking(out, rhs);
-  return out;
+  return sums ? out : add_cast(b, out, b.stage(lhs).dtype);
 }
 
 }  // namespace pruner

@@ -1,7 +1,8 @@
 // The operators as stages: each function adds what TVM's operator of that name adds (names, tags
 // and axis order as there) to a DagBuilder and gives the stage that holds the result. Used by
 // `--op` and by the lowering of graphs. Data are channels-last ([n, spatial..., c]); shapes must
-// fit (CHECK): whoever calls has inferred them.
+// fit (CHECK): whoever calls has inferred them. Sums of narrow floats, and what is computed with
+// them, are float32 (sum_type()); the result alone has the operands' type.
 #pragma once
 
 #include <optional>
@@ -14,6 +15,10 @@
 
 namespace pruner {
 
+/// The type in which values add up, and in which what follows from sums is computed before it is
+/// rounded: float32 for a narrower float (ONNX's stash_type).
+constexpr DType sum_type(DType t) { return is_narrow_float(t) ? DType::kFloat32 : t; }
+
 /// How a window moves over the spatial dimensions; an empty vector is all ones (pads: all zeros).
 struct Window {
   std::vector<int64_t> stride, dilation, pad_before, pad_after;
@@ -22,7 +27,7 @@ struct Window {
 struct ConvParams {
   Window window;
   int64_t groups = 1;
-  std::optional<DType> sums = {};  // see product()
+  std::optional<DType> sums = {};  // as add_matmul's
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage, kSum };
@@ -63,14 +68,18 @@ StageId add_conv_transpose(DagBuilder& b,
                            const ConvParams& params,
                            std::span<const int64_t> output_padding = {});
 
-/// What a contraction adds up: a * b, both first made `sums` where it is given, so that products of
-/// float16 add up in float32.
-Expr product(const Expr& a, const Expr& b, std::optional<DType> sums);
+/// What a contraction adds up: a * b, both first made `sums`, which is their sum_type() where it is
+/// not given.
+Expr product(const Expr& a, const Expr& b, std::optional<DType> sums = {});
+
+/// The stage in another type: itself where that is its own.
+StageId add_cast(DagBuilder& b, StageId stage, DType dtype);
 
 /// T_dense: data [..., k] times weight [n, k], transposed as TVM has it.
 StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums = {});
 /// [batch..., m, k] times [batch..., k, n]; a transposed operand has its last two dims exchanged.
-/// Batch dims broadcast as in numpy.
+/// Batch dims broadcast as in numpy. Where `sums` is given, it is the type of the sums and of the
+/// result; else the sums are of the operands' sum_type().
 StageId add_matmul(DagBuilder& b,
                    StageId lhs,
                    StageId rhs,

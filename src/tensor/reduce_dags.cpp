@@ -72,6 +72,9 @@ static StageId reduce_over(DagBuilder& b,
 }
 
 static Expr value_itself(Expr value, std::span<const Expr>) { return value; }
+static Expr widened(Expr value, std::span<const Expr>) {
+  return cast(sum_type(value->dtype), value);
+}
 
 // value of `rows` for a point of the data that `shape` reduces.
 static Expr row_value(const DagBuilder& b,
@@ -100,16 +103,15 @@ StageId add_reduce(
       Combiner::kSum, Combiner::kSum, Combiner::kMax, Combiner::kMin, Combiner::kProd};
   if (axes.empty()) return data;
   const ReducedShape shape(b.shape(data), axes, keep_dims);
-  const StageId reduced = reduce_over(b,
-                                      b.stage(data).name + "_red",
-                                      data,
-                                      shape,
-                                      kCombiners[static_cast<size_t>(kind)],
-                                      value_itself);
-  if (kind != ReduceKind::kMean) return reduced;
+  const DType dtype = b.stage(data).dtype;
+  const Combiner combiner = kCombiners[static_cast<size_t>(kind)];
+  const bool selects = combiner == Combiner::kMax || combiner == Combiner::kMin;
+  const StageId reduced = reduce_over(
+      b, b.stage(data).name + "_red", data, shape, combiner, selects ? value_itself : widened);
+  if (kind != ReduceKind::kMean) return add_cast(b, reduced, dtype);
   return map_points(b, "T_divide", reduced, "elemwise", [&](Expr sum, auto) {
     if (!is_float(sum->dtype)) return floor_div(sum, shape.size());
-    return sum / float_imm(static_cast<double>(shape.size()));
+    return cast(dtype, sum / float_imm(static_cast<double>(shape.size())));
   });
 }
 
@@ -135,6 +137,8 @@ StageId add_arg_reduce(
 // exp(x - max): no exponential overflows.
 StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
   const std::string tag = "softmax_output";
+  const DType dtype = b.stage(data).dtype;
+  data = add_cast(b, data, sum_type(dtype));
   const ReducedShape shape(b.shape(data), std::span(&axis, 1), false);
   const StageId largest =
       reduce_over(b, "T_softmax_maxelem", data, shape, Combiner::kMax, value_itself, tag);
@@ -145,19 +149,22 @@ StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
       reduce_over(b, "T_softmax_expsum", exps, shape, Combiner::kSum, value_itself, tag);
   if (!log) {
     return map_points(b, "T_softmax_norm", exps, tag, [&](Expr e, auto i) {
-      return e / row_value(b, sum, shape, i);
+      return cast(dtype, e / row_value(b, sum, shape, i));
     });
   }
-  const StageId log_sum = map_points(b, "T_softmax_logsum", sum, tag, [&](Expr s, auto i) {
-    return call(Intrinsic::kLog, {s}) + b.at(largest, {i.begin(), i.end()});
-  });
+  const StageId log_sum = map_points(
+      b, "T_softmax_logsum", sum, tag, [&](Expr s, auto) { return call(Intrinsic::kLog, {s}); });
+  // The maximum first: added to the logarithm, a large one would leave none of its digits.
   return map_points(b, "T_softmax_norm", data, tag, [&](Expr x, auto i) {
-    return x - row_value(b, log_sum, shape, i);
+    const Expr below = x - row_value(b, largest, shape, i);
+    return cast(dtype, below - row_value(b, log_sum, shape, i));
   });
 }
 
 StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes, double epsilon) {
   const ReducedShape shape(b.shape(data), axes, true);
+  const DType dtype = b.stage(data).dtype;
+  data = add_cast(b, data, sum_type(dtype));
   const Expr n = float_imm(static_cast<double>(shape.size()));
   const StageId mean = add_reduce(b, data, axes, true, ReduceKind::kMean);
   // The sum of squared distances: n times the variance.
@@ -171,7 +178,7 @@ StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes
     return call(Intrinsic::kRsqrt, {s / n + float_imm(epsilon)});
   });
   return map_points(b, "T_normalize", data, "broadcast", [&](Expr x, auto i) {
-    return (x - row_value(b, mean, shape, i)) * row_value(b, scale, shape, i);
+    return cast(dtype, (x - row_value(b, mean, shape, i)) * row_value(b, scale, shape, i));
   });
 }
 
@@ -193,6 +200,8 @@ StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double 
   std::vector<int64_t> before(b.shape(data).size(), 0), after = before;
   before.back() = (size - 1) / 2;
   after.back() = size - 1 - before.back();
+  const DType dtype = b.stage(data).dtype;
+  data = add_cast(b, data, sum_type(dtype));
   const StageId padded = add_pad(b, data, before, after, 0, "pad_temp");
   const auto square = [&](std::span<const Expr> i, std::span<const Expr> r) {
     std::vector<Expr> index(i.begin(), i.end());
@@ -204,7 +213,8 @@ StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double 
   return map_points(b, "T_lrn", data, "elemwise", [&](Expr x, auto i) {
     const Expr scaled =
         b.at(sum, {i.begin(), i.end()}) * float_imm(alpha / static_cast<double>(size));
-    return x / call(Intrinsic::kPow, {scaled + float_imm(bias), float_imm(beta)});
+    const Expr size_to_beta = call(Intrinsic::kPow, {scaled + float_imm(bias), float_imm(beta)});
+    return cast(dtype, x / size_to_beta);
   });
 }
 

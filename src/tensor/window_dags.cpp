@@ -182,7 +182,7 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
                                params.groups == 1 ? conv : "group_" + conv,
                                conv_names(rank, true));
   b.allow_repacking(out, weight);
-  return out;
+  return params.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
@@ -201,13 +201,14 @@ StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvPar
                    b.at(weight, {i[1], r[0], r[1], r[2]}),
                    params.sums);
   };
-  return b.reduce("Conv2dOutput",
-                  {in[0], kernel[0], dims[0].out, dims[1].out},
-                  {in[1], kernel[2], kernel[3]},
-                  Combiner::kSum,
-                  body,
-                  "conv2d_nchw",
-                  {"nn", "ff", "yy", "xx", "rc", "ry", "rx"});
+  const StageId out = b.reduce("Conv2dOutput",
+                               {in[0], kernel[0], dims[0].out, dims[1].out},
+                               {in[1], kernel[2], kernel[3]},
+                               Combiner::kSum,
+                               body,
+                               "conv2d_nchw",
+                               {"nn", "ff", "yy", "xx", "rc", "ry", "rx"});
+  return params.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window) {
@@ -224,16 +225,17 @@ StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Wi
     std::vector<Expr> tap(r.begin(), r.end());
     tap.push_back(channel);
     tap.push_back(floor_mod(i.back(), multiplier));
-    return window_load(b, padded, dims, i, r, channel) * b.at(weight, tap);
+    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap));
   };
   const std::string conv = "conv" + rank_text(rank);
-  return b.reduce("DepthwiseC" + conv.substr(1),
-                  output_shape(in[0], dims, in.back() * multiplier),
-                  {kernel.begin(), kernel.end() - 2},
-                  Combiner::kSum,
-                  body,
-                  "depthwise_" + conv + "_" + layout_text(rank),
-                  conv_names(rank, false));
+  const StageId out = b.reduce("DepthwiseC" + conv.substr(1),
+                               output_shape(in[0], dims, in.back() * multiplier),
+                               {kernel.begin(), kernel.end() - 2},
+                               Combiner::kSum,
+                               body,
+                               "depthwise_" + conv + "_" + layout_text(rank),
+                               conv_names(rank, false));
+  return add_cast(b, out, b.stage(data).dtype);
 }
 
 // The data spread by the stride, zeros between and around: what a flipped kernel slides over.
@@ -285,7 +287,7 @@ StageId add_conv_transpose(DagBuilder& b,
     index.push_back(group_channel(i.back(), r.back(), params.groups, co, ci));
     tap.push_back(r.back());
     tap.push_back(i.back());
-    return b.at(spread_data, index) * b.at(weight, tap);
+    return product(b.at(spread_data, index), b.at(weight, tap));
   };
   const std::string conv = "conv" + rank_text(rank) + "_transpose_" + layout_text(rank);
   const StageId out = b.reduce(conv,
@@ -296,7 +298,7 @@ StageId add_conv_transpose(DagBuilder& b,
                                conv,
                                conv_names(rank, true));
   b.allow_repacking(out, weight);
-  return out;
+  return add_cast(b, out, b.stage(data).dtype);
 }
 
 // How many taps of the window at `o` lie in [low, high); a constant where that is all of them.
@@ -329,7 +331,10 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
       shape,
       params.kernel,
       combiner,
-      [&](auto i, auto r) { return window_load(b, padded, dims, i, r, i.back()); },
+      [&](auto i, auto r) {
+        const Expr value = window_load(b, padded, dims, i, r, i.back());
+        return is_max ? value : cast(sum_type(dtype), value);
+      },
       is_max ? "pool_max" : "pool_sum",
       names);
   if (params.kind != PoolKind::kAverage) return pooled;
@@ -342,7 +347,7 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
       taps =
           taps * taps_inside(dim, i[d + 1], all ? -dim.before : 0, dim.in + (all ? dim.after : 0));
     }
-    return b.at(pooled, {i.begin(), i.end()}) / cast(dtype, taps);
+    return cast(dtype, b.at(pooled, {i.begin(), i.end()}) / cast(sum_type(dtype), taps));
   };
   return b.compute("tensor", shape, average, "elemwise");
 }

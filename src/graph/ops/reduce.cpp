@@ -55,6 +55,8 @@ static StageId lower_reduce(const OpCall& call, StageSink& to) {
         to.dag, name, {{stage}}, [&](std::span<const Expr> x) { return fn(x[0]); });
   };
   StageId data = to.input(call, 0);
+  const bool selects = op == "ReduceMax" || op == "ReduceMin";
+  if (!selects) data = add_cast(to.dag, data, sum_type(call.input(0).dtype));
   if (op == "ReduceL2" || op == "ReduceSumSquare") {
     data = map(data, "T_multiply", [](const Expr& x) { return x * x; });
   } else if (op == "ReduceL1") {
@@ -68,13 +70,13 @@ static StageId lower_reduce(const OpCall& call, StageSink& to) {
   const bool keep = call.integer("keepdims", 1) != 0;
   if (!axes.empty()) data = add_reduce(to.dag, data, axes, keep, kind);
   if (op == "ReduceL2") {
-    return map(data, "T_sqrt", [](const Expr& x) { return pruner::call(Intrinsic::kSqrt, {x}); });
+    data = map(data, "T_sqrt", [](const Expr& x) { return pruner::call(Intrinsic::kSqrt, {x}); });
+  } else if (op == "ReduceLogSum") {
+    data = map(data, "T_log", [](const Expr& x) { return pruner::call(Intrinsic::kLog, {x}); });
+  } else if (axes.empty()) {
+    data = map(data, "T_identity", [](const Expr& x) { return x; });
   }
-  if (op == "ReduceLogSum") {
-    return map(data, "T_log", [](const Expr& x) { return pruner::call(Intrinsic::kLog, {x}); });
-  }
-  if (!axes.empty()) return data;
-  return map(data, "T_identity", [](const Expr& x) { return x; });
+  return add_cast(to.dag, data, call.input(0).dtype);
 }
 
 static Types infer_arg_reduce(const OpCall& call) {
