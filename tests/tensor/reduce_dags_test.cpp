@@ -51,6 +51,90 @@ TEST(ArgReduceDag, TakesTheFirstOrTheLastOfEquals) {
   EXPECT_EQ(arg(false, true), (Values{0, 2}));
 }
 
+TEST(ReduceDag, OfInfinitiesAndNanIsOneOfThem) {
+  const double nan = std::nan("");
+  const Values rows = {-INFINITY, -INFINITY, INFINITY, INFINITY, 1, nan, nan, 2};
+  const auto reduce = [&](ReduceKind kind) {
+    return values_of(result({4, 2}, rows, [&](auto& b, auto x) {
+      return add_reduce(b, x, std::vector<int64_t>{1}, false, kind);
+    }));
+  };
+  for (const ReduceKind kind : {ReduceKind::kMax, ReduceKind::kMin}) {
+    const Values found = reduce(kind);
+    EXPECT_EQ(found[0], -INFINITY);
+    EXPECT_EQ(found[1], INFINITY);
+    EXPECT_TRUE(std::isnan(found[2]) && std::isnan(found[3]));
+  }
+}
+
+TEST(ArgReduceDag, StaysInARowOfInfinitiesOrNan) {
+  const double nan = std::nan("");
+  const Values rows = {-INFINITY, -INFINITY, INFINITY, INFINITY, 1, nan, nan, nan};
+  const auto arg = [&](bool largest, bool last) {
+    return values_of(result({4, 2}, rows, [&](auto& b, auto x) {
+      return add_arg_reduce(b, x, 1, false, largest, last);
+    }));
+  };
+  EXPECT_EQ(arg(true, false), (Values{0, 0, 1, 0}));
+  EXPECT_EQ(arg(false, false), (Values{0, 0, 1, 0}));
+  EXPECT_EQ(arg(true, true), (Values{1, 1, 1, 1}));
+}
+
+// What add(builder, x) gives for `n` equal numbers of a narrow float, and its type.
+template <typename Add>
+Tensor of_narrow(DType dtype, int64_t n, double value, Add add) {
+  DagBuilder b;
+  const StageId x = b.placeholder("x", {1, n}, dtype);
+  const ComputeDag dag = b.finish({add(b, x)});
+  Tensor tensor(dtype, {1, n});
+  for (int64_t i = 0; i < n; ++i) tensor.set(i, value + (i % 2 == 0 ? 1 : -1));
+  const Tensor found = interpret(dag, std::vector{tensor})[0];
+  EXPECT_EQ(found.dtype(), dtype);
+  return found;
+}
+
+TEST(NarrowSums, AreFloat32) {
+  const std::vector<int64_t> axes = {1};
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const Tensor mean = of_narrow(dtype, 1024, 300, [&](auto& b, auto x) {
+      return add_reduce(b, x, axes, false, ReduceKind::kMean);
+    });
+    EXPECT_EQ(mean.get(0), 300);
+    const Tensor unit = of_narrow(
+        dtype, 1024, 100, [&](auto& b, auto x) { return add_normalize(b, x, axes, 1e-5); });
+    EXPECT_EQ(unit.get(0), 1);
+    EXPECT_EQ(unit.get(1), -1);
+    const Tensor share =
+        of_narrow(dtype, 4096, 8, [&](auto& b, auto x) { return add_softmax(b, x, 1); });
+    EXPECT_NEAR(share.get(0) * 2048, 1 / (1 + std::exp(-2.0)), 0.01);
+    const Tensor scores =
+        of_narrow(dtype, 2, 8192, [&](auto& b, auto x) { return add_softmax(b, x, 1, true); });
+    EXPECT_TRUE(std::isfinite(scores.get(0)));
+  }
+}
+
+TEST(NarrowSums, OfProductsAreFloat32) {
+  DagBuilder b;
+  const StageId x = b.placeholder("x", {1, 1024}, DType::kFloat16);
+  const StageId w = b.placeholder("w", {1024, 1}, DType::kFloat16);
+  const StageId out = add_matmul(b, x, w);
+  EXPECT_EQ(b.stage(out).dtype, DType::kFloat16);
+  const ComputeDag dag = b.finish({out});
+  EXPECT_EQ(dag[dag.producers(out)[0]].dtype, DType::kFloat32);
+  Tensor row(DType::kFloat16, {1, 1024}), column(DType::kFloat16, {1024, 1});
+  for (int64_t i = 0; i < 1024; ++i) row.set(i, 256), column.set(i, i % 2 == 0 ? 256 : -255);
+  EXPECT_EQ(interpret(dag, std::vector{row, column})[0].get(0), INFINITY);  // 131072
+  for (int64_t i = 0; i < 1024; ++i) row.set(i, 0.5), column.set(i, 1.0 / 64 + i % 2 / 1024.0);
+  EXPECT_NEAR(interpret(dag, std::vector{row, column})[0].get(0), 8.25, 0.005);
+}
+
+TEST(SoftmaxDag, OfLargeLogitsKeepsItsDigits) {
+  const Values found = values_of(
+      result({1, 2}, {1e6, 1e6 + 1}, [&](auto& b, auto x) { return add_softmax(b, x, 1, true); }));
+  EXPECT_NEAR(found[0], -1.3132617, 1e-6);
+  EXPECT_NEAR(found[1], -0.3132617, 1e-6);
+}
+
 TEST(SoftmaxDag, SumsToOneOverAnyAxis) {
   for (int64_t axis : {0, 1}) {
     const Values y =

@@ -214,6 +214,44 @@ TEST(PoolDag, TakesTheLargest) {
   EXPECT_EQ(pooled(5, {PoolKind::kMax, {2}, {{1}, {2}, {}, {}}}), (std::vector<double>{3, 4, 5}));
 }
 
+TEST(PoolDag, TheLargestOfInfinitiesIsOne) {
+  DagBuilder b;
+  const StageId data = b.placeholder("data", {1, 3, 1});
+  const ComputeDag dag = b.finish({add_pool(b, data, {PoolKind::kMax, {3}, {{}, {}, {1}, {1}}})});
+  const auto of = [&](std::vector<double> values) {
+    return values_of(interpret(dag, std::vector{tensor_of({1, 3, 1}, values)})[0]);
+  };
+  EXPECT_EQ(of({-INFINITY, -INFINITY, 1}), (std::vector<double>{-INFINITY, 1, 1}));
+  EXPECT_TRUE(std::isnan(of({1, std::nan(""), 3})[0]));
+}
+
+// Records have keys from when such a pool was padded with a finite number.
+TEST(PoolDag, HasTheKeyOfAPoolPaddedWithTheLeastFiniteNumber) {
+  const auto key = [](bool pools) {
+    DagBuilder b;
+    const StageId data = b.placeholder("data", {1, 4, 4, 2});
+    if (pools)
+      return workload_key(
+          b.finish({add_pool(b, data, {PoolKind::kMax, {2, 2}, {{}, {}, {1, 0}, {}}})}));
+    const int64_t before[] = {0, 1, 0, 0}, after[] = {0, 0, 0, 0};
+    const StageId padded =
+        add_pad(b, data, before, after, -greatest_float(DType::kFloat32), "pad_temp");
+    return workload_key(b.finish({add_pool(b, padded, {PoolKind::kMax, {2, 2}, {}})}));
+  };
+  EXPECT_EQ(key(true), key(false));
+}
+
+TEST(PoolDag, AveragesOfNarrowFloatsAddUpInFloat32) {
+  DagBuilder b;
+  const StageId data = b.placeholder("data", {1, 256, 1}, DType::kFloat16);
+  const ComputeDag dag = b.finish({add_pool(b, data, {PoolKind::kAverage, {256}, {}})});
+  Tensor values(DType::kFloat16, {1, 256, 1});
+  for (int64_t i = 0; i < 256; ++i) values.set(i, 300);
+  const Tensor found = interpret(dag, std::vector{values})[0];
+  EXPECT_EQ(found.dtype(), DType::kFloat16);
+  EXPECT_EQ(found.get(0), 300);
+}
+
 TEST(PoolDag, AveragesWhatLiesInside) {
   const Window window{{2}, {}, {1}, {1}};
   EXPECT_EQ(pooled(5, {PoolKind::kAverage, {3}, window}), (std::vector<double>{1.5, 3, 4.5}));
