@@ -147,6 +147,18 @@ class Simplifier {
     return {{{atom, 1}}, 0};
   }
 
+  // Whether a - b may wrap around, so that it does not tell which is less: a value read from memory
+  // may be any number.
+  bool may_wrap(const Expr& a, const Expr& b) {
+    return (reads(a) || reads(b)) && !(bounded(bounds(a)) && bounded(bounds(b)));
+  }
+
+  static bool reads(const Expr& e) {
+    bool found = false;
+    visit(e, [&](const Expr& part) { found |= as<Load>(part) != nullptr; });
+    return found;
+  }
+
   static bool is_extremum(const Expr& e) {
     const Binary* n = as<Binary>(e);
     return n && (n->op == BinaryOp::kMin || n->op == BinaryOp::kMax);
@@ -207,7 +219,9 @@ class Simplifier {
         case BinaryOp::kNe: known = decided(d.first > 0 || d.second < 0, d == Range{0, 0}); break;
         default: break;
       }
-      if (known) return known;
+      if (known) {
+        if (!may_wrap(a, b)) return known;
+      }
     }
     return same(a, n.a) && same(b, n.b) ? e : binary(n.op, a, b);
   }

@@ -35,19 +35,21 @@ constexpr FunctionRow kFunctions[] = {
     {"floor_div",
      " int floor_div(int a, int b) {\n"
      "  if (b == 0) return a;\n"
+     "  if (b == -1) return (int)(0 - (unsigned)a);\n"
      "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
     {"floor_mod",
      " int floor_mod(int a, int b) {\n"
-     "  if (b == 0) return 0;\n"
+     "  if (b == 0 || b == -1) return 0;\n"
      "  const int r = a % b;\n"
      "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
     {"floor_div64",
      " I64 floor_div64(I64 a, I64 b) {\n"
      "  if (b == 0) return a;\n"
+     "  if (b == -1) return (I64)(0 - (unsigned I64)a);\n"
      "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n}\n"},
     {"floor_mod64",
      " I64 floor_mod64(I64 a, I64 b) {\n"
-     "  if (b == 0) return 0;\n"
+     "  if (b == 0 || b == -1) return 0;\n"
      "  const I64 r = a % b;\n"
      "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
 };

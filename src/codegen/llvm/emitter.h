@@ -5,6 +5,7 @@
 // one pointer for each distinct variable part and differ in constant offsets only.
 #pragma once
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 
@@ -113,6 +114,11 @@ class Emitter {
   Range bounds_of(const Expr& e) {
     return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
   }
+  bool is_any_number(const Expr& e) {
+    const Range range = bounds_of(e);
+    return range.first <= kUnbounded.first || range.second >= kUnbounded.second;
+  }
+  bool may_wrap(const Expr& a, const Expr& b);
   LaneIndex as_linear(Value* value, int depth);
   Value* atom(int id) const { return scopes_[id / kAtoms].atoms[id % kAtoms]; }
   Value* once(BinaryOp op,
@@ -122,6 +128,7 @@ class Emitter {
   int depth_of(const LaneIndex& form) const;
   template <typename Make>
   auto at_depth(int level, const Make& make);
+  Value* marked(const Expr& e, Value* value);
   Value* value(const LaneIndex& form);
   LaneIndex flatten(TensorId buffer, const std::vector<Expr>& indices);
   LaneIndex divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a);
@@ -180,6 +187,7 @@ class Emitter {
   Value* workspace_ = nullptr;
   Value* pool_ = nullptr;
   std::vector<Scope> scopes_;
+  llvm::SmallPtrSet<Value*, 8> wrapping_;       // int64 values that may be any number
   std::vector<LaneIndex> vars_;                 // the value of each variable in scope
   std::vector<Range> ranges_;                   // and its bounds
   std::vector<std::vector<Value*>> registers_;  // of a register buffer: the value of each slot

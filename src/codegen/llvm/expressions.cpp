@@ -124,7 +124,7 @@ llvm::Value* Emitter::binary(const Binary& n) {
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
     if (is_signed_int(dtype)) return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
     const int64_t most = greatest_int(dtype);
-    return floor_division(n.op, a, b, {0, most}, {1, most});  // 1 stands in for a divisor of 0
+    return floor_division(n.op, a, b, {0, most}, {0, most});
   }
   return arithmetic(n.op, dtype, a, b);
 }

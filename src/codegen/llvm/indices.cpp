@@ -84,7 +84,7 @@ LaneIndex Emitter::linear(const Expr& e) {
   if (const int64_t* constant = as_int(e)) return {*constant, 0, {}};
   if (const Var* var = as<Var>(e)) return vars_[var->id.value];
   const Binary* n = as<Binary>(e);
-  if (!n) return as_linear(expr(e), depth());
+  if (!n) return as_linear(marked(e, expr(e)), depth());
   LaneIndex a = linear(n->a);
   const LaneIndex b = linear(n->b);
   switch (n->op) {
@@ -112,7 +112,7 @@ LaneIndex Emitter::linear(const Expr& e) {
     }
     case BinaryOp::kMin:
     case BinaryOp::kMax: {
-      const Range difference = bounds(n->a - n->b, ranges_);
+      const Range difference = may_wrap(n->a, n->b) ? kUnbounded : bounds(n->a - n->b, ranges_);
       const bool min = n->op == BinaryOp::kMin;
       if (difference.second <= 0) return min ? a : b;
       if (difference.first >= 0) return min ? b : a;
@@ -127,7 +127,22 @@ LaneIndex Emitter::linear(const Expr& e) {
     if (!division) return arithmetic(n->op, DType::kInt64, x, y);
     return floor_division(n->op, x, y, bounds(n->a, ranges_), bounds(n->b, ranges_));
   });
-  return as_linear(result, std::max(depth_of(a), depth_of(b)));
+  return as_linear(marked(e, result), std::max(depth_of(a), depth_of(b)));
+}
+
+// Whether a - b may wrap around, so that it does not tell which is less.
+bool Emitter::may_wrap(const Expr& a, const Expr& b) {
+  bool reads = false;
+  const auto note = [&](const Expr& part) { reads |= as<Load>(part) != nullptr; };
+  visit(a, note);
+  visit(b, note);
+  return reads && (is_any_number(a) || is_any_number(b));
+}
+
+// Enters the value of `e` as one whose sums may wrap around, where it is no index.
+llvm::Value* Emitter::marked(const Expr& e, Value* value) {
+  if (is_any_number(e)) wrapping_.insert(value);
+  return value;
 }
 
 // a OP b for a division or a remainder by a constant.
@@ -152,15 +167,17 @@ LaneIndex Emitter::divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, 
 llvm::Value* Emitter::value(const LaneIndex& form) {
   Value* uniform = nullptr;
   Value* varying = nullptr;
+  const bool exact = std::ranges::none_of(
+      form.terms, [&](const auto& term) { return wrapping_.contains(atom(term.first)); });
   const auto append = [&](Value*& sum, Value* term) {
     if (sum) unify(sum, term);
-    sum = sum ? b_.CreateAdd(sum, term, "", false, true) : term;
+    sum = sum ? b_.CreateAdd(sum, term, "", false, exact) : term;
   };
   for (const auto& [id, coefficient] : form.terms) {
     Value* term = atom(id);
     if (coefficient != 1) {
       term = b_.CreateMul(
-          term, llvm::ConstantInt::getSigned(term->getType(), coefficient), "", false, true);
+          term, llvm::ConstantInt::getSigned(term->getType(), coefficient), "", false, exact);
     }
     append(term->getType()->isVectorTy() ? varying : uniform, term);
   }
@@ -195,8 +212,16 @@ llvm::Value* Emitter::floor_division(
     if (!div) return b_.CreateAnd(a, constant(range_b.first - 1));
     return b_.CreateAShr(a, constant(__builtin_ctzll(static_cast<uint64_t>(range_b.first))));
   }
-  if (!llvm::isa<llvm::Constant>(b)) {  // of a lane that does not count
-    b = b_.CreateSelect(b_.CreateIsNull(b), llvm::ConstantInt::get(b->getType(), 1), b);
+  // x // 0 is x, and the least number by -1 itself: a processor stops at both.
+  llvm::Type* type = b->getType();
+  Value* const one = llvm::ConstantInt::get(type, 1);
+  Value* negates = nullptr;
+  if (range_b.first < 0) {
+    negates = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type));
+    b = b_.CreateSelect(b_.CreateOr(b_.CreateIsNull(b), negates), one, b);
+  } else if (range_b.first == 0 || !llvm::isa<llvm::Constant>(b)) {  // or of an idle lane
+    b = b_.CreateSelect(b_.CreateIsNull(b), one, b);
+    range_b.first = std::max<int64_t>(range_b.first, 1);
   }
   if (range_a.first >= 0 && range_b.first > 0) {
     llvm::Type* wide = a->getType();
@@ -212,7 +237,8 @@ llvm::Value* Emitter::floor_division(
   Value* down = b_.CreateAnd(b_.CreateICmpNE(remainder, zero),
                              b_.CreateICmpSLT(b_.CreateXor(remainder, b), zero));
   if (!div) return b_.CreateAdd(remainder, b_.CreateSelect(down, b, zero));
-  return b_.CreateAdd(b_.CreateSDiv(a, b), b_.CreateSExt(down, a->getType()));
+  Value* quotient = b_.CreateAdd(b_.CreateSDiv(a, b), b_.CreateSExt(down, a->getType()));
+  return negates ? b_.CreateSelect(negates, b_.CreateSub(zero, a), quotient) : quotient;
 }
 
 // Of each lane: whether its number is below `end`.
@@ -258,6 +284,11 @@ std::optional<bool> decided(BinaryOp op, Range d) {
 // a OP b: decided now where the bounds allow it (unrolled variables are constants here), and on
 // 32-bit lane numbers if the lane counts one up or down.
 llvm::Value* Emitter::compare_indices(BinaryOp op, const Expr& a, const Expr& b) {
+  if (may_wrap(a, b)) {
+    Value *x = value(linear(a)), *y = value(linear(b));
+    unify(x, y);
+    return compare(op, DType::kInt64, x, y);
+  }
   LaneIndex d = linear(a);
   d.add(linear(b), -1);
   const int64_t constant = std::exchange(d.constant, 0);
