@@ -471,9 +471,7 @@ class Interpreter {
       case LockstepNode::Op::kCast:
         if (is_float(node(n.a).dtype)) {
           const double* x = reals(n.a, threads).data();
-          for (const int t : threads) {
-            set(t, n.dtype == DType::kBool ? x[t] != 0 : static_cast<int64_t>(x[t]));
-          }
+          for (const int t : threads) set(t, truncate_to(n.dtype, x[t]));
         } else {
           const int64_t* x = integers(n.a, threads).data();
           for (const int t : threads) set(t, x[t]);

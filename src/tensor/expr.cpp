@@ -185,11 +185,7 @@ Expr cast(DType to, Expr value) {
   }
   if (const FloatImm* imm = as<FloatImm>(value)) {
     if (is_float(to)) return float_imm(imm->value, to);
-    if (to == DType::kBool) return int_imm(imm->value != 0, to);
-    const double whole = std::trunc(imm->value);
-    if (std::abs(whole) < 9e18 && fits(static_cast<int64_t>(whole), to)) {
-      return int_imm(static_cast<int64_t>(whole), to);
-    }
+    return int_imm(truncate_to(to, imm->value), to);
   }
   return make(Cast{std::move(value)}, to);
 }

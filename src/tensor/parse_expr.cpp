@@ -127,7 +127,8 @@ class ExprParser {
     if (op == BinaryOp::kDiv && !is_float(*common))
       return error("// between integers, before here");
     const bool whole = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
-    if (whole && is_float(*common)) return error("integers around // or %, before here");
+    if (op == BinaryOp::kFloorDiv && is_float(*common))
+      return error("integers around //, before here");
     if (const int64_t* divisor = as_int(b); whole && divisor && *divisor == 0) {
       return error("a divisor other than 0, before here");
     }

@@ -59,8 +59,9 @@ constexpr T wrapping(T x, T y, Op op) {
   return static_cast<T>(op(static_cast<Unsigned>(x), static_cast<Unsigned>(y)));
 }
 
-/// x // y and x % y, rounding down; of doubles, which have neither, no number. A processor stops at
-/// a division by zero, and at one of the least number by -1.
+/// x // y and x % y, rounding down; doubles have no x // y, and their x % y is exact where the
+/// signs are equal. A processor stops at a division of integers by zero, and at one of the least
+/// number by -1.
 template <typename T>
 constexpr T divided_down(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -74,7 +75,8 @@ constexpr T divided_down(T x, T y) {
 template <typename T>
 constexpr T remainder_down(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
-    return std::numeric_limits<T>::quiet_NaN();
+    const T rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   } else {
     if (y == T{0} || y == T{-1}) return T{0};
     return static_cast<T>(x % y + (x % y != 0 && (x < 0) != (y < 0)) * y);

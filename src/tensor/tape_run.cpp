@@ -10,14 +10,6 @@
 
 namespace pruner {
 
-// Truncates; what no int64 holds saturates, and not-a-number is 0 (lanes that no one asks for have
-// any value).
-static int64_t truncate(double value) {
-  if (std::isnan(value)) return 0;
-  if (std::abs(value) < 0x1p63) return static_cast<int64_t>(value);
-  return value < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-}
-
 // out[i] = fn(a[i], ...): in chunks of a constant size, which the compiler turns into vectors.
 template <typename Out, typename Fn, typename... In>
 static void map_lanes(int n, Out* __restrict out, Fn fn, const In*... in) {
@@ -220,10 +212,8 @@ void TapeRun::run_cast(const TapeNode& node, int n, double* real_out, int64_t* o
     if (real_out) {
       const double value = from_real ? real : static_cast<double>(integers(node.a)[l]);
       real_out[l] = round_to(to, value);
-    } else if (from_real && to == DType::kBool) {
-      out[l] = real != 0;
     } else {
-      out[l] = wrap_to(to, from_real ? truncate(real) : integers(node.a)[l]);
+      out[l] = from_real ? truncate_to(to, real) : wrap_to(to, integers(node.a)[l]);
     }
   }
 }

@@ -262,14 +262,128 @@ TEST(Programs, BFloat16AsksNothingOfTheCpu) {
   for (int64_t i = 0; i < kLanes; ++i) EXPECT_EQ(args[1].get(i), expected[1].get(i));
 }
 
-TEST(Programs, MaxKeepsNanOfItsFirstOperand) {
-  ProgramBuilder b("relu");
-  const TensorId x = b.input("x", {kLanes}), y = b.output("y", {kLanes});
-  b.program.body = b.vectorize(
-      kLanes, kLanes, [&](Expr l) { return b.store(y, {l}, max(b.read(x, {l}), float_imm(0))); });
-  std::vector<Tensor> args = random_args(b.program);
-  args[0].set(3, std::nan(""));
-  expect_same(b.program, args, 0);
+// x and y are 21 numbers each; fn(x[i], y[i]) as vectors and as scalars.
+void expect_same_of(const std::vector<double>& x,
+                    const std::vector<double>& y,
+                    DType dtype,
+                    const std::function<Expr(Expr, Expr)>& fn) {
+  const auto n = static_cast<int64_t>(x.size());
+  ProgramBuilder b("pairs");
+  const TensorId p = b.input("p", {n}, dtype), q = b.input("q", {n}, dtype);
+  const DType result = fn(float_imm(0, dtype), float_imm(0, dtype))->dtype;
+  const TensorId r = b.output("r", {n}, result), s = b.output("s", {n}, result);
+  const auto value = [&](Expr i) { return fn(b.read(p, {i}), b.read(q, {i})); };
+  b.program.body =
+      b.block({b.serial((n + kLanes - 1) / kLanes,
+                        [&](Expr o) {
+                          return b.vectorize(
+                              kLanes, min(Expr(kLanes), Expr(n) - o * Expr(kLanes)), [&](Expr l) {
+                                const Expr i = o * Expr(kLanes) + l;
+                                return b.store(r, {i}, value(i));
+                              });
+                        }),
+               b.serial(n, [&](Expr i) { return b.store(s, {i}, value(i)); })});
+  Tensor first(dtype, {n}), second(dtype, {n});
+  for (int64_t i = 0; i < n; ++i) first.set(i, x[i]), second.set(i, y[i]);
+  expect_same(b.program, {first, second, Tensor(result, {n}), Tensor(result, {n})}, 0);
+}
+
+const double kNan = std::nan("");
+const std::vector<double> kOdd = {kNan, -INFINITY, INFINITY, 0, 1, -2.5, 3e38, 1e-40};
+
+// Every pair of two lists.
+std::pair<std::vector<double>, std::vector<double>> pairs(const std::vector<double>& values) {
+  std::vector<double> x, y;
+  for (const double a : values) {
+    for (const double b : values) x.push_back(a), y.push_back(b);
+  }
+  return {x, y};
+}
+
+TEST(Programs, ExtremesOfNanAreNan) {
+  const auto [x, y] = pairs(kOdd);
+  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr b) { return max(a, b); });
+  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr b) { return min(a, b); });
+  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr) { return max(a, float_imm(0)); });
+  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr) { return min(float_imm(1), a); });
+}
+
+TEST(Programs, RemaindersOfFloatsAreExact) {
+  const auto [x, y] = pairs({kNan, -INFINITY, INFINITY, 0, 1, -2.5, 3e38, 1e-40, 7, -0.1, 1e20});
+  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr b) { return floor_mod(a, b); });
+}
+
+TEST(Programs, FloatsBeyondAnIntegerBecomeItsLeast) {
+  const std::vector<double> x = {kNan,
+                                 INFINITY,
+                                 -INFINITY,
+                                 3e9,
+                                 -3e9,
+                                 1e20,
+                                 -1e20,
+                                 300.7,
+                                 -300.7,
+                                 2147483648.,
+                                 -2147483648.,
+                                 1};
+  for (const DTypeRow& row : kDTypes) {
+    if (is_float(row.dtype)) continue;
+    expect_same_of(x, x, DType::kFloat32, [&](Expr a, Expr) { return cast(row.dtype, a); });
+  }
+}
+
+// Quotients by 0 and of the least number by -1, at which a processor stops; comparisons whose
+// difference would wrap around.
+TEST(Programs, ExtremeIntegersDivideAndCompare) {
+  for (const DTypeRow& row : kDTypes) {
+    if (is_float(row.dtype) || row.dtype == DType::kBool) continue;
+    const DType dtype = row.dtype;
+    const int64_t values[] = {
+        least_int(dtype), least_int(dtype) + 1, -1, 0, 1, 7, greatest_int(dtype)};
+    constexpr int64_t kPairs = 49;
+    ProgramBuilder b("integers");
+    const TensorId p = b.input("p", {kPairs}, dtype), q = b.input("q", {kPairs}, dtype);
+    std::vector<TensorId> results;
+    constexpr BinaryOp kOps[] = {BinaryOp::kFloorDiv,
+                                 BinaryOp::kFloorMod,
+                                 BinaryOp::kMin,
+                                 BinaryOp::kMax,
+                                 BinaryOp::kLt,
+                                 BinaryOp::kLe,
+                                 BinaryOp::kGt,
+                                 BinaryOp::kGe,
+                                 BinaryOp::kEq,
+                                 BinaryOp::kNe,
+                                 BinaryOp::kSub};
+    std::vector<Tensor> args(2, Tensor(dtype, {kPairs}));
+    for (Tensor& arg : args) arg = arg.clone();
+    for (int64_t i = 0; i < kPairs; ++i) {
+      args[0].set_int(i, wrap_to(dtype, values[i / 7]));
+      args[1].set_int(i, wrap_to(dtype, values[i % 7]));
+    }
+    for (const BinaryOp op : kOps) {
+      const DType result = is_compare(op) ? DType::kBool : dtype;
+      for (int form = 0; form < 2; ++form) {
+        results.push_back(b.output("r" + std::to_string(results.size()), {kPairs}, result));
+        args.emplace_back(result, std::vector<int64_t>{kPairs});
+      }
+    }
+    const auto body = [&](Expr i, size_t form) {
+      std::vector<Stmt> stores;
+      for (size_t o = 0; o < std::size(kOps); ++o)
+        stores.push_back(
+            b.store(results[2 * o + form], {i}, binary(kOps[o], b.read(p, {i}), b.read(q, {i}))));
+      return b.block(stores);
+    };
+    b.program.body = b.block({b.serial(6,
+                                       [&](Expr o) {
+                                         return b.vectorize(kLanes, kLanes, [&](Expr l) {
+                                           return body(o * Expr(kLanes) + l, 0);
+                                         });
+                                       }),
+                              b.serial(kPairs, [&](Expr i) { return body(i, 1); })});
+    expect_same(b.program, args, 0);
+  }
 }
 
 TEST(Programs, AnOutputMayLieWhereAnElementwiseInputLies) {

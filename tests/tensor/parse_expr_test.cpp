@@ -102,7 +102,7 @@ TEST(ParseExpr, RefusesTypesThatDoNotMeet) {
   EXPECT_ERROR(parsed("i && j"), "expected truth values around && or ||");
   EXPECT_ERROR(parsed("!i"), "expected a truth value after !");
   EXPECT_ERROR(parsed("i / 2"), "expected // between integers");
-  EXPECT_ERROR(parsed("c[] // 2"), "expected integers around // or %");
+  EXPECT_ERROR(parsed("c[] // 2"), "expected integers around //");
   EXPECT_ERROR(parsed("i // 0"), "expected a divisor other than 0");
 }
 

@@ -101,7 +101,9 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     return {(min ? "min(" : "max(") + casts, kAtom};
   }
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
-    const char* function = n.op == BinaryOp::kFloorDiv ? "floor_div" : "floor_mod";
+    const char* function = is_float(dtype)               ? "remainder_of"
+                           : n.op == BinaryOp::kFloorDiv ? "floor_div"
+                                                         : "floor_mod";
     functions_.insert(function);
     return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
@@ -142,6 +144,7 @@ CPrinter::Text CPrinter::index(const Expr& e, bool wide) {
       },
       [&](const Cast& n) {
         if (n.value->dtype == DType::kInt64) return index(n.value, wide);
+        if (is_float(n.value->dtype)) return truncated_text(n.value, e->dtype);
         const std::string inner = text(n.value, kUnary);
         return Text{"(" + index_type(wide) + ")" + inner, kUnary};
       },
@@ -184,6 +187,15 @@ std::string CPrinter::float_function(const char* form, DType narrow) {
   return *functions_.insert(name).first;
 }
 
+// As truncate_to(): C says nothing of what its type does not hold.
+CPrinter::Text CPrinter::truncated_text(const Expr& value, DType to) {
+  const char* function = truncates_in_64_bits(to) ? "truncated64" : "truncated";
+  functions_.insert(function);
+  const Text whole = {std::string(function) + "(" + text(value) + ")", kAtom};
+  if (to == DType::kInt64 || to == DType::kInt32) return whole;
+  return {"(" + storage_type(to) + ")" + whole.text, kUnary};
+}
+
 // A cast to a narrow float rounds, but the value stays a float.
 CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   if (is_narrow_float(to)) {
@@ -194,6 +206,7 @@ CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   if (to == DType::kBool)
     return infix("!=", kCompare, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
   if (is_float(from) && is_float(to)) return expr(value);
+  if (is_float(from) && !is_float(to)) return truncated_text(value, to);
   const std::string type = to == DType::kInt64 ? std::string(dialect_.int64) : storage_type(to);
   return {"(" + (is_float(to) ? "float" : type) + ")" + text(value, kUnary), kUnary};
 }

@@ -32,6 +32,18 @@ constexpr FunctionRow kFunctions[] = {
     {"round_half", " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},
     {"round_bf16", " float round_bf16(float x) { return bf16_to_float(float_to_bf16(x)); }\n"},
     {"sigmoid", " float sigmoid(float x) { return 1.0f / (1.0f + EXP(-x)); }\n"},
+    // What the type does not hold, NaN too, is its least number.
+    {"truncated",
+     " int truncated(float x) {\n"
+     "  return x >= -2147483648.0f && x < 2147483648.0f ? (int)x : -2147483647 - 1;\n}\n"},
+    {"truncated64",
+     " I64 truncated64(float x) {\n"
+     "  const I64 least = (I64)1 << 63;\n"
+     "  return x >= (float)least && x < -(float)least ? (I64)x : least;\n}\n"},
+    {"remainder_of",
+     " float remainder_of(float a, float b) {\n"
+     "  const float r = FMOD(a, b);\n"
+     "  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;\n}\n"},
     {"floor_div",
      " int floor_div(int a, int b) {\n"
      "  if (b == 0) return a;\n"
@@ -81,6 +93,7 @@ std::string CPrinter::source(const std::string& symbol) {
   // What the kernels turned out to use stands before them.
   std::string head;
   const std::string exp = math_function(Intrinsic::kExp);
+  const std::string fmod = std::string("fmod") + dialect_.math_suffix;
   const std::pair<std::string_view, std::string_view> spellings[] = {
       {"HALF_TO_FLOAT", dialect_.half_to_float},
       {"FLOAT_TO_HALF", dialect_.float_to_half},
@@ -88,6 +101,7 @@ std::string CPrinter::source(const std::string& symbol) {
       {"AS_FLOAT", dialect_.as_float},
       {"AS_INT", dialect_.as_int},
       {"I64", dialect_.int64},
+      {"FMOD", fmod},
       {"EXP", exp}};
   for (const FunctionRow& row : kFunctions) {
     if (!functions_.contains(row.name)) continue;

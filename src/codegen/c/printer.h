@@ -69,6 +69,7 @@ class CPrinter {
   Text division(BinaryOp op, const Expr& a, const Expr& b, bool wide);
   Text value_binary(const Binary& n);
   std::string float_function(const char* form, DType narrow);
+  Text truncated_text(const Expr& value, DType to);
   Text cast_text(const Expr& value, DType from, DType to);
   std::string math_function(Intrinsic function);
   Text call_text(const Call& n);

@@ -166,6 +166,7 @@ class Emitter {
   Value* multiply_add(const Expr& product, const Expr& addend);
   Value* select_value(const Select& n);
   Value* under(Value* condition, bool negated, const Expr& e);
+  Value* truncated(Value* value, DType to);
   Value* cast_value(Value* value, DType from, DType to);
   Value* intrinsic(const Call& n);
   Value* fold(BinaryOp op, DType dtype, Value* vector);

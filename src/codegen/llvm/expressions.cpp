@@ -1,7 +1,10 @@
 // Expressions: scalars, and vectors of them inside a vector loop.
+#include <cmath>
+
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/math.h"
 #include "support/check.h"
+#include "tensor/scalar_ops.h"
 
 namespace pruner {
 
@@ -121,6 +124,7 @@ llvm::Value* Emitter::binary(const Binary& n) {
   Value* b = expr(n.b);
   unify(a, b);
   if (comparison) return compare(n.op, dtype, a, b);
+  if (n.op == BinaryOp::kFloorMod && is_float(dtype)) return emit_remainder(b_, a, b);
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
     if (is_signed_int(dtype)) return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
     const int64_t most = greatest_int(dtype);
@@ -246,6 +250,19 @@ llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   return result;
 }
 
+// As truncate_to(): LLVM's conversion says nothing of what its type does not hold.
+llvm::Value* Emitter::truncated(Value* value, DType to) {
+  const unsigned bits = truncates_in_64_bits(to) ? 64 : 32;
+  const double limit = std::ldexp(1, static_cast<int>(bits) - 1);
+  llvm::Type* real = value->getType();
+  llvm::Type* whole = real->getWithNewType(b_.getIntNTy(bits));
+  Value* holds = b_.CreateAnd(b_.CreateFCmpOGE(value, llvm::ConstantFP::get(real, -limit)),
+                              b_.CreateFCmpOLT(value, llvm::ConstantFP::get(real, limit)));
+  Value* least = llvm::ConstantInt::get(whole, llvm::APInt::getSignedMinValue(bits));
+  Value* result = b_.CreateSelect(holds, b_.CreateFPToSI(value, whole), least);
+  return b_.CreateZExtOrTrunc(result, real->getWithNewType(value_type(to)));
+}
+
 llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
   llvm::Type* type = value->getType()->getWithNewType(value_type(to));
   if (to == DType::kBool) {
@@ -254,8 +271,7 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
   }
   if (is_narrow_float(to) && from != to)
     return from_memory(to_memory(cast_value(value, from, DType::kFloat32), to), to);
-  if (is_float(from) && !is_float(to))
-    return is_signed_int(to) ? b_.CreateFPToSI(value, type) : b_.CreateFPToUI(value, type);
+  if (is_float(from) && !is_float(to)) return truncated(value, to);
   if (is_float(from)) return value;
   if (!is_signed_int(from))
     return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExtOrTrunc(value, type);

@@ -47,6 +47,50 @@ class MathEmitter {
     return nullptr;
   }
 
+  /// x % y, rounding down: |x| less multiples of |y| * 2^e, of 27 bits each, until it is below |y|.
+  /// Every step is exact in doubles: quotient and remainder have few enough bits.
+  Value* remainder(Value* x, Value* y) {
+    llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
+    llvm::Type* wide = type_->getWithNewType(b_.getInt64Ty());
+    const auto w = [&](int64_t v) { return llvm::ConstantInt::getSigned(wide, v); };
+    Value* start = b_.CreateFPExt(abs(x), real);
+    Value* divisor = b_.CreateFPExt(abs(y), real);
+    Value* infinity = llvm::ConstantFP::get(real, INFINITY);
+    Value* zero = llvm::Constant::getNullValue(real);
+    Value* counts =
+        b_.CreateAnd(b_.CreateFCmpOLT(start, infinity), b_.CreateFCmpOGT(divisor, zero));
+
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* head = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
+    auto* body = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
+    auto* after = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto* rest = b_.CreatePHI(real, 2);
+    rest->addIncoming(start, before);
+    Value* more = b_.CreateAnd(counts, b_.CreateFCmpOGE(rest, divisor));
+    b_.CreateCondBr(more->getType()->isVectorTy() ? b_.CreateOrReduce(more) : more, body, after);
+    b_.SetInsertPoint(body);
+    Value* bits = b_.CreateBitCast(divisor, wide);
+    Value* apart = b_.CreateSub(b_.CreateLShr(b_.CreateBitCast(rest, wide), w(52)),
+                                b_.CreateAdd(b_.CreateLShr(bits, w(52)), w(27)));
+    apart = b_.CreateSelect(b_.CreateICmpSGT(apart, w(0)), apart, w(0));
+    Value* step = b_.CreateBitCast(b_.CreateAdd(bits, b_.CreateShl(apart, w(52))), real);
+    Value* quotient = unary(llvm::Intrinsic::trunc, b_.CreateFDiv(rest, step));
+    Value* left = b_.CreateFSub(rest, b_.CreateFMul(quotient, step));
+    // A quotient just below a whole number may have been rounded up to it.
+    left = b_.CreateSelect(b_.CreateFCmpOLT(left, zero), b_.CreateFAdd(left, step), left);
+    rest->addIncoming(b_.CreateSelect(more, left, rest), body);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(after);
+    Value* result = with_sign_of(b_.CreateFPTrunc(rest, type_), x);
+    Value* down = b_.CreateFCmpONE(result, f(0));
+    down = b_.CreateAnd(down, b_.CreateXor(b_.CreateFCmpOLT(x, f(0)), b_.CreateFCmpOLT(y, f(0))));
+    result = b_.CreateSelect(down, b_.CreateFAdd(result, y), result);
+    result = b_.CreateSelect(counts, result, f(NAN));
+    return b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, result);
+  }
+
  private:
   Value* f(double v) { return llvm::ConstantFP::get(type_, v); }
   Value* i(int64_t v) { return llvm::ConstantInt::getSigned(bits_, v); }
@@ -415,6 +459,12 @@ class MathEmitter {
   }
 
   // |x|^y = 2^(y * log2|x|) in double precision; then the cases of IEEE 754.
+  // pow(x, 0.5): of -inf it is inf, of -0 it is 0.
+  Value* square_root(Value* x) {
+    Value* root = unary(llvm::Intrinsic::sqrt, b_.CreateFAdd(x, f(0)));
+    return b_.CreateSelect(b_.CreateFCmpOEQ(x, f(-INFINITY)), f(INFINITY), root);
+  }
+
   Value* pow(Value* x, Value* y) {
     if (auto* constant = llvm::dyn_cast<llvm::Constant>(y)) {
       auto* exponent = llvm::dyn_cast_or_null<llvm::ConstantFP>(
@@ -422,6 +472,7 @@ class MathEmitter {
       if (exponent && exponent->isExactlyValue(2)) return b_.CreateFMul(x, x);
       if (exponent && exponent->isExactlyValue(1)) return x;
       if (exponent && exponent->isExactlyValue(-1)) return b_.CreateFDiv(f(1), x);
+      if (exponent && exponent->isExactlyValue(0.5)) return square_root(x);
       if (exponent && exponent->isExactlyValue(3)) return b_.CreateFMul(b_.CreateFMul(x, x), x);
     }
     llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
@@ -498,6 +549,10 @@ class MathEmitter {
 Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<Value*> args) {
   return MathEmitter(b, args[0]->getType())
       .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
+}
+
+Value* emit_remainder(llvm::IRBuilder<>& b, Value* x, Value* y) {
+  return MathEmitter(b, x->getType()).remainder(x, y);
 }
 
 }  // namespace pruner

@@ -12,5 +12,7 @@ namespace pruner {
 
 /// The code of `function` on float values (or float vectors) of one type.
 llvm::Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<llvm::Value*> args);
+/// x % y of floats, rounding down.
+llvm::Value* emit_remainder(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 
 }  // namespace pruner

@@ -71,10 +71,30 @@ Expr divide(const Expr& a, const Expr& b) {
 
 // The remainder with the sign of the divisor, or with fmod of the dividend.
 Expr modulo(const OpCall& c, const Expr& a, const Expr& b) {
-  if (!is_float(a->dtype)) return c.integer("fmod", 0) ? a - divide(a, b) * b : floor_mod(a, b);
-  const Expr quotient = a / b;
-  const Expr down = fn(Intrinsic::kFloor, quotient), up = fn(Intrinsic::kCeil, quotient);
-  return a - select(quotient < imm(0, a), up, down) * b;
+  if (c.integer("fmod", 0) == 0) return floor_mod(a, b);
+  if (!is_float(a->dtype)) return a - divide(a, b) * b;
+  const Expr size = floor_mod(fn(Intrinsic::kAbs, a), fn(Intrinsic::kAbs, b));
+  return select(a < imm(0, a), negate(size), size);
+}
+
+// x to the power of an integer, by squares; integers wrap around. A power of the least 6 bits of y
+// and of its sign: beyond them, only those of 0, 1 and -1 have not left 64 bits.
+Expr whole_power(const Expr& x, const Expr& y) {
+  const Expr one = imm(1, x), two = imm(2, y), zero = imm(0, y);
+  const auto odd = [&](const Expr& of) {
+    return compare(BinaryOp::kEq, floor_mod(of, two), imm(1, y));
+  };
+  Expr power = one, square = x, rest = y;
+  for (int bit = 0; bit < 6; ++bit) {
+    power = power * select(odd(rest), square, one);
+    square = square * square;
+    rest = floor_div(rest, two);
+  }
+  if (!is_signed_int(y->dtype)) return power;
+  // 1 / x^-y, of which only 1 and -1 leave something.
+  const Expr unit = compare(BinaryOp::kEq, fn(Intrinsic::kAbs, x), one);
+  const Expr inverse = select(unit, select(odd(y), x, one), imm(0, x));
+  return select(y < zero, inverse, power);
 }
 
 // The usual exponents need no call of pow.
@@ -82,8 +102,8 @@ Expr power(const OpCall& c, const Expr& x, const Expr& y) {
   const std::optional<double> exponent = c.scalar(1);
   if (exponent == 2.0) return x * x;
   if (exponent == 3.0) return x * x * x;
-  if (exponent == 0.5 && is_float(x->dtype)) return fn(Intrinsic::kSqrt, x);
   if (is_float(x->dtype)) return call(Intrinsic::kPow, {x, cast(x->dtype, y)});
+  if (!is_float(y->dtype)) return whole_power(x, y);
   const Expr real = call(Intrinsic::kPow, {cast(DType::kFloat32, x), cast(DType::kFloat32, y)});
   return cast(x->dtype, real);
 }

@@ -97,6 +97,55 @@ TEST(Elementwise, RootsAndLogarithmsOfPositives) {
               floats({2}, {-8, 27}));
 }
 
+TEST(Elementwise, SignKeepsNan) {
+  const Tensor y = run_op("Sign", {floats({3}, {-INFINITY, 0, 2})});
+  EXPECT_EQ(values_of(y), (std::vector<double>{-1, 0, 1}));
+  const Tensor x = floats({1}, {std::nan("")});
+  NetworkBuilder b("sign");
+  const Graph graph = b.finish({{b.node("Sign", {b.input("x", {1}, DType::kFloat32)}), "y"}});
+  const Result<std::vector<Tensor>> found = interpret_graph(graph, std::vector{x});
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(std::isnan((*found)[0].get(0)));
+}
+
+TEST(Elementwise, RemaindersTakeTheSignThatFmodSays) {
+  const Tensor x = floats({4}, {5.5, -5.5, 5.5, -5.5}), y = floats({4}, {3, 3, -3, -3});
+  EXPECT_EQ(values_of(run_op("Mod", {x, y}, {{"fmod", int64_t{1}}})),
+            (std::vector<double>{2.5, -2.5, 2.5, -2.5}));
+  EXPECT_EQ(values_of(run_op("Mod", {x, y})), (std::vector<double>{2.5, 0.5, -0.5, -2.5}));
+  EXPECT_EQ(
+      values_of(run_op(
+          "Mod", {floats({2}, {1e20, 1}), floats({2}, {3, INFINITY})}, {{"fmod", int64_t{1}}})),
+      (std::vector<double>{2, 1}));
+  const Tensor a = integers({4}, {5, -5, 5, -5}), b = integers({4}, {3, 3, -3, -3});
+  EXPECT_EQ(values_of(run_op("Mod", {a, b})), (std::vector<double>{2, 1, -1, -2}));
+  EXPECT_EQ(values_of(run_op("Mod", {a, b}, {{"fmod", int64_t{1}}})),
+            (std::vector<double>{2, -2, 2, -2}));
+}
+
+TEST(Elementwise, PowersOfIntegersAreExact) {
+  const Tensor x = integers({6}, {3, -3, 7, -1, 2, 1}), y = integers({6}, {33, 31, 20, 7, -1, -5});
+  const Tensor found = run_op("Pow", {x, y});
+  EXPECT_EQ(found.get_int(0), 5559060566555523);
+  EXPECT_EQ(found.get_int(1), -617673396283947);
+  EXPECT_EQ(found.get_int(2), 79792266297612001);
+  EXPECT_EQ(found.get_int(3), -1);
+  EXPECT_EQ(found.get_int(4), 0);
+  EXPECT_EQ(found.get_int(5), 1);
+}
+
+TEST(Elementwise, ThePowerOfAHalfIsNoRootForMinusInfinity) {
+  const Tensor found = run_op("Pow", {floats({2}, {4, 0}), Operand::weight(floats({}, {0.5}))});
+  EXPECT_EQ(values_of(found), (std::vector<double>{2, 0}));
+  NetworkBuilder b("pow");
+  const ValueId x = b.input("x", {1}, DType::kFloat32);
+  const Graph graph = b.finish({{b.node("Pow", {x, b.constant("half", floats({}, {0.5}))}), "y"}});
+  const Result<std::vector<Tensor>> power =
+      interpret_graph(graph, std::vector{floats({1}, {-INFINITY})});
+  ASSERT_TRUE(power.ok());
+  EXPECT_EQ((*power)[0].get(0), INFINITY);
+}
+
 TEST(Elementwise, BinaryOperatorsBroadcast) {
   const Tensor a = floats({2, 1, 2}, {1, 2, 3, 4}), b = floats({2, 1}, {10, 20});
   const Tensor sum = run_op("Add", {a, b});
