@@ -157,6 +157,24 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
   return launches;
 }
 
+/// The tensors of a group's inputs, other than constants, whose elements it reads at.
+std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
+                                            const Group& group,
+                                            const ModulePlan::Step& step) {
+  std::vector<ModulePlan::Indices> indices;
+  const std::vector<StageId> placeholders = group.dag.inputs();
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    const Stage& stage = group.dag[placeholders[i]];
+    if (stage.index_bound == 0 || step.args[i].place == Place::kConstant) continue;
+    const int64_t bytes = dtype_bytes(stage.dtype);
+    indices.push_back({{step.args[i], bytes * stage.num_elements()},
+                       bytes,
+                       stage.index_bound,
+                       partition[group.inputs[i]].name});
+  }
+  return indices;
+}
+
 /// What the module carries beside its code; constants are entered into `weights`.
 ModulePlan make_plan(const Partition& partition,
                      const Target& target,
@@ -200,6 +218,7 @@ ModulePlan make_plan(const Partition& partition,
       if (place.place == Place::kConstant) place.index = weights.offset_of(input, pack);
       step.args.push_back(place);
     }
+    step.indices = indices_of(partition, group, step);
     step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
       step.launches = place_launches(artifact, kernels.of_group[g], step);

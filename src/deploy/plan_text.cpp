@@ -55,27 +55,32 @@ std::string executor_of(Backend backend) {
 class PlanText {
  public:
   std::string write(const ModulePlan& plan) {
-    std::string args, launches;
+    std::string args, launches, indices;
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       args += fmt::format(".Largs{}:\n", s);
       for (const ValuePlace& arg : plan.steps[s].args) args += address(arg);
       launches += fmt::format(".Llaunches{}:\n", s);
       for (const ModulePlan::Launch& launch : plan.steps[s].launches) launches += text(launch);
+      indices += fmt::format(".Lindices{}:\n", s);
+      for (const ModulePlan::Indices& read : plan.steps[s].indices) indices += text(read);
     }
     std::string steps = ".Lsteps:\n";
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       const ModulePlan::Step& step = plan.steps[s];
-      steps += fmt::format(".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}\n",
-                           string(step.name),
-                           string(step.sketch),
-                           step.flops,
-                           step.bytes,
-                           step.symbol.empty() ? "0" : step.symbol,
-                           s,
-                           step.args.size(),
-                           step.workspace,
-                           s,
-                           step.launches.size());
+      steps += fmt::format(
+          ".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}, .Lindices{}, {}\n",
+          string(step.name),
+          string(step.sketch),
+          step.flops,
+          step.bytes,
+          step.symbol.empty() ? "0" : step.symbol,
+          s,
+          step.args.size(),
+          step.workspace,
+          s,
+          step.launches.size(),
+          s,
+          step.indices.size());
     }
     std::string copies = ".Lcopies:\n";
     for (const OutputCopy& copy : plan.copies) {
@@ -104,8 +109,8 @@ class PlanText {
         plan.code_files.size());
     const std::string weights = weights_section(plan.isa, plan.weight_bytes);
     const std::string listed = codes(plan.code_files);
-    return head + args + launches + launch_args_ + steps + copies + inputs + outputs + listed +
-           ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
+    return head + args + launches + launch_args_ + indices + steps + copies + inputs + outputs +
+           listed + ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
            ".section .note.GNU-stack,\"\",@progbits\n";
   }
 
@@ -128,6 +133,15 @@ class PlanText {
                        launch.shared_bytes,
                        args,
                        launch.args.size());
+  }
+
+  // PlanIndices.
+  std::string text(const ModulePlan::Indices& read) {
+    return address(read.range.at) + fmt::format(".quad {}, {}, {}, {}\n",
+                                                read.range.bytes,
+                                                read.element_bytes,
+                                                read.bound,
+                                                string(read.name));
   }
 
   /// The list; the files' bytes stand among the constants.

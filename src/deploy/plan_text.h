@@ -17,6 +17,12 @@ struct ModulePlan {
     ValuePlace at;
     int64_t bytes = 0;
   };
+  /// A tensor whose integers have to lie in [-bound, bound).
+  struct Indices {
+    Range range;
+    int64_t element_bytes = 0, bound = 0;
+    std::string name;
+  };
   /// A kernel of a GPU.
   struct Launch {
     std::string kernel;
@@ -32,6 +38,7 @@ struct ModulePlan {
     std::vector<ValuePlace> args;       // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;              // offset in the arena
     std::vector<Launch> launches = {};  // of a GPU
+    std::vector<Indices> indices = {};  // checked before the kernel runs
   };
 
   Backend backend = {};

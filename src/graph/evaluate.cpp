@@ -157,6 +157,37 @@ LoweredCall lower_call(const OpCall& call) {
   return lowered;
 }
 
+// Whether each index that the node reads at lies in the tensor.
+static Result<Unit> check_indices(const Graph& graph,
+                                  const Node& node,
+                                  std::span<const Tensor> inputs) {
+  if (!find_graph_op(node.op)->is(kReadsAtIndices)) return Unit{};
+  if (element_count(graph[node.outputs[0]].shape) == 0) return Unit{};
+  const LoweredCall lowered = lower_call({graph, node});
+  const std::vector<StageId> stages = lowered.dag.inputs();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const int64_t bound = lowered.dag[stages[i]].index_bound;
+    if (bound == 0) continue;
+    const auto at = std::ranges::find(node.inputs, lowered.inputs[i]);
+    const Tensor& indices = inputs[at - node.inputs.begin()];
+    for (int64_t e = 0; e < indices.num_elements(); ++e) {
+      const int64_t index = indices.get_int(e);
+      if (index >= -bound && index < bound) continue;
+      return Error(node_label(graph, node),
+                   ": \"",
+                   graph[*at].name,
+                   "\" holds the index ",
+                   index,
+                   ", expected one in [",
+                   -bound,
+                   ", ",
+                   bound - 1,
+                   "]");
+    }
+  }
+  return Unit{};
+}
+
 std::vector<Tensor> evaluate_node(const Graph& graph,
                                   const Node& node,
                                   std::span<const Tensor> inputs) {
@@ -280,6 +311,7 @@ Result<std::vector<Tensor>> interpret_graph(const Graph& graph, std::span<const 
   for (const Node& node : graph.nodes) {
     std::vector<Tensor> operands;
     for (const ValueId id : node.inputs) operands.push_back(tensor_of(id));
+    TRY(check_indices(graph, node, operands));
     std::vector<Tensor> made = evaluate_node(graph, node, operands);
     for (size_t i = 0; i < made.size(); ++i) tensors[slot(node.outputs[i])] = std::move(made[i]);
     for (const ValueId id : node.inputs) {

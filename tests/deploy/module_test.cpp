@@ -10,6 +10,18 @@
 namespace pruner {
 namespace {
 
+Tensor floats(std::vector<int64_t> shape) {
+  Tensor tensor(DType::kFloat32, std::move(shape));
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set(i, static_cast<double>(i));
+  return tensor;
+}
+
+Tensor twos() {
+  Tensor tensor(DType::kInt64, {1});
+  tensor.set_int(0, 2);
+  return tensor;
+}
+
 TEST(BuildModule, GivesWhatTheInterpreterGives) {
   const Result<Case> c = make_case(small_convolutional());
   ASSERT_TRUE(c.ok()) << c.error().message();
@@ -78,6 +90,34 @@ TEST(BuildModule, HoldsEveryDtype) {
     ASSERT_TRUE(c.ok()) << c.error().message();
     expect_right(*c, host_target(2));
   }
+}
+
+// An index from the caller and one that a kernel makes.
+TEST(BuildModule, NamesTheIndexThatLiesOutside) {
+  NetworkBuilder b("gathering");
+  const ValueId table = b.constant("table", floats({5, 2}));
+  const ValueId ids = b.input("ids", {3}, DType::kInt64);
+  const ValueId later = b.node("Add", {ids, b.constant("two", twos())});
+  const ValueId rows = b.node("Gather", {table, ids}), other = b.node("Gather", {table, later});
+  const TemporaryFolder folder = *TemporaryFolder::make("");
+  const Result<Partition> cut =
+      partition(b.finish({{rows, "rows"}, {other, "other"}}), host_target(1));
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  const std::string path = folder.path("module.so");
+  ASSERT_TRUE(build_module(*cut, host_target(1), nullptr, {.jobs = 1, .work_dir = ""}, path).ok());
+  Result<LoadedModule> module = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  const auto run = [&](int64_t index) {
+    Tensor tensor(DType::kInt64, {3});
+    tensor.set_int(1, index);
+    return module->run(std::vector{tensor});
+  };
+  EXPECT_TRUE(run(2).ok());
+  EXPECT_TRUE(run(-5).ok());
+  EXPECT_ERROR(run(5), "\"ids\" holds the index 5, expected one in [-5, 4]");
+  EXPECT_ERROR(run(INT64_MIN), "holds the index -92233720368547758");
+  EXPECT_ERROR(run(3), "holds the index 5, expected one in [-5, 4]");
+  EXPECT_TRUE(run(0).ok());
 }
 
 // What is joined is written in place: no kernel copies it.

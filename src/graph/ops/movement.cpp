@@ -295,8 +295,11 @@ static Result<size_t> gathered_axis(const OpCall& call) {
 static Expr gathered(const OpCall& call, StageSink& to, Axes before, Axes index, Axes after) {
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
   const int64_t extent = call.shape(0)[before.size()];
-  // Seeded inputs of the stage then lie below it.
-  if (to.dag.stage(indices).is_placeholder()) to.dag.stage(indices).index_bound = extent;
+  // Seeded inputs of the stage then lie below it, and a run checks those that it is given.
+  if (to.dag.stage(indices).is_placeholder()) {
+    int64_t& bound = to.dag.stage(indices).index_bound;
+    bound = bound == 0 ? extent : std::min(bound, extent);
+  }
   const Expr raw = cast(DType::kInt64, to.dag.at(indices, copy(index)));
   std::vector<Expr> at = copy(before);
   at.push_back(select(raw < 0, raw + extent, raw));
@@ -396,8 +399,8 @@ static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Concat", kInjective, 1, kAnyNumber, "axis:i", infer_concat, lower_concat}.with(kReadsOnce),
     GraphOp{"Expand", kInjective, 2, 2, "", infer_expand, lower_expand},
-    GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather},
-    GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements},
+    GraphOp{"Gather", kInjective, 2, 2, "axis:i", infer_gather, lower_gather}.with(kReadsAtIndices),
+    GraphOp{"GatherElements", kInjective, 2, 2, "axis:i", infer_gather_elements, lower_gather_elements}.with(kReadsAtIndices),
     GraphOp{"Pad", kInjective, 2, 4, "mode:s", infer_pad, lower_pad}.moved("pads:1 value:2").with(kReadsOnce),
     GraphOp{"Slice", kInjective, 3, 5, "", infer_slice, lower_slice}.moved("starts:1 ends:2 axes:3"),
     GraphOp{"Split", kInjective, 1, 2, "axis:i num_outputs:i", infer_split, lower_split}.moved("split:1"),

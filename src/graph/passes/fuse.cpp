@@ -44,6 +44,7 @@ class Fuser {
   bool fits_group(std::span<const int> nodes, int sink) const;
   bool repeats_work(int n, int sink) const;
   bool reads_as_data(int contraction, int n) const;
+  bool makes_indices(int n, int sink) const;
   bool take_epilogue(int anchor);
   bool join_consumer(int n);
 
@@ -213,12 +214,29 @@ bool Fuser::reads_as_data(int contraction, int n) const {
          node.inputs[1] != data.outputs[0];
 }
 
+// Whether one of the nodes from n to its post-dominator makes the indices of another: these stay a
+// tensor, whose elements are checked before a kernel reads at them.
+bool Fuser::makes_indices(int n, int sink) const {
+  std::vector<int> nodes = between(n, sink);
+  nodes.push_back(n);
+  const auto makes = [&](ValueId id) {
+    return std::ranges::any_of(nodes, [&](int at) {
+      return std::ranges::find(graph_.nodes[at].outputs, id) != graph_.nodes[at].outputs.end();
+    });
+  };
+  const auto reads_there = [&](int at) {
+    const Node& node = graph_.nodes[at];
+    return find_graph_op(node.op)->is(kReadsAtIndices) && makes(node.inputs[1]);
+  };
+  return reads_there(sink) || std::ranges::any_of(nodes, reads_there);
+}
+
 // Joins an element-wise or injective node to what reads it; an element-wise one also to a
 // contraction.
 bool Fuser::join_consumer(int n) {
   const int sink = post_dominator(n);
   if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
-  if (root(sink) == root(n) || repeats_work(n, sink)) return false;
+  if (root(sink) == root(n) || repeats_work(n, sink) || makes_indices(n, sink)) return false;
   std::optional<std::vector<int>> nodes = between(n, sink);
   if (!nodes) return false;
   for (const int at : *nodes) {

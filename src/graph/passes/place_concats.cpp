@@ -29,6 +29,8 @@ ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(gra
     const GraphOp& op = *find_graph_op(node.op);
     // A routine takes and makes whole tensors.
     const bool kernel = op.fusion < Fusion::kAlias && op.routine == nullptr;
+    // Indices are checked as a row of numbers.
+    if (op.is(kReadsAtIndices)) movable_[node.inputs[1].value] = false;
     for (const ValueId id : node.outputs) movable_[id.value] = kernel;
     for (const ValueId id : node.inputs)
       if (id.valid() && !kernel) movable_[id.value] = false;

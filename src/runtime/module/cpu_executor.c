@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/module/check_indices.h"
 #include "runtime/module/cpu_features.h"
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
@@ -78,6 +79,14 @@ static void* resolve(const Run* run, const PlanAddress* address) {
   }
 }
 
+static int check_indices(const Run* run, const PlanStep* step) {
+  for (int64_t i = 0; i < step->num_indices; i++) {
+    const PlanIndices* indices = &step->indices[i];
+    if (!pruner_check_indices(step, indices, resolve(run, &indices->range.at))) return 0;
+  }
+  return 1;
+}
+
 /* Arguments are resolved anew each time: the caller's tensors may be others. */
 static void run_step(const Run* run, const PlanStep* step) {
   PrunerModule* module = run->module;
@@ -92,6 +101,7 @@ static int32_t run_plan(PrunerModule* module,
   const Run run = {module, inputs, outputs};
   double start = seconds != NULL ? pruner_now() : 0;
   for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    if (!check_indices(&run, &pruner_plan.steps[s])) return 1;
     run_step(&run, &pruner_plan.steps[s]);
     if (seconds == NULL) continue;
     const double end = pruner_now();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/module/check_indices.h"
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
 #include "runtime/module/gpu_driver.h"
@@ -333,11 +334,25 @@ static int run_each(PrunerModule* module,
   return wait_for_all(module, given);
 }
 
+/* Of the caller's tensors: what a kernel makes stays on the device. */
+static int check_inputs(const void* const* inputs) {
+  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+    const PlanStep* step = &pruner_plan.steps[s];
+    for (int64_t i = 0; i < step->num_indices; i++) {
+      const PlanAddress* at = &step->indices[i].range.at;
+      if (at->place != kPlanInput) continue;
+      if (!pruner_check_indices(step, &step->indices[i], inputs[at->where])) return 0;
+    }
+  }
+  return 1;
+}
+
 static int32_t run_plan(PrunerModule* module,
                         const void* const* inputs,
                         void* const* outputs,
                         double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
+  if (!check_inputs(inputs)) return 1;
   if (!driver->enter(module->device)) return 1;
   const int recorded = module->recording != 0 && seconds == NULL;
   const int done =

@@ -35,6 +35,14 @@ typedef struct {
   int64_t num_args;
 } PlanLaunch;
 
+/* Integers that a step reads at: each has to lie in [-bound, bound). */
+typedef struct {
+  PlanRange range;
+  int64_t element_bytes; /* 4 or 8 */
+  int64_t bound;
+  const char* name; /* of the tensor */
+} PlanIndices;
+
 typedef struct {
   PrunerKernelSpec spec;   /* name, sketch, flops, bytes: for profiles */
   PrunerKernel kernel;     /* of a CPU, with what it takes */
@@ -43,6 +51,8 @@ typedef struct {
   int64_t workspace;          /* offset in the arena */
   const PlanLaunch* launches; /* of a GPU */
   int64_t num_launches;
+  const PlanIndices* indices;
+  int64_t num_indices;
 } PlanStep;
 
 /* An output that no kernel writes in place. */

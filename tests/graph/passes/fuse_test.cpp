@@ -108,6 +108,22 @@ TEST(Fuse, AReductionTakesWhatComesBefore) {
       (Names{"mul+sum 4x6 +sqrt"}));
 }
 
+// What is read at is checked between two kernels.
+TEST(Fuse, IndicesAreATensor) {
+  NetworkBuilder b("indices");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat32), ids = b.input("ids", {3}, DType::kInt64);
+  const ValueId next = b.node("Add", {ids, b.constant("one", integers({}, {1}))});
+  const ValueId rows = b.node("Gather", {b.node("Relu", {x}), next});
+  const Graph graph = b.finish({{b.node("Neg", {rows}), "y"}});
+  const Result<Partition> cut = partition(graph, Target{});
+  ASSERT_TRUE(cut.ok());
+  ASSERT_EQ(cut->groups.size(), 2u);
+  const ComputeDag& gather = cut->groups[1].dag;
+  int64_t bound = 0;
+  for (const StageId id : gather.inputs()) bound = std::max(bound, gather[id].index_bound);
+  EXPECT_EQ(bound, 4);
+}
+
 TEST(Fuse, SoftmaxStaysAlone) {
   EXPECT_EQ(groups({4, 6},
                    [](auto& b, ValueId x) {
