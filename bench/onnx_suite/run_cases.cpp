@@ -51,15 +51,16 @@ Result<onnx::TensorProto> read_proto(const fs::path& path) {
 
 Result<Case> read_case(const fs::path& folder) {
   Case c;
+  ExternalData files;
   std::ifstream(folder / "tolerance") >> c.rtol >> c.atol;
   for (int i = 0; fs::exists(folder / fmt::format("input_{}.pb", i)); ++i) {
     TRY_ASSIGN(const onnx::TensorProto proto, read_proto(folder / fmt::format("input_{}.pb", i)));
-    TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto));
+    TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files));
     c.inputs.push_back({proto.name(), std::move(tensor)});
   }
   for (int i = 0; fs::exists(folder / fmt::format("output_{}.pb", i)); ++i) {
     TRY_ASSIGN(const onnx::TensorProto proto, read_proto(folder / fmt::format("output_{}.pb", i)));
-    TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto));
+    TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files));
     c.outputs.push_back(std::move(tensor));
     c.output_types.push_back(proto.data_type());
   }

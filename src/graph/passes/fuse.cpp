@@ -44,7 +44,7 @@ class Fuser {
   bool fits_group(std::span<const int> nodes, int sink) const;
   bool repeats_work(int n, int sink) const;
   bool reads_as_data(int contraction, int n) const;
-  bool makes_indices(int n, int sink) const;
+  bool makes_indices(std::span<const int> nodes, int sink) const;
   bool take_epilogue(int anchor);
   bool join_consumer(int n);
 
@@ -214,11 +214,9 @@ bool Fuser::reads_as_data(int contraction, int n) const {
          node.inputs[1] != data.outputs[0];
 }
 
-// Whether one of the nodes from n to its post-dominator makes the indices of another: these stay a
-// tensor, whose elements are checked before a kernel reads at them.
-bool Fuser::makes_indices(int n, int sink) const {
-  std::vector<int> nodes = between(n, sink);
-  nodes.push_back(n);
+// Whether one of the nodes makes the indices of another or of the sink: these stay a tensor, whose
+// elements are checked before a kernel reads at them.
+bool Fuser::makes_indices(std::span<const int> nodes, int sink) const {
   const auto makes = [&](ValueId id) {
     return std::ranges::any_of(nodes, [&](int at) {
       return std::ranges::find(graph_.nodes[at].outputs, id) != graph_.nodes[at].outputs.end();
@@ -236,9 +234,12 @@ bool Fuser::makes_indices(int n, int sink) const {
 bool Fuser::join_consumer(int n) {
   const int sink = post_dominator(n);
   if (sink == kExit || anchor(n) >= 0 || widest(n) > Fusion::kInjective) return false;
-  if (root(sink) == root(n) || repeats_work(n, sink) || makes_indices(n, sink)) return false;
+  if (root(sink) == root(n) || repeats_work(n, sink)) return false;
   std::optional<std::vector<int>> nodes = between(n, sink);
   if (!nodes) return false;
+  std::vector<int> joined = *nodes;
+  joined.push_back(n);
+  if (makes_indices(joined, sink)) return false;
   for (const int at : *nodes) {
     if (anchor(at) >= 0 || fusion(at) > Fusion::kInjective) return false;
   }
