@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 
 #include "graph/evaluate.h"
 #include "graph/functions/body.h"
@@ -65,9 +67,10 @@ Result<ValueId> Importer::define(const std::string& name, NameScope& scope) {
   return id;
 }
 
-Result<Tensor> Importer::tensor_of(const onnx::TensorProto& proto) {
+Result<Tensor> Importer::tensor_of(const onnx::TensorProto& proto,
+                                   const std::shared_ptr<const void>& owner) {
   if (const auto it = tensors_.find(&proto); it != tensors_.end()) return it->second;
-  TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files_));
+  TRY_ASSIGN(Tensor tensor, tensor_from_proto(proto, files_, owner));
   return tensors_[&proto] = std::move(tensor);
 }
 
@@ -84,8 +87,10 @@ Result<Unit> Importer::count_unfolded() {
 
 Result<Unit> Importer::add_initializers(const onnx::GraphProto& graph, NameScope& scope) {
   if (graph.sparse_initializer_size() > 0) return Error("sparse initializers are not supported");
+  // A function's graph is not of the model's message.
+  const std::shared_ptr<const void> owner = &graph == &model_.graph() ? owner_ : nullptr;
   for (const onnx::TensorProto& proto : graph.initializer()) {
-    TRY_ASSIGN(Tensor tensor, tensor_of(proto));
+    TRY_ASSIGN(Tensor tensor, tensor_of(proto, owner));
     TRY_ASSIGN(const ValueId id, define(proto.name(), scope));
     graph_[id] = {scope.prefix + proto.name(), tensor.dtype(), tensor.shape(), tensor};
   }
@@ -346,28 +351,47 @@ Result<Graph> Importer::run() {
   return std::move(graph_);
 }
 
+static Result<Unit> check_size(size_t bytes) {
+  if (bytes == 0) return Error("the file is empty, expected an ONNX model");
+  if (bytes <= INT_MAX) return Unit{};
+  return Error(
+      "the file has more than 2 GB, the most that protobuf reads: save the model with external "
+      "data (onnx.save_model(..., save_as_external_data=True))");
+}
+
+static Result<Graph> import_model(std::shared_ptr<const onnx::ModelProto> model,
+                                  bool parsed,
+                                  const NetworkOptions& options,
+                                  ExternalData files) {
+  if (!parsed) return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
+  if (!model->has_graph()) return Error("this is no ONNX model: it holds no graph");
+  TRY_ASSIGN(ModelFunctions functions, ModelFunctions::of(*model));
+  return Importer(std::move(model), std::move(functions), options, files).run();
+}
+
 Result<Graph> import_onnx_bytes(std::string_view bytes,
                                 const NetworkOptions& options,
                                 ExternalData files) {
-  if (bytes.empty()) return Error("the file is empty, expected an ONNX model");
-  if (bytes.size() > INT_MAX) {
-    return Error(
-        "the file has more than 2 GB, the most that protobuf reads: save the model with external "
-        "data (onnx.save_model(..., save_as_external_data=True))");
-  }
-  onnx::ModelProto model;
-  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
-  }
-  if (!model.has_graph()) return Error("this is no ONNX model: it holds no graph");
-  TRY_ASSIGN(ModelFunctions functions, ModelFunctions::of(model));
-  return Importer(model, std::move(functions), options, files).run();
+  TRY(check_size(bytes.size()));
+  auto model = std::make_shared<onnx::ModelProto>();
+  const bool parsed = model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  return import_model(std::move(model), parsed, options, std::move(files));
+}
+
+// Parses a piece at a time: the bytes are in memory once, as the message's.
+static Result<Graph> import_file(const std::string& path, const NetworkOptions& options) {
+  std::error_code ignored;
+  TRY(check_size(std::filesystem::file_size(path, ignored)));
+  std::ifstream in(path, std::ios::binary);
+  auto model = std::make_shared<onnx::ModelProto>();
+  const bool parsed = model->ParseFromIstream(&in);
+  ExternalData files(std::filesystem::path(path).parent_path().string());
+  return import_model(std::move(model), parsed, options, std::move(files));
 }
 
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options) {
-  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
-  ExternalData files(std::filesystem::path(path).parent_path().string());
-  Result<Graph> graph = import_onnx_bytes(file.bytes(), options, std::move(files));
+  TRY(MappedFile::open(path));  // the error of a file that cannot be read
+  Result<Graph> graph = import_file(path, options);
   if (!graph.ok()) return Error(path, ": ", graph.error().message());
   return graph;
 }

@@ -4,6 +4,7 @@
 // repeats a graph (constructs.h), becomes the nodes that it stands for.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -17,11 +18,15 @@ namespace pruner {
 
 class Importer {
  public:
-  Importer(const onnx::ModelProto& model,
+  Importer(std::shared_ptr<const onnx::ModelProto> model,
            ModelFunctions functions,
            const NetworkOptions& options,
            ExternalData& files)
-      : model_(model), functions_(std::move(functions)), options_(options), files_(files) {}
+      : owner_(std::move(model)),
+        model_(*owner_),
+        functions_(std::move(functions)),
+        options_(options),
+        files_(files) {}
 
   Result<Graph> run();
 
@@ -65,7 +70,8 @@ class Importer {
   Result<Unit> count_unfolded();
   Result<const Body*> body_of(const NodeList& nodes, std::span<const std::string> outputs);
   Result<ValueId> define(const std::string& name, NameScope& scope);
-  Result<Tensor> tensor_of(const onnx::TensorProto& proto);
+  Result<Tensor> tensor_of(const onnx::TensorProto& proto,
+                           const std::shared_ptr<const void>& owner = nullptr);
   Result<Unit> add_initializers(const onnx::GraphProto& graph, NameScope& scope);
   Result<Unit> add_nodes(const NodeList& nodes, const Body& body, NameScope& scope);
   Result<Unit> add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope);
@@ -86,6 +92,7 @@ class Importer {
   void evaluate(ValueId id);
   Result<Unit> add_outputs(const NameScope& scope);
 
+  const std::shared_ptr<const onnx::ModelProto> owner_;  // its initializers are viewed
   const onnx::ModelProto& model_;
   ModelFunctions functions_;
   const NetworkOptions& options_;

@@ -133,7 +133,9 @@ static Tensor from_raw(int type, DType dtype, std::vector<int64_t> shape, std::s
   return tensor;
 }
 
-static Result<Tensor> read_tensor(const TensorProto& proto, ExternalData& files) {
+static Result<Tensor> read_tensor(const TensorProto& proto,
+                                  ExternalData& files,
+                                  const std::shared_ptr<const void>& owner) {
   const int type = proto.data_type();
   const std::optional<DType> dtype = dtype_from_onnx(type);
   if (!dtype || proto.has_segment()) {
@@ -143,18 +145,21 @@ static Result<Tensor> read_tensor(const TensorProto& proto, ExternalData& files)
   const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   const WidenedType* widened = widened_type(type);
   const int64_t expected = n * (widened != nullptr ? widened->bytes : dtype_bytes(*dtype));
+  // Bytes of ours are used where they lie; those of a bool may be others than 0 and 1.
+  const auto tensor_of = [&](std::string_view bytes, const std::shared_ptr<const void>& keeper) {
+    const bool ours = widened == nullptr && *dtype != DType::kBool && !bytes.empty();
+    const bool viewed = keeper != nullptr && ours && Tensor::is_aligned(*dtype, bytes.data());
+    return viewed ? Tensor::view(*dtype, shape, keeper, bytes.data())
+                  : from_raw(type, *dtype, shape, bytes);
+  };
   if (proto.data_location() == TensorProto::EXTERNAL) {
     TRY_ASSIGN(const MappedBytes mapped, files.read(proto, expected));
-    // Bytes of ours are used where they lie; those of a bool may be others than 0 and 1.
-    const bool ours = widened == nullptr && *dtype != DType::kBool;
-    if (ours && Tensor::is_aligned(*dtype, mapped.bytes.data()))
-      return Tensor::view(*dtype, shape, mapped.file, mapped.bytes.data());
-    return from_raw(type, *dtype, shape, mapped.bytes);
+    return tensor_of(mapped.bytes, mapped.file);
   }
   if (proto.has_raw_data()) {
     const auto found = static_cast<int64_t>(proto.raw_data().size());
     if (found != expected) return Error("has ", found, " bytes, its shape ", expected);
-    return from_raw(type, *dtype, shape, proto.raw_data());
+    return tensor_of(proto.raw_data(), owner);
   }
   // Memory only for what the file holds: a damaged shape must not ask for terabytes.
   const int64_t stored = int64_t{proto.float_data_size()} + proto.double_data_size() +
@@ -166,8 +171,10 @@ static Result<Tensor> read_tensor(const TensorProto& proto, ExternalData& files)
   return tensor;
 }
 
-Result<Tensor> tensor_from_proto(const TensorProto& proto, ExternalData& files) {
-  Result<Tensor> tensor = read_tensor(proto, files);
+Result<Tensor> tensor_from_proto(const TensorProto& proto,
+                                 ExternalData& files,
+                                 const std::shared_ptr<const void>& owner) {
+  Result<Tensor> tensor = read_tensor(proto, files, owner);
   if (tensor.ok()) return tensor;
   return Error("tensor \"", proto.name(), "\" ", tensor.error().message());
 }

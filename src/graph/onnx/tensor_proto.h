@@ -3,6 +3,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <memory>
+
 #include "graph/onnx/external_data.h"
 #include "support/result.h"
 #include "tensor/tensor.h"
@@ -19,8 +21,11 @@ int dtype_to_onnx(DType dtype);
 std::string onnx_type_name(int type);
 
 /// Errors name the tensor: it is of a type that we do not hold, has other elements than its shape,
-/// or lies in another file that `files` cannot give.
-Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto, ExternalData& files);
+/// or lies in another file that `files` cannot give. With the `owner` of the message the tensor is
+/// a view of its bytes where these are those of a tensor of ours.
+Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto,
+                                 ExternalData& files,
+                                 const std::shared_ptr<const void>& owner = nullptr);
 onnx::TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor);
 
 }  // namespace pruner

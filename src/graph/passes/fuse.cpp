@@ -15,8 +15,8 @@
 namespace pruner {
 namespace {
 
-constexpr int kExit = -1;           // the post-dominator of outputs
-constexpr size_t kMostNodes = 128;  // of a group; those of the built-in networks have at most 32
+constexpr int kExit = -1;          // the post-dominator of outputs
+constexpr size_t kMostNodes = 64;  // of a group; those of the built-in networks have at most 32
 
 class Fuser {
  public:

@@ -1,4 +1,7 @@
+#include <set>
+
 #include "graph/onnx/onnx_model.h"
+#include "graph/onnx/tensor_proto.h"
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -162,6 +165,62 @@ TEST(ImportOnnx, HoldsEveryElementType) {
     for (const Tensor& each : y)
       EXPECT_EQ(values_of(each), (std::vector<double>{truth ? 1.0 : 2.0, 0, 1}));
   }
+}
+
+TEST(ImportOnnx, TakesAHundredThousandNodes) {
+  OnnxModel model;
+  model.input("x", {4}).output("v100000");
+  std::string last = "x";
+  for (int i = 1; i <= 100000; ++i) {
+    const std::string made = "v" + std::to_string(i);
+    // A Neg after each Relu, a sum with the input after that.
+    if (i % 3 == 0) {
+      model.node("Add", {last, "x"}, {made});
+    } else {
+      model.node(i % 3 == 1 ? "Relu" : "Neg", {last}, {made});
+    }
+    last = made;
+  }
+  Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(graph->nodes.size(), 100000u);
+  const Result<Partition> cut = partition(*std::move(graph), Target{});
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->groups.size(), 1563u);  // of 64 nodes
+  std::set<std::string> keys;
+  for (const Group& group : cut->groups) keys.insert(group.key);
+  EXPECT_LE(keys.size(), 4u) << "a group for each place in the pattern, and the rest";
+}
+
+TEST(ImportOnnx, FindsACycleInAHundredThousandNodes) {
+  OnnxModel model;
+  model.input("x", {4}).output("v100000");
+  for (int i = 1; i <= 100000; ++i) {
+    const std::string before = "v" + std::to_string(i == 1 ? 100000 : i - 1);
+    model.node("Relu", {before}, {"v" + std::to_string(i)});
+  }
+  EXPECT_ERROR(import_model(model), "the graph has a cycle");
+}
+
+// The bytes of a model are in memory once.
+TEST(ImportOnnx, ConstantsAreViewsOfTheModel) {
+  OnnxModel model;
+  model.input("x", {4}).output("y").node("Add", {"x", "w"}, {"y"});
+  const std::vector<float> values = {1, 2, 3, 4};
+  auto& w = model.initializer("w", onnx::TensorProto::FLOAT, {4});
+  w.set_raw_data(values.data(), 16);
+  auto owner = std::make_shared<onnx::TensorProto>(w);
+  const void* const bytes = owner->raw_data().data();
+  ExternalData files;
+  const Result<Tensor> view = tensor_from_proto(*owner, files, owner);
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->data(), bytes);
+  owner.reset();
+  EXPECT_EQ(values_of(*view), (std::vector<double>{1, 2, 3, 4}));
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  EXPECT_EQ(values_of(run_graph(*graph, {floats({4}, {1, 1, 1, 1})})[0]),
+            (std::vector<double>{2, 3, 4, 5}));
 }
 
 }  // namespace
