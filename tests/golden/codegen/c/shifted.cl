@@ -1,5 +1,6 @@
 static inline int floor_div(int a, int b) {
   if (b == 0) return a;
+  if (b == -1) return (int)(0 - (unsigned)a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 typedef float4 f32x4;

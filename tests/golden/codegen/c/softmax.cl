@@ -1,4 +1,4 @@
-static inline float max_of(float a, float b) { return a < b ? b : a; }
+static inline float max_of(float a, float b) { return a < b || b != b ? b : a; }
 __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void kernel_0(
     __global const float* restrict x,
     __global uchar* workspace) {

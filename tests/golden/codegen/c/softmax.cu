@@ -1,4 +1,4 @@
-static __device__ __forceinline__ float max_of(float a, float b) { return a < b ? b : a; }
+static __device__ __forceinline__ float max_of(float a, float b) { return a < b || b != b ? b : a; }
 extern "C" __global__ void __launch_bounds__(32) kernel_0(
     const float* __restrict__ x,
     unsigned char* workspace) {
