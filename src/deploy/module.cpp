@@ -165,12 +165,12 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
   const std::vector<StageId> placeholders = group.dag.inputs();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const Stage& stage = group.dag[placeholders[i]];
-    if (stage.index_bound == 0 || step.args[i].place == Place::kConstant) continue;
+    if (stage.read_at.empty() || step.args[i].place == Place::kConstant) continue;
     const int64_t bytes = dtype_bytes(stage.dtype);
     indices.push_back({{step.args[i], bytes * stage.num_elements()},
                        bytes,
-                       stage.index_bound,
-                       partition[group.inputs[i]].name});
+                       partition[group.inputs[i]].name,
+                       stage.read_at});
   }
   return indices;
 }

@@ -137,11 +137,12 @@ class PlanText {
 
   // PlanIndices.
   std::string text(const ModulePlan::Indices& read) {
-    return address(read.range.at) + fmt::format(".quad {}, {}, {}, {}\n",
+    return address(read.range.at) + fmt::format(".quad {}, {}, {}, {}, {}\n",
                                                 read.range.bytes,
                                                 read.element_bytes,
-                                                read.bound,
-                                                string(read.name));
+                                                string(read.name),
+                                                numbers(read.extents),
+                                                read.extents.size());
   }
 
   /// The list; the files' bytes stand among the constants.
@@ -168,12 +169,15 @@ class PlanText {
     return label(".asciz " + escaped(text) + "\n.balign 8\n");
   }
 
+  std::string numbers(const std::vector<int64_t>& list) {
+    return label(fmt::format(".quad {}\n", fmt::join(list, ", ")));
+  }
+
   // PrunerTensorSpec: name, dtype and rank of 4 bytes each, shape.
   std::string specs(const std::vector<TensorSpec>& specs) {
     std::string text;
     for (const TensorSpec& spec : specs) {
-      const std::string shape =
-          spec.shape.empty() ? "0" : label(fmt::format(".quad {}\n", fmt::join(spec.shape, ", ")));
+      const std::string shape = spec.shape.empty() ? "0" : numbers(spec.shape);
       text += fmt::format(".quad {}\n.long {}, {}\n.quad {}\n",
                           string(spec.name),
                           static_cast<int>(spec.dtype),

@@ -17,11 +17,12 @@ struct ModulePlan {
     ValuePlace at;
     int64_t bytes = 0;
   };
-  /// A tensor whose integers have to lie in [-bound, bound).
+  /// A tensor whose integers, in turn, have to lie in [-extent, extent) of an extent.
   struct Indices {
     Range range;
-    int64_t element_bytes = 0, bound = 0;
+    int64_t element_bytes = 0;
     std::string name;
+    std::vector<int64_t> extents;
   };
   /// A kernel of a GPU.
   struct Launch {

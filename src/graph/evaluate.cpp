@@ -166,22 +166,23 @@ static Result<Unit> check_indices(const Graph& graph,
   const LoweredCall lowered = lower_call({graph, node});
   const std::vector<StageId> stages = lowered.dag.inputs();
   for (size_t i = 0; i < stages.size(); ++i) {
-    const int64_t bound = lowered.dag[stages[i]].index_bound;
-    if (bound == 0) continue;
+    const std::vector<int64_t>& extents = lowered.dag[stages[i]].read_at;
+    if (extents.empty()) continue;
     const auto at = std::ranges::find(node.inputs, lowered.inputs[i]);
     const Tensor& indices = inputs[at - node.inputs.begin()];
     for (int64_t e = 0; e < indices.num_elements(); ++e) {
       const int64_t index = indices.get_int(e);
-      if (index >= -bound && index < bound) continue;
+      const int64_t extent = extents[static_cast<size_t>(e) % extents.size()];
+      if (index >= -extent && index < extent) continue;
       return Error(node_label(graph, node),
                    ": \"",
                    graph[*at].name,
                    "\" holds the index ",
                    index,
                    ", expected one in [",
-                   -bound,
+                   -extent,
                    ", ",
-                   bound - 1,
+                   extent - 1,
                    "]");
     }
   }

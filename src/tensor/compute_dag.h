@@ -42,6 +42,9 @@ struct Stage {
   std::vector<std::pair<int, int64_t>> unrolled;
   std::vector<std::string> const_index_axes;  // they index small constant matrices (Winograd)
   int64_t index_bound = 0;  // integer placeholder used as an index: values in [0, bound)
+  /// Integer placeholder: its elements, in turn, are places along dims of these extents; one below
+  /// 0 counts from the end. What runs the DAG checks them. No part of the key.
+  std::vector<int64_t> read_at;
 
   bool is_placeholder() const { return !body; }
   bool is_reduction() const { return combiner != Combiner::kNone; }

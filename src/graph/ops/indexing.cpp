@@ -55,11 +55,8 @@ static StageId lower_gather_nd(const OpCall& call, StageSink& to) {
   const auto batch = static_cast<size_t>(call.integer("batch_dims", 0));
   const auto depth = static_cast<size_t>(call.shape(1).back());
   const StageId from = to.input(call, 0), indices = to.input(call, 1);
-  if (to.dag.stage(indices).is_placeholder()) {
-    // Seeded inputs of the stage then lie below each of the extents.
-    const auto first = data.begin() + static_cast<long>(batch);
-    to.dag.stage(indices).index_bound = *std::min_element(first, first + static_cast<long>(depth));
-  }
+  const auto first = data.begin() + static_cast<long>(batch);
+  mark_indices(to, indices, {first, first + static_cast<long>(depth)});
   return add_choice(call, to, "T_gather_nd", [&](Axes axes) {
     const Axes tuple = axes.first(call.shape(1).size() - 1);
     std::vector<Expr> at = copy(axes.first(batch));
@@ -292,7 +289,7 @@ static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
-    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd},
+    GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.with(kReadsAtIndices),
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
     GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence},
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),

@@ -295,11 +295,7 @@ static Result<size_t> gathered_axis(const OpCall& call) {
 static Expr gathered(const OpCall& call, StageSink& to, Axes before, Axes index, Axes after) {
   const StageId data = to.input(call, 0), indices = to.input(call, 1);
   const int64_t extent = call.shape(0)[before.size()];
-  // Seeded inputs of the stage then lie below it, and a run checks those that it is given.
-  if (to.dag.stage(indices).is_placeholder()) {
-    int64_t& bound = to.dag.stage(indices).index_bound;
-    bound = bound == 0 ? extent : std::min(bound, extent);
-  }
+  mark_indices(to, indices, {extent});
   const Expr raw = cast(DType::kInt64, to.dag.at(indices, copy(index)));
   std::vector<Expr> at = copy(before);
   at.push_back(select(raw < 0, raw + extent, raw));

@@ -53,6 +53,19 @@ std::optional<double> OpCall::scalar(size_t i) const {
   return tensor->get(0);
 }
 
+void mark_indices(StageSink& to, StageId indices, std::vector<int64_t> extents) {
+  Stage& stage = to.dag.stage(indices);
+  if (!stage.is_placeholder()) return;
+  // Where two operators read at one tensor, the lesser extent counts.
+  if (stage.read_at.size() == extents.size()) {
+    std::ranges::transform(extents, stage.read_at, extents.begin(), [](int64_t a, int64_t b) {
+      return std::min(a, b);
+    });
+  }
+  stage.index_bound = *std::ranges::min_element(extents);  // seeded inputs lie below it
+  stage.read_at = std::move(extents);
+}
+
 const GraphOp* find_graph_op(std::string_view name) {
   const std::span<const GraphOp> ops = graph_ops();
   const auto it = std::lower_bound(

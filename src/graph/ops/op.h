@@ -150,6 +150,10 @@ std::span<const GraphOp> graph_ops();
 /// Null when there is none of that name.
 const GraphOp* find_graph_op(std::string_view name);
 
+/// Marks the stage of indices, where it is a placeholder: its elements, in turn, are places along
+/// dims of these extents.
+void mark_indices(StageSink& to, StageId indices, std::vector<int64_t> extents);
+
 /// The output of a call whose row is kConstant.
 Tensor evaluate_constant(const OpCall& call);
 /// A routine's last input, for a call.

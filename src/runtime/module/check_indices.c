@@ -12,13 +12,14 @@ int pruner_check_indices(const PlanStep* step, const PlanIndices* indices, const
   const int64_t elements = indices->range.bytes / indices->element_bytes;
   for (int64_t i = 0; i < elements; i++) {
     const int64_t index = element(indices, data, i);
-    if (index >= -indices->bound && index < indices->bound) continue;
+    const int64_t extent = indices->extents[i % indices->num_extents];
+    if (index >= -extent && index < extent) continue;
     return pruner_fail("%s: \"%s\" holds the index %lld, expected one in [%lld, %lld]",
                        step->spec.name,
                        indices->name,
                        (long long)index,
-                       (long long)-indices->bound,
-                       (long long)indices->bound - 1);
+                       (long long)-extent,
+                       (long long)extent - 1);
   }
   return 1;
 }

@@ -4,7 +4,7 @@
 
 #include "runtime/module/plan.h"
 
-/* Whether all elements of `data`, which are the step's `indices`, are within the bound; 0 after
+/* Whether all elements of `data`, which are the step's `indices`, lie in their extents; 0 after
    pruner_fail(). */
 int pruner_check_indices(const PlanStep* step, const PlanIndices* indices, const void* data);
 

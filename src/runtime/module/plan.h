@@ -35,12 +35,13 @@ typedef struct {
   int64_t num_args;
 } PlanLaunch;
 
-/* Integers that a step reads at: each has to lie in [-bound, bound). */
+/* Integers that a step reads at: in turn, each has to lie in [-extent, extent) of an extent. */
 typedef struct {
   PlanRange range;
   int64_t element_bytes; /* 4 or 8 */
-  int64_t bound;
-  const char* name; /* of the tensor */
+  const char* name;      /* of the tensor */
+  const int64_t* extents;
+  int64_t num_extents;
 } PlanIndices;
 
 typedef struct {

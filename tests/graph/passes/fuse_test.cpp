@@ -119,9 +119,10 @@ TEST(Fuse, IndicesAreATensor) {
   ASSERT_TRUE(cut.ok());
   ASSERT_EQ(cut->groups.size(), 2u);
   const ComputeDag& gather = cut->groups[1].dag;
-  int64_t bound = 0;
-  for (const StageId id : gather.inputs()) bound = std::max(bound, gather[id].index_bound);
-  EXPECT_EQ(bound, 4);
+  std::vector<Ints> read_at;
+  for (const StageId id : gather.inputs())
+    if (!gather[id].read_at.empty()) read_at.push_back(gather[id].read_at);
+  EXPECT_EQ(read_at, (std::vector<Ints>{{4}}));
 }
 
 TEST(Fuse, SoftmaxStaysAlone) {
