@@ -90,6 +90,16 @@ TEST(GpuProgram, AddsTwoProducts) {
   expect_right(make_task(b.finish({add_add(b, left, right)}), gpu_target(), "two"), 8);
 }
 
+// A stage without axes between others.
+TEST(GpuProgram, ReducesToAScalarAmidOthers) {
+  DagBuilder b;
+  const StageId x = b.placeholder("A", {3, 6, 6});
+  const StageId sum = add_reduce(b, x, std::vector<int64_t>{0, 1, 2}, false, ReduceKind::kMean);
+  const StageId out = add_elementwise(
+      b, "T_exp", {{sum}}, [](std::span<const Expr> v) { return call(Intrinsic::kExp, {v[0]}); });
+  expect_right(make_task(b.finish({{out}}), gpu_target(), "scalar"), 8);
+}
+
 INSTANTIATE_TEST_SUITE_P(GpuCandidates, EveryGpuOperator, testing::ValuesIn(kSmallOperators));
 
 }  // namespace
