@@ -47,6 +47,9 @@ SHAPE_INPUTS = {
     "ReduceSumSquare": [1], "TensorScatter": [2],
 }
 
+# Cases that expect what numpy's generator draws; ONNX says the distribution alone.
+DRAWN = re.compile(r"test_(bernoulli|training_dropout(?!.*zero_ratio))")
+
 
 def cases(kinds):
     """(kind, name, model, inputs, outputs, rtol, atol) of each case of ONNX's own domain."""
@@ -54,6 +57,8 @@ def cases(kinds):
         warnings.simplefilter("ignore")
         if "node" in kinds:
             for case in collect_testcases(None):
+                if DRAWN.match(case.name):
+                    continue
                 inputs, outputs = case.data_sets[0]
                 yield ("node", case.name, case.model, inputs, outputs, case.rtol, case.atol)
     for kind in FILE_KINDS:
