@@ -1,0 +1,365 @@
+// LSTM, GRU and RNN, unrolled over the steps of the sequence. The products of all inputs with W are
+// one matmul; a step multiplies the state by R and adds its row of those products. That row is
+// gathered by an index, so that every step is the same task.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/functions/body.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kMostSteps = 4096;  // of all directions: each is a dozen nodes
+
+struct Activation {
+  std::string_view name;
+  int constants;       // how many of alpha and beta it takes
+  double alpha, beta;  // unless the call gives others
+  Term (*of)(Term x, double alpha, double beta);
+};
+
+Term plain(const char* op, Term x) { return x.body->add(op, {x}); }
+Term with_alpha(const char* op, Term x, double alpha) {
+  return x.body->add(op, {x}, {{"alpha", alpha}});
+}
+
+constexpr Activation kActivations[] = {
+    {"Affine", 2, 1, 0, [](Term x, double alpha, double beta) { return x * alpha + beta; }},
+    {"Elu", 1, 1, 0, [](Term x, double alpha, double) { return with_alpha("Elu", x, alpha); }},
+    {"HardSigmoid",
+     2,
+     0.2,
+     0.5,
+     [](Term x, double alpha, double beta) {
+       return x.body->add("HardSigmoid", {x}, {{"alpha", alpha}, {"beta", beta}});
+     }},
+    {"LeakyRelu",
+     1,
+     0.01,
+     0,
+     [](Term x, double alpha, double) { return with_alpha("LeakyRelu", x, alpha); }},
+    {"Relu", 0, 0, 0, [](Term x, double, double) { return plain("Relu", x); }},
+    {"ScaledTanh",
+     2,
+     1,
+     1,
+     [](Term x, double alpha, double beta) { return plain("Tanh", x * beta) * alpha; }},
+    {"Sigmoid", 0, 0, 0, [](Term x, double, double) { return plain("Sigmoid", x); }},
+    {"Softplus", 0, 0, 0, [](Term x, double, double) { return plain("Softplus", x); }},
+    {"Softsign", 0, 0, 0, [](Term x, double, double) { return plain("Softsign", x); }},
+    {"Tanh", 0, 0, 0, [](Term x, double, double) { return plain("Tanh", x); }},
+    {"ThresholdedRelu",
+     1,
+     1,
+     0,
+     [](Term x, double alpha, double) { return with_alpha("ThresholdedRelu", x, alpha); }},
+};
+
+struct State {
+  Term h, c;  // c: of an LSTM alone
+};
+
+/// One direction of a call.
+struct Direction {
+  Body& b;
+  int64_t gates, steps, batch, hidden;
+  std::vector<Activation> activations;
+  double clip;                  // 0: none
+  bool reverse;                 // from the last step to the first
+  Term products;                // X * W and the biases that are added before anything else, by step
+  Term r, r_bias;               // [gates * hidden, hidden]; the bias where it stays with R
+  std::vector<Term> peepholes;  // [1, hidden] each, of the gates i, o, f; or none
+  Term in_sequence;             // [steps, batch, 1]: whether a sequence is as long; or none
+  State state;
+
+  Term activated(size_t which, Term x) const {
+    if (clip > 0) x = b.add("Clip", {x, b.scalar(-clip, x.dtype()), b.scalar(clip, x.dtype())});
+    const Activation& f = activations[which];
+    return f.of(x, f.alpha, f.beta);
+  }
+  std::vector<Term> parts(Term x, int64_t n) const {
+    if (n == 1) return {x};
+    return b.add_many("Split", {x}, static_cast<size_t>(n), {{"axis", int64_t{1}}});
+  }
+  /// h * R^T + more, `more` and R's rows being those of the gates [first, last).
+  Term recurrent(Term h, int64_t first, int64_t last, Term more) const {
+    const bool all = first == 0 && last == gates;
+    const Term weights = all ? r : b.slice(r, 0, first * hidden, last * hidden);
+    return b.add("Gemm", {h, weights, more}, {{"transB", int64_t{1}}});
+  }
+};
+
+using Cell = State (*)(const Direction&, Term products, const State&);
+
+State rnn_cell(const Direction& d, Term products, const State& s) {
+  return {d.activated(0, d.recurrent(s.h, 0, 1, products)), {}};
+}
+
+// Gates z, r, h.
+State gru_cell(const Direction& d, Term products, const State& s) {
+  Term z, r, candidate;
+  if (d.r_bias.valid()) {  // linear_before_reset
+    const std::vector<Term> x = d.parts(products, 3);
+    const std::vector<Term> h = d.parts(d.recurrent(s.h, 0, 3, d.r_bias), 3);
+    z = d.activated(0, x[0] + h[0]);
+    r = d.activated(0, x[1] + h[1]);
+    candidate = d.activated(1, x[2] + r * h[2]);
+  } else {
+    const int64_t split = 2 * d.hidden;
+    const Term both = d.recurrent(s.h, 0, 2, d.b.slice(products, 1, 0, split));
+    const std::vector<Term> gates = d.parts(both, 2);
+    z = d.activated(0, gates[0]);
+    r = d.activated(0, gates[1]);
+    const Term rest = d.b.slice(products, 1, split, 3 * d.hidden);
+    candidate = d.activated(1, d.recurrent(r * s.h, 2, 3, rest));
+  }
+  return {(1.0 - z) * candidate + z * s.h, {}};
+}
+
+// Gates i, o, f, c.
+State lstm_cell(const Direction& d, Term products, const State& s) {
+  std::vector<Term> gates = d.parts(d.recurrent(s.h, 0, 4, products), 4);
+  const auto peep = [&](size_t gate, Term c) {
+    if (!d.peepholes.empty()) gates[gate] = gates[gate] + d.peepholes[gate] * c;
+  };
+  peep(0, s.c);
+  peep(2, s.c);
+  const Term in = d.activated(0, gates[0]);
+  const bool coupled = d.b.call().integer("input_forget", 0) != 0;
+  const Term forget = coupled ? 1.0 - in : d.activated(0, gates[2]);
+  const Term c = forget * s.c + in * d.activated(1, gates[3]);
+  peep(1, c);
+  return {d.activated(0, gates[1]) * d.activated(2, c), c};
+}
+
+struct Kind {
+  int64_t gates;
+  std::vector<std::string> activations;  // of one direction, unless the call gives others
+  Cell cell;
+};
+
+// ONNX: the names of all directions, and for those that take constants the next of alpha and beta.
+Result<std::vector<Activation>> activations_of(const Body& b,
+                                               const Kind& kind,
+                                               int64_t directions) {
+  std::vector<std::string> names = b.call().texts("activations");
+  const size_t expected = kind.activations.size() * static_cast<size_t>(directions);
+  for (int64_t d = 0; names.size() < expected && (d > 0 || names.empty()); ++d)
+    names.insert(names.end(), kind.activations.begin(), kind.activations.end());
+  if (names.size() != expected)
+    return Error("activations has ", names.size(), " names, expected ", expected);
+  const std::vector<double> alphas = b.call().numbers("activation_alpha");
+  const std::vector<double> betas = b.call().numbers("activation_beta");
+  size_t alpha = 0, beta = 0;
+  std::vector<Activation> activations;
+  for (const std::string& name : names) {
+    const auto row = std::ranges::find(kActivations, name, &Activation::name);
+    if (row == std::end(kActivations)) return Error("the activation \"", name, "\" is not known");
+    Activation activation = *row;
+    if (row->constants >= 1 && alpha < alphas.size()) activation.alpha = alphas[alpha++];
+    if (row->constants >= 2 && beta < betas.size()) activation.beta = betas[beta++];
+    activations.push_back(activation);
+  }
+  return activations;
+}
+
+// Element d of the first dimension.
+Term element(Term x, int64_t d) {
+  std::vector<int64_t> shape = x.shape();
+  if (shape.empty()) return x;
+  const Term part = shape[0] == 1 ? x : x.body->slice(x, 0, d, d + 1);
+  shape.erase(shape.begin());
+  return x.body->reshape(part, shape);
+}
+
+// Row `step` of [steps, ...], by an index.
+Term row(Term x, int64_t step) {
+  Tensor index(DType::kInt64, {});
+  index.set_int(0, step);
+  return x.body->add("Gather", {x, x.body->constant(std::move(index))}, {{"axis", int64_t{0}}});
+}
+
+class Recurrence {
+ public:
+  Recurrence(Body& b, Kind kind) : b_(b), kind_(std::move(kind)) {}
+  void write();
+
+ private:
+  Result<Unit> check();
+  Result<Unit> check_shape(size_t i, const char* what, const std::vector<int64_t>& expected) const;
+  Term in_sequence();
+  Term initial(size_t i, int64_t d);
+  void add_weights(Direction& d, int64_t index);
+  std::vector<Term> run(Direction& d);
+  Term joined(std::vector<Term> parts, int64_t axis) {
+    return parts.size() == 1 ? parts[0] : b_.concat(std::move(parts), axis);
+  }
+
+  Body& b_;
+  Kind kind_;
+  bool batch_first_ = false;
+  int64_t steps_ = 0, batch_ = 0, hidden_ = 0, directions_ = 1;
+  Term x_;  // [steps * batch, inputs]
+};
+
+Result<Unit> Recurrence::check_shape(size_t i,
+                                     const char* what,
+                                     const std::vector<int64_t>& expected) const {
+  if (!b_.has(i) || b_.call().shape(i) == expected) return Unit{};
+  return Error(what,
+               " has the shape ",
+               print_shape(b_.call().shape(i)),
+               ", expected ",
+               print_shape(expected));
+}
+
+Result<Unit> Recurrence::check() {
+  const OpCall& call = b_.call();
+  const std::string direction = call.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return Error("direction is \"", direction, "\", expected forward, reverse or bidirectional");
+  directions_ = direction == "bidirectional" ? 2 : 1;
+  if (call.rank(0) != 3 || call.rank(2) != 3)
+    return Error("X and R need three dimensions, found ",
+                 print_shape(call.shape(0)),
+                 " and ",
+                 print_shape(call.shape(2)));
+  batch_first_ = call.integer("layout", 0) != 0;
+  steps_ = call.shape(0)[batch_first_ ? 1 : 0];
+  batch_ = call.shape(0)[batch_first_ ? 0 : 1];
+  hidden_ = call.shape(2)[2];
+  const int64_t rows = kind_.gates * hidden_;
+  TRY(check_shape(1, "W", {directions_, rows, call.shape(0)[2]}));
+  TRY(check_shape(2, "R", {directions_, rows, hidden_}));
+  TRY(check_shape(3, "B", {directions_, 2 * rows}));
+  TRY(check_shape(4, "sequence_lens", {batch_}));
+  std::vector<int64_t> state = {directions_, batch_, hidden_};
+  if (batch_first_) std::swap(state[0], state[1]);
+  TRY(check_shape(5, "initial_h", state));
+  TRY(check_shape(6, "initial_c", state));
+  TRY(check_shape(7, "P", {directions_, 3 * hidden_}));
+  if (steps_ * directions_ > kMostSteps)
+    return Error("the sequence has ",
+                 steps_,
+                 " steps in ",
+                 directions_,
+                 " directions; at most ",
+                 kMostSteps,
+                 " are unrolled");
+  return Unit{};
+}
+
+// Nothing where every sequence has all steps.
+Term Recurrence::in_sequence() {
+  if (!b_.has(4)) return {};
+  const std::optional<Tensor>& lengths = b_.call().input(4).constant;
+  bool full = lengths.has_value();
+  for (int64_t i = 0; full && i < batch_; ++i) full = lengths->get_int(i) >= steps_;
+  if (full) return {};
+  Tensor steps(DType::kInt64, {steps_, 1, 1});
+  std::iota(steps.values<int64_t>().begin(), steps.values<int64_t>().end(), 0);
+  const Term length = b_.reshape(b_.cast(b_.input(4), DType::kInt64), {1, batch_, 1});
+  return b_.add("Less", {b_.constant(std::move(steps)), length});
+}
+
+Term Recurrence::initial(size_t i, int64_t d) {
+  if (!b_.has(i)) return b_.constant(Tensor(x_.dtype(), {batch_, hidden_}));
+  const Term given = b_.input(i);
+  return element(batch_first_ ? b_.transpose(given, {1, 0, 2}) : given, d);
+}
+
+void Recurrence::add_weights(Direction& d, int64_t index) {
+  const int64_t rows = kind_.gates * hidden_;
+  std::vector<Term> operands = {x_, element(b_.input(1), index)};
+  d.r = element(b_.input(2), index);
+  const bool apart = b_.call().integer("linear_before_reset", 0) != 0 && kind_.gates == 3;
+  if (b_.has(3)) {
+    const Term bias = element(b_.input(3), index);
+    const Term of_x = b_.slice(bias, 0, 0, rows), of_h = b_.slice(bias, 0, rows, 2 * rows);
+    operands.push_back(apart ? of_x : of_x + of_h);
+    if (apart) d.r_bias = of_h;
+  } else if (apart) {
+    d.r_bias = b_.constant(Tensor(x_.dtype(), {rows}));
+  }
+  d.products =
+      b_.reshape(b_.add("Gemm", operands, {{"transB", int64_t{1}}}), {steps_, batch_, rows});
+  if (!b_.has(7)) return;
+  const Term all = element(b_.input(7), index);
+  for (int64_t gate = 0; gate < 3; ++gate)
+    d.peepholes.push_back(
+        b_.reshape(b_.slice(all, 0, gate * hidden_, (gate + 1) * hidden_), {1, hidden_}));
+}
+
+// What each step gives, in the order of X. A sequence that is over keeps its state and gives zeros.
+std::vector<Term> Recurrence::run(Direction& d) {
+  std::vector<Term> made(static_cast<size_t>(steps_));
+  for (int64_t i = 0; i < steps_; ++i) {
+    const int64_t step = d.reverse ? steps_ - 1 - i : i;
+    State next = kind_.cell(d, row(d.products, step), d.state);
+    made[static_cast<size_t>(step)] = next.h;
+    if (d.in_sequence.valid()) {
+      const Term in = row(d.in_sequence, step);
+      const auto chosen = [&](Term a, Term b) { return b_.add("Where", {in, a, b}); };
+      made[static_cast<size_t>(step)] = chosen(next.h, b_.scalar(0, next.h.dtype()));
+      next.h = chosen(next.h, d.state.h);
+      if (next.c.valid()) next.c = chosen(next.c, d.state.c);
+    }
+    d.state = next;
+  }
+  return made;
+}
+
+void Recurrence::write() {
+  if (const Result<Unit> checked = check(); !checked.ok()) return b_.fail(checked.error());
+  const Result<std::vector<Activation>> activations = activations_of(b_, kind_, directions_);
+  if (!activations.ok()) return b_.fail(activations.error());
+  const Term x = b_.input(0);
+  x_ = b_.reshape(batch_first_ ? b_.transpose(x, {1, 0, 2}) : x, {steps_ * batch_, x.extent(2)});
+  const Term in = in_sequence();
+  const bool backwards = b_.call().text("direction", "forward") == "reverse";
+  const auto each = static_cast<std::ptrdiff_t>(kind_.activations.size());
+  std::vector<Term> y, y_h, y_c;
+  for (int64_t i = 0; i < directions_; ++i) {
+    const auto first = activations->begin() + i * each;
+    Direction d{.b = b_,
+                .gates = kind_.gates,
+                .steps = steps_,
+                .batch = batch_,
+                .hidden = hidden_,
+                .activations = {first, first + each},
+                .clip = b_.call().number("clip", 0),
+                .reverse = backwards || i == 1,
+                .in_sequence = in,
+                .state = {initial(5, i), kind_.gates == 4 ? initial(6, i) : Term{}}};
+    add_weights(d, i);
+    y.push_back(b_.reshape(joined(run(d), 0), {steps_, 1, batch_, hidden_}));
+    y_h.push_back(b_.reshape(d.state.h, {1, batch_, hidden_}));
+    if (d.state.c.valid()) y_c.push_back(b_.reshape(d.state.c, {1, batch_, hidden_}));
+  }
+  const Term all = joined(y, 1);
+  b_.output(0, batch_first_ ? b_.transpose(all, {2, 0, 1, 3}) : all);
+  const auto last = [&](const std::vector<Term>& parts) {
+    const Term states = joined(parts, 0);
+    return batch_first_ ? b_.transpose(states, {1, 0, 2}) : states;
+  };
+  b_.output(1, last(y_h));
+  if (!y_c.empty()) b_.output(2, last(y_c));
+}
+
+void lstm(Body& b) { Recurrence(b, {4, {"Sigmoid", "Tanh", "Tanh"}, lstm_cell}).write(); }
+void gru(Body& b) { Recurrence(b, {3, {"Sigmoid", "Tanh"}, gru_cell}).write(); }
+void rnn(Body& b) { Recurrence(b, {1, {"Tanh"}, rnn_cell}).write(); }
+
+// clang-format off
+constexpr Function kRows[] = {
+    {"GRU", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i linear_before_reset:i output_sequence:i", gru},
+    {"LSTM", 3, 8, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i input_forget:i layout:i output_sequence:i", lstm},
+    {"RNN", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i output_sequence:i", rnn},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Function> recurrent_functions() { return kRows; }
+
+}  // namespace pruner
