@@ -8,8 +8,8 @@ namespace pruner {
 // Each in the file of its name.
 using Rows = std::span<const Function>();
 Rows activation_functions, affine_grid_functions, attention_functions, einsum_functions,
-    fused_functions, indexing_functions, matmul_n_bits_functions, normalization_functions,
-    ort_attention_functions, pooling_functions, quantization_functions,
+    fused_functions, indexing_functions, loss_functions, matmul_n_bits_functions,
+    normalization_functions, ort_attention_functions, pooling_functions, quantization_functions,
     quantized_contraction_functions, quantized_functions, recurrent_functions, rotary_functions,
     state_functions;
 
@@ -19,6 +19,7 @@ static constexpr Rows* kFiles[] = {activation_functions,
                                    einsum_functions,
                                    fused_functions,
                                    indexing_functions,
+                                   loss_functions,
                                    matmul_n_bits_functions,
                                    normalization_functions,
                                    ort_attention_functions,
