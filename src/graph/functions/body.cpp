@@ -33,6 +33,15 @@ ValueId Body::new_value(const std::string& op) {
   return ValueId{number};
 }
 
+DType Body::dtype(const char* attribute, DType fallback) {
+  if (!call_.has_attribute(attribute)) return fallback;
+  const int64_t number = call_.integer(attribute, 0);
+  const auto row = std::ranges::find(kDTypes, number, &DTypeRow::onnx);
+  if (row != std::end(kDTypes)) return row->dtype;
+  fail(Error("the element type ", number, " of ", attribute, " is not supported"));
+  return fallback;
+}
+
 Term Body::add(const std::string& op, std::vector<Term> inputs, Attributes attributes) {
   return add_many(op, std::move(inputs), 1, std::move(attributes))[0];
 }

@@ -42,6 +42,9 @@ class Body {
     return i < node_.outputs.size() && !graph_[node_.outputs[i]].name.empty();
   }
 
+  /// The type that an attribute names by ONNX's number.
+  DType dtype(const char* attribute, DType fallback);
+
   /// A node with one output.
   Term add(const std::string& op, std::vector<Term> inputs, Attributes attributes = {});
   /// A node with `outputs` of them.
@@ -100,6 +103,9 @@ struct Function {
   std::string_view attributes;  // as GraphOp's
   void (*body)(Body&);
 };
+
+/// A BatchNormalization with training_mode.
+inline constexpr const char* kTrainingBatchNormalization = "pruner::TrainingBatchNormalization";
 
 /// Every function, sorted by name.
 std::span<const Function> graph_functions();

@@ -11,7 +11,7 @@ Rows activation_functions, affine_grid_functions, attention_functions, einsum_fu
     fused_functions, indexing_functions, loss_functions, matmul_n_bits_functions,
     normalization_functions, ort_attention_functions, pooling_functions, quantization_functions,
     quantized_contraction_functions, quantized_functions, recurrent_functions, rotary_functions,
-    state_functions;
+    signal_functions, state_functions;
 
 static constexpr Rows* kFiles[] = {activation_functions,
                                    affine_grid_functions,
@@ -29,6 +29,7 @@ static constexpr Rows* kFiles[] = {activation_functions,
                                    quantized_functions,
                                    recurrent_functions,
                                    rotary_functions,
+                                   signal_functions,
                                    state_functions};
 
 std::span<const Function> graph_functions() {
