@@ -73,6 +73,27 @@ static void lp_normalization(Body& b) {
   b.output(0, x / b.add("Where", {zero, b.scalar(1, x.dtype()), norm}));
 }
 
+// With the statistics of the data themselves, which move the running ones. The upgrade to the
+// newest form gives a BatchNormalization that trains this name.
+static void training_batch_normalization(Body& b) {
+  const Term x = b.input(0);
+  const int64_t rank = x.rank();
+  if (rank < 2) return b.fail(Error("data of shape ", print_shape(x.shape()), " have no channels"));
+  const double momentum = b.call().number("momentum", 0.9);
+  std::vector<int64_t> axes = axes_from(1, rank);
+  axes[0] = 0;
+  const Term mean = b.reduce("ReduceMean", x, axes), centred = x - mean;
+  const Term variance = b.reduce("ReduceMean", centred * centred, axes);
+  const Term unit = centred / b.add("Sqrt", {variance + b.call().number("epsilon", 1e-5)});
+  b.output(0, unit * by_channel(b, b.input(1), rank) + by_channel(b, b.input(2), rank));
+  const auto moved = [&](size_t i, Term now) {
+    const Term flat = b.cast(b.reshape(now, {x.extent(1)}), b.input(i).dtype());
+    return b.input(i) * momentum + flat * (1 - momentum);
+  };
+  b.output(1, moved(3, mean));
+  b.output(2, moved(4, variance));
+}
+
 static void mean_variance_normalization(Body& b) {
   std::vector<int64_t> axes = b.call().integers("axes");
   if (!b.call().has_attribute("axes")) axes = {0, 2, 3};
@@ -154,6 +175,7 @@ static constexpr Function kRows[] = {
     {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
     {"RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {kTrainingBatchNormalization, 5, 5, "epsilon:f momentum:f training_mode:i", training_batch_normalization},
     {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
     {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
     {"com.microsoft::EmbedLayerNormalization", 1, 9, "epsilon:f mask_index_type:i", embed_layer_normalization},

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/op.h"
+#include "graph/functions/body.h"
 
 namespace pruner {
 
@@ -137,6 +137,10 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
     const auto* spatial = std::get_if<int64_t>(&node.attributes["spatial"]);
     if (spatial == nullptr || *spatial == 0) return Error("spatial 0 is not supported");
     node.attributes.erase("spatial");
+  }
+  if (node.op == "BatchNormalization" && OpCall{graph, node}.has_attribute("training_mode")) {
+    const auto* training = std::get_if<int64_t>(&node.attributes["training_mode"]);
+    if (training != nullptr && *training != 0) node.op = kTrainingBatchNormalization;
   }
   if (opset < 13 && (node.op == "Softmax" || node.op == "LogSoftmax")) {
     return softmax_over_the_rest(graph, std::move(node));

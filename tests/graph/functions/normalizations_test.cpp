@@ -27,6 +27,30 @@ TEST(LpNormalization, LeavesZerosAsTheyAre) {
               floats({2, 2}, {3.0 / 7, -4.0 / 7, 0, 0}));
 }
 
+TEST(BatchNormalization, TrainsWithTheStatisticsOfItsData) {
+  NetworkBuilder b("train");
+  const Tensor data = floats({2, 2, 1}, {1, 10, 3, 30});
+  const ValueId x = b.input("x", {2, 2, 1}, DType::kFloat32);
+  Graph graph = b.finish({{x, "y"}});
+  graph.nodes.clear();
+  Node node{kTrainingBatchNormalization, "it", {x}, {}, {{"epsilon", 0.0}, {"momentum", 0.75}}};
+  for (const V& values : {V{2, 1}, V{0, 5}, V{4, 0}, V{1, 2}}) {
+    const Tensor t = floats({2}, values);
+    graph.values.push_back({"w", t.dtype(), t.shape(), t});
+    node.inputs.push_back(ValueId{static_cast<int32_t>(graph.values.size()) - 1});
+  }
+  for (const char* name : {"y", "mean", "variance"}) {
+    graph.values.push_back({name, {}, {}, std::nullopt});
+    node.outputs.push_back(ValueId{static_cast<int32_t>(graph.values.size()) - 1});
+  }
+  graph.outputs = node.outputs;
+  ASSERT_TRUE(append_call(graph, node).ok());
+  const std::vector<Tensor> found = run_graph(graph, {data});
+  expect_near(found[0], floats({2, 2, 1}, {-2, 4, 2, 6}));
+  expect_near(found[1], floats({2}, {3.5, 5}));   // of means 2 and 20
+  expect_near(found[2], floats({2}, {1, 26.5}));  // of variances 1 and 100
+}
+
 TEST(MeanVarianceNormalization, IsOverBatchAndSpaceUnlessTold) {
   const Tensor x = floats({2, 1, 1, 1}, {1, 3});
   expect_near(run_op("MeanVarianceNormalization", {x}), floats({2, 1, 1, 1}, {-1, 1}));

@@ -108,6 +108,22 @@ TEST(Upgrade, ConstantsSayTheirValueInSeveralWays) {
   EXPECT_ERROR(import_model(empty), "node \"Constant_1\": has no value of numbers");
 }
 
+TEST(Upgrade, BatchNormalizationThatTrainsHasAnotherName) {
+  OnnxModel model(15);
+  model.input("x", {2, 1}).output("y").output("mean");
+  for (const char* name : {"scale", "bias", "m", "v"})
+    model.initializer(name, onnx::TensorProto::FLOAT, {1}).add_float_data(1);
+  set_int(
+      model.node("BatchNormalization", {"x", "scale", "bias", "m", "v"}, {"y", "mean", "variance"}),
+      "training_mode",
+      1);
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  const std::vector<Tensor> found = run_graph(*graph, {floats({2, 1}, {3, 5})});
+  expect_near(found[0], floats({2, 1}, {0, 2}), 1e-4);
+  expect_near(found[1], floats({1}, {1.3}));  // 0.9 * 1 + 0.1 * 4
+}
+
 TEST(Upgrade, ResizeOfOpset10RoundsDown) {
   OnnxModel model(10);
   model.input("x", {1, 2}).output("y");
