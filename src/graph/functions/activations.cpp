@@ -19,6 +19,13 @@ static void celu(Body& b) {
   b.output(0, b.add("Max", {x, same(x, 0)}) + b.add("Min", {below, same(x, 0)}));
 }
 
+static void mean(Body& b) {
+  std::vector<Term> all;
+  for (size_t i = 0; i < b.call().num_inputs(); ++i) all.push_back(b.input(i));
+  const auto count = static_cast<double>(all.size());
+  b.output(0, b.add("Sum", std::move(all)) / count);
+}
+
 static void shrink(Body& b) {
   const Term x = b.input(0);
   const double lambda = b.call().number("lambd", 0.5), bias = b.call().number("bias", 0);
@@ -44,6 +51,7 @@ static void thresholded_relu(Body& b) {
 static constexpr Function kRows[] = {
     {"CastLike", 2, 2, "round_mode:s saturate:i", cast_like},
     {"Celu", 1, 1, "alpha:f", celu},
+    {"Mean", 1, kAnyNumber, "", mean},
     {"Shrink", 1, 1, "bias:f lambd:f", shrink},
     {"SwiGLU", 2, 2, "alpha:f", swiglu},
     {"Swish", 1, 1, "alpha:f", swish},

@@ -32,6 +32,11 @@ TEST(SwiGlu, GatesItsSecondInput) {
               floats({2}, {3 / (1 + std::exp(-2)), -10 / (1 + std::exp(4))}));
 }
 
+TEST(Mean, IsOfAllInputsThatBroadcast) {
+  EXPECT_EQ(values_of(run_op("Mean", {floats({2}, {1, 2}), floats({1}, {4}), floats({2}, {1, 6})})),
+            (V{2, 4}));
+}
+
 TEST(Function, NamesTheCallAndTheNodeOfItsBodyThatFails) {
   EXPECT_EQ(refusal("Celu", {integers({2}, {1, 2})}),
             "node \"it\": node \"it\": Exp of int64, expected a floating-point type");
