@@ -3,12 +3,37 @@
 import ctypes
 import os
 import time
-from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 _ABI = 2
-_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8", "bfloat16")
+# Each with the type of an element where numpy has none of that name.
+_DTYPES = (
+    ("float32", None),
+    ("float16", None),
+    ("int64", None),
+    ("int32", None),
+    ("int8", None),
+    ("bool", None),
+    ("uint8", None),
+    ("bfloat16", "V2"),
+    ("float64", None),
+    ("uint16", None),
+    ("int16", None),
+    ("uint32", None),
+    ("uint64", None),
+    ("float8_e4m3fn", "uint8"),
+    ("float8_e4m3fnuz", "uint8"),
+    ("float8_e5m2", "uint8"),
+    ("float8_e5m2fnuz", "uint8"),
+    ("uint4", "uint8"),
+    ("int4", "int8"),
+    ("float4_e2m1fn", "uint8"),
+    ("float8_e8m0fnu", "uint8"),
+    ("uint2", "uint8"),
+    ("int2", "int8"),
+)
 
 
 class _Spec(ctypes.Structure):
@@ -152,16 +177,16 @@ class Module:
 
 def _spec(pointer) -> TensorSpec:
     spec = pointer.contents
-    return TensorSpec(spec.name.decode(), _dtype(_DTYPES[spec.dtype]), tuple(spec.shape[: spec.rank]))
+    return TensorSpec(spec.name.decode(), _dtype(*_DTYPES[spec.dtype]), tuple(spec.shape[: spec.rank]))
 
 
-def _dtype(name: str) -> np.dtype:
-    """numpy's type of that name. It knows bfloat16 once ml_dtypes is imported; else its elements are
-    two bytes each."""
+def _dtype(name: str, otherwise: Optional[str]) -> np.dtype:
+    """numpy's type of that name. It knows bfloat16 and the types of a byte or less once ml_dtypes is
+    imported; else their elements are their bits."""
     try:
         return np.dtype(name)
     except TypeError:
-        return np.dtype("V2")
+        return np.dtype(otherwise)
 
 
 def _array(spec: TensorSpec, value) -> np.ndarray:

@@ -104,7 +104,10 @@ Expr RuleRewriter::rewritten(const Expr& e) {
       },
       [&](const Binary& node) { return rewritten_binary(e, node); },
       [&](const Select& node) { return rewritten_select(e, node); },
-      [&](const Cast& node) { return cast(e->dtype, visit(node.value)); },
+      [&](const Cast& node) {
+        return node.of_bits ? bit_cast(e->dtype, visit(node.value))
+                            : cast(e->dtype, visit(node.value));
+      },
       [&](const Call& node) {
         if (node.function == Intrinsic::kNot) return negation(e, visit(node.args[0]));
         std::vector<Expr> args;

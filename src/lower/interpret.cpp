@@ -408,11 +408,18 @@ class Interpreter {
             });
         break;
       case LockstepNode::Op::kCast: {
-        const bool from_real = is_float(node(n.a).dtype);
-        const double* x = from_real ? reals(n.a, threads).data() : nullptr;
-        const int64_t* i = from_real ? nullptr : integers(n.a, threads).data();
+        const DType from = node(n.a).dtype;
+        if (n.of_bits) {
+          const std::vector<uint64_t> bits = bits_of(n.a, threads);
+          for (const int t : threads)
+            to[static_cast<size_t>(t)] = decode_float(n.dtype, bits[static_cast<size_t>(t)]);
+          break;
+        }
+        const double* x = is_float(from) ? reals(n.a, threads).data() : nullptr;
+        const int64_t* i = is_float(from) ? nullptr : integers(n.a, threads).data();
         for (const int t : threads) {
-          to[static_cast<size_t>(t)] = round_to(n.dtype, x ? x[t] : static_cast<double>(i[t]));
+          to[static_cast<size_t>(t)] =
+              x ? cast_float(from, n.dtype, x[t]) : cast_int(from, n.dtype, i[t]);
         }
         break;
       }
@@ -426,6 +433,19 @@ class Interpreter {
       }
     }
     return to;
+  }
+
+  // The bits of a node's values, as its type holds them.
+  std::vector<uint64_t> bits_of(int id, const Threads& threads) {
+    const DType dtype = node(id).dtype;
+    std::vector<uint64_t> bits(static_cast<size_t>(launch_->threads));
+    for (const int t : threads) {
+      const auto at = static_cast<size_t>(t);
+      bits[at] = is_float(dtype)
+                     ? encode_float(dtype, cast_float(dtype, dtype, reals(id, threads)[at]))
+                     : static_cast<uint64_t>(integers(id, threads)[at]);
+    }
+    return bits;
   }
 
   const std::vector<int64_t>& integers(int id, const Threads& threads) {
@@ -457,8 +477,14 @@ class Interpreter {
         } else {
           const int64_t* a = integers(n.a, threads).data();
           const int64_t* b = integers(n.b, threads).data();
+          const bool wide = is_wide_unsigned(node(n.a).dtype);
           with_value(n.binary, [&](const auto& value) {
-            for (const int t : threads) set(t, value(a[t], b[t]));
+            const auto of = [&](auto as) {
+              using T = decltype(as);
+              for (const int t : threads)
+                set(t, static_cast<int64_t>(value(static_cast<T>(a[t]), static_cast<T>(b[t]))));
+            };
+            wide ? of(uint64_t{}) : of(int64_t{});
           });
         }
         break;
@@ -469,7 +495,10 @@ class Interpreter {
             });
         break;
       case LockstepNode::Op::kCast:
-        if (is_float(node(n.a).dtype)) {
+        if (n.of_bits) {
+          const std::vector<uint64_t> bits = bits_of(n.a, threads);
+          for (const int t : threads) set(t, static_cast<int64_t>(bits[static_cast<size_t>(t)]));
+        } else if (is_float(node(n.a).dtype)) {
           const double* x = reals(n.a, threads).data();
           for (const int t : threads) set(t, truncate_to(n.dtype, x[t]));
         } else {
@@ -480,7 +509,10 @@ class Interpreter {
       case LockstepNode::Op::kCall: {
         const int64_t* x = integers(n.a, threads).data();
         for (const int t : threads) {
-          set(t, n.function == Intrinsic::kNot ? x[t] == 0 : std::abs(x[t]));
+          const bool negative = is_signed_int(n.dtype) && x[t] < 0;
+          const auto size =
+              negative ? 0 - static_cast<uint64_t>(x[t]) : static_cast<uint64_t>(x[t]);
+          set(t, n.function == Intrinsic::kNot ? x[t] == 0 : static_cast<int64_t>(size));
         }
         break;
       }

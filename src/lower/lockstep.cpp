@@ -318,6 +318,7 @@ class Compiler {
         },
         [&](const Cast& n) {
           result.op = Op::kCast;
+          result.of_bits = n.of_bits;
           result.a = node(n.value);
         },
         [&](const Call& n) {

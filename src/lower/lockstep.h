@@ -60,8 +60,9 @@ struct LockstepNode {
   int a = -1, b = -1, c = -1;  // operands
   double real = 0;             // kConstant
   int64_t integer = 0;
-  SlotSum index;    // kIndex
-  SlotPlace place;  // kLoad
+  bool of_bits = false;  // kCast: keeps the bits, not the value
+  SlotSum index;         // kIndex
+  SlotPlace place;       // kLoad
 };
 
 struct LockstepStmt;

@@ -32,6 +32,7 @@ int64_t first_unwritten(const ExpectedOutput& expected, const void* output) {
     const auto* found = std::find(words, words + count, unwritten);
     return found == words + count ? -1 : found - words;
   };
+  if (width == 8) return find(~uint64_t{0});
   return width == 4 ? find(uint32_t{0xffffffff}) : find(uint16_t{0xffff});
 }
 
@@ -96,10 +97,12 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
   if (!is_float(output.dtype)) return 0;
   const bool narrow = is_narrow_float(output.dtype);
+  // Of float64: more than sums of its roundings, less than one of float32.
+  const double wide = output.dtype == DType::kFloat64 ? 1e-7 : 1;
   // A narrow float's last place, in those of float16.
   const double place = std::ldexp(1.0, 10 - row_of(output.dtype).fraction_bits);
-  return std::max({(narrow ? 2e-2 * place : 1e-4) * std::abs(expected),
-                   (narrow ? 5e-3 * place : 2e-5) * output.largest,
+  return std::max({(narrow ? 2e-2 * place : 1e-4 * wide) * std::abs(expected),
+                   (narrow ? 5e-3 * place : 2e-5 * wide) * output.largest,
                    form_error * output.products});
 }
 

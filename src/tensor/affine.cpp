@@ -181,7 +181,8 @@ class Simplifier {
         },
         [&](const Cast& n) {
           const Expr value = expr(n.value);
-          return same(value, n.value) ? e : cast(e->dtype, value);
+          if (same(value, n.value)) return e;
+          return n.of_bits ? bit_cast(e->dtype, value) : cast(e->dtype, value);
         },
         [&](const Call& n) {
           const auto [args, changed] = all(n.args);

@@ -89,7 +89,7 @@ static bool fits(int64_t value, DType dtype) {
 
 // How much a dtype holds: bool < int8 < int32 < int64 < float16 < float32.
 static int64_t rank(DType t) {
-  return (is_float(t) ? 100 : 0) + (t == DType::kBool ? 0 : dtype_bytes(t));
+  return (is_float(t) ? 100 : 0) + (t == DType::kBool ? 0 : row_of(t).bits);
 }
 
 std::optional<DType> common_dtype(const Expr& a, const Expr& b) {
@@ -118,12 +118,16 @@ int64_t floor_mod(int64_t a, int64_t b) { return remainder_down(a, b); }
 
 __extension__ using Wide = __int128;  // holds what two int64 give
 
-static std::optional<int64_t> fold(BinaryOp op, int64_t a, int64_t b) {
+static std::optional<int64_t> fold(BinaryOp op, DType dtype, int64_t a, int64_t b) {
+  const bool is_wide = is_wide_unsigned(dtype);
+  const auto widened = [&](int64_t v) {
+    return is_wide ? Wide{static_cast<uint64_t>(v)} : Wide{v};
+  };
   const bool rounds_down = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
-  if (op == BinaryOp::kDiv || (rounds_down && b <= 0)) return std::nullopt;
-  const auto value = value_of<Wide>(op, Wide{a}, Wide{b});
+  if (op == BinaryOp::kDiv || (rounds_down && widened(b) <= 0)) return std::nullopt;
+  const auto value = value_of<Wide>(op, widened(a), widened(b));
   const auto narrow = static_cast<int64_t>(value);
-  return narrow == value ? std::optional(narrow) : std::nullopt;
+  return widened(narrow) == value ? std::optional(narrow) : std::nullopt;
 }
 
 static bool has_float_value(BinaryOp op) {
@@ -157,7 +161,7 @@ Expr binary(BinaryOp op, Expr a, Expr b) {
   CHECK(!logical || a->dtype == DType::kBool) << "a logical operand is not bool";
   const DType dtype = is_compare(op) ? DType::kBool : a->dtype;
   if (const int64_t* x = as_int(a), *y = as_int(b); x && y) {
-    const std::optional<int64_t> folded = fold(op, *x, *y);
+    const std::optional<int64_t> folded = fold(op, a->dtype, *x, *y);
     if (folded && fits(*folded, dtype)) return int_imm(*folded, dtype);
   }
   if (const FloatImm* x = as<FloatImm>(a), *y = as<FloatImm>(b); x && y) {
@@ -179,15 +183,24 @@ Expr select(Expr condition, Expr a, Expr b) {
 Expr cast(DType to, Expr value) {
   if (value->dtype == to) return value;
   if (const IntImm* imm = as<IntImm>(value)) {
-    if (is_float(to)) return float_imm(static_cast<double>(imm->value), to);
+    if (is_float(to)) return float_imm(cast_int(value->dtype, to, imm->value), to);
     if (to == DType::kBool) return int_imm(imm->value != 0, to);
     if (fits(imm->value, to)) return int_imm(imm->value, to);
   }
   if (const FloatImm* imm = as<FloatImm>(value)) {
-    if (is_float(to)) return float_imm(imm->value, to);
+    const bool is_double = value->dtype == DType::kFloat64 || to == DType::kFloat64;
+    if (is_float(to))
+      return float_imm(is_double ? cast_float(value->dtype, to, imm->value) : imm->value, to);
     return int_imm(truncate_to(to, imm->value), to);
   }
   return make(Cast{std::move(value)}, to);
+}
+
+Expr bit_cast(DType to, Expr value) {
+  if (value->dtype == to) return value;
+  CHECK(row_of(value->dtype).bits == row_of(to).bits)
+      << dtype_name(value->dtype) << " has not as many bits as " << dtype_name(to);
+  return make(Cast{std::move(value), true}, to);
 }
 
 Expr call(Intrinsic function, std::vector<Expr> args) {
@@ -233,7 +246,10 @@ bool equal(const Expr& a, const Expr& b, Equals& known) {
         return equal(x.condition, y.condition, known) && equal(x.a, y.a, known) &&
                equal(x.b, y.b, known);
       },
-      [&](const Cast& x) { return equal(x.value, as<Cast>(b)->value, known); },
+      [&](const Cast& x) {
+        const Cast& y = *as<Cast>(b);
+        return x.of_bits == y.of_bits && equal(x.value, y.value, known);
+      },
       [&](const Call& x) {
         return x.function == as<Call>(b)->function && equal(x.args, as<Call>(b)->args, known);
       },
@@ -299,7 +315,8 @@ Expr ExprRewriter::rebuilt(const Expr& e) {
       },
       [&](const Cast& n) {
         Expr value = run(n.value);
-        return value.same_as(n.value) ? e : folded(cast(e->dtype, value), {&value});
+        if (value.same_as(n.value)) return e;
+        return folded(n.of_bits ? bit_cast(e->dtype, value) : cast(e->dtype, value), {&value});
       },
       [&](const Call& n) {
         auto args = run_all(n.args);

@@ -118,7 +118,8 @@ struct Select {
 };  // evaluates (and loads) only the branch it takes
 struct Cast {
   Expr value;
-};  // to the node's dtype; float to int truncates
+  bool of_bits = false;
+};  // to the node's dtype; float to int truncates. of_bits: the same bits, of a type of as many
 struct Call {
   Intrinsic function;
   std::vector<Expr> args;
@@ -146,6 +147,8 @@ Expr make_var(VarId id, std::string name);
 Expr binary(BinaryOp op, Expr a, Expr b);
 Expr select(Expr condition, Expr a, Expr b);
 Expr cast(DType to, Expr value);
+/// The value of type `to` that has the bits of `value`, whose type has as many (CHECK).
+Expr bit_cast(DType to, Expr value);
 Expr call(Intrinsic function, std::vector<Expr> args);
 Expr load(TensorId tensor, std::vector<Expr> indices, DType dtype);
 

@@ -52,7 +52,8 @@ std::string print(const Expr& e, const std::function<std::string(TensorId)>& ten
         return name + ("(" + sub(n.condition) + ", " + sub(n.a) + ", " + sub(n.b) + ")");
       },
       [&](const Cast& n) {
-        return "cast<" + std::string(dtype_name(e->dtype)) + ">(" + sub(n.value) + ")";
+        return (n.of_bits ? "bitcast<" : "cast<") + std::string(dtype_name(e->dtype)) + ">(" +
+               sub(n.value) + ")";
       },
       [&](const Call& n) {
         if (n.function == Intrinsic::kNot) return "!" + sub(n.args[0]);

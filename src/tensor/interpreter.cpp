@@ -159,7 +159,7 @@ std::vector<double> interpret_elements(const ComputeDag& dag,
   for (Word word : words) {
     values.push_back(is_float(dag[stage].dtype)
                          ? std::bit_cast<double>(word)
-                         : static_cast<double>(std::bit_cast<int64_t>(word)));
+                         : int_to_double(dag[stage].dtype, std::bit_cast<int64_t>(word)));
   }
   return values;
 }

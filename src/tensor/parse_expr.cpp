@@ -160,7 +160,7 @@ class ExprParser {
     if (name == "true" || name == "false") return int_imm(name == "true", DType::kBool);
     if (name == "inf") return float_imm(HUGE_VAL);
     if (name == "nan") return float_imm(NAN);
-    if (name == "cast") return cast_call();
+    if (name == "cast" || name == "bitcast") return cast_call(name == "bitcast");
     if (take("(")) return function(name, start);
     if (take("[")) return element(name, start);
     const auto variable = scope_.variables.find(name);
@@ -191,7 +191,7 @@ class ExprParser {
     return float_imm(value);
   }
 
-  Result<Expr> cast_call() {
+  Result<Expr> cast_call(bool of_bits) {
     TRY(expect("<"));
     const std::optional<DType> dtype = parse_dtype(identifier());
     if (!dtype) return error("a type such as float32 before here");
@@ -199,7 +199,10 @@ class ExprParser {
     TRY(expect("("));
     TRY_ASSIGN(Expr value, expression());
     TRY(expect(")"));
-    return cast(*dtype, std::move(value));
+    if (!of_bits) return cast(*dtype, std::move(value));
+    if (row_of(*dtype).bits != row_of(value->dtype).bits)
+      return error("a type of as many bits as the value, before here");
+    return bit_cast(*dtype, std::move(value));
   }
 
   // Expressions up to `close`, which is taken.

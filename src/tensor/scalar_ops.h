@@ -68,7 +68,8 @@ constexpr T divided_down(T x, T y) {
     return std::numeric_limits<T>::quiet_NaN();
   } else {
     if (y == T{0}) return x;
-    if (y == T{-1}) return wrapping(T{0}, x, [](auto a, auto b) { return a - b; });
+    if constexpr (std::is_unsigned_v<T>) return x / y;
+    if (y == static_cast<T>(-1)) return wrapping(T{0}, x, [](auto a, auto b) { return a - b; });
     return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0)));
   }
 }
@@ -78,7 +79,9 @@ constexpr T remainder_down(T x, T y) {
     const T rest = std::fmod(x, y);
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   } else {
-    if (y == T{0} || y == T{-1}) return T{0};
+    if (y == T{0}) return T{0};
+    if constexpr (std::is_unsigned_v<T>) return x % y;
+    if (y == static_cast<T>(-1)) return T{0};
     return static_cast<T>(x % y + (x % y != 0 && (x < 0) != (y < 0)) * y);
   }
 }
@@ -89,9 +92,12 @@ constexpr bool truncates_in_64_bits(DType t) {
 }
 
 /// A float as an integer or bool: towards zero, through int32 or int64, and wrapped around from
-/// there. Of what these don't hold, and of NaN, it is their least number, as x86 converts.
+/// there. Of what these don't hold, and of NaN, it is their least number, as x86 converts; but
+/// uint64 holds what is below 2^64.
 constexpr int64_t truncate_to(DType t, double value) {
   if (t == DType::kBool) return value != 0;
+  if (is_wide_unsigned(t) && value >= 0x1p63 && value < 0x1p64)
+    return static_cast<int64_t>(static_cast<uint64_t>(value));
   const double limit = truncates_in_64_bits(t) ? 0x1p63 : 0x1p31;  // -limit is the least number
   const bool holds = value > -limit - 1 && value < limit;
   return wrap_to(t, static_cast<int64_t>(holds ? value : -limit));

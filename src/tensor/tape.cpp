@@ -63,7 +63,8 @@ class TapeBuilder {
                                      node.tensor);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
     node.lanes = lanes;
-    node.exact |= node.dtype == DType::kInt64 || node.dtype == DType::kBool;
+    node.exact |= node.dtype == DType::kInt64 || node.dtype == DType::kUInt64 ||
+                  node.dtype == DType::kBool || node.dtype == DType::kFloat64;
     for (int operand : operands(node)) {
       if (operand >= 0) node.level = std::max(node.level, at(operand).level);
     }
@@ -122,11 +123,12 @@ class TapeBuilder {
     return add(node, true);
   }
 
-  int cast_to(DType to, int value) {
+  int cast_to(DType to, int value, bool of_bits = false) {
     const TapeNode& from = at(value);
-    const bool widens = to == (from.is_real() ? DType::kFloat32 : DType::kInt64);
-    if (from.exact && (from.dtype == to || widens)) return value;
-    TapeNode node{.op = TapeOp::kCast, .dtype = to, .a = value, .exact = true};
+    const bool narrow = is_narrow_float(from.dtype) && to == DType::kFloat32;
+    const bool widens = from.is_real() ? narrow || to == DType::kFloat64 : to == DType::kInt64;
+    if (!of_bits && from.exact && (from.dtype == to || widens)) return value;
+    TapeNode node{.op = TapeOp::kCast, .dtype = to, .a = value, .value = of_bits, .exact = true};
     const bool lanes = from.lanes || from.step != 0;
     if (lanes) node.a = spread(value);
     return add(node, lanes);
@@ -163,7 +165,7 @@ class TapeBuilder {
           const int not_taken = both(place.guard, negate(condition));
           return add_select(condition, a, build(n.b, {place.stage, place.vars, not_taken}));
         },
-        [&](const Cast& n) { return cast_to(e->dtype, build(n.value, place)); },
+        [&](const Cast& n) { return cast_to(e->dtype, build(n.value, place), n.of_bits); },
         [&](const Call& n) {
           const int a = build(n.args[0], place);
           if (n.function == Intrinsic::kNot) return negate(a);

@@ -30,7 +30,7 @@ struct TapeNode {
   BinaryOp binary = BinaryOp::kAdd;
   Intrinsic function = Intrinsic::kExp;
   int a = -1, b = -1, c = -1;  // operands. kLoad: position, guard; kInRange: index, guard, dim
-  int64_t value = 0;           // kConst; kVar: which; kInRange: extent
+  int64_t value = 0;           // kConst; kVar: which; kInRange: extent; kCast: whether of bits
   double real = 0;             // kConst of a float
   StageId tensor = {};         // kLoad, kInRange
   StageId reader = {};         // kLoad, kInRange: the stage whose body this is

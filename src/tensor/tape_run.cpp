@@ -25,6 +25,16 @@ static void binary_lanes(BinaryOp op, int n, const T* a, const T* b, Out* out) {
   with_value(op, [&](const auto& value) { map_lanes(n, out, value, a, b); });
 }
 
+// Of integers of a type: what is compared or divided depends on whether it may be negative.
+template <typename Out>
+static void integer_lanes(
+    BinaryOp op, DType dtype, int n, const int64_t* a, const int64_t* b, Out* out) {
+  if (!is_wide_unsigned(dtype)) return binary_lanes(op, n, a, b, out);
+  const auto* x = reinterpret_cast<const uint64_t*>(a);
+  const auto* y = reinterpret_cast<const uint64_t*>(b);
+  binary_lanes(op, n, x, y, out);
+}
+
 static void call_lanes(Intrinsic function, int n, const double* a, const double* b, double* out) {
   with_value(function, [&](const auto& value) { map_lanes(n, out, value, a, b); });
 }
@@ -79,6 +89,8 @@ void TapeRun::run_block(int64_t first, int lanes, Word* out) {
   }
   if (is_float(stage_.dtype)) {
     fold_loops<double>(lanes, out);
+  } else if (is_wide_unsigned(stage_.dtype)) {
+    fold_loops<uint64_t>(lanes, out);
   } else {
     fold_loops<int64_t>(lanes, out);
   }
@@ -124,7 +136,8 @@ void TapeRun::fold_loops(int lanes, Word* out) {
     if constexpr (std::is_same_v<T, double>) {
       fold_lanes(stage_.combiner, across, n, reals(tape_.result), acc);
     } else {
-      fold_lanes(stage_.combiner, across, n, integers(tape_.result), acc);
+      const auto* values = reinterpret_cast<const T*>(integers(tape_.result));
+      fold_lanes(stage_.combiner, across, n, values, acc);
     }
     level = static_cast<int>(at.size());  // the loop that advances; those inside it start again
     for (; level > 0; --level) {
@@ -144,7 +157,7 @@ void TapeRun::fold_loops(int lanes, Word* out) {
     if constexpr (std::is_same_v<T, double>) {
       out[i] = std::bit_cast<Word>(round_to(stage_.dtype, acc[i]));
     } else {
-      out[i] = std::bit_cast<Word>(wrap_to(stage_.dtype, acc[i]));
+      out[i] = std::bit_cast<Word>(wrap_to(stage_.dtype, static_cast<int64_t>(acc[i])));
     }
   }
 }
@@ -177,7 +190,8 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
     case TapeOp::kBinary:
       if (real_out) return binary_lanes(node.binary, n, reals(node.a), reals(node.b), real_out);
       if (!operand(node.a).is_real()) {
-        return binary_lanes(node.binary, n, integers(node.a), integers(node.b), out);
+        const DType dtype = operand(node.a).dtype;
+        return integer_lanes(node.binary, dtype, n, integers(node.a), integers(node.b), out);
       }
       return binary_lanes(node.binary, n, reals(node.a), reals(node.b), out);
     case TapeOp::kSelect: {
@@ -196,13 +210,25 @@ void TapeRun::run_node(const TapeNode& node, int lanes) {
       }
       CHECK(node.function == Intrinsic::kAbs) << "a function of integers";
       return map_lanes(
-          n, out, [](int64_t x) { return x < 0 ? -x : x; }, integers(node.a));
+          n,
+          out,
+          [&](int64_t x) { return x < 0 && is_signed_int(node.dtype) ? -x : x; },
+          integers(node.a));
   }
 }
 
 void TapeRun::run_cast(const TapeNode& node, int n, double* real_out, int64_t* out) {
-  const DType to = node.dtype;
-  const bool from_real = tape_.nodes[node.a].is_real();
+  const DType to = node.dtype, from = tape_.nodes[node.a].dtype;
+  const bool from_real = is_float(from);
+  if (node.value != 0) {  // the same bits
+    for (int l = 0; l < n; ++l) {
+      const uint64_t bits = from_real ? encode_float(from, cast_float(from, from, reals(node.a)[l]))
+                                      : static_cast<uint64_t>(wrap_to(from, integers(node.a)[l]));
+      if (real_out) real_out[l] = decode_float(to, bits);
+      if (out) out[l] = wrap_to(to, static_cast<int64_t>(bits));
+    }
+    return;
+  }
   if (real_out && to == DType::kFloat32 && from_real) {
     const auto round = [](double x) { return static_cast<double>(static_cast<float>(x)); };
     return map_lanes(n, real_out, round, reals(node.a));
@@ -210,8 +236,8 @@ void TapeRun::run_cast(const TapeNode& node, int n, double* real_out, int64_t* o
   for (int l = 0; l < n; ++l) {
     const double real = from_real ? reals(node.a)[l] : 0;
     if (real_out) {
-      const double value = from_real ? real : static_cast<double>(integers(node.a)[l]);
-      real_out[l] = round_to(to, value);
+      const int64_t whole = from_real ? 0 : wrap_to(from, integers(node.a)[l]);
+      real_out[l] = from_real ? cast_float(from, to, real) : cast_int(from, to, whole);
     } else {
       out[l] = from_real ? truncate_to(to, real) : wrap_to(to, integers(node.a)[l]);
     }

@@ -1,9 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 
 namespace pruner {
@@ -45,25 +43,17 @@ bool Tensor::is_aligned(DType dtype, const void* data) {
 
 int64_t Tensor::num_elements() const { return data_ ? count(shape_) : 0; }
 
-template <typename T>
-static T clamp_to(double value) {  // float to int truncates; what does not fit, saturates
-  if (std::isnan(value)) return 0;
-  const auto low = static_cast<double>(std::numeric_limits<T>::min());
-  if (value <= low) return std::numeric_limits<T>::min();
-  if (value >= -low) return std::numeric_limits<T>::max();
-  return static_cast<T>(value);
-}
-
 double Tensor::get(int64_t i) const {
   const auto at = static_cast<size_t>(i);
   if (dtype_ == DType::kFloat32) return values<float>()[at];
+  if (dtype_ == DType::kFloat64) return values<double>()[at];
   if (is_float(dtype_)) return decode_float(dtype_, values<uint16_t>()[at]);
-  return static_cast<double>(get_int(i));
+  return int_to_double(dtype_, get_int(i));
 }
 
 int64_t Tensor::get_int(int64_t i) const {
   const auto at = static_cast<size_t>(i);
-  if (is_float(dtype_)) return clamp_to<int64_t>(get(i));
+  if (is_float(dtype_)) return double_to_int(DType::kInt64, get(i));
   switch (dtype_bytes(dtype_)) {
     case 8: return values<int64_t>()[at];
     case 4: return wrap_to(dtype_, values<int32_t>()[at]);
@@ -72,16 +62,22 @@ int64_t Tensor::get_int(int64_t i) const {
   }
 }
 
+// What does not fit, saturates.
+static int64_t saturated(DType dtype, double value) {
+  if (is_wide_unsigned(dtype) || dtype == DType::kBool) return double_to_int(dtype, value);
+  return std::clamp(double_to_int(DType::kInt64, value), least_int(dtype), greatest_int(dtype));
+}
+
 void Tensor::set(int64_t i, double value) {
   const auto at = static_cast<size_t>(i);
   if (dtype_ == DType::kFloat32) {
     values<float>()[at] = static_cast<float>(value);
+  } else if (dtype_ == DType::kFloat64) {
+    values<double>()[at] = value;
   } else if (is_float(dtype_)) {
     values<uint16_t>()[at] = static_cast<uint16_t>(encode_float(dtype_, value));
-  } else if (dtype_ == DType::kBool) {
-    set_int(i, value != 0);
   } else {
-    set_int(i, std::clamp(clamp_to<int64_t>(value), least_int(dtype_), greatest_int(dtype_)));
+    set_int(i, saturated(dtype_, value));
   }
 }
 

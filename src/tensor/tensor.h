@@ -48,7 +48,7 @@ class Tensor {
     return {static_cast<const T*>(data()), static_cast<size_t>(num_elements())};
   }
 
-  /// Element i (row-major) as a double / an integer, whatever the dtype.
+  /// Element i (row-major) as a double / an integer, whatever the dtype: the bits of a uint64.
   double get(int64_t i) const;
   int64_t get_int(int64_t i) const;
   /// set() of an integer type truncates and saturates, set_int() wraps around.

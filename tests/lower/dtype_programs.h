@@ -16,11 +16,46 @@ inline constexpr int64_t kDTypeValues = 64;  // a multiple of 8
 inline Tensor edge_values(DType dtype) {
   const double inf = HUGE_VAL;
   const std::vector<double> reals = {
-      inf,       -inf,       std::nan(""), 0,          -0.0,       1,       -1.5,
-      0x1.01p0,  0x1.03p0,   0x1.01001p0,  0x1.002p0,  0x1.006p0,  65504,   65519,
-      65520,     0x1.fep127, 0x1.fefp127,  0x1.ffp127, -3.4e38,    0x1p-24, 0x1p-25,
-      0x1.8p-25, 1e-40,      0x1p-133,     0x1p-134,   0x1.8p-134, 1e-45,   255,
-      256.5,     -0.9,       100,          127.5,      -0x1.03p-14};
+      inf,
+      -inf,
+      std::nan(""),
+      0,
+      -0.0,
+      1,
+      -1.5,
+      0x1.01p0,
+      0x1.03p0,
+      0x1.01001p0,
+      0x1.002p0,
+      0x1.006p0,
+      65504,
+      65519,
+      65520,
+      0x1.fep127,
+      0x1.fefp127,
+      0x1.ffp127,
+      -3.4e38,
+      0x1p-24,
+      0x1p-25,
+      0x1.8p-25,
+      1e-40,
+      0x1p-133,
+      0x1p-134,
+      0x1.8p-134,
+      1e-45,
+      255,
+      256.5,
+      -0.9,
+      100,
+      127.5,
+      -0x1.03p-14,
+      // Of float64: what a first rounding to float32 would take to the middle of two halves.
+      0x1.002000001p0,
+      -0x1.010000001p0,
+      0x1.ffdfffffffp15,
+      0x1.000000001p-25,
+      1e300,
+      1e-310};
   const int64_t far = int64_t{1} << 61;  // differences have to be int64, too
   const std::vector<int64_t> whole = {
       0,         1,         -1,         2,          100,         127,  128,   129,
@@ -55,7 +90,9 @@ inline Program dtype_program(DType from, bool gpu) {
                  remainder = own("remainder"), absolute = own("absolute"),
                  less = b.output("less", shape, DType::kBool);
   // Larger products of signed integers have no value in C.
-  const bool computes = is_float(from) || (from != DType::kBool && dtype_bytes(from) == 1);
+  const bool is_unsigned = row_of(from).kind == DTypeKind::kUInt && dtype_bytes(from) >= 4;
+  const bool is_byte = from != DType::kBool && dtype_bytes(from) == 1 && !is_only_moved(from);
+  const bool computes = is_float(from) || is_unsigned || is_byte;
   const auto body = [&](Expr i) {
     const Expr v = b.read(x, {i}), w = b.read(x, {Expr(kDTypeValues - 1) - i});
     std::vector<Stmt> parts;

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-enum { kFloat, kInt, kUInt, kBool };
+enum { kFloat, kInt, kUInt, kBool, kCode };
 
-#define ROW(abi, cpp, text, kind, bytes, fraction, onnx, numpy) {kind, bytes, fraction},
+#define ROW(abi, cpp, text, kind, bits, fraction, onnx, numpy) {kind, ((bits) + 7) / 8, fraction},
 static const struct { int kind, bytes, fraction; } types[] = {PRUNER_DTYPES(ROW)};
 #undef ROW
 
@@ -107,6 +107,15 @@ uint64_t pruner_order_key(const void* data, int64_t dtype, int64_t i, int descen
   return descending ? key : ~key;
 }
 
+static uint64_t combined_unsigned(uint64_t a, uint64_t b, int64_t update) {
+  switch (update) {
+    case kAdd: return a + b;
+    case kMultiply: return a * b;
+    case kLarger: return a > b ? a : b;
+    default: return a < b ? a : b;
+  }
+}
+
 static int64_t combined_int(int64_t a, int64_t b, int64_t update) {
   switch (update) {
     case kAdd: return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -136,6 +145,9 @@ void pruner_update(
     pruner_set_real(to, dtype, at, combined_real(a, b, update));
   } else {
     const int64_t a = pruner_get_int(to, dtype, at), b = pruner_get_int(updates, dtype, from);
-    pruner_set_int(to, dtype, at, combined_int(a, b, update));
+    const int64_t both = kind == kUInt
+                             ? (int64_t)combined_unsigned((uint64_t)a, (uint64_t)b, update)
+                             : combined_int(a, b, update);
+    pruner_set_int(to, dtype, at, both);
   }
 }

@@ -35,7 +35,7 @@ static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A tensor is dense: its elements, by the sizes of pruner/dtype.h. */
 static int64_t bytes_of(const PrunerTensorSpec* spec) {
-#define BYTES(abi, cpp, text, kind, bytes, fraction, onnx, numpy) bytes,
+#define BYTES(abi, cpp, text, kind, bits, fraction, onnx, numpy) ((bits) + 7) / 8,
   static const int64_t kBytes[] = {PRUNER_DTYPES(BYTES)};
 #undef BYTES
   int64_t bytes = kBytes[spec->dtype];
