@@ -18,11 +18,13 @@ struct Dialect {
   const char* barrier;               // for what is written to shared memory
   const char* barrier_global;        // for what is written to global memory, too
   const char *int64, *suffix64;      // 64-bit integers, and the end of their immediates
+  const char *uint64, *uint32;       // without a sign
   const char *int8, *byte, *bits16;  // a signed byte, one without a sign, a narrow float in memory
   const char* vector_type;           // with the name, the element's type, the lanes and the bytes
   bool vector_members;               // whether vector_type lists the lanes s0, s1, ...
   const char *infinity, *nan;
-  const char *as_float, *as_int;              // the same bits as the other type
+  const char *as_float, *as_int;  // the same bits as the other type
+  const char *as_double, *as_long;
   const char *half_to_float, *float_to_half;  // functions of these names
   const char* math_suffix;                    // ends the names of C's functions of floats
 };
@@ -42,6 +44,8 @@ inline constexpr Dialect kCudaC = {
     .barrier_global = "__syncthreads()",  // it orders both memories within the block
     .int64 = "long long",
     .suffix64 = "LL",
+    .uint64 = "unsigned long long",
+    .uint32 = "unsigned",
     .int8 = "signed char",
     .byte = "unsigned char",
     .bits16 = "unsigned short",
@@ -52,6 +56,8 @@ inline constexpr Dialect kCudaC = {
     .nan = "__int_as_float(0x7fffffff)",  // the NaN that NVIDIA's instructions give
     .as_float = "__int_as_float",
     .as_int = "__float_as_int",
+    .as_double = "__longlong_as_double",
+    .as_long = "__double_as_longlong",
     // PTX's cvt, with the half in a 16-bit register ("h"); .rn rounds to the nearest even.
     .half_to_float = R"( float half_to_float(unsigned short bits) {
   float x;
@@ -83,6 +89,8 @@ inline constexpr Dialect kOpenClC = {
     .barrier_global = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
     .int64 = "long",
     .suffix64 = "L",
+    .uint64 = "ulong",
+    .uint32 = "uint",
     .int8 = "char",
     .byte = "uchar",
     .bits16 = "ushort",
@@ -92,6 +100,8 @@ inline constexpr Dialect kOpenClC = {
     .nan = "NAN",
     .as_float = "as_float",
     .as_int = "as_int",
+    .as_double = "as_double",
+    .as_long = "as_long",
     // Loads and stores of half precision need no extension; arithmetic is done in float anyway.
     .half_to_float = R"( float half_to_float(ushort bits) {
   return vload_half(0, (const __private half*)&bits);

@@ -53,12 +53,27 @@ std::string CPrinter::float_text(double value) const {
   return std::signbit(narrow) ? "(" + digits + ")" : digits;
 }
 
+std::string CPrinter::double_text(double value) const {
+  if (std::isnan(value) || std::isinf(value)) return "(double)" + float_text(value);
+  std::string digits = fmt::format("{}", value);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  return std::signbit(value) ? "(" + digits + ")" : digits;
+}
+
+std::string CPrinter::immediate(int64_t value, DType dtype) const {
+  if (row_of(dtype).kind != DTypeKind::kUInt || row_of(dtype).bits < 32)
+    return int_text(value, false);
+  const std::string digits = std::to_string(static_cast<uint64_t>(value)) + "u";
+  return is_wide_unsigned(dtype) ? digits + dialect_.suffix64 : digits;
+}
+
 // The type of an element in memory: bool and narrow floats are unsigned integers there.
 std::string CPrinter::storage_type(DType dtype) const {
   switch (dtype_bytes(dtype)) {
-    case 8: return dialect_.int64;
-    case 4: return is_float(dtype) ? "float" : is_signed_int(dtype) ? "int" : "unsigned";
-    case 2: return dialect_.bits16;
+    case 8:
+      return is_float(dtype) ? "double" : is_signed_int(dtype) ? dialect_.int64 : dialect_.uint64;
+    case 4: return is_float(dtype) ? "float" : is_signed_int(dtype) ? "int" : dialect_.uint32;
+    case 2: return is_signed_int(dtype) ? "short" : dialect_.bits16;
     default: return is_signed_int(dtype) ? dialect_.int8 : dialect_.byte;
   }
 }
@@ -68,17 +83,21 @@ CPrinter::Text CPrinter::expr(const Expr& e) {
   return match(
       e->op,
       [&](const IntImm& n) {
-        return Text{int_text(n.value, false), kAtom};
+        return Text{immediate(n.value, e->dtype), kAtom};
       },
       [&](const FloatImm& n) {
-        return Text{float_text(n.value), kAtom};
+        const bool is_double = e->dtype == DType::kFloat64;
+        return Text{is_double ? double_text(n.value) : float_text(n.value), kAtom};
       },
       [&](const Var&) { return index(e, false); },
       [&](const Binary& n) { return value_binary(n); },
       [&](const Select& n) {
         return Text{text(n.condition, 1) + " ? " + text(n.a, 1) + " : " + text(n.b, 1), kTernary};
       },
-      [&](const Cast& n) { return cast_text(n.value, n.value->dtype, e->dtype); },
+      [&](const Cast& n) {
+        return n.of_bits ? bit_cast_text(n.value, e->dtype)
+                         : cast_text(n.value, n.value->dtype, e->dtype);
+      },
       [&](const Call& n) { return call_text(n); },
       [&](const Load& n) { return load_text(e, n); });
 }
@@ -94,22 +113,28 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     const bool min = n.op == BinaryOp::kMin;
     const std::string args = text(n.a) + ", " + text(n.b) + ")";
     if (is_float(dtype)) {
-      functions_.insert(min ? "min_of" : "max_of");
-      return {(min ? "min_of(" : "max_of(") + args, kAtom};
+      const std::string function =
+          std::string(min ? "min_of" : "max_of") + (dtype == DType::kFloat64 ? "64" : "");
+      functions_.insert(function);
+      return {function + "(" + args, kAtom};
     }
-    const std::string casts = "(int)(" + text(n.a) + "), (int)(" + text(n.b) + "))";
+    const std::string type = row_of(dtype).bits < 32 ? "int" : storage_type(dtype);
+    const std::string casts = fmt::format("({0})({1}), ({0})({2}))", type, text(n.a), text(n.b));
     return {(min ? "min(" : "max(") + casts, kAtom};
   }
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
-    const char* function = is_float(dtype)               ? "remainder_of"
-                           : n.op == BinaryOp::kFloorDiv ? "floor_div"
-                                                         : "floor_mod";
+    const bool is_unsigned = !is_signed_int(dtype) && row_of(dtype).bits >= 32;
+    std::string function = std::string(is_unsigned ? "unsigned" : "floor") +
+                           (n.op == BinaryOp::kFloorDiv ? "_div" : "_mod") +
+                           (is_wide_unsigned(dtype) ? "64" : "");
+    if (is_float(dtype)) function = dtype == DType::kFloat64 ? "remainder_of64" : "remainder_of";
     functions_.insert(function);
-    return {std::string(function) + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
+    return {function + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
   const Text result = infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
-  // C computes bytes as int; the cast brings them back to 8 bits.
-  const bool wraps = row_of(dtype).kind != DTypeKind::kBool && dtype_bytes(dtype) == 1;
+  // C computes in int what is narrower; the cast brings it back to its bits.
+  const bool wraps =
+      !is_float(dtype) && row_of(dtype).kind != DTypeKind::kBool && dtype_bytes(dtype) < 4;
   if (!wraps || is_compare(n.op)) return result;
   return {"(" + storage_type(dtype) + ")(" + result.text + ")", kUnary};
 }
@@ -144,6 +169,7 @@ CPrinter::Text CPrinter::index(const Expr& e, bool wide) {
       },
       [&](const Cast& n) {
         if (n.value->dtype == DType::kInt64) return index(n.value, wide);
+        if (n.of_bits) return bit_cast_text(n.value, DType::kInt64);
         if (is_float(n.value->dtype)) return truncated_text(n.value, e->dtype);
         const std::string inner = text(n.value, kUnary);
         return Text{"(" + index_type(wide) + ")" + inner, kUnary};
@@ -201,32 +227,62 @@ CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   if (is_narrow_float(to)) {
     if (from == to) return expr(value);
     for (const char* called : {"{}_to_float", "float_to_{}"}) float_function(called, to);
-    return {float_function("round_{}", to) + "(" + text(value) + ")", kAtom};
+    std::string single = text(value);
+    if (from == DType::kFloat64)
+      single = *functions_.insert("float_to_odd").first + "(" + single + ")";
+    return {float_function("round_{}", to) + "(" + single + ")", kAtom};
   }
   if (to == DType::kBool)
     return infix("!=", kCompare, expr(value), {is_float(from) ? "0.0f" : "0", kAtom});
-  if (is_float(from) && is_float(to)) return expr(value);
-  if (is_float(from) && !is_float(to)) return truncated_text(value, to);
+  const bool is_double = from == DType::kFloat64 || to == DType::kFloat64;
+  if (is_float(from) && is_float(to) && !is_double) return expr(value);
   const std::string type = to == DType::kInt64 ? std::string(dialect_.int64) : storage_type(to);
-  return {"(" + (is_float(to) ? "float" : type) + ")" + text(value, kUnary), kUnary};
+  const bool truncates = is_float(from) && !is_float(to);
+  const Text result = truncates ? truncated_text(value, to)
+                                : Text{"(" + type + ")" + text(value, kUnary), kUnary};
+  const int bits = row_of(to).bits;
+  if (bits >= 8) return result;
+  // An integer narrower than a byte: its bits, and those above are the sign's.
+  const std::string low = fmt::format("((int){} & {})", result.text, (1 << bits) - 1);
+  if (!is_signed_int(to)) return {"(" + storage_type(to) + ")" + low, kUnary};
+  const int sign = 1 << (bits - 1);
+  return {fmt::format("({})(({} ^ {}) - {})", storage_type(to), low, sign, sign), kUnary};
+}
+
+// The value of type `to` that has the same bits.
+CPrinter::Text CPrinter::bit_cast_text(const Expr& value, DType to) {
+  const DType from = value->dtype;
+  std::string of = is_narrow_float(from) ? bits(value) : text(value);
+  if (from == DType::kFloat32) of = std::string(dialect_.as_int) + "(" + of + ")";
+  if (from == DType::kFloat64) of = std::string(dialect_.as_long) + "(" + of + ")";
+  if (is_narrow_float(to))
+    return {float_function("{}_to_float", to) + "((" + dialect_.bits16 + ")(" + of + "))", kAtom};
+  if (to == DType::kFloat32) return {std::string(dialect_.as_float) + "((int)(" + of + "))", kAtom};
+  if (to == DType::kFloat64)
+    return {fmt::format("{}(({})({}))", dialect_.as_double, dialect_.int64, of), kAtom};
+  if (to == DType::kBool) return {"(" + of + ") != 0", kCompare};
+  return {"(" + storage_type(to) + ")(" + of + ")", kUnary};
 }
 
 // The dialect's function; C has no sigmoid, ours stands before the kernels then.
-std::string CPrinter::math_function(Intrinsic function) {
-  const std::string name = facts_of(function).c;
-  if (function != Intrinsic::kSigmoid) return name + dialect_.math_suffix;
+std::string CPrinter::math_function(Intrinsic function, DType dtype) {
+  const bool is_double = dtype == DType::kFloat64;
+  const std::string name = std::string(facts_of(function).c) +
+                           (is_double && function == Intrinsic::kSigmoid ? "64" : "");
+  if (function != Intrinsic::kSigmoid) return name + (is_double ? "" : dialect_.math_suffix);
   functions_.insert(name);
   return name;
 }
 
 CPrinter::Text CPrinter::call_text(const Call& n) {
   if (n.function == Intrinsic::kNot) return {"!" + text(n.args[0], kUnary), kUnary};
-  if (!is_float(n.args[0]->dtype)) {
+  if (const DType dtype = n.args[0]->dtype; !is_float(dtype)) {
+    if (!is_signed_int(dtype)) return expr(n.args[0]);
     return {"abs((int)(" + text(n.args[0]) + "))", kAtom};
   }
   std::string args;
   for (const Expr& arg : n.args) args += (args.empty() ? "" : ", ") + text(arg);
-  return {math_function(n.function) + "(" + args + ")", kAtom};
+  return {math_function(n.function, n.args[0]->dtype) + "(" + args + ")", kAtom};
 }
 
 // What a load reads, as it is in memory.

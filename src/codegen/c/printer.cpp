@@ -44,6 +44,26 @@ constexpr FunctionRow kFunctions[] = {
      " float remainder_of(float a, float b) {\n"
      "  const float r = FMOD(a, b);\n"
      "  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;\n}\n"},
+    // To the neighbour whose last bit is odd, from where a second rounding does no harm.
+    {"float_to_odd",
+     " float float_to_odd(double x) {\n"
+     "  const float near = (float)x;\n"
+     "  if (!((double)near < x || (double)near > x)) return near;\n"
+     "  const int beyond = fabs((double)near) > fabs(x) ? 1 : 0;\n"
+     "  return AS_FLOAT((AS_INT(near) - beyond) | 1);\n}\n"},
+    {"min_of64",
+     " double min_of64(double a, double b) { return b < a || b != b ? b : a; }\n"},
+    {"max_of64",
+     " double max_of64(double a, double b) { return a < b || b != b ? b : a; }\n"},
+    {"remainder_of64",
+     " double remainder_of64(double a, double b) {\n"
+     "  const double r = fmod(a, b);\n"
+     "  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;\n}\n"},
+    {"sigmoid64", " double sigmoid64(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
+    {"unsigned_div", " U32 unsigned_div(U32 a, U32 b) { return b == 0 ? a : a / b; }\n"},
+    {"unsigned_mod", " U32 unsigned_mod(U32 a, U32 b) { return b == 0 ? 0 : a % b; }\n"},
+    {"unsigned_div64", " U64 unsigned_div64(U64 a, U64 b) { return b == 0 ? a : a / b; }\n"},
+    {"unsigned_mod64", " U64 unsigned_mod64(U64 a, U64 b) { return b == 0 ? 0 : a % b; }\n"},
     {"floor_div",
      " int floor_div(int a, int b) {\n"
      "  if (b == 0) return a;\n"
@@ -92,7 +112,7 @@ std::string CPrinter::source(const std::string& symbol) {
   for (size_t i = 0; i < loops.size(); ++i) kernel(*loops[i], plan[i]);
   // What the kernels turned out to use stands before them.
   std::string head;
-  const std::string exp = math_function(Intrinsic::kExp);
+  const std::string exp = math_function(Intrinsic::kExp, DType::kFloat32);
   const std::string fmod = std::string("fmod") + dialect_.math_suffix;
   const std::pair<std::string_view, std::string_view> spellings[] = {
       {"HALF_TO_FLOAT", dialect_.half_to_float},
@@ -102,6 +122,8 @@ std::string CPrinter::source(const std::string& symbol) {
       {"AS_INT", dialect_.as_int},
       {"I64", dialect_.int64},
       {"FMOD", fmod},
+      {"U64", dialect_.uint64},
+      {"U32", dialect_.uint32},
       {"EXP", exp}};
   for (const FunctionRow& row : kFunctions) {
     if (!functions_.contains(row.name)) continue;

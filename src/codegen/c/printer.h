@@ -71,7 +71,8 @@ class CPrinter {
   std::string float_function(const char* form, DType narrow);
   Text truncated_text(const Expr& value, DType to);
   Text cast_text(const Expr& value, DType from, DType to);
-  std::string math_function(Intrinsic function);
+  Text bit_cast_text(const Expr& value, DType to);
+  std::string math_function(Intrinsic function, DType dtype);
   Text call_text(const Call& n);
   std::string loaded_text(const Expr& e, const Load& n);
   Text load_text(const Expr& e, const Load& n);
@@ -79,6 +80,8 @@ class CPrinter {
   std::string bits(const Expr& e);
   std::string stored(const Expr& e, DType dtype);
   std::string float_text(double value) const;
+  std::string double_text(double value) const;
+  std::string immediate(int64_t value, DType dtype) const;
   std::string int_text(int64_t value, bool wide) const;
   Expr flat_place(TensorId buffer, const std::vector<Expr>& indices) const;
   std::string element(TensorId buffer, const std::vector<Expr>& indices);

@@ -159,8 +159,8 @@ void CPrinter::vector_stmt(const Stmt& s, int lanes) {
 }
 
 std::string CPrinter::vector_type(DType dtype, int lanes) {
-  // By DTypeKind: float, int, unsigned, bool; "f32x4" for four floats.
-  const char kind = "fiub"[static_cast<size_t>(row_of(dtype).kind)];
+  // By DTypeKind: float, int, unsigned, bool, code; "f32x4" for four floats.
+  const char kind = "fiubc"[static_cast<size_t>(row_of(dtype).kind)];
   const std::string type = fmt::format("{}{}x{}", kind, 8 * dtype_bytes(dtype), lanes);
   std::string members = "s0";
   for (int i = 1; i < lanes; ++i) members += fmt::format(", s{}", i);

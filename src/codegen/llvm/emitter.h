@@ -168,6 +168,9 @@ class Emitter {
   Value* under(Value* condition, bool negated, const Expr& e);
   Value* truncated(Value* value, DType to);
   Value* cast_value(Value* value, DType from, DType to);
+  Value* bit_cast_value(Value* value, DType from, DType to);
+  Value* wrapped(Value* value, DType dtype);
+  Value* round_to_odd(Value* value);
   Value* intrinsic(const Call& n);
   Value* fold(BinaryOp op, DType dtype, Value* vector);
   Value* widened(Value* value);

@@ -10,8 +10,9 @@ namespace pruner {
 
 using llvm::CmpInst;
 
-// As computed with: all floats are float, bool is one bit.
+// As computed with: all floats but float64 are float, bool is one bit.
 llvm::Type* Emitter::value_type(DType dtype) {
+  if (dtype == DType::kFloat64) return b_.getDoubleTy();
   if (is_float(dtype)) return b_.getFloatTy();
   if (dtype == DType::kBool) return b_.getInt1Ty();
   return b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(dtype)));
@@ -98,7 +99,12 @@ llvm::Value* Emitter::expr_node(const Expr& e) {
       [&](const Var&) { return value(linear(e)); },
       [&](const Binary& n) { return e->dtype == DType::kInt64 ? value(linear(e)) : binary(n); },
       [&](const Select& n) { return select_value(n); },
-      [&](const Cast& n) { return cast_value(expr(n.value), n.value->dtype, e->dtype); },
+      [&](const Cast& n) {
+        Value* value = expr(n.value);
+        const DType from = n.value->dtype;
+        return n.of_bits ? bit_cast_value(value, from, e->dtype)
+                         : cast_value(value, from, e->dtype);
+      },
       [&](const Call& n) { return intrinsic(n); },
       [&](const Load& n) { return load(n, nullptr); });
 }
@@ -127,7 +133,7 @@ llvm::Value* Emitter::binary(const Binary& n) {
   if (n.op == BinaryOp::kFloorMod && is_float(dtype)) return emit_remainder(b_, a, b);
   if (n.op == BinaryOp::kFloorDiv || n.op == BinaryOp::kFloorMod) {
     if (is_signed_int(dtype)) return floor_division(n.op, a, b, bounds_of(n.a), bounds_of(n.b));
-    const int64_t most = greatest_int(dtype);
+    const int64_t most = is_wide_unsigned(dtype) ? INT64_MAX : greatest_int(dtype);
     return floor_division(n.op, a, b, {0, most}, {0, most});
   }
   return arithmetic(n.op, dtype, a, b);
@@ -269,13 +275,48 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
     return is_float(from) ? b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType()))
                           : b_.CreateIsNotNull(value);
   }
-  if (is_narrow_float(to) && from != to)
-    return from_memory(to_memory(cast_value(value, from, DType::kFloat32), to), to);
-  if (is_float(from) && !is_float(to)) return truncated(value, to);
-  if (is_float(from)) return value;
+  if (is_narrow_float(to) && from != to) {
+    Value* single =
+        from == DType::kFloat64 ? round_to_odd(value) : cast_value(value, from, DType::kFloat32);
+    return from_memory(to_memory(single, to), to);
+  }
+  if (is_float(from) && is_float(to)) return b_.CreateFPCast(value, type);
+  if (is_float(from)) return truncated(value, to);
   if (!is_signed_int(from))
-    return is_float(to) ? b_.CreateUIToFP(value, type) : b_.CreateZExtOrTrunc(value, type);
-  return is_float(to) ? b_.CreateSIToFP(value, type) : b_.CreateSExtOrTrunc(value, type);
+    return is_float(to) ? b_.CreateUIToFP(value, type)
+                        : wrapped(b_.CreateZExtOrTrunc(value, type), to);
+  return is_float(to) ? b_.CreateSIToFP(value, type)
+                      : wrapped(b_.CreateSExtOrTrunc(value, type), to);
+}
+
+// An integer narrower than a byte lies in one, extended.
+llvm::Value* Emitter::wrapped(Value* value, DType dtype) {
+  const int unused = static_cast<int>(8 * dtype_bytes(dtype)) - row_of(dtype).bits;
+  if (unused == 0) return value;
+  Value* high = b_.CreateShl(value, static_cast<uint64_t>(unused));
+  return is_signed_int(dtype) ? b_.CreateAShr(high, static_cast<uint64_t>(unused))
+                              : b_.CreateLShr(high, static_cast<uint64_t>(unused));
+}
+
+// double -> float, to the neighbour whose last bit is odd where it is between two: what is rounded
+// from there to fewer bits is as if it had been rounded once.
+llvm::Value* Emitter::round_to_odd(Value* value) {
+  Value* near = b_.CreateFPTrunc(value, value->getType()->getWithNewType(b_.getFloatTy()));
+  Value* back = b_.CreateFPExt(near, value->getType());
+  llvm::Type* type = value->getType()->getWithNewType(b_.getInt32Ty());
+  const auto size = [&](Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
+  Value* beyond = b_.CreateZExt(b_.CreateFCmpOGT(size(back), size(value)), type);
+  Value* below = b_.CreateSub(b_.CreateBitCast(near, type), beyond);
+  Value* odd = b_.CreateOr(below, b_.CreateZExt(b_.CreateFCmpONE(back, value), type));
+  return b_.CreateBitCast(odd, near->getType());
+}
+
+llvm::Value* Emitter::bit_cast_value(Value* value, DType from, DType to) {
+  llvm::Type* bits =
+      value->getType()->getWithNewType(b_.getIntNTy(static_cast<unsigned>(8 * dtype_bytes(to))));
+  value = b_.CreateBitCast(to_memory(value, from), bits);
+  if (!is_float(to) && to != DType::kBool) return wrapped(value, to);
+  return from_memory(b_.CreateBitCast(value, bits->getWithNewType(memory_type(to))), to);
 }
 
 llvm::Value* Emitter::intrinsic(const Call& n) {

@@ -547,6 +547,7 @@ class MathEmitter {
 }  // namespace
 
 Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<Value*> args) {
+  if (args[0]->getType()->getScalarType()->isDoubleTy()) return emit_double_math(b, function, args);
   return MathEmitter(b, args[0]->getType())
       .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
 }

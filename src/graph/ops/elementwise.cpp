@@ -168,8 +168,8 @@ struct Row {
 
 constexpr Row kRows[] = {
     {each("Abs"), "T_abs", [](const OpCall&, Operands x) { return fn(Intrinsic::kAbs, x[0]); }},
-    {real("Acos"), "T_acos", [](const OpCall&, Operands x) { return fn(Intrinsic::kAcos, x[0]); }},
-    {real("Acosh"),
+    {real("Acos").with(kNotOfDouble), "T_acos", [](const OpCall&, Operands x) { return fn(Intrinsic::kAcos, x[0]); }},
+    {real("Acosh").with(kNotOfDouble),
      "T_acosh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAcosh, x[0]); }},
     {pair("Add").with(kCommutative),
@@ -178,12 +178,12 @@ constexpr Row kRows[] = {
     {pair("And").with(kOfTruth),
      "T_logical_and",
      [](const OpCall&, Operands x) { return x[0] && x[1]; }},
-    {real("Asin"), "T_asin", [](const OpCall&, Operands x) { return fn(Intrinsic::kAsin, x[0]); }},
-    {real("Asinh"),
+    {real("Asin").with(kNotOfDouble), "T_asin", [](const OpCall&, Operands x) { return fn(Intrinsic::kAsin, x[0]); }},
+    {real("Asinh").with(kNotOfDouble),
      "T_asinh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAsinh, x[0]); }},
-    {real("Atan"), "T_atan", [](const OpCall&, Operands x) { return fn(Intrinsic::kAtan, x[0]); }},
-    {real("Atanh"),
+    {real("Atan").with(kNotOfDouble), "T_atan", [](const OpCall&, Operands x) { return fn(Intrinsic::kAtan, x[0]); }},
+    {real("Atanh").with(kNotOfDouble),
      "T_atanh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAtanh, x[0]); }},
     {GraphOp{"BitwiseNot", kElemWise, 1, 1, "", infer_int_elementwise, lower_elementwise}.from(18),
@@ -201,7 +201,7 @@ constexpr Row kRows[] = {
      "T_clip",
      clip},
     {real("Cos"), "T_cos", [](const OpCall&, Operands x) { return fn(Intrinsic::kCos, x[0]); }},
-    {real("Cosh"), "T_cosh", [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
+    {real("Cosh").with(kNotOfDouble), "T_cosh", [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
     {pair("Div", "exact:i"),
      "T_divide",
      [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
@@ -262,7 +262,7 @@ constexpr Row kRows[] = {
      "T_minimum",
      [](const OpCall&, Operands x) { return min(x[0], x[1]); }},
     {real("Mish").from(18), "T_mish", [](const OpCall&, Operands x) { return mish(x[0]); }},
-    {pair("Mod", "fmod:i"),
+    {pair("Mod", "fmod:i").with(kNotOfDouble),
      "T_mod",
      [](const OpCall& c, Operands x) { return modulo(c, x[0], x[1]); }},
     {pair("Mul").with(kCommutative),
@@ -298,7 +298,7 @@ constexpr Row kRows[] = {
     {real("Sigmoid"), "T_sigmoid", [](const OpCall&, Operands x) { return logistic(x[0]); }},
     {each("Sign"), "T_sign", [](const OpCall&, Operands x) { return sign(x[0]); }},
     {real("Sin"), "T_sin", [](const OpCall&, Operands x) { return fn(Intrinsic::kSin, x[0]); }},
-    {real("Sinh"), "T_sinh", [](const OpCall&, Operands x) { return fn(Intrinsic::kSinh, x[0]); }},
+    {real("Sinh").with(kNotOfDouble), "T_sinh", [](const OpCall&, Operands x) { return fn(Intrinsic::kSinh, x[0]); }},
     {real("Softplus"),
      "T_softplus",
      [](const OpCall&, Operands x) {
@@ -314,7 +314,7 @@ constexpr Row kRows[] = {
     {many("Sum").with(kCommutative),
      "T_add",
      [](const OpCall&, Operands x) { return x[0] + x[1]; }},
-    {real("Tan"), "T_tan", [](const OpCall&, Operands x) { return fn(Intrinsic::kTan, x[0]); }},
+    {real("Tan").with(kNotOfDouble), "T_tan", [](const OpCall&, Operands x) { return fn(Intrinsic::kTan, x[0]); }},
     {real("Tanh"), "T_tanh", [](const OpCall&, Operands x) { return fn(Intrinsic::kTanh, x[0]); }},
     {GraphOp{"Where", kBroadcast, 3, 3, "", infer_elementwise, lower_elementwise}.with(kOfAnything),
      "T_where",
@@ -379,6 +379,8 @@ Types infer_elementwise(const OpCall& call) {
                    ", expected one type");
     }
   }
+  if (op.is(kNotOfDouble) && out.dtype == DType::kFloat64)
+    return Error(op.name, " of float64 is not supported");
   const bool truth = out.dtype == DType::kBool;
   if (truth != op.is(kOfTruth) && !(truth && op.is(kOfAnything))) {
     return Error(op.name, " of ", dtype_name(out.dtype));

@@ -104,6 +104,7 @@ enum GraphOpTrait : uint16_t {
   kTakesDataByTile = 1 << 7,  // a contraction: what is done to input 0 can be done tile by tile
   kIsAsLongAsFound = 1 << 8,  // its outputs have room for all; how much is used, the data say
   kReadsAtIndices = 1 << 9,   // input 1 holds indices: a tensor that is checked before the kernel
+  kNotOfDouble = 1 << 10,     // element-wise: its function has no code for float64
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs
