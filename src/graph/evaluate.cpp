@@ -94,10 +94,23 @@ static Result<Unit> infer_empty(const OpCall& call, const GraphOp& op, Value& va
   return Unit{};
 }
 
+// What only moves its elements takes every type.
+static Result<Unit> check_codes(const Graph& graph, const Node& node, const GraphOp& op) {
+  const bool moves = op.fusion == Fusion::kInjective || op.fusion == Fusion::kAlias ||
+                     op.fusion == Fusion::kConstant;
+  if (moves || op.is(kTakesCodes)) return Unit{};
+  for (const ValueId id : node.inputs) {
+    if (!id.valid() || !is_only_moved(graph[id].dtype)) continue;
+    return Error(node.op, " of ", dtype_name(graph[id].dtype), ", which is only moved and cast");
+  }
+  return Unit{};
+}
+
 static Result<Unit> infer(Graph& graph, Node& node) {
   const GraphOp* op = find_graph_op(node.op);
   if (op == nullptr) return Error("operator ", node.op, " is not supported");
   TRY(check_call(node, op->attributes, op->min_inputs, op->max_inputs));
+  TRY(check_codes(graph, node, *op));
   const OpCall call{graph, node};
   TRY_ASSIGN(const std::vector<TensorType> types, op->infer(call));
   const auto first = static_cast<size_t>(node.first_output);

@@ -238,8 +238,8 @@ CPrinter::Text CPrinter::cast_text(const Expr& value, DType from, DType to) {
   if (is_float(from) && is_float(to) && !is_double) return expr(value);
   const std::string type = to == DType::kInt64 ? std::string(dialect_.int64) : storage_type(to);
   const bool truncates = is_float(from) && !is_float(to);
-  const Text result = truncates ? truncated_text(value, to)
-                                : Text{"(" + type + ")" + text(value, kUnary), kUnary};
+  const Text result =
+      truncates ? truncated_text(value, to) : Text{"(" + type + ")" + text(value, kUnary), kUnary};
   const int bits = row_of(to).bits;
   if (bits >= 8) return result;
   // An integer narrower than a byte: its bits, and those above are the sign's.

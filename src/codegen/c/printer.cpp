@@ -51,10 +51,8 @@ constexpr FunctionRow kFunctions[] = {
      "  if (!((double)near < x || (double)near > x)) return near;\n"
      "  const int beyond = fabs((double)near) > fabs(x) ? 1 : 0;\n"
      "  return AS_FLOAT((AS_INT(near) - beyond) | 1);\n}\n"},
-    {"min_of64",
-     " double min_of64(double a, double b) { return b < a || b != b ? b : a; }\n"},
-    {"max_of64",
-     " double max_of64(double a, double b) { return a < b || b != b ? b : a; }\n"},
+    {"min_of64", " double min_of64(double a, double b) { return b < a || b != b ? b : a; }\n"},
+    {"max_of64", " double max_of64(double a, double b) { return a < b || b != b ? b : a; }\n"},
     {"remainder_of64",
      " double remainder_of64(double a, double b) {\n"
      "  const double r = fmod(a, b);\n"

@@ -9,7 +9,11 @@ static Term where(Term condition, Term then, Term otherwise) {
 
 static Term same(Term like, double value) { return like.body->scalar(value, like.dtype()); }
 
-static void cast_like(Body& b) { b.output(0, b.cast(b.input(0), b.input(1).dtype())); }
+static void cast_like(Body& b) {
+  Attributes attributes = b.call().node.attributes;
+  attributes["to"] = std::string(dtype_name(b.input(1).dtype()));
+  b.output(0, b.add("Cast", {b.input(0)}, std::move(attributes)));
+}
 
 // max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
 static void celu(Body& b) {

@@ -38,7 +38,7 @@ static Result<Unit> name_cast_target(Attributes& attributes) {
     if (onnx::TensorProto_DataType_Parse(*name, &parsed)) type = parsed;
   }
   const std::optional<DType> dtype = dtype_from_onnx(type);
-  if (!is_native_onnx_type(type) && type != onnx::TensorProto::DOUBLE) {
+  if (!dtype) {
     return Error("a cast to ", onnx_type_name(type), " is not supported");
   }
   it->second = std::string(dtype_name(*dtype));
@@ -63,7 +63,7 @@ Result<Attributes> Importer::attributes_of(const onnx::NodeProto& proto, const N
     }
     attributes[attribute.name()] = *std::move(value);
   }
-  if (proto.op_type() == "Cast") TRY(name_cast_target(attributes));
+  if (proto.op_type() == "Cast" || proto.op_type() == "BitCast") TRY(name_cast_target(attributes));
   return attributes;
 }
 

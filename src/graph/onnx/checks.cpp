@@ -97,7 +97,7 @@ Result<Unit> Importer::check_operators(const onnx::GraphProto& graph) const {
 static std::string contradiction(const onnx::ValueInfoProto& declared, const Value& value) {
   const onnx::TypeProto_Tensor& type = declared.type().tensor_type();
   bool agrees =
-      !is_native_onnx_type(type.elem_type()) || *dtype_from_onnx(type.elem_type()) == value.dtype;
+      !dtype_from_onnx(type.elem_type()) || *dtype_from_onnx(type.elem_type()) == value.dtype;
   std::string text = onnx_type_name(type.elem_type());
   if (!type.has_shape()) return agrees ? "" : text;
   const auto rank = static_cast<size_t>(type.shape().dim_size());

@@ -13,6 +13,8 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kOldestOpset = 13, kIrVersion = 8;
+// The first that has every element type of ours.
+constexpr int64_t kOpsetOfCodes = 25;
 
 void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribute& attribute) {
   onnx::AttributeProto& proto = *node.add_attribute();
@@ -77,7 +79,7 @@ std::vector<std::string> unique_names(const Graph& graph) {
 
 // What opset 13 still has as an attribute.
 Node downgraded(const Graph& graph, Node node, int64_t opset) {
-  if (node.op == "Cast") {
+  if (node.op == "Cast" || node.op == "BitCast") {
     node.attributes["to"] = int64_t{dtype_to_onnx(graph[node.outputs[0]].dtype)};
   }
   // Opset 18 has num_outputs, and axes as an input of every reduction (ReduceSum since 13).
@@ -94,6 +96,9 @@ Result<onnx::ModelProto> model_of(const Graph& graph) {
   int64_t opset = kOldestOpset;
   for (const Node& node : graph.nodes) {
     opset = std::max(opset, find_graph_op(node.op)->since);
+    for (const ValueId id : node.outputs) {
+      if (is_only_moved(graph[id].dtype)) opset = std::max(opset, kOpsetOfCodes);
+    }
     const bool flagged = node.op == "MatMul" && !node.attributes.empty();
     if (flagged || node.attributes.contains("channels_last")) {
       return Error("a network can be exported before the graph passes, not after them");

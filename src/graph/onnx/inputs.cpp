@@ -110,7 +110,7 @@ Result<Unit> Importer::add_input(const onnx::ValueInfoProto& input, NameScope& s
         "input \"", input.name(), "\" is ", kind_of(input.type()), "; only tensors can be inputs");
   }
   const int type = input.type().tensor_type().elem_type();
-  if (!is_native_onnx_type(type)) {
+  if (!dtype_from_onnx(type)) {
     std::string ours;
     for (const DTypeRow& row : kDTypes)
       ours += (ours.empty() ? "" : ", ") + onnx_type_name(row.onnx);

@@ -1,6 +1,5 @@
 #include "graph/onnx/tensor_proto.h"
 
-#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -10,54 +9,13 @@ using onnx::TensorProto;
 
 static constexpr int64_t kMostElements = int64_t{1} << 36;  // of one tensor
 
-// Copies `n` elements of type From, which may lie unaligned, into the tensor.
-template <typename From>
-static void widen(const char* bytes, int64_t n, Tensor& tensor) {
-  for (int64_t i = 0; i < n; ++i) {
-    From value;
-    std::memcpy(&value, bytes + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
-    if constexpr (std::is_floating_point_v<From>) {
-      tensor.set(i, value);
-    } else {
-      tensor.set_int(i, static_cast<int64_t>(value));
-    }
-  }
-}
-
-// Types of ONNX that we have not, and the next wider of ours.
-struct WidenedType {
-  int onnx;
-  DType dtype;
-  int64_t bytes;  // of one of ONNX's elements
-  void (*copy)(const char* bytes, int64_t n, Tensor& tensor);
-};
-static constexpr WidenedType kWidened[] = {
-    {TensorProto::DOUBLE, DType::kFloat32, 8, widen<double>},
-    {TensorProto::UINT32, DType::kInt64, 4, widen<uint32_t>},
-    {TensorProto::UINT64, DType::kInt64, 8, widen<uint64_t>},
-    {TensorProto::INT16, DType::kInt32, 2, widen<int16_t>},
-    {TensorProto::UINT16, DType::kInt32, 2, widen<uint16_t>},
-};
-
-// Null: the type is ours, or none that we read.
-static const WidenedType* widened_type(int onnx) {
-  const auto row = std::ranges::find(kWidened, onnx, &WidenedType::onnx);
-  return row == std::end(kWidened) ? nullptr : row;
-}
-
 std::optional<DType> dtype_from_onnx(int type) {
   for (const DTypeRow& row : kDTypes)
     if (row.onnx == type) return row.dtype;
-  const WidenedType* row = widened_type(type);
-  return row != nullptr ? std::optional(row->dtype) : std::nullopt;
+  return std::nullopt;
 }
 
 int dtype_to_onnx(DType dtype) { return row_of(dtype).onnx; }
-
-bool is_native_onnx_type(int type) {
-  const std::optional<DType> dtype = dtype_from_onnx(type);
-  return dtype && dtype_to_onnx(*dtype) == type;
-}
 
 // Types that are newer than the protobuf classes that we are built with.
 static constexpr const char* kNewerTypes[] = {"FLOAT8E4M3FN",
@@ -80,14 +38,25 @@ std::string onnx_type_name(int type) {
   return onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(type));
 }
 
-static void copy_raw(int type, const char* bytes, int64_t n, Tensor& tensor) {
-  if (const WidenedType* row = widened_type(type)) return row->copy(bytes, n, tensor);
-  std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
-  if (type != TensorProto::BOOL) return;
-  for (int64_t i = 0; i < n; ++i) tensor.set_int(i, bytes[i] != 0 ? 1 : 0);
+// Bytes that ONNX stores for n elements: those of less than a byte stand side by side, the first in
+// the lowest bits.
+static int64_t packed_bytes(DType dtype, int64_t n) { return (n * row_of(dtype).bits + 7) / 8; }
+
+static void copy_raw(const char* bytes, int64_t n, Tensor& tensor) {
+  const int bits = row_of(tensor.dtype()).bits;
+  if (bits >= 8 && tensor.dtype() != DType::kBool) {
+    std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = i * bits;
+    const auto byte = static_cast<unsigned char>(bytes[at / 8]);
+    tensor.set_int(i, byte >> (at % 8));
+  }
 }
 
-// The typed fields: which one holds a type is ONNX's rule. Sixteen-bit floats are stored as bits.
+// The typed fields: which one holds a type is ONNX's rule. Sixteen-bit floats are stored as bits,
+// codes and packed integers as bytes.
 static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tensor) {
   const int type = proto.data_type();
   const auto short_of = [&](int found) { return Error("has ", found, " elements, its shape ", n); };
@@ -106,10 +75,19 @@ static Result<Unit> copy_typed(const TensorProto& proto, int64_t n, Tensor& tens
     case TensorProto::UINT64: return all(proto.uint64_data(), integer);
     default: break;
   }
-  if (!is_float(tensor.dtype())) return all(proto.int32_data(), integer);
+  const DType dtype = tensor.dtype();
+  if (!is_float(dtype) && !is_only_moved(dtype)) return all(proto.int32_data(), integer);
+  if (is_only_moved(dtype)) {
+    std::string bytes;
+    for (const int32_t byte : proto.int32_data()) bytes.push_back(static_cast<char>(byte));
+    if (static_cast<int64_t>(bytes.size()) != packed_bytes(dtype, n))
+      return short_of(proto.int32_data_size());
+    copy_raw(bytes.data(), n, tensor);
+    return Unit{};
+  }
   std::vector<uint16_t> bits(static_cast<size_t>(n));
   TRY(all(proto.int32_data(), [&](int64_t i, int32_t v) { bits[i] = static_cast<uint16_t>(v); }));
-  copy_raw(type, reinterpret_cast<const char*>(bits.data()), n, tensor);
+  copy_raw(reinterpret_cast<const char*>(bits.data()), n, tensor);
   return Unit{};
 }
 
@@ -127,9 +105,9 @@ static Result<std::vector<int64_t>> shape_of(const TensorProto& proto) {
 }
 
 // Little-endian elements, in the file or in another one.
-static Tensor from_raw(int type, DType dtype, std::vector<int64_t> shape, std::string_view bytes) {
+static Tensor from_raw(DType dtype, std::vector<int64_t> shape, std::string_view bytes) {
   Tensor tensor(dtype, std::move(shape));
-  if (!bytes.empty()) copy_raw(type, bytes.data(), tensor.num_elements(), tensor);
+  if (!bytes.empty()) copy_raw(bytes.data(), tensor.num_elements(), tensor);
   return tensor;
 }
 
@@ -143,14 +121,14 @@ static Result<Tensor> read_tensor(const TensorProto& proto,
   }
   TRY_ASSIGN(const std::vector<int64_t> shape, shape_of(proto));
   const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  const WidenedType* widened = widened_type(type);
-  const int64_t expected = n * (widened != nullptr ? widened->bytes : dtype_bytes(*dtype));
-  // Bytes of ours are used where they lie; those of a bool may be others than 0 and 1.
+  const int64_t expected = packed_bytes(*dtype, n);
+  // Bytes are used where they lie, but for those that stand for several elements, and a bool's,
+  // which may be others than 0 and 1.
   const auto tensor_of = [&](std::string_view bytes, const std::shared_ptr<const void>& keeper) {
-    const bool ours = widened == nullptr && *dtype != DType::kBool && !bytes.empty();
+    const bool ours = row_of(*dtype).bits >= 8 && *dtype != DType::kBool && !bytes.empty();
     const bool viewed = keeper != nullptr && ours && Tensor::is_aligned(*dtype, bytes.data());
     return viewed ? Tensor::view(*dtype, shape, keeper, bytes.data())
-                  : from_raw(type, *dtype, shape, bytes);
+                  : from_raw(*dtype, shape, bytes);
   };
   if (proto.data_location() == TensorProto::EXTERNAL) {
     TRY_ASSIGN(const MappedBytes mapped, files.read(proto, expected));
@@ -165,7 +143,8 @@ static Result<Tensor> read_tensor(const TensorProto& proto,
   const int64_t stored = int64_t{proto.float_data_size()} + proto.double_data_size() +
                          proto.int32_data_size() + proto.int64_data_size() +
                          proto.uint64_data_size();
-  if (stored != n) return Error("has ", stored, " elements, its shape ", n);
+  const int64_t values = is_only_moved(*dtype) ? packed_bytes(*dtype, n) : n;
+  if (stored != values) return Error("has ", stored, " elements, its shape ", values);
   Tensor tensor(*dtype, shape);
   TRY(copy_typed(proto, n, tensor));
   return tensor;
@@ -184,7 +163,17 @@ TensorProto tensor_to_proto(const std::string& name, const Tensor& tensor) {
   proto.set_name(name);
   proto.set_data_type(dtype_to_onnx(tensor.dtype()));
   for (const int64_t extent : tensor.shape()) proto.add_dims(extent);
-  proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  const int bits = row_of(tensor.dtype()).bits;
+  if (bits >= 8) {
+    proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+    return proto;
+  }
+  std::string packed(static_cast<size_t>(packed_bytes(tensor.dtype(), tensor.num_elements())), 0);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const auto value = static_cast<unsigned>(tensor.get_int(i)) & ((1u << bits) - 1);
+    packed[static_cast<size_t>(i * bits / 8)] |= static_cast<char>(value << (i * bits % 8));
+  }
+  proto.set_raw_data(packed);
   return proto;
 }
 

@@ -11,11 +11,8 @@
 
 namespace pruner {
 
-/// The element type that holds ONNX's `type`: itself, or the next wider of ours for constants
-/// (double becomes float32, uint16 int32); empty for strings and complex numbers.
+/// Empty for strings and complex numbers.
 std::optional<DType> dtype_from_onnx(int type);
-/// Whether the two have the same bytes.
-bool is_native_onnx_type(int type);
 int dtype_to_onnx(DType dtype);
 /// ONNX's own name: "FLOAT", "UINT8"; also of types newer than its protobuf classes here.
 std::string onnx_type_name(int type);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph/ops/op.h"
+#include "tensor/code.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
@@ -104,13 +105,29 @@ Expr power(const OpCall& c, const Expr& x, const Expr& y) {
   if (exponent == 3.0) return x * x * x;
   if (is_float(x->dtype)) return call(Intrinsic::kPow, {x, cast(x->dtype, y)});
   if (!is_float(y->dtype)) return whole_power(x, y);
-  const Expr real = call(Intrinsic::kPow, {cast(DType::kFloat32, x), cast(DType::kFloat32, y)});
+  const Expr real = call(Intrinsic::kPow, {cast(DType::kFloat64, x), cast(DType::kFloat64, y)});
   return cast(x->dtype, real);
 }
 
-Expr convert(const OpCall& c, const Expr& x) {
+// What a code is made of: a float that holds every value of the type.
+Expr as_real(const Expr& x) {
+  if (x->dtype == DType::kFloat64) return x;
+  const bool exact = is_float(x->dtype) || row_of(x->dtype).bits <= 16;
+  return cast(exact ? DType::kFloat32 : DType::kFloat64, x);
+}
+
+Expr convert(const OpCall& c, const Expr& from) {
   const DType to = c.output().dtype;
+  if (to == from->dtype) return from;
+  const Expr x = is_code(from->dtype) ? decode_code(from) : from;
   if (to == x->dtype) return x;
+  if (is_code(to)) {
+    const std::string mode = c.text("round_mode", "up");
+    const CodeRounding rounding = mode == "down"      ? CodeRounding::kDown
+                                  : mode == "nearest" ? CodeRounding::kNearest
+                                                      : CodeRounding::kUp;
+    return encode_code(to, as_real(x), c.integer("saturate", 1) != 0, rounding);
+  }
   if (to == DType::kBool) return compare(BinaryOp::kNe, x, imm(0, x));
   return cast(to, x);
 }
@@ -137,6 +154,7 @@ Types infer_elementwise(const OpCall& call);
 Types infer_float_elementwise(const OpCall& call);
 Types infer_int_elementwise(const OpCall& call);
 Types infer_cast(const OpCall& call);
+Types infer_bit_cast(const OpCall& call);
 StageId lower_elementwise(const OpCall& call, StageSink& to);
 
 constexpr GraphOp elementwise(std::string_view name,
@@ -168,7 +186,9 @@ struct Row {
 
 constexpr Row kRows[] = {
     {each("Abs"), "T_abs", [](const OpCall&, Operands x) { return fn(Intrinsic::kAbs, x[0]); }},
-    {real("Acos").with(kNotOfDouble), "T_acos", [](const OpCall&, Operands x) { return fn(Intrinsic::kAcos, x[0]); }},
+    {real("Acos").with(kNotOfDouble),
+     "T_acos",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kAcos, x[0]); }},
     {real("Acosh").with(kNotOfDouble),
      "T_acosh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAcosh, x[0]); }},
@@ -178,21 +198,30 @@ constexpr Row kRows[] = {
     {pair("And").with(kOfTruth),
      "T_logical_and",
      [](const OpCall&, Operands x) { return x[0] && x[1]; }},
-    {real("Asin").with(kNotOfDouble), "T_asin", [](const OpCall&, Operands x) { return fn(Intrinsic::kAsin, x[0]); }},
+    {real("Asin").with(kNotOfDouble),
+     "T_asin",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kAsin, x[0]); }},
     {real("Asinh").with(kNotOfDouble),
      "T_asinh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAsinh, x[0]); }},
-    {real("Atan").with(kNotOfDouble), "T_atan", [](const OpCall&, Operands x) { return fn(Intrinsic::kAtan, x[0]); }},
+    {real("Atan").with(kNotOfDouble),
+     "T_atan",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kAtan, x[0]); }},
     {real("Atanh").with(kNotOfDouble),
      "T_atanh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kAtanh, x[0]); }},
+    {GraphOp{"BitCast", kElemWise, 1, 1, "to:s", infer_bit_cast, lower_elementwise}.from(26).with(
+         kTakesCodes),
+     "T_bitcast",
+     [](const OpCall& c, Operands x) { return bit_cast(c.output().dtype, x[0]); }},
     {GraphOp{"BitwiseNot", kElemWise, 1, 1, "", infer_int_elementwise, lower_elementwise}.from(18),
      "T_bitwise_not",
      [](const OpCall&, Operands x) {
        const DType dtype = x[0]->dtype;
        return int_imm(is_signed_int(dtype) ? -1 : greatest_int(dtype), dtype) - x[0];
      }},
-    {GraphOp{"Cast", kElemWise, 1, 1, "to:s", infer_cast, lower_elementwise},
+    {GraphOp{"Cast", kElemWise, 1, 1, "round_mode:s saturate:i to:s", infer_cast, lower_elementwise}
+         .with(kTakesCodes),
      "T_cast",
      [](const OpCall& c, Operands x) { return convert(c, x[0]); }},
     {real("Ceil"), "T_ceil", [](const OpCall&, Operands x) { return fn(Intrinsic::kCeil, x[0]); }},
@@ -201,7 +230,9 @@ constexpr Row kRows[] = {
      "T_clip",
      clip},
     {real("Cos"), "T_cos", [](const OpCall&, Operands x) { return fn(Intrinsic::kCos, x[0]); }},
-    {real("Cosh").with(kNotOfDouble), "T_cosh", [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
+    {real("Cosh").with(kNotOfDouble),
+     "T_cosh",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
     {pair("Div", "exact:i"),
      "T_divide",
      [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
@@ -298,7 +329,9 @@ constexpr Row kRows[] = {
     {real("Sigmoid"), "T_sigmoid", [](const OpCall&, Operands x) { return logistic(x[0]); }},
     {each("Sign"), "T_sign", [](const OpCall&, Operands x) { return sign(x[0]); }},
     {real("Sin"), "T_sin", [](const OpCall&, Operands x) { return fn(Intrinsic::kSin, x[0]); }},
-    {real("Sinh").with(kNotOfDouble), "T_sinh", [](const OpCall&, Operands x) { return fn(Intrinsic::kSinh, x[0]); }},
+    {real("Sinh").with(kNotOfDouble),
+     "T_sinh",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kSinh, x[0]); }},
     {real("Softplus"),
      "T_softplus",
      [](const OpCall&, Operands x) {
@@ -314,7 +347,9 @@ constexpr Row kRows[] = {
     {many("Sum").with(kCommutative),
      "T_add",
      [](const OpCall&, Operands x) { return x[0] + x[1]; }},
-    {real("Tan").with(kNotOfDouble), "T_tan", [](const OpCall&, Operands x) { return fn(Intrinsic::kTan, x[0]); }},
+    {real("Tan").with(kNotOfDouble),
+     "T_tan",
+     [](const OpCall&, Operands x) { return fn(Intrinsic::kTan, x[0]); }},
     {real("Tanh"), "T_tanh", [](const OpCall&, Operands x) { return fn(Intrinsic::kTanh, x[0]); }},
     {GraphOp{"Where", kBroadcast, 3, 3, "", infer_elementwise, lower_elementwise}.with(kOfAnything),
      "T_where",
@@ -407,7 +442,19 @@ Types infer_int_elementwise(const OpCall& call) {
 Types infer_cast(const OpCall& call) {
   const std::optional<DType> to = parse_dtype(call.text("to", ""));
   if (!to) return Error("attribute \"to\" is ", call.text("to", "missing"));
+  const std::string mode = call.text("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    return Error("attribute \"round_mode\" is ", mode, ", expected up, down or nearest");
   return {{{*to, call.shape(0)}}};
+}
+
+Types infer_bit_cast(const OpCall& call) {
+  TRY_ASSIGN(const std::vector<TensorType> to, infer_cast(call));
+  const DTypeRow &from = row_of(call.input(0).dtype), &made = row_of(to[0].dtype);
+  if (from.bits != made.bits) {
+    return Error("a ", from.name, " has ", from.bits, " bits, a ", made.name, " ", made.bits);
+  }
+  return to;
 }
 
 StageId lower_elementwise(const OpCall& call, StageSink& to) {

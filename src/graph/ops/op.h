@@ -105,6 +105,7 @@ enum GraphOpTrait : uint16_t {
   kIsAsLongAsFound = 1 << 8,  // its outputs have room for all; how much is used, the data say
   kReadsAtIndices = 1 << 9,   // input 1 holds indices: a tensor that is checked before the kernel
   kNotOfDouble = 1 << 10,     // element-wise: its function has no code for float64
+  kTakesCodes = 1 << 11,      // its inputs may be of types that are only moved and cast
 };
 
 inline constexpr size_t kAnyNumber = 1 << 20;  // of inputs

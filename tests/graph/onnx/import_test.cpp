@@ -139,15 +139,16 @@ TEST(ImportOnnx, NamesTheNodeWhoseShapesDoNotFit) {
 
 TEST(ImportOnnx, RefusesTypesThatItDoesNotHold) {
   OnnxModel model;
-  model.input("x", {2}, onnx::TensorProto::UINT16).output("y").node("Identity", {"x"}, {"y"});
+  model.input("x", {2}, onnx::TensorProto::STRING).output("y").node("Identity", {"x"}, {"y"});
   EXPECT_ERROR(import_model(model),
-               "input \"x\" has the element type UINT16; supported are FLOAT, FLOAT16, INT64");
+               "input \"x\" has the element type STRING; supported are FLOAT, FLOAT16, INT64");
 }
 
 // As input, constant and output, and cast both ways.
 TEST(ImportOnnx, HoldsEveryElementType) {
   for (const DTypeRow& row : kDTypes) {
     SCOPED_TRACE(row.name);
+    if (is_only_moved(row.dtype)) continue;
     const bool truth = row.dtype == DType::kBool;
     const Tensor x = integers({3}, {1, 0, 0}, row.dtype), w = integers({3}, {1, 0, 1}, row.dtype);
     OnnxModel model;

@@ -67,6 +67,7 @@ TEST(ScatterNd, WritesSlices) {
 
 TEST(ScatterNd, ReducesEveryType) {
   for (const DTypeRow& row : kDTypes) {
+    if (is_only_moved(row.dtype)) continue;
     const auto tensor = [&](Ints shape, V values) {
       Tensor t(row.dtype, std::move(shape));
       for (size_t i = 0; i < values.size(); ++i) t.set(static_cast<int64_t>(i), values[i]);

@@ -43,6 +43,7 @@ Ranked sorted_rows(const Tensor& x, int64_t k, bool largest) {
 
 TEST(TopK, IsTheBeginningOfASort) {
   for (const DTypeRow& row : kDTypes) {
+    if (is_only_moved(row.dtype)) continue;
     Tensor x(row.dtype, {3, 37});
     for (int64_t i = 0; i < x.num_elements(); ++i)
       x.set(i, is_float(row.dtype) ? std::sin(double(i * i)) : double(i * i % 23 - 9));
