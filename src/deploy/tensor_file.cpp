@@ -10,34 +10,36 @@
 namespace pruner {
 namespace {
 
+// Without the order of bytes, which is little-endian: numpy reads void of "<V2" and writes "|V2".
+// Of several types with one code the first is meant, which match_tensors() takes for the others;
+// ml_dtypes' types of a byte are void of one.
 Result<Tensor> to_tensor(const NpyArray& array) {
-  // Without the order of bytes, which is little-endian: numpy reads void of "<V2" and writes "|V2".
+  const std::string code = array.type == "|V1" || array.type == "<V1" ? "|u1" : array.type;
   const auto row = std::ranges::find(
-      kDTypes, array.type.substr(1), [](const DTypeRow& of) { return of.numpy.substr(1); });
-  if (row != std::end(kDTypes)) {
-    Tensor tensor(row->dtype, array.shape);
-    std::memcpy(tensor.data(), array.bytes.data(), array.bytes.size());
-    return tensor;
-  }
-  // No DType has 8 bytes of float: it is narrowed below.
-  if (array.type != "<f8") {
+      kDTypes, code.substr(1), [](const DTypeRow& of) { return of.numpy.substr(1); });
+  if (row == std::end(kDTypes)) {
     std::string known;
-    for (const DTypeRow& of : kDTypes) known.append(of.name).append(", ");
-    return Error("array \"",
-                 array.name,
-                 "\" has numpy's type ",
-                 array.type,
-                 "; known are ",
-                 known,
-                 "and float64, which is made float32");
+    for (const DTypeRow& of : kDTypes) known.append(known.empty() ? "" : ", ").append(of.name);
+    return Error("array \"", array.name, "\" has numpy's type ", array.type, "; known are ", known);
   }
-  Tensor tensor(DType::kFloat32, array.shape);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    double value;
-    std::memcpy(&value, array.bytes.data() + i * 8, 8);
-    tensor.values<float>()[i] = static_cast<float>(value);
-  }
+  Tensor tensor(row->dtype, array.shape);
+  std::memcpy(tensor.data(), array.bytes.data(), array.bytes.size());
   return tensor;
+}
+
+// numpy makes float64 where nothing else is said: it becomes what is wanted of a float32. Bytes are
+// those of every type whose arrays numpy has as bytes.
+Tensor wanted(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() == DType::kFloat64 && dtype == DType::kFloat32) {
+    Tensor narrow(dtype, tensor.shape());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) narrow.set(i, tensor.get(i));
+    return narrow;
+  }
+  if (!is_only_moved(dtype) || dtype_bytes(tensor.dtype()) != 1) return tensor;
+  if (tensor.dtype() == DType::kBool) return tensor;
+  Tensor codes(dtype, tensor.shape());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) codes.set_int(i, tensor.get_int(i));
+  return codes;
 }
 
 }  // namespace
@@ -94,11 +96,12 @@ Result<std::vector<Tensor>> match_tensors(std::span<const TensorSpec> specs,
                    " is missing; there are: ",
                    fmt::format("{}", fmt::join(names, ", ")));
     }
-    const TensorSpec is{name, found->tensor.dtype(), found->tensor.shape()};
+    const Tensor tensor = wanted(found->tensor, spec.dtype);
+    const TensorSpec is{name, tensor.dtype(), tensor.shape()};
     if (is.dtype != spec.dtype || is.shape != spec.shape) {
       return Error("expected ", print(spec), ", found ", print(is));
     }
-    matched.push_back(found->tensor);
+    matched.push_back(tensor);
   }
   return matched;
 }
