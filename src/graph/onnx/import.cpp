@@ -61,9 +61,9 @@ ValueId Importer::add_constant(const std::string& name, Tensor tensor) {
 
 Result<ValueId> Importer::define(const std::string& name, NameScope& scope) {
   const ValueId id{static_cast<int32_t>(graph_.values.size())};
-  // An optional output that is left out still needs a place.
+  // An optional output that is left out still needs a place, which has no name.
   if (!name.empty()) TRY(bind_name(name, id, scope));
-  graph_.values.push_back({scope.prefix + name, {}, {}, std::nullopt});
+  graph_.values.push_back({name.empty() ? "" : scope.prefix + name, {}, {}, std::nullopt});
   return id;
 }
 

@@ -34,6 +34,18 @@ TEST(ImportOnnx, IgnoresOutputsThatNobodyReads) {
   EXPECT_EQ(run_graph(*graph, {waves({1, 1, 4, 4})})[0].shape(), (Ints{1, 1, 3, 3}));
 }
 
+// A body that does not make those is asked for the others alone.
+TEST(ImportOnnx, LeavesOutOutputsWithoutAName) {
+  OnnxModel model;
+  model.input("x", {1, 2}).input("skip", {1, 2}).input("scale", {2}).output("y").output("sum");
+  model.node("SkipLayerNormalization", {"x", "skip", "scale"}, {"y", "", "", "sum"})
+      .set_domain("com.microsoft");
+  const Result<Graph> graph = import_model(model);
+  ASSERT_TRUE(graph.ok()) << graph.error().message();
+  const Tensor x = floats({1, 2}, {1, 2}), one = floats({2}, {1, 1});
+  EXPECT_EQ(values_of(run_graph(*graph, {x, x, one})[1]), (std::vector<double>{2, 4}));
+}
+
 TEST(ImportOnnx, WeightsMayAlsoBeListedAsInputs) {
   OnnxModel model(8);
   model.input("x", {2}).input("w", {2}).output("y").node("Add", {"x", "w"}, {"y"});
