@@ -57,6 +57,13 @@ static Term activated(Body& b,
   return b.add(name, inputs, attributes);
 }
 
+// The call's attributes without the activation's.
+static Attributes without_activation(const OpCall& call) {
+  Attributes attributes = call.node.attributes;
+  std::erase_if(attributes, [](const auto& of) { return of.first.starts_with("activation"); });
+  return attributes;
+}
+
 // Numbers in activation_params; what is added comes before the activation.
 static void fused_conv(Body& b) {
   std::vector<double> given;
@@ -64,7 +71,7 @@ static void fused_conv(Body& b) {
   if (it != b.call().node.attributes.end()) given = std::get<std::vector<double>>(it->second);
   std::vector<Term> inputs = {b.input(0), b.input(1)};
   if (b.has(2)) inputs.push_back(b.input(2));
-  Term y = b.add("Conv", inputs, b.call().node.attributes);
+  Term y = b.add("Conv", inputs, without_activation(b.call()));
   if (b.has(3)) y = y + b.input(3);
   b.output(0, activated(b, y, [&](size_t i, const char*) {
              return i < given.size() ? std::optional(given[i]) : std::nullopt;
@@ -75,7 +82,7 @@ static void fused_conv(Body& b) {
 static void fused_gemm(Body& b) {
   std::vector<Term> inputs = {b.input(0), b.input(1)};
   if (b.has(2)) inputs.push_back(b.input(2));
-  const Term y = b.add("Gemm", inputs, b.call().node.attributes);
+  const Term y = b.add("Gemm", inputs, without_activation(b.call()));
   b.output(0, activated(b, y, [&](size_t, const char* name) -> std::optional<double> {
              const std::string attribute = std::string("activation_") + name;
              if (!b.call().has_attribute(attribute.c_str())) return std::nullopt;

@@ -43,14 +43,14 @@ static Result<Blocks> blocks_of(const OpCall& call) {
   const auto check = [&](size_t i, const char* what, int64_t elements) -> Result<Unit> {
     if (!call.has(i)) return Unit{};
     const std::optional<Tensor>& tensor = call.input(i).constant;
-    if (!tensor) return Error(what, " are computed at run time; they have to be a constant");
+    if (!tensor) return computed_at_run_time(call.graph, call.node.inputs[i], what);
     if (tensor->num_elements() == elements) return Unit{};
-    return Error(what, " are ", print_shape(tensor->shape()), ", expected ", elements, " elements");
+    return Error(what, " is ", print_shape(tensor->shape()), ", expected ", elements, " elements");
   };
-  TRY(check(1, "weights", k.columns * k.count * k.size * k.bits / 8));
+  TRY(check(1, "B", k.columns * k.count * k.size * k.bits / 8));
   TRY(check(2, "scales", k.columns * k.count));
   const bool packed = call.has(3) && call.input(3).dtype == DType::kUInt8;
-  TRY(check(3, "zero points", k.columns * (packed ? (k.count * k.bits + 7) / 8 : k.count)));
+  TRY(check(3, "zero_points", k.columns * (packed ? (k.count * k.bits + 7) / 8 : k.count)));
   return k;
 }
 

@@ -188,12 +188,8 @@ static Result<Unit> check_group_query_attention(const OpCall& call) {
     return Error("sliding_window_cache is not supported; export with a cache of all positions");
   if (call.integer("do_rotary", 0) != 0 && !(call.has(7) && call.has(8)))
     return Error("do_rotary needs cos_cache and sin_cache");
-  if (!call.scalar(6)) {
-    return Error(
-        "total_sequence_length is computed at run time; it has to be a constant: give the inputs "
-        "that it follows from (the attention mask, position_ids) their shapes, or make it an "
-        "initializer");
-  }
+  if (!call.scalar(6))
+    return computed_at_run_time(call.graph, call.node.inputs[6], "total_sequence_length");
   return Unit{};
 }
 
@@ -285,8 +281,8 @@ static void group_query_attention(Body& b) {
 
 // clang-format off
 static constexpr Function kRows[] = {
-    {"com.microsoft::Attention", 2, 7, "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i qkv_hidden_sizes:I scale:f unidirectional:i", attention},
-    {"com.microsoft::GroupQueryAttention", 1, 16, "causal:i do_rotary:i kv_num_heads:i local_window_size:i num_heads:i qk_norm_epsilon:f rotary_interleaved:i scale:f sliding_window_cache:i smooth_softmax:i softcap:f", group_query_attention},
+    {"com.microsoft::Attention", 2, 7, "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i qkv_hidden_sizes:I rotary_embedding_dim:i scale:f unidirectional:i", attention},
+    {"com.microsoft::GroupQueryAttention", 1, 16, "causal:i do_rotary:i k_quant_type:s kv_cache_bit_width:i kv_num_heads:i local_window_size:i num_heads:i qk_norm_epsilon:f qk_output:i rotary_interleaved:i scale:f sliding_window_cache:i smooth_softmax:i softcap:f v_quant_type:s", group_query_attention},
     {"com.microsoft::MultiHeadAttention", 1, 10, "mask_filter_value:f num_heads:i scale:f unidirectional:i", multi_head_attention},
 };
 // clang-format on

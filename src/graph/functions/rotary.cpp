@@ -71,8 +71,8 @@ static void rotary_embedding(Body& b) {
   rotate(b, b.input(0), cosine, sine, b.call().integer("num_heads", 0));
 }
 
-// ONNX Runtime's: one position is the first one's, and the number of heads may follow from the
-// width of the tables.
+// ONNX Runtime's, which reads no scale, either: one position is the first one's, and the number of
+// heads may follow from the width of the tables.
 static void rotary_embedding_ort(Body& b) {
   const OpCall& call = b.call();
   if (call.integer("is_packed_batching", 0) != 0)
@@ -94,7 +94,7 @@ static constexpr Function kRows[] = {
     {"com.microsoft::RotaryEmbedding",
      4,
      4,
-     "interleaved:i is_packed_batching:i num_heads:i rotary_embedding_dim:i",
+     "interleaved:i is_packed_batching:i num_heads:i rotary_embedding_dim:i scale:f",
      rotary_embedding_ort},
 };
 

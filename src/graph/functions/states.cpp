@@ -194,10 +194,10 @@ static void linear_attention(Body& b) {
 // clang-format off
 static constexpr Function kRows[] = {
     {"CausalConvWithState", 2, 4, "activation:s", causal_conv_with_state},
-    {"LinearAttention", 3, 6, "kv_num_heads:i q_num_heads:i scale:f update_rule:s", linear_attention},
+    {"LinearAttention", 3, 6, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f update_rule:s", linear_attention},
     {"TensorScatter", 2, 3, "axis:i mode:s", tensor_scatter},
     {"com.microsoft::CausalConvWithState", 2, 4, "activation:s channels_last:i dilation:i ndim:i state_window:i", causal_conv_with_state},
-    {"com.microsoft::LinearAttention", 3, 6, "kv_num_heads:i q_num_heads:i scale:f state_window:i update_rule:s", linear_attention},
+    {"com.microsoft::LinearAttention", 3, 6, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f state_window:i update_rule:s", linear_attention},
 };
 // clang-format on
 

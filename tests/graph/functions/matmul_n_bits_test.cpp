@@ -50,11 +50,11 @@ TEST(MatMulNBits, SaysWhichOfItsInputsDoesNotFit) {
                 scales = Operand::weight(floats({2}, {1, 2}));
   EXPECT_EQ(
       refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 4, 8)),
-      "node \"it\": scales are 2, expected 1 elements");
+      "node \"it\": scales is 2, expected 1 elements");
   EXPECT_EQ(refusal("com.microsoft::MatMulNBits",
                     {identity(8), weights, floats({1}, {1})},
                     sizes(8, 1, 4, 8)),
-            "node \"it\": scales are computed at run time; they have to be a constant");
+            "node \"it\": scales is computed at run time; it has to be a constant");
   EXPECT_EQ(
       refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 3, 8)),
       "node \"it\": bits is 3, expected 2, 4 or 8");
