@@ -29,6 +29,11 @@ Term along(Term values, int64_t rank, int64_t axis) {
 
 Term quotient(Term x, Term y) { return x.body->add("Div", {x, y}, {{"exact", int64_t{1}}}); }
 
+// Of integers, whose zero point may be any; floats of few bits have none.
+static bool is_whole(DType t) {
+  return row_of(t).kind == DTypeKind::kInt || row_of(t).kind == DTypeKind::kUInt;
+}
+
 static bool is_zero(Term zero) {
   if (!zero.valid()) return true;
   const std::optional<Tensor>& known = zero.constant();
@@ -47,7 +52,7 @@ Term centred(Term q, Term zero) {
 
 Term dequantized(Term q, Term scale, Term zero) {
   Body& b = *q.body;
-  const Term whole = is_float(q.dtype()) ? q : centred(q, zero);
+  const Term whole = is_whole(q.dtype()) ? centred(q, zero) : q;
   return b.cast(whole, DType::kFloat32) * b.cast(scale, DType::kFloat32);
 }
 
@@ -185,7 +190,7 @@ static void quantize_linear(Body& b) {
     return b.fail(Error(
         "the zero point is ", dtype_name(zero.dtype()), ", output_dtype is ", dtype_name(*to)));
   }
-  if (is_float(*to) || dtype_bytes(*to) > 2 || *to == DType::kBool)
+  if (!is_whole(*to) || dtype_bytes(*to) > 2)
     return b.fail(Error("quantization to ", dtype_name(*to), " is not supported"));
   const Result<Granularity> g = granularity(b);
   if (!g.ok()) return b.fail(g.error());
@@ -195,6 +200,8 @@ static void quantize_linear(Body& b) {
 
 static void dequantize_linear(Body& b) {
   const Term x = b.input(0), zero = b.input(2);
+  if (is_float(x.dtype()) || x.dtype() == DType::kBool)
+    return b.fail(Error("dequantization of ", dtype_name(x.dtype()), " is not supported"));
   if (zero.valid() && zero.dtype() != x.dtype()) {
     return b.fail(Error(
         "the zero point is ", dtype_name(zero.dtype()), ", the data are ", dtype_name(x.dtype())));

@@ -95,7 +95,9 @@ TEST(DequantizeLinear, TakesTheZeroPointOffAndMultiplies) {
             (V{-50000, 3.5}));
 }
 
-TEST(DequantizeLinear, WantsAZeroPointOfTheTypeOfItsData) {
+TEST(DequantizeLinear, WantsIntegersAndAZeroPointOfTheirType) {
+  EXPECT_EQ(refusal("DequantizeLinear", {floats({1}, {1}), floats({}, {1})}),
+            "node \"it\": dequantization of float32 is not supported");
   EXPECT_EQ(
       refusal("DequantizeLinear", {bytes({1}, {1}), floats({}, {1}), bytes({}, {1}, DType::kInt8)}),
       "node \"it\": the zero point is int8, the data are uint8");
