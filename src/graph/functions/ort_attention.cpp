@@ -3,7 +3,6 @@
 
 #include "graph/functions/attention.h"
 #include "graph/functions/rotary.h"
-#include "graph/functions/states.h"
 
 namespace pruner {
 
@@ -217,7 +216,10 @@ static Term cached(Body& b, size_t i, Term fresh, const Places& p) {
     shape[2] = p.total - room;
     past = b.concat({past, b.constant(Tensor(past.dtype(), shape))}, 2);
   }
-  return written_at(past, fresh, p.first, 2, false);
+  Term first = p.first;
+  if (first.extent(0) != past.extent(0))
+    first = b.add("Expand", {first, b.integers({{past.extent(0)}})});
+  return b.add("TensorScatter", {past, fresh, first}, {{"axis", int64_t{2}}});
 }
 
 // Query, key and value of GroupQueryAttention's tokens, [batch, heads, tokens, width], normalized

@@ -64,12 +64,12 @@ struct Direction {
   Body& b;
   int64_t gates, steps, batch, hidden;
   std::vector<Activation> activations;
-  double clip;                  // 0: none
-  bool reverse;                 // from the last step to the first
-  Term products;                // X * W and the biases that are added before anything else, by step
-  Term r, r_bias;               // [gates * hidden, hidden]; the bias where it stays with R
-  std::vector<Term> peepholes;  // [1, hidden] each, of the gates i, o, f; or none
-  Term in_sequence;             // [steps, batch, 1]: whether a sequence is as long; or none
+  double clip;               // 0: none
+  bool reverse;              // from the last step to the first
+  Term products = {};        // X * W and the biases that are added before anything else, by step
+  Term r = {}, r_bias = {};  // [gates * hidden, hidden]; the bias where it stays with R
+  std::vector<Term> peepholes = {};  // [1, hidden] each, of the gates i, o, f; or none
+  Term in_sequence;                  // [steps, batch, 1]: whether a sequence is as long; or none
   State state;
 
   Term activated(size_t which, Term x) const {

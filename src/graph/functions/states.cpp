@@ -1,58 +1,10 @@
-// Operators with a state that the next call takes up: caches of keys and values, convolutions and
-// attention that are linear in the number of positions.
-#include "graph/functions/states.h"
-
+// Operators with a state that the next call takes up: convolutions, and attention that is linear in
+// the number of positions.
 #include <cmath>
 
 #include "graph/functions/attention.h"
 
 namespace pruner {
-
-Term written_at(Term cache, Term update, Term start, int64_t axis, bool circular) {
-  Body& b = *cache.body;
-  const int64_t extent = cache.extent(axis), count = update.extent(axis);
-  // How far behind the start each place lies, [batch, extent].
-  Term behind = positions(b, extent) - b.reshape(start, {start.extent(0), 1});
-  if (circular) {
-    behind = b.add("Mod", {behind, b.scalar(static_cast<double>(extent), DType::kInt64)});
-  }
-  const Term zero = b.scalar(0, DType::kInt64);
-  const Term last = b.scalar(static_cast<double>(count - 1), DType::kInt64);
-  const Term written =
-      both(b.add("GreaterOrEqual", {behind, zero}), b.add("LessOrEqual", {behind, last}));
-  const Term source = b.add("Clip", {behind, zero, last});
-  // Both beside the cache.
-  std::vector<int64_t> beside(static_cast<size_t>(cache.rank()), 1);
-  beside[0] = behind.extent(0);
-  beside[static_cast<size_t>(axis)] = extent;
-  std::vector<int64_t> shape = cache.shape();
-  const Term index = b.add("Expand", {b.reshape(source, beside), b.integers(shape)});
-  const Term moved = b.add("GatherElements", {update, index}, {{"axis", axis}});
-  return b.add("Where", {b.reshape(written, beside), moved, cache});
-}
-
-static void tensor_scatter(Body& b) {
-  const Term cache = b.input(0), update = b.input(1);
-  const Result<int64_t> axis = b.call().axis("axis", -2, cache.rank());
-  if (!axis.ok()) return b.fail(axis.error());
-  const std::string mode = b.call().text("mode", "linear");
-  std::vector<int64_t> like = cache.shape();
-  if (*axis < update.rank()) like[static_cast<size_t>(*axis)] = update.extent(*axis);
-  if (*axis == 0 || update.shape() != like || update.extent(*axis) > cache.extent(*axis)) {
-    return b.fail(Error("an update of ",
-                        print_shape(update.shape()),
-                        " does not fit a cache of ",
-                        print_shape(cache.shape()),
-                        " along axis ",
-                        *axis));
-  }
-  if (mode != "linear" && mode != "circular")
-    return b.fail(Error("mode is \"", mode, "\", expected linear or circular"));
-  const Term start =
-      b.has(2) ? b.input(2)
-               : b.integers(std::vector<int64_t>(static_cast<size_t>(cache.extent(0)), 0));
-  b.output(0, written_at(cache, update, start, *axis, mode == "circular"));
-}
 
 // Attributes of ONNX Runtime's forms that ours have for one value only.
 static bool are_usual(Body& b, std::initializer_list<std::pair<const char*, int64_t>> usual) {
@@ -195,7 +147,6 @@ static void linear_attention(Body& b) {
 static constexpr Function kRows[] = {
     {"CausalConvWithState", 2, 4, "activation:s", causal_conv_with_state},
     {"LinearAttention", 3, 6, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f update_rule:s", linear_attention},
-    {"TensorScatter", 2, 3, "axis:i mode:s", tensor_scatter},
     {"com.microsoft::CausalConvWithState", 2, 4, "activation:s channels_last:i dilation:i ndim:i state_window:i", causal_conv_with_state},
     {"com.microsoft::LinearAttention", 3, 6, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f state_window:i update_rule:s", linear_attention},
 };

@@ -5,23 +5,6 @@ namespace {
 
 using V = std::vector<double>;
 
-TEST(TensorScatter, WritesFromEachTextsPlaceOn) {
-  const Tensor cache = floats({2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
-  const Tensor update = floats({2, 2, 1}, {10, 20, 30, 40}), at = integers({2}, {1, 2});
-  EXPECT_EQ(values_of(run_op("TensorScatter", {cache, update, at})),
-            (V{1, 10, 20, 4, 5, 6, 30, 40}));
-  EXPECT_EQ(values_of(run_op("TensorScatter", {cache, update})), (V{10, 20, 3, 4, 30, 40, 7, 8}));
-}
-
-TEST(TensorScatter, GoesOnAtTheBeginningWhereItIsCircular) {
-  const Tensor cache = floats({1, 4}, {1, 2, 3, 4}), update = floats({1, 2}, {10, 20});
-  const Attributes circular = {{"axis", int64_t{1}}, {"mode", std::string("circular")}};
-  EXPECT_EQ(values_of(run_op("TensorScatter", {cache, update, integers({1}, {3})}, circular)),
-            (V{20, 2, 3, 10}));
-  EXPECT_EQ(refusal("TensorScatter", {update, cache}, {{"axis", int64_t{1}}}),
-            "node \"it\": an update of 1x4 does not fit a cache of 1x2 along axis 1");
-}
-
 TEST(CausalConvWithState, LooksBackAndHandsOnWhatTheNextCallLooksBackTo) {
   const Tensor x = floats({1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor weight = floats({2, 1, 3}, {1, 10, 100, 0, 0, 1}), bias = floats({2}, {0, 0.5});

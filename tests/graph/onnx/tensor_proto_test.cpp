@@ -96,7 +96,7 @@ TEST(TensorFromProto, UnpacksWhatIsNarrowerThanAByte) {
     TensorProto typed = p;
     p.set_raw_data(bytes.data(), bytes.size());
     for (const uint8_t byte : bytes) typed.add_int32_data(byte);
-    const Result<Tensor> of_raw = tensor_from_proto(p), of_field = tensor_from_proto(typed);
+    const Result<Tensor> of_raw = read(p), of_field = read(typed);
     EXPECT_TRUE(of_raw.ok() && of_field.ok());
     EXPECT_EQ(values_of(*of_raw), values_of(*of_field));
     EXPECT_EQ(tensor_to_proto("t", *of_raw).raw_data(), p.raw_data());
@@ -110,7 +110,7 @@ TEST(TensorFromProto, UnpacksWhatIsNarrowerThanAByte) {
   EXPECT_EQ(packed(DType::kFloat8E5M2, 2, {0x7f, 0x80}), (V{127, 128}));
   TensorProto p = proto(dtype_to_onnx(DType::kInt4), {5});
   p.set_raw_data("ab");
-  EXPECT_ERROR(tensor_from_proto(p), "tensor \"t\" has 2 bytes, its shape 3");
+  EXPECT_ERROR(read(p), "tensor \"t\" has 2 bytes, its shape 3");
 }
 
 TEST(TensorFromProto, NamesWhatDoesNotFit) {

@@ -68,7 +68,8 @@ TEST(Elementwise, FunctionsOfAnglesAndHyperbolas) {
     const double x = within.get(i);
     EXPECT_NEAR(run_op("Acos", {within}).get(i), std::acos(x), 1e-6);
     EXPECT_NEAR(run_op("Asin", {within}).get(i), std::asin(x), 1e-6);
-    if (std::abs(x) < 1) EXPECT_NEAR(run_op("Atanh", {within}).get(i), std::atanh(x), 1e-6);
+    if (std::abs(x) == 1) continue;
+    EXPECT_NEAR(run_op("Atanh", {within}).get(i), std::atanh(x), 1e-6);
   }
   expect_near(run_op("Acosh", {above}),
               floats({3}, {0, std::acosh(1.5), std::acosh(double{1e10f})}));
