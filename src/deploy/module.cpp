@@ -66,9 +66,10 @@ int64_t bytes_of(const Artifact::Argument& argument) {
 
 /// What a group that a routine runs needs of the module, whose runtime has the code.
 Kernel routine_kernel(const Partition& partition, const Group& group) {
-  Kernel kernel{.artifact = {.symbol = std::string(group.routine->symbol),
-                             .workspace_bytes = group.workspace_bytes},
-                .sketch = "routine"};
+  Kernel kernel;
+  kernel.artifact.symbol = std::string(group.routine->symbol);
+  kernel.artifact.workspace_bytes = group.workspace_bytes;
+  kernel.sketch = "routine";
   const auto add = [&](ValueId id, bool output) {
     kernel.artifact.arguments.push_back({partition[id].dtype, partition[id].shape, output, {}});
   };

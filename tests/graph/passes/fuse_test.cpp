@@ -190,8 +190,10 @@ TEST(Fuse, TakesLongNestedBranches) {
 }
 
 TEST(Fuse, TakesAllOfTheBuiltInNetworks) {
+  NetworkOptions options;
+  options.weights_as_inputs = true;
   for (const std::string& name : network_names()) {
-    const Result<Graph> graph = build_network(name, {.weights_as_inputs = true});
+    const Result<Graph> graph = build_network(name, options);
     ASSERT_TRUE(graph.ok()) << name;
     std::map<int, int> sizes;
     for (const Node& node : run_graph_passes(*graph).nodes) {
