@@ -142,6 +142,8 @@ def run(program, folder, names):
     while left:
         done = subprocess.run([program, folder, *left], capture_output=True, text=True)
         for text in done.stdout.splitlines():
+            if not text.startswith("{"):
+                continue  # a warning of the program's
             line = json.loads(text)
             lines[line.pop("case")] = line
         left = [name for name in left if name not in lines]

@@ -69,6 +69,14 @@ std::vector<Expr> ProgramValues::indices(const ReplayStatement& s) {
   return indices;
 }
 
+// TVM's extremes begin at the greatest numbers that are finite.
+static Expr tvm_identity(Combiner combiner, DType dtype) {
+  const bool extreme = combiner == Combiner::kMax || combiner == Combiner::kMin;
+  if (!extreme || !is_float(dtype)) return combiner_identity(combiner, dtype);
+  const double greatest = greatest_float(dtype);
+  return float_imm(combiner == Combiner::kMax ? -greatest : greatest, dtype);
+}
+
 Expr ProgramValues::value(const ReplayStatement& s) {
   const Stage& stage = dag_[StageId{s.stage}];
   const bool init = s.kind == StatementKind::kInit;
@@ -80,7 +88,7 @@ Expr ProgramValues::value(const ReplayStatement& s) {
     case StatementKind::kCompute: return simplifier_.simplify(substitute(stage.body, values));
     case StatementKind::kInit:
     case StatementKind::kThreadInit:
-      return simplifier_.simplify(combiner_identity(stage.combiner, stage.dtype));
+      return simplifier_.simplify(tvm_identity(stage.combiner, stage.dtype));
     case StatementKind::kUpdate:
     case StatementKind::kThreadUpdate: {
       const bool in_register = s.kind == StatementKind::kThreadUpdate;

@@ -23,7 +23,7 @@ constexpr Format kFormats[] = {
     {DType::kFloat8E4M3FNUZ, 8, 0x7f, 0x80, 0x80, true},
     {DType::kFloat8E5M2, 15, 0x7b, 0x7c, 0x7e, false},
     {DType::kFloat8E5M2FNUZ, 16, 0x7f, 0x80, 0x80, true},
-    {DType::kFloat4E2M1, 1, 0x7, 0x7, 0x7, false},
+    {DType::kFloat4E2M1, 1, 0x7, 0x7, 0x8, false},  // which has no NaN: -0, as ml_dtypes has it
 };
 
 const Format& format_of(DType dtype) {

@@ -123,11 +123,22 @@ class TapeBuilder {
     return add(node, true);
   }
 
-  int cast_to(DType to, int value, bool of_bits = false) {
+  int cast_to(DType to, int value) {
     const TapeNode& from = at(value);
     const bool narrow = is_narrow_float(from.dtype) && to == DType::kFloat32;
     const bool widens = from.is_real() ? narrow || to == DType::kFloat64 : to == DType::kInt64;
-    if (!of_bits && from.exact && (from.dtype == to || widens)) return value;
+    if (from.exact && (from.dtype == to || widens)) return value;
+    return add_cast(to, value, false);
+  }
+
+  // The bits of a value of type `from`; a cast that widens may have been left out.
+  int bits_as(DType to, int value, DType from) {
+    if (at(value).dtype != from) value = add_cast(from, value, false);
+    return add_cast(to, value, true);
+  }
+
+  int add_cast(DType to, int value, bool of_bits) {
+    const TapeNode& from = at(value);
     TapeNode node{.op = TapeOp::kCast, .dtype = to, .a = value, .value = of_bits, .exact = true};
     const bool lanes = from.lanes || from.step != 0;
     if (lanes) node.a = spread(value);
@@ -165,7 +176,10 @@ class TapeBuilder {
           const int not_taken = both(place.guard, negate(condition));
           return add_select(condition, a, build(n.b, {place.stage, place.vars, not_taken}));
         },
-        [&](const Cast& n) { return cast_to(e->dtype, build(n.value, place), n.of_bits); },
+        [&](const Cast& n) {
+          const int value = build(n.value, place);
+          return n.of_bits ? bits_as(e->dtype, value, n.value->dtype) : cast_to(e->dtype, value);
+        },
         [&](const Call& n) {
           const int a = build(n.args[0], place);
           if (n.function == Intrinsic::kNot) return negate(a);

@@ -29,6 +29,43 @@ float cosf(float) noexcept;
 float fmaf(float, float, float) noexcept;
 float fminf(float, float) noexcept;
 float fmaxf(float, float) noexcept;
+float tanf(float) noexcept;
+float asinf(float) noexcept;
+float acosf(float) noexcept;
+float atanf(float) noexcept;
+float sinhf(float) noexcept;
+float coshf(float) noexcept;
+float asinhf(float) noexcept;
+float acoshf(float) noexcept;
+float atanhf(float) noexcept;
+float fmodf(float, float) noexcept;
+double exp(double) noexcept;
+double exp2(double) noexcept;
+double log(double) noexcept;
+double log2(double) noexcept;
+double sqrt(double) noexcept;
+double tanh(double) noexcept;
+double erf(double) noexcept;
+double fabs(double) noexcept;
+double floor(double) noexcept;
+double ceil(double) noexcept;
+double rint(double) noexcept;
+double sin(double) noexcept;
+double cos(double) noexcept;
+double tan(double) noexcept;
+double asin(double) noexcept;
+double acos(double) noexcept;
+double atan(double) noexcept;
+double sinh(double) noexcept;
+double cosh(double) noexcept;
+double asinh(double) noexcept;
+double acosh(double) noexcept;
+double atanh(double) noexcept;
+double pow(double, double) noexcept;
+double fma(double, double, double) noexcept;
+double fmin(double, double) noexcept;
+double fmax(double, double) noexcept;
+double fmod(double, double) noexcept;
 int abs(int) noexcept;
 }
 
@@ -54,10 +91,19 @@ static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 static inline int min(int a, int b) { return b < a ? b : a; }
 static inline int max(int a, int b) { return a < b ? b : a; }
 static inline long long min(long long a, long long b) { return b < a ? b : a; }
 static inline long long max(long long a, long long b) { return a < b ? b : a; }
+static inline unsigned min(unsigned a, unsigned b) { return b < a ? b : a; }
+static inline unsigned max(unsigned a, unsigned b) { return a < b ? b : a; }
+static inline unsigned long long min(unsigned long long a, unsigned long long b) {
+  return b < a ? b : a;
+}
+static inline unsigned long long max(unsigned long long a, unsigned long long b) {
+  return a < b ? b : a;
+}
 
 template <typename To, typename From>
 static inline To fake_bits(From from) {
@@ -68,6 +114,8 @@ static inline To fake_bits(From from) {
 }
 static inline float __int_as_float(int bits) { return fake_bits<float>(bits); }
 static inline int __float_as_int(float x) { return fake_bits<int>(x); }
+static inline double __longlong_as_double(long long bits) { return fake_bits<double>(bits); }
+static inline long long __double_as_longlong(double x) { return fake_bits<long long>(x); }
 #ifdef __FLT16_MANT_DIG__
 // In the place of PTX's cvt, which nvrtc.cpp knows by its text.
 static inline float fake_half_to_float(unsigned short bits) { return fake_bits<_Float16>(bits); }

@@ -76,7 +76,7 @@ int expected_code(const Format& t, double value, bool saturates) {
   const bool four = t.dtype == DType::kFloat4E2M1, has_infinity = t.dtype == DType::kFloat8E5M2;
   const int negative = std::signbit(value) ? sign : 0;
   if (std::isnan(value))
-    return one_zero ? 0x80 : four ? 7 : (has_infinity ? 0x7e : 0x7f) + negative;
+    return one_zero ? 0x80 : four ? 8 : (has_infinity ? 0x7e : 0x7f) + negative;
   int code = std::isinf(value) ? -1 : nearest(t, value);
   if (code < 0 && !saturates && !four)
     return one_zero ? 0x80 : (has_infinity ? 0x7c : 0x7f) + negative;

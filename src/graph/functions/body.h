@@ -106,6 +106,9 @@ struct Function {
 
 /// A BatchNormalization with training_mode.
 inline constexpr const char* kTrainingBatchNormalization = "pruner::TrainingBatchNormalization";
+/// LayerNormalization with its second and third outputs.
+inline constexpr const char* kStatisticalLayerNormalization =
+    "pruner::StatisticalLayerNormalization";
 
 /// Every function, sorted by name.
 std::span<const Function> graph_functions();

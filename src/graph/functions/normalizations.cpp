@@ -94,6 +94,23 @@ static void training_batch_normalization(Body& b) {
   b.output(2, moved(4, variance));
 }
 
+// Its mean and the inverse of its deviation, beside the result.
+static void statistical_layer_normalization(Body& b) {
+  const Term x = b.input(0);
+  const Result<int64_t> axis = b.call().axis("axis", -1, x.rank());
+  if (!axis.ok()) return b.fail(axis.error());
+  const double epsilon = b.call().number("epsilon", 1e-5);
+  std::vector<Term> inputs = {x, b.input(1)};
+  if (b.has(2)) inputs.push_back(b.input(2));
+  b.output(0, b.add("LayerNormalization", inputs, {{"axis", *axis}, {"epsilon", epsilon}}));
+  const Term wide = b.cast(x, at_least_float32(x.dtype()));
+  const std::vector<int64_t> axes = axes_from(*axis, x.rank());
+  const Term mean = b.reduce("ReduceMean", wide, axes), centred = wide - mean;
+  const Term variance = b.reduce("ReduceMean", centred * centred, axes);
+  b.output(1, mean);
+  b.output(2, b.add("Reciprocal", {b.add("Sqrt", {variance + epsilon})}));
+}
+
 static void mean_variance_normalization(Body& b) {
   std::vector<int64_t> axes = b.call().integers("axes");
   if (!b.call().has_attribute("axes")) axes = {0, 2, 3};
@@ -175,6 +192,7 @@ static constexpr Function kRows[] = {
     {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
     {"RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {kStatisticalLayerNormalization, 2, 3, "axis:i epsilon:f stash_type:i", statistical_layer_normalization},
     {kTrainingBatchNormalization, 5, 5, "epsilon:f momentum:f training_mode:i", training_batch_normalization},
     {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
     {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},

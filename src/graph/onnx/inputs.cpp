@@ -33,15 +33,29 @@ Result<Unit> Importer::check_named_inputs(const NameScope& scope) const {
   return Unit{};
 }
 
+// Whether only CastLike reads it, as what says a type: it may have no elements then.
+bool Importer::is_read_for_its_type(const std::string& name) const {
+  bool read = false;
+  for (const onnx::NodeProto& node : model_.graph().node()) {
+    for (int i = 0; i < node.input_size(); ++i) {
+      if (node.input(i) != name) continue;
+      if (node.op_type() != "CastLike" || i != 1) return false;
+      read = true;
+    }
+  }
+  return read;
+}
+
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
   const auto given = options_.input_shapes.find(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
   std::vector<int64_t> shape;
   std::string text, example;
+  const bool type_alone = is_read_for_its_type(input.name());
   bool open = !type.has_shape(), empty = false;
   for (const auto& dim : type.shape().dim()) {
-    const bool known = dim.has_dim_value() && dim.dim_value() > 0;
     const bool zero = dim.has_dim_value() && dim.dim_value() == 0;
+    const bool known = dim.has_dim_value() && (dim.dim_value() > 0 || (zero && type_alone));
     open |= !known;
     empty |= zero;
     shape.push_back(known ? dim.dim_value() : 1);
@@ -80,7 +94,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
                  example.empty() ? "1x3x224x224" : example);
   }
   for (const int64_t extent : shape) {
-    if (extent < 1 || extent > kMostExtent) {
+    if (extent < (type_alone ? 0 : 1) || extent > kMostExtent) {
       return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 1 or more");
     }
   }

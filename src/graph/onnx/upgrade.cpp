@@ -142,6 +142,8 @@ Result<std::vector<Node>> upgrade_node(Graph& graph, Node node, int64_t opset) {
     const auto* training = std::get_if<int64_t>(&node.attributes["training_mode"]);
     if (training != nullptr && *training != 0) node.op = kTrainingBatchNormalization;
   }
+  if (node.op == "LayerNormalization" && node.outputs.size() > 1)
+    node.op = kStatisticalLayerNormalization;
   if (opset < 13 && (node.op == "Softmax" || node.op == "LogSoftmax")) {
     return softmax_over_the_rest(graph, std::move(node));
   }

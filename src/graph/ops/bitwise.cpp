@@ -11,21 +11,21 @@ static PrunerBits bits_of(const OpCall& call) {
   if (op == "BitwiseAnd") return kBitAnd;
   if (op == "BitwiseOr") return kBitOr;
   if (op == "BitwiseXor") return kBitXor;
-  return call.text("direction", "") == "LEFT" ? kShiftLeft : kShiftRight;
+  if (call.text("direction", "") == "LEFT") return kShiftLeft;
+  return is_signed_int(call.input(0).dtype) ? kShiftRightSigned : kShiftRight;
 }
 
 static Types infer_bitwise(const OpCall& call) {
   const DType dtype = call.input(0).dtype;
   const bool shifts = call.node.op == "BitShift";
   const bool integer = !is_float(dtype) && dtype != DType::kBool;
-  if (!integer || call.input(1).dtype != dtype || (shifts && is_signed_int(dtype))) {
+  if (!integer || call.input(1).dtype != dtype) {
     return Error(call.node.op,
                  " of ",
                  dtype_name(dtype),
                  " and ",
                  dtype_name(call.input(1).dtype),
-                 ", expected integers of one type",
-                 shifts ? " without a sign" : "");
+                 ", expected integers of one type");
   }
   const std::string direction = call.text("direction", "");
   if (shifts && direction != "LEFT" && direction != "RIGHT")

@@ -13,6 +13,7 @@ static uint64_t result(int64_t bits, uint64_t a, uint64_t b) {
     case kBitOr: return a | b;
     case kBitXor: return a ^ b;
     case kShiftLeft: return b < 64 ? a << b : 0;
+    case kShiftRightSigned: return (uint64_t)((int64_t)a >> (b < 64 ? b : 63));
     default: return b < 64 ? a >> b : 0;
   }
 }

@@ -84,7 +84,7 @@ typedef struct {
 void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* pool);
 
 /* BitwiseAnd, BitwiseOr, BitwiseXor, BitShift: two inputs. */
-typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight } PrunerBits;
+typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight, kShiftRightSigned } PrunerBits;
 typedef struct {
   int64_t dtype, bits;
   int64_t elements, rank; /* of the output */

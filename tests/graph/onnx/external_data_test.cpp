@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "graph/onnx/onnx_model.h"
+#include "graph/onnx/tensor_proto.h"
 #include "graph/small_graph.h"
 #include "support/file.h"
 
@@ -89,7 +90,7 @@ TEST(ExternalData, IsOfEveryType) {
   for (const DTypeRow& row : kDTypes) {
     const Tensor w = integers({4}, {1, 0, 1, 0}, row.dtype);
     ASSERT_TRUE(write_file(scratch_path("w.bin"),
-                           {static_cast<const char*>(w.data()), static_cast<size_t>(w.bytes())})
+                           tensor_to_proto("w", w).raw_data())
                     .ok());
     OnnxModel model;
     model.input("x", {1}).output("y").node("Identity", {"w"}, {"y"});

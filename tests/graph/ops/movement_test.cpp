@@ -42,8 +42,7 @@ TEST(Slice, TakesEveryStep) {
   EXPECT_EQ(slice({-1}, {-far}, {1}, {-1}), (V{2, 1, 0, 5, 4, 3}));
   EXPECT_THAT(refusal("Slice", {kGrid, Ints{0}, Ints{1}, Ints{2}}),
               HasSubstr("axis 2 is not one of the input's 2 dimensions"));
-  EXPECT_THAT(refusal("Slice", {kGrid, Ints{2}, Ints{1}, Ints{0}}),
-              HasSubstr("the output has no elements: 0x3"));
+  EXPECT_EQ(refusal("Slice", {kGrid, Ints{2}, Ints{1}, Ints{0}}), "");  // nothing is left
   EXPECT_THAT(refusal("Slice", {kGrid, integers({1}, {0}), Ints{1}}),
               HasSubstr("starts is computed at run time; it has to be a constant"));
 }

@@ -1,5 +1,5 @@
 static inline long floor_mod64(long a, long b) {
-  if (b == 0) return 0;
+  if (b == 0 || b == -1) return 0;
   const long r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }

@@ -1,5 +1,5 @@
 static __device__ __forceinline__ long long floor_mod64(long long a, long long b) {
-  if (b == 0) return 0;
+  if (b == 0 || b == -1) return 0;
   const long long r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
