@@ -4,8 +4,8 @@ bench/results/onnx_suite.json, what became of each case, and docs/operators.md.
 
   onnx_suite.py                 all cases of ONNX's own domain
   onnx_suite.py --kind node     those of one kind (node, simple, light, pytorch-converted, ...)
-  onnx_suite.py --check         fails where a case is wrong, or one no longer passes that did when
-                                the results were written; writes nothing
+  onnx_suite.py --check         fails where a case is wrong that was not, or one no longer passes
+                                that did when the results were written; writes nothing
 
 Each case is tried as it is and, where that fails, with the inputs that say a shape (a Reshape's, a
 Slice's starts, ...) as constants of the model. Needs the packages of requirements.txt and the
@@ -255,11 +255,13 @@ def main():
     for reason, of in list(refusals(results).items())[:400]:
         print(f"{len(of):5} {reason[:200]}   e.g. {of[0]}")
     if options.check:
-        known = json.loads(RESULTS.read_text())["passing"]
-        lost = [n for n in known if n in results and best(results[n]) != "pass"]
-        bad = [n for n, line in results.items() if best(line) in ("wrong", "type", "crash")]
-        for name in lost:
-            print(f"no longer passes: {name}")
+        known = json.loads(RESULTS.read_text())
+        lost = [n for n in known["passing"] if n in results and best(results[n]) != "pass"]
+        bad = [n for n, line in results.items()
+               if best(line) in ("wrong", "type", "crash") and n not in known["wrong"]]
+        for name in lost + bad:
+            print(f"{name} was {'passing' if name in lost else 'not wrong'} when the results were "
+                  f"written: {results[name]}")
         sys.exit(1 if lost or bad else 0)
     if options.output or not (options.kind or options.only):
         output = options.output or RESULTS
@@ -267,6 +269,8 @@ def main():
         output.write_text(json.dumps({
             "onnx": onnx.__version__, "totals": totals(results),
             "refused": {reason: of for reason, of in refusals(results).items()},
+            "wrong": {n: line["reason"] for n, line in sorted(results.items())
+                      if best(line) in ("wrong", "type", "crash")},
             "passing": sorted(n for n, line in results.items() if best(line) == "pass")},
             indent=1) + "\n")
         if output == RESULTS:

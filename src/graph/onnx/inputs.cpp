@@ -33,17 +33,14 @@ Result<Unit> Importer::check_named_inputs(const NameScope& scope) const {
   return Unit{};
 }
 
-// Whether only CastLike reads it, as what says a type: it may have no elements then.
-bool Importer::is_read_for_its_type(const std::string& name) const {
-  bool read = false;
+// Whether nothing reads it but CastLike, as what says a type: it may have no elements then.
+bool Importer::is_of_its_type_alone(const std::string& name) const {
   for (const onnx::NodeProto& node : model_.graph().node()) {
     for (int i = 0; i < node.input_size(); ++i) {
-      if (node.input(i) != name) continue;
-      if (node.op_type() != "CastLike" || i != 1) return false;
-      read = true;
+      if (node.input(i) == name && (node.op_type() != "CastLike" || i != 1)) return false;
     }
   }
-  return read;
+  return true;
 }
 
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
@@ -51,7 +48,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
   std::vector<int64_t> shape;
   std::string text, example;
-  const bool type_alone = is_read_for_its_type(input.name());
+  const bool type_alone = is_of_its_type_alone(input.name());
   bool open = !type.has_shape(), empty = false;
   for (const auto& dim : type.shape().dim()) {
     const bool zero = dim.has_dim_value() && dim.dim_value() == 0;

@@ -141,13 +141,13 @@ static Types infer_lp_pool(const OpCall& call) {
 // The p-th root of the sum of p-th powers.
 static StageId lower_lp_pool(const OpCall& call, StageSink& to) {
   const auto p = static_cast<double>(call.integer("p", 2));
-  const DType dtype = call.input(0).dtype;
-  const StageId powers =
-      add_elementwise(to.dag, "T_power", {{data_channels_last(call, to)}}, [&](auto x) {
-        const Expr size = pruner::call(Intrinsic::kAbs, {x[0]});
-        if (p == 1) return size;
-        return p == 2 ? x[0] * x[0] : pruner::call(Intrinsic::kPow, {size, float_imm(p, dtype)});
-      });
+  const DType dtype = sum_type(call.input(0).dtype);
+  const StageId data = add_cast(to.dag, data_channels_last(call, to), dtype);
+  const StageId powers = add_elementwise(to.dag, "T_power", {{data}}, [&](auto x) {
+    const Expr size = pruner::call(Intrinsic::kAbs, {x[0]});
+    if (p == 1) return size;
+    return p == 2 ? x[0] * x[0] : pruner::call(Intrinsic::kPow, {size, float_imm(p, dtype)});
+  });
   PoolParams params = pool_params(call);
   params.kind = PoolKind::kSum;
   const StageId sums = add_pool(to.dag, powers, params);
@@ -156,7 +156,7 @@ static StageId lower_lp_pool(const OpCall& call, StageSink& to) {
     if (p == 2) return pruner::call(Intrinsic::kSqrt, {x[0]});
     return pruner::call(Intrinsic::kPow, {x[0], float_imm(1 / p, dtype)});
   });
-  return result_in_layout(call, to, roots);
+  return result_in_layout(call, to, add_cast(to.dag, roots, call.input(0).dtype));
 }
 
 static Types infer_global_pool(const OpCall& call) {
