@@ -89,9 +89,7 @@ TEST(ExternalData, MayBeLargerThanAModel) {
 TEST(ExternalData, IsOfEveryType) {
   for (const DTypeRow& row : kDTypes) {
     const Tensor w = integers({4}, {1, 0, 1, 0}, row.dtype);
-    ASSERT_TRUE(write_file(scratch_path("w.bin"),
-                           tensor_to_proto("w", w).raw_data())
-                    .ok());
+    ASSERT_TRUE(write_file(scratch_path("w.bin"), tensor_to_proto("w", w).raw_data()).ok());
     OnnxModel model;
     model.input("x", {1}).output("y").node("Identity", {"w"}, {"y"});
     auto& weight = model.initializer("w", row.onnx, {4});
