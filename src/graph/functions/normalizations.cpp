@@ -5,12 +5,9 @@
 #include <numeric>
 
 #include "graph/functions/body.h"
+#include "tensor/operator_dags.h"
 
 namespace pruner {
-
-static DType at_least_float32(DType dtype) {
-  return is_narrow_float(dtype) ? DType::kFloat32 : dtype;
-}
 
 static std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
   std::vector<int64_t> axes(static_cast<size_t>(std::max<int64_t>(rank - first, 0)));
@@ -48,7 +45,7 @@ static void group_normalization(Body& b) {
 
 // x / sqrt(mean(x * x) + epsilon) over the axes from `axis` on.
 static Term root_mean_square_normalized(Body& b, Term x, int64_t axis, double epsilon) {
-  const Term wide = b.cast(x, at_least_float32(x.dtype()));
+  const Term wide = b.cast(x, sum_type(x.dtype()));
   const Term mean = b.reduce("ReduceMean", wide * wide, axes_from(axis, x.rank()));
   return wide / b.add("Sqrt", {mean + epsilon});
 }
@@ -103,7 +100,7 @@ static void statistical_layer_normalization(Body& b) {
   std::vector<Term> inputs = {x, b.input(1)};
   if (b.has(2)) inputs.push_back(b.input(2));
   b.output(0, b.add("LayerNormalization", inputs, {{"axis", *axis}, {"epsilon", epsilon}}));
-  const Term wide = b.cast(x, at_least_float32(x.dtype()));
+  const Term wide = b.cast(x, sum_type(x.dtype()));
   const std::vector<int64_t> axes = axes_from(*axis, x.rank());
   const Term mean = b.reduce("ReduceMean", wide, axes), centred = wide - mean;
   const Term variance = b.reduce("ReduceMean", centred * centred, axes);

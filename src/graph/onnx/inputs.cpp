@@ -48,11 +48,11 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
   std::vector<int64_t> shape;
   std::string text, example;
-  const bool type_alone = is_of_its_type_alone(input.name());
   bool open = !type.has_shape(), empty = false;
   for (const auto& dim : type.shape().dim()) {
     const bool zero = dim.has_dim_value() && dim.dim_value() == 0;
-    const bool known = dim.has_dim_value() && (dim.dim_value() > 0 || (zero && type_alone));
+    const bool known = dim.has_dim_value() &&
+                       (dim.dim_value() > 0 || (zero && is_of_its_type_alone(input.name())));
     open |= !known;
     empty |= zero;
     shape.push_back(known ? dim.dim_value() : 1);
@@ -91,7 +91,8 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
                  example.empty() ? "1x3x224x224" : example);
   }
   for (const int64_t extent : shape) {
-    if (extent < (type_alone ? 0 : 1) || extent > kMostExtent) {
+    const bool fits = extent > 0 || (extent == 0 && is_of_its_type_alone(input.name()));
+    if (!fits || extent > kMostExtent) {
       return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 1 or more");
     }
   }
