@@ -96,9 +96,7 @@ static Result<Unit> infer_empty(const OpCall& call, const GraphOp& op, Value& va
 
 // What only moves its elements takes every type.
 static Result<Unit> check_codes(const Graph& graph, const Node& node, const GraphOp& op) {
-  const bool moves = op.fusion == Fusion::kInjective || op.fusion == Fusion::kAlias ||
-                     op.fusion == Fusion::kConstant;
-  if (moves || op.is(kTakesCodes)) return Unit{};
+  if (op.only_moves() || op.is(kTakesCodes)) return Unit{};
   for (const ValueId id : node.inputs) {
     if (!id.valid() || !is_only_moved(graph[id].dtype)) continue;
     return Error(node.op, " of ", dtype_name(graph[id].dtype), ", which is only moved and cast");
@@ -234,6 +232,41 @@ std::vector<Tensor> evaluate_node(const Graph& graph,
   return outputs;
 }
 
+static Tensor as_float32(const Tensor& narrow) {
+  Tensor wide(DType::kFloat32, narrow.shape());
+  std::ranges::transform(
+      narrow.values<uint16_t>(), wide.values<float>().begin(), [&](uint16_t bits) {
+        return static_cast<float>(decode_float(narrow.dtype(), bits));
+      });
+  return wide;
+}
+
+static Tensor concatenated(std::span<const Tensor> parts, const TensorType& type, size_t axis) {
+  Tensor whole(type.dtype, type.shape);
+  const std::span<const int64_t> shape = type.shape;
+  const int64_t rows = element_count(shape.first(axis));
+  const int64_t below = element_count(shape.subspan(axis + 1)) * dtype_bytes(type.dtype);
+  auto* to = static_cast<std::byte*>(whole.data());
+  for (int64_t row = 0; row < rows; ++row) {
+    for (const Tensor& part : parts) {
+      const int64_t bytes = part.shape()[axis] * below;
+      std::memcpy(to, static_cast<const std::byte*>(part.data()) + row * bytes, bytes);
+      to += bytes;
+    }
+  }
+  return whole;
+}
+
+// What is done to weights, of which there are hundreds of millions, without the interpreter.
+static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Tensor> inputs) {
+  const Value& to = call.output();
+  if (call.node.op == "Cast" && to.dtype == DType::kFloat32 && is_narrow_float(inputs[0].dtype()))
+    return as_float32(inputs[0]);
+  if (call.node.op != "Concat") return std::nullopt;
+  const auto rank = static_cast<int64_t>(to.shape.size());
+  return concatenated(inputs, {to.dtype, to.shape}, *call.axis("axis", 0, rank));
+}
+
 std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node) {
   std::vector<Tensor> inputs(node.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -241,6 +274,7 @@ std::vector<Tensor> evaluate_constant_node(const Graph& graph, const Node& node)
       inputs[i] = *graph[node.inputs[i]].constant;
     }
   }
+  if (std::optional<Tensor> folded = fold_weights({graph, node}, inputs)) return {*folded};
   return evaluate_node(graph, node, inputs);
 }
 

@@ -87,5 +87,37 @@ TEST(Empty, ComesOfShapesAndRanges) {
   EXPECT_EQ(run_op("Expand", {waves({1, 3}), Ints{0, 1}}).shape(), (Ints{0, 3}));
 }
 
+// run_graph compares what the passes fold with what the interpreter gives.
+TEST(Weights, AreJoinedAlongEachAxis) {
+  for (const int64_t axis : {0, 1, -1}) {
+    NetworkBuilder b("joined");
+    std::vector<int64_t> small = {2, 3, 4}, large = small;
+    large[axis < 0 ? 2 : axis] = 5;
+    const ValueId whole = b.node("Concat",
+                                 {b.constant("a", waves(small)), b.constant("b", waves(large, 1))},
+                                 {{"axis", axis}});
+    const std::vector<int64_t> shape = b.shape(whole);
+    const ValueId x = b.input("x", shape, DType::kFloat32);
+    const Graph graph = b.finish({{b.node("Add", {x, whole}), "y"}});
+    EXPECT_EQ(operators(fold_constants(graph)), "Add");
+    run_graph(graph, {waves(shape, 2)});
+  }
+}
+
+TEST(Weights, AreCastFromEachCode) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    NetworkBuilder b("cast");
+    Tensor codes(dtype, {1 << 16});
+    for (size_t i = 0; i < codes.values<uint16_t>().size(); ++i)
+      codes.values<uint16_t>()[i] = static_cast<uint16_t>(i);
+    const ValueId wide =
+        b.node("Cast", {b.constant("codes", codes)}, {{"to", std::string("float32")}});
+    const ValueId x = b.input("x", {1}, DType::kFloat32);
+    const Graph graph = b.finish({{b.node("Mul", {x, wide}), "y"}});
+    EXPECT_EQ(operators(fold_constants(graph)), "Mul");
+    run_graph(graph, {floats({1}, {1})});
+  }
+}
+
 }  // namespace
 }  // namespace pruner
