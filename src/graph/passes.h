@@ -23,6 +23,7 @@ Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
+Graph widen_floats(Graph graph);     // float16 and bfloat16 networks compute in float32
 Graph remove_dead(Graph graph);      // what no output needs
 Graph place_concats(Graph graph);    // marks those that need no copy
 Graph fuse(Graph graph);             // numbers the groups
@@ -35,6 +36,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"combine_matmuls", combine_matmuls},
     {"channels_last", channels_last},
     {"sink_transposes", sink_transposes},
+    {"widen_floats", widen_floats, true},
     {"remove_dead", remove_dead},
     {"place_concats", place_concats, true},
     {"fuse", fuse},

@@ -56,11 +56,15 @@ void Rewriter::emit(Node node) {
 
 ValueId Rewriter::add(std::string op,
                       std::vector<ValueId> inputs,
-                      std::map<std::string, Attribute> attributes,
+                      Attributes attributes,
                       std::string like) {
+  return add({std::move(op), std::move(like), std::move(inputs), {}, std::move(attributes)});
+}
+
+ValueId Rewriter::add(Node node) {
   const ValueId out{static_cast<int32_t>(graph_.values.size())};
-  graph_.values.push_back({like + "/" + op, DType::kFloat32, {}, std::nullopt});
-  Node node{std::move(op), like, std::move(inputs), {out}, std::move(attributes)};
+  graph_.values.push_back({node.name + "/" + node.op, DType::kFloat32, {}, std::nullopt});
+  node.outputs = {out};
   emit(std::move(node));
   return out;
 }

@@ -27,10 +27,9 @@ class Rewriter {
   /// Appends `node` with its inputs brought up to date. A node of constants becomes constants.
   void emit(Node node);
   /// Emits a new node with one output, named after `like`; gives the output.
-  ValueId add(std::string op,
-              std::vector<ValueId> inputs,
-              std::map<std::string, Attribute> attributes,
-              std::string like);
+  ValueId add(std::string op, std::vector<ValueId> inputs, Attributes attributes, std::string like);
+  /// Emits `node` with a new value, named after the node, as its one output; gives it.
+  ValueId add(Node node);
   ValueId add_constant(const std::string& name, Tensor tensor);
   /// A rank-one int64 constant.
   ValueId add_integers(const std::string& name, std::span<const int64_t> values);

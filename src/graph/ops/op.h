@@ -124,6 +124,10 @@ struct GraphOp {
   const Routine* routine = nullptr;  // where `lower` is null and fusion kOpaque
 
   bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
+  /// Whether what it makes are elements of its inputs (or of an attribute), unchanged.
+  bool only_moves() const {
+    return fusion == Fusion::kInjective || fusion == Fusion::kAlias || fusion == Fusion::kConstant;
+  }
 
   /// The row with one of the rarer columns.
   constexpr GraphOp from(int64_t opset) const { return changed(&GraphOp::since, opset); }
