@@ -31,6 +31,22 @@ static Outputs add_if(const ConstructCall& call) {
   return call.importer.add_body(*graph, *scope, call.name + "/", {});
 }
 
+// Tensors of one shape along a new axis.
+static Result<ValueId> side_by_side(Importer& importer,
+                                    std::vector<ValueId> parts,
+                                    int64_t axis,
+                                    const std::string& name) {
+  const ValueId axes = importer.add_constant(name + "/axes", list({{axis}}));
+  for (ValueId& part : parts) {
+    TRY_ASSIGN(const auto made,
+               importer.add("Unsqueeze", {part, axes}, {}, importer.graph()[part].name));
+    part = made[0];
+  }
+  if (parts.size() == 1) return parts[0];
+  TRY_ASSIGN(const auto joined, importer.add("Concat", std::move(parts), {{"axis", axis}}, name));
+  return joined[0];
+}
+
 namespace {
 
 // A graph that is run again and again, and what its runs make to be stacked.
@@ -71,16 +87,7 @@ class Rounds {
     const std::string name = call_->name + "/stack" + std::to_string(i);
     if (parts.empty()) return empty_stack(i, axis, name);
     if (backwards) std::ranges::reverse(parts);
-    Importer& importer = call_->importer;
-    const ValueId axes = importer.add_constant(name + "/axes", list({{axis}}));
-    for (ValueId& part : parts) {
-      TRY_ASSIGN(const auto made,
-                 importer.add("Unsqueeze", {part, axes}, {}, importer.graph()[part].name));
-      part = made[0];
-    }
-    if (parts.size() == 1) return parts[0];
-    TRY_ASSIGN(const auto joined, importer.add("Concat", std::move(parts), {{"axis", axis}}, name));
-    return joined[0];
+    return side_by_side(call_->importer, std::move(parts), axis, name);
   }
 
  private:
@@ -194,7 +201,8 @@ struct Scanned {
 // The inputs of a Scan from number `first` on; all have to be equally long.
 static Result<std::vector<Scanned>> scanned_inputs(const ConstructCall& call, size_t first) {
   const std::vector<int64_t> axes = call.integers("scan_input_axes");
-  const std::vector<int64_t> directions = call.integers("scan_input_directions");
+  std::vector<int64_t> directions = call.integers("scan_input_directions");
+  if (directions.empty()) directions = call.integers("directions");  // in opset 8
   std::vector<Scanned> scanned;
   std::optional<int64_t> length;
   for (size_t i = first; i < call.inputs.size(); ++i) {
@@ -213,9 +221,7 @@ static Result<std::vector<Scanned>> scanned_inputs(const ConstructCall& call, si
   return scanned;
 }
 
-static Outputs add_scan(const ConstructCall& call) {
-  if (call.scope.frame->opset < 9)
-    return call.error("Scan of opset 8 is not supported; export the model to opset 9 or newer");
+static Outputs scan(const ConstructCall& call) {
   const auto given = static_cast<int64_t>(call.inputs.size());
   const int64_t scans = call.integer("num_scan_inputs", 0);
   if (scans < 1 || scans > given)
@@ -245,6 +251,39 @@ static Outputs add_scan(const ConstructCall& call) {
     state.emplace_back(stacked);
   }
   return state;
+}
+
+// Opset 8: input 0 has the lengths of the sequences, and the first axis of all others is the batch,
+// of which each element is scanned by itself.
+static Outputs add_scan(const ConstructCall& call) {
+  if (call.scope.frame->opset >= 9) return scan(call);
+  if (call.has(0)) return call.error("sequence_lens is not supported");
+  TRY_ASSIGN(const ValueId first, call.tensor(1));
+  const std::vector<int64_t> shape = call.value(first).shape;
+  if (shape.empty() || shape[0] < 1) return call.error("input 1 has no batch");
+  std::vector<std::vector<ValueId>> outputs;
+  for (int64_t b = 0; b < shape[0]; ++b) {
+    const std::string name = call.name + "/" + std::to_string(b);
+    ConstructCall one{call.importer, call.proto, call.scope, name, {}};
+    for (size_t i = 1; i < call.inputs.size(); ++i) {
+      TRY_ASSIGN(const ValueId data, call.tensor(i));
+      TRY_ASSIGN(const ValueId part, element(one, data, 0, b));
+      one.inputs.emplace_back(part);
+    }
+    TRY_ASSIGN(const std::vector<Entry> made, scan(one));
+    outputs.resize(made.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto* id = std::get_if<ValueId>(&made[i]);
+      if (id == nullptr) return call.error("output ", i, " of its body is no tensor");
+      outputs[i].push_back(*id);
+    }
+  }
+  std::vector<Entry> batches;
+  for (std::vector<ValueId>& parts : outputs) {
+    TRY_ASSIGN(const ValueId all, side_by_side(call.importer, std::move(parts), 0, call.name));
+    batches.emplace_back(all);
+  }
+  return batches;
 }
 
 // Runs its body for each element of the sequences; a tensor among its inputs is given to each.

@@ -177,7 +177,30 @@ TEST(Scan, GoesThroughItsInputsElementByElement) {
   EXPECT_EQ(values_of(y[0]), (V{6, 115}));
   EXPECT_EQ(y[1].shape(), (Ints{2, 3}));
   EXPECT_EQ(values_of(y[1]), (V{6, 5, 3, 115, 111, 106}));
-  EXPECT_ERROR(import_model(scan(8)), "node \"Scan_1\": Scan of opset 8 is not supported");
+}
+
+// Each element of the batch by itself; the axes are the first ones behind it.
+TEST(Scan, OfOpset8HasABatch) {
+  OnnxModel body;
+  body.input("sum", {2}).input("row", {2}).output("next").output("made");
+  body.node("Add", {"sum", "row"}, {"next"});
+  body.node("Identity", {"next"}, {"made"});
+  OnnxModel model(8);
+  model.input("start", {2, 2}).input("x", {2, 3, 2}).output("end").output("rows");
+  auto& node = model.node("Scan", {"", "start", "x"}, {"end", "rows"});
+  set_graph(node, "body", body);
+  set_int(node, "num_scan_inputs", 1);
+  const Tensor x = floats({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const std::vector<Tensor> y = run_graph(imported(model), {floats({2, 2}, {0, 0, 100, 0}), x});
+  EXPECT_EQ(values_of(y[0]), (V{9, 12, 127, 30}));
+  EXPECT_EQ(y[1].shape(), (Ints{2, 3, 2}));
+  EXPECT_EQ(values_of(y[1]), (V{1, 2, 4, 6, 9, 12, 107, 8, 116, 18, 127, 30}));
+  set_ints(node, "directions", {1});
+  const std::vector<Tensor> back = run_graph(imported(model), {floats({2, 2}, {0, 0, 100, 0}), x});
+  EXPECT_EQ(values_of(back[1]), (V{5, 6, 8, 10, 9, 12, 111, 12, 120, 22, 127, 30}));
+  model.integers("lengths", {3, 2});
+  node.set_input(0, "lengths");
+  EXPECT_ERROR(import_model(model), "node \"Scan_1\": sequence_lens is not supported");
 }
 
 TEST(SequenceMap, RunsItsBodyForEachTensor) {
@@ -190,6 +213,58 @@ TEST(SequenceMap, RunsItsBodyForEachTensor) {
   set_int(model.node("ConcatFromSequence", {"t"}, {"y"}), "axis", 0);
   EXPECT_EQ(first_output(model, {floats({2}, {1, 2}), floats({2}, {10, 20})}),
             (V{11, 22, 20, 40, 11, 22}));
+}
+
+// A byte that is changed makes an error or another model, never a crash.
+TEST(ControlFlow, OfDamagedFilesIsAnError) {
+  OnnxModel model;
+  model.input("x", {2, 3}).input("z", {2}).output("y").output("rows").output("end");
+  model.integer("one", 1).integer("three", 3).integer("trips", 2);
+  model.node("Shape", {"x"}, {"shape"});
+  model.node("Gather", {"shape", "one"}, {"n"});
+  model.node("Equal", {"n", "three"}, {"c"});
+  auto& chosen = model.node("If", {"c"}, {"w"});
+  set_graph(chosen, "then_branch", branch("Neg", {"x"}));
+  set_graph(chosen, "else_branch", branch("Relu", {"x"}));
+  auto& function = *model.model.add_functions();
+  function.set_name("Twice");
+  function.set_domain("own");
+  function.add_input("a");
+  function.add_output("b");
+  auto& inner = *function.add_node();
+  inner.set_op_type("Add");
+  inner.add_input("a");
+  inner.add_input("a");
+  inner.add_output("b");
+  model.node("Twice", {"w"}, {"v"}).set_domain("own");
+  model.node("SplitToSequence", {"v"}, {"parts"});
+  model.node("SequenceAt", {"parts", "one"}, {"last"});
+  model.node("SequenceInsert", {"parts", "last", "one"}, {"more"});
+  set_int(model.node("ConcatFromSequence", {"more"}, {"y"}), "axis", 0);
+  OnnxModel sum;
+  sum.input("s", {2}).input("column", {2}).output("t").output("made");
+  sum.node("Add", {"s", "column"}, {"t"});
+  sum.node("Neg", {"t"}, {"made"});
+  auto& scanned = model.node("Scan", {"z", "x"}, {"end", "columns"});
+  set_graph(scanned, "body", sum);
+  set_int(scanned, "num_scan_inputs", 1);
+  set_ints(scanned, "scan_input_axes", {1});
+  OnnxModel again;
+  again.input("i", {}, onnx::TensorProto::INT64).input("on", {}, onnx::TensorProto::BOOL);
+  again.input("u", {2}).output("on").output("next").output("next");
+  again.node("Add", {"u", "z"}, {"next"});
+  set_graph(model.node("Loop", {"trips", "", "end"}, {"", "rows"}), "body", again);
+  const std::string bytes = model.bytes();
+  const Result<Graph> whole = import_onnx_bytes(bytes, {});
+  ASSERT_TRUE(whole.ok()) << whole.error().message();
+  Rng rng(5);
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = bytes;
+    const auto at = static_cast<size_t>(rng.below(static_cast<int64_t>(bytes.size())));
+    damaged[at] = static_cast<char>(rng.below(256));
+    const Result<Graph> graph = import_onnx_bytes(damaged, {});
+    EXPECT_TRUE(!graph.ok() || partition(*graph, Target{}).ok());
+  }
 }
 
 }  // namespace
