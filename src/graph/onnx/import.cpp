@@ -347,6 +347,7 @@ Result<Graph> Importer::run() {
   TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
   TRY(add_nodes(graph.node(), *body, scope));
   TRY(add_outputs(scope));
+  TRY(check_computes());
   if (!reshaped_) warn_of_declared_types(model_, graph_, scope);
   return std::move(graph_);
 }

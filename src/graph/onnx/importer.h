@@ -60,9 +60,9 @@ class Importer {
   // In inputs.cpp:
   Result<Unit> check_named_inputs(const NameScope& scope) const;
   Result<std::vector<int64_t>> input_shape(const onnx::ValueInfoProto& input);
-  bool is_of_its_type_alone(const std::string& name) const;
   Result<Unit> add_inputs(NameScope& scope);
   Result<Unit> add_input(const onnx::ValueInfoProto& input, NameScope& scope);
+  Result<Unit> check_computes() const;
   Result<Tensor> given_constant(const onnx::ValueInfoProto& input, DType dtype);
   // In attributes.cpp:
   Result<std::optional<Attribute>> attribute_of(const onnx::AttributeProto& proto);

@@ -33,31 +33,18 @@ Result<Unit> Importer::check_named_inputs(const NameScope& scope) const {
   return Unit{};
 }
 
-// Whether nothing reads it but CastLike, as what says a type: it may have no elements then.
-bool Importer::is_of_its_type_alone(const std::string& name) const {
-  for (const onnx::NodeProto& node : model_.graph().node()) {
-    for (int i = 0; i < node.input_size(); ++i) {
-      if (node.input(i) == name && (node.op_type() != "CastLike" || i != 1)) return false;
-    }
-  }
-  return true;
-}
-
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
   const auto given = options_.input_shapes.find(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
   std::vector<int64_t> shape;
   std::string text, example;
-  bool open = !type.has_shape(), empty = false;
+  bool open = !type.has_shape();
   for (const auto& dim : type.shape().dim()) {
-    const bool zero = dim.has_dim_value() && dim.dim_value() == 0;
-    const bool known = dim.has_dim_value() &&
-                       (dim.dim_value() > 0 || (zero && is_of_its_type_alone(input.name())));
+    const bool known = dim.has_dim_value() && dim.dim_value() >= 0;
     open |= !known;
-    empty |= zero;
     shape.push_back(known ? dim.dim_value() : 1);
     const std::string name = dim.dim_param().empty() ? "?" : dim.dim_param();
-    text += (text.empty() ? "" : "x") + (known || zero ? std::to_string(dim.dim_value()) : name);
+    text += (text.empty() ? "" : "x") + (known ? std::to_string(dim.dim_value()) : name);
     example += (example.empty() ? "" : "x") + std::to_string(shape.back());
   }
   if (given != options_.input_shapes.end()) {
@@ -80,20 +67,16 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
   } else if (open) {
     return Error("input \"",
                  input.name(),
-                 "\" has the ",
-                 empty ? "" : "dynamic ",
-                 "shape ",
+                 "\" has the dynamic shape ",
                  type.has_shape() ? text : "?",
-                 empty ? ", which holds no elements" : "",
                  "; say what it is with --input-shapes ",
                  input.name(),
                  ":",
                  example.empty() ? "1x3x224x224" : example);
   }
   for (const int64_t extent : shape) {
-    const bool fits = extent > 0 || (extent == 0 && is_of_its_type_alone(input.name()));
-    if (!fits || extent > kMostExtent) {
-      return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 1 or more");
+    if (extent < 0 || extent > kMostExtent) {
+      return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 0 or more");
     }
   }
   return shape;
@@ -106,6 +89,24 @@ Result<Unit> Importer::add_inputs(NameScope& scope) {
     if (scope.find(input.name()) == nullptr) TRY(add_input(input, scope));
   }
   return Unit{};
+}
+
+// An input without elements is fine, a cache of nothing, say; but not where nothing is computed.
+Result<Unit> Importer::check_computes() const {
+  const auto empty = [&](ValueId id) { return element_count(graph_[id].shape) == 0; };
+  const auto input = std::ranges::find_if(graph_.inputs, empty);
+  if (input == graph_.inputs.end() || !std::ranges::all_of(graph_.outputs, empty)) return Unit{};
+  const Value& value = graph_[*input];
+  std::vector<int64_t> example = value.shape;
+  std::ranges::replace(example, 0, 1);
+  return Error("input \"",
+               value.name,
+               "\" has the shape ",
+               print_shape(value.shape),
+               ", which holds no elements; say what it is with --input-shapes ",
+               value.name,
+               ":",
+               print_shape(example));
 }
 
 // What an input is that is no tensor.
@@ -144,6 +145,7 @@ Result<Unit> Importer::add_input(const onnx::ValueInfoProto& input, NameScope& s
   TRY_ASSIGN(const ValueId id, define(input.name(), scope));
   graph_[id].dtype = dtype;
   graph_[id].shape = shape;
+  if (element_count(shape) == 0) graph_[id].constant = Tensor(dtype, shape);
   graph_.inputs.push_back(id);
   return Unit{};
 }

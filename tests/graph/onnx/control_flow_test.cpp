@@ -6,12 +6,6 @@ namespace {
 
 using V = std::vector<double>;
 
-Graph imported(const OnnxModel& model, const NetworkOptions& options = {}) {
-  Result<Graph> graph = import_model(model, options);
-  EXPECT_TRUE(graph.ok()) << graph.error().message();
-  return graph.ok() ? *std::move(graph) : Graph();
-}
-
 V first_output(const OnnxModel& model, const std::vector<Tensor>& inputs) {
   return values_of(run_graph(imported(model), inputs)[0]);
 }

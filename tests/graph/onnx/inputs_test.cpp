@@ -51,12 +51,33 @@ TEST(Inputs, TakeValuesOfTheirTypeAndShape) {
                "--constant names \"shap\"; the inputs are \"x\", \"shape\"");
 }
 
-TEST(Inputs, ThatHoldNothingAreRefused) {
+// A cache of nothing, and axes of which there are none.
+TEST(Inputs, MayHoldNothing) {
+  OnnxModel model;
+  model.input("past", {2, 0}).input("x", {2, 3}).input("axes", {0}, onnx::TensorProto::INT64);
+  model.output("sum").node("ReduceSum", {"joined", "axes"}, {"sum"});
+  set_int(model.node("Concat", {"past", "x"}, {"joined"}), "axis", 1);
+  const std::vector<Tensor> inputs = {
+      Tensor(DType::kFloat32, {2, 0}), floats({2, 3}, {1, 2, 3, 4, 5, 6}), integers({0}, {})};
+  EXPECT_EQ(values_of(run_graph(imported(model), inputs)[0]), (std::vector<double>{21}));
+  NetworkOptions options;
+  options.input_shapes["past"] = {2, 1};
+  const std::vector<Tensor> longer = {floats({2, 1}, {10, 20}), inputs[1], inputs[2]};
+  const Graph graph = *import_model(model, options);
+  EXPECT_EQ(values_of(run_graph(graph, longer)[0]), (std::vector<double>{51}));
+}
+
+TEST(Inputs, OfANetworkThatMakesNothingHoldSomething) {
   OnnxModel model;
   model.input("x", {0, 4}).output("y").node("Relu", {"x"}, {"y"});
   EXPECT_ERROR(import_model(model),
                "input \"x\" has the shape 0x4, which holds no elements; say what it is with "
                "--input-shapes x:1x4");
+  NetworkOptions options;
+  options.input_shapes["x"] = {0, 3};
+  EXPECT_ERROR(import_model(model, options), "input \"x\" has the shape 0x3");
+  options.input_shapes["x"] = {-1, 3};
+  EXPECT_ERROR(import_model(model, options), "input \"x\" has the extent -1, expected 0 or more");
 }
 
 // A shape that follows from constants is known even where much lies between them.

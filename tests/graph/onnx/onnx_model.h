@@ -133,4 +133,10 @@ inline Result<Graph> import_model(const OnnxModel& model, const NetworkOptions& 
   return import_onnx_bytes(model.bytes(), options);
 }
 
+inline Graph imported(const OnnxModel& model, const NetworkOptions& options = {}) {
+  Result<Graph> graph = import_model(model, options);
+  EXPECT_TRUE(graph.ok()) << graph.error().message();
+  return graph.ok() ? *std::move(graph) : Graph();
+}
+
 }  // namespace pruner
