@@ -311,7 +311,11 @@ TEST(Programs, ExtremesOfNanAreNan) {
 
 TEST(Programs, RemaindersOfFloatsAreExact) {
   const auto [x, y] = pairs({kNan, -INFINITY, INFINITY, 0, 1, -2.5, 3e38, 1e-40, 7, -0.1, 1e20});
-  expect_same_of(x, y, DType::kFloat32, [](Expr a, Expr b) { return floor_mod(a, b); });
+  const auto remainder = [](Expr a, Expr b) { return floor_mod(a, b); };
+  expect_same_of(x, y, DType::kFloat32, remainder);
+  const auto [p, q] = pairs(
+      {kNan, -INFINITY, INFINITY, 0, 1, -2.5, 1.7e308, 5e-324, -3e-310, 7, -0.1, 1e20, 0x1p-1022});
+  expect_same_of(p, q, DType::kFloat64, remainder);
 }
 
 TEST(Programs, FloatsBeyondAnIntegerBecomeItsLeast) {

@@ -47,18 +47,30 @@ class MathEmitter {
     return nullptr;
   }
 
-  /// x % y, rounding down: |x| less multiples of |y| * 2^e, of 27 bits each, until it is below |y|.
-  /// Every step is exact in doubles: quotient and remainder have few enough bits.
+  /// x % y, rounding down.
   Value* remainder(Value* x, Value* y) {
+    Value *dividend = abs(x), *divisor = abs(y);
+    Value* counts =
+        b_.CreateAnd(b_.CreateFCmpOLT(dividend, f(INFINITY)), b_.CreateFCmpOGT(divisor, f(0)));
+    Value* rest = type_->getScalarType()->isDoubleTy()
+                      ? emit_double_remainder(b_, dividend, divisor, counts)
+                      : remainder_of_sizes(dividend, divisor, counts);
+    Value* result = with_sign_of(rest, x);
+    Value* down = b_.CreateFCmpONE(result, f(0));
+    down = b_.CreateAnd(down, b_.CreateXor(b_.CreateFCmpOLT(x, f(0)), b_.CreateFCmpOLT(y, f(0))));
+    result = b_.CreateSelect(down, b_.CreateFAdd(result, y), result);
+    result = b_.CreateSelect(counts, result, f(NAN));
+    return b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, result);
+  }
+
+  /// x less multiples of y * 2^e, of 27 bits each, until it is below y, where it `counts`. Every
+  /// step is exact in doubles: quotient and remainder have few enough bits.
+  Value* remainder_of_sizes(Value* x, Value* y, Value* counts) {
     llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
     llvm::Type* wide = type_->getWithNewType(b_.getInt64Ty());
     const auto w = [&](int64_t v) { return llvm::ConstantInt::getSigned(wide, v); };
-    Value* start = b_.CreateFPExt(abs(x), real);
-    Value* divisor = b_.CreateFPExt(abs(y), real);
-    Value* infinity = llvm::ConstantFP::get(real, INFINITY);
+    Value *start = b_.CreateFPExt(x, real), *divisor = b_.CreateFPExt(y, real);
     Value* zero = llvm::Constant::getNullValue(real);
-    Value* counts =
-        b_.CreateAnd(b_.CreateFCmpOLT(start, infinity), b_.CreateFCmpOGT(divisor, zero));
 
     llvm::BasicBlock* before = b_.GetInsertBlock();
     auto* head = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
@@ -83,12 +95,7 @@ class MathEmitter {
     rest->addIncoming(b_.CreateSelect(more, left, rest), body);
     b_.CreateBr(head);
     b_.SetInsertPoint(after);
-    Value* result = with_sign_of(b_.CreateFPTrunc(rest, type_), x);
-    Value* down = b_.CreateFCmpONE(result, f(0));
-    down = b_.CreateAnd(down, b_.CreateXor(b_.CreateFCmpOLT(x, f(0)), b_.CreateFCmpOLT(y, f(0))));
-    result = b_.CreateSelect(down, b_.CreateFAdd(result, y), result);
-    result = b_.CreateSelect(counts, result, f(NAN));
-    return b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, result);
+    return b_.CreateFPTrunc(rest, type_);
   }
 
  private:

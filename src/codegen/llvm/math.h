@@ -19,5 +19,10 @@ llvm::Value* emit_remainder(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y
 llvm::Value* emit_double_math(llvm::IRBuilder<>& b,
                               Intrinsic function,
                               llvm::ArrayRef<llvm::Value*> args);
+/// x % y of doubles that are not negative, where it `counts`: x is finite there, and y is not 0.
+llvm::Value* emit_double_remainder(llvm::IRBuilder<>& b,
+                                   llvm::Value* x,
+                                   llvm::Value* y,
+                                   llvm::Value* counts);
 
 }  // namespace pruner

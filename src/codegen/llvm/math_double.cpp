@@ -46,6 +46,40 @@ class DoubleMath {
     return nullptr;
   }
 
+  // x = m * 2^e with an integer m < 2^53: bits of its quotient by y are divided out 11 at a time,
+  // in integers of 64 bits, until both have one exponent.
+  Value* remainder(Value* x, Value* y, Value* counts) {
+    // What does not count is 1 % 1. What is less than y is so much already.
+    x = where(counts, x, f(1));
+    y = where(counts, y, f(1));
+    Value* less = b_.CreateFCmpOLT(x, y);
+    const auto [m, e] = whole(x);
+    const auto [divisor, least] = whole(y);
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* body = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
+    auto* after = llvm::BasicBlock::Create(b_.getContext(), "", before->getParent());
+    Value* first = b_.CreateURem(m, divisor);
+    Value* apart = b_.CreateSub(e, least);
+    apart = where(b_.CreateICmpSGT(apart, i(0)), apart, i(0));
+    b_.CreateBr(body);
+    b_.SetInsertPoint(body);
+    auto *rest = b_.CreatePHI(bits_, 2), *left = b_.CreatePHI(bits_, 2);
+    rest->addIncoming(first, before);
+    left->addIncoming(apart, before);
+    Value* step = where(b_.CreateICmpSLT(left, i(11)), left, i(11));
+    Value* next = b_.CreateURem(b_.CreateShl(rest, step), divisor);
+    Value* remaining = b_.CreateSub(left, step);
+    rest->addIncoming(next, body);
+    left->addIncoming(remaining, body);
+    Value* more = b_.CreateICmpSGT(remaining, i(0));
+    b_.CreateCondBr(more->getType()->isVectorTy() ? b_.CreateOrReduce(more) : more, body, after);
+    b_.SetInsertPoint(after);
+    Value* exponent = b_.CreateSub(least, i(1075));
+    Value* half = b_.CreateAShr(exponent, i(1));
+    Value* scaled = mul(b_.CreateUIToFP(next, type_), power_of_two(half));
+    return where(less, x, mul(scaled, power_of_two(b_.CreateSub(exponent, half))));
+  }
+
  private:
   Value* f(double v) { return llvm::ConstantFP::get(type_, v); }
   Value* i(int64_t v) { return llvm::ConstantInt::getSigned(bits_, v); }
@@ -106,6 +140,20 @@ class DoubleMath {
     return mul(mul(power, power_of_two(half)), power_of_two(b_.CreateSub(n, half)));
   }
   Value* power_of_two(Value* n) { return as_double(b_.CreateShl(b_.CreateAdd(n, i(1023)), i(52))); }
+
+  // m and e of |x| = m * 2^(e - 1075); numbers below the normal ones have the least e.
+  struct Whole {
+    Value *m, *e;
+  };
+  Whole whole(Value* x) {
+    Value* bits = as_bits(x);
+    Value* e = b_.CreateLShr(bits, i(52));
+    Value* fraction = b_.CreateAnd(bits, i((int64_t{1} << 52) - 1));
+    Value* normal = b_.CreateICmpNE(e, i(0));
+    Value* m = b_.CreateOr(fraction, where(normal, i(int64_t{1} << 52), i(0)));
+    return {m, where(normal, e, i(1))};
+  }
+
   // Beyond these limits exp is infinite, or rounds to 0.
   Value* exp(Value* x) { return exp_of(clamp(x, -746, 710), nullptr); }
 
@@ -491,6 +539,10 @@ class DoubleMath {
 Value* emit_double_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<Value*> args) {
   return DoubleMath(b, args[0]->getType())
       .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
+}
+
+Value* emit_double_remainder(llvm::IRBuilder<>& b, Value* x, Value* y, Value* counts) {
+  return DoubleMath(b, x->getType()).remainder(x, y, counts);
 }
 
 }  // namespace pruner

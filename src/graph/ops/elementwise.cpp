@@ -293,7 +293,7 @@ constexpr Row kRows[] = {
      "T_minimum",
      [](const OpCall&, Operands x) { return min(x[0], x[1]); }},
     {real("Mish").from(18), "T_mish", [](const OpCall&, Operands x) { return mish(x[0]); }},
-    {pair("Mod", "fmod:i").with(kNotOfDouble),
+    {pair("Mod", "fmod:i"),
      "T_mod",
      [](const OpCall& c, Operands x) { return modulo(c, x[0], x[1]); }},
     {pair("Mul").with(kCommutative),

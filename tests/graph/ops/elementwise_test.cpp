@@ -122,6 +122,12 @@ TEST(Elementwise, RemaindersTakeTheSignThatFmodSays) {
   EXPECT_EQ(values_of(run_op("Mod", {a, b})), (std::vector<double>{2, 1, -1, -2}));
   EXPECT_EQ(values_of(run_op("Mod", {a, b}, {{"fmod", int64_t{1}}})),
             (std::vector<double>{2, -2, 2, -2}));
+  const auto doubles = [](double value) {
+    Tensor tensor(DType::kFloat64, {});
+    tensor.set(0, value);
+    return tensor;
+  };
+  EXPECT_EQ(run_op("Mod", {doubles(-1e300), doubles(7)}).get(0), std::fmod(-1e300, 7) + 7);
 }
 
 TEST(Elementwise, PowersOfIntegersAreExact) {
