@@ -181,6 +181,16 @@ static Result<DType> output_type(const Body& b, DType fallback) {
   return row->dtype;
 }
 
+// To floats of few bits, rounded as Cast does; a zero point is added, which ONNX wants to be 0.
+static Term quantized_to_code(Term ratio, Term zero, DType to) {
+  Body& b = *ratio.body;
+  const Term shifted = is_zero(zero) ? ratio : ratio + b.cast(zero, DType::kFloat32);
+  return b.add(
+      "Cast",
+      {shifted},
+      {{"to", std::string(dtype_name(to))}, {"saturate", b.call().integer("saturate", 1)}});
+}
+
 // Attribute precision goes unread: the division is float32's for every type, as in ONNX Runtime.
 static void quantize_linear(Body& b) {
   const Term zero = b.input(2);
@@ -190,12 +200,16 @@ static void quantize_linear(Body& b) {
     return b.fail(Error(
         "the zero point is ", dtype_name(zero.dtype()), ", output_dtype is ", dtype_name(*to)));
   }
-  if (!is_whole(*to) || dtype_bytes(*to) > 2)
+  const bool scales = is_code(*to) && *to != DType::kFloat8E8M0;
+  if (!scales && (!is_whole(*to) || dtype_bytes(*to) > 2))
     return b.fail(Error("quantization to ", dtype_name(*to), " is not supported"));
   const Result<Granularity> g = granularity(b);
   if (!g.ok()) return b.fail(g.error());
   const Term scale = beside_data(b, divisor_input(b, 1), *g);
-  b.output(0, quantized(b.input(0), scale, beside_data(b, zero, *g), *to));
+  const Term shift = beside_data(b, zero, *g);
+  if (is_whole(*to)) return b.output(0, quantized(b.input(0), scale, shift, *to));
+  const Term ratio = quotient(b.cast(b.input(0), DType::kFloat32), scale);
+  b.output(0, quantized_to_code(ratio, shift, *to));
 }
 
 static void dequantize_linear(Body& b) {

@@ -60,6 +60,20 @@ TEST(QuantizeLinear, TakesItsTypeFromOutputDtype) {
   EXPECT_EQ(values_of(found), (V{-1, 127}));
 }
 
+TEST(QuantizeLinear, MakesFloatsOfAByteOrLess) {
+  const Tensor x = floats({5}, {0.5, 2.25, -7, 2000, -2000});
+  const auto to = [&](DType dtype, Attributes attributes) {
+    const Tensor zero(dtype, {});
+    const Tensor found = run_op("QuantizeLinear", {x, floats({}, {2}), zero}, attributes);
+    EXPECT_EQ(found.dtype(), dtype);
+    return values_of(run_op("Cast", {found}, {{"to", std::string("float32")}}));
+  };
+  EXPECT_EQ(to(DType::kFloat8E4M3FN, {}), (V{0.25, 1.125, -3.5, 448, -448}));
+  EXPECT_EQ(to(DType::kFloat8E5M2, {}), (V{0.25, 1, -3.5, 1024, -1024}));
+  EXPECT_EQ(to(DType::kFloat4E2M1, {}), (V{0, 1, -4, 6, -6}));
+  EXPECT_TRUE(std::isnan(to(DType::kFloat8E4M3FN, {{"saturate", int64_t{0}}})[3]));
+}
+
 TEST(QuantizeLinear, RefusesWhatDoesNotFit) {
   const Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto says = [&](const std::vector<Operand>& operands, Attributes attributes = {}) {
