@@ -23,12 +23,6 @@ static Expr immediate(double value, DType dtype) {
   return is_float(dtype) ? float_imm(value, dtype) : int_imm(static_cast<int64_t>(value), dtype);
 }
 
-static Result<Unit> check_index_type(const OpCall& call, size_t i, const char* what) {
-  const DType index = call.input(i).dtype;
-  if (index == DType::kInt64 || index == DType::kInt32) return Unit{};
-  return Error(what, " are ", dtype_name(index), ", expected int64 or int32");
-}
-
 // The indices' last dimension holds places along the data's dimensions behind the batch_dims that
 // both have in common.
 static Types infer_gather_nd(const OpCall& call) {

@@ -276,9 +276,7 @@ static StageId lower_pad(const OpCall& call, StageSink& to) {
 // Gather and GatherElements: the axis that is indexed, and whether input 1 holds indices of it.
 static Result<size_t> gathered_axis(const OpCall& call) {
   TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
-  const DType index = call.input(1).dtype;
-  if (index != DType::kInt64 && index != DType::kInt32)
-    return Error("indices are ", dtype_name(index), ", expected int64 or int32");
+  TRY(check_index_type(call, 1, "indices"));
   const int64_t extent = call.shape(0)[axis];
   if (const std::optional<Tensor>& indices = call.input(1).constant) {
     for (int64_t i = 0; i < indices->num_elements(); ++i) {

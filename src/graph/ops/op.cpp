@@ -172,6 +172,12 @@ Result<Unit> check_call(Node& node,
   return Unit{};
 }
 
+Result<Unit> check_index_type(const OpCall& call, size_t i, const char* what) {
+  const DType index = call.input(i).dtype;
+  if (index == DType::kInt64 || index == DType::kInt32) return Unit{};
+  return Error(what, " are ", dtype_name(index), ", expected int64 or int32");
+}
+
 Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank) {
     return Error("axis ", axis, " is not one of the input's ", rank, " dimensions");

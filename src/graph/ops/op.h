@@ -181,6 +181,8 @@ Result<Unit> check_call(Node& node,
 /// them a value.
 Error computed_at_run_time(const Graph& graph, ValueId id, std::string_view what);
 
+/// An error unless input i is of a type that indices have; `what` names it, in the plural.
+Result<Unit> check_index_type(const OpCall& call, size_t i, const char* what);
 /// `axis` counted from the front.
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
 /// As normal_axis for each, ascending; an error when one occurs twice.

@@ -18,9 +18,7 @@ static Result<int64_t> update_of(const OpCall& call) {
 
 static Result<Unit> check_operands(const OpCall& call) {
   TRY(update_of(call));
-  const DType index = call.input(1).dtype;
-  if (index != DType::kInt64 && index != DType::kInt32)
-    return Error("indices are ", dtype_name(index), ", expected int64 or int32");
+  TRY(check_index_type(call, 1, "indices"));
   if (call.input(2).dtype == call.input(0).dtype) return Unit{};
   return Error("updates are ",
                dtype_name(call.input(2).dtype),
