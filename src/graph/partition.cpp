@@ -127,6 +127,10 @@ static Result<Unit> check_found(const Graph& graph) {
     for (const ValueId id : node.inputs) {
       const auto maker = found.find(id);
       if (maker == found.end()) continue;
+      if (node.op == "Identity") {
+        found[node.outputs[0]] = maker->second;
+        continue;
+      }
       return Error(node_label(graph, node),
                    ": reads what ",
                    maker->second->op,

@@ -80,15 +80,15 @@ static void dropout(Body& b) {
 
 // The places are known where the condition is.
 static void compress(Body& b) {
-  const Result<std::vector<int64_t>> condition = b.call().constant_integers(1, "condition");
-  if (!condition.ok()) return b.fail(condition.error());
   const bool flat = !b.call().has_attribute("axis");
   const Term x = flat ? b.reshape(b.input(0), {-1}) : b.input(0);
   const Result<int64_t> axis = b.call().axis("axis", 0, x.rank());
   if (!axis.ok()) return b.fail(axis.error());
+  const std::optional<Tensor>& condition = b.input(1).constant();
+  if (!condition) return b.output(0, b.add("pruner::Compress", {x, b.input(1)}, {{"axis", *axis}}));
   std::vector<int64_t> places;
-  for (size_t i = 0; i < condition->size(); ++i) {
-    if ((*condition)[i] != 0) places.push_back(static_cast<int64_t>(i));
+  for (int64_t i = 0; i < condition->num_elements(); ++i) {
+    if (condition->get_int(i) != 0) places.push_back(i);
   }
   b.output(0, b.add("Gather", {x, b.integers(places)}, {{"axis", *axis}}));
 }

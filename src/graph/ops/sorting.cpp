@@ -100,6 +100,36 @@ static Types infer_non_zero(const OpCall& call) {
   return {{{DType::kInt64, {call.rank(), room}}}};
 }
 
+static std::vector<int64_t> compress_parameters(const OpCall& call) {
+  const std::span<const int64_t> shape = call.shape(0);
+  const auto axis = static_cast<size_t>(*call.axis("axis", 0, call.rank()));
+  return {static_cast<int64_t>(call.input(0).dtype),
+          element_count(shape.first(axis)),
+          shape[axis],
+          element_count(shape.subspan(axis + 1)),
+          element_count(call.shape(1)),
+          call.output().shape[axis]};
+}
+
+// The slices whose condition is true, known at run time only: room for as many as there are.
+static Types infer_compress(const OpCall& call) {
+  TRY_ASSIGN(const int64_t axis, call.axis("axis", 0, call.rank()));
+  const Value& condition = call.input(1);
+  TensorType out = call.type(0);
+  int64_t& extent = out.shape[axis];
+  const int64_t length = element_count(condition.shape);
+  if (condition.dtype != DType::kBool || condition.shape.size() != 1 || length > extent) {
+    return Error("the condition is ",
+                 dtype_name(condition.dtype),
+                 " ",
+                 print_shape(condition.shape),
+                 ", expected bool of at most ",
+                 extent);
+  }
+  extent = length;
+  return {{out}};
+}
+
 namespace {
 
 // The slices that Unique tells apart: along an axis, or all elements.
@@ -223,6 +253,7 @@ static Types infer_nms(const OpCall& call) {
 }
 
 static constexpr Routine kNonZero = {"pruner_non_zero", pruner_non_zero, 1, non_zero_parameters};
+static constexpr Routine kCompress = {"pruner_compress", pruner_compress, 2, compress_parameters};
 static constexpr Routine kUnique = {
     "pruner_unique", pruner_unique, 1, unique_parameters, unique_workspace};
 static constexpr Routine kNms = {
@@ -235,6 +266,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"NonZero", kOpaque, 1, 1, "", infer_non_zero, nullptr}.run_by(kNonZero).with(kIsAsLongAsFound),
     GraphOp{"TopK", kOpaque, 2, 2, "axis:i largest:i sorted:i", infer_top_k, nullptr}.moved("k:1").run_by(kTopK),
     GraphOp{"Unique", kOpaque, 1, 1, "axis:i sorted:i", infer_unique, nullptr}.run_by(kUnique).with(kIsAsLongAsFound),
+    GraphOp{"pruner::Compress", kOpaque, 2, 2, "axis:i", infer_compress, nullptr}.run_by(kCompress).with(kIsAsLongAsFound | kTakesCodes),
 };
 // clang-format on
 

@@ -63,6 +63,14 @@ typedef struct {
 } PrunerNonZero;
 void pruner_non_zero(void* const* args, void* workspace, PrunerPool* pool);
 
+/* Compress: data, seen as outer x extent slices x inner, and a condition. Slices of the output that
+   no true condition has are 0. */
+typedef struct {
+  int64_t dtype, outer, extent, inner;
+  int64_t length, room; /* of the condition; slices of the output */
+} PrunerCompress;
+void pruner_compress(void* const* args, void* workspace, PrunerPool* pool);
+
 /* Unique: data, seen as outer x extent slices x inner. Places that no distinct slice has are 0 in
    the values and the counts, -1 in the indices. Workspace: 5 * extent int64. */
 typedef struct {
@@ -82,6 +90,12 @@ typedef struct {
   int64_t room;                     /* rows of the output */
 } PrunerNms;
 void pruner_non_max_suppression(void* const* args, void* workspace, PrunerPool* pool);
+
+/* Det: matrices. Workspace: extent * extent doubles. */
+typedef struct {
+  int64_t dtype, matrices, extent;
+} PrunerDet;
+void pruner_det(void* const* args, void* workspace, PrunerPool* pool);
 
 /* BitwiseAnd, BitwiseOr, BitwiseXor, BitShift: two inputs. */
 typedef enum { kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight, kShiftRightSigned } PrunerBits;

@@ -1,4 +1,4 @@
-/* NonZero and Unique: what there is, in a result that has room for all there could be. */
+/* NonZero, Compress and Unique: what there is, in a result that has room for all there could be. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +19,21 @@ void pruner_non_zero(void* const* args, void* workspace, PrunerPool* pool) {
   }
   for (int64_t d = 0; d < p->rank; d++)
     for (int64_t i = found; i < p->room; i++) out[d * p->room + i] = -1;
+}
+
+void pruner_compress(void* const* args, void* workspace, PrunerPool* pool) {
+  (void)workspace, (void)pool;
+  const char *data = args[0], *condition = args[1];
+  const PrunerCompress* p = args[2];
+  const int64_t bytes = p->inner * pruner_element_bytes(p->dtype);
+  char* out = args[3];
+  memset(out, 0, (size_t)(p->outer * p->room * bytes));
+  for (int64_t o = 0; o < p->outer; o++) {
+    int64_t found = o * p->room;
+    for (int64_t i = 0; i < p->length; i++)
+      if (condition[i])
+        memcpy(out + found++ * bytes, data + (o * p->extent + i) * bytes, (size_t)bytes);
+  }
 }
 
 typedef struct {

@@ -39,8 +39,20 @@ TEST(Compress, TakesWhatAConstantConditionSays) {
   const Operand condition = Operand::weight(integers({3}, {0, 1, 1}, DType::kBool));
   EXPECT_EQ(values_of(run_op("Compress", {x, condition}, {{"axis", int64_t{0}}})), (V{3, 4, 5, 6}));
   EXPECT_EQ(values_of(run_op("Compress", {x, condition})), (V{2, 3}));
-  EXPECT_THAT(refusal("Compress", {x, integers({3}, {0, 1, 1}, DType::kBool)}),
-              HasSubstr("condition is computed at run time; it has to be a constant"));
+}
+
+TEST(Compress, HasRoomForAllAtRunTime) {
+  const Tensor x = floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Tensor some = integers({3}, {0, 1, 1}, DType::kBool);
+  EXPECT_EQ(values_of(run_op("Compress", {x, some}, {{"axis", int64_t{0}}})),
+            (V{3, 4, 5, 6, 0, 0}));
+  const Tensor columns =
+      run_op("Compress", {x, integers({1}, {1}, DType::kBool)}, {{"axis", int64_t{-1}}});
+  EXPECT_EQ(columns.shape(), (Ints{3, 1}));
+  EXPECT_EQ(values_of(columns), (V{1, 3, 5}));
+  EXPECT_EQ(values_of(run_op("Compress", {x, some})), (V{2, 3, 0}));
+  EXPECT_THAT(refusal("Compress", {x, some}, {{"axis", int64_t{1}}}),
+              HasSubstr("the condition is bool 3, expected bool of at most 2"));
 }
 
 TEST(Upsample, RepeatsAsOpset9Did) {
