@@ -37,45 +37,73 @@ std::vector<int64_t> sample_elements(std::span<const int64_t> shape, int64_t cou
   return {chosen.begin(), chosen.end()};
 }
 
-// Stages whose values must stay away from zero: divisors, and what a root or a logarithm is taken
-// of, with all that they are computed from. An exponential is positive whatever goes in.
-static std::vector<bool> must_be_positive(const ComputeDag& dag) {
-  std::vector<bool> positive(dag.stages.size(), false);
-  const auto mark_loads = [&](const Expr& e) {
+namespace {
+
+// Where the values of a stage lie: from `low` on, an interval of length 1 or, below 0, to 1.
+struct Domain {
+  double low = -1, most = 2;
+
+  void narrow(const Domain& by) {
+    low = std::max(low, by.low);
+    most = std::min(most, by.most);
+  }
+  double at(double u) const { return low + u * (std::min(low < 0 ? 1 : low + 1, most) - low); }
+};
+
+constexpr Domain kPositive = {0.5}, kFromOne = {1}, kUnit = {-1, 1};
+
+// Where a function is defined.
+Domain domain_of(Intrinsic function) {
+  switch (function) {
+    case Intrinsic::kSqrt:
+    case Intrinsic::kRsqrt:
+    case Intrinsic::kLog:
+    case Intrinsic::kPow: return kPositive;
+    case Intrinsic::kAcosh: return kFromOne;
+    case Intrinsic::kAcos:
+    case Intrinsic::kAsin:
+    case Intrinsic::kAtanh: return kUnit;
+    default: return {};
+  }
+}
+
+}  // namespace
+
+// Divisors stay away from zero, and the arguments of functions where these are defined, with all
+// that they are computed from. An exponential is positive whatever goes in.
+static std::vector<Domain> domains(const ComputeDag& dag) {
+  std::vector<Domain> domains(dag.stages.size());
+  const auto narrow_loads = [&](const Expr& e, const Domain& by) {
     visit(e, [&](const Expr& node) {
-      if (const Load* load = as<Load>(node)) positive[load->tensor.value] = true;
+      if (const Load* load = as<Load>(node)) domains[load->tensor.value].narrow(by);
     });
   };
   for (size_t i = dag.stages.size(); i-- > 0;) {
     const Stage& stage = dag.stages[i];
     if (stage.is_placeholder()) continue;
     visit(stage.body, [&](const Expr& node) {
-      if (const Binary* n = as<Binary>(node); n && n->op == BinaryOp::kDiv) mark_loads(n->b);
-      const Call* call = as<Call>(node);
-      if (!call) return;
-      const bool rooted = call->function == Intrinsic::kSqrt || call->function == Intrinsic::kRsqrt;
-      const bool powered = call->function == Intrinsic::kLog || call->function == Intrinsic::kPow;
-      if (rooted || powered) mark_loads(call->args[0]);
+      const Binary* n = as<Binary>(node);
+      if (n && n->op == BinaryOp::kDiv) narrow_loads(n->b, kPositive);
+      if (const Call* call = as<Call>(node)) narrow_loads(call->args[0], domain_of(call->function));
     });
     const Call* root = as<Call>(stage.body);
-    if (positive[i] && !(root && root->function == Intrinsic::kExp)) mark_loads(stage.body);
+    if (!root || root->function != Intrinsic::kExp) narrow_loads(stage.body, domains[i]);
   }
-  return positive;
+  return domains;
 }
 
 std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng) {
-  const std::vector<bool> positive = must_be_positive(dag);
+  const std::vector<Domain> domain = domains(dag);
   std::vector<Tensor> inputs;
   for (StageId id : dag.inputs()) {
     const Stage& stage = dag[id];
     Tensor tensor(stage.dtype, stage.shape());
-    const bool away_from_zero = positive[id.value];
     const int64_t bound = stage.index_bound > 0 ? stage.index_bound : 16;
     for (int64_t i = 0; i < tensor.num_elements(); ++i) {
       if (!is_float(stage.dtype)) {
         tensor.set_int(i, rng.below(stage.dtype == DType::kBool ? 2 : bound));
       } else {
-        tensor.set(i, away_from_zero ? rng.uniform() + 0.5 : rng.uniform() * 2 - 1);
+        tensor.set(i, domain[id.value].at(rng.uniform()));
       }
     }
     inputs.push_back(std::move(tensor));

@@ -68,6 +68,35 @@ TEST(RandomInputs, StayFromZeroUnderADivision) {
   EXPECT_LT(range_of(random_inputs(operator_dag("softmax 10 100"), rng)[0]).first, 0);
 }
 
+// What is put into `function`, and into a square root where `rooted`.
+std::pair<double, double> range_under(Intrinsic function, bool rooted) {
+  DagBuilder b;
+  const StageId x = b.placeholder("x", {1000});
+  const StageId y = b.compute("y", {1000}, [&](auto i) {
+    const Expr value = call(function, {b.at(x, {i[0]})});
+    return rooted ? value + call(Intrinsic::kSqrt, {b.at(x, {i[0]})}) : value;
+  });
+  Rng rng(1);
+  return range_of(random_inputs(b.finish({y}), rng)[0]);
+}
+
+TEST(RandomInputs, LieWhereFunctionsAreDefined) {
+  for (const Intrinsic function : {Intrinsic::kAcos, Intrinsic::kAsin, Intrinsic::kAtanh}) {
+    const auto [low, high] = range_under(function, false);
+    EXPECT_LT(low, -0.9);
+    EXPECT_GT(high, 0.9);
+    EXPECT_LE(high, 1);
+    const auto [least, most] = range_under(function, true);
+    EXPECT_GE(least, 0.5);
+    EXPECT_LE(most, 1);
+  }
+  for (const bool rooted : {false, true}) {
+    const auto [low, high] = range_under(Intrinsic::kAcosh, rooted);
+    EXPECT_GE(low, 1);
+    EXPECT_GT(high, 1.9);
+  }
+}
+
 TEST(RandomInputs, KeepIndicesBelowTheirBound) {
   DagBuilder b;
   const StageId ids = b.placeholder("ids", {1000}, DType::kInt64),
