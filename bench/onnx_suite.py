@@ -8,7 +8,7 @@ bench/results/onnx_suite.json, what became of each case, and docs/operators.md.
                                 that did when the results were written; writes nothing
 
 Each case is tried as it is and, where that fails, with the inputs that say a shape (a Reshape's, a
-Slice's starts, ...) as constants of the model. Needs the packages of requirements.txt and the
+Slice's starts, or what these are computed of) as constants of the model. Needs the packages of requirements.txt and the
 program onnx_cases.
 """
 import argparse
@@ -34,7 +34,8 @@ PAGE = ROOT / "docs" / "operators.md"
 FILE_KINDS = ("simple", "light", "pytorch-converted", "pytorch-operator")
 # Inputs that say what the result looks like rather than what is computed with, by operator.
 SHAPE_INPUTS = {
-    "AffineGrid": [1], "Col2Im": [1, 2], "CenterCropPad": [1], "ConstantOfShape": [0],
+    "AffineGrid": [1], "Col2Im": [1, 2], "CenterCropPad": [1], "Compress": [1],
+    "ConstantOfShape": [0],
     "CumProd": [1], "CumSum": [1], "DFT": [1, 2], "Expand": [1], "If": [0], "Loop": [0, 1],
     "MaxUnpool": [2], "NonMaxSuppression": [2, 3, 4], "OneHot": [1], "Pad": [1, 2, 3],
     "Range": [0, 1, 2], "Reshape": [1], "Resize": [1, 2, 3], "STFT": [1, 3],
@@ -96,10 +97,23 @@ def tensor_proto(value, info):
     return numpy_helper.from_array(np.asarray(value), info.name)
 
 
+def all_nodes(graph):
+    """Its nodes, those of the graphs in a node before that node."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            yield from all_nodes(attribute.g)
+        yield node
+
+
 def constants_form(model, feeds):
     """The model with the inputs that say a shape as initializers; None where it has none."""
-    say = {node.input[i] for node in model.graph.node
+    nodes = list(all_nodes(model.graph))
+    say = {node.input[i] for node in nodes
            for i in SHAPE_INPUTS.get(node.op_type, []) if i < len(node.input)}
+    for node in reversed(nodes):  # a shape is known, whatever the values
+        if say & set(node.output) and node.op_type not in ("Shape", "Size"):
+            say |= set(node.input)
+            say |= {value.name for attribute in node.attribute for value in attribute.g.output}
     say &= set(feeds)
     if not say:
         return None
@@ -156,7 +170,7 @@ def run(program, folder, names):
 def best(line):
     """The outcome with constants where that is better."""
     constants = line.get("constants", {}).get("outcome")
-    return constants if constants == "pass" else line["outcome"]
+    return constants if constants in ("pass", "padded") else line["outcome"]
 
 
 def totals(results):
