@@ -95,22 +95,29 @@ static StageId lower_one_hot(const OpCall& call, StageSink& to) {
   });
 }
 
-static Result<int64_t> diagonal_of(const OpCall& call) {
+// The number of the diagonal, no further out than those of the matrix.
+static Expr diagonal_of(const OpCall& call, StageSink& to) {
   if (!call.has(1)) return 0;
-  TRY_ASSIGN(const std::vector<int64_t> k, call.constant_integers(1, "k"));
-  if (k.size() != 1) return Error("k has ", k.size(), " elements, expected 1");
-  return k[0];
+  const int64_t rows = call.shape(0)[call.rank() - 2], columns = call.shape(0).back();
+  if (const std::optional<Tensor>& k = call.input(1).constant)
+    return std::clamp(k->get_int(0), -rows, columns);
+  const Expr k = to.dag.at(to.input(call, 1), std::vector<Expr>(call.shape(1).size(), Expr(0)));
+  return min(max(cast(DType::kInt64, k), Expr(-rows)), Expr(columns));
 }
 
 static Types infer_trilu(const OpCall& call) {
-  TRY(diagonal_of(call));
+  if (call.has(1)) {
+    TRY(check_index_type(call, 1, "k"));
+    const int64_t elements = element_count(call.shape(1));
+    if (elements != 1) return Error("k has ", elements, " elements, expected 1");
+  }
   if (call.rank() < 2) return Error("data of shape ", print_shape(call.shape(0)), " are no matrix");
   return {{call.type(0)}};
 }
 
 // What lies on the k-th diagonal stays, and what is above it (upper) or below it.
 static StageId lower_trilu(const OpCall& call, StageSink& to) {
-  const int64_t k = *diagonal_of(call);
+  const Expr k = diagonal_of(call, to);
   const bool upper = call.integer("upper", 1) != 0;
   const StageId data = to.input(call, 0);
   return add_choice(call, to, "T_trilu", [&](Axes axes) {

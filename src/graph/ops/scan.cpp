@@ -6,14 +6,12 @@ namespace pruner {
 
 using enum Fusion;
 
-static Result<int64_t> scanned_axis(const OpCall& call) {
-  TRY_ASSIGN(const std::vector<int64_t> axis, call.constant_integers(1, "axis"));
-  if (axis.size() != 1) return Error("axis has ", axis.size(), " elements, expected 1");
-  return normal_axis(axis[0], call.rank());
-}
-
 static Types infer_scan(const OpCall& call) {
-  TRY(scanned_axis(call));
+  TRY(check_index_type(call, 1, "axis"));
+  const int64_t elements = element_count(call.shape(1));
+  if (elements != 1) return Error("axis has ", elements, " elements, expected 1");
+  const std::optional<Tensor>& axis = call.input(1).constant;
+  TRY(normal_axis(axis ? axis->get_int(0) : 0, call.rank()));
   if (call.input(0).dtype == DType::kBool) return Error(call.node.op, " of bool");
   return {{call.type(0)}};
 }
@@ -94,14 +92,37 @@ class Scan {
 
 }  // namespace
 
+// An axis that is known at run time only chooses between the prefixes along each.
 static StageId lower_scan(const OpCall& call, StageSink& to) {
   const bool product = call.node.op == "CumProd";
-  Scan scan(to.dag,
-            static_cast<size_t>(*scanned_axis(call)),
-            product ? Combiner::kProd : Combiner::kSum,
-            call.integer("reverse", 0) != 0);
-  const bool exclusive = call.integer("exclusive", 0) != 0;
-  return scan.run(to.input(call, 0), exclusive, product ? "T_cumprod" : "T_cumsum");
+  const std::string name = product ? "T_cumprod" : "T_cumsum";
+  const auto along = [&](int64_t axis) {
+    Scan scan(to.dag,
+              static_cast<size_t>(axis),
+              product ? Combiner::kProd : Combiner::kSum,
+              call.integer("reverse", 0) != 0);
+    return scan.run(to.input(call, 0), call.integer("exclusive", 0) != 0, name);
+  };
+  const int64_t rank = call.rank();
+  if (const std::optional<Tensor>& known = call.input(1).constant)
+    return along(*normal_axis(known->get_int(0), rank));
+  std::vector<StageId> prefixes;
+  for (int64_t d = 0; d < rank; ++d) prefixes.push_back(along(d));
+  if (rank == 1) return prefixes[0];
+  const StageId chosen = to.input(call, 1);
+  mark_indices(to, chosen, {rank});
+  const auto choice = [&](std::span<const Expr> axes) {
+    const std::vector<Expr> at(axes.begin(), axes.end());
+    const Expr raw =
+        cast(DType::kInt64, to.dag.at(chosen, std::vector<Expr>(call.shape(1).size(), Expr(0))));
+    Expr value = to.dag.at(prefixes[0], at);
+    for (int64_t d = 1; d < rank; ++d) {
+      const Expr here = binary(BinaryOp::kEq, floor_mod(raw, rank), Expr(d));
+      value = select(here, to.dag.at(prefixes[d], at), value);
+    }
+    return value;
+  };
+  return to.dag.compute(name, call.shape(0), choice, "injective");
 }
 
 static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
@@ -109,8 +130,8 @@ static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26),
-    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11),
+    GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).with(kReadsAtIndices),
+    GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).with(kReadsAtIndices),
 };
 // clang-format on
 

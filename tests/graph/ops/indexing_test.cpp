@@ -54,6 +54,10 @@ TEST(Trilu, KeepsATriangle) {
   EXPECT_EQ(kept(0, 1), (V{0, 1, 2, 0, 4, 5}));
   EXPECT_EQ(kept(1, 1), (V{0, 1, 2, 0, 0, 5}));
   EXPECT_EQ(kept(-1, 0), (V{0, 0, 0, 3, 0, 0}));
+  // The diagonal may be known at run time only.
+  for (const int64_t k : {INT64_MIN, int64_t{-1}, int64_t{0}, int64_t{1}, INT64_MAX})
+    EXPECT_EQ(values_of(run_op("Trilu", {x, integers({}, {k})})), kept(k, 1)) << k;
+  EXPECT_THAT(refusal("Trilu", {x, integers({2}, {0, 1})}), HasSubstr("k has 2 elements"));
   EXPECT_EQ(values_of(run_op("Trilu", {integers({2, 2}, {1, 1, 1, 1}, DType::kBool)})),
             (V{1, 1, 0, 1}));
 }

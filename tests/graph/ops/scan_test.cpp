@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "golden.h"
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -48,11 +49,29 @@ TEST(Scan, OfIntegersIsExact) {
   EXPECT_EQ(values_of(run_op("CumSum", {x, Ints{0}})), (V{1, -1, 2, (1 << 30) + 2, -2147483646.0}));
 }
 
+TEST(Scan, TakesItsAxisAtRunTime) {
+  const Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (const char* op : {"CumSum", "CumProd"}) {
+    for (const int64_t axis : {-2, -1, 0, 1})
+      EXPECT_EQ(values_of(run_op(op, {x, integers({}, {axis})})),
+                values_of(run_op(op, {x, Operand::weight(integers({}, {axis}))})));
+  }
+  EXPECT_EQ(values_of(run_op("CumSum", {floats({2}, {1, 2}), integers({1}, {-1})})), (V{1, 3}));
+}
+
 TEST(Scan, NamesWhatDoesNotFit) {
   const Tensor x = floats({2}, {1, 2});
   EXPECT_THAT(refusal("CumSum", {x, Ints{1}}), HasSubstr("axis 1 is not one of"));
-  EXPECT_THAT(refusal("CumSum", {x, integers({}, {0})}),
-              HasSubstr("axis is computed at run time; it has to be a constant"));
+  EXPECT_THAT(refusal("CumSum", {x, integers({2}, {0, 0})}), HasSubstr("axis has 2 elements"));
+  EXPECT_THAT(refusal("CumSum", {floats({}, {1}), integers({}, {0})}),
+              HasSubstr("axis 0 is not one of the input's 0 dimensions"));
+  NetworkBuilder b("scan");
+  const ValueId data = b.input("x", {2, 2}, DType::kFloat32);
+  const ValueId axis = b.input("axis", {}, DType::kInt64);
+  const Graph graph = b.finish({{b.node("CumSum", {data, axis}), "y"}});
+  const Result<std::vector<Tensor>> made =
+      interpret_graph(graph, std::vector{floats({2, 2}, {1, 2, 3, 4}), integers({}, {2})});
+  EXPECT_ERROR(made, "\"axis\" holds the index 2, expected one in [-2, 1]");
 }
 
 }  // namespace
