@@ -54,7 +54,7 @@ TIMM = {  # name: size of the image
     "hgnet_tiny": 64, "hgnetv2_b0": 64, "hiera_tiny_224": 224, "hrnet_w18_small": 64,
     "inception_next_atto": 64, "inception_resnet_v2": 96, "inception_v4": 96,
     "lambda_resnet26t": 128, "lcnet_050": 64, "legacy_seresnet18": 64, "levit_128s": 224,
-    "maxvit_rmlp_pico_rw_256": 256, "mambaout_femto": 64, "metaformer_s12": 64,
+    "maxvit_rmlp_pico_rw_256": 256, "mambaout_femto": 64,
     "mixer_s32_224": 224, "mixnet_s": 64, "mobilenetv4_conv_small": 64, "mobileone_s0": 64,
     "mobilevit_xxs": 64, "mobilevitv2_050": 64, "mvitv2_tiny": 224, "nest_tiny": 224,
     "nextvit_small": 64, "nf_resnet26": 64, "nfnet_f0": 64, "pit_ti_224": 224, "poolformer_s12": 64,
