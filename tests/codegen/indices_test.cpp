@@ -5,6 +5,8 @@
 #include "codegen/codegen.h"
 #include "codegen/kernels.h"
 #include "codegen/run.h"
+#include "lower/lower.h"
+#include "space/operator_task.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -29,13 +31,31 @@ Program grouped(int64_t group) {
   return b.program;
 }
 
-int gathers(const Program& program) {
+// How often a word stands in a program's assembly.
+int count(const Program& program, std::string_view word) {
   const auto text = compile_to_text(program, cpu_target("skylake-avx512"), CodeText::kAssembly);
   EXPECT_TRUE(text.ok());
-  int count = 0;
-  for (size_t at = 0; text.ok() && (at = text->find("gather", at)) != std::string::npos; ++at)
-    ++count;
-  return count;
+  int found = 0;
+  for (size_t at = 0; text.ok() && (at = text->find(word, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+int gathers(const Program& program) { return count(program, "gather"); }
+
+// A convolution of 8 groups of 24 channels in tiles of 14 rows of 2 vectors of 8 lanes, which may
+// lie in two groups.
+Program grouped_convolution() {
+  const Task task = operator_task("conv2d 1 192 28 28 192 3 3 padding=1 groups=8", test_target(64));
+  const Space space = make_space(task);
+  const auto candidate = parse_candidate(
+      space,
+      "register-tile: PaddedInput.at=1 Conv2dOutput.local.unroll=128 "
+      "Conv2dOutput.local.prefetch=0 Conv2dOutput.yy.middle=1 Conv2dOutput.yy.inner=2 "
+      "Conv2dOutput.yy.rows=14 Conv2dOutput.xx.middle=2 Conv2dOutput.xx.inner=7 "
+      "Conv2dOutput.xx.rows=1 Conv2dOutput.ff.middle=2 Conv2dOutput.ff.inner=6 "
+      "Conv2dOutput.ff.vectors_of_8=2 Conv2dOutput.parallel_order=1 Conv2dOutput.order=1");
+  EXPECT_TRUE(candidate.ok());
+  return *lower(space, *candidate, "k");
 }
 
 TEST(Indices, QuotientsAlongLanesAreWhatTheirDivisionGives) {
@@ -54,6 +74,12 @@ TEST(Indices, LanesOfOneGroupAreNotGathered) {
   for (const int64_t group : {16, 80, 240}) EXPECT_EQ(gathers(grouped(group)), 0) << group;
   EXPECT_GT(gathers(grouped(40)), 0);
   EXPECT_EQ(gathers(grouped(24)), kVectors * gathers(grouped(40)));
+}
+
+// The rows of a tile lie at constant distances from one pointer a vector: were there one for each
+// row, they would be kept in memory and loaded for each multiply-add.
+TEST(Indices, RowsBehindAQuotientShareAPointer) {
+  EXPECT_LT(count(grouped_convolution(), "(%rsp), %r"), 100);
 }
 
 }  // namespace

@@ -42,7 +42,11 @@ llvm::Value* Emitter::pointer(TensorId buffer, const LaneIndex::Terms& terms) {
   return known[key] = at_depth(level, [&] {
            Value* step = int64(coefficient * dtype_bytes(program_[buffer].dtype));
            Value* offset = b_.CreateMul(atom(id), step, "", false, true);
-           return b_.CreateGEP(b_.getInt8Ty(), prefix, offset);
+           Value* sum = b_.CreateGEP(b_.getInt8Ty(), prefix, offset);
+           // LLVM's loop strength reduction sees constants beside loops' variables, but not beside
+           // a quotient or a minimum: it would keep a pointer for each row of a tile.
+           const bool counts = llvm::isa<llvm::PHINode>(atom(id));
+           return counts ? sum : b_.CreateFreeze(sum);
          });
 }
 
