@@ -85,6 +85,14 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
   return out;
 }
 
+TapOutputs outputs_on_data(const Window& window, size_t d, int64_t tap, int64_t in, int64_t out) {
+  // Output o reads o * stride - before; before <= o * stride < before + in are data.
+  const int64_t stride = window.stride[d];
+  const int64_t before = window.pad_before[d] - tap * window.dilation[d];
+  const int64_t begin = std::clamp<int64_t>(floor_div(before + stride - 1, stride), 0, out);
+  return {begin, std::clamp(floor_div(before + in + stride - 1, stride), begin, out)};
+}
+
 StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> order) {
   if (std::is_sorted(order.begin(), order.end())) return data;
   const std::vector<int64_t> in = dag.shape(data);

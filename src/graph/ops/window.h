@@ -26,6 +26,14 @@ Result<std::vector<int64_t>> window_outputs(const OpCall& call,
                                             const Window& window,
                                             bool ceil);
 
+/// Outputs along one dimension, from `begin` up to `end`.
+struct TapOutputs {
+  int64_t begin = 0, end = 0;
+  bool empty() const { return begin == end; }
+};
+/// Those for which number `tap` of dimension d of a window reads one of `in` data, not padding.
+TapOutputs outputs_on_data(const Window& window, size_t d, int64_t tap, int64_t in, int64_t out);
+
 /// The permutation `order` of a stage, as an injective stage (the same stage if nothing moves).
 StageId add_transpose(DagBuilder& dag, StageId data, std::span<const int64_t> order);
 

@@ -1,0 +1,53 @@
+// Taps of a convolution that read padding alone, for all outputs, go: a dilation of 36 on 14 pixels
+// leaves one tap of three.
+#include "graph/ops/window.h"
+#include "graph/passes.h"
+#include "graph/rewriter.h"
+
+namespace pruner {
+
+static void crop(Rewriter& r, Node& conv) {
+  const OpCall call{r.graph(), conv};
+  const std::vector<int64_t> shape = r[conv.inputs[1]].shape, in = spatial_shape(call);
+  const std::vector<int64_t> kernel(shape.begin() + 2, shape.end());
+  const Window window = *window_of(call, kernel);
+  Window cropped = window;
+  std::vector<int64_t> starts(kernel.size(), 0), ends = kernel, axes, left;
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const int64_t out = r[conv.outputs[0]].shape[d + 2], dilation = window.dilation[d];
+    const auto goes = [&](int64_t tap, int64_t padding) {
+      const bool last = ends[d] - starts[d] == 1;
+      return !last && padding >= dilation && outputs_on_data(window, d, tap, in[d], out).empty();
+    };
+    for (; goes(starts[d], cropped.pad_before[d]); ++starts[d]) cropped.pad_before[d] -= dilation;
+    for (; goes(ends[d] - 1, cropped.pad_after[d]); --ends[d]) cropped.pad_after[d] -= dilation;
+    axes.push_back(static_cast<int64_t>(d) + 2);
+    left.push_back(ends[d] - starts[d]);
+    if (left[d] == 1) cropped.dilation[d] = 1;
+  }
+  if (left == kernel) return;
+  const auto list = [&](const char* of, std::span<const int64_t> values) {
+    return r.add_integers(conv.name + "/" + of, values);
+  };
+  const ValueId starts_id = list("starts", starts), ends_id = list("ends", ends);
+  conv.inputs[1] =
+      r.add("Slice", {conv.inputs[1], starts_id, ends_id, list("axes", axes)}, {}, conv.name);
+  std::vector<int64_t> pads = cropped.pad_before;
+  pads.insert(pads.end(), cropped.pad_after.begin(), cropped.pad_after.end());
+  conv.attributes.erase("auto_pad");
+  conv.attributes["pads"] = pads;
+  conv.attributes["dilations"] = cropped.dilation;
+  conv.attributes["kernel_shape"] = left;
+}
+
+Graph crop_kernels(Graph graph) {
+  Rewriter r(std::move(graph));
+  for (Node& node : r.take_nodes()) {
+    for (ValueId& id : node.inputs) id = r.current(id);
+    if (node.op == "Conv" && !node.attributes.contains("channels_last")) crop(r, node);
+    r.emit(std::move(node));
+  }
+  return r.finish();
+}
+
+}  // namespace pruner
