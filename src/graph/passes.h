@@ -21,6 +21,7 @@ Graph fold_constants(Graph graph);   // nodes of constants become constants
 Graph fuse_layernorm(Graph graph);   // its eight nodes become one
 Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one multiply and add
 Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone
+Graph split_kernels(Graph graph);    // into taps, where much of what they read is padding
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
@@ -35,6 +36,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"fuse_layernorm", fuse_layernorm},
     {"fold_batch_norm", fold_batch_norm},
     {"crop_kernels", crop_kernels},
+    {"split_kernels", split_kernels, true},
     {"combine_matmuls", combine_matmuls},
     {"channels_last", channels_last},
     {"sink_transposes", sink_transposes},
