@@ -180,16 +180,25 @@ double run_bytes(const SurroundedRead& read) {
   return run * streams * element;
 }
 
-double element_stride(const Access& access, const Stage& producer, int axis) {
+template <typename Extent>
+static double stride_of(const Access& access, int axis, const Extent& extent) {
   double stride = 0, size = 1;
   for (size_t d = access.indices.size(); d-- > 0;) {
     if (access.indices[d] || access.stepped[d]) {
       const Affine& index = access.indices[d] ? *access.indices[d] : access.stepped[d]->rest;
       stride += size * static_cast<double>(index.coefficient(VarId{axis}));
     }
-    size *= static_cast<double>(producer.axes[d].extent);
+    size *= static_cast<double>(extent(d));
   }
   return stride;
+}
+
+double element_stride(const Access& access, std::span<const int64_t> extents, int axis) {
+  return stride_of(access, axis, [&](size_t d) { return extents[d]; });
+}
+
+double element_stride(const Access& access, const Stage& producer, int axis) {
+  return stride_of(access, axis, [&](size_t d) { return producer.axes[d].extent; });
 }
 
 }  // namespace pruner

@@ -56,8 +56,9 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
                              double capacity,
                              const std::vector<double>& written);
 
-/// Elements that an access moves by when an iterator moves by one; quotients of it stay as they
-/// are.
+/// Elements that an access moves by when an iterator moves by one, in a tensor of those extents or
+/// in `producer` as a whole; quotients of the iterator stay as they are.
+double element_stride(const Access& access, std::span<const int64_t> extents, int axis);
 double element_stride(const Access& access, const Stage& producer, int axis);
 
 }  // namespace pruner

@@ -38,6 +38,13 @@ class TileLoads {
   }
 
  private:
+  // Elements by which an access moves with an iterator, in the buffer of the part that is attached.
+  double stride_of(const Access& access, int iterator) const {
+    const Stage& producer = dag_[access.producer];
+    if (producer.is_placeholder()) return element_stride(access, producer, iterator);
+    return element_stride(access, nest_.of(access.producer).extents, iterator);
+  }
+
   // Places that the points of one row of a tile read, over all taps of a window that is unrolled
   // along the row, by the number of their reads: neighbours share what their windows share.
   double window_share(const Access& access, const NestLoop& row, double row_stride) const {
@@ -45,7 +52,7 @@ class TileLoads {
     for (size_t r = s.reduce_axes.size(); r-- > unrolled_from_;) {  // the innermost first
       const auto taps = static_cast<double>(s.reduce_axes[r].extent);
       const int iterator = static_cast<int>(s.axes.size() + r);
-      const double tap_stride = element_stride(access, dag_[access.producer], iterator);
+      const double tap_stride = stride_of(access, iterator);
       if (tap_stride == 0) continue;
       const double step = row_stride / tap_stride;  // of neighbours, in taps
       const double points = static_cast<double>(row.extent);
@@ -53,6 +60,17 @@ class TileLoads {
       return ((points - 1) * step + taps) / (points * taps);
     }
     return 1;
+  }
+
+  // Values that a row of the tile broadcasts, where the vector axis counts as a quotient alone: one
+  // for each step of it.
+  double broadcasts(const Access& access) const {
+    const auto elements = static_cast<int64_t>(tile_.vectors * tile_.lanes);
+    double most = 1;
+    for_each_divisor(access, tile_.vector_axis, [&](int64_t divisor) {
+      most = std::max(most, static_cast<double>(elements / std::gcd(divisor, elements)));
+    });
+    return std::min(most, tile_.vectors);
   }
 
   // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
@@ -80,7 +98,7 @@ class TileLoads {
     for (size_t i = tile_.begin; i < stage_.loops.size(); ++i) {
       const NestLoop& loop = stage_.loops[i];
       if (loop.kind != LoopKind::kUnroll || loop.axis == tile_.vector_axis) continue;
-      const double stride = element_stride(access, producer, loop.axis);
+      const double stride = stride_of(access, loop.axis);
       if (stride == 0) continue;
       const double of_row = window_share(access, loop, stride);
       share *= of_row;
@@ -92,14 +110,14 @@ class TileLoads {
         std::fmod(row_bytes, static_cast<double>(kCpuModel.set_period_bytes)) == 0 &&
         rows > kCpuModel.set_ways;
     const double loads = rows * (conflict ? kCpuModel.set_conflict_factor : 1);
-    double stride =
-        tile_.vector_axis >= 0 ? element_stride(access, producer, tile_.vector_axis) : 1;
+    double stride = tile_.vector_axis >= 0 ? stride_of(access, tile_.vector_axis) : 1;
     if (stride != 0 && packing_of(nest_, access.producer) != nullptr) stride = 1;
     const bool whole = tile_.lanes * bytes >= static_cast<double>(target_.vector_bytes);
     const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
-      return loads * ((1 - parted) / narrow +
+      const double values = tile_.vector_axis >= 0 ? broadcasts(access) : 1;
+      return loads * ((1 - parted) * values / narrow +
                       parted * tile_.vectors * tile_.lanes * kCpuModel.gather_cycles_per_lane);
     }
     if (share < 1) shared += rows * tile_.vectors;

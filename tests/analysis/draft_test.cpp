@@ -94,6 +94,39 @@ TEST(Draft, CountsTheVectorsThatTwoGroupsShare) {
   EXPECT_GT(memory_cycles("72 14 14 72"), 2 * memory_cycles("64 14 14 64"));
 }
 
+// The sum of a convolution of 8 groups of 24 channels in vectors of 8, in tiles of `rows` rows.
+StageSymbols grouped_tile(const std::string& rows, const char* vectors, const char* padding) {
+  const Task task = operator_task("conv2d 1 192 28 28 192 3 3 padding=1 groups=8");
+  const Space space = make_space(task, std::vector<std::string>{"direct"});
+  const Draft drafted = draft_of(
+      task,
+      space,
+      std::string("register-tile: PaddedInput.at=") + padding +
+          " Conv2dOutput.local.unroll=16 Conv2dOutput.local.prefetch=0 "
+          "Conv2dOutput.yy.middle=1 Conv2dOutput.yy.inner=1 Conv2dOutput.yy.rows=" +
+          rows +
+          " Conv2dOutput.xx.middle=1 Conv2dOutput.xx.inner=14 Conv2dOutput.xx.rows=1 "
+          "Conv2dOutput.ff.middle=1 Conv2dOutput.ff.inner=1 Conv2dOutput.ff.vectors_of_8=" +
+          vectors + " Conv2dOutput.parallel_order=0 Conv2dOutput.order=0");
+  for (const StageSymbols& s : drafted.stages)
+    if (s.chain_cycles > 0) return s;
+  return {};
+}
+
+// Two vectors of 8 may lie in two groups of 24 channels, three are one.
+TEST(Draft, CountsAValueForEachGroupOfATile) {
+  const StageSymbols two = grouped_tile("7", "2", "0"), three = grouped_tile("7", "3", "0");
+  EXPECT_DOUBLE_EQ(two.operation_cycles, 7);
+  EXPECT_DOUBLE_EQ(two.memory_cycles, 7 + 1);  // 2 groups of 7 rows, 2 vectors of the weight
+  EXPECT_DOUBLE_EQ(three.operation_cycles, 10.5);
+  EXPECT_DOUBLE_EQ(three.memory_cycles, 3.5 + 1.5);
+}
+
+// The rows of a tile of 16 columns are 12,288 bytes apart, in one set; those of all 30 are not.
+TEST(Draft, SeesRowsInOneSetOfAnAttachedTile) {
+  EXPECT_DOUBLE_EQ(grouped_tile("7", "3", "1").memory_cycles, 2.5 * 3.5 + 1.5);
+}
+
 TEST(Draft, PrintsALineForEachStage) {
   const Task task = operator_task("softmax 64 128");
   const Space space = make_space(task);
