@@ -126,8 +126,9 @@ class Analyzer {
   void set_step(const NestStage& stage, const RegisterTile& tile, StageSymbols& out) const {
     const bool reduces = dag_[stage.stage].is_reduction();
     // A multiplication and the addition behind it are one instruction.
-    const double body = nest_.tables->body_operations[stage.stage];
-    out.operation_cycles = tile.count() * std::max(1.0, body) / issued_per_cycle(target_, tile);
+    const double body = tile.terms > 1 ? tile.terms / nest_.tables->dot_rates[stage.stage]
+                                       : std::max(1.0, nest_.tables->body_operations[stage.stage]);
+    out.operation_cycles = tile.count() * body / issued_per_cycle(target_, tile);
     out.memory_cycles = load_cycles(nest_, target_, stage, tile);
     if (is_masked(nest_, stage, tile)) {
       out.operation_cycles *= kCpuModel.masked_step_factor;

@@ -112,7 +112,8 @@ class TileLoads {
     const double loads = rows * (conflict ? kCpuModel.set_conflict_factor : 1);
     double stride = tile_.vector_axis >= 0 ? stride_of(access, tile_.vector_axis) : 1;
     if (stride != 0 && packing_of(nest_, access.producer) != nullptr) stride = 1;
-    const bool whole = tile_.lanes * bytes >= static_cast<double>(target_.vector_bytes);
+    const bool whole =
+        tile_.lanes * tile_.terms * bytes >= static_cast<double>(target_.vector_bytes);
     const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
@@ -140,6 +141,8 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
   const int spatial = static_cast<int>((*nest.dag)[stage.stage].axes.size());
   RegisterTile tile;
   tile.begin = stage.loops.size();
+  for (; tile.begin > 0 && stage.loops[tile.begin - 1].kind == LoopKind::kDot; --tile.begin)
+    tile.terms *= static_cast<double>(stage.loops[tile.begin - 1].extent);
   while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
          spatial > stage.loops[tile.begin - 1].axis &&
          static_cast<int>(tile.begin) > stage.parallel_loops) {

@@ -13,6 +13,7 @@ struct RegisterTile {
   size_t begin = 0;      // first of its loops
   int vector_axis = -1;  // -1: none, or lanes that are folded
   double rows = 1, vectors = 1, lanes = 1;
+  double terms = 1;  // of each lane's sum that one instruction adds
   double count() const { return rows * vectors; }
 };
 

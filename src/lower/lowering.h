@@ -86,8 +86,12 @@ class Lowering : private ProgramParts {
     int first, begin, end;
   };
   ReduceRun innermost_run(const NestStage& nest) const;
-  Stmt emit_tile(
-      const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement);
+  Stmt emit_tile(const NestStage& nest,
+                 int i,
+                 bool masked,
+                 const Values& values,
+                 const Emit& statement,
+                 bool adds = false);
   Stmt emit_accumulation(const NestStage& nest, const ReduceRun& run, const Values& values);
   /// Registers that hold a tile of a reduction while it runs.
   struct Tile {

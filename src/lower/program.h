@@ -6,7 +6,9 @@
 //  - For runs var from 0 to extent-1. kUnroll has a constant extent and is unrolled completely.
 //    kVectorize runs as one vector of `lanes` lanes, of which the first `extent` are active;
 //    inactive lanes load and store nothing of arguments, workspace and local buffers. It holds no
-//    other loop but kUnroll ones. kParallel is outermost, has a constant extent, and iterations may
+//    other loop but kUnroll and kDot ones. kDot is as kUnroll; where its body adds one product of
+//    narrow numbers to a register, its iterations may be one instruction, which may round the sum
+//    otherwise. kParallel is outermost, has a constant extent, and iterations may
 //    run at the same time.
 //  - A kRegister buffer is a set of SSA values: all its indices are constants once unrolled loops
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements

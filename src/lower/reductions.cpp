@@ -11,7 +11,8 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
   const auto reduces = [&](int i) {
     return nest.loops[static_cast<size_t>(i)].axis >= spatial_axes;
   };
-  int end = n;
+  int end = n;  // terms of an instruction are the register tile's
+  while (end > 0 && nest.loops[static_cast<size_t>(end) - 1].kind == LoopKind::kDot) --end;
   while (end > 0 && !reduces(end - 1)) --end;
   if (end == 0) {  // every reduce axis has one element: the run is empty, before the register tile
     int at = n;
@@ -28,14 +29,20 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
 }
 
 // The loops after a run (the register tile) around a statement made at their values. `masked`
-// false: all lanes compute, because all they touch is registers.
-Stmt Lowering::emit_tile(
-    const NestStage& nest, int i, bool masked, const Values& values, const Emit& statement) {
+// false: all lanes compute, because all they touch is registers. The terms of an instruction are
+// loops of what `adds` alone.
+Stmt Lowering::emit_tile(const NestStage& nest,
+                         int i,
+                         bool masked,
+                         const Values& values,
+                         const Emit& statement,
+                         bool adds) {
   if (i == static_cast<int>(nest.loops.size())) return statement(values);
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  if (loop.kind == LoopKind::kDot && !adds) return statement(values);
   const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
   return emit_one_loop(nest, loop, {{}, extent, loop.kind}, values, [&](const Values& inner) {
-    return emit_tile(nest, i + 1, masked, inner, statement);
+    return emit_tile(nest, i + 1, masked, inner, statement, adds);
   });
 }
 
@@ -59,14 +66,15 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
         Store{tile.buffer, place(at), chunked ? simple(load_of(nest.stage, at)) : identity});
   }));
   statements.push_back(emit_run(nest, run, run.begin, values, [&](const Values& at) {
-    return emit_tile(nest, run.end, true, at, [&](const Values& point) {
+    const auto add = [&](const Values& point) {
       const std::vector<Expr> accumulator = place(point);
       return make_stmt(Store{tile.buffer,
                              accumulator,
                              combine(stage.combiner,
                                      load(tile.buffer, accumulator, stage.dtype),
                                      body_at(nest.stage, point))});
-    });
+    };
+    return emit_tile(nest, run.end, true, at, add, true);
   }));
   if (in_place) return make_stmt(Block{std::move(statements)});
   statements.push_back(emit_tile(nest, run.end, true, values, [&](const Values& at) {

@@ -161,10 +161,11 @@ class Verifier {
     if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
     const std::string& loop_name = name(n.var);
     if (varies(n.extent)) return Error("the extent of ", loop_name, " differs between lanes");
-    if (!extent && (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kParallel)) {
+    const bool copied = n.kind == LoopKind::kUnroll || n.kind == LoopKind::kDot;
+    if (!extent && (copied || n.kind == LoopKind::kParallel)) {
       return Error("loop ", loop_name, " needs a constant extent");
     }
-    if (lanes_ > 0 && n.kind != LoopKind::kUnroll) {
+    if (lanes_ > 0 && !copied) {
       return Error("loop ", loop_name, " is inside a vector loop and not unrolled");
     }
     if (n.kind == LoopKind::kBlock) return Error("block loop ", loop_name, " is not outermost");
@@ -175,7 +176,7 @@ class Verifier {
       return Error("parallel loop ", loop_name, " in a program for GPUs");
     }
     const auto body = [&] { return stmt(n.body); };
-    if (n.kind == LoopKind::kUnroll) return bound(n.var, VarKind::kUnrolled, body);
+    if (copied) return bound(n.var, VarKind::kUnrolled, body);
     if (n.kind == LoopKind::kVectorize) {
       if (!is_power_of_two(n.lanes) || (gpu_ && (n.lanes < 2 || n.lanes > 8)))
         return Error("vector loop ", loop_name, " has ", n.lanes, " lanes");

@@ -212,6 +212,7 @@ class CpuSketchMaker : public SketchMaker {
       std::sort(dims.begin(), dims.end());
       StagePlan::Packed packed{operand, vector_dim, {vector_dim}};
       for (const auto& [iterator, d] : dims) packed.order.push_back(d);
+      if (!plan.structure->instruction.empty()) packed.terms_dim = packed.order.back();
       plan.packed.push_back(std::move(packed));
     }
   }

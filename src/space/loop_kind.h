@@ -10,6 +10,7 @@ enum class LoopKind : uint8_t {
   kParallel,  // over the threads of a CPU
   kUnroll,
   kVectorize,
+  kDot,     // terms of a sum that one instruction adds to each lane of a vector
   kBlock,   // over the blocks (work-groups) of a GPU kernel
   kThread,  // over the threads (work-items) of a block
 };

@@ -68,9 +68,12 @@ class NestMaker {
       out.parallel_loops = ends[1];
     const Staging& fetch = plan.structure->fetch;
     if (plan.accumulates() && fetch.level >= 0) out.chunk_loops = ends[fetch.loops_of];
-    for (const StagePlan::Packed& packed : plan.packed)
-      nest_.packed.push_back(
-          {packed.operand, {packed.order, {{packed.dim, packed_block(plan)}}, 0}});
+    for (const StagePlan::Packed& packed : plan.packed) {
+      PackSpec spec{packed.order, {{packed.dim, packed_block(plan)}}, 0};
+      if (packed.terms_dim >= 0)
+        spec.blocks.push_back({packed.terms_dim, plan.structure->instruction.back()});
+      nest_.packed.push_back({packed.operand, std::move(spec)});
+    }
   }
 
   // Those of the root, whose loops are made.

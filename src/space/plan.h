@@ -76,6 +76,7 @@ struct StagePlan {
     StageId operand;
     int dim;                 // the dimension that the vector axis indexes
     std::vector<int> order;  // packed order of the dims, `dim` first
+    int terms_dim = -1;      // the dimension whose neighbours one instruction reads; -1: none
   };
   std::vector<Packed> packed;
 
@@ -91,9 +92,10 @@ struct StagePlan {
 struct SketchTables {
   AccessTable accesses;
   IdMap<StageId, std::vector<StageId>> consumers;
-  IdMap<StageId, int> plan_of;                     // its place in the plans; -1: a placeholder
-  IdMap<StageId, double> body_operations;          // vector instructions of one evaluation
-  IdMap<StageId, OperationCounts> counts;          // of its body, iterators as they stand
+  IdMap<StageId, int> plan_of;             // its place in the plans; -1: a placeholder
+  IdMap<StageId, double> body_operations;  // vector instructions of one evaluation
+  IdMap<StageId, double> dot_rates;        // DotRates' of its dot instruction; 0: it has none
+  IdMap<StageId, OperationCounts> counts;  // of its body, iterators as they stand
   IdMap<StageId, std::vector<int>> iterator_uses;  // by iterator: how often it stands there
 };
 

@@ -85,6 +85,7 @@ static const char* kind_name(LoopKind kind) {
     case LoopKind::kParallel: return "parallel";
     case LoopKind::kUnroll: return "unroll";
     case LoopKind::kVectorize: return "vectorize";
+    case LoopKind::kDot: return "dot";
     case LoopKind::kBlock: return "block";
     case LoopKind::kThread: return "thread";
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "space/dot.h"
 #include "space/loop_nest.h"
 #include "support/hash.h"
 
@@ -114,8 +115,11 @@ Factor SketchMaker::factor(const StagePlan& plan,
   if (level.choices == nullptr) return fixed(1);
   const int64_t extent = is_fused(level.axes) ? 1 : iterator_of(stage, tiles.axis).extent;
   const int lanes = tiles.vector ? plan.lanes : 1;
+  const bool instruction = !is_fused(level.axes) && !plan.structure->instruction.empty();
+  const int64_t unit =
+      lanes * (instruction ? instruction_extent(*plan.structure, stage, tiles.axis) : 1);
   const TiledAxis axis{
-      (extent + lanes - 1) / lanes, lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
+      (extent + unit - 1) / unit, lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
   const bool per_axis = group >= 0;
   std::string name = stage.name + ".";
   if (per_axis) name += iterator_of(stage, tiles.axis).name + ".";
@@ -224,6 +228,8 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     const Stage& stage = dag()[StageId{s}];
     tables->consumers.push_back(dag().consumers(StageId{s}));
     tables->body_operations.push_back(stage.is_placeholder() ? 0 : body_operations(stage.body));
+    const DotInstruction* dot = find_dot_instruction(dag(), StageId{s}, target_);
+    tables->dot_rates.push_back(dot == nullptr ? 0 : target_.dots.*dot->rate);
     tables->counts.push_back(count_operations(stage.body));
     tables->iterator_uses.push_back(
         count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));

@@ -38,6 +38,7 @@ enum class Bind : uint8_t {
   kSerial,       // a loop
   kUnrolled,     // copies in registers
   kVector,       // lanes
+  kTerms,        // products that one instruction adds to the sum in each lane
   kInstruction,  // a tile that one instruction computes
 };
 
@@ -119,6 +120,7 @@ constexpr LoopKind loop_kind(Bind bind) {
     case Bind::kVirtualThreads:
     case Bind::kUnrolled:
     case Bind::kInstruction: return LoopKind::kUnroll;
+    case Bind::kTerms: return LoopKind::kDot;
     case Bind::kVector: return LoopKind::kVectorize;
     case Bind::kCores:
     case Bind::kSerial: break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "space/dot.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -71,6 +72,10 @@ constexpr Level kChunk = {
 
 constexpr Level kSSSRS[] = {kCoreTiles, kMiddle, kInner, kSum, kRegisters, kLaneLevel};
 constexpr Level kSSRSRS[] = {kCoreTiles, kMiddle, kSum, kInner, kChunk, kRegisters, kLaneLevel};
+constexpr Level kTerms = {kReduction, Bind::kTerms, kShape};
+constexpr Level kSSSRSR[] = {kCoreTiles, kMiddle, kInner, kSum, kRegisters, kLaneLevel, kTerms};
+constexpr Level kSSRSRSR[] = {
+    kCoreTiles, kMiddle, kSum, kInner, kChunk, kRegisters, kLaneLevel, kTerms};
 constexpr DecisionKind kChunks = DecisionKind::kChunk;
 constexpr Level kSSRSRRS[] = {
     kCoreTiles,
@@ -122,6 +127,7 @@ constexpr Level kRowLevels[] = {
     {kFusedReduction, Bind::kSerial},
     {kFusedReduction, Bind::kThreads, kDecided, kPerThread, "threads"}};  // as the root's
 
+constexpr int64_t kPair[] = {2}, kQuad[] = {4};
 constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
@@ -140,6 +146,18 @@ bool has_contraction_of(const ComputeDag& dag, int64_t least) {
 }
 bool has_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 64);
+}
+template <int kTermsOfSum>
+bool has_dot(const ComputeDag& dag, const Target& target) {
+  for (int s = 0; s < dag.size(); ++s) {
+    const DotInstruction* dot = find_dot_instruction(dag, StageId{s}, target);
+    if (dot != nullptr && dot->terms == kTermsOfSum) return true;
+  }
+  return false;
+}
+template <int kTermsOfSum>
+bool has_long_dot(const ComputeDag& dag, const Target& target) {
+  return has_dot<kTermsOfSum>(dag, target) && has_long_contraction(dag, target);
 }
 bool has_very_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 4096);
@@ -166,6 +184,31 @@ constexpr LoopStructure kSteppedTile = {.name = "stepped-tile",
                                         .sum = {2, 2, Scope::kLocal},
                                         .unroll = kUnrollOnCpu,
                                         .overlaps = true};
+// The same two of instructions that add two or four products of narrow numbers to a sum.
+constexpr LoopStructure kPairTile = {.name = "pair-tile",
+                                     .levels = kSSSRSR,
+                                     .sum = {3, 3, Scope::kRegister},
+                                     .unroll = kUnrollOnCpu,
+                                     .overlaps = true,
+                                     .instruction = kPair};
+constexpr LoopStructure kPairCacheTile = {.name = "pair-cache-tile",
+                                          .levels = kSSRSRSR,
+                                          .sum = {2, 2, Scope::kLocal},
+                                          .unroll = kUnrollOnCpu,
+                                          .overlaps = true,
+                                          .instruction = kPair};
+constexpr LoopStructure kQuadTile = {.name = "quad-tile",
+                                     .levels = kSSSRSR,
+                                     .sum = {3, 3, Scope::kRegister},
+                                     .unroll = kUnrollOnCpu,
+                                     .overlaps = true,
+                                     .instruction = kQuad};
+constexpr LoopStructure kQuadCacheTile = {.name = "quad-cache-tile",
+                                          .levels = kSSRSRSR,
+                                          .sum = {2, 2, Scope::kLocal},
+                                          .unroll = kUnrollOnCpu,
+                                          .overlaps = true,
+                                          .instruction = kQuad};
 constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
 constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
 constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
@@ -188,6 +231,10 @@ constexpr LoopStructure kBlockRows = {
 static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kCacheTile, has_long_contraction},
                                            {&kSteppedTile, has_very_long_contraction},
+                                           {&kPairTile, has_dot<2>},
+                                           {&kPairCacheTile, has_long_dot<2>},
+                                           {&kQuadTile, has_dot<4>},
+                                           {&kQuadCacheTile, has_long_dot<4>},
                                            {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 

@@ -19,7 +19,11 @@ struct CpuRow {
   double gflops;                        // fp32, of one core at the clock it holds under vector load
   int64_t l1_kib, l2_kib, l3_mib;
   Isa isa = Isa::kX86;  // of "generic": any
+  DotRates dots = {};
 };
+
+// Intel's cores begin half as many of vdpbf16ps as FMAs (sapphirerapids), AMD's as many of each.
+inline constexpr DotRates kInt8Dots = {0, 4}, kIntelDots = {0.5, 4}, kAmdDots = {2, 4};
 
 inline constexpr CpuRow kCpus[] = {
     {"generic", 16, 16, 1, 1, 16, 32, 256, 4},
@@ -35,21 +39,21 @@ inline constexpr CpuRow kCpus[] = {
     {"broadwell", 32, 16, 2, 2, 96, 32, 256, 24},
     {"skylake", 32, 16, 2, 2, 112, 32, 256, 8},
     {"skylake-avx512", 64, 32, 2, 2, 160, 32, 1024, 24},
-    {"cascadelake", 64, 32, 2, 2, 160, 32, 1024, 32},
-    {"cooperlake", 64, 32, 2, 2, 160, 32, 1024, 32},
-    {"icelake-client", 64, 32, 1, 2, 112, 48, 512, 8},
-    {"icelake-server", 64, 32, 2, 2, 186, 48, 1280, 48},
-    {"tigerlake", 64, 32, 1, 2, 128, 48, 1280, 12},
-    {"sapphirerapids", 64, 32, 2, 2, 192, 48, 2048, 96},
-    {"emeraldrapids", 64, 32, 2, 2, 192, 48, 2048, 256},
-    {"graniterapids", 64, 32, 2, 2, 205, 48, 2048, 256},
+    {"cascadelake", 64, 32, 2, 2, 160, 32, 1024, 32, Isa::kX86, kInt8Dots},
+    {"cooperlake", 64, 32, 2, 2, 160, 32, 1024, 32, Isa::kX86, kIntelDots},
+    {"icelake-client", 64, 32, 1, 2, 112, 48, 512, 8, Isa::kX86, kInt8Dots},
+    {"icelake-server", 64, 32, 2, 2, 186, 48, 1280, 48, Isa::kX86, kInt8Dots},
+    {"tigerlake", 64, 32, 1, 2, 128, 48, 1280, 12, Isa::kX86, kInt8Dots},
+    {"sapphirerapids", 64, 32, 2, 2, 192, 48, 2048, 96, Isa::kX86, kIntelDots},
+    {"emeraldrapids", 64, 32, 2, 2, 192, 48, 2048, 256, Isa::kX86, kIntelDots},
+    {"graniterapids", 64, 32, 2, 2, 205, 48, 2048, 256, Isa::kX86, kIntelDots},
     {"alderlake", 32, 16, 2, 3, 144, 48, 1280, 30},
     {"raptorlake", 32, 16, 2, 3, 160, 48, 2048, 36},
     {"znver1", 32, 16, 1, 1, 51, 32, 512, 8},
     {"znver2", 32, 16, 2, 2, 106, 32, 512, 16},
     {"znver3", 32, 16, 2, 2, 112, 32, 512, 32},
-    {"znver4", 64, 32, 1, 1, 112, 32, 1024, 32},
-    {"znver5", 64, 32, 2, 2, 240, 48, 1024, 32},
+    {"znver4", 64, 32, 1, 1, 112, 32, 1024, 32, Isa::kX86, kAmdDots},
+    {"znver5", 64, 32, 2, 2, 240, 48, 1024, 32, Isa::kX86, kAmdDots},
     {"cortex-a53", 16, 32, 1, 1, 11, 32, 512, 1, Isa::kArm},
     {"cortex-a72", 16, 32, 1, 1, 16, 32, 1024, 1, Isa::kArm},
     {"cortex-a76", 16, 32, 2, 2, 38, 64, 512, 2, Isa::kArm},

@@ -39,6 +39,7 @@ static Target from_row(const CpuRow& row, int threads, Isa generic = kHostIsa) {
   target.device = row.name;
   target.mcpu = row.name;
   target.threads = threads;
+  target.dots = row.dots;
   target.vector_bytes = row.vector_bytes;
   target.vector_registers = target.isa == Isa::kArm ? 32 : row.vector_registers;
   target.fmas_per_cycle = row.fmas_per_cycle;
@@ -62,6 +63,12 @@ static Target from_host(const HostCpu& host, int threads) {
   Target target = from_row(row ? *row : kCpus[0], threads > 0 ? threads : host.cores);
   target.device = "host";
   target.features = host.features;
+  // A hypervisor may hide what the model has.
+  const auto has = [&](const char* feature) {
+    return host.features.find(feature) != std::string::npos;
+  };
+  if (!has("+avx512bf16")) target.dots.bfloat16 = 0;
+  if (!has("+avx512vnni")) target.dots.int8 = 0;
   const auto known = [](int64_t size, int64_t otherwise) { return size > 0 ? size : otherwise; };
   target.cache_line_bytes = known(host.cache_line_bytes, target.cache_line_bytes);
   target.l1_bytes = known(host.l1_bytes, target.l1_bytes);

@@ -62,6 +62,13 @@ struct Gpu {
   DeviceAbstraction psa;               // of the analysis: --psa, else the device's own
 };
 
+/// What a CPU has of instructions that add several products of narrow numbers to each of a vector's
+/// float32 or int32 sums: products in the time of one FMA's; 0: no such instruction.
+struct DotRates {
+  double bfloat16 = 0;  // two to a sum: AVX512-BF16's vdpbf16ps
+  double int8 = 0;      // four, of uint8 and int8: AVX512-VNNI's vpdpbusd
+};
+
 struct Target {
   Backend backend = {};  // the first row's: a CPU
   std::string device;    // "host", an mcpu, a name of device_files(), the path of a device file
@@ -70,6 +77,7 @@ struct Target {
   std::string features;  // LLVM feature string of the host ("+avx512f,..."); empty: those of mcpu
   Isa isa = kHostIsa;    // that of mcpu
   int threads = 1;
+  DotRates dots;
 
   int64_t vector_bytes = 32;    // widest vector: 64 AVX-512, 32 AVX2, 16 SSE/NEON
   int vector_registers = 16;    // 32 with AVX-512 and NEON

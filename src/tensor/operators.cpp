@@ -85,16 +85,24 @@ static Result<StageId> windowed_data(DagBuilder& b,
   return b.placeholder("data", std::move(shape), dtype);
 }
 
-// What bits=32 or bits=16 makes of a contraction: operands of float16 are added up in float32.
+// What bits=32, 16 or 8 makes of a contraction: operands of float16 or bfloat16 are added up in
+// float32, data of uint8 and weights of int8 in int32 (which the result has as float32).
 struct OperandType {
-  DType dtype = DType::kFloat32;
+  DType data = DType::kFloat32, weight = data;
   std::optional<DType> sums;
 };
 
 static Result<OperandType> operand_type(const OperatorCall& call) {
-  if (call["bits"] == 32) return OperandType{};
-  if (call["bits"] == 16) return OperandType{DType::kFloat16, DType::kFloat32};
-  return Error("bits is ", call["bits"], ", expected 32 or 16");
+  const int64_t exponent = call["exponent"];
+  if (exponent != 5 && (exponent != 8 || call["bits"] != 16))
+    return Error("exponent is ", exponent, ", expected 5 or, with bits=16, 8");
+  const DType half = exponent == 8 ? DType::kBFloat16 : DType::kFloat16;
+  switch (call["bits"]) {
+    case 32: return OperandType{};
+    case 16: return OperandType{half, half, DType::kFloat32};
+    case 8: return OperandType{DType::kUInt8, DType::kInt8, DType::kInt32};
+    default: return Error("bits is ", call["bits"], ", expected 32, 16 or 8");
+  }
 }
 
 static StageId weight_of(DagBuilder& b, std::vector<int64_t> shape, DType dtype = DType::kFloat32) {
@@ -112,41 +120,41 @@ static Result<Unit> check_groups(const OperatorCall& call) {
 
 static Result<StageId> matmul(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
-  const StageId lhs = b.placeholder("A", {c["M"], c["K"]}, type.dtype);
-  const StageId rhs = b.placeholder("B", {c["K"], c["N"]}, type.dtype);
+  const StageId lhs = b.placeholder("A", {c["M"], c["K"]}, type.data);
+  const StageId rhs = b.placeholder("B", {c["K"], c["N"]}, type.weight);
   return add_matmul(b, lhs, rhs, false, false, type.sums);
 }
 
 static Result<StageId> batch_matmul(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
-  const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]}, type.dtype);
-  const StageId rhs = b.placeholder("B", {c["B"], c["K"], c["N"]}, type.dtype);
+  const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]}, type.data);
+  const StageId rhs = b.placeholder("B", {c["B"], c["K"], c["N"]}, type.weight);
   return add_matmul(b, lhs, rhs, false, false, type.sums);
 }
 
 static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
-  const StageId data = b.placeholder("data", {c["M"], c["K"]}, type.dtype);
-  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.dtype), type.sums);
+  const StageId data = b.placeholder("data", {c["M"], c["K"]}, type.data);
+  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.weight), type.sums);
 }
 
 // conv2d and conv3d.
 static Result<StageId> conv(DagBuilder& b, const OperatorCall& c) {
   TRY(check_groups(c));
   TRY_ASSIGN(const OperandType type, operand_type(c));
-  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"], type.dtype));
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"], type.data));
   std::vector<int64_t> weight;
   for (const std::string_view kernel : dims_of(c).kernel) weight.push_back(c[kernel]);
   weight.insert(weight.end(), {c["CI"] / c["groups"], c["CO"]});
   return add_conv(
-      b, data, weight_of(b, weight, type.dtype), {window_of(c), c["groups"], type.sums});
+      b, data, weight_of(b, weight, type.weight), {window_of(c), c["groups"], type.sums});
 }
 
 static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
   TRY_ASSIGN(const std::vector<int64_t> in, windowed_shape(c, c["CI"]));
-  const StageId data = b.placeholder("data", {in[0], in[3], in[1], in[2]}, type.dtype);
-  const StageId weight = weight_of(b, {c["CO"], c["CI"], c["KH"], c["KW"]}, type.dtype);
+  const StageId data = b.placeholder("data", {in[0], in[3], in[1], in[2]}, type.data);
+  const StageId weight = weight_of(b, {c["CO"], c["CI"], c["KH"], c["KW"]}, type.weight);
   return add_conv_nchw(b, data, weight, {window_of(c), 1, type.sums});
 }
 
@@ -220,24 +228,25 @@ static Result<StageId> activation(DagBuilder& b, const OperatorCall& c, std::str
 static constexpr OperatorRow kOperators[] = {
     {"matmul",
      "M N K",
-     "bits=32",
-     "[M,K] x [K,N]; bits=16: of float16, added up in float32",
+     "bits=32 exponent=5",
+     "[M,K] x [K,N]; bits=16: of float16 (exponent=8: bfloat16), added up in float32; bits=8: "
+     "uint8 and int8, in int32, as float32",
      matmul},
-    {"dense", "M N K", "bits=32", "[M,K] x constant [N,K] transposed", dense},
-    {"batch_matmul", "B M N K", "bits=32", "B times [M,K] x [K,N]", batch_matmul},
+    {"dense", "M N K", "bits=32 exponent=5", "[M,K] x constant [N,K] transposed", dense},
+    {"batch_matmul", "B M N K", "bits=32 exponent=5", "B times [M,K] x [K,N]", batch_matmul},
     {"conv2d",
      "N CO HO WO CI KH KW",
-     "stride=1 padding=0 dilation=1 groups=1 bits=32",
+     "stride=1 padding=0 dilation=1 groups=1 bits=32 exponent=5",
      "NHWC, HO and WO are the output's",
      conv},
     {"conv3d",
      "N CO DO HO WO CI KD KH KW",
-     "stride=1 padding=0 dilation=1 groups=1 bits=32",
+     "stride=1 padding=0 dilation=1 groups=1 bits=32 exponent=5",
      "NDHWC, DO, HO and WO are the output's",
      conv},
     {"conv2d_nchw",
      "N CO HO WO CI KH KW",
-     "stride=1 padding=0 dilation=1 bits=32",
+     "stride=1 padding=0 dilation=1 bits=32 exponent=5",
      "NCHW, HO and WO are the output's",
      conv2d_nchw},
     {"conv2d_transpose",
@@ -432,6 +441,7 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
   TRY_ASSIGN(const OperatorCall call, parse_arguments(row, arguments.first(count)));
   DagBuilder b;
   TRY_ASSIGN(StageId out, row.build(b, call));
+  if (b.stage(out).dtype == DType::kInt32) out = add_cast(b, out, DType::kFloat32);
   for (const std::string& epilogue : arguments.subspan(count)) {
     if (!epilogue.starts_with('+')) return Error("\"", epilogue, "\" comes after an epilogue");
     const bool channels_first = row.name.ends_with("_nchw");

@@ -55,8 +55,11 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator(""), "empty operator, expected one of: matmul, dense");
   EXPECT_ERROR(parse_operator("gemm 1 2 3"),
                "unknown operator \"gemm\", expected one of: matmul, dense");
-  EXPECT_ERROR(parse_operator("matmul 1 2"), "matmul: K is missing (matmul M N K [bits=32])");
-  EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=8"), "bits is 8, expected 32 or 16");
+  EXPECT_ERROR(parse_operator("matmul 1 2"),
+               "matmul: K is missing (matmul M N K [bits=32 exponent=5])");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=4"), "bits is 4, expected 32, 16 or 8");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 exponent=8"),
+               "exponent is 8, expected 5 or, with bits=16, 8");
   EXPECT_ERROR(parse_operator("matmul 1 2 0"), "matmul: K is 0, expected 1 to 1000000000");
   EXPECT_ERROR(parse_operator("matmul 1 2 -3"), "K is -3");
   EXPECT_ERROR(parse_operator("matmul 1 2 3x"), "K is \"3x\", expected a whole number");

@@ -214,6 +214,7 @@ void Emitter::for_loop(const For& n) {
   switch (n.kind) {
     case LoopKind::kUnroll: return unrolled(n);
     case LoopKind::kVectorize: return vectorized(n);
+    case LoopKind::kDot: return dot(n);
     case LoopKind::kParallel: return parallel(n);
     case LoopKind::kBlock:
     case LoopKind::kThread: CHECK(false) << "a GPU's loop in a program for a CPU";

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -97,6 +98,7 @@ class Emitter {
   void rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body);
   void unrolled(const For& n);
   void vectorized(const For& n);
+  void dot(const For& n);
   void parallel(const For& n);
   void become_body_of(const Emitter& parent, const For& n);
   void guard(const If& n);
@@ -108,6 +110,11 @@ class Emitter {
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
   int64_t extent_if_constant(const Expr& extent);
   void bind(VarId var, LaneIndex value, Range range);
+
+  // dot.cpp: sums of several products by one instruction.
+  struct DotOperand;
+  std::optional<DotOperand> dot_operand(const Expr& e, VarId term, int64_t terms);
+  Value* load_terms(const DotOperand& operand, int64_t terms);
 
   // indices.cpp: index arithmetic.
   LaneIndex linear(const Expr& e);
@@ -203,6 +210,14 @@ class Emitter {
   int expr_depth_ = 0;      // of the node at hand in it
   bool streaming_ = false;  // stores may stream: their buffers are aligned
 };
+
+template <typename Access>
+Access* Emitter::annotate(Access* access, TensorId buffer) {
+  const auto i = static_cast<size_t>(buffer.value);
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.alias_scope[i]);
+  access->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.no_alias[i]);
+  return access;
+}
 
 // Runs `make` with its code put at the end of the scope of depth `level`, as far as it is known:
 // just before what leads into the next inner one.

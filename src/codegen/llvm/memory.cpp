@@ -7,14 +7,6 @@ namespace pruner {
 
 using llvm::Align;
 
-template <typename Access>
-Access* Emitter::annotate(Access* access, TensorId buffer) {
-  const auto i = static_cast<size_t>(buffer.value);
-  access->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.alias_scope[i]);
-  access->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.no_alias[i]);
-  return access;
-}
-
 llvm::Value* Emitter::base(TensorId id) {
   const Buffer& buffer = program_[id];
   switch (buffer.scope) {

@@ -27,6 +27,7 @@ int64_t copies(const Stmt& s) {
   if (std::holds_alternative<Store>(s->op)) return 1;
   const For* loop = std::get_if<For>(&s->op);
   if (loop != nullptr && loop->kind == LoopKind::kVectorize) return copies(loop->body);
+  if (loop != nullptr && loop->kind == LoopKind::kDot) return copies(loop->body);
   if (loop == nullptr || loop->kind != LoopKind::kUnroll) return kMany;
   return std::min(kMany, *as_int(loop->extent) * copies(loop->body));
 }

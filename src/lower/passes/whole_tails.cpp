@@ -39,7 +39,9 @@ Program whole_tails(Program program) {
     if (loop == nullptr || loop->kind != LoopKind::kVectorize) return Stmt();
     const int64_t* active = as_int(loop->extent);
     if (active != nullptr && *active == loop->lanes) return Stmt();
-    const Store* sum = std::get_if<Store>(&loop->body->op);
+    const For* terms = std::get_if<For>(&loop->body->op);
+    const bool dot = terms != nullptr && terms->kind == LoopKind::kDot;
+    const Store* sum = std::get_if<Store>(dot ? &terms->body->op : &loop->body->op);
     if (sum == nullptr || !may_be_whole(program, *sum, loop->var)) return Stmt();
     For whole = *loop;
     whole.extent = Expr(loop->lanes);

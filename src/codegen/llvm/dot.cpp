@@ -1,0 +1,123 @@
+// Loops over the terms of a sum that one instruction of the CPU adds.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/llvm/emitter.h"
+#include "space/dot.h"
+
+namespace pruner {
+
+// LLVM's function of a dot instruction on so many sums; of other numbers there is none.
+static llvm::Intrinsic::ID dot_intrinsic(const DotInstruction& instruction, int lanes) {
+  const bool floats = is_float(instruction.sum);
+  switch (lanes) {
+    case 4:
+      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128
+                    : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+    case 8:
+      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                    : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
+    case 16:
+      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+                    : llvm::Intrinsic::x86_avx512_vpdpbusd_512;
+    default: return llvm::Intrinsic::not_intrinsic;
+  }
+}
+
+// Neighbouring elements of a buffer: in each lane `terms` of them, or the same in all.
+struct Emitter::DotOperand {
+  DType dtype;
+  TensorId buffer;
+  LaneIndex place;       // of the first term of lane 0
+  bool by_lane = false;  // a lane's terms follow those of the lane before
+  Expr condition = {};   // 0 where it does not hold; null: none
+};
+
+// A factor that is cast from a narrow type, if its terms lie next to each other: an element of a
+// buffer, or of a padded one (select(inside, element, 0)).
+std::optional<Emitter::DotOperand> Emitter::dot_operand(const Expr& e, VarId term, int64_t terms) {
+  if (const Select* choice = as<Select>(e)) {
+    const FloatImm* real = as<FloatImm>(choice->b);
+    const IntImm* whole = as<IntImm>(choice->b);
+    const bool zero = real != nullptr ? real->value == 0 : whole != nullptr && whole->value == 0;
+    bool differs = false;  // between terms
+    visit(choice->condition, [&](const Expr& part) {
+      const Var* var = as<Var>(part);
+      differs = differs || (var != nullptr && var->id == term);
+    });
+    std::optional<DotOperand> operand = dot_operand(choice->a, term, terms);
+    if (!zero || differs || !operand || operand->condition || operand->by_lane) return std::nullopt;
+    operand->condition = choice->condition;
+    return operand;
+  }
+  const Load* load = as<Load>(e);
+  if (load == nullptr || program_[load->tensor].scope == pruner::Scope::kRegister)
+    return std::nullopt;
+  const auto place_of = [&](int64_t i) {
+    bind(term, LaneIndex{i, 0, {}}, {i, i});
+    return flatten(load->tensor, load->indices);
+  };
+  DotOperand operand{e->dtype, load->tensor, place_of(0)};
+  for (int64_t i = 1; i < terms; ++i) {
+    LaneIndex next = operand.place;
+    next.constant += i;
+    if (!(place_of(i) == next)) return std::nullopt;
+  }
+  operand.by_lane = operand.place.lane == terms;
+  LaneIndex first = operand.place;
+  first.lane = 0;
+  if (varies_by_lane(first) || (operand.place.lane != 0 && !operand.by_lane)) return std::nullopt;
+  operand.place = first;
+  return operand;
+}
+
+// The terms of each lane as one integer, a vector of them.
+llvm::Value* Emitter::load_terms(const DotOperand& operand, int64_t terms) {
+  const auto bytes = static_cast<uint64_t>(dtype_bytes(operand.dtype));
+  llvm::Type* together =
+      b_.getIntNTy(static_cast<unsigned>(8 * bytes) * static_cast<unsigned>(terms));
+  llvm::Type* type = at_width(together, operand.by_lane ? lanes_ : 1);
+  Value* from = address(operand.buffer, operand.place);
+  if (operand.condition) {
+    Value* condition = expr(operand.condition);
+    from = b_.CreateSelect(
+        condition, from, kernel_.splat_in_memory(llvm::Constant::getNullValue(together), 1));
+  }
+  const llvm::Align align(bytes);
+  if (operand.by_lane && active_) {
+    Value* nothing = llvm::Constant::getNullValue(type);
+    llvm::CallInst* terms_of_active = b_.CreateMaskedLoad(type, from, align, active_, nothing);
+    return annotate(terms_of_active, operand.buffer);
+  }
+  return widened(annotate(b_.CreateAlignedLoad(type, from, align), operand.buffer));
+}
+
+// A body that is no sum of products, or whose terms lie apart, is copied.
+void Emitter::dot(const For& n) {
+  const int64_t terms = *as_int(n.extent);
+  const Store* store = std::get_if<Store>(&n.body->op);
+  const Binary* sum = store != nullptr ? as<Binary>(store->value) : nullptr;
+  const Binary* product =
+      sum != nullptr && sum->op == BinaryOp::kAdd ? as<Binary>(sum->b) : nullptr;
+  if (product == nullptr || product->op != BinaryOp::kMul || predicate_.lanes || predicate_.uniform)
+    return unrolled(n);
+  const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
+  if (a == nullptr || b == nullptr) return unrolled(n);
+  const DotInstruction* instruction =
+      find_dot_instruction(a->value->dtype, b->value->dtype, store->value->dtype);
+  if (instruction == nullptr || instruction->terms != terms) return unrolled(n);
+  std::optional<DotOperand> left = dot_operand(a->value, n.var, terms);
+  std::optional<DotOperand> right = dot_operand(b->value, n.var, terms);
+  const llvm::Intrinsic::ID id = dot_intrinsic(*instruction, lanes_);
+  if (!left || !right || id == llvm::Intrinsic::not_intrinsic) return unrolled(n);
+  if (left->dtype != instruction->a) std::swap(left, right);
+  bind(n.var, {}, {0, 0});
+  Value*& slot = register_slot(store->buffer, flatten(store->buffer, store->indices));
+  llvm::Function* function = llvm::Intrinsic::getDeclaration(&kernel_.module, id);
+  const auto operand = [&](const DotOperand& of, unsigned i) {
+    return b_.CreateBitCast(load_terms(of, terms), function->getFunctionType()->getParamType(i));
+  };
+  Value *x = operand(*left, 1), *y = operand(*right, 2);
+  slot = b_.CreateCall(function, {slot, x, y});
+}
+
+}  // namespace pruner
