@@ -167,9 +167,9 @@ def run(program, folder, names):
     return lines
 
 
-def best(line):
-    """The outcome with constants, where it does not pass without."""
-    return line.get("constants", line)["outcome"]
+def best(line, what="outcome"):
+    """The outcome (or its reason) with constants, where it does not pass without."""
+    return line.get("constants", line)[what]
 
 
 def totals(results):
@@ -225,7 +225,7 @@ def refusals(results):
     for name, line in results.items():
         if best(line) in ("pass",):
             continue
-        reason = line.get("constants", line)["reason"]
+        reason = best(line, "reason")
         reason = re.sub(r'^\S*\.onnx: ', "", reason)
         reason = re.sub(r'\(node [^)]*\)', "", re.sub(r'node "[^"]*": |"[^"]*"', "", reason))
         reasons[f"{best(line)}: {reason.strip()}"].append(name)
@@ -262,8 +262,7 @@ def main():
             results = {name: line for lines in done for name, line in lines.items()}
     for name in sorted(results):
         if best(results[name]) in ("wrong", "type", "crash"):
-            line = results[name]
-            print(f"{name}: {best(line)}: {line.get('constants', line)['reason']}")
+            print(f"{name}: {best(results[name])}: {best(results[name], 'reason')}")
     print(json.dumps(totals(results), indent=1))
     for reason, of in list(refusals(results).items())[:400]:
         print(f"{len(of):5} {reason[:200]}   e.g. {of[0]}")
@@ -282,7 +281,7 @@ def main():
         output.write_text(json.dumps({
             "onnx": onnx.__version__, "totals": totals(results),
             "refused": {reason: of for reason, of in refusals(results).items()},
-            "wrong": {n: line["reason"] for n, line in sorted(results.items())
+            "wrong": {n: best(line, "reason") for n, line in sorted(results.items())
                       if best(line) in ("wrong", "type", "crash")},
             "passing": sorted(n for n, line in results.items() if best(line) == "pass")},
             indent=1) + "\n")
