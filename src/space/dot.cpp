@@ -23,15 +23,14 @@ const DotInstruction* find_dot_instruction(const ComputeDag& dag,
                                            StageId id,
                                            const Target& target) {
   const Stage& stage = dag[id];
-  if (target.is_gpu() || !stage.is_reduction() || stage.combiner != Combiner::kSum ||
-      !needs_multi_level_tiling(dag, id))
-    return nullptr;
+  if (target.is_gpu() || stage.combiner != Combiner::kSum) return nullptr;
   const Binary* product = as<Binary>(stage.body);
   if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
   const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
   if (a == nullptr || b == nullptr) return nullptr;
   const DotInstruction* dot = find_dot_instruction(a->value->dtype, b->value->dtype, stage.dtype);
-  if (dot == nullptr || target.dots.*dot->rate <= 1) return nullptr;
+  if (dot == nullptr || target.dots.*dot->rate <= 1 || !needs_multi_level_tiling(dag, id))
+    return nullptr;
   const auto longer = [](const Iterator& axis) { return axis.extent > 1; };
   const auto last = std::find_if(stage.reduce_axes.rbegin(), stage.reduce_axes.rend(), longer);
   if (last == stage.reduce_axes.rend() || last->extent % dot->terms != 0) return nullptr;

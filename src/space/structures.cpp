@@ -132,6 +132,17 @@ constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
 
+// A structure with a level more inside: the terms of a sum that one instruction adds.
+constexpr LoopStructure of_terms(LoopStructure structure,
+                                 const char* name,
+                                 std::span<const Level> levels,
+                                 std::span<const int64_t> terms) {
+  structure.name = name;
+  structure.levels = levels;
+  structure.instruction = terms;
+  return structure;
+}
+
 bool on_cpu(const ComputeDag&, const Target& target) { return !target.is_gpu(); }
 bool on_gpu(const ComputeDag&, const Target& target) { return target.is_gpu(); }
 
@@ -185,30 +196,10 @@ constexpr LoopStructure kSteppedTile = {.name = "stepped-tile",
                                         .unroll = kUnrollOnCpu,
                                         .overlaps = true};
 // The same two of instructions that add two or four products of narrow numbers to a sum.
-constexpr LoopStructure kPairTile = {.name = "pair-tile",
-                                     .levels = kSSSRSR,
-                                     .sum = {3, 3, Scope::kRegister},
-                                     .unroll = kUnrollOnCpu,
-                                     .overlaps = true,
-                                     .instruction = kPair};
-constexpr LoopStructure kPairCacheTile = {.name = "pair-cache-tile",
-                                          .levels = kSSRSRSR,
-                                          .sum = {2, 2, Scope::kLocal},
-                                          .unroll = kUnrollOnCpu,
-                                          .overlaps = true,
-                                          .instruction = kPair};
-constexpr LoopStructure kQuadTile = {.name = "quad-tile",
-                                     .levels = kSSSRSR,
-                                     .sum = {3, 3, Scope::kRegister},
-                                     .unroll = kUnrollOnCpu,
-                                     .overlaps = true,
-                                     .instruction = kQuad};
-constexpr LoopStructure kQuadCacheTile = {.name = "quad-cache-tile",
-                                          .levels = kSSRSRSR,
-                                          .sum = {2, 2, Scope::kLocal},
-                                          .unroll = kUnrollOnCpu,
-                                          .overlaps = true,
-                                          .instruction = kQuad};
+constexpr LoopStructure kPairTile = of_terms(kRegisterTile, "pair-tile", kSSSRSR, kPair);
+constexpr LoopStructure kPairCacheTile = of_terms(kCacheTile, "pair-cache-tile", kSSRSRSR, kPair);
+constexpr LoopStructure kQuadTile = of_terms(kRegisterTile, "quad-tile", kSSSRSR, kQuad);
+constexpr LoopStructure kQuadCacheTile = of_terms(kCacheTile, "quad-cache-tile", kSSRSRSR, kQuad);
 constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
 constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
 constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
