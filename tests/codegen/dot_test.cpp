@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-#include "codegen/codegen.h"
-#include "codegen/loader.h"
+#include "codegen/candidate_code.h"
 #include "lower/meaning.h"
 #include "space/dot.h"
 #include "space/operator_task.h"
@@ -60,11 +59,6 @@ Tensor small_numbers(const Stage& stage, Rng& rng) {
   return tensor;
 }
 
-// Runs the items in order: the pool of these tests.
-void run_serially(PrunerPool*, PrunerBody body, void* closure, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) body(closure, i, i + 1);
-}
-
 class DotInstructions
     : public testing::TestWithParam<std::tuple<const char*, const char*, int64_t>> {
  protected:
@@ -100,23 +94,8 @@ TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
     const Result<std::string> text = compile_to_text(*program, task.target, CodeText::kAssembly);
     ASSERT_TRUE(text.ok()) << text.error().message();
     EXPECT_NE(text->find(floats ? "vdpbf16ps" : "vpdpbusd"), std::string::npos) << what;
-    const Result<Artifact> artifact = compile(*program, task.target, "k");
-    ASSERT_TRUE(artifact.ok()) << artifact.error().message() << "\n" << what;
-    const auto kernel = load_kernel(artifact->object, "k");
-    ASSERT_TRUE(kernel.ok()) << kernel.error().message();
-    std::vector<Tensor> args;
-    std::vector<void*> pointers;
-    for (size_t a = 0; a < artifact->arguments.size(); ++a) {
-      const Artifact::Argument& argument = artifact->arguments[a];
-      args.push_back(a >= inputs.size()         ? Tensor(argument.dtype, argument.shape)
-                     : argument.pack.identity() ? inputs[a]
-                                                : pack(inputs[a], argument.pack));
-      pointers.push_back(args.back().data());
-    }
-    const Tensor workspace(DType::kInt8, {std::max<int64_t>(artifact->workspace_bytes, 1)});
-    PrunerPool pool{run_serially, 1};
-    (*kernel)->entry()(pointers.data(), const_cast<void*>(workspace.data()), &pool);
-    const Tensor& out = args[inputs.size()];
+    const Tensor out = run_code(*program, task.target, inputs);
+    ASSERT_EQ(out.shape(), expected[0].shape()) << what;
     for (int64_t e = 0; e < out.num_elements(); ++e)
       ASSERT_EQ(out.get(e), expected[0].get(e)) << "element " << e << "\n" << what;
   }
