@@ -192,9 +192,9 @@ Storage Partition::storage_of(ValueId id) const {
   return storage;
 }
 
-Result<Partition> partition(Graph graph, const Target& target) {
+Result<Partition> partition(Graph graph, const Target& target, Precision precision) {
   TRY(check_found(graph));
-  graph = run_graph_passes(std::move(graph), target.backend);
+  graph = run_graph_passes(std::move(graph), {target, precision});
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;
     return Error(node_label(graph, node),

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/passes.h"
 #include "tensor/task.h"
 
 namespace pruner {
@@ -56,8 +56,10 @@ struct Partition {
 };
 
 /// Runs the graph passes (kGraphPasses: fold constants, batch norm into convolution, dead code,
-/// layout, fuse) for a target's backend and cuts the graph.
-Result<Partition> partition(Graph graph, const Target& target);
+/// layout, fuse) for a target and cuts the graph.
+Result<Partition> partition(Graph graph,
+                            const Target& target,
+                            Precision precision = Precision::kFloat32);
 
 struct WeightedTask {
   Task task;

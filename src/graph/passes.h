@@ -10,11 +10,24 @@
 
 namespace pruner {
 
+/// What contractions of a float32 network multiply, where the target has a unit for it.
+enum class Precision : uint8_t { kFloat32, kBFloat16 };
+
+struct PassOptions {
+  Target target = {};
+  Precision precision = Precision::kFloat32;
+};
+
 struct GraphPass {
   std::string_view name;
-  Graph (*run)(Graph);
+  Graph (*run)(Graph, const PassOptions&);
   bool cpu_only = false;
 };
+
+template <Graph (*pass)(Graph)>
+Graph always(Graph graph, const PassOptions&) {
+  return pass(std::move(graph));
+}
 
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
 Graph fold_constants(Graph graph);   // nodes of constants become constants
@@ -31,24 +44,25 @@ Graph place_concats(Graph graph);    // marks those that need no copy
 Graph fuse(Graph graph);             // numbers the groups
 
 inline constexpr GraphPass kGraphPasses[] = {
-    {"simplify", simplify},
-    {"fold_constants", fold_constants},
-    {"fuse_layernorm", fuse_layernorm},
-    {"fold_batch_norm", fold_batch_norm},
-    {"crop_kernels", crop_kernels},
-    {"split_kernels", split_kernels, true},
-    {"combine_matmuls", combine_matmuls},
-    {"channels_last", channels_last},
-    {"sink_transposes", sink_transposes},
-    {"widen_floats", widen_floats, true},
-    {"remove_dead", remove_dead},
-    {"place_concats", place_concats, true},
-    {"fuse", fuse},
+    {"simplify", always<simplify>},
+    {"fold_constants", always<fold_constants>},
+    {"fuse_layernorm", always<fuse_layernorm>},
+    {"fold_batch_norm", always<fold_batch_norm>},
+    {"crop_kernels", always<crop_kernels>},
+    {"split_kernels", always<split_kernels>, true},
+    {"combine_matmuls", always<combine_matmuls>},
+    {"channels_last", always<channels_last>},
+    {"sink_transposes", always<sink_transposes>},
+    {"widen_floats", always<widen_floats>, true},
+    {"remove_dead", always<remove_dead>},
+    {"place_concats", always<place_concats>, true},
+    {"fuse", always<fuse>},
 };
 
-/// Runs those of a backend; `after` sees the graph after each (--print=graph --after=<pass>).
+/// Runs those of the target's backend; `after` sees the graph after each (--print=graph
+/// --after=<pass>).
 Graph run_graph_passes(Graph graph,
-                       Backend backend = {},
+                       const PassOptions& options = {},
                        const std::function<void(std::string_view, const Graph&)>& after = {});
 
 }  // namespace pruner

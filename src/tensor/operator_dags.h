@@ -56,7 +56,11 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
 /// The same of images with channels first: data [n, ci, h, w], weight [co, ci, kh, kw].
 StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
 /// Depthwise: weight [kernel..., c, multiplier]; output channel c * multiplier + m.
-StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window);
+StageId add_depthwise_conv(DagBuilder& b,
+                           StageId data,
+                           StageId weight,
+                           const Window& window,
+                           std::optional<DType> sums = {});
 /// Transposed convolution, weight [kernel..., ci / groups, co]; output extent
 /// (in - 1) * stride - pads + dilation * (kernel - 1) + 1 + output_padding. Gathers: the input is
 /// spread by stride with zeros between and convolved with the flipped kernel, so an output element

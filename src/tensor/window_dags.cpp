@@ -211,7 +211,8 @@ StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvPar
   return params.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
-StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Window& window) {
+StageId add_depthwise_conv(
+    DagBuilder& b, StageId data, StageId weight, const Window& window, std::optional<DType> sums) {
   const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
   const size_t rank = in.size() - 2;
   const int64_t multiplier = kernel.back();
@@ -225,7 +226,7 @@ StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Wi
     std::vector<Expr> tap(r.begin(), r.end());
     tap.push_back(channel);
     tap.push_back(floor_mod(i.back(), multiplier));
-    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap));
+    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), sums);
   };
   const std::string conv = "conv" + rank_text(rank);
   const StageId out = b.reduce("DepthwiseC" + conv.substr(1),
@@ -235,7 +236,7 @@ StageId add_depthwise_conv(DagBuilder& b, StageId data, StageId weight, const Wi
                                body,
                                "depthwise_" + conv + "_" + layout_text(rank),
                                conv_names(rank, false));
-  return add_cast(b, out, b.stage(data).dtype);
+  return sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 // The data spread by the stride, zeros between and around: what a flipped kernel slides over.

@@ -1,6 +1,7 @@
 // Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
 // [n, spatial..., c], the weight is [kernel..., ci / groups, co] and the bias [1, 1..., co];
-// without it they are in ONNX's order and the lowering transposes, which is right but slow.
+// without it they are in ONNX's order and the lowering transposes, which is right but slow. Conv
+// may have the attribute sums (OpCall::sums).
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -53,9 +54,9 @@ static Result<Unit> check_operands(const OpCall& call) {
         "weight ", print_shape(call.shape(1)), " does not fit data ", print_shape(call.shape(0)));
   }
   const DType dtype = call.input(0).dtype;
-  if (dtype != call.input(1).dtype) return Error("data and weight differ in type");
+  if (!call.sums() && dtype != call.input(1).dtype) return Error("data and weight differ in type");
   // Of integers, those that sums of products fit in.
-  if (!is_float(dtype) && dtype_bytes(dtype) < 4) {
+  if (const DType sums = call.sums().value_or(dtype); !is_float(sums) && dtype_bytes(sums) < 4) {
     return Error(call.node.op, " of ", dtype_name(dtype), " is not supported");
   }
   const int64_t groups = call.integer("group", 1);
@@ -93,7 +94,8 @@ static Types infer_conv(const OpCall& call) {
   const WeightShape w = weight_shape(call);
   TRY_ASSIGN(const Window window, window_of(call, w.kernel));
   TRY_ASSIGN(const std::vector<int64_t> out, window_outputs(call, w.kernel, window, false));
-  return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
+  const DType dtype = call.sums().value_or(call.input(0).dtype);
+  return {{{dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
 }
 
 // The weight laid out as [kernel..., ci / groups, co] or, depthwise, [kernel..., c, multiplier].
@@ -131,9 +133,10 @@ static StageId lower_conv(const OpCall& call, StageSink& to) {
   ConvParams params;
   params.window = *window_of(call, weight_shape(call).kernel);
   params.groups = call.integer("group", 1);
+  params.sums = call.sums();
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
   const StageId result = is_depthwise(call)
-                             ? add_depthwise_conv(to.dag, data, weight, params.window)
+                             ? add_depthwise_conv(to.dag, data, weight, params.window, params.sums)
                              : add_conv(to.dag, data, weight, params);
   return add_bias(call, to, result);
 }
@@ -212,7 +215,7 @@ static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I pads:I strides:I", infer_conv, lower_conv}.with(kTakesDataByTile),
+    GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I pads:I strides:I sums:s", infer_conv, lower_conv}.with(kTakesDataByTile),
     GraphOp{"ConvTranspose", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I output_padding:I output_shape:I pads:I strides:I", infer_conv_transpose, lower_conv_transpose},
 };
 // clang-format on

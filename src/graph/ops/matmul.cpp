@@ -1,5 +1,6 @@
-// Gemm and MatMul. MatMul has two attributes of ours, transA and transB, as Gemm: the last two
-// dimensions of an operand are exchanged (set by the sink_transposes pass).
+// Gemm and MatMul, with the attribute sums (OpCall::sums). MatMul has two more attributes of ours,
+// transA and transB, as Gemm: the last two dimensions of an operand are exchanged (set by the
+// sink_transposes pass).
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -7,7 +8,8 @@ namespace pruner {
 
 using enum Fusion;
 
-static Result<Unit> check_operands(const OpCall& call, int64_t rank_a, int64_t rank_b) {
+// The result's type.
+static Result<DType> check_operands(const OpCall& call, int64_t rank_a, int64_t rank_b) {
   if (call.rank(0) < rank_a || call.rank(1) < rank_b) {
     return Error("operands ",
                  print_shape(call.shape(0)),
@@ -15,8 +17,9 @@ static Result<Unit> check_operands(const OpCall& call, int64_t rank_a, int64_t r
                  print_shape(call.shape(1)),
                  " have too few dimensions");
   }
-  if (call.input(0).dtype != call.input(1).dtype) return Error("operands differ in type");
-  return Unit{};
+  const DType dtype = call.input(0).dtype;
+  if (!call.sums() && dtype != call.input(1).dtype) return Error("operands differ in type");
+  return call.sums().value_or(dtype);
 }
 
 static bool transposed(const OpCall& call, const char* name) { return call.integer(name, 0) != 0; }
@@ -33,7 +36,7 @@ static Error inner_mismatch(const OpCall& call, int64_t a, int64_t b) {
 }
 
 static Types infer_gemm(const OpCall& call) {
-  TRY(check_operands(call, 2, 2));
+  TRY_ASSIGN(const DType dtype, check_operands(call, 2, 2));
   if (call.rank(0) != 2 || call.rank(1) != 2) {
     return Error("operands ",
                  print_shape(call.shape(0)),
@@ -53,7 +56,7 @@ static Types infer_gemm(const OpCall& call) {
       return Error(
           "bias ", print_shape(call.shape(2)), " does not fit the result ", print_shape(out));
   }
-  return {{{call.input(0).dtype, out}}};
+  return {{{dtype, out}}};
 }
 
 static StageId scaled(StageSink& to, StageId stage, double factor) {
@@ -68,7 +71,8 @@ static StageId scaled(StageSink& to, StageId stage, double factor) {
 static StageId lower_gemm(const OpCall& call, StageSink& to) {
   const bool ta = transposed(call, "transA"), tb = transposed(call, "transB");
   const StageId a = to.input(call, 0), b = to.input(call, 1);
-  StageId result = !ta && tb ? add_dense(to.dag, a, b) : add_matmul(to.dag, a, b, ta, tb);
+  StageId result = !ta && tb ? add_dense(to.dag, a, b, call.sums())
+                             : add_matmul(to.dag, a, b, ta, tb, call.sums());
   result = scaled(to, result, call.number("alpha", 1));
   if (!call.has(2)) return result;
   return add_add(to.dag, result, scaled(to, to.input(call, 2), call.number("beta", 1)));
@@ -85,14 +89,14 @@ static std::vector<int64_t> as_matrices(const OpCall& call, size_t i) {
 }
 
 static Types infer_matmul(const OpCall& call) {
-  TRY(check_operands(call, 1, 1));
+  TRY_ASSIGN(const DType dtype, check_operands(call, 1, 1));
   const std::vector<int64_t> a = as_matrices(call, 0), b = as_matrices(call, 1);
   if (a.back() != b[b.size() - 2]) return inner_mismatch(call, a.back(), b[b.size() - 2]);
   TRY_ASSIGN(std::vector<int64_t> out,
              broadcast_shapes({a.data(), a.size() - 2}, {b.data(), b.size() - 2}));
   if (call.rank(0) > 1) out.push_back(a[a.size() - 2]);
   if (call.rank(1) > 1) out.push_back(b.back());
-  return {{{call.input(0).dtype, out}}};
+  return {{{dtype, out}}};
 }
 
 // A vector operand as a matrix, and the result without the dimension that this added.
@@ -111,7 +115,7 @@ static StageId lower_matmul(const OpCall& call, StageSink& to) {
   if (call.rank(0) == 1) a = unsqueezed(to, a, as_matrices(call, 0));
   if (call.rank(1) == 1) b = unsqueezed(to, b, {call.shape(1)[0], 1});
   const StageId result =
-      add_matmul(to.dag, a, b, transposed(call, "transA"), transposed(call, "transB"));
+      add_matmul(to.dag, a, b, transposed(call, "transA"), transposed(call, "transB"), call.sums());
   if (call.rank(0) > 1 && call.rank(1) > 1) return result;
   return to.dag.compute(
       "T_reshape",
@@ -128,8 +132,8 @@ static StageId lower_matmul(const OpCall& call, StageSink& to) {
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
-    GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
+    GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f sums:s transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
+    GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "sums:s transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
 };
 // clang-format on
 

@@ -34,6 +34,8 @@ std::vector<std::string> OpCall::texts(const char* name) const {
   return list<std::string>(node, name);
 }
 
+std::optional<DType> OpCall::sums() const { return parse_dtype(text("sums", "")); }
+
 Result<int64_t> OpCall::axis(const char* name, int64_t fallback, int64_t rank) const {
   return normal_axis(integer(name, fallback), rank);
 }

@@ -60,6 +60,9 @@ struct OpCall {
   std::vector<int64_t> integers(const char* name) const;
   std::vector<double> numbers(const char* name) const;
   std::vector<std::string> texts(const char* name) const;
+  /// Of a contraction: the attribute of ours `sums`, the type that its products add up in and its
+  /// result has; its operands may then differ in type. Without it all is of the operands' type.
+  std::optional<DType> sums() const;
 
   /// Attribute `name`, made to count from the front; an error when it is not in [-rank, rank).
   Result<int64_t> axis(const char* name, int64_t fallback, int64_t rank) const;

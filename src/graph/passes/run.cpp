@@ -3,11 +3,11 @@
 namespace pruner {
 
 Graph run_graph_passes(Graph graph,
-                       Backend backend,
+                       const PassOptions& options,
                        const std::function<void(std::string_view, const Graph&)>& after) {
   for (const GraphPass& pass : kGraphPasses) {
-    if (pass.cpu_only && row_of(backend).is_gpu) continue;
-    graph = pass.run(std::move(graph));
+    if (pass.cpu_only && options.target.is_gpu()) continue;
+    graph = pass.run(std::move(graph), options);
     if (after) after(pass.name, graph);
   }
   return graph;
