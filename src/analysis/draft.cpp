@@ -125,6 +125,13 @@ class Analyzer {
   // cycle; memory = loads (register_tile.h), stores and prefetches; chain = the latency of an FMA.
   void set_step(const NestStage& stage, const RegisterTile& tile, StageSymbols& out) const {
     const bool reduces = dag_[stage.stage].is_reduction();
+    if (tile.is_matrix()) {
+      out.operation_cycles = matrix_cycles(target_, tile, nest_.tables->dot_rates[stage.stage]);
+      out.memory_cycles = load_cycles(nest_, target_, stage, tile);
+      if (stage.prefetch_bytes > 0)
+        out.memory_cycles += kCpuModel.prefetch_cycles * tile.vectors * tile.steps;
+      return;
+    }
     // A multiplication and the addition behind it are one instruction.
     const double body = tile.terms > 1 ? tile.terms / nest_.tables->dot_rates[stage.stage]
                                        : std::max(1.0, nest_.tables->body_operations[stage.stage]);
@@ -148,8 +155,9 @@ class Analyzer {
                                 double tiles) {
     const CpuModel& m = kCpuModel;
     const double copies = static_cast<double>(stage.unroll_steps) / tile.count();
+    const double accumulator = tile.is_matrix() ? m.matrix_store_cycles : m.accumulator_cycles;
     return iterations / std::clamp(copies, 1.0, m.most_unrolled) + m.entry_cycles * visits +
-           tiles * (m.accumulator_cycles * tile.count() + m.tile_cycles);
+           tiles * (accumulator * tile.count() + m.tile_cycles);
   }
 
   // The loops around a stage's body. An anchor's axes are its root's, so the loops that it hangs in

@@ -148,7 +148,8 @@ void NestLoops::push_own(int p) {
       case LoopKind::kThread: return LoopRole::kThreadX;
       case LoopKind::kParallel: return LoopRole::kParallel;
       case LoopKind::kVectorize: return LoopRole::kVectorize;
-      case LoopKind::kDot: return LoopRole::kUnroll;
+      case LoopKind::kDot:
+      case LoopKind::kMatrix: return LoopRole::kUnroll;
       case LoopKind::kUnroll: return gpu_ ? LoopRole::kVThread : LoopRole::kUnroll;
       case LoopKind::kSerial: break;
     }

@@ -143,6 +143,10 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
   tile.begin = stage.loops.size();
   for (; tile.begin > 0 && stage.loops[tile.begin - 1].kind == LoopKind::kDot; --tile.begin)
     tile.terms *= static_cast<double>(stage.loops[tile.begin - 1].extent);
+  for (; tile.begin > 0 && stage.loops[tile.begin - 1].kind == LoopKind::kMatrix &&
+         stage.loops[tile.begin - 1].axis >= spatial;
+       --tile.begin)
+    tile.steps *= static_cast<double>(stage.loops[tile.begin - 1].extent);
   while (tile.begin > 0 && stage.loops[tile.begin - 1].kind != LoopKind::kSerial &&
          spatial > stage.loops[tile.begin - 1].axis &&
          static_cast<int>(tile.begin) > stage.parallel_loops) {
@@ -155,6 +159,8 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
   }
   for (size_t i = tile.begin; i < stage.loops.size(); ++i) {
     const NestLoop& loop = stage.loops[i];
+    if (loop.kind == LoopKind::kMatrix && loop.axis < spatial)
+      tile.tile_rows *= static_cast<double>(loop.extent);
     if (loop.kind == LoopKind::kUnroll)
       (loop.axis == tile.vector_axis ? tile.vectors : tile.rows) *=
           static_cast<double>(loop.extent);
@@ -168,10 +174,21 @@ double issued_per_cycle(const Target& target, const RegisterTile& tile) {
                : std::max(target.fmas_per_cycle, kCpuModel.narrow_per_cycle);
 }
 
+double matrix_cycles(const Target& target, const RegisterTile& tile, double rate) {
+  const CpuModel& m = kCpuModel;
+  const double sums = m.matrix_rows * tile.lanes / target.lanes(4);
+  const double whole = sums * m.matrix_steps * tile.terms / rate / target.fmas_per_cycle;
+  const double rows = std::max(tile.tile_rows, m.least_matrix_rows) / m.matrix_rows;
+  return tile.count() * whole * rows;
+}
+
 double load_cycles(const LoopNest& nest,
                    const Target& target,
                    const NestStage& stage,
                    const RegisterTile& tile) {
+  // A line for each row of one operand's tiles and each step of the other's.
+  if (tile.is_matrix())
+    return (tile.rows * tile.tile_rows + tile.vectors * tile.steps) / target.loads_per_cycle;
   return TileLoads(nest, target, stage, tile).cycles();
 }
 

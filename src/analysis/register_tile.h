@@ -13,7 +13,9 @@ struct RegisterTile {
   size_t begin = 0;      // first of its loops
   int vector_axis = -1;  // -1: none, or lanes that are folded
   double rows = 1, vectors = 1, lanes = 1;
-  double terms = 1;  // of each lane's sum that one instruction adds
+  double terms = 1;                 // of each lane's sum that one instruction adds
+  double tile_rows = 1, steps = 1;  // of a matrix instruction, which rows and vectors count then
+  bool is_matrix() const { return steps > 1; }
   double count() const { return rows * vectors; }
 };
 
@@ -21,6 +23,10 @@ RegisterTile register_tile(const LoopNest& nest, const NestStage& stage);
 
 /// Operations on its vectors that a core begins in a cycle.
 double issued_per_cycle(const Target& target, const RegisterTile& tile);
+
+/// Cycles that the matrix instructions of one step take, which does `rate` times the products of an
+/// FMA at full size.
+double matrix_cycles(const Target& target, const RegisterTile& tile, double rate);
 
 /// Cycles that the loads of one step take, with those of vectors that no register keeps.
 double load_cycles(const LoopNest& nest,

@@ -118,7 +118,7 @@ Expr Lowering::loop_extent(const NestStage& nest,
     if (!loop.ragged) return Expr(loop.extent);
     return simple(min(Expr(loop.extent), iterations_to(Expr(end))));
   }
-  if (loop.kind == LoopKind::kUnroll) return Expr(loop.extent);
+  if (loop.kind == LoopKind::kUnroll || loop.kind == LoopKind::kMatrix) return Expr(loop.extent);
   const size_t axis = static_cast<size_t>(loop.axis);
   const Expr region_end = region_base_.at(nest.stage.value)[axis] + Expr(nest.extents[axis]);
   const Expr end = min(Expr(stage.axes[axis].extent), region_end);

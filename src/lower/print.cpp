@@ -68,7 +68,7 @@ class Printer {
         s->op,
         [&](const For& n) {
           const char* const kinds[] = {
-              "", "parallel ", "unroll ", "vectorize", "dot ", "block ", "thread "};
+              "", "parallel ", "unroll ", "vectorize", "dot ", "matrix ", "block ", "thread "};
           line() << kinds[static_cast<size_t>(n.kind)];
           if (n.kind == LoopKind::kVectorize) out_ << "<" << n.lanes << "> ";
           out_ << "for (" << name(n.var) << " < " << text(n.extent) << ")";

@@ -6,14 +6,17 @@
 //  - For runs var from 0 to extent-1. kUnroll has a constant extent and is unrolled completely.
 //    kVectorize runs as one vector of `lanes` lanes, of which the first `extent` are active;
 //    inactive lanes load and store nothing of arguments, workspace and local buffers. It holds no
-//    other loop but kUnroll and kDot ones. kDot is as kUnroll; where its body adds one product of
-//    narrow numbers to a register, its iterations may be one instruction, which may round the sum
-//    otherwise. kParallel is outermost, has a constant extent, and iterations may
-//    run at the same time.
+//    other loop but kUnroll, kDot and kMatrix ones. kDot and kMatrix are as kUnroll; where the body
+//    of a kDot adds one product of narrow numbers to a register, its iterations may be one
+//    instruction, which may round the sum otherwise. kParallel is outermost, has a constant extent,
+//    and iterations may run at the same time.
 //  - A kRegister buffer is a set of SSA values: all its indices are constants once unrolled loops
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
 //    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector
-//    loops of that width starting at multiples of it.
+//    loops of that width starting at multiples of it. Where it has `rows`, tiles of so many vectors
+//    are held as one: a nest of kMatrix rows { kVectorize { ... } } sets such a tile to 0, loads or
+//    stores it, or adds to it products of narrow numbers, the terms of each sum in two loops more,
+//    kMatrix steps { kDot { ... } }.
 //  - A streaming Store is a hint that nothing here reads the value again: it may go past the
 //  caches.
 //    A Prefetch asks for the cache line of a place, which may lie beyond the buffer; it computes
@@ -54,6 +57,7 @@ struct Buffer {
   // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
   // points; empty: it is whole. The interpreter's arguments are.
   std::vector<int64_t> box_of = {};
+  int rows = 1;  // kRegister only: of tiles; 1: it holds vectors
   // Notes, each of which a pass carries out and takes away (passes.h).
   PackSpec repack = {};  // pack_operands: the order in which its loops read an argument
   bool stream = false;   // stream_stores: what is stored is not read here again

@@ -11,8 +11,12 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
   const auto reduces = [&](int i) {
     return nest.loops[static_cast<size_t>(i)].axis >= spatial_axes;
   };
-  int end = n;  // terms of an instruction are the register tile's
-  while (end > 0 && nest.loops[static_cast<size_t>(end) - 1].kind == LoopKind::kDot) --end;
+  int end = n;  // steps and terms of an instruction are the register tile's
+  const auto of_instruction = [&](int i) {
+    const LoopKind kind = nest.loops[static_cast<size_t>(i)].kind;
+    return kind == LoopKind::kDot || kind == LoopKind::kMatrix;
+  };
+  while (end > 0 && of_instruction(end - 1)) --end;
   while (end > 0 && !reduces(end - 1)) --end;
   if (end == 0) {  // every reduce axis has one element: the run is empty, before the register tile
     int at = n;
@@ -29,8 +33,8 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
 }
 
 // The loops after a run (the register tile) around a statement made at their values. `masked`
-// false: all lanes compute, because all they touch is registers. The terms of an instruction are
-// loops of what `adds` alone.
+// false: all lanes compute, because all they touch is registers. The steps and terms of an
+// instruction are loops of what `adds` alone.
 Stmt Lowering::emit_tile(const NestStage& nest,
                          int i,
                          bool masked,
@@ -39,7 +43,8 @@ Stmt Lowering::emit_tile(const NestStage& nest,
                          bool adds) {
   if (i == static_cast<int>(nest.loops.size())) return statement(values);
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
-  if (loop.kind == LoopKind::kDot && !adds) return statement(values);
+  const bool reduces = loop.axis >= static_cast<int>(dag_[nest.stage].axes.size());
+  if (reduces && !adds) return statement(values);
   const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
   return emit_one_loop(nest, loop, {{}, extent, loop.kind}, values, [&](const Values& inner) {
     return emit_tile(nest, i + 1, masked, inner, statement, adds);
@@ -60,8 +65,10 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
   const auto place = [&](const Values& at) {
     return simple(in_place ? buffer_indices(nest.stage, at) : tile_indices(tile, at));
   };
+  // The memory that complete tiles go to has room for all of them.
+  const bool whole = nest.structure->has_matrix();
   std::vector<Stmt> statements;
-  statements.push_back(emit_tile(nest, run.end, chunked, values, [&](const Values& at) {
+  statements.push_back(emit_tile(nest, run.end, chunked && !whole, values, [&](const Values& at) {
     return make_stmt(
         Store{tile.buffer, place(at), chunked ? simple(load_of(nest.stage, at)) : identity});
   }));
@@ -77,7 +84,7 @@ Stmt Lowering::emit_accumulation(const NestStage& nest,
     return emit_tile(nest, run.end, true, at, add, true);
   }));
   if (in_place) return make_stmt(Block{std::move(statements)});
-  statements.push_back(emit_tile(nest, run.end, true, values, [&](const Values& at) {
+  statements.push_back(emit_tile(nest, run.end, !whole, values, [&](const Values& at) {
     return store_of(nest.stage, at, load(tile.buffer, place(at), stage.dtype));
   }));
   return make_stmt(Allocate{tile.buffer, make_stmt(Block{std::move(statements)})});
@@ -95,8 +102,9 @@ Lowering::Tile Lowering::make_accumulators(const NestStage& nest,
     for (int i = run.end; i < static_cast<int>(nest.loops.size()); ++i) {
       const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
       if (loop.axis == a) span += (loop.extent - 1) * loop.step + (span == 0 ? 1 : 0);
-      if (loop.axis == a && loop.kind == LoopKind::kVectorize)
-        buffer.lanes = static_cast<int>(loop.extent);
+      if (loop.axis != a) continue;
+      if (loop.kind == LoopKind::kVectorize) buffer.lanes = static_cast<int>(loop.extent);
+      if (loop.kind == LoopKind::kMatrix) buffer.rows = static_cast<int>(loop.extent);
     }
     if (span == 0) continue;
     tile.axes.push_back(a);

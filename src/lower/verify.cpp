@@ -1,4 +1,5 @@
 // The rules of loop IR (program.h), checked one statement at a time.
+#include "lower/matrix.h"
 #include "lower/program.h"
 #include "tensor/affine.h"
 
@@ -60,6 +61,8 @@ class Verifier {
                            b.shape.empty() || b.shape.back() % b.lanes != 0)) {
         return Error(b.name, " cannot be held by ", b.lanes, " lanes");
       }
+      if (b.rows != 1 && (b.lanes == 1 || b.num_elements() / b.shape.back() % b.rows != 0))
+        return Error(b.name, " cannot be held by tiles of ", b.rows, " rows");
     }
     return Unit{};
   }
@@ -161,7 +164,8 @@ class Verifier {
     if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
     const std::string& loop_name = name(n.var);
     if (varies(n.extent)) return Error("the extent of ", loop_name, " differs between lanes");
-    const bool copied = n.kind == LoopKind::kUnroll || n.kind == LoopKind::kDot;
+    const bool copied =
+        n.kind == LoopKind::kUnroll || n.kind == LoopKind::kDot || n.kind == LoopKind::kMatrix;
     if (!extent && (copied || n.kind == LoopKind::kParallel)) {
       return Error("loop ", loop_name, " needs a constant extent");
     }
@@ -176,6 +180,7 @@ class Verifier {
       return Error("parallel loop ", loop_name, " in a program for GPUs");
     }
     const auto body = [&] { return stmt(n.body); };
+    if (n.kind == LoopKind::kMatrix && !in_matrix_) return matrix(n, body);
     if (copied) return bound(n.var, VarKind::kUnrolled, body);
     if (n.kind == LoopKind::kVectorize) {
       if (!is_power_of_two(n.lanes) || (gpu_ && (n.lanes < 2 || n.lanes > 8)))
@@ -204,6 +209,24 @@ class Verifier {
     divided_ -= divides;
     live_ = std::move(outside);
     --loops_;
+    return Unit{};
+  }
+
+  // A nest that touches a tile takes all of it.
+  template <typename Fn>
+  Result<Unit> matrix(const For& rows, const Fn& body) {
+    const std::optional<MatrixNest> nest = matrix_nest(rows);
+    const TensorId tile = nest ? tile_of(program_, *nest) : TensorId{};
+    if (tile.valid() && known(tile)) {
+      const Buffer& buffer = program_[tile];
+      const int64_t *n = as_int(rows.extent), *lanes = as_int(nest->lanes->extent);
+      if (n == nullptr || *n != buffer.rows || lanes == nullptr || *lanes != buffer.lanes)
+        return Error(
+            "loop ", name(rows.var), " takes another part of ", buffer.name, " than a tile");
+    }
+    in_matrix_ = tile.valid();
+    TRY(bound(rows.var, VarKind::kUnrolled, body));
+    in_matrix_ = false;
     return Unit{};
   }
 
@@ -291,6 +314,8 @@ class Verifier {
   // Constants once unrolled loops are; the lane counts from a multiple of the width.
   Result<Unit> register_place(const Buffer& buffer, const std::vector<Expr>& indices) {
     if (gpu_) return unrolled_place(buffer, indices);
+    if (buffer.rows > 1 && !in_matrix_)
+      return Error("the tiles of ", buffer.name, " are accessed by what is no matrix loop");
     for (const Expr& i : indices) {
       const bool last = &i == &indices.back();
       bool constant = true, starts_vector = true;
@@ -435,6 +460,7 @@ class Verifier {
   int lanes_ = 0;                // of the vector loop at hand; 0: none
   int loops_ = 0;                // around the place at hand
   bool gpu_ = false;
+  bool in_matrix_ = false;  // in loops that touch a tile
   bool in_threads_ = false;
   NodeMemo<bool> seen_;  // in the statement at hand
   int divided_ = 0;      // guards and loops around the place that not all threads enter equally

@@ -2,40 +2,117 @@
 
 #include <algorithm>
 
-#include "space/access.h"
+#include "space/sketch_rule.h"
 
 namespace pruner {
+namespace {
 
-static constexpr DotInstruction kDotInstructions[] = {
-    {"vdpbf16ps", DType::kBFloat16, DType::kBFloat16, DType::kFloat32, 2, &DotRates::bfloat16},
-    {"vpdpbusd", DType::kUInt8, DType::kInt8, DType::kInt32, 4, &DotRates::int8},
+constexpr DType kBf16 = DType::kBFloat16, kF32 = DType::kFloat32;
+constexpr DType kU8 = DType::kUInt8, kS8 = DType::kInt8, kS32 = DType::kInt32;
+
+constexpr DotInstruction kDotInstructions[] = {
+    {"vdpbf16ps", kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
+    {"vpdpbusd", kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
+    {"tdpbf16ps", kBf16, kBf16, kF32, 16, 16, 2, &DotRates::bfloat16_tile},
+    {"tdpbusd", kU8, kS8, kS32, 16, 16, 4, &DotRates::int8_tile},
 };
 
-const DotInstruction* find_dot_instruction(DType a, DType b, DType sum) {
+// Fewer are no gain over vectors.
+constexpr int64_t kLeastRows = 4, kLeastSteps = 4;
+
+int last_longer(const std::vector<Iterator>& axes, int end) {
+  while (--end >= 0 && axes[static_cast<size_t>(end)].extent <= 1) continue;
+  return end;
+}
+
+// Whether the factors of a contraction lie as rows and steps of a matrix instruction: a[m][k], k
+// contiguous, and b, a constant that is to be packed.
+bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) {
+  const Stage& stage = dag[id];
+  const int row = matrix_row_axis(stage), vector = vector_axis(stage);
+  const int last = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));
+  if (row < 0 || last < 0 || stage.axes[static_cast<size_t>(row)].extent < kLeastRows) return false;
+  const int64_t steps = stage.reduce_axes[static_cast<size_t>(last)].extent / dot.terms;
+  if (matrix_steps(steps, dot.steps) < kLeastSteps) return false;
+  const VarId rows{row}, lanes{vector}, terms{static_cast<int>(stage.axes.size()) + last};
+  int packed = 0, in_rows = 0;
+  for (const Access& access : accesses_of(dag, id)) {
+    if (access.indices.empty() ||
+        std::ranges::any_of(access.indices, [](const auto& index) { return !index.has_value(); }))
+      return false;
+    const auto moves = [&](VarId by) {
+      return std::ranges::any_of(access.indices,
+                                 [&](const auto& index) { return index->coefficient(by) != 0; });
+    };
+    const auto others = std::span(access.indices).first(access.indices.size() - 1);
+    const bool contiguous =
+        access.indices.back()->coefficient(terms) == 1 &&
+        access.indices.back()->coefficient(rows) == 0 &&
+        std::ranges::none_of(others, [&](const auto& i) { return i->coefficient(terms) != 0; });
+    const bool free =
+        std::ranges::find(stage.layout_free, access.producer) != stage.layout_free.end();
+    if (moves(lanes)) {
+      packed += free && dag[access.producer].constant && !moves(rows) && moves(terms);
+    } else {
+      in_rows += moves(rows) && contiguous;
+    }
+  }
+  return packed == 1 && in_rows == 1;
+}
+
+}  // namespace
+
+const DotInstruction* find_dot_instruction(DType a, DType b, DType sum, bool tile) {
   for (const DotInstruction& dot : kDotInstructions) {
     const bool types = (a == dot.a && b == dot.b) || (a == dot.b && b == dot.a);
-    if (types && sum == dot.sum) return &dot;
+    if (types && sum == dot.sum && tile == dot.of_tile()) return &dot;
   }
   return nullptr;
 }
 
 const DotInstruction* find_dot_instruction(const ComputeDag& dag,
                                            StageId id,
-                                           const Target& target) {
+                                           const Target& target,
+                                           bool tile) {
   const Stage& stage = dag[id];
   if (target.is_gpu() || stage.combiner != Combiner::kSum) return nullptr;
   const Binary* product = as<Binary>(stage.body);
   if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
   const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
   if (a == nullptr || b == nullptr) return nullptr;
-  const DotInstruction* dot = find_dot_instruction(a->value->dtype, b->value->dtype, stage.dtype);
+  const DotInstruction* dot =
+      find_dot_instruction(a->value->dtype, b->value->dtype, stage.dtype, tile);
   if (dot == nullptr || target.dots.*dot->rate <= 1 || !needs_multi_level_tiling(dag, id))
     return nullptr;
-  const auto longer = [](const Iterator& axis) { return axis.extent > 1; };
-  const auto last = std::find_if(stage.reduce_axes.rbegin(), stage.reduce_axes.rend(), longer);
-  if (last == stage.reduce_axes.rend() || last->extent % dot->terms != 0) return nullptr;
+  const int last = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));
+  if (last < 0 || stage.reduce_axes[static_cast<size_t>(last)].extent % dot->terms != 0)
+    return nullptr;
+  if (tile) return lies_in_rows(dag, id, *dot) ? dot : nullptr;
   const auto packable = [&](StageId operand) { return dag[operand].constant; };
   return std::ranges::any_of(stage.layout_free, packable) ? dot : nullptr;
+}
+
+int matrix_row_axis(const Stage& stage) { return last_longer(stage.axes, vector_axis(stage)); }
+
+// An instruction takes as long as its rows, but at least as long as kLeast; and each needs what the
+// other factor's loads take.
+int64_t matrix_rows(int64_t extent, int64_t limit) {
+  constexpr int64_t kLeast = 9, kBeside = 2;
+  int64_t best = std::min(extent, limit), least = -1;
+  for (int64_t rows = best; rows >= std::min<int64_t>(best, 4); --rows) {
+    const int64_t tiles = (extent + rows - 1) / rows;
+    const int64_t cost = tiles * (std::max(rows, kLeast) + kBeside);
+    if (least >= 0 && cost >= least) continue;
+    best = rows;
+    least = cost;
+  }
+  return best;
+}
+
+int64_t matrix_steps(int64_t extent, int64_t limit) {
+  int64_t steps = std::min(extent, limit);
+  while (extent % steps != 0) --steps;
+  return steps;
 }
 
 }  // namespace pruner

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "space/dot.h"
 #include "space/sketch_maker.h"
 
 namespace pruner {
@@ -93,10 +94,13 @@ class CpuSketchMaker : public SketchMaker {
     return producers.size() == 1 && is_row_part(producers[0]);
   }
 
-  // An anchor's structure is the sketch's, but that windows have nothing to keep in a cache.
+  // An anchor's structure is the sketch's, but that windows have nothing to keep in a cache, and
+  // other contractions no use for an instruction that computes tiles.
   const LoopStructure& structure_of(StageId anchor) const {
     if (!anchor.valid()) return kPointwise;
-    return needs_multi_level_tiling(dag(), anchor) ? structure_ : kRegisterTile;
+    const bool fits =
+        !structure_.has_matrix() || find_dot_instruction(dag(), anchor, target_, true) != nullptr;
+    return fits && needs_multi_level_tiling(dag(), anchor) ? structure_ : kRegisterTile;
   }
 
   void plan_root(StagePlan& plan) {
@@ -112,7 +116,8 @@ class CpuSketchMaker : public SketchMaker {
     const int64_t bytes = stage.num_elements() * dtype_bytes(stage.dtype);
     if (stage.output && bytes >= target_.l2_bytes)
       plan.streaming = add(DecisionKind::kStreaming, stage.name + ".streaming", {0, 1});
-    plan.at = clusters_.inside_of[plan.stage];
+    // Rows of a tile must not leave the box that another cluster reads.
+    if (!plan.structure->has_matrix()) plan.at = clusters_.inside_of[plan.stage];
     plan.box = true;
     if (plan.at.valid()) add_location(plan);
     if (plan.tiles.size() >= 2 && anchor.valid()) {

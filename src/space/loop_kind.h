@@ -11,6 +11,7 @@ enum class LoopKind : uint8_t {
   kUnroll,
   kVectorize,
   kDot,     // terms of a sum that one instruction adds to each lane of a vector
+  kMatrix,  // rows of a tile that one instruction adds to, and its steps along the sum
   kBlock,   // over the blocks (work-groups) of a GPU kernel
   kThread,  // over the threads (work-items) of a block
 };

@@ -192,7 +192,9 @@ class NestMaker {
     // A finished tile in memory is copied out by ordinary loops.
     const Staging& sum = plan.structure->sum;
     const bool copied = plan.first == 0 && sum.level >= 0 && sum.memory != Scope::kRegister;
-    const LoopKind kind = copied && bind == Bind::kUnrolled ? LoopKind::kSerial : loop_kind(bind);
+    const LoopKind kind = copied && bind >= Bind::kUnrolled && bind != Bind::kVector
+                              ? LoopKind::kSerial
+                              : loop_kind(bind);
     const auto push = [&](size_t t) {
       const AxisTiles& tiles = plan.tiles[t];
       const AxisLoop& loop = loops_[t][l];

@@ -86,6 +86,7 @@ static const char* kind_name(LoopKind kind) {
     case LoopKind::kUnroll: return "unroll";
     case LoopKind::kVectorize: return "vectorize";
     case LoopKind::kDot: return "dot";
+    case LoopKind::kMatrix: return "matrix";
     case LoopKind::kBlock: return "block";
     case LoopKind::kThread: return "thread";
   }

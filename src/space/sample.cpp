@@ -10,6 +10,7 @@
 #include "space/region.h"
 #include "space/sketch_rule.h"
 #include "support/check.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 
@@ -36,6 +37,9 @@ bool registers_fit(const StagePlan& root,
   int64_t rows = 1, vectors = 1;
   for (const AxisTiles& tiles : root.tiles)
     (tiles.vector ? vectors : rows) *= factors.bound(root, tiles, Bind::kUnrolled);
+  // Row after row of tiles: those of the other factor stay, one of this goes by.
+  if (anchor.structure->has_matrix())
+    return rows * vectors + (rows > 1 ? vectors : 1) + 1 <= kCpuModel.matrix_registers;
   if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }

@@ -43,6 +43,9 @@ std::vector<uint8_t> loop_order(const LoopStructure& structure, int first) {
   return order;
 }
 
+// Rows and steps of a matrix instruction, at most (AMX).
+constexpr int64_t kMatrixSize = 16;
+
 StageId find_stage(const ComputeDag& dag, const std::string& name) {
   for (int s = 0; s < dag.size(); ++s) {
     if (dag[StageId{s}].name == name) return StageId{s};
@@ -51,8 +54,22 @@ StageId find_stage(const ComputeDag& dag, const std::string& name) {
   return StageId{};
 }
 
-// What an instruction computes of an axis: of the last ones longer than 1 its shape, 1 of others.
-int64_t instruction_extent(const LoopStructure& structure, const Stage& stage, int axis) {
+// What an instruction computes of an axis at a level: of the last ones longer than 1 its shape, its
+// rows and its steps; 1 of others.
+int64_t instruction_extent(const LoopStructure& structure,
+                           const Stage& stage,
+                           int axis,
+                           Iterations at) {
+  if (at == Iterations::kRows) {
+    return axis == matrix_row_axis(stage)
+               ? matrix_rows(stage.axes[static_cast<size_t>(axis)].extent, kMatrixSize)
+               : 1;
+  }
+  if (at == Iterations::kSteps) {
+    const int64_t terms = instruction_extent(structure, stage, axis, Iterations::kShape);
+    return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, kMatrixSize) : 1;
+  }
+  if (at != Iterations::kShape) return 1;
   const bool reduction = axis >= std::ssize(stage.axes);
   const std::vector<Iterator>& axes = reduction ? stage.reduce_axes : stage.axes;
   const auto after = axes.begin() + (reduction ? axis - std::ssize(stage.axes) : axis) + 1;
@@ -106,7 +123,10 @@ Factor SketchMaker::factor(const StagePlan& plan,
       const auto found = std::ranges::find_if(stage.unrolled, own);
       return fixed(found == stage.unrolled.end() ? 1 : found->second);
     }
-    case Iterations::kShape: return fixed(instruction_extent(*plan.structure, stage, tiles.axis));
+    case Iterations::kShape:
+    case Iterations::kRows:
+    case Iterations::kSteps:
+      return fixed(instruction_extent(*plan.structure, stage, tiles.axis, level.iterations));
     case Iterations::kOfLongest:
       if (tiles.axis != longest_reduction(stage)) return fixed(1);
       break;
@@ -115,9 +135,10 @@ Factor SketchMaker::factor(const StagePlan& plan,
   if (level.choices == nullptr) return fixed(1);
   const int64_t extent = is_fused(level.axes) ? 1 : iterator_of(stage, tiles.axis).extent;
   const int lanes = tiles.vector ? plan.lanes : 1;
-  const bool instruction = !is_fused(level.axes) && !plan.structure->instruction.empty();
-  const int64_t unit =
-      lanes * (instruction ? instruction_extent(*plan.structure, stage, tiles.axis) : 1);
+  int64_t unit = lanes;
+  for (const Level& inner : plan.structure->levels)
+    if (inner.axes == level.axes)
+      unit *= instruction_extent(*plan.structure, stage, tiles.axis, inner.iterations);
   const TiledAxis axis{
       (extent + unit - 1) / unit, lanes, tiles.vector, dtype_bytes(stage.dtype), &target_};
   const bool per_axis = group >= 0;
@@ -228,16 +249,18 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     const Stage& stage = dag()[StageId{s}];
     tables->consumers.push_back(dag().consumers(StageId{s}));
     tables->body_operations.push_back(stage.is_placeholder() ? 0 : body_operations(stage.body));
-    const DotInstruction* dot = find_dot_instruction(dag(), StageId{s}, target_);
-    tables->dot_rates.push_back(dot == nullptr ? 0 : target_.dots.*dot->rate);
     tables->counts.push_back(count_operations(stage.body));
     tables->iterator_uses.push_back(
         count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
+    tables->dot_rates.push_back(0);
     if (stage.is_placeholder()) continue;
     tables->plan_of[StageId{s}] = static_cast<int>(sketch_.plans.size());
     sketch_.plans.push_back(plan(StageId{s}));
     StagePlan& made = sketch_.plans.back();
     made.levels = loop_order(*made.structure, made.first);
+    const DotInstruction* dot =
+        find_dot_instruction(dag(), StageId{s}, target_, made.structure->has_matrix());
+    if (dot != nullptr) tables->dot_rates[StageId{s}] = target_.dots.*dot->rate;
   }
   for (const StageId input : task_dag.inputs())
     sketch_.args.push_back(find_stage(dag(), task_dag[input].name));

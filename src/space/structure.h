@@ -39,6 +39,7 @@ enum class Bind : uint8_t {
   kUnrolled,     // copies in registers
   kVector,       // lanes
   kTerms,        // products that one instruction adds to the sum in each lane
+  kMatrix,       // vectors of sums, or of terms, that a matrix instruction takes at once
   kInstruction,  // a tile that one instruction computes
 };
 
@@ -51,6 +52,8 @@ enum class Iterations : uint8_t {
   kTile,          // Stage::unrolled, of the axes that it names
   kBlockThreads,  // the threads of the block
   kShape,         // the instruction's extent along the axis
+  kRows,          // of the last axis before the vector axis what of a matrix divides it best
+  kSteps,         // of the last reduce axis likewise
 };
 
 /// An axis whose levels are to be decided.
@@ -100,6 +103,12 @@ struct LoopStructure {
 
   /// Whether its operands are fetched: it is a contraction's in a GPU kernel.
   constexpr bool fetches() const { return fetch.level >= 0; }
+  /// Whether its instruction computes tiles of sums from rows of terms.
+  constexpr bool has_matrix() const {
+    for (const Level& level : levels)
+      if (level.bind == Bind::kMatrix) return true;
+    return false;
+  }
   /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.
   constexpr int registers() const {
     int level = 0;
@@ -121,6 +130,7 @@ constexpr LoopKind loop_kind(Bind bind) {
     case Bind::kUnrolled:
     case Bind::kInstruction: return LoopKind::kUnroll;
     case Bind::kTerms: return LoopKind::kDot;
+    case Bind::kMatrix: return LoopKind::kMatrix;
     case Bind::kVector: return LoopKind::kVectorize;
     case Bind::kCores:
     case Bind::kSerial: break;

@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMaxRegisterRows = 16;
 constexpr int64_t kMaxRegisterVectors = 8;
 constexpr int64_t kMaxPointwiseVectors = 4;
+constexpr int64_t kMaxTileRegisters = 6;  // of 8, beside one of each operand
 constexpr int64_t kMostInStep = 16;
 constexpr int64_t kMaxInner = 64;    // of an axis at the innermost level (Ansor's limit)
 constexpr int64_t kMaxOuter = 1024;  // ... around it, where registers and shared memory bind
@@ -76,6 +77,32 @@ constexpr Level kTerms = {kReduction, Bind::kTerms, kShape};
 constexpr Level kSSSRSR[] = {kCoreTiles, kMiddle, kInner, kSum, kRegisters, kLaneLevel, kTerms};
 constexpr Level kSSRSRSR[] = {
     kCoreTiles, kMiddle, kSum, kInner, kChunk, kRegisters, kLaneLevel, kTerms};
+// Tiles of an instruction's rows and steps, some of them in registers.
+Choices tile_registers(const TiledAxis& a) { return tile_choices(a.extent, kMaxTileRegisters); }
+Choices tile_chunks(const TiledAxis& a) {
+  Choices choices;
+  for (int32_t chunk = 4; chunk < a.extent; chunk *= 2) choices.push_back(chunk);
+  choices.push_back(static_cast<int32_t>(a.extent));
+  return choices;
+}
+constexpr Level kTileRegisters = {
+    kSpace, Bind::kUnrolled, kDecided, kTiles, "rows", "vectors", tile_registers};
+constexpr Level kTileRows = {kSpace, Bind::kMatrix, kRows};
+constexpr Level kTileSteps = {kReduction, Bind::kMatrix, kSteps};
+constexpr Level kTileChunk = {
+    kReduction, Bind::kSerial, kOfLongest, DecisionKind::kChunk, "chunk", nullptr, tile_chunks};
+constexpr Level kMatrixLevels[] = {
+    kCoreTiles, kMiddle, kInner, kSum, kTileRegisters, kTileRows, kLaneLevel, kTileSteps, kTerms};
+constexpr Level kMatrixCacheLevels[] = {kCoreTiles,
+                                        kMiddle,
+                                        kSum,
+                                        kInner,
+                                        kTileChunk,
+                                        kTileRegisters,
+                                        kTileRows,
+                                        kLaneLevel,
+                                        kTileSteps,
+                                        kTerms};
 constexpr DecisionKind kChunks = DecisionKind::kChunk;
 constexpr Level kSSRSRRS[] = {
     kCoreTiles,
@@ -129,6 +156,8 @@ constexpr Level kRowLevels[] = {
 
 constexpr int64_t kPair[] = {2}, kQuad[] = {4};
 constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
+// A loop's end costs nothing beside tiles, whose registers long code has too few for.
+constexpr int32_t kUnrollOfMatrix[] = {4, 16};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
 
@@ -158,17 +187,17 @@ bool has_contraction_of(const ComputeDag& dag, int64_t least) {
 bool has_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 64);
 }
-template <int kTermsOfSum>
+template <int kTermsOfSum, bool kTile>
 bool has_dot(const ComputeDag& dag, const Target& target) {
   for (int s = 0; s < dag.size(); ++s) {
-    const DotInstruction* dot = find_dot_instruction(dag, StageId{s}, target);
+    const DotInstruction* dot = find_dot_instruction(dag, StageId{s}, target, kTile);
     if (dot != nullptr && dot->terms == kTermsOfSum) return true;
   }
   return false;
 }
-template <int kTermsOfSum>
+template <int kTermsOfSum, bool kTile>
 bool has_long_dot(const ComputeDag& dag, const Target& target) {
-  return has_dot<kTermsOfSum>(dag, target) && has_long_contraction(dag, target);
+  return has_dot<kTermsOfSum, kTile>(dag, target) && has_long_contraction(dag, target);
 }
 bool has_very_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 4096);
@@ -200,6 +229,25 @@ constexpr LoopStructure kPairTile = of_terms(kRegisterTile, "pair-tile", kSSSRSR
 constexpr LoopStructure kPairCacheTile = of_terms(kCacheTile, "pair-cache-tile", kSSRSRSR, kPair);
 constexpr LoopStructure kQuadTile = of_terms(kRegisterTile, "quad-tile", kSSSRSR, kQuad);
 constexpr LoopStructure kQuadCacheTile = of_terms(kCacheTile, "quad-cache-tile", kSSRSRSR, kQuad);
+// Those of instructions that add to a tile of rows, which go to memory when they are complete.
+constexpr LoopStructure kMatrixTile = {.name = "matrix-tile",
+                                       .levels = kMatrixLevels,
+                                       .sum = {3, 3, Scope::kLocal},
+                                       .unroll = kUnrollOfMatrix,
+                                       .overlaps = true};
+constexpr LoopStructure kMatrixCacheTile = {.name = "matrix-cache-tile",
+                                            .levels = kMatrixCacheLevels,
+                                            .sum = {2, 2, Scope::kLocal},
+                                            .unroll = kUnrollOfMatrix,
+                                            .overlaps = true};
+constexpr LoopStructure kPairMatrix =
+    of_terms(kMatrixTile, "pair-matrix-tile", kMatrixLevels, kPair);
+constexpr LoopStructure kPairMatrixCache =
+    of_terms(kMatrixCacheTile, "pair-matrix-cache-tile", kMatrixCacheLevels, kPair);
+constexpr LoopStructure kQuadMatrix =
+    of_terms(kMatrixTile, "quad-matrix-tile", kMatrixLevels, kQuad);
+constexpr LoopStructure kQuadMatrixCache =
+    of_terms(kMatrixCacheTile, "quad-matrix-cache-tile", kMatrixCacheLevels, kQuad);
 constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
 constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
 constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
@@ -222,10 +270,14 @@ constexpr LoopStructure kBlockRows = {
 static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kCacheTile, has_long_contraction},
                                            {&kSteppedTile, has_very_long_contraction},
-                                           {&kPairTile, has_dot<2>},
-                                           {&kPairCacheTile, has_long_dot<2>},
-                                           {&kQuadTile, has_dot<4>},
-                                           {&kQuadCacheTile, has_long_dot<4>},
+                                           {&kPairTile, has_dot<2, false>},
+                                           {&kPairCacheTile, has_long_dot<2, false>},
+                                           {&kQuadTile, has_dot<4, false>},
+                                           {&kQuadCacheTile, has_long_dot<4, false>},
+                                           {&kPairMatrix, has_dot<2, true>},
+                                           {&kPairMatrixCache, has_long_dot<2, true>},
+                                           {&kQuadMatrix, has_dot<4, true>},
+                                           {&kQuadMatrixCache, has_long_dot<4, true>},
                                            {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 

@@ -1,6 +1,8 @@
 #include "target/host.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -125,6 +127,9 @@ static constexpr struct {
     {"avx512_bf16", "avx512bf16"},
     {"avx512_fp16", "avx512fp16"},
     {"avx_vnni", "avxvnni"},
+    {"amx_tile", "amx-tile"},
+    {"amx_bf16", "amx-bf16"},
+    {"amx_int8", "amx-int8"},
     {"gfni", "gfni"},
     {"vaes", "vaes"},
     {"vpclmulqdq", "vpclmulqdq"},
@@ -208,11 +213,26 @@ static int64_t cache_size(const std::string& text) {  // "1024K"
   return text.ends_with("M") ? size << 20 : size << 10;
 }
 
+bool may_use_tiles() {
+#if defined(__x86_64__)
+  constexpr int kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM (arch_prctl(2))
+  static const bool granted = syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
 HostCpu read_host() {
   std::ifstream in("/proc/cpuinfo");
   std::ostringstream text;
   text << in.rdbuf();
   HostCpu host = parse_cpuinfo(text.str());
+  for (size_t at = 0; !may_use_tiles(); ++at) {
+    at = host.features.find("+amx", at);
+    if (at == std::string::npos) break;
+    host.features[at] = '-';
+  }
   host.cores = usable_cores();
   for (int i = 0; i < 8; ++i) {
     const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";

@@ -15,7 +15,12 @@ struct HostCpu {
   int64_t cache_line_bytes = 0, l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // 0: not known
 };
 
+/// Without AMX where the operating system does not give it.
 HostCpu read_host();
+
+/// Asks the operating system for the state of AMX's tiles, which must come before the first
+/// instruction on them in a process; whether they may be used, here and in what forks.
+bool may_use_tiles();
 
 /// The CPU that the text of /proc/cpuinfo describes: model name, mcpu and features.
 HostCpu parse_cpuinfo(std::string_view text);

@@ -23,6 +23,11 @@ struct CpuModel {
   double masked_step_factor = 3;  // on a step whose vectors have masks each (swept, 8f18c7e)
   double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)
   double exposed_step_share = 0.15;  // of operations or loads, the shorter (judged, 70e4b9d)
+  // One of matrix instructions (measured on sapphirerapids, 2026-11).
+  double matrix_rows = 16, matrix_steps = 16;  // at full size
+  double least_matrix_rows = 9.3;              // fewer take as long
+  int64_t matrix_registers = 8;
+  double matrix_store_cycles = 32;  // to store one and read it again
   // Loops around it.
   double entry_cycles = 6;          // to enter a stage's loops (judged, 70e4b9d)
   double tile_cycles = 12;          // to begin and end a tile of a reduction (judged, bc05b9d)

@@ -69,6 +69,8 @@ static Target from_host(const HostCpu& host, int threads) {
   };
   if (!has("+avx512bf16")) target.dots.bfloat16 = 0;
   if (!has("+avx512vnni")) target.dots.int8 = 0;
+  if (!has("+amx-tile") || !has("+amx-bf16")) target.dots.bfloat16_tile = 0;
+  if (!has("+amx-tile") || !has("+amx-int8")) target.dots.int8_tile = 0;
   const auto known = [](int64_t size, int64_t otherwise) { return size > 0 ? size : otherwise; };
   target.cache_line_bytes = known(host.cache_line_bytes, target.cache_line_bytes);
   target.l1_bytes = known(host.l1_bytes, target.l1_bytes);

@@ -1,7 +1,7 @@
 // label: codegen
-// Contractions of narrow numbers by instructions that add several products to a sum: their programs
-// compute what the DAG does, and code that a CPU with the instructions runs gives the same bits, of
-// small whole numbers, whose sums are exact in any order.
+// Contractions of narrow numbers by instructions that add several products to each sum of a vector
+// or of a tile: their programs compute what the DAG does, and code that a CPU with the instructions
+// runs gives the same bits, of small whole numbers, whose sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,6 +23,17 @@ constexpr const char* kOperators[] = {
     "conv2d 1 53 6 6 36 1 1 +bias +residual +relu",
     "conv2d 1 8 6 6 12 3 3 padding=2 dilation=2",
 };
+// Rows that are whole tiles, overlap, are few; steps of less than a tile; ragged vectors; strides.
+constexpr const char* kTileOperators[] = {
+    "dense 5 19 48 +bias",
+    "dense 37 100 80",
+    "dense 16 48 4128 +relu",
+    "conv2d 1 16 7 7 16 3 3 padding=1 +bias +relu",
+    "conv2d 2 20 9 5 32 3 3 stride=2 padding=1",
+    "conv2d 1 53 6 18 96 1 1 +bias +residual +relu",
+    "conv2d 1 8 6 6 48 3 3 padding=2 dilation=2",
+    "conv2d 1 40 8 8 32 3 3 padding=1 +relu +max_pool2d=2",
+};
 constexpr const char* kTypes[] = {"bits=16 exponent=8", "bits=8"};
 
 Target dot_target(int64_t vector_bytes) {
@@ -42,12 +53,14 @@ bool is_dot(const Sketch& sketch) {
          sketch.name.find("quad") != std::string::npos;
 }
 
+bool is_matrix(const Sketch& sketch) { return sketch.name.find("matrix") != std::string::npos; }
+
 bool has_dots(const Space& space) { return std::ranges::any_of(space.sketches, is_dot); }
 
-Candidate sample_dot(const Space& space, Rng& rng) {
+Candidate sample_dot(const Space& space, Rng& rng, bool (*wanted)(const Sketch&) = is_dot) {
   while (true) {
     const Candidate candidate = sample(space, rng);
-    if (is_dot(space[candidate.sketch])) return candidate;
+    if (wanted(space[candidate.sketch])) return candidate;
   }
 }
 
@@ -76,24 +89,25 @@ TEST_P(DotInstructions, MeanWhatTheDagDoes) {
   for (int i = 0; i < candidates_each(4); ++i) meaning.check(space, sample_dot(space, rng));
 }
 
-TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
-  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
-    GTEST_SKIP() << "this CPU has no AVX512-BF16 or no AVX512-VNNI";
+// Some candidates' code has the instruction and gives what the interpreter gives, bit for bit.
+void expect_bits(const Task& task,
+                 bool (*wanted)(const Sketch&),
+                 const std::string& instruction,
+                 int candidates) {
   const Space space = make_space(task);
-  ASSERT_TRUE(has_dots(space));
+  ASSERT_TRUE(std::ranges::any_of(space.sketches, wanted));
   Rng rng(7);
   std::vector<Tensor> inputs;
   for (const StageId id : task.dag.inputs()) inputs.push_back(small_numbers(task.dag[id], rng));
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  const bool floats = task.dag[task.dag.inputs()[0]].dtype == DType::kBFloat16;
-  for (int i = 0; i < candidates_each(6); ++i) {
-    const Candidate candidate = sample_dot(space, rng);
+  for (int i = 0; i < candidates; ++i) {
+    const Candidate candidate = sample_dot(space, rng, wanted);
     const std::string what = print(space, candidate);
     const Result<Program> program = lower(space, candidate, "k");
     ASSERT_TRUE(program.ok()) << program.error().message() << "\n" << what;
     const Result<std::string> text = compile_to_text(*program, task.target, CodeText::kAssembly);
     ASSERT_TRUE(text.ok()) << text.error().message();
-    EXPECT_NE(text->find(floats ? "vdpbf16ps" : "vpdpbusd"), std::string::npos) << what;
+    EXPECT_NE(text->find(instruction), std::string::npos) << what;
     const Tensor out = run_code(*program, task.target, inputs);
     ASSERT_EQ(out.shape(), expected[0].shape()) << what;
     for (int64_t e = 0; e < out.num_elements(); ++e)
@@ -101,11 +115,64 @@ TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
   }
 }
 
+bool is_bfloat16(const Task& task) {
+  return task.dag[task.dag.inputs()[0]].dtype == DType::kBFloat16;
+}
+
+TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
+    GTEST_SKIP() << "this CPU has no AVX512-BF16 or no AVX512-VNNI";
+  expect_bits(task, is_dot, is_bfloat16(task) ? "vdpbf16ps" : "vpdpbusd", candidates_each(6));
+}
+
 INSTANTIATE_TEST_SUITE_P(Candidates,
                          DotInstructions,
                          testing::Combine(testing::ValuesIn(kOperators),
                                           testing::ValuesIn(kTypes),
                                           testing::Values(64, 32)));
+
+class MatrixInstructions : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  MatrixInstructions()
+      : task(operator_task(typed(std::get<0>(GetParam()), std::get<1>(GetParam())),
+                           matrix_target())) {}
+  static Target matrix_target() {
+    Target target = test_target(64);
+    target.dots = {0, 0, 16, 32};
+    target.mcpu = "sapphirerapids";
+    return target;
+  }
+  Task task;
+};
+
+TEST_P(MatrixInstructions, MeanWhatTheDagDoes) {
+  Rng rng(5);
+  const Meaning meaning(task.dag, rng);
+  const Space space = make_space(task);
+  ASSERT_TRUE(std::ranges::any_of(space.sketches, is_matrix));
+  for (int i = 0; i < candidates_each(4); ++i)
+    meaning.check(space, sample_dot(space, rng, is_matrix));
+}
+
+TEST_P(MatrixInstructions, GiveTheBitsOfTheInterpreter) {
+  if (host_target(1).dots.bfloat16_tile == 0) GTEST_SKIP() << "this machine has no AMX";
+  expect_bits(task, is_matrix, is_bfloat16(task) ? "tdpbf16ps" : "tdpbusd", candidates_each(6));
+}
+
+INSTANTIATE_TEST_SUITE_P(Candidates,
+                         MatrixInstructions,
+                         testing::Combine(testing::ValuesIn(kTileOperators),
+                                          testing::ValuesIn(kTypes)));
+
+// The whole tiles of an axis, and tiles that overlap as little as may be.
+TEST(MatrixRows, DivideTheAxis) {
+  for (const auto& [extent, rows] :
+       {std::pair{16, 16}, {128, 16}, {56, 14}, {14, 14}, {7, 7}, {35, 12}, {197, 16}})
+    EXPECT_EQ(matrix_rows(extent, 16), rows) << extent;
+  for (const auto& [extent, steps] :
+       {std::pair{16, 16}, {32, 16}, {24, 12}, {40, 10}, {13, 13}, {17, 1}})
+    EXPECT_EQ(matrix_steps(extent, 16), steps) << extent;
+}
 
 // Where FMAs are as fast, where a term is left over, and where no weight can be packed.
 TEST(DotInstruction, IsTakenWhereItPays) {

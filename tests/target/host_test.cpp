@@ -30,6 +30,14 @@ TEST(ParseCpuinfo, KnowsModels) {
   EXPECT_EQ(x86("GenuineIntel", 6, 63, kAvx2).model_name, "Some CPU");
 }
 
+TEST(ParseCpuinfo, SaysWhetherThereAreTiles) {
+  const std::string wide = std::string(kAvx2) + kAvx512 + " avx512_fp16";
+  const HostCpu with = x86("GenuineIntel", 6, 143, wide + " amx_tile amx_bf16");
+  EXPECT_NE(with.features.find("+amx-tile,+amx-bf16,-amx-int8"), std::string::npos);
+  const HostCpu hidden = x86("GenuineIntel", 6, 143, wide);
+  EXPECT_NE(hidden.features.find("-amx-tile"), std::string::npos);
+}
+
 TEST(ParseCpuinfo, TakesTheLevelOfAnUnknownModel) {
   const std::string wide = std::string(kAvx2) + kAvx512;
   EXPECT_EQ(x86("GenuineIntel", 6, 255, wide).mcpu, "skylake-avx512");

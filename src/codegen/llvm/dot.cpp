@@ -103,7 +103,7 @@ void Emitter::dot(const For& n) {
   const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
   if (a == nullptr || b == nullptr) return unrolled(n);
   const DotInstruction* instruction =
-      find_dot_instruction(a->value->dtype, b->value->dtype, store->value->dtype);
+      find_dot_instruction(a->value->dtype, b->value->dtype, store->value->dtype, false);
   if (instruction == nullptr || instruction->terms != terms) return unrolled(n);
   std::optional<DotOperand> left = dot_operand(a->value, n.var, terms);
   std::optional<DotOperand> right = dot_operand(b->value, n.var, terms);

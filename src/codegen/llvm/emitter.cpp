@@ -159,7 +159,9 @@ void Emitter::emit_entry() {
   b_.CreateRetVoid();
 }
 
-void Emitter::push_scope(llvm::Instruction* entry) { scopes_.push_back({entry, {}, {}, {}, {}}); }
+void Emitter::push_scope(llvm::Instruction* entry) {
+  scopes_.push_back({entry, {}, {}, {}, {}, {}});
+}
 
 void Emitter::pop_scope() { scopes_.pop_back(); }
 
@@ -190,8 +192,9 @@ void Emitter::allocate(const Allocate& n) {
   const Buffer& buffer = program_[n.buffer];
   const auto i = static_cast<size_t>(n.buffer.value);
   if (buffer.scope == pruner::Scope::kRegister) {
-    llvm::Type* type = at_width(value_type(buffer.dtype), buffer.lanes);
-    registers_[i].assign(static_cast<size_t>(buffer.num_elements() / buffer.lanes),
+    llvm::Type* type = buffer.rows > 1 ? llvm::Type::getX86_AMXTy(kernel_.context)
+                                       : at_width(value_type(buffer.dtype), buffer.lanes);
+    registers_[i].assign(static_cast<size_t>(buffer.num_elements() / (buffer.lanes * buffer.rows)),
                          llvm::PoisonValue::get(type));
     stmt(n.body);
     registers_[i].clear();
@@ -215,6 +218,7 @@ void Emitter::for_loop(const For& n) {
     case LoopKind::kUnroll: return unrolled(n);
     case LoopKind::kVectorize: return vectorized(n);
     case LoopKind::kDot: return dot(n);
+    case LoopKind::kMatrix: return matrix(n);
     case LoopKind::kParallel: return parallel(n);
     case LoopKind::kBlock:
     case LoopKind::kThread: CHECK(false) << "a GPU's loop in a program for a CPU";

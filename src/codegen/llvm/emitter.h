@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "lower/program.h"
+#include "lower/matrix.h"
 #include "tensor/affine.h"
 
 namespace pruner {
@@ -82,6 +82,8 @@ class Emitter {
     std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // by buffer
     std::map<std::tuple<int, int, Value*, LaneIndex>, Value*> loads;  // buffer, width, mask
     std::map<std::tuple<BinaryOp, int, LaneIndex, LaneIndex>, Value*> indices;  // operator, width
+    // Buffer, stride, rows, bytes of a row; not valid in inner scopes, nor after a store to memory.
+    std::map<std::tuple<int, LaneIndex, int64_t, int, int>, Value*> tiles;
   };
   static constexpr int kAtoms = 1 << 20;
   static constexpr int64_t kStreamAlignment = 64;
@@ -99,6 +101,7 @@ class Emitter {
   void unrolled(const For& n);
   void vectorized(const For& n);
   void dot(const For& n);
+  void matrix(const For& n);
   void parallel(const For& n);
   void become_body_of(const Emitter& parent, const For& n);
   void guard(const If& n);
@@ -115,6 +118,16 @@ class Emitter {
   struct DotOperand;
   std::optional<DotOperand> dot_operand(const Expr& e, VarId term, int64_t terms);
   Value* load_terms(const DotOperand& operand, int64_t terms);
+
+  // matrix.cpp: tiles.
+  struct TilePlace {
+    LaneIndex first;                                // of row 0, step 0, lane 0
+    int64_t row = 0, step = 0, term = 0, lane = 0;  // elements from one to the next
+  };
+  TilePlace tile_place(const MatrixNest& nest, TensorId buffer, const std::vector<Expr>& indices);
+  Value*& tile_slot(TensorId buffer, const LaneIndex& place);
+  Value* load_tile(TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes);
+  bool add_to_tile(const MatrixNest& nest);
 
   // indices.cpp: index arithmetic.
   LaneIndex linear(const Expr& e);

@@ -6,6 +6,8 @@
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include "target/host.h"
+
 namespace pruner {
 namespace {
 
@@ -48,6 +50,7 @@ Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol) {
   if (const Result<Unit> ours = check_machine(object); !ours.ok())
     return Error("cannot link \"", symbol, "\": ", ours.error().message());
+  may_use_tiles();  // before the first instruction on them
   auto process = orc::SelfExecutorProcessControl::Create();
   if (!process) return Error("cannot link \"", symbol, "\": ", llvm::toString(process.takeError()));
   auto kernel = std::make_unique<LinkedKernel>(std::move(*process));

@@ -214,6 +214,7 @@ void Emitter::store_register(const Store& n, const LaneIndex& place) {
 void Emitter::store_place(TensorId id, const LaneIndex& place, Value* value, bool streaming) {
   const DType dtype = program_[id].dtype;
   const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
+  scopes_.back().tiles.clear();
   value = to_memory(value, dtype);
   if (!varies_by_lane(place)) {
     annotate(b_.CreateAlignedStore(value, address(id, place), align), id);

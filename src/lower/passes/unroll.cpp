@@ -19,15 +19,16 @@ int64_t unroll_factor(int64_t extent, int64_t limit) {
   return std::min(most, extent / kLeastTrips);
 }
 
-// Statements of a perfect nest once it is unrolled, vectors counted as one; too many for any budget
-// when a loop in it stays one.
+// Statements of a perfect nest once it is unrolled, vectors and tiles counted as one; too many for
+// any budget when a loop in it stays one.
 int64_t copies(const Stmt& s) {
   constexpr int64_t kMany = int64_t{1} << 30;  // statements: above any budget
   if (const If* guard = std::get_if<If>(&s->op)) return copies(guard->then);
   if (std::holds_alternative<Store>(s->op)) return 1;
   const For* loop = std::get_if<For>(&s->op);
-  if (loop != nullptr && loop->kind == LoopKind::kVectorize) return copies(loop->body);
-  if (loop != nullptr && loop->kind == LoopKind::kDot) return copies(loop->body);
+  const auto is = [&](LoopKind kind) { return loop != nullptr && loop->kind == kind; };
+  if (is(LoopKind::kVectorize) || is(LoopKind::kDot) || is(LoopKind::kMatrix))
+    return copies(loop->body);
   if (loop == nullptr || loop->kind != LoopKind::kUnroll) return kMany;
   return std::min(kMany, *as_int(loop->extent) * copies(loop->body));
 }

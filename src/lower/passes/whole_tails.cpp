@@ -39,9 +39,12 @@ Program whole_tails(Program program) {
     if (loop == nullptr || loop->kind != LoopKind::kVectorize) return Stmt();
     const int64_t* active = as_int(loop->extent);
     if (active != nullptr && *active == loop->lanes) return Stmt();
-    const For* terms = std::get_if<For>(&loop->body->op);
-    const bool dot = terms != nullptr && terms->kind == LoopKind::kDot;
-    const Store* sum = std::get_if<Store>(dot ? &terms->body->op : &loop->body->op);
+    const Stmt* body = &loop->body;
+    while (const For* terms = std::get_if<For>(&(*body)->op)) {
+      if (terms->kind != LoopKind::kDot && terms->kind != LoopKind::kMatrix) break;
+      body = &terms->body;
+    }
+    const Store* sum = std::get_if<Store>(&(*body)->op);
     if (sum == nullptr || !may_be_whole(program, *sum, loop->var)) return Stmt();
     For whole = *loop;
     whole.extent = Expr(loop->lanes);

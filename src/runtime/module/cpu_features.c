@@ -8,16 +8,19 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Feature::word: the register of CPUID's answer that has the bit. Feature::state: registers that
    the operating system must save, without which the feature must not be used. */
 enum { kEax, kEbx, kEcx, kEdx };
-enum { kYmm = 0x06, kZmm = 0xe6 }; /* XCR0: SSE, AVX; and AVX-512's three */
+enum { kYmm = 0x06, kZmm = 0xe6, kTiles = 0x60000 }; /* XCR0: SSE, AVX; AVX-512's three; AMX */
 
 typedef struct {
   const char* name;
   uint32_t leaf, subleaf; /* what CPUID is asked: EAX and ECX */
-  uint8_t word, bit, state;
+  uint8_t word, bit;
+  uint32_t state;
 } Feature;
 
 static const Feature kFeatures[] = {
@@ -46,11 +49,18 @@ static const Feature kFeatures[] = {
     {"avx512vnni", 7, 0, kEcx, 11, kZmm},
     {"avx512bitalg", 7, 0, kEcx, 12, kZmm},
     {"avx512vpopcntdq", 7, 0, kEcx, 14, kZmm},
+    {"amx-bf16", 7, 0, kEdx, 22, kTiles},
     {"avx512fp16", 7, 0, kEdx, 23, kZmm},
+    {"amx-tile", 7, 0, kEdx, 24, kTiles},
+    {"amx-int8", 7, 0, kEdx, 25, kTiles},
     {"avxvnni", 7, 1, kEax, 4, kYmm},
     {"avx512bf16", 7, 1, kEax, 5, kZmm},
     {"lzcnt", 0x80000001, 0, kEcx, 5, 0},
 };
+
+/* Linux gives a process the state of tiles when it asks (arch_prctl(2): 0x1023 is
+   ARCH_REQ_XCOMP_PERM, 18 the component); what it forks inherits that. */
+static int may_use_tiles(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 
 /* The low half of XCR0, bit i for state component i; 0 where the operating system does not let
    XGETBV be called (OSXSAVE, CPUID.1:ECX bit 27). */
@@ -66,7 +76,8 @@ static uint32_t saved_state(void) {
 static int has(const Feature* f) {
   uint32_t r[4];
   if (!__get_cpuid_count(f->leaf, f->subleaf, &r[kEax], &r[kEbx], &r[kEcx], &r[kEdx])) return 0;
-  return (r[f->word] >> f->bit & 1) && (saved_state() & f->state) == f->state;
+  if (!(r[f->word] >> f->bit & 1) || (saved_state() & f->state) != f->state) return 0;
+  return f->state != kTiles || may_use_tiles();
 }
 
 static int has_word(const char* word, size_t length) {

@@ -1,0 +1,28 @@
+// The nests of loops that are one instruction on tiles (program.h).
+#pragma once
+
+#include <optional>
+
+#include "lower/program.h"
+
+namespace pruner {
+
+/// kMatrix rows { kVectorize lanes { store } }, the store inside of kMatrix steps { kDot terms }
+/// where it adds.
+struct MatrixNest {
+  const For* rows = nullptr;
+  const For* lanes = nullptr;
+  const For* steps = nullptr;
+  const For* terms = nullptr;
+  const Store* store = nullptr;
+
+  bool adds() const { return terms != nullptr; }
+};
+
+/// The nest around `rows`; none where its loops are others.
+std::optional<MatrixNest> matrix_nest(const For& rows);
+
+/// The tile that a nest sets, loads, stores or adds to; invalid: it touches none.
+TensorId tile_of(const Program& program, const MatrixNest& nest);
+
+}  // namespace pruner
