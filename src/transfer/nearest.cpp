@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "search/search.h"
+#include "space/plan.h"
 #include "transfer/adapt.h"
 #include "transfer/kernel_class.h"
 
@@ -23,6 +24,13 @@ std::vector<double> extents_of(std::string_view workload_key) {
   for (const Json& part : *key)
     if (part.is_number()) extents.push_back(part.get<double>());
   return extents;
+}
+
+// Whether instructions on narrow numbers compute it.
+bool has_instruction(const Space& space, const Candidate& candidate) {
+  return std::ranges::any_of(space[candidate.sketch].plans, [](const StagePlan& plan) {
+    return !plan.structure->instruction.empty();
+  });
 }
 
 }  // namespace
@@ -59,8 +67,11 @@ std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
     distance = apart;
   }
   if (nearest == nullptr) return std::nullopt;
-  const Result<Candidate> adapted = adapt(*nearest, space, default_schedule(task, space));
-  if (!adapted.ok()) return std::nullopt;
+  const Candidate own = default_schedule(task, space);
+  const Result<Candidate> adapted = adapt(*nearest, space, own);
+  // A record of another type's products has no use for the instructions that there are for these.
+  if (!adapted.ok() || has_instruction(space, own) != has_instruction(space, *adapted))
+    return std::nullopt;
   return Found{*adapted, false};
 }
 
