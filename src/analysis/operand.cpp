@@ -140,31 +140,49 @@ double fetched_bytes_in_sets(std::span<const Operand> operands,
   return total;
 }
 
+namespace {
+
+// How far elements lie apart along a dimension: neighbours in a block, and neighbouring blocks.
+struct Step {
+  int64_t block = 1;
+  double inside = 1, outside = 1;
+};
+
+std::vector<Step> steps_of(const Stage& producer, const PackSpec* packed) {
+  std::vector<Step> steps(producer.axes.size());
+  double size = 1;
+  if (packed != nullptr) {
+    for (auto block = packed->blocks.rbegin(); block != packed->blocks.rend(); ++block) {
+      steps[static_cast<size_t>(block->first)] = {block->second, size, 1};
+      size *= static_cast<double>(block->second);
+    }
+  }
+  const bool ordered = packed != nullptr && !packed->blocks.empty();
+  for (size_t i = steps.size(); i-- > 0;) {
+    const size_t d = ordered ? static_cast<size_t>(packed->order[i]) : i;
+    const int64_t extent = producer.axes[d].extent, block = steps[d].block;
+    steps[d].outside = size;
+    size *= static_cast<double>((extent + block - 1) / block);
+  }
+  return steps;
+}
+
+}  // namespace
+
 double run_bytes(const SurroundedRead& read) {
   const auto& [access, producer, packed, iterators, loops, line_bytes] = read;
-  const bool in_blocks = packed != nullptr && !packed->blocks.empty();
-  const auto [blocked, block] = in_blocks ? packed->blocks[0] : std::pair<int, int64_t>(-1, 1);
-  // Elements from one index of each dimension (or block of it) to the next.
-  std::vector<double> step(access.indices.size(), 1);
-  double size = static_cast<double>(block);
-  for (size_t i = step.size(); i-- > 0;) {
-    const int d = in_blocks ? packed->order[i] : static_cast<int>(i);
-    const int64_t extent = producer.axes[d].extent;
-    step[d] = size;
-    size *= static_cast<double>(d == blocked ? (extent + block - 1) / block : extent);
-  }
+  const std::vector<Step> steps = steps_of(producer, packed);
   const auto element = static_cast<double>(dtype_bytes(producer.dtype));
   double run = 1, streams = 1;
   for (size_t i = loops.size(); i-- > 0;) {
     const SurroundingLoop& loop = loops[i];
     double stride = 0;
-    for (size_t d = 0; d < step.size() && loop.axis >= 0; ++d) {
+    for (size_t d = 0; d < steps.size() && loop.axis >= 0; ++d) {
       if (!access.indices[d]) continue;
       const int64_t moved = access.indices[d]->coefficient(VarId{loop.axis}) * loop.step;
-      const bool inside = static_cast<int>(d) == blocked && moved < block;
-      stride += inside ? static_cast<double>(moved)
-                       : static_cast<double>(moved) * step[d] /
-                             static_cast<double>(static_cast<int>(d) == blocked ? block : 1);
+      const auto [block, inside, outside] = steps[d];
+      stride += moved < block ? static_cast<double>(moved) * inside
+                              : static_cast<double>(moved) * outside / static_cast<double>(block);
     }
     if (stride == 0 && loop.axis >= 0) continue;  // the same again
     const auto extent = static_cast<double>(loop.extent);

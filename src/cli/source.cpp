@@ -112,8 +112,24 @@ Result<ComputeDag> read_dag(const std::string& path) {
   return dag;
 }
 
-Result<Source> network_source(Graph graph, std::string name, const Target& target) {
-  TRY_ASSIGN(Partition cut, partition(std::move(graph), target));
+Result<Precision> read_precision(const std::string& text, const Target& target) {
+  if (text == "f32") return Precision::kFloat32;
+  const bool has_unit = !target.is_gpu() && target.dots.bfloat16_gains();
+  if (text == "auto") return has_unit ? Precision::kBFloat16 : Precision::kFloat32;
+  if (text != "bf16") return Error("--precision: \"", text, "\" is not f32, bf16 or auto");
+  if (has_unit) return Precision::kBFloat16;
+  return Error(
+      "--precision bf16: ",
+      target.device,
+      " has no unit that multiplies bfloat16 faster than float32; auto takes what there is");
+}
+
+Result<Source> network_source(Graph graph,
+                              std::string name,
+                              const SourceOptions& options,
+                              const Target& target) {
+  TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
+  TRY_ASSIGN(Partition cut, partition(std::move(graph), target, precision));
   Source source{.name = std::move(name), .network = true, .partition = std::move(cut), .tasks = {}};
   source.tasks = extract_tasks(source.partition, target);
   return source;
@@ -191,6 +207,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
   add_option(app, "--constant", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
+  add_option(app, "--precision", precision)
+      .help("what a network's products multiply: f32 (default), bf16, or auto: what is fastest");
 }
 
 void TargetOptions::add_to(CLI::App& app) {
@@ -244,12 +262,14 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
   if (!options.network.empty()) {
     TRY_ASSIGN(Graph graph, build_network(options.network, network));
-    return network_source(std::move(graph), options.network, target);
+    return network_source(std::move(graph), options.network, options, target);
   }
   if (!options.model_file.empty()) {
     TRY_ASSIGN(Graph graph, import_onnx(options.model_file, network));
-    return network_source(
-        std::move(graph), std::filesystem::path(options.model_file).stem().string(), target);
+    return network_source(std::move(graph),
+                          std::filesystem::path(options.model_file).stem().string(),
+                          options,
+                          target);
   }
   if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));

@@ -17,6 +17,7 @@ struct SourceOptions {
   NetworkOptions sizes;
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
+  std::string precision = "f32";       // of its contractions: f32, bf16 or auto
 
   void add_to(CLI::App& app);
   /// All but the network's name.

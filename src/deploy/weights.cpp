@@ -22,7 +22,7 @@ int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
   const auto [at, is_new] = offsets_.emplace(key, bytes_);
   if (is_new) {
     entries_.push_back({constant->reshaped(partition_[id].shape), pack, bytes_});
-    int64_t bytes = dtype_bytes(constant->dtype());
+    int64_t bytes = dtype_bytes(pack.packed_type(constant->dtype()));
     for (const int64_t extent : pack.packed_shape(partition_[id].shape)) bytes *= extent;
     bytes_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
   }

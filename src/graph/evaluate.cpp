@@ -11,6 +11,7 @@
 #include "graph/partition.h"
 #include "support/check.h"
 #include "tensor/interpreter.h"
+#include "tensor/pack.h"
 
 namespace pruner {
 
@@ -232,15 +233,6 @@ std::vector<Tensor> evaluate_node(const Graph& graph,
   return outputs;
 }
 
-static Tensor as_float32(const Tensor& narrow) {
-  Tensor wide(DType::kFloat32, narrow.shape());
-  std::ranges::transform(
-      narrow.values<uint16_t>(), wide.values<float>().begin(), [&](uint16_t bits) {
-        return static_cast<float>(decode_float(narrow.dtype(), bits));
-      });
-  return wide;
-}
-
 static Tensor concatenated(std::span<const Tensor> parts, const TensorType& type, size_t axis) {
   Tensor whole(type.dtype, type.shape);
   const std::span<const int64_t> shape = type.shape;
@@ -260,8 +252,9 @@ static Tensor concatenated(std::span<const Tensor> parts, const TensorType& type
 // What is done to weights, of which there are hundreds of millions, without the interpreter.
 static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Tensor> inputs) {
   const Value& to = call.output();
-  if (call.node.op == "Cast" && to.dtype == DType::kFloat32 && is_narrow_float(inputs[0].dtype()))
-    return as_float32(inputs[0]);
+  const auto is_short = [](DType type) { return is_float(type) && type != DType::kFloat64; };
+  if (call.node.op == "Cast" && is_short(to.dtype) && is_short(inputs[0].dtype()))
+    return rounded_to(to.dtype, inputs[0]);
   if (call.node.op != "Concat") return std::nullopt;
   const auto rank = static_cast<int64_t>(to.shape.size());
   return concatenated(inputs, {to.dtype, to.shape}, *call.axis("axis", 0, rank));

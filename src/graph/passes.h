@@ -1,5 +1,5 @@
 // The graph passes, in the order they run. Each takes a graph and gives one that computes the same
-// (passes_test interprets both); the last says which nodes become one kernel.
+// (passes_test interprets both); `fuse` says which nodes become one kernel.
 #pragma once
 
 #include <functional>
@@ -42,6 +42,7 @@ Graph widen_floats(Graph graph);     // float16 and bfloat16 networks compute in
 Graph remove_dead(Graph graph);      // what no output needs
 Graph place_concats(Graph graph);    // marks those that need no copy
 Graph fuse(Graph graph);             // numbers the groups
+Graph narrow_floats(Graph graph, const PassOptions& options);  // what units read as bfloat16
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"simplify", always<simplify>},
@@ -57,6 +58,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"remove_dead", always<remove_dead>},
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},
+    {"narrow_floats", narrow_floats, true},
 };
 
 /// Runs those of the target's backend; `after` sees the graph after each (--print=graph

@@ -100,6 +100,26 @@ Tensor pack(const Tensor& tensor, const PackSpec& spec) {
   return reordered(winograd_weight(tensor, spec.winograd), {spec.order, spec.blocks, 0});
 }
 
+static Tensor as_float32(const Tensor& narrow) {
+  Tensor wide(DType::kFloat32, narrow.shape());
+  std::ranges::transform(
+      narrow.values<uint16_t>(), wide.values<float>().begin(), [&](uint16_t bits) {
+        return static_cast<float>(decode_float(narrow.dtype(), bits));
+      });
+  return wide;
+}
+
+Tensor rounded_to(DType type, const Tensor& tensor) {
+  if (type == tensor.dtype()) return tensor;
+  const Tensor wide = tensor.dtype() == DType::kFloat32 ? tensor : as_float32(tensor);
+  if (type == DType::kFloat32) return wide;
+  Tensor narrow(type, tensor.shape());
+  std::ranges::transform(wide.values<float>(), narrow.values<uint16_t>().begin(), [&](float value) {
+    return static_cast<uint16_t>(encode_float(type, value));
+  });
+  return narrow;
+}
+
 Json to_json(const PackSpec& spec) {
   Json json = {{"order", spec.order}, {"blocks", spec.blocks}};
   if (spec.winograd != 0) json["winograd"] = spec.winograd;

@@ -1,5 +1,6 @@
 // Repacked operands: the order in which a loop nest reads a weight. Constants are packed ahead of
 // time, so the copy costs nothing when the kernel runs (Ansor's layout rewrite, with padding).
+// Constants in another type.
 #pragma once
 
 #include <utility>
@@ -21,11 +22,15 @@ struct PackSpec {
   bool identity() const { return order.empty() && winograd == 0; }
   /// What pack() makes of a tensor of `shape`.
   std::vector<int64_t> packed_shape(std::span<const int64_t> shape) const;
+  /// ... and of its type: a Winograd transform of any float is float32.
+  DType packed_type(DType type) const { return winograd != 0 ? DType::kFloat32 : type; }
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };
 
 /// A tensor of spec.packed_shape(); the same tensor where the spec is the identity.
 Tensor pack(const Tensor& tensor, const PackSpec& spec);
+/// The elements of a float32 or narrower float tensor rounded to another such type.
+Tensor rounded_to(DType type, const Tensor& tensor);
 Json to_json(const PackSpec& spec);
 /// Errors: an order that does not name every dim once, a block of no such dim or of size 0, a
 /// Winograd tile that is neither 2 nor 4.

@@ -1,6 +1,7 @@
 #include "tensor/winograd.h"
 
 #include "support/check.h"
+#include "tensor/pack.h"
 
 namespace pruner {
 
@@ -41,11 +42,12 @@ std::vector<int64_t> winograd_shape(std::span<const int64_t> weight, int m) {
 Tensor winograd_weight(const Tensor& weight, int m) {
   const Winograd& form = winograd(m);
   const std::vector<int64_t>& shape = weight.shape();
-  CHECK(shape.size() == 4 && shape[0] == 3 && shape[1] == 3 && weight.dtype() == DType::kFloat32)
-      << "a Winograd weight is float32 [3, 3, ci, co]";
+  CHECK(shape.size() == 4 && shape[0] == 3 && shape[1] == 3)
+      << "a Winograd weight is [3, 3, ci, co]";
+  const Tensor wide = rounded_to(DType::kFloat32, weight);
   const int64_t points = form.points, ci = shape[2], co = shape[3], plane = ci * co;
   Tensor out(DType::kFloat32, winograd_shape(shape, m));
-  const auto* g = static_cast<const float*>(weight.data());
+  const auto* g = static_cast<const float*>(wide.data());
   auto* u = static_cast<float*>(out.data());
   // Row by row of the output channels, in double: the sums of 9 products are rounded once.
   std::vector<double> sum(static_cast<size_t>(co));

@@ -35,7 +35,8 @@ const Winograd& winograd(int m);
 /// The shape of winograd_weight().
 std::vector<int64_t> winograd_shape(std::span<const int64_t> weight, int m);
 
-/// G g G^T of every channel pair: [3, 3, ci, co] -> [(m+2)^2, ci, co], fp32.
+/// G g G^T of every channel pair: [3, 3, ci, co] -> [(m+2)^2, ci, co], float32 whatever the
+/// weight is.
 Tensor winograd_weight(const Tensor& weight, int m);
 
 }  // namespace pruner

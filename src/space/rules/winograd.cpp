@@ -5,7 +5,8 @@
 //   time S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k] Y[h, w, k]    = sum_v A^T[w % m, v] S[h,
 //   v, w / m, k]
 // where (u, v) is one axis e of M. The rows of the small matrices are written out: a body selects
-// by the places of its unrolled tile (Stage::unrolled), which are constants in the code.
+// by the places of its unrolled tile (Stage::unrolled), which are constants in the code. Data and
+// weight may be of a narrower float; all that is made of them is float32.
 #include <algorithm>
 #include <cmath>
 
@@ -26,6 +27,12 @@ bool is_var(const Expr& e, int iterator) {
   return var != nullptr && var->id == VarId{iterator};
 }
 
+// The tensor's element that a factor is, looking through a cast to float32.
+const Load* as_element(const Expr& factor) {
+  const Cast* wide = as<Cast>(factor);
+  return as<Load>(wide != nullptr ? wide->value : factor);
+}
+
 // data[n, y + ry, x + rx, c] * weight[ry, rx, c, k], summed over ry, rx < 3 and c.
 std::optional<Convolution> match_convolution(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
@@ -34,8 +41,9 @@ std::optional<Convolution> match_convolution(const ComputeDag& dag, StageId id) 
   if (stage.reduce_axes[0].extent != 3 || stage.reduce_axes[1].extent != 3) return std::nullopt;
   const Binary* product = as<Binary>(stage.body);
   if (product == nullptr || product->op != BinaryOp::kMul) return std::nullopt;
-  const Load *data = as<Load>(product->a), *weight = as<Load>(product->b);
+  const Load *data = as_element(product->a), *weight = as_element(product->b);
   if (data == nullptr || weight == nullptr) return std::nullopt;
+  if (!is_float(dag[data->tensor].dtype)) return std::nullopt;
   const Stage& constant = dag[weight->tensor];
   if (!constant.constant || dag.consumers(weight->tensor).size() != 1) return std::nullopt;
   const auto& w = weight->indices;
@@ -112,6 +120,7 @@ class Rewriter {
     Stage& constant = dag_[weight];
     constant.axes = {{"e", points() * points()}, {"c", channels_}, {"k", out_[3]}};
     constant.winograd = form_.tile;
+    constant.dtype = DType::kFloat32;
     const StageId x = insert(data_rows());
     const StageId v = insert(data_columns(x));
     const StageId m = insert(product(v, weight));
@@ -136,6 +145,10 @@ class Rewriter {
 
   // Element [n, y, x, c] of the padded data; 0 beyond its end, where ragged tiles reach.
   Expr padded(const std::vector<Expr>& index) const {
+    return cast(DType::kFloat32, padded_as_stored(index));
+  }
+
+  Expr padded_as_stored(const std::vector<Expr>& index) const {
     const Stage& data = dag_[data_];
     const Select* pad = as<Select>(data.body);
     if (pad != nullptr && as<Load>(pad->a) != nullptr && as<FloatImm>(pad->b) != nullptr &&
@@ -148,7 +161,7 @@ class Rewriter {
       const int64_t covered = (d == 1 ? rows_ : columns_) * tile() + 2;
       if (covered > data.axes[d].extent) inside = inside && index[d] < Expr(data.axes[d].extent);
     }
-    return select(inside, element, float_imm(0));
+    return select(inside, element, float_imm(0, data.dtype));
   }
 
   Stage data_rows() {

@@ -166,7 +166,10 @@ INSTANTIATE_TEST_SUITE_P(Forms,
                                                           "conv2d 2 8 6 3 8 3 3 padding=0,2,1,0",
                                                           "conv2d 3 8 1 1 8 3 3 padding=1 +bias",
                                                           "conv2d 1 8 1 13 8 3 3 +bias +relu",
-                                                          "conv2d 2 8 7 3 8 3 3 padding=2"),
+                                                          "conv2d 2 8 7 3 8 3 3 padding=2",
+                                                          "conv2d 1 8 9 6 10 3 3 padding=1 bits=16"
+                                                          " exponent=8 +relu",
+                                                          "conv2d 2 8 5 7 8 3 3 bits=16"),
                                           testing::Values(2, 4)));
 
 // The loops of every stage that has an unrolled tile, in any candidate.

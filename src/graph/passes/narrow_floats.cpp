@@ -1,0 +1,212 @@
+// Convolutions and products of a float32 network with constants multiply bfloat16 where the target
+// has a unit for it; they add up in float32. A value that one of them reads is stored as bfloat16,
+// rounded once by the kernel that makes it; what else reads it computes in float32, and so does
+// every kernel inside. All other values stay float32.
+//
+// A value is stored together with those that share its bytes: views, and the parts of a Concat in
+// place. Where one of these has to stay float32 (an input or output of the network, what a routine
+// makes or reads), the contraction reads a copy.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/evaluate.h"
+#include "graph/ops/op.h"
+#include "graph/ops/window.h"
+#include "graph/passes.h"
+
+namespace pruner {
+namespace {
+
+class Narrower {
+ public:
+  explicit Narrower(Graph graph);
+  Graph run() &&;
+
+ private:
+  int owner(ValueId id) const;
+  void share(ValueId a, ValueId b) { shares_[owner(a)] = owner(b); }
+  bool is_made_in(int group, ValueId id) const;
+  bool is_stored_narrow(ValueId id) const { return read_[owner(id)] && !stays_[owner(id)]; }
+  void look_at(const Node& node);
+  ValueId add_value(DType dtype, ValueId like);
+  ValueId add_cast(ValueId from, DType to, int group);
+  ValueId narrow_constant(ValueId id);
+  ValueId narrow(ValueId id, int group);
+  ValueId wide(ValueId id, int group);
+  void rewrite(Node node);
+  void number_groups();
+
+  Graph graph_;
+  std::vector<Node> nodes_;  // of the new graph
+  int groups_ = 0;
+  std::map<ValueId, int> maker_;                     // a value's group
+  std::vector<int> shares_;                          // union-find: old values of the same bytes
+  std::vector<bool> stays_;                          // by owner: has to be float32
+  std::vector<bool> read_;                           // by owner: a unit reads it
+  std::map<ValueId, ValueId> constants_, copies_;    // as bfloat16
+  std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
+};
+
+// Whether a unit takes the node: its terms are pairs along the last axis that it adds over.
+bool is_of_pairs(const Graph& graph, const Node& node) {
+  const OpCall call{graph, node};
+  if (node.op != "Conv" && node.op != "MatMul" && node.op != "Gemm") return false;
+  if (call.sums() || call.input(0).dtype != DType::kFloat32 || !call.input(1).constant)
+    return false;
+  if (node.op == "Conv")
+    return channels_last(call) && call.integer("group", 1) == 1 && channels(call) % 2 == 0;
+  const bool transposed = call.integer("transA", 0) != 0;
+  const std::vector<int64_t>& data = call.shape(0);
+  return call.rank(1) >= 2 && data[data.size() - (transposed && data.size() > 1 ? 2 : 1)] % 2 == 0;
+}
+
+// What shares bytes is known of all values before what has to stay of any.
+Narrower::Narrower(Graph graph)
+    : graph_(std::move(graph)),
+      shares_(graph_.values.size()),
+      stays_(graph_.values.size(), false),
+      read_(graph_.values.size(), false) {
+  std::iota(shares_.begin(), shares_.end(), 0);
+  for (const Node& node : graph_.nodes) {
+    groups_ = std::max(groups_, node.group + 1);
+    if (node.group >= 0) {
+      for (const ValueId id : node.outputs) maker_[id] = node.group;
+    } else if (node.in_place) {
+      for (const ValueId id : node.inputs) share(id, node.outputs[0]);
+    } else {
+      share(node.inputs[0], node.outputs[0]);
+    }
+  }
+  for (size_t i = 0; i < graph_.values.size(); ++i) {
+    const Value& value = graph_.values[i];
+    if (value.slice) share(ValueId{static_cast<int32_t>(i)}, value.slice->of);
+  }
+  for (size_t i = 0; i < graph_.values.size(); ++i) {
+    const Value& value = graph_.values[i];
+    if (value.constant || value.dtype != DType::kFloat32)
+      stays_[owner(ValueId{static_cast<int32_t>(i)})] = true;
+  }
+  for (const ValueId id : graph_.inputs) stays_[owner(id)] = true;
+  for (const ValueId id : graph_.outputs) stays_[owner(id)] = true;
+  for (const Node& node : graph_.nodes) look_at(node);
+}
+
+void Narrower::look_at(const Node& node) {
+  if (find_graph_op(node.op)->routine != nullptr) {
+    for (const ValueId id : node.inputs) {
+      if (id.valid()) stays_[owner(id)] = true;
+    }
+    for (const ValueId id : node.outputs) stays_[owner(id)] = true;
+  }
+  if (is_of_pairs(graph_, node) && !is_made_in(node.group, node.inputs[0]))
+    read_[owner(node.inputs[0])] = true;
+}
+
+int Narrower::owner(ValueId id) const {
+  int at = id.value;
+  while (shares_[at] != at) at = shares_[at];
+  return at;
+}
+
+bool Narrower::is_made_in(int group, ValueId id) const {
+  const auto it = maker_.find(id);
+  return it != maker_.end() && it->second == group;
+}
+
+ValueId Narrower::add_value(DType dtype, ValueId like) {
+  graph_.values.push_back({graph_[like].name, dtype, graph_[like].shape, std::nullopt});
+  return ValueId{static_cast<int32_t>(graph_.values.size()) - 1};
+}
+
+Node cast_node(ValueId from, ValueId made, DType to, int group) {
+  return {"Cast", {}, {from}, {made}, {{"to", std::string(dtype_name(to))}}, 0, group};
+}
+
+ValueId Narrower::add_cast(ValueId from, DType to, int group) {
+  const ValueId made = add_value(to, from);
+  nodes_.push_back(cast_node(from, made, to, group));
+  return made;
+}
+
+ValueId Narrower::narrow_constant(ValueId id) {
+  const auto [it, fresh] = constants_.try_emplace(id);
+  if (!fresh) return it->second;
+  it->second = add_cast(id, DType::kBFloat16, -1);
+  graph_[it->second].constant = evaluate_constant_node(graph_, nodes_.back())[0];
+  nodes_.pop_back();
+  return it->second;
+}
+
+// What a unit reads for `id`.
+ValueId Narrower::narrow(ValueId id, int group) {
+  if (is_stored_narrow(id)) return id;
+  const bool inside = is_made_in(group, id);
+  const auto [it, fresh] = copies_.try_emplace(id);
+  if (fresh) it->second = add_cast(id, DType::kBFloat16, inside ? group : groups_++);
+  return it->second;
+}
+
+// What else a kernel reads for `id`.
+ValueId Narrower::wide(ValueId id, int group) {
+  if (!is_stored_narrow(id)) return id;
+  const auto [it, fresh] = wide_.try_emplace({group, id});
+  if (fresh) it->second = add_cast(id, DType::kFloat32, group);
+  return it->second;
+}
+
+void Narrower::rewrite(Node node) {
+  if (node.group < 0) {  // a view, or a Concat in place
+    nodes_.push_back(std::move(node));
+    return;
+  }
+  const bool of_pairs = is_of_pairs(graph_, node);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    ValueId& id = node.inputs[i];
+    if (!id.valid()) continue;
+    id = of_pairs && i == 1   ? narrow_constant(id)
+         : of_pairs && i == 0 ? narrow(id, node.group)
+                              : wide(id, node.group);
+  }
+  if (of_pairs) node.attributes["sums"] = std::string(dtype_name(DType::kFloat32));
+  const int group = node.group;
+  const ValueId stored = node.outputs[0];
+  const bool rounds = is_stored_narrow(stored);
+  if (rounds) node.outputs[0] = add_value(DType::kFloat32, stored);
+  nodes_.push_back(std::move(node));
+  if (rounds)
+    nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, DType::kBFloat16, group));
+}
+
+// By the place of their last node, which makes what leaves.
+void Narrower::number_groups() {
+  std::vector<int> number(static_cast<size_t>(groups_), -1);
+  int next = groups_;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (node->group < 0) continue;
+    int& known = number[static_cast<size_t>(node->group)];
+    if (known < 0) known = --next;
+    node->group = known;
+  }
+}
+
+Graph Narrower::run() && {
+  const size_t values = graph_.values.size();
+  for (Node& node : std::exchange(graph_.nodes, {})) rewrite(std::move(node));
+  for (size_t i = 0; i < values; ++i) {
+    if (is_stored_narrow(ValueId{static_cast<int32_t>(i)}))
+      graph_.values[i].dtype = DType::kBFloat16;
+  }
+  number_groups();
+  graph_.nodes = std::move(nodes_);
+  return std::move(graph_);
+}
+
+}  // namespace
+
+Graph narrow_floats(Graph graph, const PassOptions& options) {
+  if (options.precision != Precision::kBFloat16 || !options.target.dots.bfloat16_gains())
+    return graph;
+  return Narrower(std::move(graph)).run();
+}
+
+}  // namespace pruner
