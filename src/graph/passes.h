@@ -16,6 +16,9 @@ enum class Precision : uint8_t { kFloat32, kBFloat16 };
 struct PassOptions {
   Target target = {};
   Precision precision = Precision::kFloat32;
+
+  /// Whether products of bfloat16 are wanted, and faster.
+  bool narrows() const { return precision == Precision::kBFloat16 && target.dots.bfloat16_gains(); }
 };
 
 struct GraphPass {
@@ -39,9 +42,10 @@ Graph combine_matmuls(Graph graph);  // of one value with several constants, as 
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
 Graph widen_floats(Graph graph);     // float16 and bfloat16 networks compute in float32
-Graph remove_dead(Graph graph);      // what no output needs
-Graph place_concats(Graph graph);    // marks those that need no copy
-Graph fuse(Graph graph);             // numbers the groups
+Graph join_taps(Graph graph, const PassOptions& options);      // of few channels, for units
+Graph remove_dead(Graph graph);                                // what no output needs
+Graph place_concats(Graph graph);                              // marks those that need no copy
+Graph fuse(Graph graph);                                       // numbers the groups
 Graph narrow_floats(Graph graph, const PassOptions& options);  // what units read as bfloat16
 
 inline constexpr GraphPass kGraphPasses[] = {
@@ -55,6 +59,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"channels_last", always<channels_last>},
     {"sink_transposes", always<sink_transposes>},
     {"widen_floats", always<widen_floats>, true},
+    {"join_taps", join_taps, true},
     {"remove_dead", always<remove_dead>},
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},

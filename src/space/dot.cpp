@@ -44,11 +44,12 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
       return std::ranges::any_of(access.indices,
                                  [&](const auto& index) { return index->coefficient(by) != 0; });
     };
-    const auto others = std::span(access.indices).first(access.indices.size() - 1);
-    const bool contiguous =
-        access.indices.back()->coefficient(terms) == 1 &&
-        access.indices.back()->coefficient(rows) == 0 &&
-        std::ranges::none_of(others, [&](const auto& i) { return i->coefficient(terms) != 0; });
+    // The terms follow each other along the last dimension longer than 1.
+    const std::vector<Iterator>& dims = dag[access.producer].axes;
+    const int inner = last_longer(dims, static_cast<int>(dims.size()));
+    bool contiguous = inner >= 0;
+    for (int d = 0; d < static_cast<int>(access.indices.size()); ++d)
+      contiguous &= access.indices[static_cast<size_t>(d)]->coefficient(terms) == (d == inner);
     const bool free =
         std::ranges::find(stage.layout_free, access.producer) != stage.layout_free.end();
     if (moves(lanes)) {

@@ -217,7 +217,10 @@ class CpuSketchMaker : public SketchMaker {
       std::sort(dims.begin(), dims.end());
       StagePlan::Packed packed{operand, vector_dim, {vector_dim}};
       for (const auto& [iterator, d] : dims) packed.order.push_back(d);
-      if (!plan.structure->instruction.empty()) packed.terms_dim = packed.order.back();
+      for (const auto& [iterator, d] : dims) {
+        const bool longer = iterator >= 0 && iterator_of(dag()[plan.stage], iterator).extent > 1;
+        if (longer && !plan.structure->instruction.empty()) packed.terms_dim = d;
+      }
       plan.packed.push_back(std::move(packed));
     }
   }

@@ -47,6 +47,12 @@ class Narrower {
   std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
 };
 
+// Products that a convolution adds up along the last axis longer than 1.
+int64_t terms_in_row(const OpCall& call) {
+  const std::vector<int64_t>& kernel = call.shape(1);
+  return channels(call) > 1 ? channels(call) : kernel[kernel.size() - 3];
+}
+
 // Whether a unit takes the node: its terms are pairs along the last axis that it adds over.
 bool is_of_pairs(const Graph& graph, const Node& node) {
   const OpCall call{graph, node};
@@ -54,7 +60,7 @@ bool is_of_pairs(const Graph& graph, const Node& node) {
   if (call.sums() || call.input(0).dtype != DType::kFloat32 || !call.input(1).constant)
     return false;
   if (node.op == "Conv")
-    return channels_last(call) && call.integer("group", 1) == 1 && channels(call) % 2 == 0;
+    return channels_last(call) && call.integer("group", 1) == 1 && terms_in_row(call) % 2 == 0;
   const bool transposed = call.integer("transA", 0) != 0;
   const std::vector<int64_t>& data = call.shape(0);
   return call.rank(1) >= 2 && data[data.size() - (transposed && data.size() > 1 ? 2 : 1)] % 2 == 0;
@@ -204,8 +210,7 @@ Graph Narrower::run() && {
 }  // namespace
 
 Graph narrow_floats(Graph graph, const PassOptions& options) {
-  if (options.precision != Precision::kBFloat16 || !options.target.dots.bfloat16_gains())
-    return graph;
+  if (!options.narrows()) return graph;
   return Narrower(std::move(graph)).run();
 }
 
