@@ -174,6 +174,20 @@ double run_bytes(const SurroundedRead& read) {
   const std::vector<Step> steps = steps_of(producer, packed);
   const auto element = static_cast<double>(dtype_bytes(producer.dtype));
   double run = 1, streams = 1;
+  std::vector<std::pair<double, double>> in_turns;  // strides and extents of the streams
+  const auto extend = [&](double extent) {
+    run *= extent;
+    for (auto it = in_turns.begin(); it != in_turns.end();) {
+      if (it->first != run) {
+        ++it;
+        continue;
+      }
+      run *= it->second;
+      streams /= it->second;
+      in_turns.erase(it);
+      it = in_turns.begin();
+    }
+  };
   for (size_t i = loops.size(); i-- > 0;) {
     const SurroundingLoop& loop = loops[i];
     double stride = 0;
@@ -187,10 +201,11 @@ double run_bytes(const SurroundedRead& read) {
     if (stride == 0 && loop.axis >= 0) continue;  // the same again
     const auto extent = static_cast<double>(loop.extent);
     if (stride == run) {
-      run *= extent;
+      extend(extent);
     } else if (stride > run && run * element <= line_bytes &&
                streams * extent <= kCpuModel.streams_in_turns) {
       streams *= extent;
+      in_turns.emplace_back(stride, extent);
     } else {
       break;
     }

@@ -88,7 +88,11 @@ Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, con
     };
     return emit_one_loop(nest, loop, {{}, Expr(loop.extent), loop.kind}, values, guarded);
   }
-  return emit_one_loop(nest, loop, {{}, loop_extent(nest, loop, values), loop.kind}, values, inner);
+  For made{{}, loop_extent(nest, loop, values), loop.kind};
+  // Tiles go from memory on by rows, a few of them in one pass of the loop.
+  const bool last = i + 2 == static_cast<int>(nest.loops.size());
+  if (last && loop.kind == LoopKind::kSerial && nest.structure->has_matrix()) made.unroll = 4;
+  return emit_one_loop(nest, loop, std::move(made), values, inner);
 }
 
 Stmt Lowering::emit_one_loop(const NestStage& nest,

@@ -18,17 +18,18 @@ Lowering::ReduceRun Lowering::innermost_run(const NestStage& nest) const {
   };
   while (end > 0 && of_instruction(end - 1)) --end;
   while (end > 0 && !reduces(end - 1)) --end;
-  if (end == 0) {  // every reduce axis has one element: the run is empty, before the register tile
-    int at = n;
-    while (at > 0 && nest.loops[static_cast<size_t>(at) - 1].kind != LoopKind::kSerial &&
-           at > nest.parallel_loops)
-      --at;
-    return {at, at, at};
-  }
+  int first = 0;
+  while (first < end && !reduces(first)) ++first;
+  // Every reduce axis, or each chunk of them, has one step: the run is empty, before the register
+  // tile.
+  int at = n;
+  while (at > nest.parallel_loops &&
+         nest.loops[static_cast<size_t>(at) - 1].kind != LoopKind::kSerial)
+    --at;
+  if (end == 0) return {at, at, at};
+  if (at > end) return {first, at, at};
   int begin = end;
   while (begin > 0 && reduces(begin - 1)) --begin;
-  int first = 0;
-  while (!reduces(first)) ++first;
   return {first, begin, end};
 }
 

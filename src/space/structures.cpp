@@ -81,7 +81,7 @@ constexpr Level kSSRSRSR[] = {
 Choices tile_registers(const TiledAxis& a) { return tile_choices(a.extent, kMaxTileRegisters); }
 Choices tile_chunks(const TiledAxis& a) {
   Choices choices;
-  for (int32_t chunk = 4; chunk < a.extent; chunk *= 2) choices.push_back(chunk);
+  for (int32_t chunk = 1; chunk < a.extent; chunk *= 2) choices.push_back(chunk);
   choices.push_back(static_cast<int32_t>(a.extent));
   return choices;
 }
