@@ -1,7 +1,8 @@
 // Convolutions and products of a float32 network with constants multiply bfloat16 where the target
-// has a unit for it; they add up in float32. A value that one of them reads is stored as bfloat16,
-// rounded once by the kernel that makes it; what else reads it computes in float32, and so does
-// every kernel inside. All other values stay float32.
+// has a unit for it; they add up in float32. A value that one of them reads, or such a convolution
+// makes, is stored as bfloat16, rounded once by the kernel that makes it; what else reads it computes
+// in float32, and so does every kernel inside. All other values stay float32, among them what a
+// convolution makes for a contraction without the unit, which reads it again and again.
 //
 // A value is stored together with those that share its bytes: views, and the parts of a Concat in
 // place. Where one of these has to stay float32 (an input or output of the network, what a routine
@@ -26,7 +27,10 @@ class Narrower {
   int owner(ValueId id) const;
   void share(ValueId a, ValueId b) { shares_[owner(a)] = owner(b); }
   bool is_made_in(int group, ValueId id) const;
-  bool is_stored_narrow(ValueId id) const { return read_[owner(id)] && !stays_[owner(id)]; }
+  bool is_stored_narrow(ValueId id) const {
+    const int at = owner(id);
+    return (read_[at] || (made_[at] && !read_wide_[at])) && !stays_[at];
+  }
   void look_at(const Node& node);
   ValueId add_value(DType dtype, ValueId like);
   ValueId add_cast(ValueId from, DType to, int group);
@@ -43,6 +47,8 @@ class Narrower {
   std::vector<int> shares_;                          // union-find: old values of the same bytes
   std::vector<bool> stays_;                          // by owner: has to be float32
   std::vector<bool> read_;                           // by owner: a unit reads it
+  std::vector<bool> made_;       // by owner: made by a kernel with a unit's convolution
+  std::vector<bool> read_wide_;  // by owner: a contraction without the unit reads it
   std::map<ValueId, ValueId> constants_, copies_;    // as bfloat16
   std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
 };
@@ -71,7 +77,9 @@ Narrower::Narrower(Graph graph)
     : graph_(std::move(graph)),
       shares_(graph_.values.size()),
       stays_(graph_.values.size(), false),
-      read_(graph_.values.size(), false) {
+      read_(graph_.values.size(), false),
+      made_(graph_.values.size(), false),
+      read_wide_(graph_.values.size(), false) {
   std::iota(shares_.begin(), shares_.end(), 0);
   for (const Node& node : graph_.nodes) {
     groups_ = std::max(groups_, node.group + 1);
@@ -94,7 +102,19 @@ Narrower::Narrower(Graph graph)
   }
   for (const ValueId id : graph_.inputs) stays_[owner(id)] = true;
   for (const ValueId id : graph_.outputs) stays_[owner(id)] = true;
-  for (const Node& node : graph_.nodes) look_at(node);
+  std::vector<bool> convolves(static_cast<size_t>(groups_), false);
+  for (const Node& node : graph_.nodes) {
+    look_at(node);
+    if (node.op == "Conv" && node.group >= 0 && is_of_pairs(graph_, node))
+      convolves[static_cast<size_t>(node.group)] = true;
+  }
+  for (const Node& node : graph_.nodes) {
+    for (const ValueId id : node.inputs) {
+      const auto made = maker_.find(id);
+      if (made == maker_.end() || made->second == node.group) continue;  // does not leave its kernel
+      if (convolves[static_cast<size_t>(made->second)]) made_[owner(id)] = true;
+    }
+  }
 }
 
 void Narrower::look_at(const Node& node) {
@@ -104,8 +124,13 @@ void Narrower::look_at(const Node& node) {
     }
     for (const ValueId id : node.outputs) stays_[owner(id)] = true;
   }
-  if (is_of_pairs(graph_, node) && !is_made_in(node.group, node.inputs[0]))
-    read_[owner(node.inputs[0])] = true;
+  const bool contracts = node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm";
+  if (is_of_pairs(graph_, node)) {
+    if (!is_made_in(node.group, node.inputs[0])) read_[owner(node.inputs[0])] = true;
+  } else if (contracts || node.op == "ConvTranspose") {
+    for (const ValueId id : node.inputs)
+      if (id.valid()) read_wide_[owner(id)] = true;
+  }
 }
 
 int Narrower::owner(ValueId id) const {

@@ -132,6 +132,23 @@ TEST(NarrowFloats, ConvolutionsOfPairsOfChannels) {
   }
 }
 
+// What a convolution makes travels as bfloat16, but to a convolution that multiplies float32.
+TEST(NarrowFloats, WhatAConvolutionMakes) {
+  for (const bool depthwise : {false, true}) {
+    NetworkBuilder b("pool");
+    const ValueId x = b.input("x", {1, 16, 6, 6}, DType::kFloat32);
+    const ValueId y = b.node("Conv", {b.node("Neg", {x}), weight(b, {16, 16, 1, 1})});
+    const ValueId z =
+        depthwise ? b.node("Conv", {y, weight(b, {16, 1, 3, 3}, 2)}, {{"group", int64_t{16}}})
+                  : b.node("MaxPool", {y}, {{"kernel_shape", Ints{3, 3}}});
+    const Graph after = narrowed(b.finish({{z, "y"}}), false);
+    int rounded = 0;
+    for (const Node& node : after.nodes)
+      rounded += node.op == "Cast" && after[node.outputs[0]].dtype == DType::kBFloat16;
+    EXPECT_EQ(rounded, depthwise ? 1 : 2) << kernels(after);
+  }
+}
+
 // Attention's products and what their inputs are made by stay float32.
 TEST(NarrowFloats, ProductsOfTwoValuesAreLeftAlone) {
   NetworkBuilder b("attention");
