@@ -32,6 +32,7 @@ Graph always(Graph graph, const PassOptions&) {
   return pass(std::move(graph));
 }
 
+Graph run_quantized(Graph graph);    // operators between Dequantize and Quantize, on integers
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
 Graph fold_constants(Graph graph);   // nodes of constants become constants
 Graph fuse_layernorm(Graph graph);   // its eight nodes become one
@@ -49,6 +50,7 @@ Graph fuse(Graph graph);                                       // numbers the gr
 Graph narrow_floats(Graph graph, const PassOptions& options);  // what units read as bfloat16
 
 inline constexpr GraphPass kGraphPasses[] = {
+    {"run_quantized", always<run_quantized>, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},
     {"fuse_layernorm", always<fuse_layernorm>},

@@ -22,6 +22,7 @@ constexpr DType sum_type(DType t) { return is_narrow_float(t) ? DType::kFloat32 
 /// How a window moves over the spatial dimensions; an empty vector is all ones (pads: all zeros).
 struct Window {
   std::vector<int64_t> stride, dilation, pad_before, pad_after;
+  int64_t pad_value = 0;  // what a convolution reads in the padding
 };
 
 struct ConvParams {

@@ -164,7 +164,8 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
   CHECK(kernel.size() == rank + 2 && kernel[rank] * params.groups == ci && co % params.groups == 0)
       << "a conv weight is [kernel..., ci / groups, co]";
   const auto dims = window_dims(in, std::span(kernel).first(rank), params.window);
-  const StageId padded = pad_windows(b, data, dims, cast(b.stage(data).dtype, 0), "PaddedInput");
+  const StageId padded =
+      pad_windows(b, data, dims, cast(b.stage(data).dtype, params.window.pad_value), "PaddedInput");
 
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
     std::vector<Expr> tap(r.begin(), r.end());
@@ -219,7 +220,8 @@ StageId add_depthwise_conv(
   CHECK(kernel.size() == rank + 2 && kernel[rank] == in.back())
       << "a depthwise weight is [kernel..., c, multiplier]";
   const auto dims = window_dims(in, std::span(kernel).first(rank), window);
-  const StageId padded = pad_windows(b, data, dims, cast(b.stage(data).dtype, 0), "PaddedInput");
+  const StageId padded =
+      pad_windows(b, data, dims, cast(b.stage(data).dtype, window.pad_value), "PaddedInput");
 
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
     const Expr channel = floor_div(i.back(), multiplier);

@@ -27,26 +27,29 @@ static llvm::Intrinsic::ID dot_intrinsic(const DotInstruction& instruction, int 
 struct Emitter::DotOperand {
   DType dtype;
   TensorId buffer;
-  LaneIndex place;       // of the first term of lane 0
-  bool by_lane = false;  // a lane's terms follow those of the lane before
-  Expr condition = {};   // 0 where it does not hold; null: none
+  LaneIndex place;        // of the first term of lane 0
+  bool by_lane = false;   // a lane's terms follow those of the lane before
+  Expr condition = {};    // null: none
+  int64_t otherwise = 0;  // the bits of an element where it does not hold
 };
 
 // A factor that is cast from a narrow type, if its terms lie next to each other: an element of a
-// buffer, or of a padded one (select(inside, element, 0)).
+// buffer, or of a padded one (select(inside, element, a constant)).
 std::optional<Emitter::DotOperand> Emitter::dot_operand(const Expr& e, VarId term, int64_t terms) {
   if (const Select* choice = as<Select>(e)) {
     const FloatImm* real = as<FloatImm>(choice->b);
     const IntImm* whole = as<IntImm>(choice->b);
-    const bool zero = real != nullptr ? real->value == 0 : whole != nullptr && whole->value == 0;
+    const bool known = whole != nullptr || (real != nullptr && real->value == 0);
     bool differs = false;  // between terms
     visit(choice->condition, [&](const Expr& part) {
       const Var* var = as<Var>(part);
       differs = differs || (var != nullptr && var->id == term);
     });
     std::optional<DotOperand> operand = dot_operand(choice->a, term, terms);
-    if (!zero || differs || !operand || operand->condition || operand->by_lane) return std::nullopt;
+    if (!known || differs || !operand || operand->condition || operand->by_lane)
+      return std::nullopt;
     operand->condition = choice->condition;
+    operand->otherwise = whole != nullptr ? whole->value : 0;
     return operand;
   }
   const Load* load = as<Load>(e);
@@ -79,8 +82,11 @@ llvm::Value* Emitter::load_terms(const DotOperand& operand, int64_t terms) {
   Value* from = address(operand.buffer, operand.place);
   if (operand.condition) {
     Value* condition = expr(operand.condition);
-    from = b_.CreateSelect(
-        condition, from, kernel_.splat_in_memory(llvm::Constant::getNullValue(together), 1));
+    const llvm::APInt element(
+        static_cast<unsigned>(8 * bytes), static_cast<uint64_t>(operand.otherwise), true);
+    llvm::Constant* padding = llvm::ConstantInt::get(
+        together, llvm::APInt::getSplat(together->getIntegerBitWidth(), element));
+    from = b_.CreateSelect(condition, from, kernel_.splat_in_memory(padding, 1));
   }
   const llvm::Align align(bytes);
   if (operand.by_lane && active_) {

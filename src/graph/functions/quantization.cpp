@@ -50,10 +50,14 @@ Term centred(Term q, Term zero) {
   return is_zero(zero) ? wide : wide - b.cast(zero, DType::kInt32);
 }
 
+// Differences of integers of 16 bits are the same in float32.
 Term dequantized(Term q, Term scale, Term zero) {
   Body& b = *q.body;
-  const Term whole = is_whole(q.dtype()) ? centred(q, zero) : q;
-  return b.cast(whole, DType::kFloat32) * b.cast(scale, DType::kFloat32);
+  const Term factor = b.cast(scale, DType::kFloat32);
+  if (!is_whole(q.dtype())) return b.cast(q, DType::kFloat32) * factor;
+  if (is_zero(zero)) return b.add("Dequantize", {q, factor});
+  if (dtype_bytes(q.dtype()) <= 2) return b.add("Dequantize", {q, factor, zero});
+  return b.add("Dequantize", {centred(q, zero), factor});
 }
 
 Term saturated(Term x, Term zero, DType to) {
@@ -69,16 +73,22 @@ Term saturated(Term x, Term zero, DType to) {
   return shifts ? held + shift : held;
 }
 
-Term rounded(Term x, Term zero, DType to) {
-  return x.body->cast(saturated(x.body->add("Round", {x}), zero, to), to);
+// As the node Quantize has it: round(x / scale) + zero, and without a scale round(x) + zero.
+static Term in_steps(Term x, Term scale, Term zero, DType to) {
+  std::vector<Term> inputs = {x};
+  if (scale.valid() || !is_zero(zero)) inputs.push_back(scale);
+  if (!is_zero(zero)) inputs.push_back(zero);
+  return x.body->add("Quantize", inputs, {{"to", std::string(dtype_name(to))}});
 }
+
+Term rounded(Term x, Term zero, DType to) { return in_steps(x, {}, zero, to); }
 
 Term rounded_with_zero(Term x, Term zero, DType to) {
   return x.body->cast(x.body->add("Round", {saturated(x, zero, to)}), to);
 }
 
 Term quantized(Term x, Term scale, Term zero, DType to) {
-  return rounded(quotient(x.body->cast(x, DType::kFloat32), scale), zero, to);
+  return in_steps(x.body->cast(x, DType::kFloat32), scale, zero, to);
 }
 
 Dynamic dynamically_quantized(Term x) {

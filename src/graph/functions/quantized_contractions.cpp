@@ -1,7 +1,9 @@
 // Products of quantized matrices and convolutions. Sums of products are int32's, which are exact;
 // what they are multiplied by afterwards is one float32: scale of a * scale of b / scale of y.
 #include <algorithm>
+#include <cmath>
 
+#include "graph/evaluate.h"
 #include "graph/functions/quantized.h"
 
 namespace pruner {
@@ -10,13 +12,107 @@ namespace pruner {
 static Term by_row(Term values, int64_t rank) { return along(values, rank, rank - 2); }
 static Term by_column(Term values, int64_t rank) { return along(values, rank, rank - 1); }
 
+namespace {
+
+// Products of unsigned bytes and constant signed ones, as instructions for integers take them:
+// sum (x - zx) w is sum x w and, for each output, the constant -zx * sum w.
+struct NarrowProduct {
+  Term x;          // uint8
+  int64_t x_zero;  // its zero point
+  Tensor w;        // int8, whose zero point is 0
+};
+
+// What a sum has to stay below: so that an int32 does not wrap around, so that a float32 is exact.
+constexpr int64_t kInt32Sums = (int64_t{1} << 31) - 1;
+constexpr int64_t kFloat32Sums = int64_t{1} << 24;
+constexpr int64_t kMostOfByte = 255, kMostOfSignedByte = 128;
+
+}  // namespace
+
+static bool is_byte(DType t) { return t == DType::kUInt8 || t == DType::kInt8; }
+
+// The weight less its zero points, which are of dimension `axis`; nothing where that is no byte.
+static std::optional<Tensor> symmetric_weight(Term w, Term zero, size_t axis) {
+  const std::optional<Tensor>& known = w.constant();
+  if (!known || !is_byte(w.dtype()) || (zero.valid() && !zero.constant())) return std::nullopt;
+  const int64_t n = zero.valid() ? zero.constant()->num_elements() : 1;
+  if (n != 1 && n != known->shape()[axis]) return std::nullopt;
+  const int64_t run = element_count(std::span(known->shape()).subspan(axis + 1));
+  bool none = w.dtype() == DType::kInt8;
+  for (int64_t i = 0; zero.valid() && i < n; ++i) none = none && zero.constant()->get_int(i) == 0;
+  if (none) return known;
+  Tensor symmetric(DType::kInt8, known->shape());
+  for (int64_t i = 0; i < known->num_elements(); ++i) {
+    const int64_t value =
+        known->get_int(i) - (zero.valid() ? zero.constant()->get_int(i / run % n) : 0);
+    if (value < least_int(DType::kInt8) || value > greatest_int(DType::kInt8)) return std::nullopt;
+    symmetric.set_int(i, value);
+  }
+  return symmetric;
+}
+
+// Where the data are bytes with one zero point for all, and the weight is known; its zero points
+// are of dimension `axis`.
+static std::optional<NarrowProduct> narrow_product(
+    Term x, Term x_zero, Term w, Term w_zero, size_t axis) {
+  Body& b = *x.body;
+  if (!is_byte(x.dtype()) || x.constant()) return std::nullopt;
+  if (x_zero.valid() && (!x_zero.constant() || x_zero.constant()->num_elements() != 1))
+    return std::nullopt;
+  std::optional<Tensor> weight = symmetric_weight(w, w_zero, axis);
+  if (!weight) return std::nullopt;
+  const int64_t zero = x_zero.valid() ? x_zero.constant()->get_int(0) : 0;
+  if (x.dtype() == DType::kUInt8) return NarrowProduct{x, zero, *weight};
+  // With the upper bit changed, a signed byte is an unsigned one that is 128 more.
+  const Term bits = b.add("BitCast", {x}, {{"to", std::string("uint8")}});
+  return NarrowProduct{bits + double{kMostOfSignedByte}, zero + kMostOfSignedByte, *weight};
+}
+
+// One number for each of `outputs`: what `of` says, times -factor.
+static Term negative_sums(Body& b,
+                          int64_t outputs,
+                          int64_t factor,
+                          const std::function<int64_t(int64_t)>& of) {
+  Tensor sums(DType::kInt32, {outputs});
+  for (int64_t i = 0; i < outputs; ++i) sums.set_int(i, wrap_to(DType::kInt32, -factor * of(i)));
+  return b.constant(std::move(sums));
+}
+
+static Attributes sums_in(DType dtype) { return {{"sums", std::string(dtype_name(dtype))}}; }
+
+// x [..., k] times a matrix w [k, n].
+static Term narrow_matrix_product(Body& b, const NarrowProduct& p) {
+  const int64_t k = p.w.shape()[0], n = p.w.shape()[1];
+  const Term product = b.add("MatMul", {p.x, b.constant(p.w)}, sums_in(DType::kInt32));
+  if (p.x_zero == 0) return product;
+  return product + negative_sums(b, n, p.x_zero, [&](int64_t column) {
+           int64_t sum = 0;
+           for (int64_t row = 0; row < k; ++row) sum += p.w.get_int(row * n + column);
+           return sum;
+         });
+}
+
+// The sums as int32, or as float32 where that is exact and no instruction for integers does it: of
+// two matrices that are computed.
 static Term matrix_product(Body& b, Term x, Term x_zero, Term y, Term y_zero) {
-  return b.add("MatMul",
-               {centred(x, by_row(x_zero, x.rank())), centred(y, by_column(y_zero, y.rank()))});
+  const int64_t k = x.extent(-1);
+  if (y.rank() == 2 && k * kMostOfByte * kMostOfSignedByte <= kInt32Sums) {
+    const std::optional<NarrowProduct> narrow = narrow_product(x, x_zero, y, y_zero, 1);
+    if (narrow) return narrow_matrix_product(b, *narrow);
+  }
+  Term left = centred(x, by_row(x_zero, x.rank()));
+  Term right = centred(y, by_column(y_zero, y.rank()));
+  const bool bytes = is_byte(x.dtype()) && is_byte(y.dtype());
+  if (bytes && k * kMostOfByte * kMostOfByte <= kFloat32Sums) {
+    left = b.cast(left, DType::kFloat32);
+    right = b.cast(right, DType::kFloat32);
+  }
+  return b.add("MatMul", {left, right});
 }
 
 static void matmul_integer(Body& b) {
-  b.output(0, matrix_product(b, b.input(0), b.input(2), b.input(1), b.input(3)));
+  const Term sums = matrix_product(b, b.input(0), b.input(2), b.input(1), b.input(3));
+  b.output(0, b.cast(sums, DType::kInt32));
 }
 
 // a, its scale and zero point, the same of b, scale and zero point of y.
@@ -31,7 +127,11 @@ static void qlinear_matmul(Body& b) {
 }
 
 static Term oriented(Body& b, Term matrix, const char* transposed) {
-  return b.call().integer(transposed, 0) != 0 ? b.transpose(matrix, {1, 0}) : matrix;
+  if (b.call().integer(transposed, 0) == 0) return matrix;
+  const std::vector<int64_t> order = {1, 0};
+  // A weight is looked at while the graph is made.
+  return matrix.constant() ? b.constant(permuted(*matrix.constant(), order))
+                           : b.transpose(matrix, order);
 }
 
 // a, its scale and zero point, the same of b, c in steps of the product, and, for a result that is
@@ -46,7 +146,7 @@ static void q_gemm(Body& b) {
   }
   const Term x = oriented(b, b.input(0), "transA"), y = oriented(b, b.input(3), "transB");
   Term sums = matrix_product(b, x, b.input(2), y, b.input(5));
-  if (b.has(6)) sums = sums + b.input(6);
+  if (b.has(6)) sums = b.cast(sums, DType::kInt32) + b.input(6);
   const Term a_scale = by_row(scale_input(b, 1), 2) * b.call().number("alpha", 1);
   const Term scale = a_scale * by_column(scale_input(b, 4), 2);
   const Term real = b.cast(sums, DType::kFloat32);
@@ -76,18 +176,78 @@ static void dynamic_quantize_matmul(Body& b) {
   b.output(0, real_product(b, sums, a.scale, scale_input(b, 2), 4));
 }
 
-// The call's own attributes are the convolution's.
+// The taps and channels of a weight that make one sum: w is [co, ci / groups, kernel...].
+static int64_t products_of(const Tensor& w) { return w.num_elements() / w.shape()[0]; }
+
+// Of [co, ci, ...] to [co, ci + more, ...], 0 there; of data [n, c, ...] the same.
+static Term with_channels(Body& b, Term x, int64_t more) {
+  std::vector<int64_t> pads(static_cast<size_t>(2 * x.rank()), 0);
+  pads[static_cast<size_t>(x.rank()) + 1] = more;
+  return b.add("Pad", {x, b.integers(pads)});
+}
+
+// The bias less what the zero point of the data adds up to.
+static Term shifted_bias(Body& b, const NarrowProduct& p, Term bias) {
+  if (p.x_zero == 0) return bias;
+  const int64_t run = products_of(p.w);
+  const Term shift = negative_sums(b, p.w.shape()[0], p.x_zero, [&](int64_t channel) {
+    int64_t sum = 0;
+    for (int64_t i = channel * run; i < (channel + 1) * run; ++i) sum += p.w.get_int(i);
+    return sum;
+  });
+  return bias.valid() ? bias + shift : shift;
+}
+
+// Whether float32 holds each of the bias and the sums of products.
+static bool is_exact_in_float32(const NarrowProduct& p, Term bias) {
+  if (products_of(p.w) * kMostOfByte * kMostOfSignedByte > kFloat32Sums) return false;
+  if (!bias.valid()) return true;
+  const std::optional<Tensor>& known = bias.constant();
+  for (int64_t i = 0; known && i < known->num_elements(); ++i)
+    if (std::abs(known->get_int(i)) > kFloat32Sums) return false;
+  return known.has_value();
+}
+
+// With a group for each channel no instruction adds up several products; vectors of float32 have
+// more of them a cycle than those of int32.
+static Term narrow_convolution(Body& b, const NarrowProduct& p, Term bias, Attributes attributes) {
+  constexpr int64_t kTerms = 4;  // of a dot product of bytes
+  const int64_t groups = b.call().integer("group", 1);
+  bias = shifted_bias(b, p, bias);
+  const bool real = groups > 1 && is_exact_in_float32(p, bias);
+  const DType sums = real ? DType::kFloat32 : DType::kInt32;
+  attributes["sums"] = std::string(dtype_name(sums));
+  if (p.x_zero != 0) attributes["pad_value"] = p.x_zero;
+  Term x = p.x, w = b.constant(p.w);
+  const int64_t short_of = (kTerms - x.extent(1) % kTerms) % kTerms;
+  if (groups == 1 && short_of > 0) {
+    x = with_channels(b, x, short_of);
+    w = with_channels(b, w, short_of);
+  }
+  std::vector<Term> inputs = {x, real ? b.cast(w, sums) : w};
+  if (bias.valid()) inputs.push_back(b.cast(bias, sums));
+  return b.add("Conv", inputs, attributes);
+}
+
+// The call's own attributes are the convolution's. The sums are int32, or exact in float32.
 static Term convolved(Body& b, Term x, Term x_zero, Term w, Term w_zero, Term bias) {
+  Attributes attributes = b.call().node.attributes;
+  attributes.erase("channels_last");
+  const std::optional<NarrowProduct> narrow =
+      w.constant() && w.rank() > 2 &&
+              products_of(*w.constant()) * kMostOfByte * kMostOfSignedByte <= kInt32Sums
+          ? narrow_product(x, x_zero, w, w_zero, 0)
+          : std::nullopt;
+  if (narrow) return narrow_convolution(b, *narrow, bias, std::move(attributes));
   std::vector<Term> inputs = {centred(x, along(x_zero, x.rank(), 1)),
                               centred(w, along(w_zero, w.rank(), 0))};
   if (bias.valid()) inputs.push_back(bias);
-  Attributes attributes = b.call().node.attributes;
-  attributes.erase("channels_last");
   return b.add("Conv", inputs, attributes);
 }
 
 static void conv_integer(Body& b) {
-  b.output(0, convolved(b, b.input(0), b.input(2), b.input(1), b.input(3), {}));
+  const Term sums = convolved(b, b.input(0), b.input(2), b.input(1), b.input(3), {});
+  b.output(0, b.cast(sums, DType::kInt32));
 }
 
 // x, its scale and zero point, the same of w, scale and zero point of y, a bias in steps of the

@@ -150,12 +150,34 @@ Expr is_infinite(const OpCall& c, const Expr& x) {
   return negative ? below : x < x;
 }
 
+// Dequantize and Quantize, of ours: an integer q stands for (q - zero) * scale. Their operands
+// behind the first (a scale; a zero point) may be left out, and broadcast to it.
+Expr dequantize(const OpCall& c, Operands x) {
+  Expr real = cast(DType::kFloat32, x[0]);
+  if (c.has(2)) real = real - cast(DType::kFloat32, x[2]);
+  return real * x[1];
+}
+
+// Of x / scale: rounded, plus zero, held to the numbers that the type has; no number becomes the
+// least.
+Expr quantize(const OpCall& c, Operands x) {
+  const DType to = c.output().dtype;
+  const Expr zero = c.has(2) ? cast(DType::kFloat32, x.back()) : float_imm(0);
+  const Expr low = float_imm(static_cast<double>(least_int(to))) - zero;
+  const Expr high = float_imm(static_cast<double>(greatest_int(to))) - zero;
+  const Expr whole = fn(Intrinsic::kRound, x[0]);
+  return cast(to, select(whole >= low, min(whole, high), low) + zero);
+}
+
 Types infer_elementwise(const OpCall& call);
 Types infer_float_elementwise(const OpCall& call);
 Types infer_int_elementwise(const OpCall& call);
 Types infer_cast(const OpCall& call);
 Types infer_bit_cast(const OpCall& call);
+Types infer_dequantize(const OpCall& call);
+Types infer_quantize(const OpCall& call);
 StageId lower_elementwise(const OpCall& call, StageSink& to);
+StageId lower_quantize(const OpCall& call, StageSink& to);
 
 constexpr GraphOp elementwise(std::string_view name,
                               Fusion fusion,
@@ -233,6 +255,10 @@ constexpr Row kRows[] = {
     {real("Cosh").with(kNotOfDouble),
      "T_cosh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
+    {GraphOp{"Dequantize", kBroadcast, 2, 3, "", infer_dequantize, lower_elementwise}.with(
+         kMixesTypes),
+     "T_dequantize",
+     dequantize},
     {pair("Div", "exact:i"),
      "T_divide",
      [](const OpCall&, Operands x) { return divide(x[0], x[1]); }},
@@ -312,6 +338,10 @@ constexpr Row kRows[] = {
     {pair("Pow").with(kMixesTypes),
      "T_power",
      [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
+    {GraphOp{"Quantize", kBroadcast, 1, 3, "to:s", infer_quantize, lower_quantize}.with(
+         kMixesTypes),
+     "T_quantize",
+     quantize},
     {real("Reciprocal"),
      "T_reciprocal",
      [](const OpCall&, Operands x) { return imm(1, x[0]) / x[0]; }},
@@ -457,24 +487,72 @@ Types infer_bit_cast(const OpCall& call) {
   return to;
 }
 
+// A scale of float32 and a zero point of the type `whole` of the integers; both broadcast to the
+// data.
+Result<Unit> check_steps(const OpCall& call, DType whole) {
+  if (row_of(whole).kind != DTypeKind::kInt && row_of(whole).kind != DTypeKind::kUInt)
+    return Error(call.node.op, " of ", dtype_name(whole), ", expected integers");
+  for (size_t i = 1; i < call.num_inputs(); ++i) {
+    if (!call.has(i)) continue;
+    const DType expected = i == 1 ? DType::kFloat32 : whole;
+    if (call.input(i).dtype != expected)
+      return Error(
+          "input ", i, " is ", dtype_name(call.input(i).dtype), ", not ", dtype_name(expected));
+    TRY_ASSIGN(const std::vector<int64_t> shape, broadcast_shapes(call.shape(0), call.shape(i)));
+    if (shape != call.shape(0))
+      return Error("input ", i, " of ", print_shape(call.shape(i)), " does not fit the data");
+  }
+  return Unit{};
+}
+
+Types infer_dequantize(const OpCall& call) {
+  TRY(check_steps(call, call.input(0).dtype));
+  return {{{DType::kFloat32, call.shape(0)}}};
+}
+
+Types infer_quantize(const OpCall& call) {
+  const std::optional<DType> to = parse_dtype(call.text("to", ""));
+  if (!to) return Error("attribute \"to\" is ", call.text("to", "missing"));
+  if (call.input(0).dtype != DType::kFloat32)
+    return Error("data are ", dtype_name(call.input(0).dtype), ", expected float32");
+  TRY(check_steps(call, *to));
+  return {{{*to, call.shape(0)}}};
+}
+
+const Row& row_of_call(std::string_view op) {
+  const auto row = std::ranges::find(kRows, op, [](const Row& r) { return r.op.name; });
+  CHECK(row != std::end(kRows)) << op;
+  return *row;
+}
+
+// Input i, an immediate where it is one number and `fold`.
+Operand operand_of(const OpCall& call, StageSink& to, size_t i, bool fold) {
+  if (!fold || !call.scalar(i)) return to.input(call, i);
+  const Value& value = call.input(i);
+  return is_float(value.dtype) ? float_imm(value.constant->get(0), value.dtype)
+                               : int_imm(value.constant->get_int(0), value.dtype);
+}
+
+// The ratio is a stage, which rounds it to float32.
+StageId lower_quantize(const OpCall& call, StageSink& to) {
+  const bool fold = scalars_fold(call);
+  std::vector<Operand> operands = {to.input(call, 0)};
+  if (call.has(1)) {
+    const Operand pair[] = {operands[0], operand_of(call, to, 1, fold)};
+    operands[0] = add_mapped(to, row_of_call("Div"), call, pair);
+  }
+  if (call.has(2)) operands.push_back(operand_of(call, to, 2, fold));
+  return add_mapped(to, row_of_call("Quantize"), call, operands);
+}
+
 StageId lower_elementwise(const OpCall& call, StageSink& to) {
-  const auto row = std::find_if(
-      std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op.name == call.node.op; });
-  CHECK(row != std::end(kRows)) << call.node.op;
+  const Row& row = row_of_call(call.node.op);
   const bool fold = scalars_fold(call);
   std::vector<Operand> operands;
   for (size_t i = 0; i < call.num_inputs(); ++i) {
-    if (!call.has(i)) continue;
-    const Value& value = call.input(i);
-    if (fold && call.scalar(i)) {
-      operands.emplace_back(is_float(value.dtype)
-                                ? float_imm(value.constant->get(0), value.dtype)
-                                : int_imm(value.constant->get_int(0), value.dtype));
-    } else {
-      operands.emplace_back(to.input(call, i));
-    }
+    if (call.has(i)) operands.push_back(operand_of(call, to, i, fold));
   }
-  if (!row->op.is(kCommutative)) return add_mapped(to, *row, call, operands);
+  if (!row.op.is(kCommutative)) return add_mapped(to, row, call, operands);
   // What the group computes stands first, so that conv(x) + r and r + conv(x) are one task.
   std::stable_partition(operands.begin(), operands.end(), [&](const Operand& operand) {
     const StageId* stage = std::get_if<StageId>(&operand);
@@ -490,7 +568,7 @@ StageId lower_elementwise(const OpCall& call, StageSink& to) {
   Operand result = operands[0];
   for (size_t i = 1; i < operands.size(); ++i) {
     const Operand pair[] = {result, operands[i]};
-    result = add_mapped(to, *row, call, pair);
+    result = add_mapped(to, row, call, pair);
   }
   return std::get<StageId>(result);
 }

@@ -88,6 +88,7 @@ static Tensor float_tensor(std::span<const double> values,
 static std::optional<Node> with_affine(Rewriter& r, const Node& conv, const ScaleShift& a) {
   const bool transposed = conv.op == "ConvTranspose";
   if (!transposed && conv.op != "Conv") return std::nullopt;
+  if (OpCall{r.graph(), conv}.sums()) return std::nullopt;  // of integers, which stay what they are
   const std::optional<Tensor>& weight = r[conv.inputs[1]].constant;
   const bool has_bias = conv.inputs.size() > 2;
   if (!weight || (has_bias && !r[conv.inputs[2]].constant)) return std::nullopt;

@@ -45,7 +45,8 @@ class Fuser {
   bool repeats_work(int n, int sink) const;
   bool reads_as_data(int contraction, int n) const;
   bool makes_indices(std::span<const int> nodes, int sink) const;
-  bool take_epilogue(int anchor);
+  std::optional<std::vector<int>> next_of_epilogue(int anchor, int last, size_t size) const;
+  void take_epilogue(int anchor);
   bool join_consumer(int n);
 
   const Graph& graph_;
@@ -184,23 +185,37 @@ bool Fuser::repeats_work(int n, int sink) const {
   return element_count(shape(sink)) > element_count(shape(n)) && !is_anchor(sink);
 }
 
-// Joins the nodes up to the next post-dominator of the anchor's group; false at its end.
-bool Fuser::take_epilogue(int anchor) {
-  int last = anchor;
-  while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor)) {
-    last = post_dominator(last);
-  }
+// What follows `last` in an anchor's epilogue: the nodes up to the next post-dominator, which
+// stands last; nothing at its end.
+std::optional<std::vector<int>> Fuser::next_of_epilogue(int anchor, int last, size_t size) const {
   const int sink = post_dominator(last);
-  if (sink == kExit) return false;
+  if (sink == kExit) return std::nullopt;
   std::optional<std::vector<int>> nodes = between(last, sink);
-  if (!nodes) return false;
+  if (!nodes || size + nodes->size() + 1 > kMostNodes) return std::nullopt;
   nodes->push_back(sink);
   for (const int n : *nodes) {
-    if (root(n) != n || fusion(n) > Fusion::kBroadcast || shape(n) != shape(anchor)) return false;
+    if (root(n) != n || fusion(n) > Fusion::kBroadcast || shape(n) != shape(anchor))
+      return std::nullopt;
   }
-  if (!fits_group(*nodes, anchor)) return false;
-  for (const int n : *nodes) join(n, anchor);
-  return true;
+  return nodes;
+}
+
+// Joins an anchor with the element-wise nodes behind it. What undoes a Quantize belongs to the
+// reader instead, if it can join that: a tensor of bytes is what is stored.
+void Fuser::take_epilogue(int anchor) {
+  std::vector<int> taken;
+  size_t kept = 0;
+  int last = anchor;
+  while (const auto nodes = next_of_epilogue(anchor, last, size_[root(anchor)] + taken.size())) {
+    taken.insert(taken.end(), nodes->begin(), nodes->end());
+    last = taken.back();
+    if (graph_.nodes[last].op == "Quantize") kept = taken.size();
+  }
+  const int reader = post_dominator(last);
+  const bool joins = reader != kExit && fusion(reader) <= Fusion::kReduce &&
+                     fusion(reader) != Fusion::kInjective && readers_[last].size() == 1;
+  if (kept > 0 && joins) taken.resize(kept);
+  for (const int n : taken) join(n, anchor);
 }
 
 // Whether a contraction reads the node as its data, and nothing else does: what is done to the data
@@ -269,9 +284,7 @@ std::vector<int> Fuser::run() {
   // The deeper anchor first: it takes the Add in which two meet.
   std::stable_sort(
       anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
-  for (const int anchor : anchors) {
-    while (take_epilogue(anchor)) continue;
-  }
+  for (const int anchor : anchors) take_epilogue(anchor);
   // From the outputs back: a chain joins what its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
   // A group's number: the place of its last node, which makes its output.

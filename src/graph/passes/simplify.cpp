@@ -86,7 +86,7 @@ static void emit_chain(Rewriter& r, const Node& node) {
   r.replace(node.outputs[0], result);
 }
 
-// A Pad of zeros before a convolution becomes the convolution's own padding.
+// A Pad before a convolution with what this pads with becomes the convolution's own padding.
 static void absorb_pad(Rewriter& r, Node& conv) {
   const Node* pad = r.producer(r.current(conv.inputs[0]));
   if (pad == nullptr || pad->op != "Pad" || pad->inputs.size() > 3) return;
@@ -95,7 +95,7 @@ static void absorb_pad(Rewriter& r, Node& conv) {
       window.text("auto_pad", "NOTSET") != "NOTSET") {
     return;
   }
-  if (call.has(2) && call.scalar(2) != 0.0) return;
+  if ((call.has(2) ? call.scalar(2) : 0.0) != window.integer("pad_value", 0)) return;
   // All starts and then all ends; the first two of each are those of batch and channels.
   const std::vector<int64_t> more = *call.constant_integers(1, "pads");
   const size_t rank = more.size() / 2, dims = rank - 2;

@@ -40,7 +40,7 @@ TEST(GraphOps, WhatInfersAlsoRuns) {
         return std::ranges::find(known, given.first, [](const auto& of) { return of.first; }) ==
                known.end();
       });
-      if (node.op == "Cast" || node.op == "BitCast")
+      if (node.op == "Cast" || node.op == "BitCast" || node.op == "Quantize")
         node.attributes["to"] = std::string(dtype_name(dtype()));
       if (op.attributes.find("kernel_shape") != op.attributes.npos && node.op.starts_with("Conv")) {
         node.attributes.erase("kernel_shape");

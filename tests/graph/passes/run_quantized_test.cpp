@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <limits>
+
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+Tensor bytes(std::vector<int64_t> shape, int64_t first, int64_t step, DType dtype) {
+  Tensor tensor(dtype, std::move(shape));
+  const int64_t least = least_int(dtype), numbers = greatest_int(dtype) - least + 1;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    tensor.set_int(i, least + (first + i * step) % numbers);
+  return tensor;
+}
+
+Tensor real(double value) { return floats({}, {value}); }
+Tensor whole(int64_t value, DType dtype = DType::kUInt8) { return integers({}, {value}, dtype); }
+
+/// A QDQ network, written down as files have it.
+class Network {
+ public:
+  ValueId input(std::vector<int64_t> shape) {
+    const ValueId id = value("x");
+    graph[id].dtype = DType::kFloat32;
+    graph[id].shape = std::move(shape);
+    graph.inputs.push_back(id);
+    return id;
+  }
+  ValueId constant(Tensor tensor) {
+    const ValueId id = value("constant");
+    graph[id].dtype = tensor.dtype();
+    graph[id].shape = tensor.shape();
+    graph[id].constant = std::move(tensor);
+    return id;
+  }
+  ValueId node(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    const ValueId out = value(op);
+    const Result<Unit> made =
+        append_call(graph, {op, op, std::move(inputs), {out}, std::move(attributes)});
+    EXPECT_TRUE(made.ok()) << made.error().message();
+    return out;
+  }
+  /// Through bytes and back, as between any two operators of a QDQ file.
+  ValueId quantize(ValueId x, double scale, Tensor zero) {
+    const ValueId s = constant(real(scale)), z = constant(std::move(zero));
+    return node("QuantizeLinear", {x, s, z});
+  }
+  ValueId through(ValueId x, double scale, const Tensor& zero) {
+    return dequantize(quantize(x, scale, zero), real(scale), zero);
+  }
+  ValueId dequantize(ValueId q, Tensor scale, Tensor zero, int64_t axis = 0) {
+    return node("DequantizeLinear",
+                {q, constant(std::move(scale)), constant(std::move(zero))},
+                {{"axis", axis}});
+  }
+  /// A weight of signed bytes with a scale for each of `n` indices of an axis.
+  ValueId weight(std::vector<int64_t> shape, int64_t axis, int64_t n) {
+    Tensor scale(DType::kFloat32, {n});
+    for (int64_t i = 0; i < n; ++i) scale.set(i, 0.01 + 0.001 * static_cast<double>(i));
+    const Tensor q = bytes(std::move(shape), 3, 37, DType::kInt8);
+    return dequantize(constant(q), scale, Tensor(DType::kInt8, {n}), axis);
+  }
+  ValueId bias(int64_t n, double x_scale) {
+    Tensor scale(DType::kFloat32, {n});
+    for (int64_t i = 0; i < n; ++i)
+      scale.set(
+          i,
+          static_cast<float>(x_scale) * static_cast<float>(0.01 + 0.001 * static_cast<double>(i)));
+    Tensor q(DType::kInt32, {n});
+    for (int64_t i = 0; i < n; ++i) q.set_int(i, 100 * i - 150);
+    return dequantize(constant(q), scale, Tensor(DType::kInt32, {n}));
+  }
+  Graph finish(ValueId output) {
+    graph.outputs = {output};
+    return graph;
+  }
+
+  Graph graph;
+
+ private:
+  ValueId value(const std::string& name) {
+    graph.values.push_back({name + std::to_string(graph.values.size()), {}, {}, std::nullopt});
+    return ValueId{static_cast<int32_t>(graph.values.size()) - 1};
+  }
+};
+
+Tensor run(const Graph& graph, const Tensor& input) {
+  const Result<std::vector<Tensor>> outputs = interpret_graph(graph, std::vector{input});
+  EXPECT_TRUE(outputs.ok());
+  return (*outputs)[0];
+}
+
+// The least and the most by which results of the pass differ from the network as it stands, which
+// rounds float32 sums: nothing on most elements, else `step`. The other passes change nothing.
+std::string quantized(const Graph& graph, double step, bool exact = false) {
+  const Graph after = run_quantized(graph);
+  const Tensor input = waves(graph[graph.inputs[0]].shape);
+  const Tensor expected = run(graph, input), found = run(after, input);
+  EXPECT_EQ(found.dtype(), expected.dtype());
+  EXPECT_EQ(found.shape(), expected.shape());
+  int64_t differ = 0;
+  for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    const double apart = std::abs(found.get(i) - expected.get(i));
+    EXPECT_LE(apart, step * 1.001) << "element " << i;
+    differ += apart > step * 0.01 ? 1 : 0;
+  }
+  EXPECT_LE(differ * 50, exact ? 0 : expected.num_elements());
+  EXPECT_EQ(values_of(run(run_graph_passes(graph), input)), values_of(found));
+  return operators(simplify(after));
+}
+
+// A stem of 3 channels, asymmetric data, padding, Relu, and a result as floats again.
+Graph convolution(Attributes attributes, std::vector<int64_t> weight, bool tail, DType dtype) {
+  Network n;
+  const int64_t channels =
+      weight[1] * OpCall{n.graph, Node{"", "", {}, {}, attributes}}.integer("group", 1);
+  const int64_t outputs = weight[0];
+  const ValueId x = n.through(
+      n.input({1, channels, 7, 6}), 1.0 / 100, whole(dtype == DType::kInt8 ? 9 : 131, dtype));
+  const ValueId y = n.node(
+      "Conv", {x, n.weight(weight, 0, outputs), n.bias(outputs, 1.0 / 100)}, std::move(attributes));
+  return n.finish(tail ? n.through(n.node("Relu", {y}), 0.05, whole(10)) : y);
+}
+
+TEST(RunQuantized, AConvolutionAddsUpProductsOfBytes) {
+  const Attributes padded = {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 1}}};
+  EXPECT_EQ(quantized(convolution(padded, {8, 4, 3, 3}, true, DType::kUInt8), 0.05),
+            "Quantize Conv Cast Mul Quantize Clip Dequantize");
+  // Channels are filled up to what an instruction adds; a sum needs no Quantize behind it.
+  EXPECT_EQ(quantized(convolution(padded, {8, 3, 3, 3}, false, DType::kUInt8), 1e-3),
+            "Quantize Pad Conv Add Dequantize");
+  EXPECT_EQ(quantized(convolution(padded, {8, 4, 3, 3}, true, DType::kInt8), 0.05),
+            "Quantize BitCast Add Conv Cast Mul Quantize Clip Dequantize");
+}
+
+TEST(RunQuantized, AConvolutionOfManyGroupsAddsUpWholeFloats) {
+  const Attributes groups = {{"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{6}}};
+  EXPECT_EQ(quantized(convolution(groups, {6, 1, 3, 3}, true, DType::kUInt8), 0.05),
+            "Quantize Conv Mul Quantize Clip Dequantize");
+  EXPECT_EQ(quantized(convolution(groups, {12, 2, 3, 3}, true, DType::kUInt8), 0.05),
+            "Quantize Conv Mul Quantize Clip Dequantize");
+}
+
+TEST(RunQuantized, MatricesToo) {
+  Network n;
+  const ValueId x = n.through(n.input({3, 8}), 0.02, whole(100));
+  const ValueId y =
+      n.node("Gemm", {x, n.weight({5, 8}, 0, 5), n.bias(5, 0.02)}, {{"transB", int64_t{1}}});
+  EXPECT_EQ(quantized(n.finish(n.through(y, 0.1, whole(128))), 0.1),
+            "Quantize MatMul Add Add Cast Mul Quantize Dequantize");
+  Network m;
+  const ValueId a = m.through(m.input({2, 3, 8}), 0.02, whole(100));
+  const ValueId b = m.node("MatMul", {a, m.weight({8, 4}, 1, 4)});
+  EXPECT_EQ(quantized(m.finish(b), 1e-3), "Quantize MatMul Add Cast Mul");
+}
+
+// Of two matrices that are computed, sums are exact in float32 up to 258 products.
+TEST(RunQuantized, AttentionMultipliesWholeFloats) {
+  Network n;
+  const ValueId x = n.input({2, 4, 6});
+  const ValueId a = n.through(x, 0.02, whole(100)), b = n.through(x, 0.01, whole(128));
+  const ValueId y = n.node("MatMul", {a, n.node("Transpose", {b}, {{"perm", Ints{0, 2, 1}}})});
+  EXPECT_EQ(quantized(n.finish(n.through(y, 0.05, whole(90))), 0.05),
+            "Quantize Quantize Transpose Cast Sub Cast Sub Cast Cast MatMul Mul Quantize "
+            "Dequantize");
+}
+
+TEST(RunQuantized, SumsAndMeansAreOfSteps) {
+  Network n;
+  const ValueId x = n.input({1, 4, 5, 5});
+  const ValueId a = n.through(x, 0.02, whole(100)), b = n.through(x, 0.013, whole(128));
+  const ValueId sum = n.through(n.node("Add", {a, b}), 0.03, whole(120));
+  const ValueId mean = n.through(n.node("GlobalAveragePool", {sum}), 0.005, whole(127));
+  const std::string found = quantized(n.finish(mean), 0.005);
+  EXPECT_EQ(std::ranges::count(found, 'D'), 1) << found;  // the last Dequantize alone
+}
+
+TEST(RunQuantized, WhatOnlyMovesMovesBytes) {
+  Network n;
+  ValueId x = n.through(n.input({1, 4, 6, 6}), 0.02, whole(100));
+  x = n.node("MaxPool", {x}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+  x = n.through(x, 0.02, whole(100));
+  x = n.through(n.node("Reshape", {x, n.constant(integers({2}, {4, 9}))}), 0.02, whole(100));
+  x = n.node("Transpose", {x}, {{"perm", Ints{1, 0}}});
+  EXPECT_EQ(quantized(n.finish(x), 0, true), "Quantize MaxPool Reshape Transpose Dequantize");
+}
+
+// Other steps than those before are made anew.
+TEST(RunQuantized, StepsThatDifferAreKept) {
+  Network n;
+  const ValueId x = n.through(n.input({1, 8}), 0.02, whole(100));
+  EXPECT_EQ(quantized(n.finish(n.through(x, 0.03, whole(100))), 0, true),
+            "Quantize Dequantize Quantize Dequantize");
+}
+
+TEST(RunQuantized, AWeightMayBeQuantizedInTheFile) {
+  Network n;
+  const ValueId x = n.through(n.input({2, 8}), 0.02, whole(100));
+  const ValueId w = n.through(n.constant(waves({8, 4})), 0.01, whole(0, DType::kInt8));
+  EXPECT_EQ(quantized(n.finish(n.node("MatMul", {x, w})), 1e-3), "Quantize MatMul Add Cast Mul");
+}
+
+// The order in which MLAS computes, in float32: the sum, times one ratio, held to the numbers there
+// are, rounded to even; then the zero point.
+TEST(RunQuantized, RequantizesAsMlasDoes) {
+  const float x_scale = 0.0173F, w_scale = 0.0091F, y_scale = 0.0311F;
+  constexpr int64_t kZero = 117;
+  Network n;
+  const ValueId x = n.quantize(n.input({40, 8}), x_scale, whole(0));
+  const ValueId xd = n.dequantize(x, real(x_scale), whole(0));
+  const Tensor w = bytes({8, 16}, 5, 91, DType::kInt8);
+  const ValueId wd = n.dequantize(n.constant(w), real(w_scale), whole(0, DType::kInt8));
+  const ValueId y = n.quantize(n.node("MatMul", {xd, wd}), y_scale, whole(kZero));
+  const Graph graph = n.finish(y);
+  Tensor input(DType::kFloat32, {40, 8});
+  const Tensor q = bytes({40, 8}, 1, 173, DType::kUInt8);
+  for (int64_t i = 0; i < q.num_elements(); ++i) input.set(i, q.get(i) * x_scale);
+  const Tensor found = run(run_graph_passes(graph), input);
+  const float ratio = x_scale * w_scale / y_scale;
+  for (int64_t row = 0; row < 40; ++row) {
+    for (int64_t column = 0; column < 16; ++column) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < 8; ++k) sum += q.get_int(row * 8 + k) * w.get_int(k * 16 + column);
+      const float v =
+          std::clamp(static_cast<float>(sum) * ratio, float{0 - kZero}, float{255 - kZero});
+      EXPECT_EQ(found.get_int(row * 16 + column), static_cast<int64_t>(std::nearbyint(v)) + kZero);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pruner
