@@ -28,7 +28,8 @@ static void quantized_output(Body& b, Term y, size_t i, DType to) {
   b.output(0, quantized(y, one(divisor_input(b, i)), one(b.input(i + 1)), to));
 }
 
-// The zero points of all make one addend, and the result's is added before rounding.
+// The zero points of all make one addend, and the result's is added before rounding. Products are
+// added without being rounded, in the order that ONNX Runtime has on CPUs with such instructions.
 static void qlinear_add(Body& b) {
   const Quantized x = quantized_input(b, 0), y = quantized_input(b, 3);
   const Term scale = one(divisor_input(b, 6));
@@ -36,8 +37,12 @@ static void qlinear_add(Body& b) {
   const auto real = [&](Term q) {
     return q.valid() ? b.cast(q, DType::kFloat32) : b.scalar(0, DType::kFloat32);
   };
-  const Term fixed = real(one(b.input(7))) - (x_ratio * real(x.zero) + y_ratio * real(y.zero));
-  const Term sum = fixed + real(x.values) * x_ratio + real(y.values) * y_ratio;
+  const auto multiply_add = [&](Term q, Term ratio, Term to) {
+    return b.add("MultiplyAdd", {real(q), ratio, to});
+  };
+  const Term fixed =
+      real(one(b.input(7))) - multiply_add(x.zero, x_ratio, y_ratio * real(y.zero));
+  const Term sum = multiply_add(x.values, x_ratio, multiply_add(y.values, y_ratio, fixed));
   b.output(0, rounded(sum, {}, x.values.dtype()));
 }
 
@@ -96,6 +101,12 @@ static void qlinear_global_average_pool(Body& b) {
   b.output(0, in_layout(b, rounded(mean, one(b.input(4)), x.values.dtype())));
 }
 
+// Two scalars that are known and the same.
+static bool equal(Term a, Term b) {
+  if (!a.valid() || !b.valid() || !a.constant() || !b.constant()) return false;
+  return a.dtype() == b.dtype() && a.constant()->get(0) == b.constant()->get(0);
+}
+
 // Scale and zero point of the result, then three inputs for each part.
 static void qlinear_concat(Body& b) {
   const size_t inputs = b.call().num_inputs();
@@ -103,7 +114,9 @@ static void qlinear_concat(Body& b) {
   const Term scale = one(divisor_input(b, 0)), zero = one(b.input(1));
   std::vector<Term> parts;
   for (size_t i = 2; i < inputs; i += 3) {
-    parts.push_back(quantized(reals(quantized_input(b, i)), scale, zero, zero.dtype()));
+    const Quantized part = quantized_input(b, i);
+    const bool same = equal(part.scale, scale) && equal(part.zero, zero);
+    parts.push_back(same ? part.values : quantized(reals(part), scale, zero, zero.dtype()));
   }
   b.output(0, b.concat(parts, b.call().integer("axis", 0)));
 }

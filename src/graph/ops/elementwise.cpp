@@ -325,6 +325,10 @@ constexpr Row kRows[] = {
     {pair("Mul").with(kCommutative),
      "T_multiply",
      [](const OpCall&, Operands x) { return x[0] * x[1]; }},
+    // Of ours; one rounding, as machines with such an instruction have it.
+    {elementwise("MultiplyAdd", kBroadcast, 3, 3),
+     "T_multiply_add",
+     [](const OpCall&, Operands x) { return x[0] * x[1] + x[2]; }},
     {each("Neg"), "T_negative", [](const OpCall&, Operands x) { return negate(x[0]); }},
     {each("Not").with(kOfTruth),
      "T_logical_not",
