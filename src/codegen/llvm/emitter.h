@@ -10,6 +10,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -186,7 +187,12 @@ class Emitter {
   Value* multiply_add(const Expr& product, const Expr& addend);
   Value* select_value(const Select& n);
   Value* under(Value* condition, bool negated, const Expr& e);
-  Value* truncated(Value* value, DType to);
+  struct FloatRange {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+  };
+  static FloatRange range_of(const Expr& e);
+  Value* truncated(Value* value, DType to, const FloatRange& range);
   Value* cast_value(Value* value, DType from, DType to);
   Value* bit_cast_value(Value* value, DType from, DType to);
   Value* wrapped(Value* value, DType dtype);

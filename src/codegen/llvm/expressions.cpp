@@ -1,4 +1,5 @@
 // Expressions: scalars, and vectors of them inside a vector loop.
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/llvm/emitter.h"
@@ -103,7 +104,9 @@ llvm::Value* Emitter::expr_node(const Expr& e) {
         Value* value = expr(n.value);
         const DType from = n.value->dtype;
         return n.of_bits ? bit_cast_value(value, from, e->dtype)
-                         : cast_value(value, from, e->dtype);
+               : is_float(from) && !is_float(e->dtype) && e->dtype != DType::kBool
+                   ? truncated(value, e->dtype, range_of(n.value))
+                   : cast_value(value, from, e->dtype);
       },
       [&](const Call& n) { return intrinsic(n); },
       [&](const Load& n) { return load(n, nullptr); });
@@ -256,14 +259,37 @@ llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
   return result;
 }
 
+// What a float lies between, if it is a number.
+Emitter::FloatRange Emitter::range_of(const Expr& e) {
+  if (const FloatImm* n = as<FloatImm>(e)) return {n->value, n->value};
+  if (const Call* n = as<Call>(e); n != nullptr && n->function == Intrinsic::kRound) {
+    const FloatRange x = range_of(n->args[0]);
+    return {std::floor(x.low), std::ceil(x.high)};
+  }
+  const Binary* n = as<Binary>(e);
+  const bool known = n != nullptr && (n->op == BinaryOp::kAdd || n->op == BinaryOp::kSub ||
+                                      n->op == BinaryOp::kMin || n->op == BinaryOp::kMax);
+  if (!known) return {};
+  const FloatRange a = range_of(n->a), b = range_of(n->b);
+  switch (n->op) {
+    case BinaryOp::kAdd: return {a.low + b.low, a.high + b.high};
+    case BinaryOp::kSub: return {a.low - b.high, a.high - b.low};
+    case BinaryOp::kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    default: return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  }
+}
+
 // As truncate_to(): LLVM's conversion says nothing of what its type does not hold.
-llvm::Value* Emitter::truncated(Value* value, DType to) {
+llvm::Value* Emitter::truncated(Value* value, DType to, const FloatRange& range) {
   const unsigned bits = truncates_in_64_bits(to) ? 64 : 32;
   const double limit = std::ldexp(1, static_cast<int>(bits) - 1);
   llvm::Type* real = value->getType();
   llvm::Type* whole = real->getWithNewType(b_.getIntNTy(bits));
-  Value* holds = b_.CreateAnd(b_.CreateFCmpOGE(value, llvm::ConstantFP::get(real, -limit)),
-                              b_.CreateFCmpOLT(value, llvm::ConstantFP::get(real, limit)));
+  const auto bound = [&](double number) { return llvm::ConstantFP::get(real, number); };
+  Value* holds = range.low >= -limit && range.high < limit
+                     ? b_.CreateFCmpORD(value, value)
+                     : b_.CreateAnd(b_.CreateFCmpOGE(value, bound(-limit)),
+                                    b_.CreateFCmpOLT(value, bound(limit)));
   Value* least = llvm::ConstantInt::get(whole, llvm::APInt::getSignedMinValue(bits));
   Value* result = b_.CreateSelect(holds, b_.CreateFPToSI(value, whole), least);
   return b_.CreateZExtOrTrunc(result, real->getWithNewType(value_type(to)));
@@ -281,7 +307,7 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
     return from_memory(to_memory(single, to), to);
   }
   if (is_float(from) && is_float(to)) return b_.CreateFPCast(value, type);
-  if (is_float(from)) return truncated(value, to);
+  if (is_float(from)) return truncated(value, to, {});
   if (!is_signed_int(from))
     return is_float(to) ? b_.CreateUIToFP(value, type)
                         : wrapped(b_.CreateZExtOrTrunc(value, type), to);

@@ -40,8 +40,7 @@ static void qlinear_add(Body& b) {
   const auto multiply_add = [&](Term q, Term ratio, Term to) {
     return b.add("MultiplyAdd", {real(q), ratio, to});
   };
-  const Term fixed =
-      real(one(b.input(7))) - multiply_add(x.zero, x_ratio, y_ratio * real(y.zero));
+  const Term fixed = real(one(b.input(7))) - multiply_add(x.zero, x_ratio, y_ratio * real(y.zero));
   const Term sum = multiply_add(x.values, x_ratio, multiply_add(y.values, y_ratio, fixed));
   b.output(0, rounded(sum, {}, x.values.dtype()));
 }

@@ -158,15 +158,17 @@ Expr dequantize(const OpCall& c, Operands x) {
   return real * x[1];
 }
 
-// Of x / scale: rounded, plus zero, held to the numbers that the type has; no number becomes the
-// least.
+// Of x / scale: held to the numbers that the type has, less zero, and rounded; plus zero. No number
+// becomes the least, since a cast makes 0 of it: signed types are cast as what they are above that.
 Expr quantize(const OpCall& c, Operands x) {
   const DType to = c.output().dtype;
   const Expr zero = c.has(2) ? cast(DType::kFloat32, x.back()) : float_imm(0);
   const Expr low = float_imm(static_cast<double>(least_int(to))) - zero;
   const Expr high = float_imm(static_cast<double>(greatest_int(to))) - zero;
-  const Expr whole = fn(Intrinsic::kRound, x[0]);
-  return cast(to, select(whole >= low, min(whole, high), low) + zero);
+  const Expr whole = fn(Intrinsic::kRound, max(min(x[0], high), low));
+  if (!is_signed_int(to)) return cast(to, whole + zero);
+  const Expr above = cast(DType::kInt32, whole - low);
+  return cast(to, above + int_imm(least_int(to), DType::kInt32));
 }
 
 Types infer_elementwise(const OpCall& call);
