@@ -5,12 +5,13 @@
 
 namespace pruner {
 
-MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, make_run, make_bench,
-    make_tasks, make_ops, make_networks_list, make_networks_export, make_devices_list,
-    make_devices_host, make_device_show, make_device_probe, make_records_stat, make_records_best,
-    make_records_distill, make_records_merge, make_records_split, make_records_convert,
-    make_records_check, make_features, make_simulate, make_dataset_collect, make_dataset_make,
-    make_train, make_fine_tune, make_eval, make_worker_build, make_worker_run, make_worker_device;
+MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, make_quantize,
+    make_run, make_bench, make_tasks, make_ops, make_networks_list, make_networks_export,
+    make_devices_list, make_devices_host, make_device_show, make_device_probe, make_records_stat,
+    make_records_best, make_records_distill, make_records_merge, make_records_split,
+    make_records_convert, make_records_check, make_features, make_simulate, make_dataset_collect,
+    make_dataset_make, make_train, make_fine_tune, make_eval, make_worker_build, make_worker_run,
+    make_worker_device;
 
 inline constexpr Command kCommands[] = {
     {"tune", "Search the schedules of a network or operator, measured on this machine.", make_tune},
@@ -26,6 +27,9 @@ inline constexpr Command kCommands[] = {
     {"compile",
      "Make a module of a network or operator, with the best records or without any.",
      make_compile},
+    {"quantize",
+     "Write a network whose contractions read bytes, as QDQ; ranges are those of the data given.",
+     make_quantize},
     {"run", "Run a module on the arrays of an .npz file.", make_run},
     {"bench", "Time a module.", make_bench},
     {"tasks", "List what would be tuned.", make_tasks},

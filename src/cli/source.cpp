@@ -194,15 +194,29 @@ void add_sizes(CLI::App& app, NetworkOptions& sizes) {
       .help("of a built-in network; default: 128");
 }
 
+static void add_network_name(CLI::App& app, SourceOptions& options) {
+  add_option(app, "model", options.model_file).help("the network: an ONNX file");
+  add_option(app, "--network", options.network)
+      .help("a built-in network (`pruner networks` lists them)");
+}
+
 void SourceOptions::add_to(CLI::App& app) {
-  add_option(app, "model", model_file).help("the network: an ONNX file");
-  add_option(app, "--network", network).help("a built-in network (`pruner networks` lists them)");
+  add_network_name(app, *this);
   add_others_to(app);
+}
+
+void SourceOptions::add_network_to(CLI::App& app) {
+  add_network_name(app, *this);
+  add_inputs_to(app);
 }
 
 void SourceOptions::add_others_to(CLI::App& app) {
   add_option(app, "--op", op).help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
   add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
+  add_inputs_to(app);
+}
+
+void SourceOptions::add_inputs_to(CLI::App& app) {
   add_sizes(app, sizes);
   add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
   add_option(app, "--constant", constants)
@@ -249,6 +263,19 @@ static Result<NetworkOptions> network_options(const SourceOptions& options) {
   return network;
 }
 
+Result<Graph> read_network(const SourceOptions& options) {
+  if (options.model_file.empty() == options.network.empty())
+    return Error("give one of MODEL.onnx and --network");
+  TRY_ASSIGN(const NetworkOptions network, network_options(options));
+  if (!options.network.empty()) return build_network(options.network, network);
+  return import_onnx(options.model_file, network);
+}
+
+std::string network_name(const SourceOptions& options) {
+  if (!options.network.empty()) return options.network;
+  return std::filesystem::path(options.model_file).stem().string();
+}
+
 Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed) {
   const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() +
                     !options.task.empty();
@@ -259,17 +286,9 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
     return Error("several things to work on",
                  one,
                  task ? " (with --print, --task is the number of a task)" : "");
-  TRY_ASSIGN(const NetworkOptions network, network_options(options));
-  if (!options.network.empty()) {
-    TRY_ASSIGN(Graph graph, build_network(options.network, network));
-    return network_source(std::move(graph), options.network, options, target);
-  }
-  if (!options.model_file.empty()) {
-    TRY_ASSIGN(Graph graph, import_onnx(options.model_file, network));
-    return network_source(std::move(graph),
-                          std::filesystem::path(options.model_file).stem().string(),
-                          options,
-                          target);
+  if (!options.network.empty() || !options.model_file.empty()) {
+    TRY_ASSIGN(Graph graph, read_network(options));
+    return network_source(std::move(graph), network_name(options), options, target);
   }
   if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));

@@ -22,6 +22,9 @@ struct SourceOptions {
   void add_to(CLI::App& app);
   /// All but the network's name.
   void add_others_to(CLI::App& app);
+  /// Those of a network alone, and of these those of its inputs.
+  void add_network_to(CLI::App& app);
+  void add_inputs_to(CLI::App& app);
   bool named() const { return !(model_file + network + op + task).empty(); }
 };
 /// Adds --batch-size, --image-size and --seq-len.
@@ -43,6 +46,9 @@ Result<Target> read_target(const TargetOptions& options);
 /// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them. The
 /// constants of an operator are drawn by `seed`.
 Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed = 0);
+/// The network of MODEL.onnx or --network, before the graph passes, and what it is called.
+Result<Graph> read_network(const SourceOptions& options);
+std::string network_name(const SourceOptions& options);
 /// Adds --forms.
 void add_forms(CLI::App& app, std::string& forms);
 /// --forms as a list; the error names a form that there is not.

@@ -82,6 +82,7 @@ Node downgraded(const Graph& graph, Node node, int64_t opset) {
   if (node.op == "Cast" || node.op == "BitCast") {
     node.attributes["to"] = int64_t{dtype_to_onnx(graph[node.outputs[0]].dtype)};
   }
+  if (node.op == "Div") node.attributes.erase("exact");  // ours: all others compute it so
   // Opset 18 has num_outputs, and axes as an input of every reduction (ReduceSum since 13).
   if (opset >= 18) return node;
   node.attributes.erase("num_outputs");
@@ -95,7 +96,8 @@ Node downgraded(const Graph& graph, Node node, int64_t opset) {
 Result<onnx::ModelProto> model_of(const Graph& graph) {
   int64_t opset = kOldestOpset;
   for (const Node& node : graph.nodes) {
-    opset = std::max(opset, find_graph_op(node.op)->since);
+    // QuantizeLinear and DequantizeLinear are functions of ours, of the oldest opset.
+    if (const GraphOp* op = find_graph_op(node.op)) opset = std::max(opset, op->since);
     for (const ValueId id : node.outputs) {
       if (is_only_moved(graph[id].dtype)) opset = std::max(opset, kOpsetOfCodes);
     }
@@ -113,11 +115,15 @@ Result<onnx::ModelProto> model_of(const Graph& graph) {
   const std::vector<std::string> names = unique_names(graph);
   const auto name = [&](ValueId id) { return id.valid() ? names[id.value] : ""; };
   std::set<ValueId> constants, made;
+  std::set<std::string> node_names;
   for (const Node& old : graph.nodes) {
     const Node node = downgraded(graph, old, opset);
     onnx::NodeProto& to = *proto.add_node();
     to.set_op_type(node.op);
-    to.set_name(node.name);
+    std::string node_name = node.name;
+    for (int i = 1; !node_name.empty() && !node_names.insert(node_name).second; ++i)
+      node_name = node.name + "_" + std::to_string(i);
+    to.set_name(node_name);
     for (const ValueId id : node.inputs) {
       to.add_input(name(id));
       if (id.valid() && graph[id].constant) constants.insert(id);
