@@ -37,6 +37,7 @@ Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshap
 Graph fold_constants(Graph graph);   // nodes of constants become constants
 Graph fuse_layernorm(Graph graph);   // its eight nodes become one
 Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one multiply and add
+Graph tabulate(Graph graph);         // functions of one byte that take long, into tables
 Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone
 Graph split_kernels(Graph graph);    // into taps, where much of what they read is padding
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
@@ -55,6 +56,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"fold_constants", always<fold_constants>},
     {"fuse_layernorm", always<fuse_layernorm>},
     {"fold_batch_norm", always<fold_batch_norm>},
+    {"tabulate", always<tabulate>, true},
     {"crop_kernels", always<crop_kernels>},
     {"split_kernels", always<split_kernels>, true},
     {"combine_matmuls", always<combine_matmuls>},

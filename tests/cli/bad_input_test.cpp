@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/run_program.h"
+#include "deploy/tensor_file.h"
 #include "golden.h"
 #include "graph/onnx/onnx_model.h"
 
@@ -74,6 +75,45 @@ TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"compile", "--network", "resnet_18", "--task", "99", "--print", "asm"}),
                {"--task: \"99\" is no task number", "from 0"});
   expect_words(fail({"compile", "--print", "asm"}), {"nothing to work on"});
+}
+
+TEST_F(BadInput, CalibrationThatDoesNotFit) {
+  const std::vector<std::string> quantize = {"quantize",
+                                             "--network",
+                                             "resnet_18",
+                                             "--image-size",
+                                             "32",
+                                             "-o",
+                                             dir + "/q.onnx",
+                                             "--calibration"};
+  const auto with = [&](const std::string& file) {
+    std::vector<std::string> arguments = quantize;
+    arguments.push_back(file);
+    return fail(arguments);
+  };
+  const auto arrays = [&](const std::string& name, std::vector<int64_t> shape) {
+    const std::string path = dir + "/x.npz";
+    const std::vector<NamedTensor> named = {{name, Tensor(DType::kFloat32, std::move(shape))}};
+    EXPECT_TRUE(write_tensors(path, named).ok());
+    return path;
+  };
+  expect_words(with(arrays("input", {4, 3, 32, 33})),
+               {"x.npz: \"input\" is float32 4x3x32x33, expected float32 1x3x32x32"});
+  expect_words(with(arrays("picture", {1, 3, 32, 32})), {"x.npz: ", "\"input\""});
+  expect_words(with(dir + "/none.npz"), {"none.npz", "no such file"});
+  expect_words(fail({"quantize", "--network", "resnet_18"}), {"--calibration is missing"});
+  expect_words(fail({"quantize", "--calibration", "x.npz"}), {"MODEL.onnx", "--network"});
+  EXPECT_FALSE(fs::exists(dir + "/q.onnx"));
+}
+
+TEST_F(BadInput, AScaleOfZero) {
+  OnnxModel model;
+  model.input("x", {4}).output("y");
+  model.initializer("scale", onnx::TensorProto::FLOAT, {}).add_float_data(0);
+  model.node("QuantizeLinear", {"x", "scale"}, {"y"});
+  const std::string path = write("zero.onnx", model.bytes());
+  expect_words(fail({"compile", path, "-o", dir + "/zero.so"}),
+               {"zero.onnx: ", "QuantizeLinear_1", "the scale, input 1, is 0"});
 }
 
 TEST_F(BadInput, ModesThatCannotBeCompared) {

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/run_program.h"
+#include "deploy/tensor_file.h"
 #include "golden.h"
 #include "support/file.h"
 #include "support/json.h"
@@ -269,6 +271,21 @@ TEST_F(Commands, PrintMakesCodeForAGpu) {
   EXPECT_NE(print("opencl").find("__kernel "), std::string::npos);
   EXPECT_NE(print("cuda").find("__global__ "), std::string::npos);
   EXPECT_NE(print("program").find("thread for"), std::string::npos);
+}
+
+// A QDQ file of the ranges of two samples, which runs as any other.
+TEST_F(Commands, QuantizeWritesAFileThatRuns) {
+  const std::string q = dir + "/q.onnx", npz = dir + "/x.npz", module = dir + "/q.so";
+  Tensor x(DType::kFloat32, {2, 3, 32, 32});
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.set(i, std::sin(0.7 * static_cast<double>(i)));
+  ASSERT_TRUE(write_tensors(npz, std::vector<NamedTensor>{{"input", x}}).ok());
+  const Json made = json(
+      {"quantize", "--network", "resnet_18", "--image-size", "32", "--calibration", npz, "-o", q});
+  EXPECT_EQ(made["samples"], 2);
+  EXPECT_GT(made["values"].get<int>(), 20);
+  out({"compile", q, "-o", module});
+  EXPECT_NE(out({"bench", "--module", module, "--min-time", "0"}).find("Median"),
+            std::string::npos);
 }
 
 TEST_F(Commands, ListsAndDevicesAreReadable) {

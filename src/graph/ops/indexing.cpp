@@ -285,12 +285,38 @@ static StageId lower_tensor_scatter(const OpCall& call, StageSink& to) {
   });
 }
 
+// Lookup, of ours: what a table of int32 has for each of the 256 numbers of a byte, least first.
+static Types infer_lookup(const OpCall& call) {
+  const DType of = call.input(1).dtype;
+  const std::optional<DType> to = parse_dtype(call.text("to", ""));
+  if (!to || is_float(*to) || is_only_moved(*to))
+    return Error("attribute \"to\" is ", call.text("to", "missing"));
+  if (of != DType::kUInt8 && of != DType::kInt8)
+    return Error("data are ", dtype_name(of), ", expected bytes");
+  if (call.type(0) != TensorType{DType::kInt32, {256}})
+    return Error("a table of ", print_shape(call.shape(0)), ", expected 256 of int32");
+  return {{{*to, call.shape(1)}}};
+}
+
+static StageId lower_lookup(const OpCall& call, StageSink& to) {
+  const StageId table = to.input(call, 0), data = to.input(call, 1);
+  return to.dag.compute(
+      "T_lookup",
+      call.shape(1),
+      [&](std::span<const Expr> axes) {
+        const Expr x = cast(DType::kInt64, to.dag.at(data, {axes.begin(), axes.end()}));
+        return cast(call.output().dtype, to.dag.at(table, {x - least_int(call.input(1).dtype)}));
+      },
+      "injective");
+}
+
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
     GraphOp{"GatherND", kInjective, 2, 2, "batch_dims:i", infer_gather_nd, lower_gather_nd}.with(kReadsAtIndices),
+    GraphOp{"Lookup", kInjective, 2, 2, "to:s", infer_lookup, lower_lookup}.with(kReadsAtIndices | kReadsOnce),
     GraphOp{"OneHot", kInjective, 3, 3, "axis:i", infer_one_hot, lower_one_hot},
     GraphOp{"ReverseSequence", kInjective, 2, 2, "batch_axis:i time_axis:i", infer_reverse_sequence, lower_reverse_sequence},
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),

@@ -68,6 +68,7 @@ class Sinker {
   bool sink_pad(Node& node);
   bool sink_reshape(Node& node);
   bool sink_resize(Node& node);
+  bool sink_lookup(Node& node);
   bool sink_matmul(Node& node);
 
   Rewriter r_;
@@ -240,6 +241,13 @@ bool Sinker::sink_resize(Node& node) {
   return replace(node, node.inputs, order);
 }
 
+// The table has no dimension of the data.
+bool Sinker::sink_lookup(Node& node) {
+  if (!transpose_of(node.inputs[1])) return false;
+  const Order order = order_of(node.inputs[1]);
+  return replace(node, {node.inputs[0], move(node.inputs[1], inverse(order))}, order);
+}
+
 // Runs of dimensions of two shapes with equal products: what a reshape splits and merges.
 struct Block {
   std::vector<size_t> from, to;
@@ -316,6 +324,7 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
   static const std::map<std::string, Rule> kRules = {
       {"Transpose", &Sinker::sink_transpose},
       {"Concat", &Sinker::sink_concat},
+      {"Lookup", &Sinker::sink_lookup},
       {"Softmax", &Sinker::sink_softmax},
       {"LogSoftmax", &Sinker::sink_softmax},
       {"Slice", &Sinker::sink_slice},
