@@ -214,6 +214,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_option(app, "--op", op).help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
   add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
   add_inputs_to(app);
+  add_option(app, "--precision", precision)
+      .help("what a network's products multiply: f32 (default), bf16, or auto: what is fastest");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {
@@ -221,8 +223,6 @@ void SourceOptions::add_inputs_to(CLI::App& app) {
   add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
   add_option(app, "--constant", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
-  add_option(app, "--precision", precision)
-      .help("what a network's products multiply: f32 (default), bf16, or auto: what is fastest");
 }
 
 void TargetOptions::add_to(CLI::App& app) {

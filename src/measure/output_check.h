@@ -17,14 +17,18 @@ namespace pruner {
 /// Outputs are filled with this before a kernel runs; it makes a NaN in every float format.
 inline constexpr std::byte kUnwritten{0xff};
 
+/// The share of bytes that may be rounded another way.
+inline constexpr double kMostRoundedApart = 0.01;
+
 /// Expected values of one output at some elements.
 struct ExpectedOutput {
   DType dtype;
   std::vector<int64_t> shape;
   std::vector<int64_t> elements;  // row-major positions
   std::vector<double> values;
-  double largest = 0;   // of the absolute values
-  double products = 0;  // largest sum of |a| |b| of an element of a contraction behind it
+  double largest = 0;    // of the absolute values
+  double products = 0;   // largest sum of |a| |b| of an element of a contraction behind it
+  bool rounded = false;  // bytes that are made of floats
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
@@ -39,8 +43,10 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
 /// By how much a value may differ. Float32: 1e-4 of the value or 2e-5 of the output's largest,
 /// whichever is more: sums of n products in another order stay well within, and a forgotten term
 /// does not. Float16: 2e-2 and 5e-3, other narrow floats as many units in the last place. Integers:
-/// nothing. What a kernel of another form of the task may add to that rounding is `form_error`
-/// (Winograd::error) of the largest sum of products, where that is more.
+/// nothing; bytes that are rounded floats: one, on kMostRoundedApart of the elements, since a float
+/// may be of products that were added without being rounded. What a kernel of another form of the
+/// task may add to that rounding is `form_error` (Winograd::error) of the largest sum of products,
+/// where that is more.
 double tolerance(const ExpectedOutput& output, double expected, double form_error = 0);
 
 /// Nothing if the output in memory is right; otherwise the first element that is not, in words.

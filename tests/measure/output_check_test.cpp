@@ -74,6 +74,20 @@ TEST(OutputCheck, WantsIntegersExactly) {
   EXPECT_EQ(find_wrong_element(expected, got.data()), "[0, 0] is 1000001, expected 1000000");
 }
 
+TEST(OutputCheck, LetsFewRoundedBytesDifferByAStep) {
+  ExpectedOutput expected = expect(DType::kUInt8, std::vector<double>(200, 7));
+  Tensor output(DType::kUInt8, {1, 200});
+  for (int64_t i = 0; i < 200; ++i) output.set_int(i, i < 2 ? 8 : 7);
+  EXPECT_EQ(find_wrong_element(expected, output.data()), "[0, 0] is 8, expected 7");
+  expected.rounded = true;
+  EXPECT_EQ(find_wrong_element(expected, output.data()), std::nullopt);
+  output.set_int(9, 8);
+  EXPECT_EQ(find_wrong_element(expected, output.data()), "[0, 9] is 8, expected 7");
+  output.set_int(9, 7);
+  output.set_int(1, 9);
+  EXPECT_EQ(find_wrong_element(expected, output.data()), "[0, 1] is 9, expected 7");
+}
+
 TEST(OutputCheck, ExpectsWhatTheInterpreterSays) {
   const ComputeDag dag = *parse_operator("matmul 40 30 50 +relu");
   Rng rng(1);
