@@ -10,6 +10,7 @@
 #include "lower/meaning.h"
 #include "space/dot.h"
 #include "space/operator_task.h"
+#include "tensor/operator_dags.h"
 
 namespace pruner {
 namespace {
@@ -163,6 +164,34 @@ INSTANTIATE_TEST_SUITE_P(Candidates,
                          MatrixInstructions,
                          testing::Combine(testing::ValuesIn(kTileOperators),
                                           testing::ValuesIn(kTypes)));
+
+// A convolution padded with its zero point, whose sums end as bytes.
+Task quantized_task(const Target& target) {
+  DagBuilder b;
+  const StageId data = b.placeholder("data", {1, 8, 9, 16}, DType::kUInt8);
+  const StageId weight = b.placeholder("weight", {3, 3, 16, 32}, DType::kInt8, true);
+  const StageId bias = b.placeholder("bias", {1, 1, 1, 32}, DType::kInt32, true);
+  ConvParams params{{{1, 1}, {1, 1}, {1, 1}, {1, 1}, 131}, 1, DType::kInt32};
+  const StageId sums = add_add(b, add_conv(b, data, weight, params), bias);
+  const StageId real = add_elementwise(b, "T_multiply", {{sums}}, [](auto x) {
+    return cast(DType::kFloat32, x[0]) * float_imm(1.0 / 32);
+  });
+  const StageId bytes = add_elementwise(b, "T_quantize", {{real}}, [](auto x) {
+    const Expr held = max(min(x[0], float_imm(155)), float_imm(-100));
+    return cast(DType::kUInt8, call(Intrinsic::kRound, {held}) + float_imm(100));
+  });
+  return make_task(b.finish({bytes}), target, "quantized");
+}
+
+TEST(QuantizedConvolution, GivesTheBitsOfTheInterpreter) {
+  if (!__builtin_cpu_supports("avx512vnni")) GTEST_SKIP() << "this CPU has no AVX512-VNNI";
+  expect_bits(quantized_task(dot_target(64)), is_dot, "vpdpbusd", candidates_each(8));
+  if (host_target(1).dots.bfloat16_tile == 0) GTEST_SKIP() << "this machine has no AMX";
+  Target tiles = test_target(64);
+  tiles.dots = {0, 0, 16, 32};
+  tiles.mcpu = "sapphirerapids";
+  expect_bits(quantized_task(tiles), is_matrix, "tdpbusd", candidates_each(8));
+}
 
 // The whole tiles of an axis, and tiles that overlap as little as may be.
 TEST(MatrixRows, DivideTheAxis) {
