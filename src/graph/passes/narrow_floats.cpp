@@ -1,8 +1,8 @@
 // Convolutions and products of a float32 network with constants multiply bfloat16 where the target
 // has a unit for it; they add up in float32. A value that one of them reads, or such a convolution
-// makes, is stored as bfloat16, rounded once by the kernel that makes it; what else reads it computes
-// in float32, and so does every kernel inside. All other values stay float32, among them what a
-// convolution makes for a contraction without the unit, which reads it again and again.
+// makes, is stored as bfloat16, rounded once by the kernel that makes it; what else reads it
+// computes in float32, and so does every kernel inside. All other values stay float32, among them
+// what a convolution makes for a contraction without the unit, which reads it again and again.
 //
 // A value is stored together with those that share its bytes: views, and the parts of a Concat in
 // place. Where one of these has to stay float32 (an input or output of the network, what a routine
@@ -43,12 +43,12 @@ class Narrower {
   Graph graph_;
   std::vector<Node> nodes_;  // of the new graph
   int groups_ = 0;
-  std::map<ValueId, int> maker_;                     // a value's group
-  std::vector<int> shares_;                          // union-find: old values of the same bytes
-  std::vector<bool> stays_;                          // by owner: has to be float32
-  std::vector<bool> read_;                           // by owner: a unit reads it
-  std::vector<bool> made_;       // by owner: made by a kernel with a unit's convolution
-  std::vector<bool> read_wide_;  // by owner: a contraction without the unit reads it
+  std::map<ValueId, int> maker_;  // a value's group
+  std::vector<int> shares_;       // union-find: old values of the same bytes
+  std::vector<bool> stays_;       // by owner: has to be float32
+  std::vector<bool> read_;        // by owner: a unit reads it
+  std::vector<bool> made_;        // by owner: made by a kernel with a unit's convolution
+  std::vector<bool> read_wide_;   // by owner: a contraction without the unit reads it
   std::map<ValueId, ValueId> constants_, copies_;    // as bfloat16
   std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
 };
@@ -111,7 +111,8 @@ Narrower::Narrower(Graph graph)
   for (const Node& node : graph_.nodes) {
     for (const ValueId id : node.inputs) {
       const auto made = maker_.find(id);
-      if (made == maker_.end() || made->second == node.group) continue;  // does not leave its kernel
+      if (made == maker_.end() || made->second == node.group)
+        continue;  // does not leave its kernel
       if (convolves[static_cast<size_t>(made->second)]) made_[owner(id)] = true;
     }
   }
