@@ -118,6 +118,7 @@ class Analyzer {
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
     set_step(stage, tile, out);
     add_traffic(stage, tile.vector_axis, out);
+    if (tile.is_matrix()) out.l2_bytes *= kCpuModel.matrix_l2_factor;
     return out;
   }
 

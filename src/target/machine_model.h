@@ -27,6 +27,7 @@ struct CpuModel {
   double matrix_rows = 16, matrix_steps = 16;  // at full size
   double least_matrix_rows = 9.3;              // fewer take as long
   int64_t matrix_registers = 8;
+  double matrix_l2_factor = 1.8;    // on bytes from L2, whose lines no prefetcher fetches ahead
   double matrix_store_cycles = 32;  // to store one and read it again
   // Loops around it.
   double entry_cycles = 6;          // to enter a stage's loops (judged, 70e4b9d)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "analysis/draft.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/interrupt.h"
@@ -17,6 +18,7 @@
 #include "report/progress.h"
 #include "report/task_list.h"
 #include "report/tune_report.h"
+#include "search/search.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "tune/session.h"
@@ -62,6 +64,31 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
                  .curves = {std::move(curve)}};
   run.seconds_name = kSearchSeconds;
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
+}
+
+// What the tasks' default schedules take together, by the draft.
+double drafted_s(const Source& source, const Target& target) {
+  double sum = 0;
+  for (const WeightedTask& weighted : source.tasks) {
+    const Space space = make_space(weighted.task);
+    const Candidate candidate = default_schedule(weighted.task, space);
+    sum += weighted.weight * draft_latency_s(make_loop_nest(space, candidate), target);
+  }
+  return sum;
+}
+
+// What a float32 network would gain by bfloat16 on this target; empty: nothing, or it has it.
+std::string tell_precision(SourceOptions what, const Source& source, const Target& target) {
+  if (what.precision != "f32" || target.is_gpu() || !target.dots.bfloat16_gains()) return "";
+  what.precision = "bf16";
+  const Result<Source> narrow = read_source(what, target);
+  if (!narrow.ok()) return "";
+  const double share = drafted_s(*narrow, target) / drafted_s(source, target);
+  if (share >= 1) return "";
+  return fmt::format(
+      "In bfloat16 it would take about {:.0f} % of that time (by the draft): "
+      "--precision bf16\n",
+      100 * share);
 }
 
 // Session does the work; what is here reads options and shows results.
@@ -153,7 +180,8 @@ struct Tune {
                    print_network(source.name, input_shapes(source.partition)),
                    time.mean_ms,
                    time.std_ms,
-                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms));
+                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms) +
+                       tell_precision(what, source, target));
     }
     if (call.json) fmt::print("{}\n", print_json(summary));
     return end == TuneEnd::kInterrupted ? kInterrupted : kDone;

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Float32 networks that multiply bfloat16, beside OpenVINO, which does so by default, without a trial.
+
+  precision.py                    all of them; writes bench/results/cpu_precision.tsv
+  precision.py NETWORK...         those (printed, not written)
+
+The same ONNX file in our float32 and bfloat16 modules and in OpenVINO with float32 and in its default,
+whose type it tells, in turns. `ratio` is of our bfloat16 to OpenVINO's default, `gain` to our
+float32. The errors are to OpenVINO in float32, over `--inputs` inputs: the root of the mean square
+of the outputs' differences over that of the outputs, the mean of the inputs. Needs openvino.
+"""
+import argparse
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import runtimes
+from clean_rounds import Rounds
+
+NETWORKS = ("resnet_50", "mobilenet_v2", "inception_v3", "densenet_121", "bert_base", "vit")
+BENCH_S = 0.7
+
+
+class OpenVino:
+    """A network compiled for latency; `precision`: None is OpenVINO's own choice."""
+
+    def __init__(self, model, threads, precision):
+        import openvino
+        wish = {"INFERENCE_PRECISION_HINT": precision} if precision else {}
+        self.compiled = openvino.Core().compile_model(model, "CPU", {
+            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads, **wish})
+        self.type = self.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+        self.request = self.compiled.create_infer_request()
+
+    def run(self, feeds):
+        found = self.request.infer(feeds)
+        return {output.get_any_name(): np.array(found[output]) for output in self.compiled.outputs}
+
+    def median_ms(self):
+        times, end = [], time.perf_counter() + BENCH_S
+        while time.perf_counter() < end:
+            start = time.perf_counter()
+            self.request.infer()
+            times.append(time.perf_counter() - start)
+        return 1e3 * statistics.median(times)
+
+
+def random_inputs(compiled, rng):
+    feeds = {}
+    for value in compiled.inputs:
+        dtype, shape = value.get_element_type().to_dtype(), list(value.shape)
+        feeds[value.get_any_name()] = (rng.standard_normal(shape) if dtype.kind == "f" else
+                                       rng.integers(0, 2, shape)).astype(dtype)
+    return feeds
+
+
+def error(found, expected):
+    a, b = (np.concatenate([np.ravel(outputs[name]).astype(np.float64) for name in expected])
+            for outputs in (found, expected))
+    return float(np.sqrt(np.mean((a - b) ** 2) / np.mean(b ** 2)))
+
+
+def compare(pruner, rounds, network, options, folder):
+    model = folder / "network.onnx"
+    subprocess.run([pruner.program, "networks", "export", network, "-o", model], check=True,
+                   stdout=subprocess.DEVNULL)
+    modules = {precision: folder / f"{precision}.so" for precision in ("f32", "bf16")}
+    for precision, module in modules.items():
+        pruner.compile([model, "--precision", precision, "--threads", options.threads], module)
+    exact, default = (OpenVino(model, options.threads, wish) for wish in ("f32", None))
+    rng, ours, theirs = np.random.default_rng(0), [], []
+    for _ in range(options.inputs):
+        feeds = random_inputs(exact.compiled, rng)
+        expected = exact.run(feeds)
+        ours.append(error(pruner.infer(modules["bf16"], feeds), expected))
+        theirs.append(error(default.run(feeds), expected))
+    turns = {precision: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))
+             for precision, module in modules.items()}
+    turns |= {"openvino_f32": exact.median_ms, "openvino": default.median_ms}
+    times, clean, dropped = rounds.run(turns, options.rounds)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    ratios = [a / b for a, b in zip(times["bf16"], times["openvino"])]
+    return {"network": network, "threads": options.threads, "f32_ms": medians["f32"],
+            "bf16_ms": medians["bf16"], "openvino_f32_ms": medians["openvino_f32"],
+            "openvino_ms": medians["openvino"], "openvino_type": default.type,
+            "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios),
+            "gain": medians["f32"] / medians["bf16"], "error": statistics.mean(ours),
+            "openvino_error": statistics.mean(theirs), "rounds": clean, "dropped": dropped}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", choices=[[], *NETWORKS], metavar="NETWORK")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--inputs", type=int, default=20)
+    parser.add_argument("--program", type=pathlib.Path)
+    options = parser.parse_args()
+    pruner = runtimes.Pruner(options.program)
+    rounds, rows = Rounds(pruner, options.threads), []
+    for network in options.networks or NETWORKS:
+        with tempfile.TemporaryDirectory(prefix="precision_") as folder:
+            rows.append(compare(pruner, rounds, network, options, pathlib.Path(folder)))
+            print(rows[-1], flush=True)
+    runtimes.report("cpu_precision", " ".join(["precision.py", *sys.argv[1:]]), rows,
+                    keep=not options.networks)
+
+
+if __name__ == "__main__":
+    main()
