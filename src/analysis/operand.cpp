@@ -174,6 +174,8 @@ double run_bytes(const SurroundedRead& read) {
   const std::vector<Step> steps = steps_of(producer, packed);
   const auto element = static_cast<double>(dtype_bytes(producer.dtype));
   double run = 1, streams = 1;
+  // A tile's steps go around its lanes where they are packed the other way round.
+  const bool of_terms = packed != nullptr && packed->blocks.size() > 1;
   std::vector<std::pair<double, double>> in_turns;  // strides and extents of the streams
   const auto extend = [&](double extent) {
     run *= extent;
@@ -205,7 +207,7 @@ double run_bytes(const SurroundedRead& read) {
     } else if (stride > run && run * element <= line_bytes &&
                streams * extent <= kCpuModel.streams_in_turns) {
       streams *= extent;
-      in_turns.emplace_back(stride, extent);
+      if (of_terms) in_turns.emplace_back(stride, extent);
     } else {
       break;
     }
