@@ -127,6 +127,34 @@ TEST(Draft, SeesRowsInOneSetOfAnAttachedTile) {
   EXPECT_DOUBLE_EQ(grouped_tile("7", "3", "1").memory_cycles, 2.5 * 3.5 + 1.5);
 }
 
+// A weight that is packed by terms comes from memory once, with hardly more than its bytes, in
+// some candidates of each structure that reads it so.
+TEST(Draft, StreamsPackedTermsOnce) {
+  const Result<Target> target = parse_target("llvm -mcpu=sapphirerapids", 2);
+  ASSERT_TRUE(target.ok());
+  const Task task =
+      operator_task("conv2d 1 256 14 14 256 3 3 padding=1 bits=16 exponent=8", *target);
+  const Space space = make_space(task);
+  constexpr double kWeightBytes = 2 * 9 * 256 * 256;
+  std::map<std::string, double> least;
+  Rng rng(3);
+  for (int i = 0; i < 600; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const std::string& name = space[candidate.sketch].name;
+    if (!name.starts_with("pair")) continue;
+    double bytes = 0;
+    for (const StageSymbols& stage : draft(make_loop_nest(space, candidate), *target).stages)
+      bytes += stage.dram_bytes;
+    const auto [it, fresh] = least.try_emplace(name, bytes);
+    it->second = std::min(it->second, bytes);
+  }
+  ASSERT_EQ(least.size(), 2u);  // in registers and in cache, of tiles
+  for (const auto& [name, bytes] : least) {
+    EXPECT_GE(bytes, 0.8 * kWeightBytes) << name;
+    EXPECT_LE(bytes, 1.1 * kWeightBytes) << name;
+  }
+}
+
 TEST(Draft, PrintsALineForEachStage) {
   const Task task = operator_task("softmax 64 128");
   const Space space = make_space(task);

@@ -327,6 +327,23 @@ TEST_F(BadInput, BudgetThatIsNoTime) {
   expect_words(fail(small({"tune"}, {"--budget", "soon"})), {"--budget", "soon", "10m"});
 }
 
+TEST_F(BadInput, PrecisionThatTheTargetHasNoUnitFor) {
+  const auto compile = [&](const std::string& precision, const std::string& target) {
+    return fail({"compile",
+                 "--network",
+                 "mobilenet_v2",
+                 "--precision",
+                 precision,
+                 "--target",
+                 target,
+                 "-o",
+                 dir + "/x.so"});
+  };
+  expect_words(compile("bf16", "llvm -mcpu=haswell"), {"--precision bf16", "haswell", "auto"});
+  expect_words(compile("bf16", "cuda --model=a100"), {"--precision bf16", "a100", "auto"});
+  expect_words(compile("int3", "llvm"), {"--precision", "int3", "f32, bf16 or auto"});
+}
+
 TEST_F(BadInput, UnwritableWorkDir) {
   expect_words(fail(small({"tune"}, {"--work-dir", write("file", "precious") + "/out"})),
                {"file/out", "--work-dir"});
