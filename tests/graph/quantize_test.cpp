@@ -63,8 +63,9 @@ TEST(Quantize, TheFileIsNearTheNetworkAndRunsOnBytes) {
   const Graph run = run_graph_passes(q);
   expect_near((*interpret_graph(run, inputs))[0], found, 0.02);
   for (const Node& node : run.nodes) {
-    if (node.op == "Conv" || node.op == "MaxPool" || node.op == "MatMul")
+    if (node.op == "Conv" || node.op == "MaxPool" || node.op == "MatMul") {
       EXPECT_EQ(run[node.inputs[0]].dtype, DType::kUInt8) << node.op;
+    }
   }
 }
 
