@@ -116,10 +116,13 @@ Expr as_real(const Expr& x) {
   return cast(exact ? DType::kFloat32 : DType::kFloat64, x);
 }
 
+// What is only moved, as the number that it stands for.
+Expr decoded(const Expr& x) { return is_code(x->dtype) ? decode_code(x) : x; }
+
 Expr convert(const OpCall& c, const Expr& from) {
   const DType to = c.output().dtype;
   if (to == from->dtype) return from;
-  const Expr x = is_code(from->dtype) ? decode_code(from) : from;
+  const Expr x = decoded(from);
   if (to == x->dtype) return x;
   if (is_code(to)) {
     const std::string mode = c.text("round_mode", "up");
@@ -153,8 +156,8 @@ Expr is_infinite(const OpCall& c, const Expr& x) {
 // Dequantize and Quantize, of ours: an integer q stands for (q - zero) * scale. Their operands
 // behind the first (a scale; a zero point) may be left out, and broadcast to it.
 Expr dequantize(const OpCall& c, Operands x) {
-  Expr real = cast(DType::kFloat32, x[0]);
-  if (c.has(2)) real = real - cast(DType::kFloat32, x[2]);
+  Expr real = cast(DType::kFloat32, decoded(x[0]));
+  if (c.has(2)) real = real - cast(DType::kFloat32, decoded(x[2]));
   return real * x[1];
 }
 
@@ -162,10 +165,11 @@ Expr dequantize(const OpCall& c, Operands x) {
 // becomes the least, since a cast makes 0 of it: signed types are cast as what they are above that.
 Expr quantize(const OpCall& c, Operands x) {
   const DType to = c.output().dtype;
-  const Expr zero = c.has(2) ? cast(DType::kFloat32, x.back()) : float_imm(0);
+  const Expr zero = c.has(2) ? cast(DType::kFloat32, decoded(x.back())) : float_imm(0);
   const Expr low = float_imm(static_cast<double>(least_int(to))) - zero;
   const Expr high = float_imm(static_cast<double>(greatest_int(to))) - zero;
   const Expr whole = fn(Intrinsic::kRound, max(min(x[0], high), low));
+  if (is_code(to)) return encode_code(to, whole + zero, true, CodeRounding::kNearest);
   if (!is_signed_int(to)) return cast(to, whole + zero);
   const Expr above = cast(DType::kInt32, whole - low);
   return cast(to, above + int_imm(least_int(to), DType::kInt32));
@@ -258,7 +262,7 @@ constexpr Row kRows[] = {
      "T_cosh",
      [](const OpCall&, Operands x) { return fn(Intrinsic::kCosh, x[0]); }},
     {GraphOp{"Dequantize", kBroadcast, 2, 3, "", infer_dequantize, lower_elementwise}.with(
-         kMixesTypes),
+         kMixesTypes | kTakesCodes),
      "T_dequantize",
      dequantize},
     {pair("Div", "exact:i"),
@@ -345,7 +349,7 @@ constexpr Row kRows[] = {
      "T_power",
      [](const OpCall& c, Operands x) { return power(c, x[0], x[1]); }},
     {GraphOp{"Quantize", kBroadcast, 1, 3, "to:s", infer_quantize, lower_quantize}.with(
-         kMixesTypes),
+         kMixesTypes | kTakesCodes),
      "T_quantize",
      quantize},
     {real("Reciprocal"),

@@ -74,6 +74,18 @@ TEST(QuantizeLinear, MakesFloatsOfAByteOrLess) {
   EXPECT_TRUE(std::isnan(to(DType::kFloat8E4M3FN, {{"saturate", int64_t{0}}})[3]));
 }
 
+TEST(QuantizeLinear, MakesIntegersOfFourBitsThatAreReadBack) {
+  const Tensor x = floats({5}, {-40, -3, 0, 2.25, 40});
+  const auto there_and_back = [&](DType dtype, int64_t zero) {
+    const Tensor step = floats({}, {0.5}), shift = bytes({}, {zero}, dtype);
+    const Tensor found = run_op("QuantizeLinear", {x, step, shift});
+    EXPECT_EQ(found.dtype(), dtype);
+    return values_of(run_op("DequantizeLinear", {found, step, shift}));
+  };
+  EXPECT_EQ(there_and_back(DType::kInt4, -1), (V{-3.5, -3, 0, 2, 4}));
+  EXPECT_EQ(there_and_back(DType::kUInt4, 7), (V{-3.5, -3, 0, 2, 4}));
+}
+
 TEST(QuantizeLinear, RefusesWhatDoesNotFit) {
   const Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto says = [&](const std::vector<Operand>& operands, Attributes attributes = {}) {
