@@ -63,6 +63,8 @@ class Runner {
   ValueId constant(const std::string& name, Tensor tensor);
   ValueId flat(ValueId id);
   ValueId zero_point(const Steps& steps, DType dtype);
+  std::vector<ValueId> inputs_of(std::initializer_list<Quantized> operands);
+  void add_steps_of(const Tail& tail, std::vector<ValueId>& inputs);
   ValueId new_value(const std::string& like);
   void emit(Node node);
   ValueId call(const Node& like, std::string op, std::vector<ValueId> inputs, Attributes a);
@@ -252,6 +254,21 @@ ValueId Runner::zero_point(const Steps& steps, DType dtype) {
   return constant("zero", Tensor(dtype, {}));
 }
 
+// Each with its scale and zero point, as the functions of bytes take them.
+std::vector<ValueId> Runner::inputs_of(std::initializer_list<Quantized> operands) {
+  std::vector<ValueId> inputs;
+  for (const Quantized& x : operands) {
+    const ValueId scale = flat(x.steps.scale);
+    inputs.insert(inputs.end(), {x.q, scale, zero_point(x.steps, at(x.q).dtype)});
+  }
+  return inputs;
+}
+
+void Runner::add_steps_of(const Tail& tail, std::vector<ValueId>& inputs) {
+  inputs.push_back(flat(tail.steps.scale));
+  inputs.push_back(zero_point(tail.steps, tail.dtype));
+}
+
 ValueId Runner::new_value(const std::string& like) {
   const auto number = static_cast<int32_t>(graph_.values.size());
   graph_.values.push_back({like + "/" + std::to_string(number), {}, {}, std::nullopt});
@@ -300,18 +317,9 @@ bool Runner::run_conv(const Node& node) {
   if (!x || !w) return false;
   const std::optional<ValueId> bias = bias_of(node, *x, *w);
   if (!bias) return false;
-  const DType x_type = at(x->q).dtype, w_type = at(w->q).dtype;
-  const ValueId x_zero = zero_point(x->steps, x_type), w_zero = zero_point(w->steps, w_type);
-  const ValueId x_scale = flat(x->steps.scale), w_scale = flat(w->steps.scale);
   if (const std::optional<Tail> tail = tail_of(node)) {
-    std::vector<ValueId> inputs = {x->q,
-                                   x_scale,
-                                   x_zero,
-                                   w->q,
-                                   w_scale,
-                                   w_zero,
-                                   flat(tail->steps.scale),
-                                   zero_point(tail->steps, tail->dtype)};
+    std::vector<ValueId> inputs = inputs_of({*x, *w});
+    add_steps_of(*tail, inputs);
     if (bias->valid()) inputs.push_back(*bias);
     finish_with(node, *tail, "QLinearConv", inputs, node.attributes);
     return true;
@@ -322,7 +330,9 @@ bool Runner::run_conv(const Node& node) {
     shape[1] = values.num_elements();
     return values.reshaped(shape);
   };
-  Tensor steps = beside(known(w_scale)).clone();
+  const ValueId x_zero = zero_point(x->steps, at(x->q).dtype);
+  const ValueId w_zero = zero_point(w->steps, at(w->q).dtype);
+  Tensor steps = beside(known(w->steps.scale)).clone();
   for (int64_t i = 0; i < steps.num_elements(); ++i)
     steps.set(i, static_cast<float>(scale_of(x->steps)) * static_cast<float>(steps.get(i)));
   ValueId sums = call(node, "ConvInteger", {x->q, w->q, x_zero, w_zero}, node.attributes);
@@ -343,20 +353,14 @@ bool Runner::run_gemm(const Node& node) {
   if (!bias) return false;
   // A bias of other shapes than [n] differs by row.
   if (bias->valid() && at(*bias).shape != std::vector{at(node.outputs[0]).shape[1]}) return false;
-  std::vector<ValueId> inputs = {x->q,
-                                 flat(x->steps.scale),
-                                 zero_point(x->steps, at(x->q).dtype),
-                                 w->q,
-                                 flat(w->steps.scale),
-                                 zero_point(w->steps, at(w->q).dtype),
-                                 *bias};
+  std::vector<ValueId> inputs = inputs_of({*x, *w});
+  inputs.push_back(*bias);
   Attributes attributes = node.attributes;
   attributes.erase("beta");
   const std::optional<Tail> tail = tail_of(node);
   // The result of a QGemm is of the type of its data.
   if (tail && tail->dtype == at(x->q).dtype) {
-    inputs.push_back(flat(tail->steps.scale));
-    inputs.push_back(zero_point(tail->steps, tail->dtype));
+    add_steps_of(*tail, inputs);
     finish_with(node, *tail, "com.microsoft::QGemm", inputs, attributes);
     return true;
   }
@@ -369,29 +373,14 @@ bool Runner::run_matmul(const Node& node) {
   std::optional<Quantized> w = tensor_operand(node, 1);
   if (!w && at(node.inputs[1]).shape.size() == 2) w = weight_operand(node, 1);
   if (!x || !w || at(x->q).shape.size() < 2 || at(w->q).shape.size() < 2) return false;
-  const ValueId x_zero = zero_point(x->steps, at(x->q).dtype),
-                w_zero = zero_point(w->steps, at(w->q).dtype);
-  const ValueId x_scale = flat(x->steps.scale), w_scale = flat(w->steps.scale);
+  std::vector<ValueId> inputs = inputs_of({*x, *w});
   if (const std::optional<Tail> tail = tail_of(node)) {
-    finish_with(node,
-                *tail,
-                "QLinearMatMul",
-                {x->q,
-                 x_scale,
-                 x_zero,
-                 w->q,
-                 w_scale,
-                 w_zero,
-                 flat(tail->steps.scale),
-                 zero_point(tail->steps, tail->dtype)},
-                {});
+    add_steps_of(*tail, inputs);
+    finish_with(node, *tail, "QLinearMatMul", inputs, {});
     return true;
   }
-  emit({"com.microsoft::MatMulIntegerToFloat",
-        node.name,
-        {x->q, w->q, x_scale, w_scale, x_zero, w_zero},
-        node.outputs,
-        {}});
+  inputs = {inputs[0], inputs[3], inputs[1], inputs[4], inputs[2], inputs[5]};
+  emit({"com.microsoft::MatMulIntegerToFloat", node.name, inputs, node.outputs, {}});
   return true;
 }
 
@@ -401,18 +390,9 @@ bool Runner::run_binary(const Node& node) {
   const std::optional<Tail> tail = tail_of(node);
   const DType dtype = at(x->q).dtype;
   if (!tail || at(y->q).dtype != dtype || tail->dtype != dtype) return false;
-  finish_with(node,
-              *tail,
-              "com.microsoft::QLinear" + node.op,
-              {x->q,
-               flat(x->steps.scale),
-               zero_point(x->steps, dtype),
-               y->q,
-               flat(y->steps.scale),
-               zero_point(y->steps, dtype),
-               flat(tail->steps.scale),
-               zero_point(tail->steps, dtype)},
-              {});
+  std::vector<ValueId> inputs = inputs_of({*x, *y});
+  add_steps_of(*tail, inputs);
+  finish_with(node, *tail, "com.microsoft::QLinear" + node.op, inputs, {});
   return true;
 }
 
@@ -423,27 +403,21 @@ bool Runner::run_unary(const Node& node) {
   if (!tail || tail->dtype != at(x->q).dtype) return false;
   // Of float32, they compute what stands in the file; dilations are not theirs.
   if (node.attributes.contains("dilations")) return false;
-  finish_with(node,
-              *tail,
-              "com.microsoft::QLinear" + node.op,
-              {x->q,
-               flat(x->steps.scale),
-               zero_point(x->steps, tail->dtype),
-               flat(tail->steps.scale),
-               zero_point(tail->steps, tail->dtype)},
-              node.attributes);
+  std::vector<ValueId> inputs = inputs_of({*x});
+  add_steps_of(*tail, inputs);
+  finish_with(node, *tail, "com.microsoft::QLinear" + node.op, inputs, node.attributes);
   return true;
 }
 
 bool Runner::run_concat(const Node& node) {
   const std::optional<Tail> tail = tail_of(node);
   if (!tail) return false;
-  std::vector<ValueId> inputs = {flat(tail->steps.scale), zero_point(tail->steps, tail->dtype)};
+  std::vector<ValueId> inputs;
+  add_steps_of(*tail, inputs);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const std::optional<Quantized> part = tensor_operand(node, i);
     if (!part || at(part->q).dtype != tail->dtype) return false;
-    const ValueId scale = flat(part->steps.scale);
-    inputs.insert(inputs.end(), {part->q, scale, zero_point(part->steps, tail->dtype)});
+    std::ranges::copy(inputs_of({*part}), std::back_inserter(inputs));
   }
   finish_with(node, *tail, "com.microsoft::QLinearConcat", inputs, node.attributes);
   return true;
