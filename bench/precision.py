@@ -15,10 +15,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
+import peer_process
 import runtimes
 from clean_rounds import Rounds
 
@@ -42,21 +42,7 @@ class OpenVino:
         return {output.get_any_name(): np.array(found[output]) for output in self.compiled.outputs}
 
     def median_ms(self):
-        times, end = [], time.perf_counter() + BENCH_S
-        while time.perf_counter() < end:
-            start = time.perf_counter()
-            self.request.infer()
-            times.append(time.perf_counter() - start)
-        return 1e3 * statistics.median(times)
-
-
-def random_inputs(compiled, rng):
-    feeds = {}
-    for value in compiled.inputs:
-        dtype, shape = value.get_element_type().to_dtype(), list(value.shape)
-        feeds[value.get_any_name()] = (rng.standard_normal(shape) if dtype.kind == "f" else
-                                       rng.integers(0, 2, shape)).astype(dtype)
-    return feeds
+        return 1e-3 * statistics.median(peer_process.call_times_us(self.request.infer, BENCH_S))
 
 
 def error(found, expected):
@@ -73,9 +59,9 @@ def compare(pruner, rounds, network, options, folder):
     for precision, module in modules.items():
         pruner.compile([model, "--precision", precision, "--threads", options.threads], module)
     exact, default = (OpenVino(model, options.threads, wish) for wish in ("f32", None))
-    rng, ours, theirs = np.random.default_rng(0), [], []
-    for _ in range(options.inputs):
-        feeds = random_inputs(exact.compiled, rng)
+    session, ours, theirs = runtimes.OnnxRuntime(model, options.threads), [], []
+    for seed in range(options.inputs):
+        feeds = session.seeded_feeds(seed)
         expected = exact.run(feeds)
         ours.append(error(pruner.infer(modules["bf16"], feeds), expected))
         theirs.append(error(default.run(feeds), expected))
