@@ -114,7 +114,7 @@ Result<ComputeDag> read_dag(const std::string& path) {
 
 Result<Precision> read_precision(const std::string& text, const Target& target) {
   if (text == "f32") return Precision::kFloat32;
-  const bool has_unit = !target.is_gpu() && target.dots.bfloat16_gains();
+  const bool has_unit = target.dots.bfloat16_gains();
   if (text == "auto") return has_unit ? Precision::kBFloat16 : Precision::kFloat32;
   if (text != "bf16") return Error("--precision: \"", text, "\" is not f32, bf16 or auto");
   if (has_unit) return Precision::kBFloat16;

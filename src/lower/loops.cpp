@@ -90,8 +90,10 @@ Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, con
   }
   For made{{}, loop_extent(nest, loop, values), loop.kind};
   // Tiles go from memory on by rows, a few of them in one pass of the loop.
+  constexpr int kRowsInPass = 4;
   const bool last = i + 2 == static_cast<int>(nest.loops.size());
-  if (last && loop.kind == LoopKind::kSerial && nest.structure->has_matrix()) made.unroll = 4;
+  if (last && loop.kind == LoopKind::kSerial && nest.structure->has_matrix())
+    made.unroll = kRowsInPass;
   return emit_one_loop(nest, loop, std::move(made), values, inner);
 }
 

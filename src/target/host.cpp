@@ -228,11 +228,8 @@ HostCpu read_host() {
   std::ostringstream text;
   text << in.rdbuf();
   HostCpu host = parse_cpuinfo(text.str());
-  for (size_t at = 0; !may_use_tiles(); ++at) {
-    at = host.features.find("+amx", at);
-    if (at == std::string::npos) break;
-    host.features[at] = '-';
-  }
+  const auto tiles = [&] { return host.features.find("+amx"); };
+  while (!may_use_tiles() && tiles() != std::string::npos) host.features[tiles()] = '-';
   host.cores = usable_cores();
   for (int i = 0; i < 8; ++i) {
     const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";

@@ -79,7 +79,7 @@ double drafted_s(const Source& source, const Target& target) {
 
 // What a float32 network would gain by bfloat16 on this target; empty: nothing, or it has it.
 std::string tell_precision(SourceOptions what, const Source& source, const Target& target) {
-  if (what.precision != "f32" || target.is_gpu() || !target.dots.bfloat16_gains()) return "";
+  if (what.precision != "f32" || !target.dots.bfloat16_gains()) return "";
   what.precision = "bf16";
   const Result<Source> narrow = read_source(what, target);
   if (!narrow.ok()) return "";
