@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/operand.h"
+#include "space/dot.h"
 #include "space/plan.h"
 #include "target/machine_model.h"
 
@@ -176,9 +177,9 @@ double issued_per_cycle(const Target& target, const RegisterTile& tile) {
 
 double matrix_cycles(const Target& target, const RegisterTile& tile, double rate) {
   const CpuModel& m = kCpuModel;
-  const double sums = m.matrix_rows * tile.lanes / target.lanes(4);
-  const double whole = sums * m.matrix_steps * tile.terms / rate / target.fmas_per_cycle;
-  const double rows = std::max(tile.tile_rows, m.least_matrix_rows) / m.matrix_rows;
+  const double sums = kMatrixRows * tile.lanes / target.lanes(4);
+  const double whole = sums * kMatrixSteps * tile.terms / rate / target.fmas_per_cycle;
+  const double rows = std::max(tile.tile_rows, m.least_matrix_rows) / kMatrixRows;
   return tile.count() * whole * rows;
 }
 

@@ -13,8 +13,8 @@ constexpr DType kU8 = DType::kUInt8, kS8 = DType::kInt8, kS32 = DType::kInt32;
 constexpr DotInstruction kDotInstructions[] = {
     {"vdpbf16ps", kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
     {"vpdpbusd", kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
-    {"tdpbf16ps", kBf16, kBf16, kF32, 16, 16, 2, &DotRates::bfloat16_tile},
-    {"tdpbusd", kU8, kS8, kS32, 16, 16, 4, &DotRates::int8_tile},
+    {"tdpbf16ps", kBf16, kBf16, kF32, kMatrixRows, kMatrixSteps, 2, &DotRates::bfloat16_tile},
+    {"tdpbusd", kU8, kS8, kS32, kMatrixRows, kMatrixSteps, 4, &DotRates::int8_tile},
 };
 
 // Fewer are no gain over vectors.
@@ -63,6 +63,14 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
 
 }  // namespace
 
+std::optional<NarrowProduct> narrow_product(const Expr& e) {
+  const Binary* product = as<Binary>(e);
+  if (product == nullptr || product->op != BinaryOp::kMul) return std::nullopt;
+  const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  return NarrowProduct{a, b};
+}
+
 const DotInstruction* find_dot_instruction(DType a, DType b, DType sum, bool tile) {
   for (const DotInstruction& dot : kDotInstructions) {
     const bool types = (a == dot.a && b == dot.b) || (a == dot.b && b == dot.a);
@@ -77,12 +85,10 @@ const DotInstruction* find_dot_instruction(const ComputeDag& dag,
                                            bool tile) {
   const Stage& stage = dag[id];
   if (target.is_gpu() || stage.combiner != Combiner::kSum) return nullptr;
-  const Binary* product = as<Binary>(stage.body);
-  if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
-  const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
-  if (a == nullptr || b == nullptr) return nullptr;
+  const std::optional<NarrowProduct> factors = narrow_product(stage.body);
+  if (!factors) return nullptr;
   const DotInstruction* dot =
-      find_dot_instruction(a->value->dtype, b->value->dtype, stage.dtype, tile);
+      find_dot_instruction(factors->a->value->dtype, factors->b->value->dtype, stage.dtype, tile);
   if (dot == nullptr || target.dots.*dot->rate <= 1 || !needs_multi_level_tiling(dag, id))
     return nullptr;
   const int last = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));

@@ -2,12 +2,16 @@
 // AVX512-VNNI's) or of a tile (AMX's), and the contractions that they compute.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "target/target.h"
 #include "tensor/compute_dag.h"
 
 namespace pruner {
+
+/// Rows and steps of an instruction on tiles, at most (AMX).
+inline constexpr int kMatrixRows = 16, kMatrixSteps = 16;
 
 /// sum += a[0] * b[0] + ... + a[terms - 1] * b[terms - 1] in each lane. Of a tile: sum[m][n] gets
 /// so many from each of up to `steps` steps s, a[m][s][t] * b[s][n][t], in up to `rows` rows m.
@@ -19,6 +23,13 @@ struct DotInstruction {
   double DotRates::*rate;
   bool of_tile() const { return rows > 1; }
 };
+
+/// A product of two numbers of narrow types, as bodies of contractions have it.
+struct NarrowProduct {
+  const Cast* a;
+  const Cast* b;
+};
+std::optional<NarrowProduct> narrow_product(const Expr& e);
 
 /// That which adds products of elements of types `a` and `b`, in this order or the other, to a
 /// vector or a tile; null: there is none.

@@ -43,9 +43,6 @@ std::vector<uint8_t> loop_order(const LoopStructure& structure, int first) {
   return order;
 }
 
-// Rows and steps of a matrix instruction, at most (AMX).
-constexpr int64_t kMatrixSize = 16;
-
 StageId find_stage(const ComputeDag& dag, const std::string& name) {
   for (int s = 0; s < dag.size(); ++s) {
     if (dag[StageId{s}].name == name) return StageId{s};
@@ -62,12 +59,12 @@ int64_t instruction_extent(const LoopStructure& structure,
                            Iterations at) {
   if (at == Iterations::kRows) {
     return axis == matrix_row_axis(stage)
-               ? matrix_rows(stage.axes[static_cast<size_t>(axis)].extent, kMatrixSize)
+               ? matrix_rows(stage.axes[static_cast<size_t>(axis)].extent, kMatrixRows)
                : 1;
   }
   if (at == Iterations::kSteps) {
     const int64_t terms = instruction_extent(structure, stage, axis, Iterations::kShape);
-    return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, kMatrixSize) : 1;
+    return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, kMatrixSteps) : 1;
   }
   if (at != Iterations::kShape) return 1;
   const bool reduction = axis >= std::ssize(stage.axes);

@@ -24,8 +24,7 @@ struct CpuModel {
   double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)
   double exposed_step_share = 0.15;  // of operations or loads, the shorter (judged, 70e4b9d)
   // One of matrix instructions (measured on sapphirerapids, 2026-11).
-  double matrix_rows = 16, matrix_steps = 16;  // at full size
-  double least_matrix_rows = 9.3;              // fewer take as long
+  double least_matrix_rows = 9.3;  // fewer take as long
   int64_t matrix_registers = 8;
   double matrix_l2_factor = 1.8;    // on bytes from L2, whose lines no prefetcher fetches ahead
   double matrix_store_cycles = 32;  // to store one and read it again

@@ -102,17 +102,16 @@ void Emitter::dot(const For& n) {
   const int64_t terms = *as_int(n.extent);
   const Store* store = std::get_if<Store>(&n.body->op);
   const Binary* sum = store != nullptr ? as<Binary>(store->value) : nullptr;
-  const Binary* product =
-      sum != nullptr && sum->op == BinaryOp::kAdd ? as<Binary>(sum->b) : nullptr;
-  if (product == nullptr || product->op != BinaryOp::kMul || predicate_.lanes || predicate_.uniform)
+  if (sum == nullptr || sum->op != BinaryOp::kAdd || predicate_.lanes || predicate_.uniform)
     return unrolled(n);
-  const Cast *a = as<Cast>(product->a), *b = as<Cast>(product->b);
-  if (a == nullptr || b == nullptr) return unrolled(n);
+  const std::optional<NarrowProduct> factors = narrow_product(sum->b);
+  if (!factors) return unrolled(n);
+  const Expr &a = factors->a->value, &b = factors->b->value;
   const DotInstruction* instruction =
-      find_dot_instruction(a->value->dtype, b->value->dtype, store->value->dtype, false);
+      find_dot_instruction(a->dtype, b->dtype, store->value->dtype, false);
   if (instruction == nullptr || instruction->terms != terms) return unrolled(n);
-  std::optional<DotOperand> left = dot_operand(a->value, n.var, terms);
-  std::optional<DotOperand> right = dot_operand(b->value, n.var, terms);
+  std::optional<DotOperand> left = dot_operand(a, n.var, terms);
+  std::optional<DotOperand> right = dot_operand(b, n.var, terms);
   const llvm::Intrinsic::ID id = dot_intrinsic(*instruction, lanes_);
   if (!left || !right || id == llvm::Intrinsic::not_intrinsic) return unrolled(n);
   if (left->dtype != instruction->a) std::swap(left, right);

@@ -2,6 +2,8 @@
 // allocates its registers and configures them; it must go through nothing but phis.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <array>
+
 #include "codegen/llvm/emitter.h"
 #include "space/dot.h"
 #include "support/check.h"
@@ -68,12 +70,10 @@ llvm::Value* Emitter::load_tile(
 // tile += a * b, of which a lies in rows and b, packed, in steps of lanes of terms.
 bool Emitter::add_to_tile(const MatrixNest& nest) {
   const Binary* sum = as<Binary>(nest.store->value);
-  const Binary* product =
-      sum != nullptr && sum->op == BinaryOp::kAdd ? as<Binary>(sum->b) : nullptr;
-  if (product == nullptr || product->op != BinaryOp::kMul) return false;
-  const Cast *x = as<Cast>(product->a), *y = as<Cast>(product->b);
-  const Load* a = x == nullptr ? nullptr : as<Load>(x->value);
-  const Load* b = y == nullptr ? nullptr : as<Load>(y->value);
+  if (sum == nullptr || sum->op != BinaryOp::kAdd) return false;
+  const std::optional<NarrowProduct> factors = narrow_product(sum->b);
+  if (!factors) return false;
+  const Load *a = as<Load>(factors->a->value), *b = as<Load>(factors->b->value);
   if (a == nullptr || b == nullptr) return false;
   TilePlace rows = tile_place(nest, a->tensor, a->indices);
   TilePlace steps = tile_place(nest, b->tensor, b->indices);
