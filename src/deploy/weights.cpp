@@ -18,7 +18,7 @@ int64_t Weights::offset_of(ValueId id, const PackSpec& pack) {
   // The shape matters only to a constant that is packed.
   const std::vector<int64_t> shape =
       pack.identity() ? std::vector<int64_t>() : partition_[id].shape;
-  const Key key{owner, shape, pack.order, pack.blocks, pack.winograd};
+  const Key key{owner, shape, pack.order, pack.blocks, pack.transform};
   const auto [at, is_new] = offsets_.emplace(key, bytes_);
   if (is_new) {
     entries_.push_back({constant->reshaped(partition_[id].shape), pack, bytes_});

@@ -40,7 +40,7 @@ class Weights {
                          std::vector<int64_t>,
                          std::vector<int>,
                          std::vector<std::pair<int, int64_t>>,
-                         int>;
+                         Transform>;
 
   const Partition& partition_;
   int64_t alignment_;

@@ -23,7 +23,7 @@ void Lowering::declare_buffers() {
   for (const StageId id : sketch_.args) {
     const Stage& stage = dag_[id];
     Buffer buffer{stage.name, stage.dtype, stage.shape(), Scope::kArgument, 1, stage.output, {}, 0};
-    buffer.pack.winograd = stage.winograd;  // whose result is what the stage holds
+    buffer.pack.transform = stage.transform;  // whose result is what the stage holds
     for (const PackedOperand& packed : nest_.packed)
       if (packed.operand == id) buffer.repack = packed.spec;
     if (state(id).buffer.valid()) continue;

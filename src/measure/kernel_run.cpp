@@ -13,7 +13,6 @@
 #include "measure/fma_probe.h"
 #include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
-#include "tensor/winograd.h"
 
 namespace pruner {
 
@@ -60,10 +59,8 @@ void watch_for_faults(RunReport& report, const KernelArguments& arguments) {
 // What the form of the task that a kernel computes may round off (its weights tell).
 double form_error(const Artifact& artifact) {
   double error = 0;
-  for (const Artifact::Argument& argument : artifact.arguments) {
-    const int tile = argument.pack.winograd;
-    if (tile != 0) error = std::max(error, winograd(tile).error);
-  }
+  for (const Artifact::Argument& argument : artifact.arguments)
+    error = std::max(error, transform_error(argument.pack.transform));
   return error;
 }
 

@@ -69,7 +69,7 @@ class NestMaker {
     const Staging& fetch = plan.structure->fetch;
     if (plan.accumulates() && fetch.level >= 0) out.chunk_loops = ends[fetch.loops_of];
     for (const StagePlan::Packed& packed : plan.packed) {
-      PackSpec spec{packed.order, {{packed.dim, packed_block(plan)}}, 0};
+      PackSpec spec{packed.order, {{packed.dim, packed_block(plan)}}};
       if (packed.terms_dim >= 0)
         spec.blocks.push_back({packed.terms_dim, plan.structure->instruction.back()});
       nest_.packed.push_back({packed.operand, std::move(spec)});

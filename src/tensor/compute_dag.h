@@ -11,6 +11,7 @@
 #include "support/json.h"
 #include "support/result.h"
 #include "tensor/expr.h"
+#include "tensor/transform.h"
 
 namespace pruner {
 
@@ -36,7 +37,7 @@ struct Stage {
   bool output = false;
   bool constant = false;             // placeholder whose value is known when the code is built
   std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
-  int winograd = 0;  // placeholder: holds winograd_weight() of the task's constant for this tile
+  Transform transform = {};  // placeholder: what it holds in place of the task's constant
   /// (axis, extent) of the tile that is computed at once with its places known in the code, because
   /// the body selects by them; the axis is walked in such tiles (the Winograd transforms).
   std::vector<std::pair<int, int64_t>> unrolled;

@@ -3,14 +3,12 @@
 #include <algorithm>
 
 #include "support/check.h"
-#include "tensor/winograd.h"
 
 namespace pruner {
 
 std::vector<int64_t> PackSpec::packed_shape(std::span<const int64_t> shape) const {
-  if (winograd != 0) {
-    return PackSpec{order, blocks, 0}.packed_shape(winograd_shape(shape, winograd));
-  }
+  if (transform != Transform::kNone)
+    return PackSpec{order, blocks}.packed_shape(transformed_shape(shape, transform));
   if (order.empty()) return {shape.begin(), shape.end()};
   std::vector<int64_t> packed;
   for (int dim : order) {
@@ -96,8 +94,7 @@ static Tensor reordered(const Tensor& tensor, const PackSpec& spec) {
 }
 
 Tensor pack(const Tensor& tensor, const PackSpec& spec) {
-  if (spec.winograd == 0) return reordered(tensor, spec);
-  return reordered(winograd_weight(tensor, spec.winograd), {spec.order, spec.blocks, 0});
+  return reordered(transformed(tensor, spec.transform), {spec.order, spec.blocks});
 }
 
 static Tensor as_float32(const Tensor& narrow) {
@@ -122,7 +119,7 @@ Tensor rounded_to(DType type, const Tensor& tensor) {
 
 Json to_json(const PackSpec& spec) {
   Json json = {{"order", spec.order}, {"blocks", spec.blocks}};
-  if (spec.winograd != 0) json["winograd"] = spec.winograd;
+  if (spec.transform != Transform::kNone) json["transform"] = transform_name(spec.transform);
   return json;
 }
 
@@ -131,10 +128,11 @@ Result<PackSpec> pack_spec_from_json(const Json& json) {
   TRY_ASSIGN(spec.order, json_get<std::vector<int>>(json, "order"));
   using Blocks = std::vector<std::pair<int, int64_t>>;
   TRY_ASSIGN(spec.blocks, json_get<Blocks>(json, "blocks"));
-  if (json.contains("winograd")) {
-    TRY_ASSIGN(spec.winograd, json_get<int>(json, "winograd"));
-    if (spec.winograd != 2 && spec.winograd != 4)
-      return Error("pack winograd: ", spec.winograd, ", expected 2 or 4");
+  if (json.contains("transform")) {
+    TRY_ASSIGN(const std::string name, json_get<std::string>(json, "transform"));
+    const std::optional<Transform> transform = find_transform(name);
+    if (!transform) return Error("pack transform: \"", name, "\" is none");
+    spec.transform = *transform;
   }
   const auto rank = static_cast<int>(spec.order.size());
   std::vector<int> seen(spec.order.size(), 0);

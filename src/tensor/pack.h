@@ -8,22 +8,22 @@
 
 #include "support/json.h"
 #include "tensor/tensor.h"
+#include "tensor/transform.h"
 
 namespace pruner {
 
-/// What is stored in place of a constant: its Winograd transform, if any, and then its elements in
+/// What is stored in place of a constant: what a form makes of it, if any, and then its elements in
 /// another order. Packed shape: for each d of `order`, the extent of original dim d divided by its
 /// block (rounded up); then one dim for each of `blocks`, of that block's size. Padding is zero.
 struct PackSpec {
   std::vector<int> order;                       // empty: as they stand
   std::vector<std::pair<int, int64_t>> blocks;  // (original dim, block)
-  int winograd = 0;  // tile of winograd_weight(), which is applied first; 0: none
+  Transform transform = {};                     // applied first
 
-  bool identity() const { return order.empty() && winograd == 0; }
+  bool identity() const { return order.empty() && transform == Transform::kNone; }
   /// What pack() makes of a tensor of `shape`.
   std::vector<int64_t> packed_shape(std::span<const int64_t> shape) const;
-  /// ... and of its type: a Winograd transform of any float is float32.
-  DType packed_type(DType type) const { return winograd != 0 ? DType::kFloat32 : type; }
+  DType packed_type(DType type) const { return transformed_type(type, transform); }
   friend bool operator==(const PackSpec&, const PackSpec&) = default;
 };
 
@@ -33,7 +33,7 @@ Tensor pack(const Tensor& tensor, const PackSpec& spec);
 Tensor rounded_to(DType type, const Tensor& tensor);
 Json to_json(const PackSpec& spec);
 /// Errors: an order that does not name every dim once, a block of no such dim or of size 0, a
-/// Winograd tile that is neither 2 nor 4.
+/// transform that there is none of.
 Result<PackSpec> pack_spec_from_json(const Json& json);
 
 }  // namespace pruner

@@ -109,38 +109,5 @@ TEST(WinogradWeight, IsGgGOfEveryChannelPair) {
   }
 }
 
-TEST(WinogradPack, TransformsAndThenReorders) {
-  const Tensor weight = drawn_weight(3, 5);
-  for (const int m : {2, 4}) {
-    const PackSpec plain{{}, {}, m}, blocks{{2, 0, 1}, {{2, 4}}, m};
-    EXPECT_FALSE(plain.identity());
-    EXPECT_EQ(values_of(pack(weight, plain)), values_of(winograd_weight(weight, m)));
-    const Tensor packed = pack(weight, blocks);
-    EXPECT_EQ(packed.shape(), blocks.packed_shape(weight.shape()));
-    EXPECT_EQ(packed.shape(), (std::vector<int64_t>{2, (m + 2) * (m + 2), 3, 4}));
-    EXPECT_EQ(values_of(packed),
-              values_of(pack(winograd_weight(weight, m), {{2, 0, 1}, {{2, 4}}, 0})));
-  }
-}
-
-TEST(WinogradPack, ReadsBackFromJson) {
-  const PackSpec spec{{2, 0, 1}, {{2, 16}}, 4};
-  const Result<PackSpec> read = pack_spec_from_json(to_json(spec));
-  ASSERT_TRUE(read.ok()) << read.error().message();
-  EXPECT_EQ(*read, spec);
-  EXPECT_FALSE(to_json(PackSpec{{0}, {}, 0}).contains("winograd"));
-}
-
-TEST(WinogradPack, NamesWhatIsWrong) {
-  const auto read = [](const char* winograd) {
-    return pack_spec_from_json(
-        *parse_json(std::string(R"({"order": [0], "blocks": [], "winograd": )") + winograd + "}"));
-  };
-  EXPECT_ERROR(read("3"), "pack winograd: 3, expected 2 or 4");
-  EXPECT_ERROR(read("0"), "pack winograd: 0, expected 2 or 4");
-  EXPECT_ERROR(read("-4"), "pack winograd: -4, expected 2 or 4");
-  EXPECT_ERROR(read("\"four\""), "winograd");
-}
-
 }  // namespace
 }  // namespace pruner

@@ -29,7 +29,7 @@ Program pack_operands(Program program) {
     Buffer& buffer = program.buffers[static_cast<size_t>(id.value)];
     if (buffer.repack.order.empty()) continue;
     buffer.shape = buffer.repack.packed_shape(buffer.shape);
-    buffer.repack.winograd = buffer.pack.winograd;
+    buffer.repack.transform = buffer.pack.transform;
     buffer.pack = std::exchange(buffer.repack, {});
     repacked.push_back(id);
   }

@@ -119,7 +119,7 @@ class Rewriter {
   void run(StageId weight) {
     Stage& constant = dag_[weight];
     constant.axes = {{"e", points() * points()}, {"c", channels_}, {"k", out_[3]}};
-    constant.winograd = form_.tile;
+    constant.transform = form_.tile == 2 ? Transform::kWinograd2 : Transform::kWinograd4;
     constant.dtype = DType::kFloat32;
     const StageId x = insert(data_rows());
     const StageId v = insert(data_columns(x));

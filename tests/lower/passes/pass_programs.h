@@ -23,7 +23,7 @@ inline std::vector<Tensor> results_of(const Program& program, const Program& pla
     for (int64_t e = 0; e < arg.num_elements(); ++e)
       arg.set(e, buffer.output ? std::numeric_limits<double>::quiet_NaN() : rng.uniform() - 0.5);
     PackSpec packed = program[id].pack;
-    packed.winograd = 0;  // of what is drawn
+    packed.transform = {};  // of what is drawn
     if (packed.order != buffer.pack.order) arg = pack(arg, packed);
   }
   const Result<Unit> sound = verify(program);

@@ -59,7 +59,8 @@ TEST(WinogradForms, TakeTheTasksArgumentsButATransformedWeight) {
       const Stage &arg = sketch.dag[sketch.args[a]], &of_task = task.dag[expected[a]];
       const bool weight = a == 1;
       EXPECT_EQ(arg.name, of_task.name) << sketch.name;
-      EXPECT_EQ(arg.winograd, weight ? m : 0) << sketch.name;
+      const std::string transform = weight && m > 0 ? sketch.form : "none";
+      EXPECT_EQ(transform_name(arg.transform), transform) << sketch.name;
       EXPECT_EQ(arg.shape(), weight && m > 0 ? winograd_shape(of_task.shape(), m) : of_task.shape())
           << sketch.name;
     }

@@ -1,0 +1,40 @@
+// What forms of a task (space/rules) make of a constant operand ahead of time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace pruner {
+
+enum class Transform : uint8_t {
+  kNone,
+  kWinograd2,      // winograd_weight() for tiles of 2 x 2 outputs
+  kWinograd4,      // ... of 4 x 4
+  kBfloat16Parts,  // bfloat16_parts()
+};
+
+/// "winograd-2x2"; the other way round nothing where no transform is called so.
+std::string_view transform_name(Transform transform);
+std::optional<Transform> find_transform(std::string_view name);
+
+/// The shape and the type of transformed().
+std::vector<int64_t> transformed_shape(std::span<const int64_t> shape, Transform transform);
+DType transformed_type(DType type, Transform transform);
+Tensor transformed(const Tensor& tensor, Transform transform);
+
+/// Bound of the error in float32 of what a form computes with the constant, over the largest sum of
+/// |a| |b| of any output: measured, with a margin (tests/codegen/form_error_test.cpp).
+double transform_error(Transform transform);
+
+inline constexpr int64_t kBfloat16Parts = 2;
+
+/// Each number as a sum of bfloat16: [2, ...] of [...], the numbers rounded, then what that left
+/// out, rounded. It leaves out 2^-16 of a number at most, beside what is below bfloat16's least.
+Tensor bfloat16_parts(const Tensor& tensor);
+
+}  // namespace pruner
