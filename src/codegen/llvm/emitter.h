@@ -83,8 +83,9 @@ class Emitter {
     std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // by buffer
     std::map<std::tuple<int, int, Value*, LaneIndex>, Value*> loads;  // buffer, width, mask
     std::map<std::tuple<BinaryOp, int, LaneIndex, LaneIndex>, Value*> indices;  // operator, width
-    // Buffer, stride, rows, bytes of a row; not valid in inner scopes, nor after a store to memory.
-    std::map<std::tuple<int, LaneIndex, int64_t, int, int>, Value*> tiles;
+    // Operands' tiles in registers, the one used last at the end, by buffer, place, stride, rows and
+    // bytes of a row; not valid in inner scopes, nor after a store to memory.
+    std::vector<std::pair<std::tuple<int, LaneIndex, int64_t, int, int>, Value*>> tiles;
   };
   static constexpr int kAtoms = 1 << 20;
   static constexpr int64_t kStreamAlignment = 64;
@@ -128,6 +129,8 @@ class Emitter {
   TilePlace tile_place(const MatrixNest& nest, TensorId buffer, const std::vector<Expr>& indices);
   Value*& tile_slot(TensorId buffer, const LaneIndex& place);
   Value* load_tile(TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes);
+  Value* operand_tile(
+      TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes, size_t most);
   bool add_to_tile(const MatrixNest& nest);
 
   // indices.cpp: index arithmetic.

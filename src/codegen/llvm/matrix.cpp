@@ -2,11 +2,13 @@
 // allocates its registers and configures them; it must go through nothing but phis.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <array>
 
 #include "codegen/llvm/emitter.h"
 #include "space/dot.h"
 #include "support/check.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 
@@ -55,16 +57,27 @@ llvm::Value*& Emitter::tile_slot(TensorId id, const LaneIndex& place) {
 // Rows of `bytes` bytes, `stride` elements apart.
 llvm::Value* Emitter::load_tile(
     TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal,
+                            {},
+                            {b_.getInt16(static_cast<uint16_t>(rows)),
+                             b_.getInt16(static_cast<uint16_t>(bytes)),
+                             address(buffer, first),
+                             int64(stride * dtype_bytes(program_[buffer].dtype))});
+}
+
+// ... unless it is one of the `most` that were used last: those have registers beside the sums.
+llvm::Value* Emitter::operand_tile(
+    TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes, size_t most) {
   const auto key = std::tuple(static_cast<int>(buffer.value), first, stride, rows, bytes);
-  Value*& known = scopes_.back().tiles[key];
-  if (known != nullptr) return known;
-  Value* from = address(buffer, first);
-  return known = b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal,
-                                    {},
-                                    {b_.getInt16(static_cast<uint16_t>(rows)),
-                                     b_.getInt16(static_cast<uint16_t>(bytes)),
-                                     from,
-                                     int64(stride * dtype_bytes(program_[buffer].dtype))});
+  auto& tiles = scopes_.back().tiles;
+  const auto known = std::ranges::find(tiles, key, [](const auto& tile) { return tile.first; });
+  if (known != tiles.end()) {
+    std::rotate(known, known + 1, tiles.end());
+  } else {
+    if (tiles.size() >= most) tiles.erase(tiles.begin());
+    tiles.emplace_back(key, load_tile(buffer, first, stride, rows, bytes));
+  }
+  return tiles.back().second;
 }
 
 // tile += a * b, of which a lies in rows and b, packed, in steps of lanes of terms.
@@ -91,8 +104,11 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
   const auto bytes = static_cast<int>(dtype_bytes(left_type) * terms);  // of a sum's in a step
   const int m = program_[nest.store->buffer].rows, n = nest.lanes->lanes * bytes;
   const int k = static_cast<int>(count) * bytes;
-  Value* left = load_tile(a->tensor, rows.first, rows.row, m, k);
-  Value* right = load_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n);
+  const size_t sums = registers_[nest.store->buffer.value].size();
+  const size_t most = std::max(static_cast<size_t>(kCpuModel.matrix_registers), sums + 2) - sums;
+  Value* left = operand_tile(a->tensor, rows.first, rows.row, m, k, most);
+  Value* right =
+      operand_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n, most);
   const llvm::Intrinsic::ID id = is_float(dot->sum)    ? llvm::Intrinsic::x86_tdpbf16ps_internal
                                  : left_type == dot->a ? llvm::Intrinsic::x86_tdpbusd_internal
                                                        : llvm::Intrinsic::x86_tdpbsud_internal;
