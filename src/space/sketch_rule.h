@@ -18,8 +18,9 @@ struct Form {
   bool gpu;  // there are GPU sketches of its DAG
 };
 
-extern const Form kDirect, kSplitK, kWinograd2, kWinograd4;
-inline constexpr const Form* kForms[] = {&kDirect, &kSplitK, &kWinograd2, &kWinograd4};
+extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts;
+inline constexpr const Form* kForms[] = {
+    &kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts};
 
 struct DagRule {
   const char* name;

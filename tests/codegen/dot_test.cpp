@@ -36,6 +36,7 @@ constexpr const char* kTileOperators[] = {
     "conv2d 1 40 8 8 32 3 3 padding=1 +relu +max_pool2d=2",
 };
 constexpr const char* kTypes[] = {"bits=16 exponent=8", "bits=8"};
+constexpr const char* kTileTypes[] = {"bits=16 exponent=8", "bits=8", "bits=32"};  // by parts
 
 Target dot_target(int64_t vector_bytes) {
   Target target = test_target(vector_bytes);
@@ -116,14 +117,14 @@ void expect_bits(const Task& task,
   }
 }
 
-bool is_bfloat16(const Task& task) {
-  return task.dag[task.dag.inputs()[0]].dtype == DType::kBFloat16;
+bool is_of_bytes(const Task& task) {
+  return task.dag[task.dag.inputs()[0]].dtype == DType::kUInt8;
 }
 
 TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
     GTEST_SKIP() << "this CPU has no AVX512-BF16 or no AVX512-VNNI";
-  expect_bits(task, is_dot, is_bfloat16(task) ? "vdpbf16ps" : "vpdpbusd", candidates_each(6));
+  expect_bits(task, is_dot, is_of_bytes(task) ? "vpdpbusd" : "vdpbf16ps", candidates_each(6));
 }
 
 INSTANTIATE_TEST_SUITE_P(Candidates,
@@ -157,13 +158,13 @@ TEST_P(MatrixInstructions, MeanWhatTheDagDoes) {
 
 TEST_P(MatrixInstructions, GiveTheBitsOfTheInterpreter) {
   if (host_target(1).dots.bfloat16_tile == 0) GTEST_SKIP() << "this machine has no AMX";
-  expect_bits(task, is_matrix, is_bfloat16(task) ? "tdpbf16ps" : "tdpbusd", candidates_each(6));
+  expect_bits(task, is_matrix, is_of_bytes(task) ? "tdpbusd" : "tdpbf16ps", candidates_each(6));
 }
 
 INSTANTIATE_TEST_SUITE_P(Candidates,
                          MatrixInstructions,
                          testing::Combine(testing::ValuesIn(kTileOperators),
-                                          testing::ValuesIn(kTypes)));
+                                          testing::ValuesIn(kTileTypes)));
 
 // A convolution padded with its zero point, whose sums end as bytes.
 Task quantized_task(const Target& target) {

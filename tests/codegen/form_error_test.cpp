@@ -1,5 +1,5 @@
 // label: codegen
-// Winograd::error bounds the rounding of the compiled forms: against direct convolution in double
+// transform_error() bounds the rounding of the compiled forms: against direct convolution in double
 // precision, over the largest sum of |d| |g| of any output.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include "lower/lower.h"
 #include "space/operator_task.h"
 #include "tensor/interpreter.h"
-#include "tensor/winograd.h"
 
 namespace pruner {
 namespace {
@@ -68,12 +67,12 @@ std::pair<double, double> direct(const Convolution& conv,
 // A kernel of a form, compiled for this machine.
 class FormKernel {
  public:
-  FormKernel(const Convolution& conv, int m, Rng& rng) : conv_(conv) {
-    const bool wide = __builtin_cpu_supports("avx512vl");
-    const Task task = operator_task(conv.op(), test_target(wide ? 64 : 32));
-    const std::string form = m == 2 ? "winograd-2x2" : "winograd-4x4";
+  FormKernel(const Convolution& conv, const std::string& form, Rng& rng) : conv_(conv) {
+    const Task task = operator_task(conv.op(), host_target(1));
     const Space space = make_space(task, std::vector<std::string>{form});
-    const Candidate candidate = sample(space, rng);
+    // The last one: where tiles of an instruction are, in those.
+    Candidate candidate = sample(space, rng);
+    while (candidate.sketch != space.drawn.back()) candidate = sample(space, rng);
     EXPECT_EQ(space[candidate.sketch].form, form);
     Result<Program> program = lower(space, candidate, "k");
     EXPECT_TRUE(program.ok()) << program.error().message();
@@ -107,19 +106,27 @@ class FormKernel {
   std::unique_ptr<LoadedKernel> kernel_;
 };
 
-TEST(WinogradError, BoundsWhatTheFormsRound) {
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
+void expect_bounded(Transform transform) {
   Rng rng(5);
   for (const Convolution& conv : {Convolution{64, 28, 28, 64}, Convolution{512, 7, 7, 512}}) {
-    for (const int m : {2, 4}) {
-      const FormKernel kernel(conv, m, rng);
-      for (const Draw draw : {normal, positive}) {
-        const double error = kernel.error(draw, rng);
-        EXPECT_LE(error, winograd(m).error) << conv.op() << ", tiles of " << m;
-        EXPECT_GT(error, 0);
-      }
+    const FormKernel kernel(conv, std::string(transform_name(transform)), rng);
+    for (const Draw draw : {normal, positive}) {
+      const double error = kernel.error(draw, rng);
+      EXPECT_LE(error, transform_error(transform)) << conv.op() << transform_name(transform);
+      EXPECT_GT(error, 0);
     }
   }
+}
+
+TEST(FormError, BoundsWhatWinogradsFormsRound) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
+  expect_bounded(Transform::kWinograd2);
+  expect_bounded(Transform::kWinograd4);
+}
+
+TEST(FormError, BoundsWhatPartsOfBfloat16LeaveOut) {
+  if (host_target(1).dots.bfloat16_tile == 0) GTEST_SKIP() << "this CPU has no AMX";
+  expect_bounded(Transform::kBfloat16Parts);
 }
 
 }  // namespace
