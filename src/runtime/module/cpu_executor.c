@@ -1,4 +1,6 @@
 /* Runs a plan on CPUs: one kernel after the other, on the threads of a pool. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,10 +11,11 @@
 #include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
 
-enum { kAlignment = 64, kHugePage = 2 << 20 };
+enum { kAlignment = 64, kPage = 4096, kHugePage = 2 << 20 };
 
 struct PrunerModule {
   PrunerPool* pool;
+  const unsigned char* weights; /* the plan's, or their copy */
   unsigned char* arena; /* plan's arena_bytes: activations and workspaces */
   void** args;          /* of the kernel that runs */
 };
@@ -28,10 +31,53 @@ static void* allocate(int64_t bytes) {
   return memory;
 }
 
+/* Weights that do not stay in the caches are read from huge pages, where the system has any: the
+   file's are small, and looking up their addresses took a tenth of such a network's time. All
+   instances share the copy; the file's pages are given back. */
+static struct {
+  pthread_mutex_t lock;
+  unsigned char* copy;
+  int64_t users;
+} huge_weights = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
+
+static int has_huge_pages(void) {
+  char modes[64] = "";
+  FILE* file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+  if (file == NULL) return 0;
+  const int known = fgets(modes, sizeof modes, file) != NULL;
+  fclose(file);
+  return known && strstr(modes, "[never]") == NULL;
+}
+
+static const unsigned char* take_weights(void) {
+  const int64_t bytes = pruner_plan.weight_bytes;
+  if (bytes < kHugePage || !has_huge_pages()) return pruner_plan.weights;
+  pthread_mutex_lock(&huge_weights.lock);
+  if (huge_weights.users == 0 && (huge_weights.copy = allocate(bytes)) != NULL) {
+    memcpy(huge_weights.copy, pruner_plan.weights, (size_t)bytes);
+    madvise((void*)pruner_plan.weights, (size_t)(bytes / kPage * kPage), MADV_DONTNEED);
+  }
+  unsigned char* copy = huge_weights.copy;
+  if (copy != NULL) huge_weights.users++;
+  pthread_mutex_unlock(&huge_weights.lock);
+  return copy != NULL ? copy : pruner_plan.weights;
+}
+
+static void give_back_weights(const unsigned char* weights) {
+  if (weights == pruner_plan.weights) return;
+  pthread_mutex_lock(&huge_weights.lock);
+  if (--huge_weights.users == 0) {
+    free(huge_weights.copy);
+    huge_weights.copy = NULL;
+  }
+  pthread_mutex_unlock(&huge_weights.lock);
+}
+
 static int32_t threads_of(const PrunerModule* module) { return module->pool->threads; }
 
 static void destroy(PrunerModule* module) {
   if (module->pool != NULL) pruner_pool_destroy(module->pool);
+  if (module->weights != NULL) give_back_weights(module->weights);
   free(module->arena);
   free(module->args);
   free(module);
@@ -54,7 +100,10 @@ static PrunerModule* create(int32_t threads) {
     module->args = calloc((size_t)max(num_args, 1), sizeof(void*));
     module->arena = allocate(pruner_plan.arena_bytes);
     module->pool = pruner_pool_create(threads, 0);
-    if (module->args != NULL && module->arena != NULL && module->pool != NULL) return module;
+    if (module->args != NULL && module->arena != NULL && module->pool != NULL) {
+      module->weights = take_weights();
+      return module;
+    }
     destroy(module);
   }
   pruner_fail("cannot have %lld bytes of memory and %d threads",
@@ -75,7 +124,7 @@ static void* resolve(const Run* run, const PlanAddress* address) {
     case kPlanArena: return run->module->arena + address->where;
     case kPlanInput: return (void*)run->inputs[address->where];
     case kPlanOutput: return run->outputs[address->where];
-    default: return (void*)(pruner_plan.weights + address->where);
+    default: return (void*)(run->module->weights + address->where);
   }
 }
 
