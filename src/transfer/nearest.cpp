@@ -53,12 +53,20 @@ double shape_distance(const Task& task, std::string_view workload_key) {
 
 std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
                                                               const Space& space) const {
-  const std::string of = kernel_class(task.name);
+  std::optional<Candidate> own;
+  // A record of a machine that lacks them, or of another type's products, says nothing of the
+  // instructions that there are for these.
+  const auto fits = [&](const Candidate& candidate) {
+    if (!own) own = default_schedule(task, space);
+    return has_instruction(space, *own) == has_instruction(space, candidate);
+  };
+  const std::string of = kernel_class(task.name), device = device_fingerprint(task.target);
   const Record* nearest = nullptr;
   double distance = kNear;
   for (const Record& record : records_) {
     if (record.workload_key == task.key) {
-      if (const std::optional<Candidate> own = resolve(space, record)) return Found{*own, true};
+      const std::optional<Candidate> same = resolve(space, record);
+      if (same && (record.device == device || fits(*same))) return Found{*same, true};
     }
     if (kernel_class(record.task_name) != of) continue;
     const double apart = shape_distance(task, record.workload_key);
@@ -67,11 +75,9 @@ std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
     distance = apart;
   }
   if (nearest == nullptr) return std::nullopt;
-  const Candidate own = default_schedule(task, space);
-  const Result<Candidate> adapted = adapt(*nearest, space, own);
-  // A record of another type's products has no use for the instructions that there are for these.
-  if (!adapted.ok() || has_instruction(space, own) != has_instruction(space, *adapted))
-    return std::nullopt;
+  if (!own) own = default_schedule(task, space);
+  const Result<Candidate> adapted = adapt(*nearest, space, *own);
+  if (!adapted.ok() || !fits(*adapted)) return std::nullopt;
   return Found{*adapted, false};
 }
 

@@ -64,6 +64,22 @@ TEST(NearestSchedules, AreAdaptedFromTheNearestOfTheClass) {
   EXPECT_EQ(space[found->candidate.sketch].name, near.space[near.candidate.sketch].name);
 }
 
+// Of a machine without tiles, for one whose default schedule uses them.
+TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
+  const std::string op = "dense 64 256 256";
+  Tuned plain = tuned(op, 1);
+  Target target = test_target();
+  target.dots = {0, 0, 16, 32};
+  target.device = "with-tiles";
+  const Task task = operator_task(op, target);
+  const Space space = make_space(task);
+  EXPECT_FALSE(NearestSchedules({plain.record}).find(task, space).has_value());
+  plain.record.device = device_fingerprint(target);  // where both were to be had
+  const auto found = NearestSchedules({plain.record}).find(task, space);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->same_task);
+}
+
 TEST(NearestSchedules, SayNothingOfWhatIsFarOrOfAnotherClass) {
   const NearestSchedules nearest({tuned("matmul 512 512 512", 1).record});
   for (const char* op : {"matmul 8 64 4096", "softmax 512 512"}) {
