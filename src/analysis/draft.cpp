@@ -256,9 +256,23 @@ class Analyzer {
     const double bytes = bytes_of(producer);
     const bool uncacheable = bytes > usable(target_.l3_bytes);
     if (!producer.constant && !uncacheable) return 0;
-    const double waits = stage.prefetch_bytes > 0 ? m.prefetched_wait_share : 1;
+    const double waits = stage.prefetch_bytes == 0         ? 1
+                         : reads_in_rounds(stage)           ? m.round_wait_share
+                                                            : m.prefetched_wait_share;
     const double starts = m.stream_start_bytes / run;
     return bytes * waits * (1 + (uncacheable ? std::min(starts, m.most_starts) : starts));
+  }
+
+  // Whether the last operand's next bytes are prefetched while loops read the same again.
+  bool reads_in_rounds(const NestStage& stage) const {
+    if (stage.prefetch_bytes != kPrefetchRound) return false;
+    const std::vector<bool>& moves = operands_.back().moves;
+    size_t i = loops_.size();
+    for (auto loop = stage.loops.rbegin(); loop != stage.loops.rend(); ++loop, --i)
+      if (loop->kind == LoopKind::kSerial) break;
+    while (i > 0 && (moves[i - 1] || loops_[i - 1].extent == 1)) --i;
+    return i > 0 &&
+           operands_.back().bytes[i] <= static_cast<double>(kCpuModel.most_round_bytes);
   }
 
   // What the caches do not hold is read before it is written back, unless it streams past them.

@@ -88,7 +88,7 @@ class Printer {
           out_ << (n.streaming ? " =(streaming) " : " = ") << text(n.value) << ";\n";
         },
         [&](const Prefetch& n) {
-          line() << "prefetch " << program_[n.buffer].name;
+          line() << "prefetch" << (n.level > 1 ? ".l2 " : " ") << program_[n.buffer].name;
           out_ << list(n.indices, [&](const Expr& index) { return text(index); }) << ";\n";
         },
         [&](const If& n) {

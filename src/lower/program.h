@@ -77,7 +77,7 @@ struct For {
   Stmt body = {};
   // Notes, each of which the pass of its name carries out and takes away (passes.h).
   int64_t unroll = 0;          // as far as so many statements are its body; 0: not at all
-  int64_t prefetch_bytes = 0;  // ahead, of operands that stream; 0: none
+  int64_t prefetch_bytes = 0;  // ahead, of operands that stream; 0: none, kPrefetchRound
   bool double_buffer = false;  // what it fetches before a barrier, an iteration earlier
 };
 struct Let {
@@ -94,6 +94,7 @@ struct Store {
 struct Prefetch {
   TensorId buffer;
   std::vector<Expr> indices;
+  int level = 1;  // of the caches, the first that gets the line
 };
 struct If {
   Expr condition;

@@ -24,4 +24,8 @@ enum class Scope : uint8_t {
   kRegister,
 };
 
+/// In place of bytes that are prefetched ahead: those that are read next after the loops around,
+/// which read the same again, in equal parts with each of their iterations.
+inline constexpr int32_t kPrefetchRound = 1;
+
 }  // namespace pruner

@@ -47,7 +47,7 @@ struct NestStage {
   std::vector<NestLoop> loops;     // outer to inner
   std::vector<int64_t> extents;    // elements of each spatial axis computed at one visit
   int64_t unroll_steps = 0;        // statements that the unrolled reduction body may hold
-  int64_t prefetch_bytes = 0;      // ahead, of operands that stream; 0: none
+  int64_t prefetch_bytes = 0;      // ahead, of operands that stream; 0: none; kPrefetchRound
   bool streaming = false;          // its stores go past the caches
   int row_axes = 0;                // of a GPU kernel that computes rows: axes that number them
   int chunk_loops = 0;             // of a GPU contraction: its first loops, over chunks

@@ -25,7 +25,7 @@ enum class DecisionKind : uint8_t {
   kLocation,   // at which of a few places a stage is computed
   kChunk,      // elements of a reduce axis worked on at a time
   kUnroll,     // statements in the unrolled reduction body
-  kPrefetch,   // bytes ahead that streamed operands are prefetched; 0: none
+  kPrefetch,   // bytes ahead that streamed operands are prefetched; 0: none; kPrefetchRound
   kStreaming,  // 1: the output is stored past the caches
   kThreads,    // threads of a GPU block or row, elements or rows of one
   kVector,     // elements that a GPU thread fetches at once

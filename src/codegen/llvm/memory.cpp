@@ -184,13 +184,13 @@ llvm::Value* Emitter::load_scattered(TensorId id, const LaneIndex& place) {
 }
 
 void Emitter::prefetch(const Prefetch& n) {
-  // llvm.prefetch: for reading, of highest locality (x86: prefetcht0), of data.
-  constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
+  // llvm.prefetch: for reading, of a locality (x86: 3 is prefetcht0, 2 prefetcht1), of data.
+  constexpr uint32_t kRead = 0, kNearest = 4, kData = 1;
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch,
                      {b_.getPtrTy()},
                      {address(n.buffer, flatten(n.buffer, n.indices)),
                       b_.getInt32(kRead),
-                      b_.getInt32(kKeep),
+                      b_.getInt32(kNearest - static_cast<uint32_t>(n.level)),
                       b_.getInt32(kData)});
 }
 

@@ -1,19 +1,42 @@
 // Asks, before a step of a reduction, for the cache lines that a later step reads: of packed
 // operands, which lie in the order of the steps, and of those whose rows the step's vectors run
 // along.
+//
+// Or a round ahead (kPrefetchRound): loops that read the same again, such as those over the rows of
+// a product, follow each other around what moves the operand. While they run they ask for what is
+// read after them, each iteration for a part, so that memory is busy all the time and not in the
+// first round alone. It goes to L2, which has to hold both.
 #include <algorithm>
 
 #include "lower/passes.h"
 #include "lower/rewrite.h"
+#include "target/machine_model.h"
 
 namespace pruner {
 namespace {
 
-constexpr int64_t kLineBytes = 64;  // of a cache line
+constexpr int64_t kLineBytes = 64;        // of a cache line
+constexpr int64_t kWithoutRounds = 4096;  // bytes ahead where nothing is read again
+
+/// A loop around a step, or a Let, whose extent is 0.
+struct Around {
+  VarId var;
+  int64_t extent = 0;
+  LoopKind kind = LoopKind::kSerial;
+  Expr value = {};  // of a Let
+};
+
+/// What a read does until it goes on to other bytes: rounds that read the same, of so many steps.
+struct Rounds {
+  int64_t steps = 1, count = 1;
+  Expr step = Expr(0), number = Expr(0);  // of the round, and the round, that run
+  std::vector<Expr> begin = {};           // the place where a round begins
+};
 
 class Prefetcher {
  public:
-  Prefetcher(const Program& program, const For& step) : program_(program), step_(step) {
+  Prefetcher(const Program& program, const For& step, std::span<const Around> around)
+      : program_(program), step_(step), around_(around) {
     Stmt inner = step.body;
     while (const For* loop = std::get_if<For>(&inner->op)) {
       tile_.push_back(loop);
@@ -60,6 +83,59 @@ class Prefetcher {
            });
   }
 
+  int64_t extent_of(VarId var) const {
+    return program_.ranges[static_cast<size_t>(var.value)].second + 1;
+  }
+
+  // Loops that move the read make a round longer, those around them that do not are rounds.
+  Rounds rounds_of(const Load& read) const {
+    Rounds rounds;
+    rounds.begin = first_place(read, 0);
+    const auto add_steps = [&](VarId var, int64_t extent) {
+      rounds.step = program_.var(var) * Expr(rounds.steps) + rounds.step;
+      rounds.steps *= extent;
+      for (Expr& index : rounds.begin) index = substitute(index, var, Expr(0));
+    };
+    add_steps(step_.var, extent_of(step_.var));
+    for (auto at = around_.rbegin(); at != around_.rend(); ++at) {
+      if (at->extent == 0) {
+        for (Expr& index : rounds.begin) index = substitute(index, at->var, at->value);
+        continue;
+      }
+      const bool moves = std::ranges::any_of(
+          rounds.begin, [&](const Expr& index) { return reads(index, at->var); });
+      if (at->kind == LoopKind::kParallel || (moves && rounds.count > 1)) break;
+      if (moves) {
+        add_steps(at->var, at->extent);
+      } else {
+        rounds.number = program_.var(at->var) * Expr(rounds.count) + rounds.number;
+        rounds.count *= at->extent;
+      }
+    }
+    return rounds;
+  }
+
+  // The bytes that come after a round, in parts that follow each other in memory: one in each step.
+  bool prefetch_round(const Load& read, int64_t step_bytes) {
+    const Rounds rounds = rounds_of(read);
+    const int64_t element = dtype_bytes(program_[read.tensor].dtype);
+    const int64_t bytes = step_bytes * rounds.steps;
+    if (rounds.count == 1 || bytes > kCpuModel.most_round_bytes) return false;
+    const int64_t lines = (step_bytes + kLineBytes - 1) / kLineBytes;
+    const int64_t part = (lines + rounds.count - 1) / rounds.count;  // lines of a round's step
+    const int64_t parts = (lines + part - 1) / part;
+    const int64_t part_elements = part * kLineBytes / element;
+    const Expr offset = (rounds.number * Expr(rounds.steps) + rounds.step) * Expr(part_elements) +
+                        Expr(bytes / element);
+    std::vector<Stmt> asked = lines_of(read, rounds.begin, part * kLineBytes, offset, 2);
+    if (parts < rounds.count) {
+      const Expr early = rounds.number < Expr(parts);
+      asked = {make_stmt(If{program_.simple(early), make_stmt(Block{std::move(asked)})})};
+    }
+    std::ranges::move(asked, std::back_inserter(prefetches_));
+    return true;
+  }
+
   void prefetch(const Load& read) {
     const bool in_order = packed(read);
     const int64_t element = dtype_bytes(program_[read.tensor].dtype);
@@ -67,27 +143,49 @@ class Prefetcher {
     int64_t bytes = element;  // that a step reads side by side
     for (const For* loop : tile_) {
       if (std::ranges::any_of(along, [&](const Expr& index) { return reads(index, loop->var); }))
-        bytes *= program_.ranges[static_cast<size_t>(loop->var.value)].second + 1;
+        bytes *= extent_of(loop->var);
     }
+    const bool by_rounds = in_order && step_.prefetch_bytes == kPrefetchRound;
+    if (by_rounds && prefetch_round(read, bytes)) return;
+    const int64_t ahead = by_rounds ? kWithoutRounds : step_.prefetch_bytes;
     // Packed operands lie in the order of the steps: so many bytes on is what a later step reads.
     // Of others the place is that of the step that is so many bytes later.
-    const int64_t steps = in_order ? 0 : std::max<int64_t>(1, step_.prefetch_bytes / bytes);
+    const int64_t steps = in_order ? 0 : std::max<int64_t>(1, ahead / bytes);
+    const Expr offset(in_order ? ahead / element : 0);
+    std::ranges::move(lines_of(read, first_place(read, steps), bytes, offset, 1),
+                      std::back_inserter(prefetches_));
+  }
+
+  // Where a later step begins to read.
+  std::vector<Expr> first_place(const Load& read, int64_t steps) const {
     std::vector<Expr> place;
     for (Expr index : read.indices) {
       for (const For* loop : tile_) index = substitute(index, loop->var, Expr(0));
       place.push_back(substitute(index, step_.var, program_.var(step_.var) + Expr(steps)));
     }
+    return place;
+  }
+
+  // So many bytes from `place` on, `offset` elements further.
+  std::vector<Stmt> lines_of(const Load& read,
+                             const std::vector<Expr>& place,
+                             int64_t bytes,
+                             const Expr& offset,
+                             int level) const {
+    const int64_t element = dtype_bytes(program_[read.tensor].dtype);
+    std::vector<Stmt> asked;
     for (int64_t line = 0; line < bytes; line += kLineBytes) {
-      const int64_t ahead = line + (in_order ? step_.prefetch_bytes : 0);
       std::vector<Expr> indices = place;
-      indices.back() = indices.back() + Expr(ahead / element);
+      indices.back() = indices.back() + offset + Expr(line / element);
       for (Expr& index : indices) index = program_.simple(index);
-      prefetches_.push_back(make_stmt(Prefetch{read.tensor, std::move(indices)}));
+      asked.push_back(make_stmt(Prefetch{read.tensor, std::move(indices), level}));
     }
+    return asked;
   }
 
   const Program& program_;
   const For& step_;
+  std::span<const Around> around_;  // the step, outermost first
   std::vector<const For*> tile_;  // loops of a step
   Expr value_;                    // what it adds up
   std::vector<Stmt> prefetches_;
@@ -96,11 +194,28 @@ class Prefetcher {
 }  // namespace
 
 Program prefetch(Program program) {
-  program.body = rewrite(program.body, [&](const Stmt& s) {
+  std::vector<Around> around;
+  StmtRewrite at;
+  // Rebuilds what lies inside a loop or a Let, which is known meanwhile.
+  const auto inside = [&](const auto& node, const Around& outer) {
+    around.push_back(outer);
+    Stmt body = rewrite(node.body, at);
+    around.pop_back();
+    if (body == node.body) return Stmt();
+    auto made = node;
+    made.body = std::move(body);
+    return make_stmt(std::move(made));
+  };
+  at = [&](const Stmt& s) {
+    if (const Let* let = std::get_if<Let>(&s->op))
+      return inside(*let, {.var = let->var, .value = let->value});
     const For* loop = std::get_if<For>(&s->op);
-    const bool noted = loop != nullptr && loop->prefetch_bytes > 0;
-    return noted ? Prefetcher(program, *loop).with_prefetches() : Stmt();
-  });
+    if (loop == nullptr) return Stmt();
+    if (loop->prefetch_bytes > 0) return Prefetcher(program, *loop, around).with_prefetches();
+    const int64_t extent = program.ranges[static_cast<size_t>(loop->var.value)].second + 1;
+    return inside(*loop, {.var = loop->var, .extent = extent, .kind = loop->kind});
+  };
+  program.body = rewrite(program.body, at);
   return program;
 }
 

@@ -8,7 +8,7 @@ namespace {
 Program columns(int64_t count) {
   ProgramBuilder b("k");
   const TensorId w = b.input("w", {3, count}), y = b.output("y", {count});
-  b.program.buffers[0].repack = {{1, 0}, {{1, 4}}, 0};
+  b.program.buffers[0].repack = {{1, 0}, {{1, 4}}};
   b.program.body = b.serial(count, [&](Expr j) {
     return b.block({b.store(y, {j}, float_imm(0)), b.serial(3, [&](Expr k) {
                       return b.add(y, {j}, b.read(w, {k, j}));

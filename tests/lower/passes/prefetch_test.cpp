@@ -1,37 +1,54 @@
 #include "lower/passes/pass_programs.h"
 #include "lower/program_builder.h"
+#include "lower/rewrite.h"
 
 namespace pruner {
 namespace {
 
-// y[j] is the sum of x[k] * w[k, j] by vectors of 16, two of them a step.
-Program steps(int64_t prefetch_bytes, bool packed = false) {
+// A product x * w, w in panels of 32 columns, by vectors of 16, two of them a step. A panel is read
+// once for every row, unless its rows come first.
+struct Product {
+  int64_t rows = 1, panels = 1, terms = 8;
+  bool packed = true;
+};
+
+Program product(const Product& of, int64_t prefetch_bytes) {
   ProgramBuilder b("k");
-  const std::vector<int64_t> shape =
-      packed ? std::vector<int64_t>{1, 8, 32} : std::vector<int64_t>{8, 32};
-  const TensorId x = b.input("x", {8}), w = b.input("w", shape), y = b.output("y", {32});
+  const auto [rows, panels, terms, packed] = of;
+  const TensorId x = b.input("x", {rows, terms});
+  const TensorId w = packed ? b.input("w", {panels, terms, 32}) : b.input("w", {terms, 32});
+  const TensorId y = b.output("y", {rows, panels * 32});
   const TensorId sum = b.registers("sum", {32}, 16);
-  if (packed) b.program.buffers[1].pack = {{1, 0}, {{1, 32}}, 0};
+  if (packed) b.program.buffers[1].pack = {{1, 0}, {{1, 32}}};
   const auto tile = [&](const std::function<Stmt(Expr)>& at) {
     return b.unroll(2, [&](Expr u) {
       return b.vectorize(16, 16, [&](Expr lane) { return at(u * Expr(16) + lane); });
     });
   };
-  const auto add = [&](Expr k) {
-    return tile([&](Expr j) {
-      const std::vector<Expr> place = packed ? std::vector<Expr>{0, k, j} : std::vector<Expr>{k, j};
-      return b.add(sum, {j}, b.read(x, {k}) * b.read(w, place));
+  b.program.body = b.serial(panels, [&](Expr panel) {
+    return b.serial(rows, [&](Expr i) {
+      For loop = std::get<For>(b.serial(terms, [&](Expr k) {
+                                  return tile([&](Expr j) {
+                                    const std::vector<Expr> place =
+                                        packed ? std::vector<Expr>{panel, k, j}
+                                               : std::vector<Expr>{k, j};
+                                    return b.add(sum, {j}, b.read(x, {i, k}) * b.read(w, place));
+                                  });
+                                })->op);
+      loop.prefetch_bytes = prefetch_bytes;
+      return b.allocate(
+          sum,
+          b.block({tile([&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
+                   make_stmt(std::move(loop)),
+                   tile([&](Expr j) {
+                     return b.store(y, {i, panel * Expr(32) + j}, b.read(sum, {j}));
+                   })}));
     });
-  };
-  For loop = std::get<For>(b.serial(8, add)->op);
-  for (const auto& [var, extent] : {std::pair{0, 8}, {1, 2}, {2, 16}})
-    b.program.ranges[static_cast<size_t>(var)] = {0, extent - 1};
-  loop.prefetch_bytes = prefetch_bytes;
-  b.program.body =
-      b.allocate(sum,
-                 b.block({tile([&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
-                          make_stmt(std::move(loop)),
-                          tile([&](Expr j) { return b.store(y, {j}, b.read(sum, {j})); })}));
+  });
+  walk(b.program.body, [&](const StmtNode& s) {
+    if (const For* loop = std::get_if<For>(&s.op))
+      b.program.ranges[static_cast<size_t>(loop->var.value)] = {0, *as_int(loop->extent) - 1};
+  });
   return b.program;
 }
 
@@ -39,19 +56,39 @@ std::string prefetches(const Program& before) {
   const Program after = prefetch(before);
   expect_same_results(before, after);
   std::string text = print(after), found;
-  for (size_t at = 0; (at = text.find("prefetch ", at)) != std::string::npos; ++at)
-    found += text.substr(at + 9, text.find(';', at) - at - 8);
+  for (size_t at = 0; (at = text.find("prefetch", at)) != std::string::npos; ++at) {
+    const size_t name = text.find(' ', at) + 1;
+    found += text.substr(name, text.find(';', at) - name + 1);
+  }
   return found;
 }
 
 TEST(Prefetch, AsksForRowsSomeStepsAhead) {
-  EXPECT_EQ(prefetches(steps(256)), "w[(i0 + 2), 0];w[(i0 + 2), 16];");
-  EXPECT_EQ(prefetches(steps(64)), "w[(i0 + 1), 0];w[(i0 + 1), 16];");
-  EXPECT_EQ(prefetches(steps(0)), "");
+  const Product rows{.packed = false};
+  EXPECT_EQ(prefetches(product(rows, 256)), "w[(i2 + 2), 0];w[(i2 + 2), 16];");
+  EXPECT_EQ(prefetches(product(rows, 64)), "w[(i2 + 1), 0];w[(i2 + 1), 16];");
+  EXPECT_EQ(prefetches(product(rows, 0)), "");
 }
 
 TEST(Prefetch, AsksForPackedOperandsByBytes) {
-  EXPECT_EQ(prefetches(steps(256, true)), "w[0, i0, 64];w[0, i0, 80];");
+  EXPECT_EQ(prefetches(product({}, 256)), "w[i0, i2, 64];w[i0, i2, 80];");
+}
+
+// A panel of 8 steps of two lines each: either of two rows asks for one of them in each step.
+TEST(Prefetch, AsksForTheNextRoundInParts) {
+  const std::string part = "w[i0, 0, (((i1 * 128) + (i2 * 16)) + 256)];";
+  EXPECT_EQ(prefetches(product({.rows = 2, .panels = 3}, kPrefetchRound)), part);
+  const Product five{.rows = 5, .panels = 3};
+  EXPECT_EQ(prefetches(product(five, kPrefetchRound)), part);
+  EXPECT_NE(print(prefetch(product(five, kPrefetchRound))).find("if ((i1 < 2))"),
+            std::string::npos);
+}
+
+TEST(Prefetch, AsksForBytesWhereNothingIsReadAgain) {
+  const std::string later = "w[i0, i2, 1024];w[i0, i2, 1040];";
+  EXPECT_EQ(prefetches(product({.rows = 1, .panels = 3}, kPrefetchRound)), later);
+  const Product long_panels{.rows = 2, .panels = 2, .terms = 8192};
+  EXPECT_EQ(prefetches(product(long_panels, kPrefetchRound)), later);
 }
 
 TEST(Prefetch, KeepsWhatCandidatesCompute) {

@@ -9,7 +9,7 @@ Program tail(bool padded) {
   ProgramBuilder b("k");
   const TensorId x = b.input("x", {1}), w = b.input("w", {padded ? 8 : 6}), y = b.output("y", {6});
   const TensorId sum = b.registers("sum", {8}, 8);
-  if (padded) b.program.buffers[1].pack = {{0}, {{0, 8}}, 0};
+  if (padded) b.program.buffers[1].pack = {{0}, {{0, 8}}};
   const auto place = [&](Expr j) {
     return padded ? std::vector<Expr>{0, j} : std::vector<Expr>{j};
   };
