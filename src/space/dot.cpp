@@ -10,11 +10,18 @@ namespace {
 constexpr DType kBf16 = DType::kBFloat16, kF32 = DType::kFloat32;
 constexpr DType kU8 = DType::kUInt8, kS8 = DType::kInt8, kS32 = DType::kInt32;
 
+constexpr Isa kX86 = Isa::kX86, kArm = Isa::kArm;
+constexpr int kRows = kMatrixRows, kSteps = kMatrixSteps;
+
 constexpr DotInstruction kDotInstructions[] = {
-    {"vdpbf16ps", kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
-    {"vpdpbusd", kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
-    {"tdpbf16ps", kBf16, kBf16, kF32, kMatrixRows, kMatrixSteps, 2, &DotRates::bfloat16_tile},
-    {"tdpbusd", kU8, kS8, kS32, kMatrixRows, kMatrixSteps, 4, &DotRates::int8_tile},
+    {"vdpbf16ps", kX86, kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
+    {"vpdpbusd", kX86, kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
+    {"tdpbf16ps", kX86, kBf16, kBf16, kF32, kRows, kSteps, 2, &DotRates::bfloat16_tile},
+    {"tdpbusd", kX86, kU8, kS8, kS32, kRows, kSteps, 4, &DotRates::int8_tile},
+    {"bfdot", kArm, kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
+    {"usdot", kArm, kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
+    {"sdot", kArm, kS8, kS8, kS32, 1, 1, 4, &DotRates::int8_alike},
+    {"udot", kArm, kU8, kU8, kS32, 1, 1, 4, &DotRates::int8_alike},
 };
 
 // Fewer are no gain over vectors.
@@ -71,10 +78,10 @@ std::optional<NarrowProduct> narrow_product(const Expr& e) {
   return NarrowProduct{a, b};
 }
 
-const DotInstruction* find_dot_instruction(DType a, DType b, DType sum, bool tile) {
+const DotInstruction* find_dot_instruction(Isa isa, DType a, DType b, DType sum, bool tile) {
   for (const DotInstruction& dot : kDotInstructions) {
     const bool types = (a == dot.a && b == dot.b) || (a == dot.b && b == dot.a);
-    if (types && sum == dot.sum && tile == dot.of_tile()) return &dot;
+    if (isa == dot.isa && types && sum == dot.sum && tile == dot.of_tile()) return &dot;
   }
   return nullptr;
 }
@@ -87,8 +94,8 @@ const DotInstruction* find_dot_instruction(const ComputeDag& dag,
   if (target.is_gpu() || stage.combiner != Combiner::kSum) return nullptr;
   const std::optional<NarrowProduct> factors = narrow_product(stage.body);
   if (!factors) return nullptr;
-  const DotInstruction* dot =
-      find_dot_instruction(factors->a->value->dtype, factors->b->value->dtype, stage.dtype, tile);
+  const DotInstruction* dot = find_dot_instruction(
+      target.isa, factors->a->value->dtype, factors->b->value->dtype, stage.dtype, tile);
   if (dot == nullptr || target.dots.*dot->rate <= 1 || !needs_multi_level_tiling(dag, id))
     return nullptr;
   const int last = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));

@@ -1,5 +1,6 @@
 // Instructions that add several products of narrow numbers to each sum of a vector (AVX512-BF16's,
-// AVX512-VNNI's) or of a tile (AMX's), and the contractions that they compute.
+// AVX512-VNNI's, those of Arm's extensions dotprod, i8mm and bf16) or of a tile (AMX's), and the
+// contractions that they compute.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@ inline constexpr int kMatrixRows = 16, kMatrixSteps = 16;
 /// so many from each of up to `steps` steps s, a[m][s][t] * b[s][n][t], in up to `rows` rows m.
 struct DotInstruction {
   std::string_view name;
+  Isa isa;
   DType a, b, sum;
   int rows, steps;  // 1 and 1: of a vector
   int terms;
@@ -33,7 +35,7 @@ std::optional<NarrowProduct> narrow_product(const Expr& e);
 
 /// That which adds products of elements of types `a` and `b`, in this order or the other, to a
 /// vector or a tile; null: there is none.
-const DotInstruction* find_dot_instruction(DType a, DType b, DType sum, bool tile);
+const DotInstruction* find_dot_instruction(Isa isa, DType a, DType b, DType sum, bool tile);
 
 /// That of a contraction whose products, both factors cast from a narrow type, it adds along the
 /// last reduce axis longer than 1, where it is faster than FMAs on `target`. Null where there is

@@ -65,10 +65,11 @@ struct Gpu {
 /// What a CPU has of instructions that add several products of narrow numbers to each of a vector's
 /// or a tile's float32 or int32 sums: products in the time of one FMA's; 0: no such instruction.
 struct DotRates {
-  double bfloat16 = 0;       // two to a sum: AVX512-BF16's vdpbf16ps
-  double int8 = 0;           // four, of uint8 and int8: AVX512-VNNI's vpdpbusd
+  double bfloat16 = 0;       // two to a sum: AVX512-BF16's vdpbf16ps, bfdot
+  double int8 = 0;           // four, of uint8 and int8: AVX512-VNNI's vpdpbusd, usdot
   double bfloat16_tile = 0;  // 32 to each sum of a tile: AMX's tdpbf16ps
   double int8_tile = 0;      // 64, of uint8 and int8: tdpbusd
+  double int8_alike = 0;     // four, both of int8 or both of uint8: sdot, udot
   /// Whether products of bfloat16 are faster than float32's.
   bool bfloat16_gains() const { return bfloat16 > 1 || bfloat16_tile > 1; }
 };

@@ -1,26 +1,49 @@
 // Loops over the terms of a sum that one instruction of the CPU adds.
+#include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
 
 #include "codegen/llvm/emitter.h"
 #include "space/dot.h"
 
 namespace pruner {
 
-// LLVM's function of a dot instruction on so many sums; of other numbers there is none.
-static llvm::Intrinsic::ID dot_intrinsic(const DotInstruction& instruction, int lanes) {
-  const bool floats = is_float(instruction.sum);
-  switch (lanes) {
-    case 4:
-      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128
-                    : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
-    case 8:
-      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
-                    : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
-    case 16:
-      return floats ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
-                    : llvm::Intrinsic::x86_avx512_vpdpbusd_512;
-    default: return llvm::Intrinsic::not_intrinsic;
+// LLVM's function of a dot instruction on so many sums.
+struct DotIntrinsic {
+  std::string_view name;
+  int lanes;
+  llvm::Intrinsic::ID id;
+};
+static constexpr DotIntrinsic kDotIntrinsics[] = {
+    {"vdpbf16ps", 4, llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128},
+    {"vdpbf16ps", 8, llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256},
+    {"vdpbf16ps", 16, llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512},
+    {"vpdpbusd", 4, llvm::Intrinsic::x86_avx512_vpdpbusd_128},
+    {"vpdpbusd", 8, llvm::Intrinsic::x86_avx512_vpdpbusd_256},
+    {"vpdpbusd", 16, llvm::Intrinsic::x86_avx512_vpdpbusd_512},
+    {"bfdot", 2, llvm::Intrinsic::aarch64_neon_bfdot},
+    {"bfdot", 4, llvm::Intrinsic::aarch64_neon_bfdot},
+    {"usdot", 2, llvm::Intrinsic::aarch64_neon_usdot},
+    {"usdot", 4, llvm::Intrinsic::aarch64_neon_usdot},
+    {"sdot", 2, llvm::Intrinsic::aarch64_neon_sdot},
+    {"sdot", 4, llvm::Intrinsic::aarch64_neon_sdot},
+    {"udot", 2, llvm::Intrinsic::aarch64_neon_udot},
+    {"udot", 4, llvm::Intrinsic::aarch64_neon_udot},
+};
+
+// Null: there is none.
+llvm::Function* Emitter::dot_function(const DotInstruction& dot) {
+  const auto found = std::ranges::find_if(kDotIntrinsics, [&](const DotIntrinsic& row) {
+    return row.name == dot.name && row.lanes == lanes_;
+  });
+  if (found == std::end(kDotIntrinsics)) return nullptr;
+  llvm::SmallVector<llvm::Type*, 2> types;
+  if (llvm::Intrinsic::isOverloaded(found->id)) {
+    llvm::Type* term = is_float(dot.a) ? b_.getBFloatTy() : b_.getInt8Ty();
+    types = {at_width(value_type(dot.sum), lanes_), at_width(term, lanes_ * dot.terms)};
   }
+  return llvm::Intrinsic::getDeclaration(&kernel_.module, found->id, types);
 }
 
 // Neighbouring elements of a buffer: in each lane `terms` of them, or the same in all.
@@ -108,16 +131,15 @@ void Emitter::dot(const For& n) {
   if (!factors) return unrolled(n);
   const Expr &a = factors->a->value, &b = factors->b->value;
   const DotInstruction* instruction =
-      find_dot_instruction(a->dtype, b->dtype, store->value->dtype, false);
+      find_dot_instruction(kernel_.isa, a->dtype, b->dtype, store->value->dtype, false);
   if (instruction == nullptr || instruction->terms != terms) return unrolled(n);
   std::optional<DotOperand> left = dot_operand(a, n.var, terms);
   std::optional<DotOperand> right = dot_operand(b, n.var, terms);
-  const llvm::Intrinsic::ID id = dot_intrinsic(*instruction, lanes_);
-  if (!left || !right || id == llvm::Intrinsic::not_intrinsic) return unrolled(n);
+  llvm::Function* function = dot_function(*instruction);
+  if (!left || !right || function == nullptr) return unrolled(n);
   if (left->dtype != instruction->a) std::swap(left, right);
   bind(n.var, {}, {0, 0});
   Value*& slot = register_slot(store->buffer, flatten(store->buffer, store->indices));
-  llvm::Function* function = llvm::Intrinsic::getDeclaration(&kernel_.module, id);
   const auto operand = [&](const DotOperand& of, unsigned i) {
     return b_.CreateBitCast(load_terms(of, terms), function->getFunctionType()->getParamType(i));
   };

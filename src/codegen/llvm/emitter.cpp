@@ -34,7 +34,11 @@ std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
 }  // namespace
 
 Kernel::Kernel(const Program& p, llvm::Module& m)
-    : program(p), module(m), context(m.getContext()), argument(p.buffers.size(), -1) {
+    : program(p),
+      module(m),
+      context(m.getContext()),
+      isa(llvm::Triple(m.getTargetTriple()).isAArch64() ? Isa::kArm : Isa::kX86),
+      argument(p.buffers.size(), -1) {
   for (size_t i = 0; i < p.args.size(); ++i) {
     argument[p.args[i].value] = static_cast<int>(i);
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lower/matrix.h"
+#include "target/target.h"
 #include "tensor/affine.h"
 
 namespace pruner {
@@ -50,6 +51,7 @@ struct Kernel {
   const Program& program;
   llvm::Module& module;
   llvm::LLVMContext& context;
+  const Isa isa;                              // the module's
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
   std::vector<TensorId> streams;              // the buffers of streaming stores
@@ -83,8 +85,8 @@ class Emitter {
     std::map<std::pair<int, LaneIndex::Terms>, Value*> pointers;      // by buffer
     std::map<std::tuple<int, int, Value*, LaneIndex>, Value*> loads;  // buffer, width, mask
     std::map<std::tuple<BinaryOp, int, LaneIndex, LaneIndex>, Value*> indices;  // operator, width
-    // Operands' tiles in registers, the one used last at the end, by buffer, place, stride, rows and
-    // bytes of a row; not valid in inner scopes, nor after a store to memory.
+    // Operands' tiles in registers, the one used last at the end, by buffer, place, stride, rows
+    // and bytes of a row; not valid in inner scopes, nor after a store to memory.
     std::vector<std::pair<std::tuple<int, LaneIndex, int64_t, int, int>, Value*>> tiles;
   };
   static constexpr int kAtoms = 1 << 20;
@@ -120,6 +122,7 @@ class Emitter {
   struct DotOperand;
   std::optional<DotOperand> dot_operand(const Expr& e, VarId term, int64_t terms);
   Value* load_terms(const DotOperand& operand, int64_t terms);
+  llvm::Function* dot_function(const struct DotInstruction& dot);
 
   // matrix.cpp: tiles.
   struct TilePlace {

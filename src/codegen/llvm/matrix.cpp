@@ -99,7 +99,7 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
                     steps.lane == terms && steps.term == 1;
   const DType left_type = program_[a->tensor].dtype, right_type = program_[b->tensor].dtype;
   const DotInstruction* dot =
-      find_dot_instruction(left_type, right_type, nest.store->value->dtype, true);
+      find_dot_instruction(kernel_.isa, left_type, right_type, nest.store->value->dtype, true);
   if (!lies || dot == nullptr || dot->terms != terms || count > dot->steps) return false;
   const auto bytes = static_cast<int>(dtype_bytes(left_type) * terms);  // of a sum's in a step
   const int m = program_[nest.store->buffer].rows, n = nest.lanes->lanes * bytes;
@@ -107,8 +107,7 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
   const size_t sums = registers_[nest.store->buffer.value].size();
   const size_t most = std::max(static_cast<size_t>(kCpuModel.matrix_registers), sums + 2) - sums;
   Value* left = operand_tile(a->tensor, rows.first, rows.row, m, k, most);
-  Value* right =
-      operand_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n, most);
+  Value* right = operand_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n, most);
   const llvm::Intrinsic::ID id = is_float(dot->sum)    ? llvm::Intrinsic::x86_tdpbf16ps_internal
                                  : left_type == dot->a ? llvm::Intrinsic::x86_tdpbusd_internal
                                                        : llvm::Intrinsic::x86_tdpbsud_internal;
