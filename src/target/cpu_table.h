@@ -26,6 +26,10 @@ struct CpuRow {
 inline constexpr DotRates kInt8Dots = {0, 4}, kIntelDots = {0.5, 4}, kAmdDots = {2, 4};
 // A core computes a tile of 16 x 16 sums in 16 cycles (measured on sapphirerapids).
 inline constexpr DotRates kAmxDots = {0.5, 4, 16, 32};
+// Arm's cores begin as many of sdot, usdot and bfdot as of fmla: LLVM's models of neoverse-n1, -n2,
+// -v1 and -v2, and the guides of cortex-a76 and -a78. Those of apple-m2 are taken as neoverse-v2's.
+inline constexpr DotRates kArmAlikeDots = {.int8_alike = 4};
+inline constexpr DotRates kArmDots = {.bfloat16 = 2, .int8 = 4, .int8_alike = 4};
 
 inline constexpr CpuRow kCpus[] = {
     {"generic", 16, 16, 1, 1, 16, 32, 256, 4},
@@ -58,13 +62,14 @@ inline constexpr CpuRow kCpus[] = {
     {"znver5", 64, 32, 2, 2, 240, 48, 1024, 32, Isa::kX86, kAmdDots},
     {"cortex-a53", 16, 32, 1, 1, 11, 32, 512, 1, Isa::kArm},
     {"cortex-a72", 16, 32, 1, 1, 16, 32, 1024, 1, Isa::kArm},
-    {"cortex-a76", 16, 32, 2, 2, 38, 64, 512, 2, Isa::kArm},
-    {"cortex-a78", 16, 32, 2, 2, 42, 64, 512, 4, Isa::kArm},
-    {"neoverse-n1", 16, 32, 2, 2, 42, 64, 1024, 32, Isa::kArm},
-    {"neoverse-n2", 16, 32, 2, 2, 45, 64, 1024, 32, Isa::kArm},
-    {"neoverse-v1", 16, 32, 4, 3, 83, 64, 1024, 32, Isa::kArm},
-    {"neoverse-v2", 16, 32, 4, 3, 96, 64, 2048, 36, Isa::kArm},
-    {"apple-m1", 16, 32, 4, 3, 102, 128, 12288, 16, Isa::kArm},
+    {"cortex-a76", 16, 32, 2, 2, 38, 64, 512, 2, Isa::kArm, kArmAlikeDots},
+    {"cortex-a78", 16, 32, 2, 2, 42, 64, 512, 4, Isa::kArm, kArmAlikeDots},
+    {"neoverse-n1", 16, 32, 2, 2, 42, 64, 1024, 32, Isa::kArm, kArmAlikeDots},
+    {"neoverse-n2", 16, 32, 2, 2, 45, 64, 1024, 32, Isa::kArm, kArmDots},
+    {"neoverse-v1", 16, 32, 4, 3, 83, 64, 1024, 32, Isa::kArm, kArmDots},
+    {"neoverse-v2", 16, 32, 4, 3, 96, 64, 2048, 36, Isa::kArm, kArmDots},
+    {"apple-m1", 16, 32, 4, 3, 102, 128, 12288, 16, Isa::kArm, kArmAlikeDots},
+    {"apple-m2", 16, 32, 4, 3, 112, 128, 16384, 8, Isa::kArm, kArmDots},
 };
 
 constexpr const CpuRow* find_cpu(std::string_view name) {

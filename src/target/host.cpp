@@ -100,9 +100,12 @@ static constexpr struct {
 };
 
 // A flag of /proc/cpuinfo and LLVM's feature.
-static constexpr struct {
+struct FeatureRow {
   const char *flag, *feature;
-} kFeatures[] = {
+};
+static constexpr FeatureRow kArmFeatures[] = {
+    {"asimddp", "dotprod"}, {"i8mm", "i8mm"}, {"bf16", "bf16"}};
+static constexpr FeatureRow kFeatures[] = {
     {"sse4_2", "sse4.2"},
     {"popcnt", "popcnt"},
     {"avx", "avx"},
@@ -167,6 +170,24 @@ static std::string x86_cpu(std::string_view text, const std::set<std::string>& f
   return avx2 ? "x86-64-v3" : has({"sse4_2", "popcnt"}) ? "x86-64-v2" : "x86-64";
 }
 
+static std::set<std::string> words_of(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  std::set<std::string> words;
+  for (std::string word; in >> word;) words.insert(word);
+  return words;
+}
+
+// "+avx2,-avx512f": which of the rows this CPU has.
+static std::string feature_string(std::span<const FeatureRow> rows,
+                                  const std::set<std::string>& flags) {
+  std::string features;
+  for (const auto& [flag, feature] : rows) {
+    features += features.empty() ? "" : ",";
+    features += (flags.contains(flag) ? "+" : "-") + std::string(feature);
+  }
+  return features;
+}
+
 HostCpu parse_cpuinfo(std::string_view text) {
   HostCpu host;
   host.model_name = value_of(text, "model name");
@@ -176,20 +197,16 @@ HostCpu parse_cpuinfo(std::string_view text) {
       if (row.part == number(part)) host.mcpu = row.mcpu;
     }
     if (host.model_name.empty()) host.model_name = "ARM part " + std::string(part);
+    host.features = feature_string(kArmFeatures, words_of(value_of(text, "Features")));
     return host;
   }
-  std::istringstream in{std::string(value_of(text, "flags"))};
-  std::set<std::string> flags;
-  for (std::string flag; in >> flag;) flags.insert(flag);
+  const std::set<std::string> flags = words_of(value_of(text, "flags"));
   if (flags.empty()) {
     host.mcpu = "generic";
     return host;
   }
   host.mcpu = x86_cpu(text, flags);
-  for (const auto& [flag, feature] : kFeatures) {
-    host.features += host.features.empty() ? "" : ",";
-    host.features += (flags.contains(flag) ? "+" : "-") + std::string(feature);
-  }
+  host.features = feature_string(kFeatures, flags);
   return host;
 }
 

@@ -10,13 +10,10 @@
 #include <filesystem>
 #include <sstream>
 
-#include "codegen/codegen.h"
+#include "codegen/dot_tasks.h"
 #include "codegen/loader.h"
-#include "lower/lower.h"
-#include "space/operator_task.h"
 #include "support/file.h"
 #include "tensor/dag_builder.h"
-#include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {
@@ -93,7 +90,9 @@ bool can_run(const std::string& command) {
 /// Kernels, their arguments and the driver, as one program.
 class NeonProgram {
  public:
-  explicit NeonProgram(Target target) : target_(std::move(target)) {
+  /// For qemu's `cpu`; what is computed may be off by `tolerance`.
+  explicit NeonProgram(Target target, std::string cpu = "cortex-a76", double tolerance = 1e-4)
+      : target_(std::move(target)), cpu_(std::move(cpu)), tolerance_(tolerance) {
     std::filesystem::create_directory(folder_);
   }
   ~NeonProgram() { std::filesystem::remove_all(folder_); }
@@ -140,7 +139,8 @@ class NeonProgram {
     const std::string program = folder_ + "/program", out = folder_ + "/out";
     const std::string link = "ld.lld -o " + program + " " + write("driver.o", *driver) + objects_;
     ASSERT_EQ(std::system(link.c_str()), 0);
-    ASSERT_EQ(std::system(("qemu-aarch64 -cpu cortex-a76 " + program + " > " + out).c_str()), 0);
+    const std::string command = "qemu-aarch64 -cpu " + cpu_ + " " + program + " > " + out;
+    ASSERT_EQ(std::system(command.c_str()), 0);
     const Result<std::string> bytes = read_file(out);
     ASSERT_TRUE(bytes.ok());
     size_t at = 0;
@@ -167,18 +167,20 @@ class NeonProgram {
     return path;
   }
 
-  static void compare(const Check& check, const char* bytes) {
+  void compare(const Check& check, const char* bytes) const {
     Tensor found(check.expected.dtype(), check.expected.shape());
     std::memcpy(found.data(), bytes, size(found));
     for (int64_t e = 0; e < found.num_elements(); ++e) {
       const double expected = check.expected.get(e);
-      ASSERT_NEAR(found.get(e), expected, 1e-4 * (1 + std::abs(expected)))
+      ASSERT_NEAR(found.get(e), expected, tolerance_ * (1 + std::abs(expected)))
           << "element " << e << "\n"
           << check.what;
     }
   }
 
   const Target target_;
+  const std::string cpu_;
+  const double tolerance_;
   const std::string folder_ = testing::TempDir() + "pruner_aarch64_" + std::to_string(getpid());
   std::string table_, args_, data_, outputs_, objects_;
   int64_t workspace_bytes_ = 0;
@@ -187,17 +189,10 @@ class NeonProgram {
 
 class AArch64 : public testing::Test {
  protected:
-  void SetUp() override {
-    const Result<Target> target =
-        parse_target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76 --threads=2", 0);
-    ASSERT_TRUE(target.ok()) << target.error().message();
-    target_ = *target;
-  }
-
   /// Whether what is compiled can be run here.
   static bool runs() { return can_run("qemu-aarch64 --version") && can_run("ld.lld --version"); }
 
-  Target target_;
+  const Target target_ = arm_target("cortex-a76");
 };
 
 #define SKIP_WITHOUT_QEMU \
@@ -243,6 +238,54 @@ TEST_F(AArch64, EveryFunctionComputesWhatTheInterpreterDoes) {
       program.add(space, sample(space, rng), inputs, interpret(task.dag, inputs)[0]);
   }
   program.run();
+}
+
+// Each task's code has the instruction and gives the bits that the interpreter gives, of small
+// whole numbers, whose sums are exact in any order.
+void expect_bits(std::span<const std::pair<Task, std::string>> tasks,
+                 bool (*wanted)(const Sketch&)) {
+  NeonProgram program(tasks[0].first.target, "max", 0);
+  Rng rng(31);
+  for (const auto& [task, instruction] : tasks) {
+    const Space space = make_space(task);
+    ASSERT_TRUE(std::ranges::any_of(space.sketches, wanted)) << task.name;
+    const std::vector<Tensor> inputs = small_inputs(task.dag, rng);
+    const std::vector<Tensor> expected = interpret(task.dag, inputs);
+    for (int i = 0; i < candidates_each(4); ++i) {
+      const Candidate candidate = sample_dot(space, rng, wanted);
+      const Result<Program> lowered = lower(space, candidate, "k");
+      ASSERT_TRUE(lowered.ok()) << lowered.error().message();
+      const Result<std::string> text = compile_to_text(*lowered, task.target, CodeText::kAssembly);
+      ASSERT_TRUE(text.ok()) << text.error().message();
+      EXPECT_NE(text->find("\t" + instruction + "\t"), std::string::npos)
+          << task.name << "\n"
+          << print(space, candidate);
+      program.add(space, candidate, inputs, expected[0]);
+    }
+  }
+  program.run();
+}
+
+TEST_F(AArch64, DotInstructionsGiveTheBitsOfTheInterpreter) {
+  SKIP_WITHOUT_QEMU;
+  const Target arm = arm_target("neoverse-v1");
+  std::vector<std::pair<Task, std::string>> tasks = {{quantized_task(arm), "usdot"}};
+  for (const char* op : kDotOperators) {
+    tasks.push_back({operator_task(typed(op, kOfBfloat16), arm), "bfdot"});
+    tasks.push_back({operator_task(typed(op, kOfBytes), arm), "usdot"});
+  }
+  expect_bits(tasks, is_dot);
+}
+
+TEST_F(AArch64, DotInstructionsOfOneSignGiveTheBitsOfTheInterpreter) {
+  SKIP_WITHOUT_QEMU;
+  std::vector<std::pair<Task, std::string>> tasks;
+  for (const auto& [type, name] : {std::pair(DType::kInt8, "sdot"), {DType::kUInt8, "udot"}}) {
+    tasks.push_back({quantized_task(target_, type, type), name});
+    tasks.push_back({byte_product_task(target_, 33, 50, 68, type, type), name});
+    tasks.push_back({byte_product_task(target_, 1, 7, 4104, type, type), name});
+  }
+  expect_bits(tasks, is_dot);
 }
 
 TEST_F(AArch64, AccumulatesInVectorRegisters) {

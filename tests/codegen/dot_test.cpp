@@ -4,26 +4,14 @@
 // runs gives the same bits, of small whole numbers, whose sums are exact in any order.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "codegen/candidate_code.h"
+#include "codegen/dot_tasks.h"
 #include "lower/meaning.h"
 #include "space/dot.h"
-#include "space/operator_task.h"
-#include "tensor/operator_dags.h"
 
 namespace pruner {
 namespace {
 
-constexpr const char* kOperators[] = {
-    "dense 5 19 24 +bias",
-    "dense 33 100 68",
-    "dense 17 48 4104 +relu",
-    "conv2d 1 16 7 7 8 3 3 padding=1 +bias +relu",
-    "conv2d 2 20 9 5 4 3 3 stride=2 padding=1",
-    "conv2d 1 53 6 6 36 1 1 +bias +residual +relu",
-    "conv2d 1 8 6 6 12 3 3 padding=2 dilation=2",
-};
 // Rows that are whole tiles, overlap, are few; steps of less than a tile; ragged vectors; strides.
 constexpr const char* kTileOperators[] = {
     "dense 5 19 48 +bias",
@@ -35,43 +23,13 @@ constexpr const char* kTileOperators[] = {
     "conv2d 1 8 6 6 48 3 3 padding=2 dilation=2",
     "conv2d 1 40 8 8 32 3 3 padding=1 +relu +max_pool2d=2",
 };
-constexpr const char* kTypes[] = {"bits=16 exponent=8", "bits=8"};
-constexpr const char* kTileTypes[] = {"bits=16 exponent=8", "bits=8", "bits=32"};  // by parts
+constexpr const char* kTileTypes[] = {kOfBfloat16, kOfBytes, "bits=32"};  // by parts
 
 Target dot_target(int64_t vector_bytes) {
   Target target = test_target(vector_bytes);
   target.dots = {2, 4};
   target.mcpu = "znver4";
   return target;
-}
-
-std::string typed(const std::string& op, const std::string& type) {
-  const size_t plus = std::min(op.find(" +"), op.size());
-  return op.substr(0, plus) + " " + type + op.substr(plus);
-}
-
-bool is_dot(const Sketch& sketch) {
-  return sketch.name.find("pair") != std::string::npos ||
-         sketch.name.find("quad") != std::string::npos;
-}
-
-bool is_matrix(const Sketch& sketch) { return sketch.name.find("matrix") != std::string::npos; }
-
-bool has_dots(const Space& space) { return std::ranges::any_of(space.sketches, is_dot); }
-
-Candidate sample_dot(const Space& space, Rng& rng, bool (*wanted)(const Sketch&) = is_dot) {
-  while (true) {
-    const Candidate candidate = sample(space, rng);
-    if (wanted(space[candidate.sketch])) return candidate;
-  }
-}
-
-Tensor small_numbers(const Stage& stage, Rng& rng) {
-  Tensor tensor(stage.dtype, stage.shape());
-  const int64_t least = stage.dtype == DType::kUInt8 ? 0 : -8;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    tensor.set(i, static_cast<double>(least + static_cast<int64_t>(rng.below(17))));
-  return tensor;
 }
 
 class DotInstructions
@@ -91,6 +49,27 @@ TEST_P(DotInstructions, MeanWhatTheDagDoes) {
   for (int i = 0; i < candidates_each(4); ++i) meaning.check(space, sample_dot(space, rng));
 }
 
+// Arm's, of which programs alone are run here (aarch64_test runs code).
+TEST(ArmDotInstructions, MeanWhatTheDagDoes) {
+  const Target arm = arm_target("neoverse-v1"), alike = arm_target("cortex-a76");
+  std::vector<Task> tasks = {quantized_task(arm),
+                             quantized_task(alike, DType::kInt8),
+                             byte_product_task(alike, 33, 50, 68, DType::kInt8, DType::kInt8),
+                             byte_product_task(alike, 33, 50, 68, DType::kUInt8, DType::kUInt8)};
+  for (const char* op : kDotOperators) {
+    tasks.push_back(operator_task(typed(op, kOfBfloat16), arm));
+    tasks.push_back(operator_task(typed(op, kOfBytes), arm));
+  }
+  Rng rng(5);
+  for (const Task& task : tasks) {
+    SCOPED_TRACE(task.name);
+    const Meaning meaning(task.dag, rng);
+    const Space space = make_space(task);
+    ASSERT_TRUE(has_dots(space));
+    for (int i = 0; i < candidates_each(3); ++i) meaning.check(space, sample_dot(space, rng));
+  }
+}
+
 // Some candidates' code has the instruction and gives what the interpreter gives, bit for bit.
 void expect_bits(const Task& task,
                  bool (*wanted)(const Sketch&),
@@ -99,8 +78,7 @@ void expect_bits(const Task& task,
   const Space space = make_space(task);
   ASSERT_TRUE(std::ranges::any_of(space.sketches, wanted));
   Rng rng(7);
-  std::vector<Tensor> inputs;
-  for (const StageId id : task.dag.inputs()) inputs.push_back(small_numbers(task.dag[id], rng));
+  const std::vector<Tensor> inputs = small_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
   for (int i = 0; i < candidates; ++i) {
     const Candidate candidate = sample_dot(space, rng, wanted);
@@ -117,9 +95,7 @@ void expect_bits(const Task& task,
   }
 }
 
-bool is_of_bytes(const Task& task) {
-  return task.dag[task.dag.inputs()[0]].dtype == DType::kUInt8;
-}
+bool is_of_bytes(const Task& task) { return task.dag[task.dag.inputs()[0]].dtype == DType::kUInt8; }
 
 TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
@@ -129,8 +105,8 @@ TEST_P(DotInstructions, GiveTheBitsOfTheInterpreter) {
 
 INSTANTIATE_TEST_SUITE_P(Candidates,
                          DotInstructions,
-                         testing::Combine(testing::ValuesIn(kOperators),
-                                          testing::ValuesIn(kTypes),
+                         testing::Combine(testing::ValuesIn(kDotOperators),
+                                          testing::Values(kOfBfloat16, kOfBytes),
                                           testing::Values(64, 32)));
 
 class MatrixInstructions : public testing::TestWithParam<std::tuple<const char*, const char*>> {
@@ -166,24 +142,6 @@ INSTANTIATE_TEST_SUITE_P(Candidates,
                          testing::Combine(testing::ValuesIn(kTileOperators),
                                           testing::ValuesIn(kTileTypes)));
 
-// A convolution padded with its zero point, whose sums end as bytes.
-Task quantized_task(const Target& target) {
-  DagBuilder b;
-  const StageId data = b.placeholder("data", {1, 8, 9, 16}, DType::kUInt8);
-  const StageId weight = b.placeholder("weight", {3, 3, 16, 32}, DType::kInt8, true);
-  const StageId bias = b.placeholder("bias", {1, 1, 1, 32}, DType::kInt32, true);
-  ConvParams params{{{1, 1}, {1, 1}, {1, 1}, {1, 1}, 131}, 1, DType::kInt32};
-  const StageId sums = add_add(b, add_conv(b, data, weight, params), bias);
-  const StageId real = add_elementwise(b, "T_multiply", {{sums}}, [](auto x) {
-    return cast(DType::kFloat32, x[0]) * float_imm(1.0 / 32);
-  });
-  const StageId bytes = add_elementwise(b, "T_quantize", {{real}}, [](auto x) {
-    const Expr held = max(min(x[0], float_imm(155)), float_imm(-100));
-    return cast(DType::kUInt8, call(Intrinsic::kRound, {held}) + float_imm(100));
-  });
-  return make_task(b.finish({bytes}), target, "quantized");
-}
-
 TEST(QuantizedConvolution, GivesTheBitsOfTheInterpreter) {
   if (!__builtin_cpu_supports("avx512vnni")) GTEST_SKIP() << "this CPU has no AVX512-VNNI";
   expect_bits(quantized_task(dot_target(64)), is_dot, "vpdpbusd", candidates_each(8));
@@ -212,6 +170,17 @@ TEST(DotInstruction, IsTakenWhereItPays) {
   Target slow = dot_target(64);
   slow.dots = {0.5, 0};
   const std::string pair = "dense 8 16 32 bits=16 exponent=8", quad = "dense 8 16 32 bits=8";
+  const Target arm = arm_target("neoverse-v1"), alike = arm_target("cortex-a76");
+  EXPECT_TRUE(has(pair, arm) && has(quad, arm));
+  EXPECT_FALSE(has(pair, alike) || has(quad, alike));
+  EXPECT_FALSE(has(pair, arm_target("cortex-a72")) || has(quad, arm_target("cortex-a72")));
+  for (const DType type : {DType::kInt8, DType::kUInt8}) {
+    const auto has_alike = [&](const Target& target) {
+      return has_dots(make_space(byte_product_task(target, 8, 16, 32, type, type)));
+    };
+    EXPECT_TRUE(has_alike(arm) && has_alike(alike));
+    EXPECT_FALSE(has_alike(arm_target("cortex-a72")) || has_alike(dot_target(64)));
+  }
   EXPECT_TRUE(has(pair, dot_target(64)) && has(quad, dot_target(64)));
   EXPECT_FALSE(has(pair, slow) || has(quad, slow));
   EXPECT_FALSE(has("dense 8 16 33 bits=16 exponent=8", dot_target(64)));

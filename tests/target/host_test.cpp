@@ -61,6 +61,8 @@ TEST(ParseCpuinfo, BelievesTheFlagsOfAHypervisor) {
 TEST(ParseCpuinfo, KnowsArmParts) {
   EXPECT_EQ(parse_cpuinfo("processor\t: 0\nCPU part\t: 0xd0c\n").mcpu, "neoverse-n1");
   EXPECT_EQ(parse_cpuinfo("processor\t: 0\nCPU part\t: 0x123\n").mcpu, "generic");
+  EXPECT_EQ(parse_cpuinfo("Features\t: fp asimd asimddp bf16\nCPU part\t: 0xd40\n").features,
+            "+dotprod,-i8mm,+bf16");
   EXPECT_EQ(parse_cpuinfo("").mcpu, "generic");
 }
 
