@@ -44,6 +44,7 @@ Graph combine_matmuls(Graph graph);  // of one value with several constants, as 
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
 Graph widen_floats(Graph graph);     // float16 and bfloat16 networks compute in float32
+Graph match_signs(Graph graph, const PassOptions& options);    // of bytes, for units
 Graph join_taps(Graph graph, const PassOptions& options);      // of few channels, for units
 Graph remove_dead(Graph graph);                                // what no output needs
 Graph place_concats(Graph graph);                              // marks those that need no copy
@@ -54,6 +55,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", always<run_quantized>, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},
+    {"match_signs", match_signs, true},
     {"fuse_layernorm", always<fuse_layernorm>},
     {"fold_batch_norm", always<fold_batch_norm>},
     {"tabulate", always<tabulate>, true},
