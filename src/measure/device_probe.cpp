@@ -8,10 +8,13 @@
 #include "measure/gpu_probe.h"
 #include "measure/measure.h"
 #include "runtime/thread_pool.h"
+#include "target/dot_rates.h"
 
 namespace pruner {
 
 namespace {
+
+double to_tenth(double value) { return std::round(value * 10) / 10; }
 
 /// A rate of one core in units per second, to 0.1e9.
 double rate_of_core(double giga_per_second, int threads) {
@@ -26,11 +29,17 @@ int64_t between(int64_t before, int64_t cache, int threads) {
 Result<Target> probe_cpu(Target target, double seconds) {
   TRY(check_measurable(target));
   const int threads = target.threads;
-  const PeakRates peaks = probe_peaks(target, seconds);
+  Target whole = target;  // with every unit, also those that nothing is known of
+  for (const DotRateRow& row : kDotRates) whole.dots.*row.rate = has_dots(target, row) ? 1 : 0;
+  const PeakRates peaks = probe_peaks(whole, seconds);
   if (peaks.gflops <= 0 || peaks.bandwidth_gbs <= 0)
     return Error("no ", threads, " threads, or no memory for them to read");
   target.peak_flops = rate_of_core(peaks.gflops, threads);
   target.dram_bandwidth = rate_of_core(peaks.bandwidth_gbs, 1);
+  for (const DotRateRow& row : kDotRates) {
+    if (peaks.dots.*row.rate > 0)
+      target.dots.*row.rate = std::clamp(to_tenth(peaks.dots.*row.rate), 0.1, kMostDotRate);
+  }
   struct Level {
     double Target::*bandwidth;
     int64_t bytes;

@@ -6,10 +6,10 @@
 
 namespace pruner {
 
-/// `target` with what this machine does in place of what is typical: peak, bandwidth of each level
-/// and launch cost; its source says so. Of a CPU, peak and memory take about `seconds` each, the
-/// others a quarter. Of a GPU it is the first device (gpu_probe.h). The error
-/// says why it cannot be measured here.
+/// `target` with what this machine does in place of what is typical: peak, rates of products of
+/// narrow numbers, bandwidth of each level and launch cost; its source says so. Of a CPU, peak,
+/// memory and each kind of products take about `seconds` each, the others a quarter. Of a GPU it is
+/// the first device (gpu_probe.h). The error says why it cannot be measured here.
 Result<Target> probe_device(const Target& target, double seconds);
 
 /// Seconds from the start of a parallel loop until all threads have run a part of it and the caller

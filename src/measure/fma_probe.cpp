@@ -96,9 +96,7 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-double fma_gflops(PrunerPool& pool, double seconds) {
-  const FmaBlock block = fastest_block();
-  const double flop = 2.0 * kSteps * kChains * block.lanes;
+double blocks_per_second(PrunerPool& pool, float (*block)(float), double seconds) {
   std::vector<double> rates(static_cast<size_t>(pool.threads));
   Meeting meeting(pool.threads);
   parallel_for(pool, pool.threads, [&](int64_t thread, int64_t) {
@@ -107,15 +105,20 @@ double fma_gflops(PrunerPool& pool, double seconds) {
     volatile float value = 1;
     int64_t blocks = 0;
     do {
-      value = block.run(value);
+      value = block(value);
       value = 1;
       ++blocks;
     } while (seconds_since(start) < seconds);
-    rates[thread] = static_cast<double>(blocks) * flop / seconds_since(start);
+    rates[thread] = static_cast<double>(blocks) / seconds_since(start);
   });
   double sum = 0;
   for (const double rate : rates) sum += rate;
-  return sum * 1e-9;
+  return sum;
+}
+
+double fma_gflops(PrunerPool& pool, double seconds) {
+  const FmaBlock block = fastest_block();
+  return blocks_per_second(pool, block.run, seconds) * 2e-9 * kSteps * kChains * block.lanes;
 }
 
 double probe_fma_gflops(const Target&, int threads, double seconds) {

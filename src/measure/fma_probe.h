@@ -6,6 +6,10 @@
 
 namespace pruner {
 
+/// How often in a second all threads of `pool` together run `block`, over one window of `seconds`.
+/// It takes a number near 1, and gives one that depends on all that it computes.
+double blocks_per_second(PrunerPool& pool, float (*block)(float), double seconds);
+
 /// GFLOP/s of fused multiply-adds on all threads of `pool` together, over one window of `seconds`.
 double fma_gflops(PrunerPool& pool, double seconds);
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "codegen/cpu_features.h"
+#include "measure/dot_probe.h"
 #include "measure/timing.h"
 #include "runtime/gpu_context.h"
 #include "runtime/module/cpu_features.h"
+#include "target/dot_rates.h"
 
 namespace pruner {
 
@@ -92,9 +94,16 @@ WeightsFrom probe_weights(const Target& target, int64_t bytes) {
 }
 
 PeakRates probe_peaks(const Target& target, double seconds) {
-  return {.gflops = probe_fma_gflops(target, target.threads, seconds),
-          .bandwidth_gbs = probe_read_gbs(beyond_caches(target), target.threads, seconds),
-          .threads = target.threads};
+  PeakRates peaks = {
+      .gflops = probe_fma_gflops(target, target.threads, seconds),
+      .dots = {},
+      .bandwidth_gbs = probe_read_gbs(beyond_caches(target), target.threads, seconds),
+      .threads = target.threads};
+  for (const DotRateRow& row : kDotRates) {
+    if (target.dots.*row.rate > 0 && peaks.gflops > 0)
+      peaks.dots.*row.rate = probe_dot_gflops(row, target.threads, seconds) / peaks.gflops;
+  }
+  return peaks;
 }
 
 }  // namespace pruner

@@ -116,12 +116,14 @@ WeightsFrom probe_weights(const Target& target, int64_t bytes);
 
 /// What the machine can do at most, as the probes find it; 0: not known.
 struct PeakRates {
-  double gflops = 0;
+  double gflops = 0;         // of fused multiply-adds of float32
+  DotRates dots;             // of the units that were asked for
   double bandwidth_gbs = 0;  // of memory: a buffer far larger than the last-level cache
   int threads = 1;
 };
 
-/// Probes both on the target's threads, each for about `seconds`.
+/// Probes on the target's threads, each for about `seconds`; of the units those that target.dots
+/// has a rate of.
 PeakRates probe_peaks(const Target& target, double seconds);
 
 }  // namespace pruner

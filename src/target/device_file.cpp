@@ -5,6 +5,7 @@
 
 #include "support/file.h"
 #include "support/match.h"
+#include "target/dot_rates.h"
 
 namespace pruner {
 
@@ -77,7 +78,7 @@ constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
     {"reg_cap", &DeviceAbstraction::reg_cap, 65536},
 };
 // What is read and written by itself.
-constexpr std::string_view kOtherCpuFields[] = {"backend", "isa"},
+constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots"},
                            kOtherGpuFields[] = {"backend", "psa"};
 
 template <typename T>
@@ -164,6 +165,30 @@ Result<Backend> read_backend(const Json& json) {
   return Error("backend is \"", text, "\", expected llvm, cuda or opencl");
 }
 
+// A rate of 0 takes an instruction away; none brings one that the CPU has not.
+Result<Unit> read_dots(const Json& dots, Target& target) {
+  if (!dots.is_object()) return Error("dots is ", dots.dump(), ", expected an object");
+  TRY(check_names(dots, kDotRates));
+  for (const DotRateRow& row : kDotRates) {
+    const auto found = dots.find(row.name);
+    if (found == dots.end()) continue;
+    const double rate = found->is_number() ? found->get<double>() : -1;
+    if (!(rate >= 0 && rate <= kMostDotRate)) {
+      return Error("dots: ",
+                   row.name,
+                   " is ",
+                   found->dump(),
+                   ", expected a number from 0 to ",
+                   kMostDotRate);
+    }
+    if (rate > 0 && !has_dots(target, row))
+      return Error(
+          "dots: ", row.name, " is ", rate, ", but this CPU lacks ", row.features(target.isa));
+    target.dots.*row.rate = rate;
+  }
+  return Unit{};
+}
+
 Result<Target> cpu_from_json(const Json& json) {
   TRY_ASSIGN(const std::string mcpu, read_text(json, "mcpu"));
   TRY(check_names(json, kNameFields, kCpuFields, kOtherCpuFields));
@@ -178,6 +203,8 @@ Result<Target> cpu_from_json(const Json& json) {
   if (!std::ranges::count(std::initializer_list<int64_t>{16, 32, 64}, target.vector_bytes)) {
     return Error("vector_bytes is ", target.vector_bytes, ", expected 16, 32 or 64");
   }
+  drop_missing_dots(target);
+  if (json.contains("dots")) TRY(read_dots(json.at("dots"), target));
   return target;
 }
 
@@ -253,6 +280,9 @@ Json target_to_json(const Target& target) {
   if (!target.is_gpu()) {
     json["isa"] = isa_name(target.isa);
     write_fields(target, kCpuFields, json);
+    for (const DotRateRow& row : kDotRates) {
+      if (has_dots(target, row)) json["dots"][row.name] = target.dots.*row.rate;
+    }
     return json;
   }
   json["backend"] = backend_name(target.backend);

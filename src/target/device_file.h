@@ -23,10 +23,10 @@ std::span<const DeviceFile> device_files();
 const DeviceFile* find_device_file(std::string_view name);
 
 /// A CPU: {"name", "mcpu"}, and any number of Target by its field's name; what it leaves out is
-/// that of the mcpu. A GPU: {"name", "backend"} and any number of Gpu; what it leaves out is that
-/// of its "arch"; "psa" is an object, and its numbers are the device's where it leaves them out;
-/// the bandwidths of L2 and shared memory follow from that of memory and from the clock.
-/// The error names the field, what was found and what was expected.
+/// that of the mcpu; "dots" is an object of DotRates. A GPU: {"name", "backend"} and any number of
+/// Gpu; what it leaves out is that of its "arch"; "psa" is an object, and its numbers are the
+/// device's where it leaves them out; the bandwidths of L2 and shared memory follow from that of
+/// memory and from the clock. The error names the field, what was found and what was expected.
 Result<Target> target_from_json(const Json& json);
 /// What target_from_json reads back.
 Json target_to_json(const Target& target);

@@ -8,6 +8,7 @@
 
 #include "target/cpu_table.h"
 #include "target/device_file.h"
+#include "target/dot_rates.h"
 #include "target/gpu_table.h"
 #include "target/host.h"
 
@@ -58,34 +59,12 @@ static Target from_row(const CpuRow& row, int threads, Isa generic = kHostIsa) {
   return target;
 }
 
-// What the instructions of a rate need, in words of a feature string.
-struct DotNeed {
-  Isa isa;
-  double DotRates::*rate;
-  std::string_view feature;
-};
-static constexpr DotNeed kDotNeeds[] = {
-    {Isa::kX86, &DotRates::bfloat16, "+avx512bf16"},
-    {Isa::kX86, &DotRates::int8, "+avx512vnni"},
-    {Isa::kX86, &DotRates::bfloat16_tile, "+amx-tile"},
-    {Isa::kX86, &DotRates::bfloat16_tile, "+amx-bf16"},
-    {Isa::kX86, &DotRates::int8_tile, "+amx-tile"},
-    {Isa::kX86, &DotRates::int8_tile, "+amx-int8"},
-    {Isa::kArm, &DotRates::bfloat16, "+bf16"},
-    {Isa::kArm, &DotRates::int8, "+i8mm"},
-    {Isa::kArm, &DotRates::int8_alike, "+dotprod"},
-};
-
 static Target from_host(const HostCpu& host, int threads) {
   const CpuRow* row = find_cpu(host.mcpu);
   Target target = from_row(row ? *row : kCpus[0], threads > 0 ? threads : host.cores);
   target.device = "host";
   target.features = host.features;
-  // A hypervisor may hide what the model has.
-  for (const DotNeed& need : kDotNeeds) {
-    if (need.isa == target.isa && host.features.find(need.feature) == std::string::npos)
-      target.dots.*need.rate = 0;
-  }
+  drop_missing_dots(target);  // a hypervisor may hide what the model has
   const auto known = [](int64_t size, int64_t otherwise) { return size > 0 ? size : otherwise; };
   target.cache_line_bytes = known(host.cache_line_bytes, target.cache_line_bytes);
   target.l1_bytes = known(host.l1_bytes, target.l1_bytes);

@@ -1,6 +1,7 @@
 #include "measure/device_probe.h"
 
 #include "golden.h"
+#include "measure/dot_probe.h"
 #include "runtime/gpu_context.h"
 #include "target/device_file.h"
 
@@ -25,6 +26,27 @@ TEST(DeviceProbe, MeasuresWhatTheAnalysisReads) {
   const Result<Target> read = target_from_json(target_to_json(*probed));
   ASSERT_TRUE(read.ok()) << read.error().message();
   EXPECT_EQ(target_to_json(*read), target_to_json(*probed));
+}
+
+TEST(DeviceProbe, MeasuresTheUnitsThatTheCpuHas) {
+  Target host = host_target(1);
+  for (const DotRateRow& row : kDotRates) host.dots.*row.rate = 0;  // whatever is known of them
+  const Result<Target> probed = probe_device(host, 0.02);
+  ASSERT_TRUE(probed.ok()) << probed.error().message();
+  for (const DotRateRow& row : kDotRates) {
+    const double rate = probed->dots.*row.rate;
+    if (has_dots(host, row)) {
+      EXPECT_GE(rate, 0.1) << row.name << ", whoever else runs here";
+      EXPECT_LT(rate, 300) << row.name;
+    } else {
+      EXPECT_EQ(rate, 0) << row.name;
+    }
+  }
+}
+
+TEST(DotProbe, IsZeroWithoutTheInstruction) {
+  constexpr DotRateRow kNone{"float4", nullptr, "", ""};
+  EXPECT_EQ(probe_dot_gflops(kNone, 1, 0.001), 0);
 }
 
 TEST(DeviceProbe, WaitsForEveryThread) {

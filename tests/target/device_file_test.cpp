@@ -1,5 +1,6 @@
 #include "target/device_file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +24,50 @@ TEST(DeviceFile, OverridesWhatTheCpuHas) {
   const Result<Target> again = target_from_json(target_to_json(*target));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(target_to_json(*again), target_to_json(*target));
+}
+
+TEST(DeviceFile, HasTheRatesOfUnits) {
+  const Result<Target> typical = read(R"({"name": "box", "mcpu": "sapphirerapids"})");
+  ASSERT_TRUE(typical.ok()) << typical.error().message();
+  EXPECT_EQ(typical->dots.int8_tile, 32);
+  const Result<Target> probed = read(
+      R"({"name": "box", "mcpu": "sapphirerapids", "dots": {"int8_tile": 28.4, "int8": 0.5,
+          "bfloat16_tile": 0}})");
+  ASSERT_TRUE(probed.ok()) << probed.error().message();
+  EXPECT_EQ(probed->dots.int8_tile, 28.4);
+  EXPECT_EQ(probed->dots.int8, 0.5);
+  EXPECT_EQ(probed->dots.bfloat16_tile, 0);
+  EXPECT_EQ(probed->dots.bfloat16, 0.5);
+  const Result<Target> again = target_from_json(target_to_json(*probed));
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->dots.int8, 0.5);
+  EXPECT_EQ(again->dots.bfloat16_tile, 0);
+  EXPECT_EQ(target_to_json(*again), target_to_json(*probed));
+}
+
+TEST(DeviceFile, HasNoUnitWithoutItsFeatures) {
+  const Result<Target> hidden = read(
+      R"({"name": "box", "mcpu": "sapphirerapids", "features": "+avx512f,+avx512vnni,-amx-int8"})");
+  ASSERT_TRUE(hidden.ok()) << hidden.error().message();
+  EXPECT_EQ(hidden->dots.int8, 4);
+  EXPECT_EQ(hidden->dots.int8_tile, 0);
+  EXPECT_EQ(hidden->dots.bfloat16, 0);
+}
+
+TEST(DeviceFile, NamesWhatIsWrongWithTheRatesOfUnits) {
+  const auto with = [](const char* mcpu, const char* dots) {
+    return read(fmt::format(R"({{"name": "a", "mcpu": "{}", "dots": {}}})", mcpu, dots).c_str());
+  };
+  EXPECT_ERROR(with("znver4", "2"), "dots is 2, expected an object");
+  EXPECT_ERROR(with("znver4", R"({"int8": -1})"),
+               "dots: int8 is -1, expected a number from 0 to 1024");
+  EXPECT_ERROR(with("znver4", R"({"int8": 1025})"), "dots: int8 is 1025, expected a number");
+  EXPECT_ERROR(with("znver4", R"({"int8": "4"})"), "dots: int8 is \"4\", expected a number");
+  EXPECT_ERROR(with("znver4", R"({"int4": 1})"),
+               "unknown field \"int4\", expected one of: bfloat16, int8");
+  EXPECT_ERROR(with("znver4", R"({"int8_tile": 28})"),
+               "dots: int8_tile is 28, but this CPU lacks amx-tile amx-int8");
+  EXPECT_TRUE(with("haswell", R"({"int8_tile": 0})").ok());
 }
 
 TEST(DeviceFile, OverridesWhatTheArchHas) {

@@ -1,0 +1,44 @@
+// The fields of DotRates by name, as device files and modules have them, with what the CPU needs to
+// have for each.
+#pragma once
+
+#include <string_view>
+
+#include "target/target.h"
+
+namespace pruner {
+
+struct DotRateRow {
+  std::string_view name;
+  double DotRates::*rate;
+  // LLVM's names of what the instructions need; "": an instruction set has none.
+  const char *x86_features, *arm_features;
+
+  const char* features(Isa isa) const { return isa == Isa::kArm ? arm_features : x86_features; }
+};
+
+inline constexpr DotRateRow kDotRates[] = {
+    {"bfloat16", &DotRates::bfloat16, "avx512bf16", "bf16"},
+    {"int8", &DotRates::int8, "avx512vnni", "i8mm"},
+    {"bfloat16_tile", &DotRates::bfloat16_tile, "amx-tile amx-bf16", ""},
+    {"int8_tile", &DotRates::int8_tile, "amx-tile amx-int8", ""},
+    {"int8_alike", &DotRates::int8_alike, "", "dotprod"},
+};
+
+/// More than any unit of a core has of one FMA's products.
+inline constexpr double kMostDotRate = 1024;
+
+constexpr const DotRateRow* find_dot_rate(std::string_view name) {
+  for (const DotRateRow& row : kDotRates) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+/// Whether a CPU has the instructions of a row: by its features, or by its mcpu where it has none.
+bool has_dots(const Target& target, const DotRateRow& row);
+
+/// Sets to 0 the rates of what the CPU has no instructions for.
+void drop_missing_dots(Target& target);
+
+}  // namespace pruner
