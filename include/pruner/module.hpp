@@ -42,6 +42,10 @@ class Module {
   int threads() const { return api_.threads(instance_); }
   int num_kernels() const { return api_.num_kernels(); }
   const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
+  /// "" of a module that was made before there was such a word.
+  const char* kernel_precision(int i) const {
+    return api_.kernel_precision != nullptr ? api_.kernel_precision(i) : "";
+  }
 
   /// Runs the network on dense row-major tensors in the order of the specs; false: see error().
   bool run(const void* const* inputs, void* const* outputs) {
@@ -69,6 +73,7 @@ class Module {
     decltype(&pruner_module_num_kernels) num_kernels;
     decltype(&pruner_module_kernel) kernel;
     decltype(&pruner_module_run_profiled) run_profiled;
+    decltype(&pruner_module_kernel_precision) kernel_precision;  // may be null
   };
 
   Module() = default;
@@ -116,6 +121,7 @@ class Module {
     find(api_.kernel, "pruner_module_kernel");
     find(api_.run_profiled, "pruner_module_run_profiled");
     if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
+    find(api_.kernel_precision, "pruner_module_kernel_precision");
     instance_ = api_.create(threads);
     return instance_ != nullptr ? "" : api_.error();
   }

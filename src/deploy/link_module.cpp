@@ -44,6 +44,7 @@ static const std::vector<std::string> kExported = {
     "pruner_module_run",
     "pruner_module_num_kernels",
     "pruner_module_kernel",
+    "pruner_module_kernel_precision",
     "pruner_module_run_profiled",
 };
 

@@ -158,7 +158,8 @@ Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> in
                        spec.sketch,
                        static_cast<double>(spec.flops),
                        static_cast<double>(spec.bytes),
-                       median(std::move(times)) * 1e3});
+                       median(std::move(times)) * 1e3,
+                       state_->module.kernel_precision(k)});
   }
   return kernels;
 }

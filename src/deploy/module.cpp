@@ -15,6 +15,7 @@
 #include "lower/lower.h"
 #include "runtime/module/plan.h"
 #include "search/search.h"
+#include "space/precision.h"
 #include "support/file.h"
 #include "support/parallel_for.h"
 
@@ -23,7 +24,8 @@ namespace {
 
 struct Kernel {
   Artifact artifact;
-  std::string sketch;  // its name, for profiles
+  std::string sketch;     // its name, for profiles
+  std::string precision;  // precision_of(); empty: a routine
 };
 
 /// The kernels of a partition: groups of one key share one.
@@ -101,7 +103,8 @@ Result<Kernel> compile_group(const Partition& partition,
     // After lowering: a schedule is of the task, whose tensors are whole.
     program.buffers[program.args[a].value].box_of = std::move(boxes[a]);
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
-  return Kernel{std::move(artifact), space[candidate.sketch].name};
+  const Sketch& sketch = space[candidate.sketch];
+  return Kernel{std::move(artifact), sketch.name, std::string(precision_of(sketch))};
 }
 
 Result<Kernels> compile_kernels(const Partition& partition,
@@ -199,17 +202,18 @@ ModulePlan make_plan(const Partition& partition,
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
     const Kernel& kernel = kernels.made[kernels.of_group[g]];
-    const auto& [artifact, sketch] = kernel;
+    const Artifact& artifact = kernel.artifact;
     const bool runs = group.routine != nullptr;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
     ModulePlan::Step& step = plan.steps.emplace_back();
     step = {.name = group.name,
-            .sketch = sketch,
+            .sketch = kernel.sketch,
             .flops = runs ? 0 : static_cast<int64_t>(flop_count(group.dag)),
             .bytes = runs ? routine_bytes(kernel) : static_cast<int64_t>(traffic_bytes(group.dag)),
             .symbol = target.is_gpu() ? "" : artifact.symbol,
             .args = {},
-            .workspace = memory.workspaces[g]};
+            .workspace = memory.workspaces[g],
+            .precision = kernel.precision};
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
       ValuePlace place = memory.values[input.value];

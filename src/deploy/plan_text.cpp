@@ -68,7 +68,7 @@ class PlanText {
     for (size_t s = 0; s < plan.steps.size(); ++s) {
       const ModulePlan::Step& step = plan.steps[s];
       steps += fmt::format(
-          ".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}, .Lindices{}, {}\n",
+          ".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}, .Lindices{}, {}, {}\n",
           string(step.name),
           string(step.sketch),
           step.flops,
@@ -80,7 +80,8 @@ class PlanText {
           s,
           step.launches.size(),
           s,
-          step.indices.size());
+          step.indices.size(),
+          string(step.precision));
     }
     std::string copies = ".Lcopies:\n";
     for (const OutputCopy& copy : plan.copies) {

@@ -40,6 +40,7 @@ struct ModulePlan {
     int64_t workspace = 0;              // offset in the arena
     std::vector<Launch> launches = {};  // of a GPU
     std::vector<Indices> indices = {};  // checked before the kernel runs
+    std::string precision = {};         // of a kernel's products, for profiles; empty: not known
   };
 
   Backend backend = {};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "target/dot_rates.h"
+
 namespace pruner {
 
 namespace {
@@ -14,11 +16,23 @@ std::optional<double> ratio(double a, double b) {
   return b > 0 ? std::optional(a / b) : std::nullopt;
 }
 
+/// GFLOP/s of what a kernel multiplies with; 0: not known.
+double peak_of(const KernelTime& k, const PeakRates& peaks) {
+  if (k.precision == dtype_name(DType::kFloat32)) return peaks.gflops;
+  const DotRateRow* unit = find_dot_rate(k.precision);
+  return unit != nullptr ? peaks.gflops * peaks.dots.*unit->rate : 0;
+}
+
+/// Milliseconds that a kernel would take at its peak.
+std::optional<double> ideal_ms(const KernelTime& k, const PeakRates& peaks) {
+  return ratio(k.flops, peak_of(k, peaks) * 1e6);
+}
+
 /// A kernel's time in the table's terms.
 struct Rates {
-  Rates(const KernelTime& k, const PeakRates& peaks)
+  Rates(const KernelTime& k, std::optional<double> ideal_ms, const PeakRates& peaks)
       : gflops(ratio(k.flops, k.median_ms * 1e6)),
-        peak_percent(ratio(100 * gflops.value_or(0), peaks.gflops)),
+        peak_percent(ideal_ms ? ratio(100 * *ideal_ms, k.median_ms) : std::nullopt),
         gbs(ratio(k.bytes, k.median_ms * 1e6)),
         bandwidth_percent(ratio(100 * gbs.value_or(0), peaks.bandwidth_gbs)) {}
 
@@ -35,6 +49,14 @@ KernelTime total_of(std::span<const KernelTime> kernels) {
   return total;
 }
 
+/// Calls act(name, GFLOP/s) for each unit that was probed.
+template <typename Act>
+void for_each_unit(const PeakRates& peaks, const Act& act) {
+  for (const DotRateRow& row : kDotRates) {
+    if (peaks.dots.*row.rate > 0) act(row.name, peaks.gflops * peaks.dots.*row.rate);
+  }
+}
+
 std::string number(std::optional<double> value) {
   return value ? fmt::format("{:.1f}", *value) : "-";
 }
@@ -47,20 +69,22 @@ std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& 
   const KernelTime total = total_of(kernels);
   size_t width = std::string_view("Sketch").size();
   for (const KernelTime& k : kernels) width = std::max(width, k.sketch.size());
-  std::string table = fmt::format("{:>4} {:>10} {:>6} {:>9} {:>7} {:>8} {:>7}  {:<{}}  {}\n",
-                                  "ID",
-                                  "Time (ms)",
-                                  "%",
-                                  "GFLOP/s",
-                                  "% peak",
-                                  "GB/s",
-                                  "% mem.",
-                                  "Sketch",
-                                  width,
-                                  "Kernel");
-  const auto add_line = [&](const std::string& id, const KernelTime& k) {
-    const Rates rates(k, peaks);
-    table += fmt::format("{:>4} {:>10.4f} {:>6} {:>9} {:>7} {:>8} {:>7}  {:<{}}  {}\n",
+  std::string table =
+      fmt::format("{:>4} {:>10} {:>6} {:>9} {:>7} {:>8} {:>7}  {:<13}  {:<{}}  {}\n",
+                  "ID",
+                  "Time (ms)",
+                  "%",
+                  "GFLOP/s",
+                  "% peak",
+                  "GB/s",
+                  "% mem.",
+                  "Precision",
+                  "Sketch",
+                  width,
+                  "Kernel");
+  const auto add_line = [&](const std::string& id, const KernelTime& k, auto ideal_ms) {
+    const Rates rates(k, ideal_ms, peaks);
+    table += fmt::format("{:>4} {:>10.4f} {:>6} {:>9} {:>7} {:>8} {:>7}  {:<13}  {:<{}}  {}\n",
                          id,
                          k.median_ms,
                          number(ratio(100 * k.median_ms, total.median_ms)),
@@ -68,25 +92,39 @@ std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& 
                          number(rates.peak_percent),
                          number(rates.gbs),
                          number(rates.bandwidth_percent),
+                         k.precision.empty() ? "-" : k.precision,
                          k.sketch,
                          width,
                          k.name);
   };
-  for (size_t i = 0; i < kernels.size(); ++i) add_line(std::to_string(i), kernels[i]);
-  add_line("all", total);
+  std::optional<double> all_ms;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::optional<double> ideal = ideal_ms(kernels[i], peaks);
+    if (ideal) all_ms = all_ms.value_or(0) + *ideal;
+    add_line(std::to_string(i), kernels[i], ideal);
+  }
+  add_line("all", total, all_ms);
   return peaks.gflops > 0 ? table + print(peaks) + "\n" : table;
 }
 
 std::string print(const PeakRates& peaks) {
+  std::string units;
+  for_each_unit(peaks, [&](std::string_view name, double gflops) {
+    units += fmt::format("{:.1f} of {}, ", gflops, name);
+  });
   return fmt::format(
-      "Peak: {:.1f} GFLOP/s of fused multiply-adds, {:.1f} GB/s read from memory, on {} threads",
+      "Peak: {:.1f} GFLOP/s of fused multiply-adds, {}{:.1f} GB/s read from memory, on {} threads",
       peaks.gflops,
+      units,
       peaks.bandwidth_gbs,
       peaks.threads);
 }
 
 Json to_json(const PeakRates& peaks) {
+  Json units = Json::object();
+  for_each_unit(peaks, [&](std::string_view name, double gflops) { units[name] = gflops; });
   return {{"peak_gflops", peaks.gflops},
+          {"unit_gflops", units},
           {"bandwidth_gbs", peaks.bandwidth_gbs},
           {"threads", peaks.threads}};
 }
@@ -95,9 +133,10 @@ Json profile_json(std::span<const KernelTime> kernels, const PeakRates& peaks) {
   Json json = to_json(peaks);
   json["kernels"] = Json::array();
   for (const KernelTime& k : kernels) {
-    const Rates rates(k, peaks);
+    const Rates rates(k, ideal_ms(k, peaks), peaks);
     json["kernels"].push_back({{"name", k.name},
                                {"sketch", k.sketch},
+                               {"precision", k.precision.empty() ? Json() : Json(k.precision)},
                                {"median_ms", k.median_ms},
                                {"flops", k.flops},
                                {"gflops", or_null(rates.gflops)},

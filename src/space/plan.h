@@ -14,6 +14,8 @@
 
 namespace pruner {
 
+struct DotInstruction;
+
 /// A decision of the sketch by its place; kFixed means that there is none and the value is 1 (a
 /// factor) or 0 (an order, a location).
 using DecisionRef = int;
@@ -92,10 +94,11 @@ struct StagePlan {
 struct SketchTables {
   AccessTable accesses;
   IdMap<StageId, std::vector<StageId>> consumers;
-  IdMap<StageId, int> plan_of;             // its place in the plans; -1: a placeholder
-  IdMap<StageId, double> body_operations;  // vector instructions of one evaluation
-  IdMap<StageId, double> dot_rates;        // DotRates' of its dot instruction; 0: it has none
-  IdMap<StageId, OperationCounts> counts;  // of its body, iterators as they stand
+  IdMap<StageId, int> plan_of;                     // its place in the plans; -1: a placeholder
+  IdMap<StageId, double> body_operations;          // vector instructions of one evaluation
+  IdMap<StageId, const DotInstruction*> dots;      // null: it has none
+  IdMap<StageId, double> dot_rates;                // DotRates' of it
+  IdMap<StageId, OperationCounts> counts;          // of its body, iterators as they stand
   IdMap<StageId, std::vector<int>> iterator_uses;  // by iterator: how often it stands there
 };
 

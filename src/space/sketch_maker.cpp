@@ -249,6 +249,7 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     tables->counts.push_back(count_operations(stage.body));
     tables->iterator_uses.push_back(
         count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
+    tables->dots.push_back(nullptr);
     tables->dot_rates.push_back(0);
     if (stage.is_placeholder()) continue;
     tables->plan_of[StageId{s}] = static_cast<int>(sketch_.plans.size());
@@ -257,6 +258,7 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     made.levels = loop_order(*made.structure, made.first);
     const DotInstruction* dot =
         find_dot_instruction(dag(), StageId{s}, target_, made.structure->has_matrix());
+    tables->dots[StageId{s}] = dot;
     if (dot != nullptr) tables->dot_rates[StageId{s}] = target_.dots.*dot->rate;
   }
   for (const StageId input : task_dag.inputs())

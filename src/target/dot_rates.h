@@ -35,6 +35,13 @@ constexpr const DotRateRow* find_dot_rate(std::string_view name) {
   return nullptr;
 }
 
+constexpr const DotRateRow* find_dot_rate(double DotRates::*rate) {
+  for (const DotRateRow& row : kDotRates) {
+    if (row.rate == rate) return &row;
+  }
+  return nullptr;
+}
+
 /// Whether a CPU has the instructions of a row: by its features, or by its mcpu where it has none.
 bool has_dots(const Target& target, const DotRateRow& row);
 

@@ -83,6 +83,7 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   EXPECT_EQ(kernel["flops"], 32 * 48 * (2 * 64 + 1));
   EXPECT_EQ(kernel["bytes"], 4 * (32 * 64 + 64 * 48 + 32 * 48));
   EXPECT_FALSE(kernel["sketch"].get<std::string>().empty());
+  EXPECT_EQ(kernel["precision"], "float32");
   EXPECT_GT(kernel["peak_percent"].get<double>(), 0);
   EXPECT_GT(kernel["bandwidth_percent"].get<double>(), 0);
 

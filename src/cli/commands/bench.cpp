@@ -6,12 +6,23 @@
 #include "deploy/loaded_module.h"
 #include "measure/measure.h"
 #include "report/profile_table.h"
+#include "target/dot_rates.h"
 
 namespace pruner {
 
 namespace {
 
 constexpr double kProbeSeconds = 0.2;  // about, for each of the CPU's peaks
+
+/// The target with rates of just the units that the kernels use.
+Target with_units_of(std::span<const KernelTime> kernels, Target target) {
+  target.dots = {};
+  for (const KernelTime& kernel : kernels) {
+    const DotRateRow* unit = find_dot_rate(kernel.precision);
+    if (unit != nullptr) target.dots.*unit->rate = 1;  // whatever it is: it is measured
+  }
+  return target;
+}
 
 struct Bench {
   std::string path;
@@ -37,7 +48,8 @@ struct Bench {
     if (profile) {
       TRY_ASSIGN(kernels, module.profile(inputs, bench));
       // On as many threads as the module ran, so that shares of the peaks mean something.
-      if (result.threads > 0) peaks = probe_peaks(host_target(result.threads), kProbeSeconds);
+      if (result.threads > 0)
+        peaks = probe_peaks(with_units_of(kernels, host_target(result.threads)), kProbeSeconds);
     }
     if (call.json) {
       Json json = {{"median_ms", result.median_ms},

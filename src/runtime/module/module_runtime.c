@@ -30,6 +30,10 @@ const PrunerKernelSpec* pruner_module_kernel(int32_t index) {
   return index >= 0 && index < pruner_plan.num_steps ? &pruner_plan.steps[index].spec : NULL;
 }
 
+const char* pruner_module_kernel_precision(int32_t index) {
+  return index >= 0 && index < pruner_plan.num_steps ? pruner_plan.steps[index].precision : NULL;
+}
+
 PrunerModule* pruner_module_create(int32_t threads) {
   return pruner_plan.executor->create(threads);
 }

@@ -54,6 +54,7 @@ typedef struct {
   int64_t num_launches;
   const PlanIndices* indices;
   int64_t num_indices;
+  const char* precision; /* for profiles, as spec */
 } PlanStep;
 
 /* An output that no kernel writes in place. */
