@@ -160,6 +160,21 @@ std::optional<std::string> find_wrong(const Workload& workload,
   return std::nullopt;
 }
 
+// One run on whole numbers, which must give every bit: it finds what is in the wrong place.
+static void run_exactly(const Workload& exact,
+                        const Artifact& artifact,
+                        PrunerKernel entry,
+                        PrunerPool& pool,
+                        RunReport& report) {
+  const auto arguments = make_arguments(exact, artifact);
+  if (!arguments.ok())
+    return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
+  watch_for_faults(report, *arguments);
+  entry(arguments->pointers.data(), arguments->workspace().data(), &pool);
+  if (const auto wrong = find_wrong(exact, artifact, *arguments))
+    fail(report, MeasureError::kWrongAnswer, *wrong + " exactly, of whole numbers");
+}
+
 TimingRules timing_rules(const MeasureOptions& options, double best_s) {
   TimingRules rules;
   rules.min_repeat_s = options.min_repeat_s;
@@ -185,19 +200,18 @@ void run_kernel(const Workload& workload,
                 RunReport& report) {
   const auto kernel = loader(artifact);
   if (!kernel.ok()) return fail(report, MeasureError::kCompileDevice, kernel.error().message());
-  const auto arguments = make_arguments(workload, artifact);
-  if (!arguments.ok()) {
-    return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
-  }
-  watch_for_faults(report, *arguments);
   const int threads = workload.task.target.threads;
   const ThreadPool pool = make_thread_pool(threads, true);
   if (pool == nullptr) {
     return fail(report, MeasureError::kRuntimeDevice, fmt::format("no {} threads", threads));
   }
-
-  report.stage = RunStage::kFirstRun;
   const PrunerKernel entry = (*kernel)->entry();
+  const auto arguments = make_arguments(workload, artifact);
+  if (!arguments.ok()) {
+    return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
+  }
+  watch_for_faults(report, *arguments);
+  report.stage = RunStage::kFirstRun;
   entry(arguments->pointers.data(), arguments->workspace().data(), pool.get());
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong);
@@ -209,6 +223,11 @@ void run_kernel(const Workload& workload,
   const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, peak_gflops);
   if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
     return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");
+  }
+  // Packing other weights takes a while, so only what may be chosen is asked for every bit.
+  if (workload.exact != nullptr && form_error(artifact) == 0 && typical(timing.costs_s) < best_s) {
+    run_exactly(*workload.exact, artifact, entry, *pool, report);
+    if (report.error != MeasureError::kNone) return;
   }
   take(timing, report);
   report.peak_gflops = peak_gflops;

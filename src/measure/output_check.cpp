@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "measure/narrow_contraction.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
@@ -50,23 +52,50 @@ Tensor gather(const ExpectedOutput& expected, const void* output) {
   return values;
 }
 
-// The largest sum of |a| |b| in a sample of each contraction's elements.
-double largest_products(const ComputeDag& dag, std::span<const Tensor> inputs, Rng& rng) {
+// The largest sum of |a| |b| in a sample of a contraction's elements; 0 of what is none.
+double products_of(const ComputeDag& dag, std::span<const Tensor> inputs, StageId id, Rng& rng) {
   constexpr int64_t kElements = 64;  // they hardly differ: the inputs are random
+  const Binary* product = as<Binary>(dag[id].body);
+  if (dag[id].combiner != Combiner::kSum || product == nullptr || product->op != BinaryOp::kMul)
+    return 0;
+  ComputeDag magnitudes = dag;
+  magnitudes[id].body = call(Intrinsic::kAbs, {product->a}) * call(Intrinsic::kAbs, {product->b});
+  const std::vector<int64_t> elements = sample_elements(dag[id].shape(), kElements, rng);
+  return std::ranges::max(interpret_elements(magnitudes, inputs, id, elements));
+}
+
+double largest_products(const ComputeDag& dag, std::span<const Tensor> inputs, Rng& rng) {
   double largest = 0;
   for (int s = 0; s < dag.size(); ++s) {
-    const StageId id{s};
-    const Binary* product = as<Binary>(dag[id].body);
-    if (dag[id].combiner != Combiner::kSum || product == nullptr || product->op != BinaryOp::kMul ||
-        !is_float(dag[id].dtype))
-      continue;
-    ComputeDag magnitudes = dag;
-    magnitudes[id].body = call(Intrinsic::kAbs, {product->a}) * call(Intrinsic::kAbs, {product->b});
-    const std::vector<int64_t> elements = sample_elements(dag[id].shape(), kElements, rng);
-    for (const double sum : interpret_elements(magnitudes, inputs, id, elements))
-      largest = std::max(largest, sum);
+    if (is_float(dag[StageId{s}].dtype))
+      largest = std::max(largest, products_of(dag, inputs, StageId{s}, rng));
   }
   return largest;
+}
+
+// The share of a value that its type rounds off at most.
+double rounded_off(DType t) { return std::ldexp(1.0, -1 - row_of(t).fraction_bits); }
+
+ErrorBound bound_of(const SumsBehind& sums,
+                    const ExpectedOutput& output,
+                    double products,
+                    bool exact_sums) {
+  const double share = rounded_off(output.dtype) * (1 + std::ldexp(1.0, -6));
+  if (!sums.gain) return {share, std::numeric_limits<double>::infinity()};
+  const double terms = exact_sums ? 0 : static_cast<double>(sums.terms);
+  const double roundings = 2 + sums.stages + 4 * std::sqrt(terms);
+  const double unit = std::max(*sums.gain, 1.0) * rounded_off(DType::kFloat32);
+  return {share, unit * roundings * (products + output.largest)};
+}
+
+ExpectedOutput expect_output(
+    const ComputeDag& dag, std::span<const Tensor> inputs, StageId stage, int64_t count, Rng& rng) {
+  ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0, 0, false};
+  output.elements = sample_elements(output.shape, count, rng);
+  output.values = interpret_elements(dag, inputs, stage, output.elements);
+  for (const double value : output.values)
+    output.largest = std::max(output.largest, std::abs(value));
+  return output;
 }
 
 }  // namespace
@@ -86,12 +115,19 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
     return !stage.is_placeholder() && is_float(stage.dtype);
   });
   for (const StageId stage : dag.outputs()) {
-    ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0, 0, false};
+    const std::optional<SumsBehind> sums = sums_behind(dag, stage);
+    const ComputeDag unrounded = sums ? before_last_rounding(dag, stage) : dag;
+    ExpectedOutput output = expect_output(unrounded, inputs, stage, count, rng);
+    output.dtype = dag[stage].dtype;
     output.rounded = has_floats && is_byte(output.dtype);
-    output.elements = sample_elements(output.shape, count, rng);
-    output.values = interpret_elements(dag, inputs, stage, output.elements);
-    for (const double value : output.values) {
-      output.largest = std::max(output.largest, std::abs(value));
+    if (sums) {
+      const double products = products_of(dag, inputs, sums->contraction, rng);
+      output.bound = bound_of(*sums, output, products, !is_float(dag[sums->contraction].dtype));
+      // What the type does not hold is infinite to both.
+      for (double& value : output.values) {
+        const double rounded = round_to(output.dtype, value);
+        if (std::isinf(rounded)) value = rounded;
+      }
     }
     outputs.push_back(std::move(output));
   }
@@ -100,16 +136,32 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
   return outputs;
 }
 
+std::vector<ExpectedOutput> expect_exact_outputs(const ComputeDag& dag,
+                                                 std::span<const Tensor> inputs,
+                                                 int64_t count,
+                                                 Rng& rng) {
+  std::vector<ExpectedOutput> outputs;
+  for (const StageId stage : dag.outputs()) {
+    outputs.push_back(expect_output(dag, inputs, stage, count, rng));
+    outputs.back().bound = ErrorBound{};
+  }
+  return outputs;
+}
+
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
+  const double magnitude = std::abs(expected), form = form_error * output.products;
+  const double float32 = std::max(1e-4 * magnitude, 2e-5 * output.largest);
+  if (output.bound) {
+    const ErrorBound& bound = *output.bound;
+    return std::max(bound.share * magnitude + std::min(bound.before, float32), form);
+  }
   if (!is_float(output.dtype)) return output.rounded ? 1 : 0;
-  const bool narrow = is_narrow_float(output.dtype);
   // Of float64: more than sums of its roundings, less than one of float32.
-  const double wide = output.dtype == DType::kFloat64 ? 1e-7 : 1;
+  if (!is_narrow_float(output.dtype))
+    return std::max(output.dtype == DType::kFloat64 ? 1e-7 * float32 : float32, form);
   // A narrow float's last place, in those of float16.
   const double place = std::ldexp(1.0, 10 - row_of(output.dtype).fraction_bits);
-  return std::max({(narrow ? 2e-2 * place : 1e-4 * wide) * std::abs(expected),
-                   (narrow ? 5e-3 * place : 2e-5 * wide) * output.largest,
-                   form_error * output.products});
+  return std::max({2e-2 * place * magnitude, 5e-3 * place * output.largest, form});
 }
 
 std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,

@@ -2,21 +2,40 @@
 
 #include <utility>
 
+#include "measure/narrow_contraction.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
 
-Result<Workload> make_workload(Task task, const MeasureOptions& options) {
-  Workload workload{std::move(task), {}, {}, {}, {}, {}};
-  const ComputeDag& dag = workload.task.dag;
-  Rng rng(options.seed);
-  workload.inputs = random_inputs(dag, rng);
+// Wrong signs are found where there are both.
+static void make_signed(const ComputeDag& dag, std::vector<Tensor>& inputs) {
+  const std::vector<StageId> ids = dag.inputs();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Stage& stage = dag[ids[i]];
+    if (stage.dtype != DType::kInt8 || stage.index_bound > 0 || !stage.read_at.empty()) continue;
+    for (int64_t e = 0; e < inputs[i].num_elements(); ++e)
+      inputs[i].set_int(e, inputs[i].get_int(e) - 8);
+  }
+}
+
+static Result<Unit> take_inputs(Workload& workload, std::vector<Tensor> inputs) {
+  workload.inputs = std::move(inputs);
   for (const Tensor& input : workload.inputs) {
     TRY_ASSIGN(GuardedBuffer buffer, GuardedBuffer::make(input.bytes()));
     buffer.copy_from(input.data());
     buffer.make_read_only();
     workload.buffers.push_back(std::move(buffer));
   }
+  return Unit{};
+}
+
+Result<Workload> make_workload(Task task, const MeasureOptions& options) {
+  Workload workload{std::move(task), {}, {}, {}, {}, {}};
+  const ComputeDag& dag = workload.task.dag;
+  Rng rng(options.seed);
+  std::vector<Tensor> inputs = random_inputs(dag, rng);
+  make_signed(dag, inputs);
+  TRY(take_inputs(workload, std::move(inputs)));
   for (const StageId input : dag.inputs()) workload.constant.push_back(dag[input].constant);
   workload.outputs = expect_outputs(dag, workload.inputs, options.check_elements, rng);
   const Target& target = workload.task.target;
@@ -25,6 +44,13 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   if (!target.is_gpu()) {
     workload.filling.assign(static_cast<size_t>(kFillings * target.l2_bytes * target.threads),
                             std::byte{1});
+  }
+  if (!target.is_gpu() && is_exact_on_whole_numbers(dag)) {
+    workload.exact = std::make_unique<Workload>();
+    workload.exact->task = workload.task;
+    TRY(take_inputs(*workload.exact, whole_numbers(dag, rng)));
+    workload.exact->outputs =
+        expect_exact_outputs(dag, workload.exact->inputs, options.check_elements, rng);
   }
   return workload;
 }

@@ -2,6 +2,7 @@
 // outputs have to be.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "measure/measure.h"
@@ -17,9 +18,12 @@ struct Workload {
   std::vector<bool> constant;           // which of them are
   std::vector<ExpectedOutput> outputs;  // of dag.outputs()
   std::vector<std::byte> filling;       // of all cores' own caches (CacheState); none for a GPU
+  /// The same on whole_numbers(), whose outputs have to be exact; null: of a GPU, and where the DAG
+  /// is not exact on them.
+  std::unique_ptr<Workload> exact = {};
 };
 
-/// Draws the inputs and interprets a sample of the outputs.
+/// Draws the inputs, small bytes of both signs among them, and interprets a sample of the outputs.
 Result<Workload> make_workload(Task task, const MeasureOptions& options);
 
 }  // namespace pruner

@@ -45,6 +45,11 @@ INSTANTIATE_TEST_SUITE_P(Operators,
                          testing::Values("matmul 63 65 129",
                                          "dense 8 100 64 +bias +relu",
                                          "conv2d 1 32 14 14 16 3 3 padding=1 +bias +relu",
+                                         "dense 37 100 80 bits=16 exponent=8 +bias +gelu",
+                                         "dense 16 48 2080 bits=8 +bias +relu",
+                                         "conv2d 1 16 7 7 32 3 3 padding=1 bits=16 exponent=8 "
+                                         "+bias +residual +relu",
+                                         "conv2d 1 40 8 8 32 3 3 padding=1 bits=8 +relu",
                                          "softmax 10 100"));
 
 TEST(Pipeline, EveryFormOfAConvolutionPassesTheCheck) {

@@ -59,6 +59,17 @@ TEST_F(RunnerTest, RefusesWrongNumbers) {
   expect_failure("changes", MeasureError::kWrongAnswer, "when run again");
 }
 
+TEST_F(RunnerTest, WantsEveryBitOfNarrowWholeNumbers) {
+  ASSERT_TRUE(runner_.set_task(narrow_dense_16(2)).ok());
+  const MeasureResult right = runner_.run(narrow_artifact("narrow"), kFailedCost);
+  EXPECT_TRUE(right.ok()) << right.error_text;
+  const MeasureResult near = runner_.run(narrow_artifact("nearly"), kFailedCost);
+  EXPECT_EQ(near.error, MeasureError::kWrongAnswer);
+  EXPECT_NE(near.error_text.find("exactly, of whole numbers"), std::string::npos)
+      << near.error_text;
+  EXPECT_TRUE(runner_.run(narrow_artifact("nearly"), 1e-12).ok()) << "not the best";
+}
+
 TEST_F(RunnerTest, SurvivesCrashes) {
   expect_failure("crash", MeasureError::kRuntimeDevice, "SIGSEGV in its first run");
   expect_failure("illegal", MeasureError::kRuntimeDevice, "SIGILL in its first run");

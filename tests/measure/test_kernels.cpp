@@ -97,6 +97,23 @@ void changes(void* const* args, void* workspace, PrunerPool* pool) {
   if (calls++ > 0) output(args)[0] += 1;
 }
 
+void multiply_narrow(void* const* args, void*, PrunerPool*) {
+  const auto value = [&](int arg, int64_t i) {
+    return static_cast<float>(decode_float(DType::kBFloat16, static_cast<uint16_t*>(args[arg])[i]));
+  };
+  for (int64_t i = 0; i < kN; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < kN; ++k) sum += value(0, i * kN + k) * value(1, j * kN + k);
+      output(args)[i * kN + j] = sum;
+    }
+  }
+}
+void nearly(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply_narrow(args, workspace, pool);
+  for (int64_t i = 0; i < kN * kN; ++i) output(args)[i] *= 1 + 0x1p-23f;
+}
+
 const std::map<std::string, PrunerKernel> kKernels = {{"right", multiply},
                                                       {"slow", slow},
                                                       {"wrong", wrong},
@@ -112,7 +129,9 @@ const std::map<std::string, PrunerKernel> kKernels = {{"right", multiply},
                                                       {"deep_stack", deep_stack},
                                                       {"worker_crash", worker_crash},
                                                       {"prints", prints},
-                                                      {"changes", changes}};
+                                                      {"changes", changes},
+                                                      {"narrow", multiply_narrow},
+                                                      {"nearly", nearly}};
 
 class TestKernel : public LoadedKernel {
  public:
@@ -128,6 +147,17 @@ class TestKernel : public LoadedKernel {
 Task matmul_16(int threads) {
   Target target = host_target(threads);
   return make_task(*parse_operator("matmul 16 16 16"), std::move(target), "matmul 16x16x16");
+}
+
+Task narrow_dense_16(int threads) {
+  return make_task(
+      *parse_operator("dense 16 16 16 bits=16 exponent=8"), host_target(threads), "dense 16x16x16");
+}
+
+Artifact narrow_artifact(const std::string& name) {
+  Artifact artifact = test_artifact(name);
+  for (const size_t input : {0, 1}) artifact.arguments[input].dtype = DType::kBFloat16;
+  return artifact;
 }
 
 Artifact test_artifact(const std::string& name) {

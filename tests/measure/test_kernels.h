@@ -17,7 +17,12 @@ Task matmul_16(int threads);
 /// "deep_stack", "worker_crash", "prints".
 Artifact test_artifact(const std::string& name);
 
-/// Finds the kernel of test_artifact().
+/// The same of bfloat16, [16, 16] times a weight [16, 16] transposed, with its kernels: "narrow",
+/// and "nearly", whose results are of whole numbers not exact but else as near as sums may be.
+Task narrow_dense_16(int threads);
+Artifact narrow_artifact(const std::string& name);
+
+/// Finds the kernel of an artifact for tests.
 Result<std::unique_ptr<LoadedKernel>> load_test_kernel(const Artifact& artifact);
 
 /// A compiler for tests: a candidate's first decision says what becomes of it. Those for GPUs are
