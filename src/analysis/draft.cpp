@@ -118,7 +118,7 @@ class Analyzer {
       out.steps = std::min(out.steps, points(s) / (tile.count() * tile.lanes));
     set_step(stage, tile, out);
     add_traffic(stage, tile.vector_axis, out);
-    if (tile.is_matrix()) out.l2_bytes *= kCpuModel.matrix_l2_factor;
+    if (tile.is_matrix() && !tile.in_vectors()) out.l2_bytes *= kCpuModel.matrix_l2_factor;
     return out;
   }
 
@@ -129,6 +129,7 @@ class Analyzer {
     if (tile.is_matrix()) {
       out.operation_cycles = matrix_cycles(target_, tile, nest_.tables->dot_rates[stage.stage]);
       out.memory_cycles = load_cycles(nest_, target_, stage, tile);
+      if (tile.in_vectors()) out.chain_cycles = kCpuModel.fma_latency_cycles;
       if (stage.prefetch_bytes > 0)
         out.memory_cycles += kCpuModel.prefetch_cycles * tile.vectors * tile.steps;
       return;
@@ -156,7 +157,11 @@ class Analyzer {
                                 double tiles) {
     const CpuModel& m = kCpuModel;
     const double copies = static_cast<double>(stage.unroll_steps) / tile.count();
-    const double accumulator = tile.is_matrix() ? m.matrix_store_cycles : m.accumulator_cycles;
+    // What is in vectors goes to memory and comes from there again, row by row.
+    const double accumulator = !tile.is_matrix() ? m.accumulator_cycles
+                               : tile.in_vectors()
+                                   ? 2 * tile.structure->tile_vectors * m.accumulator_cycles
+                                   : m.matrix_store_cycles;
     return iterations / std::clamp(copies, 1.0, m.most_unrolled) + m.entry_cycles * visits +
            tiles * (accumulator * tile.count() + m.tile_cycles);
   }

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "analysis/operand.h"
-#include "space/dot.h"
 #include "space/plan.h"
 #include "target/machine_model.h"
 
@@ -141,6 +140,7 @@ class TileLoads {
 RegisterTile register_tile(const LoopNest& nest, const NestStage& stage) {
   const int spatial = static_cast<int>((*nest.dag)[stage.stage].axes.size());
   RegisterTile tile;
+  tile.structure = stage.structure;
   tile.begin = stage.loops.size();
   for (; tile.begin > 0 && stage.loops[tile.begin - 1].kind == LoopKind::kDot; --tile.begin)
     tile.terms *= static_cast<double>(stage.loops[tile.begin - 1].extent);
@@ -177,19 +177,29 @@ double issued_per_cycle(const Target& target, const RegisterTile& tile) {
 
 double matrix_cycles(const Target& target, const RegisterTile& tile, double rate) {
   const CpuModel& m = kCpuModel;
-  const double sums = kMatrixRows * tile.lanes / target.lanes(4);
-  const double whole = sums * kMatrixSteps * tile.terms / rate / target.fmas_per_cycle;
-  const double rows = std::max(tile.tile_rows, m.least_matrix_rows) / kMatrixRows;
-  return tile.count() * whole * rows;
+  const double most_rows = tile.structure->tile_rows;
+  const double sums = most_rows * tile.lanes / target.lanes(4);
+  const double whole =
+      sums * tile.structure->tile_steps * tile.terms / rate / target.fmas_per_cycle;
+  const double rows = std::max(tile.tile_rows, std::min(m.least_matrix_rows, most_rows));
+  // What is in vectors is put together of two rows, of which the second takes an operation more.
+  const double joined = tile.in_vectors() ? tile.rows / target.fmas_per_cycle : 0;
+  return tile.count() * whole * rows / most_rows + joined;
 }
 
 double load_cycles(const LoopNest& nest,
                    const Target& target,
                    const NestStage& stage,
                    const RegisterTile& tile) {
-  // A line for each row of one operand's tiles and each step of the other's.
-  if (tile.is_matrix())
-    return (tile.rows * tile.tile_rows + tile.vectors * tile.steps) / target.loads_per_cycle;
+  // A load for each row of one operand's tiles, and the vectors of each step of the other's.
+  if (tile.is_matrix()) {
+    const StageId operand = accesses_of(nest, stage)[0].producer;
+    const double bytes =
+        tile.lanes * tile.terms * static_cast<double>(dtype_bytes((*nest.dag)[operand].dtype));
+    const double of_step = bytes / static_cast<double>(target.vector_bytes);
+    return (tile.rows * tile.tile_rows + tile.vectors * tile.steps * of_step) /
+           target.loads_per_cycle;
+  }
   return TileLoads(nest, target, stage, tile).cycles();
 }
 

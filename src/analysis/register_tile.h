@@ -4,6 +4,7 @@
 
 #include "space/access.h"
 #include "space/loop_nest.h"
+#include "space/structure.h"
 #include "target/target.h"
 
 namespace pruner {
@@ -15,7 +16,10 @@ struct RegisterTile {
   double rows = 1, vectors = 1, lanes = 1;
   double terms = 1;                 // of each lane's sum that one instruction adds
   double tile_rows = 1, steps = 1;  // of a matrix instruction, which rows and vectors count then
-  bool is_matrix() const { return steps > 1; }
+  const LoopStructure* structure = nullptr;  // the stage's
+  bool is_matrix() const { return tile_rows > 1; }
+  /// Whether a matrix instruction's tiles lie in vectors' registers.
+  bool in_vectors() const { return structure->tile_vectors > 0; }
   double count() const { return rows * vectors; }
 };
 

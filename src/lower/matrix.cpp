@@ -15,11 +15,10 @@ std::optional<MatrixNest> matrix_nest(const For& rows) {
   if (nest.lanes == nullptr) return std::nullopt;
   const Stmt* body = &nest.lanes->body;
   nest.steps = loop_of(*body, LoopKind::kMatrix);
-  if (nest.steps != nullptr) {
-    nest.terms = loop_of(nest.steps->body, LoopKind::kDot);
-    if (nest.terms == nullptr) return std::nullopt;
-    body = &nest.terms->body;
-  }
+  if (nest.steps != nullptr) body = &nest.steps->body;
+  nest.terms = loop_of(*body, LoopKind::kDot);
+  if (nest.terms == nullptr && nest.steps != nullptr) return std::nullopt;
+  if (nest.terms != nullptr) body = &nest.terms->body;
   nest.store = std::get_if<Store>(&(*body)->op);
   return nest.store == nullptr ? std::nullopt : std::optional(nest);
 }

@@ -8,7 +8,7 @@
 namespace pruner {
 
 /// kMatrix rows { kVectorize lanes { store } }, the store inside of kMatrix steps { kDot terms }
-/// where it adds.
+/// where it adds; one step is no loop.
 struct MatrixNest {
   const For* rows = nullptr;
   const For* lanes = nullptr;

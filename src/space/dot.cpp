@@ -22,10 +22,14 @@ constexpr DotInstruction kDotInstructions[] = {
     {"usdot", kArm, kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
     {"sdot", kArm, kS8, kS8, kS32, 1, 1, 4, &DotRates::int8_alike},
     {"udot", kArm, kU8, kU8, kS32, 1, 1, 4, &DotRates::int8_alike},
+    {"bfmmla", kArm, kBf16, kBf16, kF32, kPairRows, 1, 4, &DotRates::bfloat16_tile},
+    {"usmmla", kArm, kU8, kS8, kS32, kPairRows, 1, 8, &DotRates::int8_tile},
+    {"smmla", kArm, kS8, kS8, kS32, kPairRows, 1, 8, &DotRates::int8_tile},
+    {"ummla", kArm, kU8, kU8, kS32, kPairRows, 1, 8, &DotRates::int8_tile},
 };
 
-// Fewer are no gain over vectors.
-constexpr int64_t kLeastRows = 4, kLeastSteps = 4;
+// Of large tiles: fewer are no gain over vectors.
+constexpr int kLeastRows = 4, kLeastSteps = 4;
 
 int last_longer(const std::vector<Iterator>& axes, int end) {
   while (--end >= 0 && axes[static_cast<size_t>(end)].extent <= 1) continue;
@@ -38,9 +42,11 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
   const Stage& stage = dag[id];
   const int row = matrix_row_axis(stage), vector = vector_axis(stage);
   const int last = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));
-  if (row < 0 || last < 0 || stage.axes[static_cast<size_t>(row)].extent < kLeastRows) return false;
+  if (row < 0 || last < 0 ||
+      stage.axes[static_cast<size_t>(row)].extent < std::min(kLeastRows, dot.rows))
+    return false;
   const int64_t steps = stage.reduce_axes[static_cast<size_t>(last)].extent / dot.terms;
-  if (matrix_steps(steps, dot.steps) < kLeastSteps) return false;
+  if (matrix_steps(steps, dot.steps) < std::min(kLeastSteps, dot.steps)) return false;
   const VarId rows{row}, lanes{vector}, terms{static_cast<int>(stage.axes.size()) + last};
   int packed = 0, in_rows = 0;
   for (const Access& access : accesses_of(dag, id)) {
@@ -62,7 +68,9 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
     if (moves(lanes)) {
       packed += free && dag[access.producer].constant && !moves(rows) && moves(terms);
     } else {
-      in_rows += moves(rows) && contiguous;
+      // Of AMX there is another instruction for factors of the other signs.
+      const bool placed = dot.isa == kX86 || dag[access.producer].dtype == dot.a;
+      in_rows += moves(rows) && contiguous && placed;
     }
   }
   return packed == 1 && in_rows == 1;

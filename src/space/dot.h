@@ -1,6 +1,6 @@
 // Instructions that add several products of narrow numbers to each sum of a vector (AVX512-BF16's,
-// AVX512-VNNI's, those of Arm's extensions dotprod, i8mm and bf16) or of a tile (AMX's), and the
-// contractions that they compute.
+// AVX512-VNNI's, those of Arm's extensions dotprod, i8mm and bf16) or of a tile (AMX's, and the 2x2
+// ones of i8mm and bf16), and the contractions that they compute.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,13 @@
 
 namespace pruner {
 
-/// Rows and steps of an instruction on tiles, at most (AMX).
+/// Rows and steps of an instruction on tiles, at most: of AMX's, and the rows of Arm's.
 inline constexpr int kMatrixRows = 16, kMatrixSteps = 16;
+inline constexpr int kPairRows = 2;
 
 /// sum += a[0] * b[0] + ... + a[terms - 1] * b[terms - 1] in each lane. Of a tile: sum[m][n] gets
-/// so many from each of up to `steps` steps s, a[m][s][t] * b[s][n][t], in up to `rows` rows m.
+/// so many from each of up to `steps` steps s, a[m][s][t] * b[s][n][t], in up to `rows` rows m; of
+/// kPairRows it takes two lanes at a time.
 struct DotInstruction {
   std::string_view name;
   Isa isa;

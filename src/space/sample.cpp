@@ -38,8 +38,12 @@ bool registers_fit(const StagePlan& root,
   for (const AxisTiles& tiles : root.tiles)
     (tiles.vector ? vectors : rows) *= factors.bound(root, tiles, Bind::kUnrolled);
   // Row after row of tiles: those of the other factor stay, one of this goes by.
-  if (anchor.structure->has_matrix())
-    return rows * vectors + (rows > 1 ? vectors : 1) + 1 <= kCpuModel.matrix_registers;
+  if (anchor.structure->has_matrix()) {
+    const int64_t tiles = rows * vectors + (rows > 1 ? vectors : 1),
+                  in = anchor.structure->tile_vectors;
+    return in == 0 ? tiles + 1 <= kCpuModel.matrix_registers
+                   : in * tiles + 1 <= target.vector_registers;
+  }
   if (anchor.window) return 2 * rows * vectors <= target.vector_registers;
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }

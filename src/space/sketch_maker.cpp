@@ -59,12 +59,13 @@ int64_t instruction_extent(const LoopStructure& structure,
                            Iterations at) {
   if (at == Iterations::kRows) {
     return axis == matrix_row_axis(stage)
-               ? matrix_rows(stage.axes[static_cast<size_t>(axis)].extent, kMatrixRows)
+               ? matrix_rows(stage.axes[static_cast<size_t>(axis)].extent, structure.tile_rows)
                : 1;
   }
   if (at == Iterations::kSteps) {
     const int64_t terms = instruction_extent(structure, stage, axis, Iterations::kShape);
-    return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, kMatrixSteps) : 1;
+    return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, structure.tile_steps)
+                     : 1;
   }
   if (at != Iterations::kShape) return 1;
   const bool reduction = axis >= std::ssize(stage.axes);

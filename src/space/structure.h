@@ -100,6 +100,9 @@ struct LoopStructure {
   bool overlaps = false;
   /// Extents of its instruction's tile along the last spatial axes and, last, the last reduce axis.
   std::span<const int64_t> instruction = {};
+  /// Rows and steps that an instruction on tiles takes at most, and the vector registers that one
+  /// tile of sums is in; 0: tiles have registers of their own.
+  int tile_rows = 1, tile_steps = 1, tile_vectors = 0;
 
   /// Whether its operands are fetched: it is a contraction's in a GPU kernel.
   constexpr bool fetches() const { return fetch.level >= 0; }

@@ -154,7 +154,7 @@ constexpr Level kRowLevels[] = {
     {kFusedReduction, Bind::kSerial},
     {kFusedReduction, Bind::kThreads, kDecided, kPerThread, "threads"}};  // as the root's
 
-constexpr int64_t kPair[] = {2}, kQuad[] = {4};
+constexpr int64_t kPair[] = {2}, kQuad[] = {4}, kOct[] = {8};
 constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 // A loop's end costs nothing beside tiles, whose registers long code has too few for.
 constexpr int32_t kUnrollOfMatrix[] = {4, 16};
@@ -187,17 +187,17 @@ bool has_contraction_of(const ComputeDag& dag, int64_t least) {
 bool has_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 64);
 }
-template <int kTermsOfSum, bool kTile>
+template <int kTermsOfSum, int kRowsOfTile>
 bool has_dot(const ComputeDag& dag, const Target& target) {
   for (int s = 0; s < dag.size(); ++s) {
-    const DotInstruction* dot = find_dot_instruction(dag, StageId{s}, target, kTile);
-    if (dot != nullptr && dot->terms == kTermsOfSum) return true;
+    const DotInstruction* dot = find_dot_instruction(dag, StageId{s}, target, kRowsOfTile > 1);
+    if (dot != nullptr && dot->terms == kTermsOfSum && dot->rows == kRowsOfTile) return true;
   }
   return false;
 }
-template <int kTermsOfSum, bool kTile>
+template <int kTermsOfSum, int kRowsOfTile>
 bool has_long_dot(const ComputeDag& dag, const Target& target) {
-  return has_dot<kTermsOfSum, kTile>(dag, target) && has_long_contraction(dag, target);
+  return has_dot<kTermsOfSum, kRowsOfTile>(dag, target) && has_long_contraction(dag, target);
 }
 bool has_very_long_contraction(const ComputeDag& dag, const Target& target) {
   return !target.is_gpu() && has_contraction_of(dag, 4096);
@@ -234,12 +234,16 @@ constexpr LoopStructure kMatrixTile = {.name = "matrix-tile",
                                        .levels = kMatrixLevels,
                                        .sum = {3, 3, Scope::kLocal},
                                        .unroll = kUnrollOfMatrix,
-                                       .overlaps = true};
+                                       .overlaps = true,
+                                       .tile_rows = kMatrixRows,
+                                       .tile_steps = kMatrixSteps};
 constexpr LoopStructure kMatrixCacheTile = {.name = "matrix-cache-tile",
                                             .levels = kMatrixCacheLevels,
                                             .sum = {2, 2, Scope::kLocal},
                                             .unroll = kUnrollOfMatrix,
-                                            .overlaps = true};
+                                            .overlaps = true,
+                                            .tile_rows = kMatrixRows,
+                                            .tile_steps = kMatrixSteps};
 constexpr LoopStructure kPairMatrix =
     of_terms(kMatrixTile, "pair-matrix-tile", kMatrixLevels, kPair);
 constexpr LoopStructure kPairMatrixCache =
@@ -248,6 +252,22 @@ constexpr LoopStructure kQuadMatrix =
     of_terms(kMatrixTile, "quad-matrix-tile", kMatrixLevels, kQuad);
 constexpr LoopStructure kQuadMatrixCache =
     of_terms(kMatrixCacheTile, "quad-matrix-cache-tile", kMatrixCacheLevels, kQuad);
+// Two rows of a vector each, in vectors' registers.
+constexpr LoopStructure of_two_rows(LoopStructure structure) {
+  structure.unroll = kUnrollOnCpu;
+  structure.tile_rows = structure.tile_vectors = kPairRows;
+  structure.tile_steps = 1;
+  return structure;
+}
+constexpr LoopStructure kTwoRows = of_two_rows(kMatrixTile);
+constexpr LoopStructure kTwoRowsCache = of_two_rows(kMatrixCacheTile);
+constexpr LoopStructure kQuadRows =
+    of_terms(kTwoRows, "quad-matrix-2x2-tile", kMatrixLevels, kQuad);
+constexpr LoopStructure kQuadRowsCache =
+    of_terms(kTwoRowsCache, "quad-matrix-2x2-cache-tile", kMatrixCacheLevels, kQuad);
+constexpr LoopStructure kOctRows = of_terms(kTwoRows, "oct-matrix-2x2-tile", kMatrixLevels, kOct);
+constexpr LoopStructure kOctRowsCache =
+    of_terms(kTwoRowsCache, "oct-matrix-2x2-cache-tile", kMatrixCacheLevels, kOct);
 constexpr LoopStructure kPointwise = {.name = "pointwise", .levels = kSSSS, .overlaps = true};
 constexpr LoopStructure kBox = {.name = "box", .levels = kBoxLevels};
 constexpr LoopStructure kFold = {.name = "fold", .levels = kFoldLevels};
@@ -270,14 +290,18 @@ constexpr LoopStructure kBlockRows = {
 static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kCacheTile, has_long_contraction},
                                            {&kSteppedTile, has_very_long_contraction},
-                                           {&kPairTile, has_dot<2, false>},
-                                           {&kPairCacheTile, has_long_dot<2, false>},
-                                           {&kQuadTile, has_dot<4, false>},
-                                           {&kQuadCacheTile, has_long_dot<4, false>},
-                                           {&kPairMatrix, has_dot<2, true>},
-                                           {&kPairMatrixCache, has_long_dot<2, true>},
-                                           {&kQuadMatrix, has_dot<4, true>},
-                                           {&kQuadMatrixCache, has_long_dot<4, true>},
+                                           {&kPairTile, has_dot<2, 1>},
+                                           {&kPairCacheTile, has_long_dot<2, 1>},
+                                           {&kQuadTile, has_dot<4, 1>},
+                                           {&kQuadCacheTile, has_long_dot<4, 1>},
+                                           {&kPairMatrix, has_dot<2, kMatrixRows>},
+                                           {&kPairMatrixCache, has_long_dot<2, kMatrixRows>},
+                                           {&kQuadMatrix, has_dot<4, kMatrixRows>},
+                                           {&kQuadMatrixCache, has_long_dot<4, kMatrixRows>},
+                                           {&kQuadRows, has_dot<4, kPairRows>},
+                                           {&kQuadRowsCache, has_long_dot<4, kPairRows>},
+                                           {&kOctRows, has_dot<8, kPairRows>},
+                                           {&kOctRowsCache, has_long_dot<8, kPairRows>},
                                            {&kBlockTile, on_gpu}};
 const std::span<const StructureRule> kStructureRules = kRules;
 

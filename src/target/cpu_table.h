@@ -26,10 +26,11 @@ struct CpuRow {
 inline constexpr DotRates kInt8Dots = {0, 4}, kIntelDots = {0.5, 4}, kAmdDots = {2, 4};
 // A core computes a tile of 16 x 16 sums in 16 cycles (measured on sapphirerapids).
 inline constexpr DotRates kAmxDots = {0.5, 4, 16, 32};
-// Arm's cores begin as many of sdot, usdot and bfdot as of fmla: LLVM's models of neoverse-n1, -n2,
-// -v1 and -v2, and the guides of cortex-a76 and -a78. Those of apple-m2 are taken as neoverse-v2's.
+// Arm's cores begin as many of sdot, usdot, bfdot, smmla and bfmmla as of fmla: LLVM's models of
+// neoverse-n1, -n2, -v1 and -v2, and the guides of cortex-a76 and -a78. Those of apple-m2 are taken
+// as neoverse-v2's.
 inline constexpr DotRates kArmAlikeDots = {.int8_alike = 4};
-inline constexpr DotRates kArmDots = {.bfloat16 = 2, .int8 = 4, .int8_alike = 4};
+inline constexpr DotRates kArmDots = {2, 4, 4, 8, 4};
 
 inline constexpr CpuRow kCpus[] = {
     {"generic", 16, 16, 1, 1, 16, 32, 256, 4},

@@ -20,8 +20,8 @@ struct DotRateRow {
 inline constexpr DotRateRow kDotRates[] = {
     {"bfloat16", &DotRates::bfloat16, "avx512bf16", "bf16"},
     {"int8", &DotRates::int8, "avx512vnni", "i8mm"},
-    {"bfloat16_tile", &DotRates::bfloat16_tile, "amx-tile amx-bf16", ""},
-    {"int8_tile", &DotRates::int8_tile, "amx-tile amx-int8", ""},
+    {"bfloat16_tile", &DotRates::bfloat16_tile, "amx-tile amx-bf16", "bf16"},
+    {"int8_tile", &DotRates::int8_tile, "amx-tile amx-int8", "i8mm"},
     {"int8_alike", &DotRates::int8_alike, "", "dotprod"},
 };
 

@@ -67,8 +67,8 @@ struct Gpu {
 struct DotRates {
   double bfloat16 = 0;       // two to a sum: AVX512-BF16's vdpbf16ps, bfdot
   double int8 = 0;           // four, of uint8 and int8: AVX512-VNNI's vpdpbusd, usdot
-  double bfloat16_tile = 0;  // 32 to each sum of a tile: AMX's tdpbf16ps
-  double int8_tile = 0;      // 64, of uint8 and int8: tdpbusd
+  double bfloat16_tile = 0;  // 32 to each sum of a tile: AMX's tdpbf16ps; 4: bfmmla
+  double int8_tile = 0;      // 64, of uint8 and int8: tdpbusd; 8: usmmla, smmla, ummla
   double int8_alike = 0;     // four, both of int8 or both of uint8: sdot, udot
   /// Whether products of bfloat16 are faster than float32's.
   bool bfloat16_gains() const { return bfloat16 > 1 || bfloat16_tile > 1; }

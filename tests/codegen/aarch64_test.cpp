@@ -288,6 +288,22 @@ TEST_F(AArch64, DotInstructionsOfOneSignGiveTheBitsOfTheInterpreter) {
   expect_bits(tasks, is_dot);
 }
 
+TEST_F(AArch64, MatrixInstructionsGiveTheBitsOfTheInterpreter) {
+  SKIP_WITHOUT_QEMU;
+  const Target arm = arm_target("neoverse-v2");
+  std::vector<std::pair<Task, std::string>> tasks = {{quantized_task(arm), "usmmla"}};
+  for (const auto& [type, name] : {std::pair(DType::kInt8, "smmla"), {DType::kUInt8, "ummla"}}) {
+    tasks.push_back({quantized_task(arm, type, type), name});
+    tasks.push_back({byte_product_task(arm, 33, 50, 72, type, type), name});
+    tasks.push_back({byte_product_task(arm, 2, 3, 8, type, type), name});
+  }
+  for (const char* op : kTileOperators) {
+    tasks.push_back({operator_task(typed(op, kOfBfloat16), arm), "bfmmla"});
+    tasks.push_back({operator_task(typed(op, kOfBytes), arm), "usmmla"});
+  }
+  expect_bits(tasks, is_matrix);
+}
+
 TEST_F(AArch64, AccumulatesInVectorRegisters) {
   const Task task = operator_task("matmul 64 64 64", target_);
   const Space space = make_space(task);

@@ -20,6 +20,17 @@ inline constexpr const char* kDotOperators[] = {
     "conv2d 1 53 6 6 36 1 1 +bias +residual +relu",
     "conv2d 1 8 6 6 12 3 3 padding=2 dilation=2",
 };
+// Rows that are whole tiles, overlap, are few; steps of less than a tile; ragged vectors; strides.
+inline constexpr const char* kTileOperators[] = {
+    "dense 5 19 48 +bias",
+    "dense 37 100 80",
+    "dense 16 48 4128 +relu",
+    "conv2d 1 16 7 7 16 3 3 padding=1 +bias +relu",
+    "conv2d 2 20 9 5 32 3 3 stride=2 padding=1",
+    "conv2d 1 53 6 18 96 1 1 +bias +residual +relu",
+    "conv2d 1 8 6 6 48 3 3 padding=2 dilation=2",
+    "conv2d 1 40 8 8 32 3 3 padding=1 +relu +max_pool2d=2",
+};
 inline constexpr const char *kOfBfloat16 = "bits=16 exponent=8", *kOfBytes = "bits=8";
 
 inline std::string typed(const std::string& op, const std::string& type) {
@@ -33,12 +44,12 @@ inline Target arm_target(const std::string& mcpu) {
   return *target;
 }
 
-inline bool is_dot(const Sketch& sketch) {
-  return sketch.name.find("pair") != std::string::npos ||
-         sketch.name.find("quad") != std::string::npos;
+inline bool has_word(const Sketch& sketch, const char* word) {
+  return sketch.name.find(word) != std::string::npos;
 }
-inline bool is_matrix(const Sketch& sketch) {
-  return sketch.name.find("matrix") != std::string::npos;
+inline bool is_matrix(const Sketch& sketch) { return has_word(sketch, "matrix"); }
+inline bool is_dot(const Sketch& sketch) {
+  return !is_matrix(sketch) && (has_word(sketch, "pair") || has_word(sketch, "quad"));
 }
 inline bool has_dots(const Space& space) { return std::ranges::any_of(space.sketches, is_dot); }
 

@@ -4,6 +4,9 @@
 // runs gives the same bits, of small whole numbers, whose sums are exact in any order.
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "analysis/draft.h"
 #include "codegen/candidate_code.h"
 #include "codegen/dot_tasks.h"
 #include "lower/meaning.h"
@@ -12,17 +15,6 @@
 namespace pruner {
 namespace {
 
-// Rows that are whole tiles, overlap, are few; steps of less than a tile; ragged vectors; strides.
-constexpr const char* kTileOperators[] = {
-    "dense 5 19 48 +bias",
-    "dense 37 100 80",
-    "dense 16 48 4128 +relu",
-    "conv2d 1 16 7 7 16 3 3 padding=1 +bias +relu",
-    "conv2d 2 20 9 5 32 3 3 stride=2 padding=1",
-    "conv2d 1 53 6 18 96 1 1 +bias +residual +relu",
-    "conv2d 1 8 6 6 48 3 3 padding=2 dilation=2",
-    "conv2d 1 40 8 8 32 3 3 padding=1 +relu +max_pool2d=2",
-};
 constexpr const char* kTileTypes[] = {kOfBfloat16, kOfBytes, "bits=32"};  // by parts
 
 Target dot_target(int64_t vector_bytes) {
@@ -50,6 +42,18 @@ TEST_P(DotInstructions, MeanWhatTheDagDoes) {
 }
 
 // Arm's, of which programs alone are run here (aarch64_test runs code).
+void expect_meaning(std::span<const Task> tasks, bool (*wanted)(const Sketch&)) {
+  Rng rng(5);
+  for (const Task& task : tasks) {
+    SCOPED_TRACE(task.name);
+    const Meaning meaning(task.dag, rng);
+    const Space space = make_space(task);
+    ASSERT_TRUE(std::ranges::any_of(space.sketches, wanted));
+    for (int i = 0; i < candidates_each(3); ++i)
+      meaning.check(space, sample_dot(space, rng, wanted));
+  }
+}
+
 TEST(ArmDotInstructions, MeanWhatTheDagDoes) {
   const Target arm = arm_target("neoverse-v1"), alike = arm_target("cortex-a76");
   std::vector<Task> tasks = {quantized_task(arm),
@@ -60,14 +64,19 @@ TEST(ArmDotInstructions, MeanWhatTheDagDoes) {
     tasks.push_back(operator_task(typed(op, kOfBfloat16), arm));
     tasks.push_back(operator_task(typed(op, kOfBytes), arm));
   }
-  Rng rng(5);
-  for (const Task& task : tasks) {
-    SCOPED_TRACE(task.name);
-    const Meaning meaning(task.dag, rng);
-    const Space space = make_space(task);
-    ASSERT_TRUE(has_dots(space));
-    for (int i = 0; i < candidates_each(3); ++i) meaning.check(space, sample_dot(space, rng));
+  expect_meaning(tasks, is_dot);
+}
+
+TEST(ArmMatrixInstructions, MeanWhatTheDagDoes) {
+  const Target arm = arm_target("neoverse-v1");
+  std::vector<Task> tasks = {quantized_task(arm),
+                             byte_product_task(arm, 33, 50, 72, DType::kInt8, DType::kInt8),
+                             byte_product_task(arm, 2, 3, 8, DType::kUInt8, DType::kUInt8)};
+  for (const char* op : kTileOperators) {
+    tasks.push_back(operator_task(typed(op, kOfBfloat16), arm));
+    tasks.push_back(operator_task(typed(op, kOfBytes), arm));
   }
+  expect_meaning(tasks, is_matrix);
 }
 
 // Some candidates' code has the instruction and gives what the interpreter gives, bit for bit.
@@ -160,6 +169,49 @@ TEST(MatrixRows, DivideTheAxis) {
   for (const auto& [extent, steps] :
        {std::pair{16, 16}, {32, 16}, {24, 12}, {40, 10}, {13, 13}, {17, 1}})
     EXPECT_EQ(matrix_steps(extent, 16), steps) << extent;
+}
+
+// The least draft of some candidates of a kind.
+double best_draft_s(const Task& task, bool (*wanted)(const Sketch&)) {
+  const Space space = make_space(task);
+  Rng rng(11);
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 200; ++i) {
+    const Candidate candidate = sample_dot(space, rng, wanted);
+    least = std::min(least, draft_latency_s(make_loop_nest(space, candidate), task.target));
+  }
+  return least;
+}
+
+// As many times as fast as their rates are apart, or nearly.
+TEST(ArmInstructions, AreWhatTheDraftPrefers) {
+  const auto is_plain = [](const Sketch& sketch) { return !is_dot(sketch) && !is_matrix(sketch); };
+  for (const char* type : {kOfBytes, kOfBfloat16}) {
+    const Task task = operator_task(typed("dense 128 768 768", type), arm_target("neoverse-v1"));
+    const double matrix_s = best_draft_s(task, is_matrix), dot_s = best_draft_s(task, is_dot);
+    EXPECT_LT(1.4 * matrix_s, dot_s) << type;
+    EXPECT_LT(1.4 * dot_s, best_draft_s(task, is_plain)) << type;
+  }
+  const Task alike =
+      byte_product_task(arm_target("cortex-a76"), 128, 768, 768, DType::kInt8, DType::kInt8);
+  EXPECT_LT(2 * best_draft_s(alike, is_dot), best_draft_s(alike, is_plain));
+}
+
+// Tiles of two rows, whose terms divide the sum, where unsigned data meet signed weights.
+TEST(MatrixInstruction, OfTwoRowsIsTakenWhereItFits) {
+  const auto has = [](const Task& task) {
+    return std::ranges::any_of(make_space(task).sketches, is_matrix);
+  };
+  const auto of_bytes = [&](const Target& target, int64_t m, int64_t k, DType data, DType weight) {
+    return has(byte_product_task(target, m, 16, k, data, weight));
+  };
+  const Target arm = arm_target("neoverse-n2"), alike = arm_target("neoverse-n1");
+  constexpr DType kU8 = DType::kUInt8, kS8 = DType::kInt8;
+  EXPECT_TRUE(has(operator_task("dense 8 16 36 bits=16 exponent=8", arm)));
+  EXPECT_FALSE(has(operator_task("dense 8 16 34 bits=16 exponent=8", arm)));
+  EXPECT_TRUE(of_bytes(arm, 2, 8, kU8, kS8) && of_bytes(arm, 3, 8, kS8, kS8));
+  EXPECT_FALSE(of_bytes(arm, 1, 8, kU8, kS8) || of_bytes(arm, 2, 12, kU8, kS8));
+  EXPECT_FALSE(of_bytes(arm, 2, 8, kS8, kU8) || of_bytes(alike, 2, 8, kS8, kS8));
 }
 
 // Where FMAs are as fast, where a term is left over, and where no weight can be packed.

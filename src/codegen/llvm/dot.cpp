@@ -12,7 +12,7 @@ namespace pruner {
 // LLVM's function of a dot instruction on so many sums.
 struct DotIntrinsic {
   std::string_view name;
-  int lanes;
+  int sums;
   llvm::Intrinsic::ID id;
 };
 static constexpr DotIntrinsic kDotIntrinsics[] = {
@@ -30,18 +30,22 @@ static constexpr DotIntrinsic kDotIntrinsics[] = {
     {"sdot", 4, llvm::Intrinsic::aarch64_neon_sdot},
     {"udot", 2, llvm::Intrinsic::aarch64_neon_udot},
     {"udot", 4, llvm::Intrinsic::aarch64_neon_udot},
+    {"bfmmla", 4, llvm::Intrinsic::aarch64_neon_bfmmla},
+    {"usmmla", 4, llvm::Intrinsic::aarch64_neon_usmmla},
+    {"smmla", 4, llvm::Intrinsic::aarch64_neon_smmla},
+    {"ummla", 4, llvm::Intrinsic::aarch64_neon_ummla},
 };
 
-// Null: there is none.
-llvm::Function* Emitter::dot_function(const DotInstruction& dot) {
+// Null: there is none that adds to so many sums; each operand has `terms` elements.
+llvm::Function* Emitter::dot_function(const DotInstruction& dot, int sums, int terms) {
   const auto found = std::ranges::find_if(kDotIntrinsics, [&](const DotIntrinsic& row) {
-    return row.name == dot.name && row.lanes == lanes_;
+    return row.name == dot.name && row.sums == sums;
   });
   if (found == std::end(kDotIntrinsics)) return nullptr;
   llvm::SmallVector<llvm::Type*, 2> types;
   if (llvm::Intrinsic::isOverloaded(found->id)) {
     llvm::Type* term = is_float(dot.a) ? b_.getBFloatTy() : b_.getInt8Ty();
-    types = {at_width(value_type(dot.sum), lanes_), at_width(term, lanes_ * dot.terms)};
+    types = {at_width(value_type(dot.sum), sums), at_width(term, terms)};
   }
   return llvm::Intrinsic::getDeclaration(&kernel_.module, found->id, types);
 }
@@ -135,7 +139,7 @@ void Emitter::dot(const For& n) {
   if (instruction == nullptr || instruction->terms != terms) return unrolled(n);
   std::optional<DotOperand> left = dot_operand(a, n.var, terms);
   std::optional<DotOperand> right = dot_operand(b, n.var, terms);
-  llvm::Function* function = dot_function(*instruction);
+  llvm::Function* function = dot_function(*instruction, lanes_, lanes_ * instruction->terms);
   if (!left || !right || function == nullptr) return unrolled(n);
   if (left->dtype != instruction->a) std::swap(left, right);
   bind(n.var, {}, {0, 0});

@@ -196,8 +196,8 @@ void Emitter::allocate(const Allocate& n) {
   const Buffer& buffer = program_[n.buffer];
   const auto i = static_cast<size_t>(n.buffer.value);
   if (buffer.scope == pruner::Scope::kRegister) {
-    llvm::Type* type = buffer.rows > 1 ? llvm::Type::getX86_AMXTy(kernel_.context)
-                                       : at_width(value_type(buffer.dtype), buffer.lanes);
+    llvm::Type* type =
+        buffer.rows > 1 ? tile_type(buffer) : at_width(value_type(buffer.dtype), buffer.lanes);
     registers_[i].assign(static_cast<size_t>(buffer.num_elements() / (buffer.lanes * buffer.rows)),
                          llvm::PoisonValue::get(type));
     stmt(n.body);

@@ -122,7 +122,7 @@ class Emitter {
   struct DotOperand;
   std::optional<DotOperand> dot_operand(const Expr& e, VarId term, int64_t terms);
   Value* load_terms(const DotOperand& operand, int64_t terms);
-  llvm::Function* dot_function(const struct DotInstruction& dot);
+  llvm::Function* dot_function(const struct DotInstruction& dot, int sums, int terms);
 
   // matrix.cpp: tiles.
   struct TilePlace {
@@ -135,6 +135,19 @@ class Emitter {
   Value* operand_tile(
       TensorId buffer, const LaneIndex& first, int64_t stride, int rows, int bytes, size_t most);
   bool add_to_tile(const MatrixNest& nest);
+  llvm::Type* tile_type(const Buffer& tile);
+  Value* zero_tile(const Buffer& tile);
+  Value* load_sums(TensorId buffer, const TilePlace& from, const Buffer& tile);
+  void store_sums(TensorId buffer, const TilePlace& to, const Buffer& tile, Value* sums);
+
+  // pair_tiles.cpp: tiles of two rows, in vectors.
+  Value* load_pairs(TensorId buffer, const TilePlace& from, int lanes);
+  void store_pairs(TensorId buffer, const TilePlace& to, Value* pairs);
+  Value* terms_of_pair(TensorId buffer, const LaneIndex& first, int64_t stride, int64_t terms);
+  Value* added_to_pairs(const struct DotInstruction& dot,
+                        Value* pairs,
+                        const std::pair<TensorId, TilePlace>& rows,
+                        const std::pair<TensorId, TilePlace>& lanes);
 
   // indices.cpp: index arithmetic.
   LaneIndex linear(const Expr& e);

@@ -1,5 +1,6 @@
-// Loops that are one instruction on tiles of AMX. A tile is a value of LLVM's type x86_amx, which
-// allocates its registers and configures them; it must go through nothing but phis.
+// Loops that are one instruction on tiles. One of AMX is a value of LLVM's type x86_amx, which
+// allocates its registers and configures them; it must go through nothing but phis. One of Arm's is
+// a vector (pair_tiles.cpp).
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -35,10 +36,8 @@ Emitter::TilePlace Emitter::tile_place(const MatrixNest& nest,
     return difference.constant;
   };
   place.row = distance(at(1, 0, 0));
-  if (nest.adds()) {
-    place.step = distance(at(0, 1, 0));
-    place.term = distance(at(0, 0, 1));
-  }
+  if (nest.steps != nullptr) place.step = distance(at(0, 1, 0));
+  if (nest.adds()) place.term = distance(at(0, 0, 1));
   place.lane = std::exchange(place.first.lane, 0);
   lanes_ = outer_lanes;
   return place;
@@ -94,13 +93,20 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
     std::swap(a, b);
     std::swap(rows, steps);
   }
-  const int64_t terms = *as_int(nest.terms->extent), count = *as_int(nest.steps->extent);
-  const bool lies = rows.lane == 0 && rows.term == 1 && rows.step == terms && steps.row == 0 &&
-                    steps.lane == terms && steps.term == 1;
+  const int64_t terms = *as_int(nest.terms->extent),
+                count = nest.steps == nullptr ? 1 : *as_int(nest.steps->extent);
+  const bool lies = rows.lane == 0 && rows.term == 1 && (count == 1 || rows.step == terms) &&
+                    steps.row == 0 && steps.lane == terms && steps.term == 1;
   const DType left_type = program_[a->tensor].dtype, right_type = program_[b->tensor].dtype;
   const DotInstruction* dot =
       find_dot_instruction(kernel_.isa, left_type, right_type, nest.store->value->dtype, true);
   if (!lies || dot == nullptr || dot->terms != terms || count > dot->steps) return false;
+  Value*& slot = tile_slot(nest.store->buffer,
+                           tile_place(nest, nest.store->buffer, nest.store->indices).first);
+  if (kernel_.isa == Isa::kArm) {
+    slot = added_to_pairs(*dot, slot, {a->tensor, rows}, {b->tensor, steps});
+    return true;
+  }
   const auto bytes = static_cast<int>(dtype_bytes(left_type) * terms);  // of a sum's in a step
   const int m = program_[nest.store->buffer].rows, n = nest.lanes->lanes * bytes;
   const int k = static_cast<int>(count) * bytes;
@@ -112,11 +118,45 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
                                  : left_type == dot->a ? llvm::Intrinsic::x86_tdpbusd_internal
                                                        : llvm::Intrinsic::x86_tdpbsud_internal;
   const auto size = [&](int i) { return b_.getInt16(static_cast<uint16_t>(i)); };
-  Value*& slot = tile_slot(nest.store->buffer,
-                           tile_place(nest, nest.store->buffer, nest.store->indices).first);
   const std::array<Value*, 6> operands = {size(m), size(n), size(k), slot, left, right};
   slot = b_.CreateIntrinsic(id, {}, operands);
   return true;
+}
+
+llvm::Type* Emitter::tile_type(const Buffer& tile) {
+  return kernel_.isa == Isa::kArm ? at_width(value_type(tile.dtype), tile.rows * tile.lanes)
+                                  : llvm::Type::getX86_AMXTy(kernel_.context);
+}
+
+// The instruction's numbers of rows and of bytes in each.
+static std::pair<uint16_t, uint16_t> size_of(const Buffer& tile) {
+  return {static_cast<uint16_t>(tile.rows),
+          static_cast<uint16_t>(tile.lanes * dtype_bytes(tile.dtype))};
+}
+
+llvm::Value* Emitter::zero_tile(const Buffer& tile) {
+  if (kernel_.isa == Isa::kArm) return llvm::Constant::getNullValue(tile_type(tile));
+  const auto [rows, bytes] = size_of(tile);
+  return b_.CreateIntrinsic(
+      llvm::Intrinsic::x86_tilezero_internal, {}, {b_.getInt16(rows), b_.getInt16(bytes)});
+}
+
+llvm::Value* Emitter::load_sums(TensorId buffer, const TilePlace& from, const Buffer& tile) {
+  if (kernel_.isa == Isa::kArm) return load_pairs(buffer, from, tile.lanes);
+  const auto [rows, bytes] = size_of(tile);
+  return load_tile(buffer, from.first, from.row, rows, bytes);
+}
+
+void Emitter::store_sums(TensorId buffer, const TilePlace& to, const Buffer& tile, Value* sums) {
+  if (kernel_.isa == Isa::kArm) return store_pairs(buffer, to, sums);
+  const auto [rows, bytes] = size_of(tile);
+  b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal,
+                     {},
+                     {b_.getInt16(rows),
+                      b_.getInt16(bytes),
+                      address(buffer, to.first),
+                      int64(to.row * dtype_bytes(tile.dtype)),
+                      sums});
 }
 
 // What touches no tile is copied.
@@ -125,7 +165,6 @@ void Emitter::matrix(const For& n) {
   const TensorId id = nest ? tile_of(program_, *nest) : TensorId{};
   if (!id.valid()) return unrolled(n);
   const Buffer& tile = program_[id];
-  const auto bytes = static_cast<int>(tile.lanes * dtype_bytes(tile.dtype));  // of a row
   const Store& store = *nest->store;
   const auto place_of = [&](TensorId buffer, const std::vector<Expr>& indices) {
     return tile_place(*nest, buffer, indices);
@@ -135,26 +174,15 @@ void Emitter::matrix(const For& n) {
   } else if (const Load* value = as<Load>(store.value); value == nullptr) {
     CHECK(as_int(store.value) != nullptr || as<FloatImm>(store.value) != nullptr)
         << "a tile is set to what is no number";
-    Value*& slot = tile_slot(id, place_of(id, store.indices).first);
-    slot = b_.CreateIntrinsic(
-        llvm::Intrinsic::x86_tilezero_internal,
-        {},
-        {b_.getInt16(static_cast<uint16_t>(tile.rows)), b_.getInt16(static_cast<uint16_t>(bytes))});
+    tile_slot(id, place_of(id, store.indices).first) = zero_tile(tile);
   } else if (store.buffer == id) {
     const TilePlace from = place_of(value->tensor, value->indices);
     scopes_.back().tiles.clear();
-    tile_slot(id, place_of(id, store.indices).first) =
-        load_tile(value->tensor, from.first, from.row, tile.rows, bytes);
+    tile_slot(id, place_of(id, store.indices).first) = load_sums(value->tensor, from, tile);
   } else {
     const TilePlace to = place_of(store.buffer, store.indices);
     scopes_.back().tiles.clear();
-    b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal,
-                       {},
-                       {b_.getInt16(static_cast<uint16_t>(tile.rows)),
-                        b_.getInt16(static_cast<uint16_t>(bytes)),
-                        address(store.buffer, to.first),
-                        int64(to.row * dtype_bytes(tile.dtype)),
-                        tile_slot(id, place_of(id, value->indices).first)});
+    store_sums(store.buffer, to, tile, tile_slot(id, place_of(id, value->indices).first));
   }
 }
 
