@@ -56,7 +56,11 @@ class AArch64Module : public testing::Test {
  protected:
   void SetUp() override {
     if (kHostIsa == Isa::kArm) GTEST_SKIP() << "modules of this machine have tests of their own";
-    const Result<Target> target = parse_target("llvm -mcpu=cortex-a76 --threads=2", 0);
+    make_for("cortex-a76");
+  }
+
+  void make_for(const std::string& mcpu) {
+    const Result<Target> target = parse_target("llvm -mcpu=" + mcpu + " --threads=2", 0);
     ASSERT_TRUE(target.ok()) << target.error().message();
     target_ = *target;
   }
@@ -126,6 +130,57 @@ TEST_F(AArch64Module, GivesWhatTheInterpreterGives) {
   }
 }
 
+// Convolutions and a product of bytes between two steps of quantization, all scales powers of two.
+Graph quantized_graph() {
+  NetworkBuilder b("bytes");
+  const auto byte = [&](int64_t value, DType dtype) {
+    Tensor tensor(dtype, {});
+    tensor.set_int(0, value);
+    return b.constant("zero", tensor);
+  };
+  const auto weight = [&](std::vector<int64_t> shape) {
+    Tensor tensor(DType::kInt8, std::move(shape));
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set_int(i, (5 + i * 37) % 256 - 128);
+    return b.constant("weight", tensor);
+  };
+  const ValueId zero = byte(131, DType::kUInt8), none = byte(0, DType::kInt8);
+  const auto convolved = [&](ValueId x, std::vector<int64_t> shape, int64_t pad) {
+    const ValueId one = b.scalar(1), ratio = b.scalar(256);
+    return b.node("QLinearConv",
+                  {x, one, zero, weight(std::move(shape)), one, none, ratio, zero},
+                  {{"pads", std::vector<int64_t>{pad, pad, pad, pad}}});
+  };
+  const ValueId image = b.input("image", {1, 3, 9, 7}, DType::kFloat32);
+  ValueId x = b.node("QuantizeLinear", {image, b.scalar(1.0 / 64), zero});
+  x = convolved(x, {24, 3, 3, 3}, 1);
+  const ValueId y = convolved(x, {24, 24, 1, 1}, 0);
+  x = b.node("com.microsoft::QLinearAdd",
+             {x, b.scalar(1), zero, y, b.scalar(1), zero, b.scalar(2), zero});
+  x = b.flatten(convolved(x, {16, 24, 3, 3}, 0));
+  x = b.node("QLinearMatMul",
+             {x, b.scalar(1), zero, weight({560, 10}), b.scalar(1), none, b.scalar(1024), zero});
+  return b.finish({{b.node("DequantizeLinear", {x, b.scalar(1), zero}), "y"}});
+}
+
+TEST_F(AArch64Module, OfBytesGivesTheBitsOfTheInterpreter) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const Graph graph = quantized_graph();
+  const std::vector<TensorSpec> specs = {{"image", DType::kFloat32, {1, 3, 9, 7}}};
+  const std::vector<Tensor> inputs = seeded_inputs(specs, 7);
+  const Result<std::vector<Tensor>> expected = interpret_graph(graph, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message();
+  for (const char* mcpu : {"cortex-a72", "cortex-a76", "neoverse-n2"}) {
+    SCOPED_TRACE(mcpu);
+    make_for(mcpu);
+    int status = 0;
+    const std::string out = output_of(graph, inputs, "max", &status);
+    ASSERT_EQ(status, 0) << out;
+    const Tensor& first = expected->at(0);
+    ASSERT_EQ(out.size(), static_cast<size_t>(first.bytes()));
+    EXPECT_EQ(std::memcmp(out.data(), first.data(), out.size()), 0);
+  }
+}
+
 Graph small_graph() {
   NetworkBuilder b("small");
   const ValueId x = b.input("image", {1, 3, 13, 11}, DType::kFloat32);
@@ -138,6 +193,9 @@ TEST_F(AArch64Module, NamesTheCpuFeatureThatIsMissing) {
   const std::string out = output_of(small_graph(), {}, "cortex-a53", &status);
   EXPECT_NE(status, 0);
   EXPECT_NE(out.find("this CPU lacks "), std::string::npos) << out;
+  make_for("neoverse-n2");
+  EXPECT_NE(output_of(small_graph(), {}, "cortex-a76", &status).find("this CPU lacks "),
+            std::string::npos);
 }
 
 TEST_F(AArch64Module, IsRefusedHere) {
