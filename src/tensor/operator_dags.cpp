@@ -134,4 +134,71 @@ StageId add_matmul(DagBuilder& b,
   return sums ? out : add_cast(b, out, b.stage(lhs).dtype);
 }
 
+namespace {
+
+// A code as it is when it is made a float: times `unit`, by whose inverse the data are multiplied.
+struct ScaledCode {
+  Expr real;
+  Expr unit = {};  // empty: 1
+  Expr inverse = {};
+};
+
+// One half of an int8. A shift to the right leaves the upper half with its sign; one to the left
+// leaves the lower half as the upper bits of a word.
+ScaledCode half_of(const Expr& byte, const Expr& number) {
+  constexpr int64_t kHalf = 16, kToTop = int64_t{1} << 28;
+  const auto either = [&](const Expr& lower, const Expr& upper) {
+    return select(binary(BinaryOp::kEq, number, Expr(0)), lower, upper);
+  };
+  const Expr word = cast(DType::kInt32, byte);
+  const Expr code =
+      either(word * int_imm(kToTop, DType::kInt32), floor_div(word, int_imm(kHalf, DType::kInt32)));
+  return {cast(DType::kFloat32, code),
+          either(float_imm(kToTop), float_imm(1)),
+          either(float_imm(1.0 / kToTop), float_imm(1))};
+}
+
+}  // namespace
+
+StageId add_coded_matmul(DagBuilder& b, StageId data, const CodedMatrix& matrix) {
+  const auto [codes, scales, zeros, bits, block, zero] = matrix;
+  const int64_t per_byte = 8 / bits, inner = block / per_byte, blocks = b.shape(scales)[0];
+  std::vector<int64_t> shape = b.shape(data);
+  CHECK((bits == 8 || bits == 4) && block % per_byte == 0 && shape.back() == blocks * block &&
+        b.shape(codes)[0] == blocks * inner)
+      << "a matrix of codes does not fit its data";
+  shape.back() = b.shape(codes)[1];
+  // The blocks go around the bytes of one, these around the halves of a byte; one block alone has
+  // no axis.
+  std::vector<int64_t> extents = {inner};
+  std::vector<std::string> names = {"k"};
+  if (blocks > 1) extents.insert(extents.begin(), blocks), names.insert(names.begin(), "kb");
+  if (per_byte > 1) extents.push_back(per_byte), names.emplace_back("half");
+  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    const Expr number = blocks > 1 ? r[0] : Expr(0);
+    const Expr byte = number * Expr(inner) + r[blocks > 1];
+    const std::vector<Expr> place = {number, i.back()};
+    std::vector<Expr> index(i.begin(), i.end());
+    index.back() = per_byte > 1 ? byte * Expr(per_byte) + r.back() : byte;
+    const Expr code = b.at(codes, {byte, i.back()});
+    auto [real, unit, inverse] =
+        per_byte > 1 ? half_of(code, r.back()) : ScaledCode{cast(DType::kFloat32, code)};
+    if (zeros.valid() || zero != 0) {
+      const Expr offset = zeros.valid() ? cast(DType::kFloat32, b.at(zeros, place))
+                                        : float_imm(static_cast<double>(zero));
+      real = real - (unit ? offset * unit : offset);
+    }
+    const Expr x = b.at(data, index);
+    return (inverse ? x * inverse : x) * (real * b.at(scales, place));
+  };
+  for (size_t axis = shape.size(); axis-- > 0;)
+    names.insert(names.begin(),
+                 shape.size() == 2 ? std::string(1, "ij"[axis]) : "ax" + std::to_string(axis));
+  const StageId out =
+      b.reduce("T_coded_matmul", shape, extents, Combiner::kSum, body, "matmul", std::move(names));
+  for (const StageId constant : {codes, scales, zeros})
+    if (constant.valid()) b.allow_repacking(out, constant);
+  return out;
+}
+
 }  // namespace pruner

@@ -92,6 +92,20 @@ StageId add_matmul(DagBuilder& b,
                    bool transpose_rhs = false,
                    std::optional<DType> sums = {});
 
+/// A constant matrix [k, n] of whole numbers with a sign that stand for reals, (code - zero) *
+/// scale, with one scale and one zero for each `block` of a column's elements, which divides k.
+struct CodedMatrix {
+  StageId codes = {};   // int8; bits 8: [k, n]; bits 4: [k / 2, n], the lower half first
+  StageId scales = {};  // float32 [k / block, n]
+  StageId zeros = {};   // of any type, as the scales; not valid: all are `zero`
+  int bits = 8;
+  int64_t block = 1;
+  int64_t zero = 0;
+};
+
+/// [..., k] of float32 times the matrix, whose elements become float32 where they are multiplied.
+StageId add_coded_matmul(DagBuilder& b, StageId data, const CodedMatrix& matrix);
+
 StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params);
 /// `value` around the data: output extent before + in + after per dim (negative: cuts).
 StageId add_pad(DagBuilder& b,

@@ -138,6 +138,18 @@ static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
   return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.weight), type.sums);
 }
 
+static Result<StageId> coded_matmul(DagBuilder& b, const OperatorCall& c) {
+  CodedMatrix matrix{.bits = static_cast<int>(c["bits"]), .block = c["block"]};
+  if (matrix.bits != 8 && matrix.bits != 4)
+    return Error("bits is ", matrix.bits, ", expected 8 or 4");
+  if (c["K"] % matrix.block != 0 || matrix.block * matrix.bits % 8 != 0)
+    return Error("block ", matrix.block, " divides K ", c["K"], " into no whole blocks of bytes");
+  const StageId data = b.placeholder("data", {c["M"], c["K"]});
+  matrix.codes = b.placeholder("codes", {c["K"] * matrix.bits / 8, c["N"]}, DType::kInt8, true);
+  matrix.scales = b.placeholder("scales", {c["K"] / matrix.block, c["N"]}, DType::kFloat32, true);
+  return add_coded_matmul(b, data, matrix);
+}
+
 // conv2d and conv3d.
 static Result<StageId> conv(DagBuilder& b, const OperatorCall& c) {
   TRY(check_groups(c));
@@ -234,6 +246,11 @@ static constexpr OperatorRow kOperators[] = {
      matmul},
     {"dense", "M N K", "bits=32 exponent=5", "[M,K] x constant [N,K] transposed", dense},
     {"batch_matmul", "B M N K", "bits=32 exponent=5", "B times [M,K] x [K,N]", batch_matmul},
+    {"coded_matmul",
+     "M N K",
+     "bits=8 block=32",
+     "[M,K] x constant [K,N] of so many bits with a scale for each block of K",
+     coded_matmul},
     {"conv2d",
      "N CO HO WO CI KH KW",
      "stride=1 padding=0 dilation=1 groups=1 bits=32 exponent=5",

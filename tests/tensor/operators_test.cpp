@@ -60,6 +60,11 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=4"), "bits is 4, expected 32, 16 or 8");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 exponent=8"),
                "exponent is 8, expected 5 or, with bits=16, 8");
+  EXPECT_ERROR(parse_operator("coded_matmul 1 2 32 bits=2"), "bits is 2, expected 8 or 4");
+  EXPECT_ERROR(parse_operator("coded_matmul 1 2 33"),
+               "block 32 divides K 33 into no whole blocks of bytes");
+  EXPECT_ERROR(parse_operator("coded_matmul 1 2 33 bits=4 block=33"),
+               "block 33 divides K 33 into no whole blocks of bytes");
   EXPECT_ERROR(parse_operator("matmul 1 2 0"), "matmul: K is 0, expected 1 to 1000000000");
   EXPECT_ERROR(parse_operator("matmul 1 2 -3"), "K is -3");
   EXPECT_ERROR(parse_operator("matmul 1 2 3x"), "K is \"3x\", expected a whole number");
