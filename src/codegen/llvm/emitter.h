@@ -152,6 +152,7 @@ class Emitter {
   // indices.cpp: index arithmetic.
   LaneIndex linear(const Expr& e);
   Range bounds_of(const Expr& e) {
+    if (const int64_t* value = as_int(e)) return {*value, *value};
     return e->dtype == DType::kInt64 ? bounds(e, ranges_) : kUnbounded;
   }
   bool is_any_number(const Expr& e) {
