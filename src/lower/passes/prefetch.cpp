@@ -1,6 +1,6 @@
 // Asks, before a step of a reduction, for the cache lines that a later step reads: of packed
 // operands, which lie in the order of the steps, and of those whose rows the step's vectors run
-// along.
+// along. What does not move with the step is in a cache since the first of them.
 //
 // Or a round ahead (kPrefetchRound): loops that read the same again, such as those over the rows of
 // a product, follow each other around what moves the operand. While they run they ask for what is
@@ -76,11 +76,16 @@ class Prefetcher {
   bool streams(const Load& read) const {
     const Scope scope = program_[read.tensor].scope;
     if (scope != Scope::kArgument && scope != Scope::kWorkspace) return false;
-    if (packed(read)) return true;
+    if (packed(read)) return reads_step(read);
     const std::optional<Affine> last = to_affine(read.indices.back());
     return last && std::ranges::any_of(tile_, [&](const For* loop) {
              return loop->kind == LoopKind::kVectorize && last->coefficient(loop->var) == 1;
            });
+  }
+
+  bool reads_step(const Load& read) const {
+    return std::ranges::any_of(read.indices,
+                               [&](const Expr& index) { return reads(index, step_.var); });
   }
 
   int64_t extent_of(VarId var) const {

@@ -91,6 +91,19 @@ TEST(Prefetch, AsksForBytesWhereNothingIsReadAgain) {
   EXPECT_EQ(prefetches(product(long_panels, kPrefetchRound)), later);
 }
 
+TEST(Prefetch, LeavesOutWhatAllStepsRead) {
+  Program program = product({}, 256);
+  program.body = rewrite(program.body, {}, [](const Expr& e) {
+    return rewrite(e, [](const Expr& part) {
+      const Load* read = as<Load>(part);
+      const bool packed = read != nullptr && read->indices.size() == 3;
+      return packed ? load(read->tensor, {Expr(0), Expr(1), read->indices[2]}, part->dtype)
+                    : Expr();
+    });
+  });
+  EXPECT_EQ(prefetches(program), "");
+}
+
 TEST(Prefetch, KeepsWhatCandidatesCompute) {
   EXPECT_GT(changed_by("prefetch", operator_task("dense 1 24 2048 +bias +relu"), 20).size(), 4);
 }
