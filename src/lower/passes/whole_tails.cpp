@@ -13,15 +13,26 @@ bool is_padded(const Buffer& buffer) {
          buffer.scope == Scope::kRegister;
 }
 
+bool reads_the_same(const Select& choice) {
+  std::vector<Expr> read[2];
+  for (const bool first : {true, false}) {
+    visit(first ? choice.a : choice.b, [&](const Expr& e) {
+      if (as<Load>(e) != nullptr) read[first].push_back(e);
+    });
+  }
+  return std::ranges::equal(read[0], read[1], structural_equal);
+}
+
 // Whether `sum` adds to the lanes of `lane`, and all that they read by it is padded. A guard may
-// hold loads, so that its lanes stay as they are.
+// hold loads, so that its lanes stay as they are; a choice between what is read anyway is none.
 bool may_be_whole(const Program& program, const Store& sum, VarId lane) {
   const auto moves = [&](const Expr& index) { return reads(index, lane); };
   if (program[sum.buffer].scope != Scope::kRegister || std::ranges::none_of(sum.indices, moves))
     return false;
   bool adds = false, whole = true;
   visit(sum.value, [&](const Expr& e) {
-    whole = whole && as<Select>(e) == nullptr;
+    const Select* choice = as<Select>(e);
+    whole = whole && (choice == nullptr || reads_the_same(*choice));
     const Load* read = as<Load>(e);
     if (read == nullptr) return;
     adds = adds || read->tensor == sum.buffer;

@@ -38,7 +38,9 @@ TEST(WholeTails, StayMaskedWhereATensorEnds) {
 }
 
 TEST(WholeTails, KeepWhatCandidatesCompute) {
-  for (const char* op : {"dense 1 26 48 +bias", "conv2d 1 9 6 5 19 3 3 padding=1"})
+  for (const char* op : {"dense 1 26 48 +bias",
+                         "conv2d 1 9 6 5 19 3 3 padding=1",
+                         "coded_matmul 1 26 48 bits=4 block=16"})
     EXPECT_GT(changed_by("whole_tails", operator_task(op), 40).size(), 2) << op;
 }
 
