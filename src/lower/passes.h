@@ -19,6 +19,7 @@ struct LowerPass {
 Program pack_operands(Program program);  // weights lie as they are read
 Program whole_tails(Program program);    // vectors are whole where what they read is padded
 Program split_guards(Program program);   // tiles inside run without the guards of padding
+Program factor_sums(Program program);    // what all terms are multiplied by is taken out
 Program double_buffer(Program program);  // a chunk is fetched while the one before it is summed
 Program unroll(Program program);         // as far as the notes go
 Program prefetch(Program program);       // of operands that stream
@@ -28,6 +29,7 @@ inline constexpr LowerPass kLowerPasses[] = {
     {"pack_operands", pack_operands, true, false},
     {"whole_tails", whole_tails, true, false},
     {"split_guards", split_guards, true, false},
+    {"factor_sums", factor_sums, true, false},
     {"double_buffer", double_buffer, false, true},
     {"unroll", unroll, true, true},
     {"prefetch", prefetch, true, false},

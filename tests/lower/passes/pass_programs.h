@@ -22,6 +22,8 @@ inline std::vector<Tensor> results_of(const Program& program, const Program& pla
     Tensor& arg = args.emplace_back(buffer.dtype, buffer.shape);
     for (int64_t e = 0; e < arg.num_elements(); ++e)
       arg.set(e, buffer.output ? std::numeric_limits<double>::quiet_NaN() : rng.uniform() - 0.5);
+    for (int64_t e = 0; buffer.dtype == DType::kInt8 && e < arg.num_elements(); ++e)
+      arg.set_int(e, rng.below(256) - 128);
     PackSpec packed = program[id].pack;
     packed.transform = {};  // of what is drawn
     if (packed.order != buffer.pack.order) arg = pack(arg, packed);
@@ -37,14 +39,19 @@ inline std::vector<Tensor> results_of(const Program& program, const Program& pla
   return outputs;
 }
 
-inline void expect_same_results(const Program& before, const Program& after) {
+/// To the bit, or within `tolerance` of the largest result where a pass rounds otherwise.
+inline void expect_same_results(const Program& before, const Program& after, double tolerance = 0) {
   const std::vector<Tensor> expected = results_of(before, before);
   const std::vector<Tensor> found = results_of(after, before);
   ASSERT_EQ(expected.size(), found.size());
   for (size_t a = 0; a < expected.size(); ++a) {
+    double largest = 0;
+    for (int64_t e = 0; e < expected[a].num_elements(); ++e)
+      largest = std::max(largest, std::abs(expected[a].get(e)));
     for (int64_t e = 0; e < expected[a].num_elements(); ++e) {
       const double was = expected[a].get(e), is = found[a].get(e);
-      ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is)))
+      ASSERT_TRUE(was == is || (std::isnan(was) && std::isnan(is)) ||
+                  std::abs(was - is) < tolerance * largest)
           << "output " << a << ", element " << e << ": was " << was << ", is " << is << "\n"
           << print(before) << print(after);
     }
@@ -53,7 +60,10 @@ inline void expect_same_results(const Program& before, const Program& after) {
 
 /// Holds what a pass makes of a task's drawn candidates against what it was given; the texts after
 /// it of those that it changed.
-inline std::vector<std::string> changed_by(std::string_view pass, const Task& task, int number) {
+inline std::vector<std::string> changed_by(std::string_view pass,
+                                           const Task& task,
+                                           int number,
+                                           double tolerance = 0) {
   const Space space = make_space(task);
   Rng rng(11);
   std::vector<std::string> changed;
@@ -61,7 +71,7 @@ inline std::vector<std::string> changed_by(std::string_view pass, const Task& ta
     std::optional<Program> before;
     const auto after = [&](std::string_view name, const Program& program) {
       if (name == pass && print(*before) != print(program)) {
-        expect_same_results(*before, program);
+        expect_same_results(*before, program, tolerance);
         changed.push_back(print(program));
       }
       before = program;
