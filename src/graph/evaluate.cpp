@@ -249,12 +249,35 @@ static Tensor concatenated(std::span<const Tensor> parts, const TensorType& type
   return whole;
 }
 
+static Tensor dequantized_blocks(const OpCall& call, std::span<const Tensor> inputs) {
+  const Tensor &codes = inputs[0], &scales = inputs[1], &zeros = inputs[2];
+  const std::span<const int64_t> shape = codes.shape();
+  const auto axis = static_cast<size_t>(*call.axis("axis", 0, std::ssize(shape)));
+  const int64_t block = call.integer("block_size", 0), blocks = scales.shape()[axis];
+  const int64_t run = element_count(shape.subspan(axis + 1));
+  Tensor reals(DType::kFloat32, codes.shape());
+  const std::span<float> out = reals.values<float>();
+  for (int64_t i = 0; i < codes.num_elements(); ++i) {
+    const int64_t row = i / run, along = row % shape[axis];
+    const int64_t at = (row / shape[axis] * blocks + along / block) * run + i % run;
+    auto real = static_cast<float>(codes.get_int(i));
+    if (zeros.num_elements() > 0) real -= static_cast<float>(zeros.get(at));
+    out[static_cast<size_t>(i)] = real * static_cast<float>(scales.get(at));
+  }
+  return reals;
+}
+
 // What is done to weights, of which there are hundreds of millions, without the interpreter.
 static std::optional<Tensor> fold_weights(const OpCall& call, std::span<const Tensor> inputs) {
   const Value& to = call.output();
   const auto is_short = [](DType type) { return is_float(type) && type != DType::kFloat64; };
   if (call.node.op == "Cast" && is_short(to.dtype) && is_short(inputs[0].dtype()))
     return rounded_to(to.dtype, inputs[0]);
+  if (call.node.op == "DequantizeBlocks") {
+    std::vector<Tensor> all(inputs.begin(), inputs.end());
+    all.resize(3);
+    return dequantized_blocks(call, all);
+  }
   if (call.node.op != "Concat") return std::nullopt;
   const auto rank = static_cast<int64_t>(to.shape.size());
   return concatenated(inputs, {to.dtype, to.shape}, *call.axis("axis", 0, rank));

@@ -55,6 +55,11 @@ static std::string anchor_name(const OpCall& call) {
     return "matmul " + data + (call.integer("transA", 0) != 0 ? "T" : "") + " " +
            print_shape(call.shape(1)) + flags;
   }
+  if (op == "CodedMatMul") {
+    return "coded_matmul " + data + " -> " + std::to_string(call.output().shape.back()) + " of " +
+           std::to_string(call.integer("bits", 8)) + " bits in " +
+           std::to_string(call.integer("block_size", 0));
+  }
   const std::string_view shown = find_graph_op(op)->shown;
   return (shown.empty() ? lower_case(op) : std::string(shown)) + " " + data;
 }

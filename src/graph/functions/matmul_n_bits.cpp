@@ -1,5 +1,5 @@
-// MatMulNBits: a product with a matrix of few bits an element, which becomes one of floats when it
-// is imported.
+// MatMulNBits: a product with a matrix of few bits an element. It is written as numbers in blocks
+// and a MatMul; the keep_codes pass says where the numbers stay as they are.
 #include "graph/functions/body.h"
 
 namespace pruner {
@@ -10,11 +10,6 @@ namespace {
 struct Packed {
   const Tensor& tensor;
   int64_t bits, bytes_a_row;
-
-  double at(int64_t row, int64_t i) const {
-    const int64_t byte = tensor.get_int(row * bytes_a_row + i * bits / 8);
-    return static_cast<double>((byte >> (i * bits % 8)) & ((1 << bits) - 1));
-  }
 };
 
 struct Blocks {
@@ -47,6 +42,8 @@ static Result<Blocks> blocks_of(const OpCall& call) {
     if (tensor->num_elements() == elements) return Unit{};
     return Error(what, " is ", print_shape(tensor->shape()), ", expected ", elements, " elements");
   };
+  if (call.input(1).dtype != DType::kUInt8)
+    return Error("B is ", dtype_name(call.input(1).dtype), ", expected uint8");
   TRY(check(1, "B", k.columns * k.count * k.size * k.bits / 8));
   TRY(check(2, "scales", k.columns * k.count));
   const bool packed = call.has(3) && call.input(3).dtype == DType::kUInt8;
@@ -54,32 +51,50 @@ static Result<Blocks> blocks_of(const OpCall& call) {
   return k;
 }
 
-// [K, N]: (weight - zero point) * scale, both of its block.
-static Tensor unpacked(const OpCall& call, const Blocks& k) {
-  const Tensor &weights = *call.input(1).constant, &scales = *call.input(2).constant;
-  const Tensor zeros = call.has(3) ? *call.input(3).constant : Tensor();
-  const Packed packed{weights, k.bits, k.count * k.size * k.bits / 8};
-  const Packed packed_zeros{zeros, k.bits, (k.count * k.bits + 7) / 8};
-  Tensor matrix(call.input(0).dtype, {k.rows, k.columns});
-  for (int64_t n = 0; n < k.columns; ++n) {
-    for (int64_t block = 0; block < k.count; ++block) {
-      const int64_t at = n * k.count + block;
-      const double scale = scales.get(at);
-      double zero = static_cast<double>(int64_t{1} << (k.bits - 1));
-      if (call.has(3))
-        zero = zeros.dtype() == DType::kUInt8 ? packed_zeros.at(n, block) : zeros.get(at);
-      for (int64_t i = block * k.size; i < std::min(k.rows, (block + 1) * k.size); ++i) {
-        matrix.set(i * k.columns + n, (packed.at(n, i) - zero) * scale);
-      }
-    }
+static DType type_of_bits(int64_t bits) {
+  return bits == 8 ? DType::kUInt8 : bits == 4 ? DType::kUInt4 : DType::kUInt2;
+}
+
+// [rows, count] of numbers whose rows begin with a byte.
+static Tensor unpacked(const Packed& packed, int64_t rows, int64_t count) {
+  Tensor numbers(type_of_bits(packed.bits), {rows, count});
+  const auto* from = static_cast<const uint8_t*>(packed.tensor.data());
+  auto* to = static_cast<uint8_t*>(numbers.data());
+  const int64_t mask = (1 << packed.bits) - 1;
+  for (int64_t row = 0; row < rows; ++row) {
+    const uint8_t* bytes = from + row * packed.bytes_a_row;
+    for (int64_t i = 0; i < count; ++i)
+      *to++ = static_cast<uint8_t>(bytes[i * packed.bits / 8] >> (i * packed.bits % 8) & mask);
   }
-  return matrix;
+  return numbers;
+}
+
+static Term zero_points(Body& b, const Blocks& k) {
+  const std::vector<int64_t> shape = {k.columns, k.count};
+  if (!b.has(3)) {
+    Tensor middle(type_of_bits(k.bits), shape);
+    for (int64_t i = 0; i < middle.num_elements(); ++i)
+      middle.set_int(i, int64_t{1} << (k.bits - 1));
+    return b.constant(std::move(middle));
+  }
+  const Tensor& given = *b.input(3).constant();
+  if (given.dtype() != DType::kUInt8) return b.constant(given.reshaped(shape));
+  return b.constant(unpacked({given, k.bits, (k.count * k.bits + 7) / 8}, k.columns, k.count));
 }
 
 static void matmul_n_bits(Body& b) {
   const Result<Blocks> blocks = blocks_of(b.call());
   if (!blocks.ok()) return b.fail(blocks.error());
-  const Term product = b.add("MatMul", {b.input(0), b.constant(unpacked(b.call(), *blocks))});
+  const Blocks& k = *blocks;
+  const Packed packed{*b.input(1).constant(), k.bits, k.count * k.size * k.bits / 8};
+  const Term codes = b.constant(unpacked(packed, k.columns, k.rows));
+  const Term scales =
+      b.cast(b.constant(b.input(2).constant()->reshaped({k.columns, k.count})), DType::kFloat32);
+  const Term columns = b.add("DequantizeBlocks",
+                             {codes, scales, zero_points(b, k)},
+                             {{"axis", int64_t{1}}, {"block_size", k.size}});
+  const Term matrix = b.cast(b.transpose(columns, {1, 0}), b.input(0).dtype());
+  const Term product = b.add("MatMul", {b.input(0), matrix});
   b.output(0, b.has(5) ? product + b.input(5) : product);
 }
 

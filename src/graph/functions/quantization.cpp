@@ -125,25 +125,34 @@ static Error misfit(const Granularity& g, Term values) {
                g.axis);
 }
 
+static std::vector<int64_t> shape_of_blocks(const Granularity& g) {
+  std::vector<int64_t> shape = g.shape;
+  int64_t& extent = shape[static_cast<size_t>(g.axis)];
+  extent = (extent + g.block - 1) / g.block;
+  return shape;
+}
+
+static bool has_blocks(Body& b, Term values, const Granularity& g) {
+  const std::vector<int64_t> expected = shape_of_blocks(g);
+  if (values.shape() == expected) return true;
+  b.fail(Error("blocks of ",
+               g.block,
+               " along axis ",
+               g.axis,
+               " of data of shape ",
+               print_shape(g.shape),
+               " need a scale of shape ",
+               print_shape(expected),
+               ", found ",
+               print_shape(values.shape())));
+  return false;
+}
+
 // Blocks of scales repeated, so that each element of the data has its own.
 static Term unblocked(Body& b, Term values, const Granularity& g) {
   const auto axis = static_cast<size_t>(g.axis);
-  std::vector<int64_t> expected = g.shape;
-  expected[axis] = (expected[axis] + g.block - 1) / g.block;
-  if (values.shape() != expected) {
-    b.fail(Error("blocks of ",
-                 g.block,
-                 " along axis ",
-                 g.axis,
-                 " of data of shape ",
-                 print_shape(g.shape),
-                 " need a scale of shape ",
-                 print_shape(expected),
-                 ", found ",
-                 print_shape(values.shape())));
-    return values;
-  }
-  std::vector<int64_t> repeated = expected;
+  if (!has_blocks(b, values, g)) return values;
+  std::vector<int64_t> expected = shape_of_blocks(g), repeated = expected;
   repeated.insert(repeated.begin() + g.axis + 1, g.block);
   const Term all = b.add("Expand", {b.unsqueeze(values, g.axis + 1), b.integers(repeated)});
   expected[axis] *= g.block;
@@ -234,6 +243,14 @@ static void dequantize_linear(Body& b) {
   if (!to.ok()) return b.fail(to.error());
   const Result<Granularity> g = granularity(b);
   if (!g.ok()) return b.fail(g.error());
+  if (g->block > 0 && is_whole(x.dtype()) && dtype_bytes(x.dtype()) <= 2) {
+    if (!has_blocks(b, b.input(1), *g)) return;
+    std::vector<Term> inputs = {x, scale_input(b, 1)};
+    if (!is_zero(zero)) inputs.push_back(zero);
+    const Term real =
+        b.add("DequantizeBlocks", inputs, {{"axis", g->axis}, {"block_size", g->block}});
+    return b.output(0, b.cast(real, *to));
+  }
   const Term scale = beside_data(b, b.input(1), *g);
   b.output(0, b.cast(dequantized(x, scale, beside_data(b, zero, *g)), *to));
 }

@@ -58,6 +58,37 @@ TEST(MatMulNBits, SaysWhichOfItsInputsDoesNotFit) {
   EXPECT_EQ(
       refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 3, 8)),
       "node \"it\": bits is 3, expected 2, 4 or 8");
+  EXPECT_EQ(
+      refusal("com.microsoft::MatMulNBits", {identity(8), weights, scales}, sizes(8, 1, 4, 9)),
+      "node \"it\": K 8, N 1 and block_size 9 say no matrix");
+  const Operand floats_of_4 = Operand::weight(floats({1, 1, 4}, {0, 0, 0, 0}));
+  EXPECT_EQ(
+      refusal("com.microsoft::MatMulNBits", {identity(8), floats_of_4, scales}, sizes(8, 1, 4, 8)),
+      "node \"it\": B is float32, expected uint8");
+}
+
+// Large enough for the network to hold the codes, and with more rows of data than they are kept
+// for.
+TEST(MatMulNBits, ComputesTheSameFromCodesAndFromFloats) {
+  constexpr int64_t kN = 70, kBlocks = 3;
+  for (const int64_t bits : {2, 4, 8}) {
+    Ints values, zeros;
+    for (int64_t i = 0; i < kN * kBlocks * 32 * bits / 8; ++i) values.push_back(i * 37 % 256);
+    for (int64_t i = 0; i < kN * ((kBlocks * bits + 7) / 8); ++i) zeros.push_back(i * 11 % 256);
+    const auto n = static_cast<int64_t>(zeros.size());
+    std::vector<double> scales;
+    for (int64_t i = 0; i < kN * kBlocks; ++i) scales.push_back(0.01 + 0.001 * (i % 7));
+    const std::vector<Operand> operands = {bytes({kN, kBlocks, 4 * bits}, values),
+                                           Operand::weight(floats({kN * kBlocks}, scales)),
+                                           bytes({n}, zeros)};
+    const auto run = [&](int64_t rows) {
+      return run_op("com.microsoft::MatMulNBits",
+                    {waves({rows, 96}), operands[0], operands[1], operands[2]},
+                    sizes(96, kN, bits, 32));
+    };
+    const Tensor few = run(2), many = run(9);
+    for (int64_t i = 0; i < few.num_elements(); ++i) EXPECT_NEAR(few.get(i), many.get(i), 1e-3);
+  }
 }
 
 }  // namespace
