@@ -33,6 +33,7 @@ Graph always(Graph graph, const PassOptions&) {
 }
 
 Graph run_quantized(Graph graph);    // operators between Dequantize and Quantize, on integers
+Graph keep_codes(Graph graph);       // of weights of few bits, where few rows are multiplied
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
 Graph fold_constants(Graph graph);   // nodes of constants become constants
 Graph fuse_layernorm(Graph graph);   // its eight nodes become one
@@ -53,6 +54,7 @@ Graph narrow_floats(Graph graph, const PassOptions& options);  // what units rea
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", always<run_quantized>, true},
+    {"keep_codes", always<keep_codes>, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},
     {"match_signs", match_signs, true},

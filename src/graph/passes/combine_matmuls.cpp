@@ -9,12 +9,15 @@
 namespace pruner {
 namespace {
 
-// MatMul, and the Add of a constant bias after it if there is one.
+// MatMul or CodedMatMul, and the Add of a constant bias after it if there is one.
 struct Branch {
   size_t matmul;
   std::optional<size_t> add;
   ValueId bias, result;
 };
+
+// What nodes have in common that can be joined: their operands, one beside the other.
+using Key = std::tuple<ValueId, bool, std::string>;
 
 class Branches {
  public:
@@ -30,7 +33,8 @@ class Branches {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const std::optional<Branch> branch = branch_at(i);
       if (!branch) continue;
-      const std::pair key{graph.nodes[i].inputs[0], branch->add.has_value()};
+      const Node& node = graph.nodes[i];
+      const Key key{node.inputs[0], branch->add.has_value(), form_of(node)};
       const size_t first = first_.try_emplace(key, i).first->second;
       starting_at_[first].push_back(*branch);
     }
@@ -52,11 +56,25 @@ class Branches {
     return &graph_.nodes[readers[0]];
   }
 
+  // The operator, the types of its constants and its attributes.
+  std::string form_of(const Node& node) const {
+    std::string text = node.op;
+    for (size_t i = 1; i < node.inputs.size(); ++i)
+      text += " " + std::string(dtype_name(graph_[node.inputs[i]].dtype));
+    for (const char* name : {"bits", "block_size", "zero"})
+      text += " " + std::to_string(OpCall{graph_, node}.integer(name, 0));
+    return text;
+  }
+
   std::optional<Branch> branch_at(size_t i) const {
     const Node& node = graph_.nodes[i];
-    if (node.op != "MatMul" || !node.attributes.empty()) return std::nullopt;
+    const bool plain = node.op == "MatMul" && node.attributes.empty();
+    if (!plain && node.op != "CodedMatMul") return std::nullopt;
     const Value& weight = graph_[node.inputs[1]];
-    if (!weight.constant || weight.shape.size() != 2) return std::nullopt;
+    for (size_t operand = 1; operand < node.inputs.size(); ++operand) {
+      const Value& value = graph_[node.inputs[operand]];
+      if (!value.constant || value.shape.size() != 2) return std::nullopt;
+    }
     if (graph_[node.inputs[0]].constant || graph_[node.inputs[0]].shape.size() < 2)
       return std::nullopt;
     Branch branch{i, std::nullopt, {}, node.outputs[0]};
@@ -76,7 +94,7 @@ class Branches {
 
   const Graph& graph_;
   std::vector<std::vector<size_t>> readers_;  // by value: nodes, or their number for an output
-  std::map<std::pair<ValueId, bool>, size_t> first_;  // product, by data and whether biased
+  std::map<Key, size_t> first_;               // product, by what it has in common
   std::map<size_t, std::vector<Branch>> starting_at_;
 };
 
@@ -91,13 +109,16 @@ void emit_combined(Rewriter& r,
                    const std::vector<Node>& nodes,
                    const std::vector<Branch>& branches) {
   const Node& first = nodes[branches[0].matmul];
-  std::vector<ValueId> weights, biases;
-  for (const Branch& branch : branches) {
-    weights.push_back(r.current(nodes[branch.matmul].inputs[1]));
-    if (branch.add) biases.push_back(r.current(branch.bias));
+  std::vector<ValueId> operands = {r.current(first.inputs[0])}, biases;
+  for (size_t i = 1; i < first.inputs.size(); ++i) {
+    std::vector<ValueId> parts;
+    for (const Branch& branch : branches)
+      parts.push_back(r.current(nodes[branch.matmul].inputs[i]));
+    operands.push_back(r.add("Concat", parts, {{"axis", int64_t{1}}}, first.name));
   }
-  const ValueId weight = r.add("Concat", weights, {{"axis", int64_t{1}}}, first.name);
-  ValueId product = r.add("MatMul", {r.current(first.inputs[0]), weight}, {}, first.name);
+  for (const Branch& branch : branches)
+    if (branch.add) biases.push_back(r.current(branch.bias));
+  ValueId product = r.add(first.op, operands, first.attributes, first.name);
   if (!biases.empty()) {
     const ValueId bias = r.add("Concat", biases, {{"axis", int64_t{0}}}, first.name);
     product = r.add("Add", {product, bias}, {}, first.name);
