@@ -86,6 +86,9 @@ inline const char* const kSmallOperators[] = {
     "conv2d 1 20 7 9 33 3 3 +relu +max_pool2d=3,2,1",
     "conv2d 1 24 6 6 48 1 1 +avg_pool2d=2",
     "conv2d 1 16 5 5 72 1 1 +bias +residual +relu +avg_pool2d=5",
+    "coded_matmul 1 37 96 block=32 +bias",
+    "coded_matmul 3 50 64 bits=4 block=16 +relu",
+    "coded_matmul 5 33 40 bits=4 block=40",
 };
 
 }  // namespace pruner
