@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Float32 networks that multiply bfloat16, beside OpenVINO, which does so by default, without a trial.
+"""Float32 networks that multiply bfloat16, beside OpenVINO, which does so by default.
 
   precision.py                    all of them; writes bench/results/cpu_precision.tsv
   precision.py NETWORK...         those (printed, not written)
 
-The same ONNX file in our float32 and bfloat16 modules and in OpenVINO with float32 and in its default,
-whose type it tells, in turns. `ratio` is of our bfloat16 to OpenVINO's default, `gain` to our
-float32. The errors are to OpenVINO in float32, over `--inputs` inputs: the root of the mean square
-of the outputs' differences over that of the outputs, the mean of the inputs. Needs openvino.
+The same ONNX file in our float32 and bfloat16 modules, without a trial or tuned for `--trials`, in
+OpenVINO with float32 and in its default, whose type it tells, and in ONNX Runtime, in turns.
+`ratio` is of our bfloat16 to OpenVINO's default, `gain` to our float32, `f32_ratio` of our float32
+to the better of the peers' float32. The errors are to OpenVINO in float32, over `--inputs` inputs:
+the root of the mean square of the outputs' differences over that of the outputs, the mean of the
+inputs; `f32_error` is the largest difference over the largest output. Needs openvino.
 """
 import argparse
 import pathlib
@@ -57,26 +59,41 @@ def compare(pruner, rounds, network, options, folder):
                    stdout=subprocess.DEVNULL)
     modules = {precision: folder / f"{precision}.so" for precision in ("f32", "bf16")}
     for precision, module in modules.items():
-        pruner.compile([model, "--precision", precision, "--threads", options.threads], module)
+        source, records = [model, "--precision", precision, "--threads", options.threads], None
+        if options.trials:
+            work = folder / precision
+            pruner.run("tune", *source, "--n-trials", options.trials, "--work-dir", work)
+            records = work / "records.json"
+        pruner.compile(source, module, records)
     exact, default = (OpenVino(model, options.threads, wish) for wish in ("f32", None))
-    session, ours, theirs = runtimes.OnnxRuntime(model, options.threads), [], []
+    session = runtimes.OnnxRuntime(model, options.threads)
+    ours, theirs, f32_errors = [], [], []
     for seed in range(options.inputs):
         feeds = session.seeded_feeds(seed)
         expected = exact.run(feeds)
         ours.append(error(pruner.infer(modules["bf16"], feeds), expected))
         theirs.append(error(default.run(feeds), expected))
+        f32_errors.append(runtimes.relative_difference(pruner.infer(modules["f32"], feeds), expected))
     turns = {precision: (lambda module=module: pruner.median_ms(module, options.threads, BENCH_S))
              for precision, module in modules.items()}
-    turns |= {"openvino_f32": exact.median_ms, "openvino": default.median_ms}
+    feeds = session.seeded_feeds()
+    turns |= {"openvino_f32": exact.median_ms, "openvino": default.median_ms,
+              "onnxruntime": lambda: 1e-3 * statistics.median(
+                  peer_process.call_times_us(lambda: session.infer(feeds), BENCH_S))}
     times, clean, dropped = rounds.run(turns, options.rounds)
     medians = {name: statistics.median(values) for name, values in times.items()}
     ratios = [a / b for a, b in zip(times["bf16"], times["openvino"])]
-    return {"network": network, "threads": options.threads, "f32_ms": medians["f32"],
-            "bf16_ms": medians["bf16"], "openvino_f32_ms": medians["openvino_f32"],
+    f32_ratios = [a / min(b, c) for a, b, c in
+                  zip(times["f32"], times["openvino_f32"], times["onnxruntime"])]
+    return {"network": network, "threads": options.threads, "trials": options.trials,
+            "f32_ms": medians["f32"], "bf16_ms": medians["bf16"], "openvino_f32_ms": medians["openvino_f32"],
             "openvino_ms": medians["openvino"], "openvino_type": default.type,
+            "onnxruntime_ms": medians["onnxruntime"],
             "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios),
             "gain": medians["f32"] / medians["bf16"], "error": statistics.mean(ours),
-            "openvino_error": statistics.mean(theirs), "rounds": clean, "dropped": dropped}
+            "openvino_error": statistics.mean(theirs),
+            "f32_ratio": statistics.median(f32_ratios), "f32_error": max(f32_errors),
+            "rounds": clean, "dropped": dropped}
 
 
 def main():
@@ -86,6 +103,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--inputs", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=0)
     parser.add_argument("--program", type=pathlib.Path)
     options = parser.parse_args()
     pruner = runtimes.Pruner(options.program)
