@@ -112,16 +112,33 @@ Result<ComputeDag> read_dag(const std::string& path) {
   return dag;
 }
 
+/// A value of --precision.
+struct PrecisionRow {
+  std::string_view text, type;
+  Precision precision;
+  bool (DotRates::*gains)() const;  // null: always to be had
+};
+// In the order in which auto takes what gains something.
+constexpr PrecisionRow kPrecisions[] = {
+    {"bf16", "bfloat16", Precision::kBFloat16, &DotRates::bfloat16_gains},
+    {"f16", "float16", Precision::kFloat16, &DotRates::float16_gains},
+    {"f32", "float32", Precision::kFloat32, nullptr},
+};
+
 Result<Precision> read_precision(const std::string& text, const Target& target) {
-  if (text == "f32") return Precision::kFloat32;
-  const bool has_unit = target.dots.bfloat16_gains();
-  if (text == "auto") return has_unit ? Precision::kBFloat16 : Precision::kFloat32;
-  if (text != "bf16") return Error("--precision: \"", text, "\" is not f32, bf16 or auto");
-  if (has_unit) return Precision::kBFloat16;
-  return Error(
-      "--precision bf16: ",
-      target.device,
-      " has no unit that multiplies bfloat16 faster than float32; auto takes what there is");
+  for (const PrecisionRow& row : kPrecisions) {
+    const bool gains = row.gains == nullptr || (target.dots.*row.gains)();
+    if (gains && (text == row.text || text == "auto")) return row.precision;
+    if (text != row.text) continue;
+    return Error("--precision ",
+                 text,
+                 ": ",
+                 target.device,
+                 " has no unit that multiplies ",
+                 row.type,
+                 " faster than float32; auto takes what there is");
+  }
+  return Error("--precision: \"", text, "\" is not f32, bf16, f16 or auto");
 }
 
 Result<Source> network_source(Graph graph,
@@ -215,7 +232,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
   add_inputs_to(app);
   add_option(app, "--precision", precision)
-      .help("what a network's products multiply: f32 (default), bf16, or auto: what is fastest");
+      .help(
+          "what a network's products multiply: f32 (default), bf16, f16, or auto: what is fastest");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {
@@ -303,7 +321,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
 void add_forms(CLI::App& app, std::string& forms) {
   add_option(app, "--forms", forms)
       .help(
-          "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-parts; default: "
+          "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-parts; "
+          "default: "
           "all");
 }
 

@@ -11,14 +11,18 @@
 namespace pruner {
 
 /// What contractions of a float32 network multiply, where the target has a unit for it.
-enum class Precision : uint8_t { kFloat32, kBFloat16 };
+enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 
 struct PassOptions {
   Target target = {};
   Precision precision = Precision::kFloat32;
 
-  /// Whether products of bfloat16 are wanted, and faster.
-  bool narrows() const { return precision == Precision::kBFloat16 && target.dots.bfloat16_gains(); }
+  /// The type that products are to be of, where it is faster; none: float32.
+  std::optional<DType> narrow_type() const {
+    if (precision == Precision::kBFloat16 && target.dots.bfloat16_gains()) return DType::kBFloat16;
+    if (precision == Precision::kFloat16 && target.dots.float16_gains()) return DType::kFloat16;
+    return std::nullopt;
+  }
 };
 
 struct GraphPass {

@@ -7,7 +7,7 @@
 namespace pruner {
 namespace {
 
-constexpr DType kBf16 = DType::kBFloat16, kF32 = DType::kFloat32;
+constexpr DType kBf16 = DType::kBFloat16, kF16 = DType::kFloat16, kF32 = DType::kFloat32;
 constexpr DType kU8 = DType::kUInt8, kS8 = DType::kInt8, kS32 = DType::kInt32;
 
 constexpr Isa kX86 = Isa::kX86, kArm = Isa::kArm;
@@ -17,6 +17,7 @@ constexpr DotInstruction kDotInstructions[] = {
     {"vdpbf16ps", kX86, kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
     {"vpdpbusd", kX86, kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},
     {"tdpbf16ps", kX86, kBf16, kBf16, kF32, kRows, kSteps, 2, &DotRates::bfloat16_tile},
+    {"tdpfp16ps", kX86, kF16, kF16, kF32, kRows, kSteps, 2, &DotRates::float16_tile},
     {"tdpbusd", kX86, kU8, kS8, kS32, kRows, kSteps, 4, &DotRates::int8_tile},
     {"bfdot", kArm, kBf16, kBf16, kF32, 1, 1, 2, &DotRates::bfloat16},
     {"usdot", kArm, kU8, kS8, kS32, 1, 1, 4, &DotRates::int8},

@@ -26,6 +26,8 @@ struct CpuRow {
 inline constexpr DotRates kInt8Dots = {0, 4}, kIntelDots = {0.5, 4}, kAmdDots = {2, 4};
 // A core computes a tile of 16 x 16 sums in 16 cycles (measured on sapphirerapids).
 inline constexpr DotRates kAmxDots = {0.5, 4, 16, 32};
+// Of float16 as many as of bfloat16 (Intel's instruction set reference; not measured).
+inline constexpr DotRates kAmxFloat16Dots = {0.5, 4, 16, 32, 0, 16};
 // Arm's cores begin as many of sdot, usdot, bfdot, smmla and bfmmla as of fmla: LLVM's models of
 // neoverse-n1, -n2, -v1 and -v2, and the guides of cortex-a76 and -a78. Those of apple-m2 are taken
 // as neoverse-v2's.
@@ -53,7 +55,7 @@ inline constexpr CpuRow kCpus[] = {
     {"tigerlake", 64, 32, 1, 2, 128, 48, 1280, 12, Isa::kX86, kInt8Dots},
     {"sapphirerapids", 64, 32, 2, 2, 192, 48, 2048, 96, Isa::kX86, kAmxDots},
     {"emeraldrapids", 64, 32, 2, 2, 192, 48, 2048, 256, Isa::kX86, kAmxDots},
-    {"graniterapids", 64, 32, 2, 2, 205, 48, 2048, 256, Isa::kX86, kAmxDots},
+    {"graniterapids", 64, 32, 2, 2, 205, 48, 2048, 256, Isa::kX86, kAmxFloat16Dots},
     {"alderlake", 32, 16, 2, 3, 144, 48, 1280, 30},
     {"raptorlake", 32, 16, 2, 3, 160, 48, 2048, 36},
     {"znver1", 32, 16, 1, 1, 51, 32, 512, 8},

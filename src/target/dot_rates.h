@@ -23,6 +23,7 @@ inline constexpr DotRateRow kDotRates[] = {
     {"bfloat16_tile", &DotRates::bfloat16_tile, "amx-tile amx-bf16", "bf16"},
     {"int8_tile", &DotRates::int8_tile, "amx-tile amx-int8", "i8mm"},
     {"int8_alike", &DotRates::int8_alike, "", "dotprod"},
+    {"float16_tile", &DotRates::float16_tile, "amx-tile amx-fp16", ""},
 };
 
 /// More than any unit of a core has of one FMA's products.

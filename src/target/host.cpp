@@ -133,6 +133,7 @@ static constexpr FeatureRow kFeatures[] = {
     {"amx_tile", "amx-tile"},
     {"amx_bf16", "amx-bf16"},
     {"amx_int8", "amx-int8"},
+    {"amx_fp16", "amx-fp16"},
     {"gfni", "gfni"},
     {"vaes", "vaes"},
     {"vpclmulqdq", "vpclmulqdq"},

@@ -70,8 +70,10 @@ struct DotRates {
   double bfloat16_tile = 0;  // 32 to each sum of a tile: AMX's tdpbf16ps; 4: bfmmla
   double int8_tile = 0;      // 64, of uint8 and int8: tdpbusd; 8: usmmla, smmla, ummla
   double int8_alike = 0;     // four, both of int8 or both of uint8: sdot, udot
-  /// Whether products of bfloat16 are faster than float32's.
+  double float16_tile = 0;   // as bfloat16_tile: AMX's tdpfp16ps
+  /// Whether products of the type are faster than float32's.
   bool bfloat16_gains() const { return bfloat16 > 1 || bfloat16_tile > 1; }
+  bool float16_gains() const { return float16_tile > 1; }
 };
 
 struct Target {

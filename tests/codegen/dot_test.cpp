@@ -15,7 +15,7 @@
 namespace pruner {
 namespace {
 
-constexpr const char* kTileTypes[] = {kOfBfloat16, kOfBytes, "bits=32"};  // by parts
+constexpr const char* kTileTypes[] = {kOfBfloat16, "bits=16", kOfBytes, "bits=32"};  // by parts
 
 Target dot_target(int64_t vector_bytes) {
   Target target = test_target(vector_bytes);
@@ -125,7 +125,7 @@ class MatrixInstructions : public testing::TestWithParam<std::tuple<const char*,
                            matrix_target())) {}
   static Target matrix_target() {
     Target target = test_target(64);
-    target.dots = {0, 0, 16, 32};
+    target.dots = {0, 0, 16, 32, 0, 16};
     target.mcpu = "sapphirerapids";
     return target;
   }
@@ -143,6 +143,8 @@ TEST_P(MatrixInstructions, MeanWhatTheDagDoes) {
 
 TEST_P(MatrixInstructions, GiveTheBitsOfTheInterpreter) {
   if (host_target(1).dots.bfloat16_tile == 0) GTEST_SKIP() << "this machine has no AMX";
+  if (task.dag[task.dag.inputs()[0]].dtype == DType::kFloat16)
+    GTEST_SKIP() << "Float16Tiles looks at its code";
   expect_bits(task, is_matrix, is_of_bytes(task) ? "tdpbusd" : "tdpbf16ps", candidates_each(6));
 }
 
@@ -150,6 +152,25 @@ INSTANTIATE_TEST_SUITE_P(Candidates,
                          MatrixInstructions,
                          testing::Combine(testing::ValuesIn(kTileOperators),
                                           testing::ValuesIn(kTileTypes)));
+
+TEST(Float16Tiles, AreInTheCodeForACpuThatHasThem) {
+  const Result<Target> target = parse_target("llvm -mcpu=graniterapids --threads=2", 0);
+  ASSERT_TRUE(target.ok()) << target.error().message();
+  const Task task = operator_task("dense 37 96 80 bits=16", *target);
+  const Space space = make_space(task);
+  ASSERT_TRUE(std::ranges::any_of(space.sketches, is_matrix));
+  Rng rng(3);
+  const Result<Program> program = lower(space, sample_dot(space, rng, is_matrix), "k");
+  ASSERT_TRUE(program.ok()) << program.error().message();
+  const Result<std::string> text = compile_to_text(*program, *target, CodeText::kAssembly);
+  ASSERT_TRUE(text.ok()) << text.error().message();
+  EXPECT_NE(text->find("tdpfp16ps"), std::string::npos);
+  EXPECT_FALSE(
+      std::ranges::any_of(make_space(operator_task("dense 37 96 80 bits=16",
+                                                   *parse_target("llvm -mcpu=sapphirerapids", 0)))
+                              .sketches,
+                          is_matrix));
+}
 
 TEST(QuantizedConvolution, GivesTheBitsOfTheInterpreter) {
   if (!__builtin_cpu_supports("avx512vnni")) GTEST_SKIP() << "this CPU has no AVX512-VNNI";

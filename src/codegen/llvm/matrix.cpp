@@ -114,9 +114,11 @@ bool Emitter::add_to_tile(const MatrixNest& nest) {
   const size_t most = std::max(static_cast<size_t>(kCpuModel.matrix_registers), sums + 2) - sums;
   Value* left = operand_tile(a->tensor, rows.first, rows.row, m, k, most);
   Value* right = operand_tile(b->tensor, steps.first, steps.step, static_cast<int>(count), n, most);
-  const llvm::Intrinsic::ID id = is_float(dot->sum)    ? llvm::Intrinsic::x86_tdpbf16ps_internal
-                                 : left_type == dot->a ? llvm::Intrinsic::x86_tdpbusd_internal
-                                                       : llvm::Intrinsic::x86_tdpbsud_internal;
+  const llvm::Intrinsic::ID id =
+      dot->a == DType::kBFloat16  ? llvm::Intrinsic::x86_tdpbf16ps_internal
+      : dot->a == DType::kFloat16 ? llvm::Intrinsic::x86_tdpfp16ps_internal
+      : left_type == dot->a       ? llvm::Intrinsic::x86_tdpbusd_internal
+                                  : llvm::Intrinsic::x86_tdpbsud_internal;
   const auto size = [&](int i) { return b_.getInt16(static_cast<uint16_t>(i)); };
   const std::array<Value*, 6> operands = {size(m), size(n), size(k), slot, left, right};
   slot = b_.CreateIntrinsic(id, {}, operands);

@@ -46,7 +46,7 @@ void join(Rewriter& r, Node& conv) {
 }  // namespace
 
 Graph join_taps(Graph graph, const PassOptions& options) {
-  if (!options.narrows()) return graph;
+  if (!options.narrow_type()) return graph;
   Rewriter r(std::move(graph));
   for (Node& node : r.take_nodes()) {
     for (ValueId& id : node.inputs) id = r.current(id);

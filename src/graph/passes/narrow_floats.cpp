@@ -1,8 +1,8 @@
-// Convolutions and products of a float32 network with constants multiply bfloat16 where the target
-// has a unit for it; they add up in float32. A value that one of them reads, or such a convolution
-// makes, is stored as bfloat16, rounded once by the kernel that makes it; what else reads it
-// computes in float32, and so does every kernel inside. All other values stay float32, among them
-// what a convolution makes for a contraction without the unit, which reads it again and again.
+// Convolutions and products of a float32 network with constants multiply bfloat16 or float16 where
+// the target has a unit for it; they add up in float32. A value that one of them reads, or such a
+// convolution makes, is stored as such, rounded once by the kernel that makes it; what else reads
+// it computes in float32, and so does every kernel inside. All other values stay float32, among
+// them what a convolution makes for a contraction without the unit, which reads it again and again.
 //
 // A value is stored together with those that share its bytes: views, and the parts of a Concat in
 // place. Where one of these has to stay float32 (an input or output of the network, what a routine
@@ -20,7 +20,7 @@ namespace {
 
 class Narrower {
  public:
-  explicit Narrower(Graph graph);
+  Narrower(Graph graph, DType type);
   Graph run() &&;
 
  private:
@@ -41,6 +41,7 @@ class Narrower {
   void number_groups();
 
   Graph graph_;
+  const DType type_;         // that the unit multiplies
   std::vector<Node> nodes_;  // of the new graph
   int groups_ = 0;
   std::map<ValueId, int> maker_;  // a value's group
@@ -49,7 +50,7 @@ class Narrower {
   std::vector<bool> read_;        // by owner: a unit reads it
   std::vector<bool> made_;        // by owner: made by a kernel with a unit's convolution
   std::vector<bool> read_wide_;   // by owner: a contraction without the unit reads it
-  std::map<ValueId, ValueId> constants_, copies_;    // as bfloat16
+  std::map<ValueId, ValueId> constants_, copies_;    // narrow
   std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
 };
 
@@ -73,8 +74,9 @@ bool is_of_pairs(const Graph& graph, const Node& node) {
 }
 
 // What shares bytes is known of all values before what has to stay of any.
-Narrower::Narrower(Graph graph)
+Narrower::Narrower(Graph graph, DType type)
     : graph_(std::move(graph)),
+      type_(type),
       shares_(graph_.values.size()),
       stays_(graph_.values.size(), false),
       read_(graph_.values.size(), false),
@@ -163,7 +165,7 @@ ValueId Narrower::add_cast(ValueId from, DType to, int group) {
 ValueId Narrower::narrow_constant(ValueId id) {
   const auto [it, fresh] = constants_.try_emplace(id);
   if (!fresh) return it->second;
-  it->second = add_cast(id, DType::kBFloat16, -1);
+  it->second = add_cast(id, type_, -1);
   graph_[it->second].constant = evaluate_constant_node(graph_, nodes_.back())[0];
   nodes_.pop_back();
   return it->second;
@@ -174,7 +176,7 @@ ValueId Narrower::narrow(ValueId id, int group) {
   if (is_stored_narrow(id)) return id;
   const bool inside = is_made_in(group, id);
   const auto [it, fresh] = copies_.try_emplace(id);
-  if (fresh) it->second = add_cast(id, DType::kBFloat16, inside ? group : groups_++);
+  if (fresh) it->second = add_cast(id, type_, inside ? group : groups_++);
   return it->second;
 }
 
@@ -205,8 +207,7 @@ void Narrower::rewrite(Node node) {
   const bool rounds = is_stored_narrow(stored);
   if (rounds) node.outputs[0] = add_value(DType::kFloat32, stored);
   nodes_.push_back(std::move(node));
-  if (rounds)
-    nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, DType::kBFloat16, group));
+  if (rounds) nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, type_, group));
 }
 
 // By the place of their last node, which makes what leaves.
@@ -225,8 +226,7 @@ Graph Narrower::run() && {
   const size_t values = graph_.values.size();
   for (Node& node : std::exchange(graph_.nodes, {})) rewrite(std::move(node));
   for (size_t i = 0; i < values; ++i) {
-    if (is_stored_narrow(ValueId{static_cast<int32_t>(i)}))
-      graph_.values[i].dtype = DType::kBFloat16;
+    if (is_stored_narrow(ValueId{static_cast<int32_t>(i)})) graph_.values[i].dtype = type_;
   }
   number_groups();
   graph_.nodes = std::move(nodes_);
@@ -236,8 +236,8 @@ Graph Narrower::run() && {
 }  // namespace
 
 Graph narrow_floats(Graph graph, const PassOptions& options) {
-  if (!options.narrows()) return graph;
-  return Narrower(std::move(graph)).run();
+  const std::optional<DType> type = options.narrow_type();
+  return type ? Narrower(std::move(graph), *type).run() : std::move(graph);
 }
 
 }  // namespace pruner

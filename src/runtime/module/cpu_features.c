@@ -55,6 +55,7 @@ static const Feature kFeatures[] = {
     {"amx-int8", 7, 0, kEdx, 25, kTiles},
     {"avxvnni", 7, 1, kEax, 4, kYmm},
     {"avx512bf16", 7, 1, kEax, 5, kZmm},
+    {"amx-fp16", 7, 1, kEax, 21, kTiles},
     {"lzcnt", 0x80000001, 0, kEcx, 5, 0},
 };
 

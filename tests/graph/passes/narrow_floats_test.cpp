@@ -32,8 +32,8 @@ ValueId pair_sums(NetworkBuilder& b, ValueId x) {
 }
 
 // The network after the passes. On whole numbers it gives what it gave before, where `exact`.
-Graph narrowed(const Graph& graph, bool exact = true) {
-  Graph after = run_graph_passes(graph, bfloat16());
+Graph narrowed(const Graph& graph, bool exact = true, const PassOptions& options = bfloat16()) {
+  Graph after = run_graph_passes(graph, options);
   const std::vector<Tensor> inputs = {digits(graph[graph.inputs[0]].shape)};
   const Result<std::vector<Tensor>> expected = interpret_graph(graph, inputs);
   const Result<std::vector<Tensor>> found = interpret_graph(after, inputs);
@@ -70,6 +70,28 @@ TEST(NarrowFloats, AValueBetweenTwoKernelsIsRoundedOnce) {
     EXPECT_EQ(after[node.inputs[1]].dtype, DType::kBFloat16);
     EXPECT_EQ(after[node.outputs[0]].dtype, DType::kFloat32);
   }
+}
+
+TEST(NarrowFloats, ToFloat16WhereTilesMultiplyIt) {
+  NetworkBuilder b("two");
+  const ValueId x = b.input("x", {6, 8});
+  b.output(linear(
+      b, pair_sums(b, b.node("Reshape", {linear(b, x, 12), b.integers("s", {6, 6, 2})})), 4, 2));
+  PassOptions options;
+  options.precision = Precision::kFloat16;
+  options.target.dots.bfloat16_tile = 16;
+  const auto types = [&] {
+    std::set<DType> found;
+    const Graph after = narrowed(b.finish(), true, options);
+    for (const Node& node : after.nodes) {
+      if (node.op != "MatMul") continue;
+      for (const ValueId id : node.inputs) found.insert(after[id].dtype);
+    }
+    return found;
+  };
+  EXPECT_EQ(types(), std::set{DType::kFloat32});
+  options.target.dots.float16_tile = 16;
+  EXPECT_EQ(types(), std::set{DType::kFloat16});
 }
 
 TEST(NarrowFloats, WhatElseReadsIt) {
