@@ -153,6 +153,22 @@ INSTANTIATE_TEST_SUITE_P(Candidates,
                          testing::Combine(testing::ValuesIn(kTileOperators),
                                           testing::ValuesIn(kTileTypes)));
 
+// Sums beyond 256, which bfloat16 has not all of.
+Task rounded_task(const Target& target) {
+  DagBuilder b;
+  const StageId data = b.placeholder("data", {37, 96}, DType::kBFloat16);
+  const StageId weight = b.placeholder("weight", {83, 96}, DType::kBFloat16, true);
+  const StageId sums = add_dense(b, data, weight, DType::kFloat32);
+  const StageId rounded = add_elementwise(
+      b, "T_cast", {{sums}}, [](auto x) { return cast(DType::kBFloat16, x[0]); });
+  return make_task(b.finish({rounded}), target, "rounded");
+}
+
+TEST(DotInstructionsOfBfloat16, RoundWhatIsStoredByOne) {
+  if (!__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  expect_bits(rounded_task(dot_target(64)), is_dot, "vcvtneps2bf16", candidates_each(6));
+}
+
 TEST(Float16Tiles, AreInTheCodeForACpuThatHasThem) {
   const Result<Target> target = parse_target("llvm -mcpu=graniterapids --threads=2", 0);
   ASSERT_TRUE(target.ok()) << target.error().message();

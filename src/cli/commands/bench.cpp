@@ -44,7 +44,7 @@ struct Bench {
     const BenchOptions bench{.min_s = min_time_s};
     TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
     std::vector<KernelTime> kernels;
-    PeakRates peaks{.threads = result.threads};
+    PeakRates peaks{.dots = {}, .threads = result.threads};
     if (profile) {
       TRY_ASSIGN(kernels, module.profile(inputs, bench));
       // On as many threads as the module ran, so that shares of the peaks mean something.

@@ -33,11 +33,23 @@ std::vector<bool> stored_buffers(const Stmt& s, const Program& program) {
 
 }  // namespace
 
-Kernel::Kernel(const Program& p, llvm::Module& m)
+// Whether instructions add several products at once.
+static bool has_dots(const Program& program) {
+  bool found = false;
+  walk(program.body, [&](const StmtNode& s) {
+    const For* loop = std::get_if<For>(&s.op);
+    found = found ||
+            (loop != nullptr && (loop->kind == LoopKind::kDot || loop->kind == LoopKind::kMatrix));
+  });
+  return found;
+}
+
+Kernel::Kernel(const Program& p, llvm::Module& m, bool has_bfloat16)
     : program(p),
       module(m),
       context(m.getContext()),
       isa(llvm::Triple(m.getTargetTriple()).isAArch64() ? Isa::kArm : Isa::kX86),
+      makes_bfloat16(has_bfloat16 && has_dots(p)),
       argument(p.buffers.size(), -1) {
   for (size_t i = 0; i < p.args.size(); ++i) {
     argument[p.args[i].value] = static_cast<int>(i);
@@ -111,8 +123,11 @@ llvm::Constant* Kernel::splat_in_memory(llvm::Constant* value, int lanes) {
   return global;
 }
 
-void emit_kernel(const Program& program, llvm::Module& module, const std::string& symbol) {
-  Kernel kernel(program, module);
+void emit_kernel(const Program& program,
+                 llvm::Module& module,
+                 const std::string& symbol,
+                 bool has_bfloat16) {
+  Kernel kernel(program, module, has_bfloat16);
   llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
   llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
   // PrunerKernel: args, workspace, pool.

@@ -41,7 +41,7 @@ struct LaneIndex {
 
 /// What the functions of one kernel share.
 struct Kernel {
-  Kernel(const Program& program, llvm::Module& module);
+  Kernel(const Program& program, llvm::Module& module, bool has_bfloat16);
 
   /// The register buffers that are stored to inside `body`.
   const std::vector<TensorId>& stored_registers(const Stmt& body);
@@ -51,7 +51,8 @@ struct Kernel {
   const Program& program;
   llvm::Module& module;
   llvm::LLVMContext& context;
-  const Isa isa;                              // the module's
+  const Isa isa;              // the module's
+  const bool makes_bfloat16;  // by an instruction, as products by one are made
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
   std::vector<TensorId> streams;              // the buffers of streaming stores
@@ -65,8 +66,12 @@ struct Kernel {
   std::map<std::pair<llvm::Constant*, int>, llvm::Constant*> in_memory_;
 };
 
-/// Adds the kernel of `program` to `module` as the function `symbol`.
-void emit_kernel(const Program& program, llvm::Module& module, const std::string& symbol);
+/// Adds the kernel of `program` to `module` as the function `symbol`. `has_bfloat16`: the CPU has an
+/// instruction that rounds float32 to bfloat16.
+void emit_kernel(const Program& program,
+                 llvm::Module& module,
+                 const std::string& symbol,
+                 bool has_bfloat16);
 
 class Emitter {
  public:
@@ -186,6 +191,7 @@ class Emitter {
   Value* load_scattered(TensorId buffer, const LaneIndex& place);
   void prefetch(const Prefetch& n);
   void store(const Store& n);
+  Value* value_to_store(const Store& n);
   void store_place(TensorId buffer, const LaneIndex& place, Value* value, bool streaming = false);
   void store_register(const Store& n, const LaneIndex& place);
   void fold_lanes(const Store& n, const LaneIndex& place);
@@ -214,6 +220,7 @@ class Emitter {
   static FloatRange range_of(const Expr& e);
   Value* truncated(Value* value, DType to, const FloatRange& range);
   Value* cast_value(Value* value, DType from, DType to);
+  Value* to_single(Value* value, DType from);
   Value* bit_cast_value(Value* value, DType from, DType to);
   Value* wrapped(Value* value, DType dtype);
   Value* round_to_odd(Value* value);

@@ -30,7 +30,9 @@ llvm::Type* Emitter::at_width(llvm::Type* scalar, int lanes) {
   return lanes == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes));
 }
 
-// LLVM's bfloat is not for us: CPUs without instructions of its own call a library to make one.
+// LLVM's bfloat is for CPUs with an instruction that makes one; others call a library to do so. On
+// x86 it makes 0 of what is below the normal numbers, as dot instructions do, and so it is for
+// kernels with such alone.
 llvm::Value* Emitter::from_memory(Value* value, DType dtype) {
   llvm::Type* type = value->getType()->getWithNewType(value_type(dtype));
   if (is_upper_float32(dtype)) {
@@ -44,6 +46,10 @@ llvm::Value* Emitter::from_memory(Value* value, DType dtype) {
 
 llvm::Value* Emitter::to_memory(Value* value, DType dtype) {
   llvm::Type* type = value->getType()->getWithNewType(memory_type(dtype));
+  if (dtype == DType::kBFloat16 && kernel_.makes_bfloat16) {
+    llvm::Type* narrow = value->getType()->getWithNewType(b_.getBFloatTy());
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, narrow), type);
+  }
   if (is_upper_float32(dtype)) {
     const auto dropped = static_cast<uint64_t>(32 - 8 * dtype_bytes(dtype));
     Value* bits = b_.CreateBitCast(value, value->getType()->getWithNewType(b_.getInt32Ty()));
@@ -301,11 +307,8 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
     return is_float(from) ? b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType()))
                           : b_.CreateIsNotNull(value);
   }
-  if (is_narrow_float(to) && from != to) {
-    Value* single =
-        from == DType::kFloat64 ? round_to_odd(value) : cast_value(value, from, DType::kFloat32);
-    return from_memory(to_memory(single, to), to);
-  }
+  if (is_narrow_float(to) && from != to)
+    return from_memory(to_memory(to_single(value, from), to), to);
   if (is_float(from) && is_float(to)) return b_.CreateFPCast(value, type);
   if (is_float(from)) return truncated(value, to, {});
   if (!is_signed_int(from))
@@ -313,6 +316,12 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
                         : wrapped(b_.CreateZExtOrTrunc(value, type), to);
   return is_float(to) ? b_.CreateSIToFP(value, type)
                       : wrapped(b_.CreateSExtOrTrunc(value, type), to);
+}
+
+// As float32, which rounds to a narrow float as the value itself does.
+llvm::Value* Emitter::to_single(Value* value, DType from) {
+  return from == DType::kFloat64 ? round_to_odd(value)
+                                 : cast_value(value, from, DType::kFloat32);
 }
 
 // An integer narrower than a byte lies in one, extended.

@@ -199,7 +199,16 @@ void Emitter::store(const Store& n) {
   const bool in_register = program_[n.buffer].scope == pruner::Scope::kRegister;
   if (lanes_ > 1 && !varies_by_lane(place)) return fold_lanes(n, place);
   if (in_register) return store_register(n, place);
-  store_place(n.buffer, place, expr(n.value), n.streaming && streaming_);
+  store_place(n.buffer, place, value_to_store(n), n.streaming && streaming_);
+}
+
+// What is cast to a narrow float is rounded once, as it goes to memory.
+llvm::Value* Emitter::value_to_store(const Store& n) {
+  const Cast* cast = as<Cast>(n.value);
+  const DType dtype = program_[n.buffer].dtype;
+  const bool rounds = cast != nullptr && !cast->of_bits && n.value->dtype == dtype &&
+                      is_narrow_float(dtype) && cast->value->dtype != dtype;
+  return rounds ? to_single(expr(cast->value), cast->value->dtype) : expr(n.value);
 }
 
 // Inactive lanes beyond the extent may hold anything in a register; those under a guard keep what
