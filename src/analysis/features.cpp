@@ -79,7 +79,8 @@ std::array<float, kCurve> intensity_curve(const Statement& s,
 
 class RowWriter {
  public:
-  RowWriter(const Statements& program, std::vector<float>& out) : program_(program), out_(out) {}
+  RowWriter(const Statements& program, bool compat, std::vector<float>& out)
+      : program_(program), compat_(compat), out_(out) {}
 
   void write(Row& row, const TaskFlags& flags) {
     const Statement& s = *row.last;
@@ -100,6 +101,7 @@ class RowWriter {
     out_.push_back(slog(static_cast<float>(s.loops)));
     out_.push_back(slog(static_cast<float>(s.unroll_steps)));
     out_.insert(out_.end(), flags.begin(), flags.end());
+    write(compat_ ? UnitUse{} : s.unit);
   }
 
  private:
@@ -110,6 +112,21 @@ class RowWriter {
     out_.push_back(slog(a.innermost));
     for (size_t i = 0; i < kPositions; ++i)
       out_.push_back(i == (a.number > 0 ? kPositions - 1 : 0) ? 1.0f : 0.0f);
+  }
+
+  void write(const UnitUse& use) {
+    if (use.unit < 0) {
+      out_.resize(out_.size() + kUnitFeatures, 0.0f);
+      return;
+    }
+    for (int unit = 0; unit < kUnits; ++unit) out_.push_back(use.unit == unit ? 1.0f : 0.0f);
+    out_.push_back(slog(static_cast<float>(use.factor_bits)));
+    out_.push_back(slog(static_cast<float>(use.sum_bits)));
+    out_.push_back(use.useful);
+    out_.push_back(slog(use.instructions));
+    out_.push_back(use.loads());
+    out_.push_back(slog(use.rows));
+    out_.push_back(slog(use.columns));
   }
 
   // is_gpu, then blockIdx and threadIdx by x, y, z; virtual threads.
@@ -135,6 +152,7 @@ class RowWriter {
   }
 
   const Statements& program_;
+  const bool compat_;
   std::vector<float>& out_;
 };
 
@@ -192,7 +210,7 @@ ProgramFeatures features(const Statements& program, const TaskFlags& flags, bool
     row->curve = intensity_curve(s, loops, analysis.log_bytes(), log_operations);
   }
   out.rows.reserve(rows.size() * kRowFeatures);
-  RowWriter writer(program, out.rows);
+  RowWriter writer(program, compat, out.rows);
   for (Row& row : rows) writer.write(row, flags);
   out.dataflow = dataflow.records();
   return out;

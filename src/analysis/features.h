@@ -5,15 +5,25 @@
 #pragma once
 
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "analysis/statements.h"
+#include "target/dot_rates.h"
 
 namespace pruner {
 
 inline constexpr int kStatementFeatures = 164;  // of the program
 inline constexpr int kTaskFeatures = 10;        // flags of the task, the same in every row
-inline constexpr int kRowFeatures = kStatementFeatures + kTaskFeatures;
+inline constexpr int kPublishedRowFeatures = kStatementFeatures + kTaskFeatures;
+// Of the unit for narrow numbers (UnitUse): which of eight; bits of the factors and of the sums;
+// the share of its products that is of use; its instructions in one iteration of the parallel
+// loops; registers loaded for one of them; registers of rows and of columns. Zeros where there is
+// none.
+inline constexpr int kUnits = 8;
+inline constexpr int kUnitFeatures = kUnits + 7;
+static_assert(std::size(kDotRates) <= kUnits);
+inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures;
 inline constexpr int kDataflowSteps = 8;
 inline constexpr int kDataflowFeatures = 23;  // of a step
 
@@ -33,7 +43,7 @@ using TaskFlags = std::array<float, kTaskFeatures>;
 TaskFlags task_flags(const ComputeDag& task);
 
 /// Rows in the order of symbols(). `compat`: data flow only where the reference has it, on GPUs; a
-/// CPU's tile has none then.
+/// CPU's tile has none then, nor has a row what it says of units.
 ProgramFeatures features(const Statements& program, const TaskFlags& flags, bool compat = false);
 
 }  // namespace pruner

@@ -4,10 +4,13 @@
 #include <bit>
 
 #include "analysis/nest_loops.h"
+#include "analysis/register_tile.h"
 #include "analysis/statements.h"
 #include "analysis/warp_lanes.h"
+#include "space/dot.h"
 #include "space/plan.h"
 #include "space/read_box.h"
+#include "target/dot_rates.h"
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
@@ -193,6 +196,7 @@ class Maker {
     made.gpu = gpu_;
     made.loops = static_cast<int>(places_.size());
     if (!init) made.counts = counts(p);
+    if (!init) made.unit = unit_use(p, made);
     made.first_access = static_cast<int>(out_.accesses.size());
     if (!init) add_loads(p);
     const AccessKind kind = !init && s.is_reduction() ? AccessKind::kReadWrite : AccessKind::kWrite;
@@ -200,6 +204,28 @@ class Maker {
     set_access(p, own_dims());
     made.accesses = static_cast<int>(out_.accesses.size()) - made.first_access;
     out_.statements.push_back(made);
+  }
+
+  // The loops of an instruction are loops as any others: what it adds to, and along the sum.
+  UnitUse unit_use(int p, const Statement& made) const {
+    const DotInstruction* dot = tables_.dots[nest(p).stage];
+    const RegisterTile tile = register_tile(nest_, nest(p));
+    if (dot == nullptr || tile.terms <= 1) return {};
+    const Stage& s = stage(p);
+    const auto loops = std::span(out_.loops).subspan(static_cast<size_t>(made.first_loop));
+    float parallel = 1;
+    for (const StatementLoop& loop : loops)
+      parallel *= loop.role == LoopRole::kParallel ? static_cast<float>(loop.extent) : 1;
+    const auto products = static_cast<float>(s.num_elements() * s.reduce_size());
+    const double of_one = tile.lanes * tile.terms * tile.tile_rows * tile.steps;
+    const DotRateRow* unit = find_dot_rate(dot->rate);
+    return {.unit = static_cast<int>(unit - std::begin(kDotRates)),
+            .factor_bits = row_of(dot->a).bits,
+            .sum_bits = row_of(dot->sum).bits,
+            .useful = products / made.iterations,
+            .instructions = made.iterations / parallel / static_cast<float>(of_one),
+            .rows = static_cast<float>(tile.rows),
+            .columns = static_cast<float>(tile.vectors)};
   }
 
   // Loaded buffers in the reverse order of their first loads.

@@ -78,6 +78,18 @@ struct StatementBuffer {
   double realize_iterations = 1;  // of the loops around its allocation
 };
 
+/// What a contraction asks of a unit that multiplies narrow numbers.
+struct UnitUse {
+  int unit = -1;                      // number of its row in kDotRates; -1: there is none
+  int factor_bits = 0, sum_bits = 0;  // of an element
+  float useful = 0;                   // products that are asked for, of those that it makes
+  float instructions = 0;             // in one iteration of the parallel loops
+  float rows = 0, columns = 0;        // registers of sums that are added to in turn: so many times
+                                      // so many
+  /// Registers that are loaded for an instruction.
+  float loads() const { return (rows + columns) / (rows * columns); }
+};
+
 /// One store.
 struct Statement {
   StageId buffer;
@@ -88,6 +100,7 @@ struct Statement {
       1;  // of the loops of one thread, virtual threads included (reference.md, symbols: W)
   int64_t unroll_steps = 0;            // auto_unroll_max_step in force; 0: none
   OperationCounts counts;              // of one evaluation of the stored value
+  UnitUse unit;                        // of a contraction's update
   int first_loop = 0, loops = 0;       // of Statements::loops, outer to inner
   int first_access = 0, accesses = 0;  // the stored buffer's comes last
 };

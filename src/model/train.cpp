@@ -352,8 +352,12 @@ ModelWeights initial_weights(const Architecture& architecture,
   if (!platforms.empty()) weights.heads.emplace_back(kOtherPlatform);
   for (const WeightSpec& spec : tensor_specs(weights)) {
     WeightTensor tensor{spec.shape, std::vector<float>(spec.element_count(), spec.fill)};
-    if (spec.bound > 0)
-      for (float& v : tensor.values) v = static_cast<float>(spec.bound * (2 * rng.uniform() - 1));
+    const int64_t columns = spec.shape.back(), drawn = spec.drawn > 0 ? spec.drawn : columns;
+    for (int64_t i = 0; spec.bound > 0 && i < std::ssize(tensor.values); ++i) {
+      if (i % columns < drawn)
+        tensor.values[static_cast<size_t>(i)] =
+            static_cast<float>(spec.bound * (2 * rng.uniform() - 1));
+    }
     weights.tensors[spec.name] = std::move(tensor);
   }
   return weights;

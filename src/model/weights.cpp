@@ -37,13 +37,36 @@ Result<Unit> check_numbers(std::string_view name, std::span<const float> values,
   return Unit{};
 }
 
-Result<Unit> check_scale(const InputRow& input, std::span<const float> scale) {
+Result<Unit> check_scale(const InputRow& input, std::span<const float> scale, size_t expected) {
   const std::string name = fmt::format("scales of {}", input.name);
-  const auto expected = static_cast<size_t>(input.width);
   if (scale.empty()) return Error("it has no ", name, " (", expected, " numbers)");
   if (scale.size() != expected)
     return Error(name, ": expected ", expected, " numbers, found ", scale.size());
   return check_numbers(name, scale, std::numeric_limits<float>::min());
+}
+
+/// The weights of the statements' columns; null: the network reads none, or they are missing.
+WeightTensor* columns_of(ModelWeights& weights) {
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    if (branch.input != Input::kStatements) continue;
+    const auto layer = weights.tensors.find(fmt::format("{}.weight", branch.first.name));
+    const bool fits = layer != weights.tensors.end() && layer->second.shape.size() == 2;
+    return fits ? &layer->second : nullptr;
+  }
+  return nullptr;
+}
+
+/// Drops the last columns of the statements, or adds some of zeros.
+void resize_columns(ModelWeights& weights, WeightTensor& layer, size_t columns) {
+  const auto rows = static_cast<size_t>(layer.shape[0]),
+             before = static_cast<size_t>(layer.shape[1]);
+  std::vector<float> values(rows * columns);
+  for (size_t r = 0; r < rows; ++r)
+    std::copy_n(layer.values.begin() + static_cast<std::ptrdiff_t>(r * before),
+                std::min(before, columns),
+                values.begin() + static_cast<std::ptrdiff_t>(r * columns));
+  layer = {{layer.shape[0], static_cast<int64_t>(columns)}, std::move(values)};
+  weights.scale[Input::kStatements].resize(columns, 1.0f);
 }
 
 /// Adds the scales that stand beside a .pth, under the names of the published text.
@@ -111,9 +134,17 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
   if (weights.architecture == nullptr)
     return Error("architecture \"", architecture, "\", expected ", or_list(quoted));
   const std::string& version = file.metadata["feature_version"];
-  if (version != std::to_string(kFeatureVersion))
-    return Error(
-        "weights for features of version \"", version, "\", expected \"", kFeatureVersion, "\"");
+  const std::string older = std::to_string(kUnitlessFeatureVersion),
+                    newer = std::to_string(kFeatureVersion);
+  if (version != older && version != newer) {
+    return Error("weights for features of version \"",
+                 version,
+                 "\", expected \"",
+                 older,
+                 "\" or \"",
+                 newer,
+                 "\"");
+  }
   weights.mode = file.metadata["mode"];
   if (weights.architecture->reads(Input::kPrimitives)) TRY(read_form(file.metadata, weights));
   if (const auto seen = file.metadata.find(kTrainedOnKey); seen != file.metadata.end()) {
@@ -143,7 +174,41 @@ Result<ModelWeights> read_any(const std::string& path, std::string_view bytes) {
   return Error(bytes.empty() ? "the file is empty" : kNotACheckpoint);
 }
 
+Result<Unit> write_safetensors(const std::string& path, const ModelWeights& weights, int version) {
+  SafetensorsFile file{.metadata = {{"architecture", std::string(weights.architecture->name)},
+                                    {"mode", weights.mode},
+                                    {"feature_version", std::to_string(version)}},
+                       .tensors = weights.tensors};
+  if (weights.trained_on) file.metadata[kTrainedOnKey] = print_trained_on(*weights.trained_on);
+  if (weights.architecture->reads(Input::kPrimitives)) {
+    file.metadata["primitives"] = print_form(weights.form);
+    if (!weights.heads.empty())
+      file.metadata["heads"] = fmt::format("{}", fmt::join(weights.heads, "\n"));
+  }
+  for (const Branch& branch : branches_of(*weights.architecture)) {
+    const std::vector<float>& scale = weights.scale[branch.input];
+    if (!scale.empty())
+      file.tensors[input_row(branch.input).scale_name] = {{std::ssize(scale)}, scale};
+  }
+  return write_file(path, print_safetensors(file));
+}
+
 }  // namespace
+
+Result<Unit> add_unit_columns(ModelWeights& weights) {
+  WeightTensor* layer = columns_of(weights);
+  if (layer == nullptr || layer->shape[1] != kPublishedRowFeatures) return Unit{};
+  const InputRow& input = input_row(Input::kStatements);
+  TRY(check_scale(input, weights.scale[Input::kStatements], kPublishedRowFeatures));
+  resize_columns(weights, *layer, kRowFeatures);
+  return Unit{};
+}
+
+ModelWeights without_units(ModelWeights weights) {
+  if (WeightTensor* layer = columns_of(weights))
+    resize_columns(weights, *layer, kPublishedRowFeatures);
+  return weights;
+}
 
 std::string head_module(const ModelWeights& weights, size_t head) {
   const std::string module(weights.architecture->head_module);
@@ -199,6 +264,11 @@ void add_specs(const Layer& layer,
   } else {
     specs.push_back({name + ".weight", {out, in}, bound});
     specs.push_back({name + ".bias", {out}, bound});
+    if (in != kRowFeatures) return;
+    // One that never meets a unit starts and stays as the published one.
+    for (WeightSpec& spec : std::span(specs).last(2))
+      spec.bound = 1 / std::sqrt(static_cast<double>(kPublishedRowFeatures));
+    std::prev(specs.end(), 2)->drawn = kPublishedRowFeatures;
   }
 }
 
@@ -242,7 +312,8 @@ Result<Unit> check_weights(const ModelWeights& weights) {
   }
   for (const Branch& branch : branches_of(*weights.architecture)) {
     const InputRow& input = input_row(branch.input);
-    if (input.scale_name != nullptr) TRY(check_scale(input, weights.scale[branch.input]));
+    if (input.scale_name != nullptr)
+      TRY(check_scale(input, weights.scale[branch.input], static_cast<size_t>(input.width)));
   }
   return Unit{};
 }
@@ -250,7 +321,8 @@ Result<Unit> check_weights(const ModelWeights& weights) {
 Result<ModelWeights> load_weights(const std::string& path) {
   TRY_ASSIGN(const std::string bytes, read_file(path));
   Result<ModelWeights> weights = read_any(path, bytes);
-  const Result<Unit> checked = weights.ok() ? check_weights(*weights) : weights.error();
+  Result<Unit> checked = weights.ok() ? add_unit_columns(*weights) : weights.error();
+  if (checked.ok()) checked = check_weights(*weights);
   if (checked.ok()) return weights;
   const std::string& reason = checked.error().message();
   return reason.starts_with(path) ? checked.error() : Error(path, ": ", reason);
@@ -277,23 +349,11 @@ Result<Unit> check_weights_file(const std::string& path, const Architecture& arc
 
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) {
   TRY(check_weights_file(path, *weights.architecture));
-  if (is_pickle(path)) return write_file(path, print_torch_pickle(weights));
-  SafetensorsFile file{.metadata = {{"architecture", std::string(weights.architecture->name)},
-                                    {"mode", weights.mode},
-                                    {"feature_version", std::to_string(kFeatureVersion)}},
-                       .tensors = weights.tensors};
-  if (weights.trained_on) file.metadata[kTrainedOnKey] = print_trained_on(*weights.trained_on);
-  if (weights.architecture->reads(Input::kPrimitives)) {
-    file.metadata["primitives"] = print_form(weights.form);
-    if (!weights.heads.empty())
-      file.metadata["heads"] = fmt::format("{}", fmt::join(weights.heads, "\n"));
-  }
-  for (const Branch& branch : branches_of(*weights.architecture)) {
-    const std::vector<float>& scale = weights.scale[branch.input];
-    if (!scale.empty())
-      file.tensors[input_row(branch.input).scale_name] = {{std::ssize(scale)}, scale};
-  }
-  return write_file(path, print_safetensors(file));
+  if (is_pickle(path)) return write_file(path, print_torch_pickle(without_units(weights)));
+  ModelWeights unitless = without_units(weights), widened = unitless;
+  TRY(add_unit_columns(widened));
+  if (widened == weights) return write_safetensors(path, unitless, kUnitlessFeatureVersion);
+  return write_safetensors(path, weights, kFeatureVersion);
 }
 
 }  // namespace pruner

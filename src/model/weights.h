@@ -25,8 +25,10 @@ struct WeightTensor {
 
 using Tensors = std::map<std::string, WeightTensor, std::less<>>;
 
-/// Of the numbers in ProgramFeatures; weights for others are refused.
-inline constexpr int kFeatureVersion = 1;
+/// Of the numbers in ProgramFeatures; weights for others are refused. Those of version 1, and the
+/// published ones, know nothing of units: they get columns of zeros, and a file of weights whose
+/// columns are zeros is of version 1.
+inline constexpr int kFeatureVersion = 2, kUnitlessFeatureVersion = 1;
 
 struct ModelWeights {
   const Architecture* architecture = nullptr;  // none until they are read or made
@@ -60,6 +62,7 @@ struct WeightSpec {
   /// What torch starts from: numbers drawn within `bound` of 0, or all `fill` where that is 0.
   double bound = 0;
   float fill = 0;
+  int64_t drawn = 0;  // columns from the first that are drawn, the others being 0; 0: all
 
   size_t element_count() const;
 };
@@ -71,6 +74,12 @@ std::vector<WeightSpec> tensor_specs(const ModelWeights& weights);
 std::string head_module(const ModelWeights& weights, size_t head);
 /// The head of a platform: of its name, else the other platforms'; 0 where one serves all.
 size_t head_of(const ModelWeights& weights, std::string_view platform);
+
+/// Gives weights whose statements are those of version 1 columns of zeros for units; leaves others
+/// as they are. Errors are of their scales.
+Result<Unit> add_unit_columns(ModelWeights& weights);
+/// The weights without these columns, as the published ones are.
+ModelWeights without_units(ModelWeights weights);
 
 /// Errors name the tensor, what was expected and what was found.
 Result<Unit> check_weights(const ModelWeights& weights);

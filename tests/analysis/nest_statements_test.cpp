@@ -1,5 +1,6 @@
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "analysis/features.h"
 #include "analysis/symbols.h"
@@ -54,6 +55,63 @@ TEST(NestStatements, OfACandidateAreThoseOfTheSameRecord) {
 
 Space space_of(const std::string& op, const Target& target) {
   return make_space(make_task(*parse_operator(op), target, op));
+}
+
+Target unit_target() {
+  Target target = *parse_target("llvm -mcpu=sapphirerapids --threads=2", 0);
+  target.features.clear();
+  target.dots = {2, 4, 16, 32};
+  return target;
+}
+
+// The loops of a unit's instruction count as any others: rows, lanes, steps and terms.
+TEST(NestStatements, CountTheProductsOfUnits) {
+  std::set<int> units;
+  for (const auto& [op, products, bits] :
+       {std::tuple("dense 33 100 64 bits=16 exponent=8 +bias", 33.0 * 100 * 64, 16),
+        {"dense 48 64 128 bits=8", 48.0 * 64 * 128, 8},
+        {"conv2d 1 16 7 7 32 3 3 padding=1 bits=8 +relu", 49.0 * 32 * 9 * 16, 8}}) {
+    const Space space = space_of(op, unit_target());
+    Rng rng(5);
+    for (int n = 0; n < 40; ++n) {
+      const Candidate candidate = sample(space, rng);
+      const LoopNest nest = make_loop_nest(space, candidate);
+      const Statements program = make_statements(nest);
+      const ProgramFeatures f = features(program, {}), compat = features(program, {}, true);
+      const std::vector<Symbols> rows = symbols(program);
+      for (const Statement& s : program.statements) {
+        if (s.unit.unit < 0) continue;
+        units.insert(s.unit.unit);
+        double iterations = 1, parallel = 1;
+        for (const StatementLoop& loop : program.loops_of(s)) {
+          iterations *= static_cast<double>(loop.extent);
+          if (loop.role == LoopRole::kParallel) parallel *= static_cast<double>(loop.extent);
+        }
+        EXPECT_EQ(s.iterations, static_cast<float>(iterations));
+        EXPECT_GE(iterations, products) << op;
+        EXPECT_NEAR(s.unit.useful, products / iterations, 1e-5) << op;
+        EXPECT_GT(s.unit.useful, 0.1) << op;
+        EXPECT_EQ(s.counts.float_operations() > 0, bits == 16) << op << ": of bytes they are whole";
+        EXPECT_EQ(s.unit.factor_bits, bits);
+        EXPECT_EQ(s.unit.sum_bits, 32);
+        // One instruction makes two products of a lane to 4 of each of 16 x 16 sums from 16 steps.
+        const double of_one = iterations / parallel / s.unit.instructions;
+        EXPECT_GE(of_one, 2) << op;
+        EXPECT_LE(of_one, 16 * 16 * 16 * 4) << op;
+        const auto at =
+            static_cast<size_t>(std::ranges::find(rows, s.buffer, &Symbols::buffer) - rows.begin());
+        const float* unit = f.rows.data() + at * kRowFeatures + kPublishedRowFeatures;
+        EXPECT_EQ(unit[s.unit.unit], 1) << op;
+        EXPECT_EQ(std::count(unit, unit + kUnits, 0.0f), kUnits - 1);
+        EXPECT_EQ(unit[kUnits + 2], s.unit.useful);
+        EXPECT_GT(unit[kUnits + 4], 0);
+        EXPECT_LE(unit[kUnits + 4], 2);
+        const float* none = compat.rows.data() + at * kRowFeatures + kPublishedRowFeatures;
+        EXPECT_EQ(std::count(none, none + kUnitFeatures, 0.0f), kUnitFeatures);
+      }
+    }
+  }
+  EXPECT_EQ(units.size(), 4u) << "of bfloat16 and int8, vectors and tiles";
 }
 
 // The boxes of a contraction's accesses, by running its loops.

@@ -1,5 +1,7 @@
 #include "model/checkpoints.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "model/pickle_writer.h"
@@ -7,6 +9,13 @@
 
 namespace pruner {
 namespace {
+
+/// What the published networks have of a tensor.
+std::vector<int64_t> published_shape(const WeightSpec& spec) {
+  std::vector<int64_t> shape = spec.shape;
+  if (shape.back() == kRowFeatures) shape.back() = kPublishedRowFeatures;
+  return shape;
+}
 
 std::string bytes_of(const void* data, size_t count) {
   return {static_cast<const char*>(data), count};
@@ -40,28 +49,31 @@ ModelWeights random_weights(const Architecture& architecture, uint64_t seed) {
   ModelWeights weights{.architecture = &architecture};
   for (const Branch& branch : branches_of(architecture))
     weights.scale[branch.input].assign(static_cast<size_t>(input_row(branch.input).width), 1);
+  if (architecture.reads(Input::kStatements))
+    weights.scale[Input::kStatements].resize(kPublishedRowFeatures);
   for (const WeightSpec& spec : tensor_specs(weights)) {
-    WeightTensor tensor{.shape = spec.shape, .values = {}};
+    WeightTensor tensor{.shape = published_shape(spec), .values = {}};
     int64_t count = 1;
-    for (const int64_t extent : spec.shape) count *= extent;
-    const double bound = 1 / std::sqrt(static_cast<double>(spec.shape.back()));
+    for (const int64_t extent : tensor.shape) count *= extent;
+    const double bound = 1 / std::sqrt(static_cast<double>(tensor.shape.back()));
     for (int64_t i = 0; i < count; ++i)
       tensor.values.push_back(static_cast<float>(bound * (2 * rng.uniform() - 1)));
     if (spec.name == "norm.running_var")
       for (float& v : tensor.values) v = std::abs(v) + 0.5f;
     weights.tensors[spec.name] = std::move(tensor);
   }
+  EXPECT_TRUE(add_unit_columns(weights).ok());
   return weights;
 }
 
 ModelWeights formula_weights(const Architecture& architecture) {
   ModelWeights weights{.architecture = &architecture, .form = kGpuPrimitives};
-  for (int i = 0; i < kRowFeatures; ++i)
+  for (int i = 0; i < kPublishedRowFeatures; ++i)
     weights.scale[Input::kStatements].push_back(static_cast<float>(16 + i % 7));
   for (int i = 0; i < kDataflowFeatures; ++i)
     weights.scale[Input::kDataflow].push_back(static_cast<float>(32 + i % 5));
   for (const WeightSpec& spec : tensor_specs(weights))
-    weights.tensors[spec.name] = {.shape = spec.shape, .values = {}};
+    weights.tensors[spec.name] = {.shape = published_shape(spec), .values = {}};
   int64_t number = 0;  // of the tensor, by name
   for (auto& [name, tensor] : weights.tensors) {
     int64_t count = 1;
@@ -75,6 +87,7 @@ ModelWeights formula_weights(const Architecture& architecture) {
     }
     ++number;
   }
+  EXPECT_TRUE(add_unit_columns(weights).ok());
   return weights;
 }
 

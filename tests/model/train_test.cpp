@@ -133,8 +133,10 @@ TEST(TorchTrainer, GivesThePublishedScoresByBatchStatistics) {
   size_t row = 0;
   for (const Json& segment : golden["segments"]) {
     ProgramFeatures& program = programs.emplace_back();
-    for (const size_t end = row + segment.get<size_t>(); row < end; ++row)
+    for (const size_t end = row + segment.get<size_t>(); row < end; ++row) {
       for (const Json& value : golden["X"][row]) program.rows.push_back(value.get<float>());
+      program.rows.resize(program.rows.size() + kUnitFeatures);
+    }
     float* to = program.dataflow.data();
     for (const Json& step : golden["Z"][programs.size() - 1])
       for (const Json& value : step) *to++ = value.get<float>();

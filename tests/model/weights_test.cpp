@@ -7,6 +7,7 @@
 #include "golden.h"
 #include "model/checkpoints.h"
 #include "model/nn/network.h"
+#include "model/safetensors.h"
 #include "model/synthetic.h"
 #include "model/torch_checkpoint.h"
 #include "model/train.h"
@@ -31,7 +32,9 @@ std::string scales_json(const ModelWeights& weights) {
 }
 
 /// A .pth of the tensors at `path`, and its scales beside it.
-void write_pth(const std::string& path, const ModelWeights& weights) {
+void write_pth(const std::string& path, ModelWeights weights) {
+  if (weights.scale[Input::kStatements].size() == kRowFeatures)
+    weights = without_units(std::move(weights));
   ASSERT_TRUE(write_zip(path, state_dict_entries(weights.tensors)).ok());
   const std::string scales = std::filesystem::path(path).replace_extension(".scales.json");
   ASSERT_TRUE(write_file(scales, scales_json(weights)).ok());
@@ -46,6 +49,39 @@ TEST(ModelWeights, OfBothNetworksAreReadBack) {
     const Result<ModelWeights> read = load_weights(path);
     ASSERT_TRUE(read.ok()) << read.error().message();
     EXPECT_EQ(*read, written);
+  }
+}
+
+// Those of version 1 get columns for units, which a file has where they say something.
+TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
+  const std::string path = own_path("units.safetensors");
+  for (const Architecture* architecture : {&kPacm, &kTenSetMlp}) {
+    const std::string first = std::string(branches_of(*architecture)[0].first.name) + ".weight";
+    const auto saved_columns = [&] {
+      const Result<SafetensorsFile> file = parse_safetensors(*read_file(path));
+      EXPECT_TRUE(file.ok());
+      const int64_t columns = file->tensors.at(first).shape[1];
+      const bool published = columns == kPublishedRowFeatures;
+      EXPECT_EQ(file->metadata.at("feature_version"), published ? "1" : "2");
+      return columns;
+    };
+    ModelWeights weights = initial_weights(*architecture, 3);
+    for (const Branch& branch : branches_of(*architecture))
+      weights.scale[branch.input].assign(static_cast<size_t>(input_row(branch.input).width), 1);
+    ASSERT_TRUE(save_weights(path, weights).ok());
+    EXPECT_EQ(saved_columns(), kPublishedRowFeatures);
+    EXPECT_EQ(*load_weights(path), weights);
+    const std::vector<float>& row = weights.tensors[first].values;
+    EXPECT_NE(row[kPublishedRowFeatures - 1], 0);
+    for (size_t j = kPublishedRowFeatures; j < kRowFeatures; ++j) EXPECT_EQ(row[j], 0);
+
+    weights.tensors[first].values[kRowFeatures - 1] = 0.5f;
+    ASSERT_TRUE(save_weights(path, weights).ok());
+    EXPECT_EQ(saved_columns(), kRowFeatures);
+    EXPECT_EQ(*load_weights(path), weights);
+    const std::string pickle = own_path("units.pkl");
+    ASSERT_TRUE(save_weights(pickle, weights).ok());
+    EXPECT_EQ(load_weights(pickle)->tensors[first].values[kRowFeatures - 1], 0);
   }
 }
 
@@ -107,7 +143,9 @@ TEST(ModelWeights, OfAPickleScoreTheSameUnderTorch) {
   };
   for (const ProgramFeatures& program : programs) {
     json["sizes"].push_back(program.row_count());
-    add_rows(program.rows, kRowFeatures, json["rows"]);
+    for (size_t r = 0; r < program.row_count(); ++r)
+      json["rows"].push_back(
+          std::span(program.rows).subspan(r * kRowFeatures, kPublishedRowFeatures));
     json["dataflow"].push_back(Json::array());
     add_rows(program.dataflow, kDataflowFeatures, json["dataflow"].back());
   }
@@ -150,7 +188,7 @@ TEST(ModelWeights, ThatDoNotFitAreRefusedInOneLine) {
   EXPECT_ERROR(load_weights(path),
                "tensor \"decoder.bias\": element 0 is nan, expected a finite number");
 
-  weights = random_weights(kPacm, 3);
+  weights = without_units(random_weights(kPacm, 3));
   weights.scale[Input::kStatements].pop_back();
   write_pth(path, weights);
   EXPECT_ERROR(load_weights(path), "scales of statement rows: expected 174 numbers, found 173");

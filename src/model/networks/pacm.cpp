@@ -27,7 +27,7 @@ static constexpr Layer kLayers[] = {
 static constexpr const char* kModules[] = {
     "segment_encoder", "norm", "fuse", "l0", "l1", "gemm_encoder", "attention", "decoder"};
 static constexpr PublishedClass::Attribute kAttributes[] = {
-    {"in_dim", kRowFeatures}, {"hidden_dim", 256}, {"out_dim", 1}};
+    {"in_dim", kPublishedRowFeatures}, {"hidden_dim", 256}, {"out_dim", 1}};
 
 const Architecture kPacm = {
     .name = "pacm",

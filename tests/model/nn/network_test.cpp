@@ -37,8 +37,10 @@ TEST(Pacm, GivesThePublishedActivationsAndScores) {
   for (const Json& segment : golden["segments"]) {
     const size_t rows = segment.get<size_t>();
     ProgramFeatures& program = programs.emplace_back();
-    for (size_t r = first; r < first + rows; ++r)
+    for (size_t r = first; r < first + rows; ++r) {
       for (const Json& value : golden["X"][r]) program.rows.push_back(value.get<float>());
+      program.rows.resize(program.rows.size() + kUnitFeatures);
+    }
     const std::vector<float> dataflow = flat(golden["Z"][programs.size() - 1]);
     std::copy(dataflow.begin(), dataflow.end(), program.dataflow.begin());
     first += rows;
@@ -83,6 +85,7 @@ TEST(Pacm, ScoresTheGoldenProgramsAsPublished) {
           for (const Json& value : row) program.rows.push_back(value.get<float>());
           for (const Json& flag : golden["task_embedding"])
             program.rows.push_back(flag.get<float>());
+          program.rows.resize(program.rows.size() + kUnitFeatures);
         }
         const std::vector<float> dataflow = flat(state["dataflow_features"]);
         std::copy(dataflow.begin(), dataflow.end(), program.dataflow.begin());
