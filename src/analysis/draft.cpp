@@ -261,9 +261,9 @@ class Analyzer {
     const double bytes = bytes_of(producer);
     const bool uncacheable = bytes > usable(target_.l3_bytes);
     if (!producer.constant && !uncacheable) return 0;
-    const double waits = stage.prefetch_bytes == 0         ? 1
-                         : reads_in_rounds(stage)           ? m.round_wait_share
-                                                            : m.prefetched_wait_share;
+    const double waits = stage.prefetch_bytes == 0 ? 1
+                         : reads_in_rounds(stage)  ? m.round_wait_share
+                                                   : m.prefetched_wait_share;
     const double starts = m.stream_start_bytes / run;
     return bytes * waits * (1 + (uncacheable ? std::min(starts, m.most_starts) : starts));
   }
@@ -276,8 +276,7 @@ class Analyzer {
     for (auto loop = stage.loops.rbegin(); loop != stage.loops.rend(); ++loop, --i)
       if (loop->kind == LoopKind::kSerial) break;
     while (i > 0 && (moves[i - 1] || loops_[i - 1].extent == 1)) --i;
-    return i > 0 &&
-           operands_.back().bytes[i] <= static_cast<double>(kCpuModel.most_round_bytes);
+    return i > 0 && operands_.back().bytes[i] <= static_cast<double>(kCpuModel.most_round_bytes);
   }
 
   // What the caches do not hold is read before it is written back, unless it streams past them.

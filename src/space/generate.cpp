@@ -144,8 +144,8 @@ class CpuSketchMaker : public SketchMaker {
       if (dag()[operand].constant) add_packed(plan, operand, vector);
     }
     if (!plan.packed.empty())
-      plan.prefetch = add(
-          DecisionKind::kPrefetch, stage.name + ".prefetch", {0, kPrefetchRound, 1024, 4096});
+      plan.prefetch =
+          add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, kPrefetchRound, 1024, 4096});
   }
 
   // A root whose tiles are unrolled, or what it reads of one tile, in registers.

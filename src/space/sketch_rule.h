@@ -19,8 +19,7 @@ struct Form {
 };
 
 extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts;
-inline constexpr const Form* kForms[] = {
-    &kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts};
+inline constexpr const Form* kForms[] = {&kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts};
 
 struct DagRule {
   const char* name;

@@ -47,9 +47,9 @@ struct CpuModel {
   double stream_start_bytes = 8192;  // that it brings while a new stream starts (judged, 7ea9e14)
   double most_starts = 1;            // of the stream's time, when starts overlap (judged, 19a9fcc)
   double streams_in_turns = 16;      // a line of each, that prefetchers follow (judged, 19a9fcc)
-  double prefetched_wait_share = 0.85;  // of the time, when code prefetches (judged, 33bdcc3)
-  double round_wait_share = 0.65;       // ... a round ahead (measured on sapphirerapids, 2026-11)
-  int64_t most_round_bytes = 512 << 10;  // of a round whose next is to come to L2 beside it (judged)
+  double prefetched_wait_share = 0.85;   // of the time, when code prefetches (judged, 33bdcc3)
+  double round_wait_share = 0.65;        // ... a round ahead (measured on sapphirerapids, 2026-11)
+  int64_t most_round_bytes = 512 << 10;  // of a round, beside the next one in L2 (judged)
 };
 
 /// A GPU: registers are of a thread, instructions and cycles of a multiprocessor unless said.

@@ -37,7 +37,7 @@ struct Stage {
   bool output = false;
   bool constant = false;             // placeholder whose value is known when the code is built
   std::vector<StageId> layout_free;  // constant operands of this stage that may be repacked
-  Transform transform = {};  // placeholder: what it holds in place of the task's constant
+  Transform transform = {};          // placeholder: what it holds in place of the task's constant
   /// (axis, extent) of the tile that is computed at once with its places known in the code, because
   /// the body selects by them; the axis is walked in such tiles (the Winograd transforms).
   std::vector<std::pair<int, int64_t>> unrolled;

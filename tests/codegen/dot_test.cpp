@@ -159,8 +159,8 @@ Task rounded_task(const Target& target) {
   const StageId data = b.placeholder("data", {37, 96}, DType::kBFloat16);
   const StageId weight = b.placeholder("weight", {83, 96}, DType::kBFloat16, true);
   const StageId sums = add_dense(b, data, weight, DType::kFloat32);
-  const StageId rounded = add_elementwise(
-      b, "T_cast", {{sums}}, [](auto x) { return cast(DType::kBFloat16, x[0]); });
+  const StageId rounded =
+      add_elementwise(b, "T_cast", {{sums}}, [](auto x) { return cast(DType::kBFloat16, x[0]); });
   return make_task(b.finish({rounded}), target, "rounded");
 }
 

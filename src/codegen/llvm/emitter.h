@@ -51,8 +51,8 @@ struct Kernel {
   const Program& program;
   llvm::Module& module;
   llvm::LLVMContext& context;
-  const Isa isa;              // the module's
-  const bool makes_bfloat16;  // by an instruction, as products by one are made
+  const Isa isa;                              // the module's
+  const bool makes_bfloat16;                  // by an instruction, as products by one are made
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
   std::vector<TensorId> streams;              // the buffers of streaming stores
@@ -66,8 +66,8 @@ struct Kernel {
   std::map<std::pair<llvm::Constant*, int>, llvm::Constant*> in_memory_;
 };
 
-/// Adds the kernel of `program` to `module` as the function `symbol`. `has_bfloat16`: the CPU has an
-/// instruction that rounds float32 to bfloat16.
+/// Adds the kernel of `program` to `module` as the function `symbol`. `has_bfloat16`: the CPU has
+/// an instruction that rounds float32 to bfloat16.
 void emit_kernel(const Program& program,
                  llvm::Module& module,
                  const std::string& symbol,

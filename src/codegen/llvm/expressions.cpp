@@ -320,8 +320,7 @@ llvm::Value* Emitter::cast_value(Value* value, DType from, DType to) {
 
 // As float32, which rounds to a narrow float as the value itself does.
 llvm::Value* Emitter::to_single(Value* value, DType from) {
-  return from == DType::kFloat64 ? round_to_odd(value)
-                                 : cast_value(value, from, DType::kFloat32);
+  return from == DType::kFloat64 ? round_to_odd(value) : cast_value(value, from, DType::kFloat32);
 }
 
 // An integer narrower than a byte lies in one, extended.

@@ -38,8 +38,7 @@ Result<std::unique_ptr<Compilation>> emit_module(const Program& program,
   c->module.setDataLayout(c->machine->createDataLayout());
   c->module.setTargetTriple(c->machine->getTargetTriple().str());
   const char* rounds = target.isa == Isa::kArm ? "+bf16" : "+avx512bf16,+avx512vl";
-  emit_kernel(
-      program, c->module, symbol, c->machine->getMCSubtargetInfo()->checkFeatures(rounds));
+  emit_kernel(program, c->module, symbol, c->machine->getMCSubtargetInfo()->checkFeatures(rounds));
 #ifndef NDEBUG
   std::string problem;
   llvm::raw_string_ostream out(problem);

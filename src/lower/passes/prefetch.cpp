@@ -191,8 +191,8 @@ class Prefetcher {
   const Program& program_;
   const For& step_;
   std::span<const Around> around_;  // the step, outermost first
-  std::vector<const For*> tile_;  // loops of a step
-  Expr value_;                    // what it adds up
+  std::vector<const For*> tile_;    // loops of a step
+  Expr value_;                      // what it adds up
   std::vector<Stmt> prefetches_;
 };
 

@@ -57,19 +57,17 @@ Stage parts_of(const ComputeDag& dag, StageId data) {
   const bool moves = as<Select>(source.body) != nullptr && !source.is_reduction();
   const Expr x = moves ? substitute(source.body, index) : load(data, index, kWide);
   const Expr rounded = cast(kNarrow, x);
-  parts.body = select(binary(BinaryOp::kEq, vars[0], Expr(0)),
-                      rounded,
-                      cast(kNarrow, x - cast(kWide, rounded)));
+  parts.body = select(
+      binary(BinaryOp::kEq, vars[0], Expr(0)), rounded, cast(kNarrow, x - cast(kWide, rounded)));
   return parts;
 }
 
 // The contraction over parts of the stage before it and of the constant.
 Stage product_of_parts(const ComputeDag& dag, StageId id, const Factors& factors, StageId parts) {
   Stage product = dag[id];
-  const auto last = std::ranges::find_if(
-      product.reduce_axes.rbegin(), product.reduce_axes.rend(), [](const Iterator& axis) {
-        return axis.extent > 1;
-      });
+  const auto last = std::ranges::find_if(product.reduce_axes.rbegin(),
+                                         product.reduce_axes.rend(),
+                                         [](const Iterator& axis) { return axis.extent > 1; });
   if (last == product.reduce_axes.rend()) return product;
   const auto k = static_cast<size_t>(product.reduce_axes.rend() - last) - 1;
   const size_t spatial = product.axes.size();
@@ -77,10 +75,9 @@ Stage product_of_parts(const ComputeDag& dag, StageId id, const Factors& factors
   const int64_t inner = 2 * matrix_steps(std::max<int64_t>(axis.extent / 2, 1), kMatrixSteps);
   if (axis.extent % inner != 0) return product;
   product.reduce_axes[k] = {axis.name + "_o", axis.extent / inner};
-  product.reduce_axes.insert(product.reduce_axes.begin() + static_cast<std::ptrdiff_t>(k) + 1,
-                             {{axis.name + "_a", kBfloat16Parts},
-                              {axis.name + "_b", kBfloat16Parts},
-                              {axis.name, inner}});
+  product.reduce_axes.insert(
+      product.reduce_axes.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+      {{axis.name + "_a", kBfloat16Parts}, {axis.name + "_b", kBfloat16Parts}, {axis.name, inner}});
   const std::vector<Expr> vars = iterator_vars(product);
   // The old stage's iterators in those of the new one.
   std::vector<Expr> old = vars;

@@ -27,22 +27,21 @@ Program product(const Product& of, int64_t prefetch_bytes) {
   };
   b.program.body = b.serial(panels, [&](Expr panel) {
     return b.serial(rows, [&](Expr i) {
-      For loop = std::get<For>(b.serial(terms, [&](Expr k) {
-                                  return tile([&](Expr j) {
-                                    const std::vector<Expr> place =
-                                        packed ? std::vector<Expr>{panel, k, j}
-                                               : std::vector<Expr>{k, j};
-                                    return b.add(sum, {j}, b.read(x, {i, k}) * b.read(w, place));
-                                  });
-                                })->op);
+      For loop =
+          std::get<For>(b.serial(terms, [&](Expr k) {
+                           return tile([&](Expr j) {
+                             const std::vector<Expr> place =
+                                 packed ? std::vector<Expr>{panel, k, j} : std::vector<Expr>{k, j};
+                             return b.add(sum, {j}, b.read(x, {i, k}) * b.read(w, place));
+                           });
+                         })->op);
       loop.prefetch_bytes = prefetch_bytes;
-      return b.allocate(
-          sum,
-          b.block({tile([&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
-                   make_stmt(std::move(loop)),
-                   tile([&](Expr j) {
-                     return b.store(y, {i, panel * Expr(32) + j}, b.read(sum, {j}));
-                   })}));
+      return b.allocate(sum,
+                        b.block({tile([&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
+                                 make_stmt(std::move(loop)),
+                                 tile([&](Expr j) {
+                                   return b.store(y, {i, panel * Expr(32) + j}, b.read(sum, {j}));
+                                 })}));
     });
   });
   walk(b.program.body, [&](const StmtNode& s) {
