@@ -16,8 +16,8 @@ enum { kAlignment = 64, kPage = 4096, kHugePage = 2 << 20 };
 struct PrunerModule {
   PrunerPool* pool;
   const unsigned char* weights; /* the plan's, or their copy */
-  unsigned char* arena; /* plan's arena_bytes: activations and workspaces */
-  void** args;          /* of the kernel that runs */
+  unsigned char* arena;         /* plan's arena_bytes: activations and workspaces */
+  void** args;                  /* of the kernel that runs */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
