@@ -74,15 +74,15 @@ TEST(NarrowFloats, AValueBetweenTwoKernelsIsRoundedOnce) {
 
 TEST(NarrowFloats, ToFloat16WhereTilesMultiplyIt) {
   NetworkBuilder b("two");
-  const ValueId x = b.input("x", {6, 8});
-  b.output(linear(
-      b, pair_sums(b, b.node("Reshape", {linear(b, x, 12), b.integers("s", {6, 6, 2})})), 4, 2));
+  const ValueId x = b.input("x", {6, 8}, DType::kFloat32);
+  const ValueId pairs = b.node("Reshape", {linear(b, x, 12), b.integers("s", {6, 6, 2})});
+  const Graph graph = b.finish({{linear(b, pair_sums(b, pairs), 4, 2), "y"}});
   PassOptions options;
   options.precision = Precision::kFloat16;
   options.target.dots.bfloat16_tile = 16;
   const auto types = [&] {
     std::set<DType> found;
-    const Graph after = narrowed(b.finish(), true, options);
+    const Graph after = narrowed(graph, true, options);
     for (const Node& node : after.nodes) {
       if (node.op != "MatMul") continue;
       for (const ValueId id : node.inputs) found.insert(after[id].dtype);
