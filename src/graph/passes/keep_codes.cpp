@@ -32,12 +32,12 @@ bool are_constant(const Graph& graph, const Node& node) {
                              [&](ValueId id) { return !id.valid() || graph[id].constant; });
 }
 
-// Scales or zero points of [k / given, n], or one number, as [blocks, n].
-Tensor repeated(const Tensor& steps, int64_t blocks, int64_t n) {
+// Scales or zero points of [blocks given, n], or one number, as [blocks, n]: `shorter` blocks to
+// one that was given, the last of which may be cut.
+Tensor repeated(const Tensor& steps, int64_t blocks, int64_t n, int64_t shorter) {
   Tensor all(steps.dtype(), {blocks, n});
-  const int64_t given = steps.num_elements() == 1 ? 1 : steps.shape()[0];
   for (int64_t i = 0; i < all.num_elements(); ++i) {
-    const int64_t from = steps.num_elements() == 1 ? 0 : i / n * given / blocks * n + i % n;
+    const int64_t from = steps.num_elements() == 1 ? 0 : i / n / shorter * n + i % n;
     if (is_float(steps.dtype())) {
       all.set(i, steps.get(from));
     } else {
@@ -73,7 +73,7 @@ std::optional<Coded> blocks_of(const OpCall& call, bool transposed) {
   for (Tensor* steps : {&coded.scales, &coded.zeros}) {
     if (steps->num_elements() == 0) continue;
     if (steps->num_elements() != 1 && steps->shape() != expected) return std::nullopt;
-    *steps = repeated(*steps, coded.k() / coded.block, coded.n());
+    *steps = repeated(*steps, coded.k() / coded.block, coded.n(), given / coded.block);
   }
   return coded;
 }
@@ -178,7 +178,7 @@ class Keeper {
     if (element_count(call.shape(0)) > kMostRows * call.shape(0).back()) return false;
     const std::optional<Coded> coded = coded_operand(node, call.integer("transB", 0) != 0);
     if (!coded) return false;
-    const std::string& name = graph_[node.inputs[1]].name;
+    const std::string name = graph_[node.inputs[1]].name;  // values move as some are added
     std::vector<ValueId> inputs = {node.inputs[0],
                                    add_constant(name + "/codes", coded->codes),
                                    add_constant(name + "/scales", coded->scales)};

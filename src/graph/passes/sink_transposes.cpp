@@ -335,6 +335,8 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
       {"Gemm", &Sinker::sink_matmul},
       // Its channels are dimension 1 of the data, whatever their order.
       {"BatchNormalization", nullptr},
+      // Its blocks are along the dimension of the data that an attribute says.
+      {"DequantizeBlocks", nullptr},
   };
   const auto it = kRules.find(op);
   if (it != kRules.end()) return it->second;

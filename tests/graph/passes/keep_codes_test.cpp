@@ -92,6 +92,11 @@ TEST(KeepCodes, ALastBlockThatIsCutMakesBlocksShorter) {
   ASSERT_NE(found.node, nullptr);
   EXPECT_EQ(attribute(found, "block_size"), 16);
   EXPECT_EQ(product(1, 100, 50, 32, DType::kUInt8, false, false).node, nullptr);
+  for (const auto& [k, block] : {std::pair{160, 32}, {144, 16}, {800, 32}}) {
+    const Found cut = product(1, k, 40, 128, DType::kUInt8, false, false);
+    ASSERT_NE(cut.node, nullptr);
+    EXPECT_EQ(attribute(cut, "block_size"), block) << k;
+  }
 }
 
 TEST(KeepCodes, ManyRowsTakeFloats) {
