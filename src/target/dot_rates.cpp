@@ -8,16 +8,15 @@
 namespace pruner {
 
 bool has_dots(const Target& target, const DotRateRow& row) {
-  if (target.is_gpu()) return false;
-  if (target.features.empty()) {
-    const CpuRow* cpu = find_cpu(target.mcpu);
-    return cpu != nullptr && cpu->dots.*row.rate > 0;
-  }
   const std::string needed = row.features(target.isa);
-  if (needed.empty()) return false;
+  if (target.is_gpu() || needed.empty()) return false;
+  const CpuRow* cpu = find_cpu(target.mcpu);
+  const bool by_model = cpu != nullptr && cpu->dots.*row.rate > 0;
+  const std::string known = "," + target.features + ",";
   std::istringstream words{needed};
   for (std::string word; words >> word;) {
-    if (("," + target.features + ",").find(",+" + word + ",") == std::string::npos) return false;
+    const bool there = known.find(",+" + word + ",") != std::string::npos;
+    if (!there && (!by_model || known.find(",-" + word + ",") != std::string::npos)) return false;
   }
   return true;
 }

@@ -43,7 +43,8 @@ constexpr const DotRateRow* find_dot_rate(double DotRates::*rate) {
   return nullptr;
 }
 
-/// Whether a CPU has the instructions of a row: by its features, or by its mcpu where it has none.
+/// Whether a CPU has the instructions of a row: by its features, and by its mcpu where they do not
+/// say.
 bool has_dots(const Target& target, const DotRateRow& row);
 
 /// Sets to 0 the rates of what the CPU has no instructions for.
