@@ -128,6 +128,7 @@ Result<PackSpec> pack_spec_from_json(const Json& json) {
   TRY_ASSIGN(spec.order, json_get<std::vector<int>>(json, "order"));
   using Blocks = std::vector<std::pair<int, int64_t>>;
   TRY_ASSIGN(spec.blocks, json_get<Blocks>(json, "blocks"));
+  if (json.contains("winograd")) return Error("pack winograd: of an older version");
   if (json.contains("transform")) {
     TRY_ASSIGN(const std::string name, json_get<std::string>(json, "transform"));
     const std::optional<Transform> transform = find_transform(name);

@@ -67,6 +67,7 @@ std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
     if (record.workload_key == task.key) {
       const std::optional<Candidate> same = resolve(space, record);
       if (same && (record.device == device || fits(*same))) return Found{*same, true};
+      if (same) continue;
     }
     if (kernel_class(record.task_name) != of) continue;
     const double apart = shape_distance(task, record.workload_key);

@@ -53,7 +53,9 @@ TEST(Weights, StoresEachTransformOnce) {
   Partition partition;
   partition.values.push_back({"w", DType::kFloat32, {3, 3, 2, 5}, counted({3, 3, 2, 5}), {}});
   const ValueId w{0};
-  const PackSpec two = {{}, {}, 2}, blocks = {{0, 1, 2}, {{2, 4}}, 2}, four = {{}, {}, 4};
+  using enum Transform;
+  const PackSpec two{{}, {}, kWinograd2}, blocks{{0, 1, 2}, {{2, 4}}, kWinograd2},
+      four{{}, {}, kWinograd4};
 
   Weights weights(partition);
   EXPECT_EQ(weights.offset_of(w, two), 0);        // 16 x 2 x 5

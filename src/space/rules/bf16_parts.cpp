@@ -118,8 +118,9 @@ bool apply(ComputeDag& dag, const Target& target) {
   if (target.dots.bfloat16_tile <= kProducts) return false;
   bool found = false;
   for (int s = 0; s < dag.size(); ++s) {
+    const int before = dag.size();
     if (!rewrite(dag, StageId{s}, target)) continue;
-    ++s;
+    s += dag.size() - before;
     found = true;
   }
   return found;
