@@ -58,9 +58,9 @@ int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void*
 /* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */
 int32_t pruner_module_num_kernels(void);
 const PrunerKernelSpec* pruner_module_kernel(int32_t index);
-/* What a kernel multiplies with: "float32" and the like, or a unit for narrow numbers, "bfloat16"
-   or "int8" of vectors, "bfloat16_tile" or "int8_tile"; "": not known. Older modules do not have
-   this function. */
+/* What a kernel multiplies with: "float32" and the like, or a unit for narrow numbers, "bfloat16",
+   "int8" or "int8_alike" of vectors, "bfloat16_tile", "float16_tile" or "int8_tile"; "": not known.
+   Older modules do not have this function. */
 const char* pruner_module_kernel_precision(int32_t index);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,

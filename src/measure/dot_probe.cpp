@@ -64,7 +64,8 @@ struct alignas(64) TileSetup {
   uint8_t rows[16] = {};
 };
 
-// Sums lie in registers 0 to 3, factors in 4 to 7, all of the largest size.
+// Sums lie in registers 0 to 3, factors in 4 to 7, all of the largest size. What is in memory has
+// to be there first, which the compiler's functions do not all say.
 #define PRUNER_TILES(name, features, multiply)                            \
   __attribute__((target("amx-tile," features))) float name(float start) { \
     TileSetup setup;                                                      \
@@ -73,6 +74,7 @@ struct alignas(64) TileSetup {
     alignas(64) uint16_t factor[kRows * kRowBytes / 2];                   \
     alignas(64) int32_t sums[kRows * kRowBytes / 4];                      \
     std::fill_n(factor, std::size(factor), start > 0 ? 0x3f02 : 0);       \
+    __asm__ volatile("" : : "r"(&setup), "r"(factor) : "memory");         \
     _tile_loadconfig(&setup);                                             \
     _tile_zero(0);                                                        \
     _tile_zero(1);                                                        \

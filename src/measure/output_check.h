@@ -65,7 +65,7 @@ std::vector<ExpectedOutput> expect_exact_outputs(const ComputeDag& dag,
 /// - Integers: nothing; bytes that are rounded floats: one, on kMostRoundedApart of the elements,
 ///   since a float may be of products that were added without being rounded.
 /// What a kernel of another form of the task may add to that rounding is `form_error`
-/// (Winograd::error) of the largest sum of products, where that is more.
+/// (transform_error()) of the largest sum of products, where that is more.
 double tolerance(const ExpectedOutput& output, double expected, double form_error = 0);
 
 /// Nothing if the output in memory is right; otherwise the first element that is not, in words.

@@ -1,10 +1,9 @@
 #include "model/checkpoints.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "model/pickle_writer.h"
+#include "support/check.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -62,7 +61,7 @@ ModelWeights random_weights(const Architecture& architecture, uint64_t seed) {
       for (float& v : tensor.values) v = std::abs(v) + 0.5f;
     weights.tensors[spec.name] = std::move(tensor);
   }
-  EXPECT_TRUE(add_unit_columns(weights).ok());
+  CHECK(add_unit_columns(weights).ok());
   return weights;
 }
 
@@ -87,7 +86,7 @@ ModelWeights formula_weights(const Architecture& architecture) {
     }
     ++number;
   }
-  EXPECT_TRUE(add_unit_columns(weights).ok());
+  CHECK(add_unit_columns(weights).ok());
   return weights;
 }
 

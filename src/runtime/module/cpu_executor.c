@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/module/check_indices.h"
 #include "runtime/module/cpu_features.h"
@@ -11,7 +12,7 @@
 #include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
 
-enum { kAlignment = 64, kPage = 4096, kHugePage = 2 << 20 };
+enum { kAlignment = 64, kHugePage = 2 << 20 };
 
 struct PrunerModule {
   PrunerPool* pool;
@@ -49,13 +50,21 @@ static int has_huge_pages(void) {
   return known && strstr(modes, "[never]") == NULL;
 }
 
+/* Whole pages of the file, which is there to be read again. */
+static void give_back_pages(const unsigned char* begin, int64_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)begin;
+  const uintptr_t from = (first + page - 1) / page * page;
+  const uintptr_t to = (first + (uintptr_t)bytes) / page * page;
+  if (from < to) madvise((void*)from, to - from, MADV_DONTNEED);
+}
+
 static const unsigned char* take_weights(void) {
   const int64_t bytes = pruner_plan.weight_bytes;
   if (bytes < kHugePage || !has_huge_pages()) return pruner_plan.weights;
   pthread_mutex_lock(&huge_weights.lock);
   if (huge_weights.users == 0 && (huge_weights.copy = allocate(bytes)) != NULL) {
     memcpy(huge_weights.copy, pruner_plan.weights, (size_t)bytes);
-    madvise((void*)pruner_plan.weights, (size_t)(bytes / kPage * kPage), MADV_DONTNEED);
+    give_back_pages(pruner_plan.weights, bytes);
   }
   unsigned char* copy = huge_weights.copy;
   if (copy != NULL) huge_weights.users++;
