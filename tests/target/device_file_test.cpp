@@ -47,11 +47,12 @@ TEST(DeviceFile, HasTheRatesOfUnits) {
 
 TEST(DeviceFile, HasNoUnitWithoutItsFeatures) {
   const Result<Target> hidden = read(
-      R"({"name": "box", "mcpu": "sapphirerapids", "features": "+avx512f,+avx512vnni,-amx-int8"})");
+      R"({"name": "box", "mcpu": "sapphirerapids", "features": "+avx512f,-amx-int8,-avx512bf16"})");
   ASSERT_TRUE(hidden.ok()) << hidden.error().message();
-  EXPECT_EQ(hidden->dots.int8, 4);
+  EXPECT_EQ(hidden->dots.int8, 4) << "of which nothing is said";
   EXPECT_EQ(hidden->dots.int8_tile, 0);
   EXPECT_EQ(hidden->dots.bfloat16, 0);
+  EXPECT_EQ(hidden->dots.bfloat16_tile, 16);
 }
 
 TEST(DeviceFile, NamesWhatIsWrongWithTheRatesOfUnits) {

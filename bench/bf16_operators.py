@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Three contractions of bfloat16 after 64 trials, beside torch's (oneDNN).
+
+  bf16_operators.py       writes bench/results/cpu_bf16_operators.tsv
+
+Ours is the module of one operator, whose weight is packed; torch's is the layer in bfloat16, eager
+and compiled with its weights frozen, which oneDNN packs: the faster of the two counts. In turns;
+`ratio` is ours over torch's. `share` is of the peak that `device probe` finds for the unit in the
+same run. One matmul more, on one thread and in the caches, is held against that peak alone.
+"""
+import pathlib
+import statistics
+import sys
+import tempfile
+
+import torch
+
+import peer_process
+import runtimes
+from clean_rounds import Rounds
+
+TRIALS, ROUNDS, LOOK_S, THREADS = 64, 7, 0.4, 2
+OPERATORS = {
+    "512x512x512": ("dense 512 512 512", torch.nn.Linear(512, 512), (512, 512)),
+    "128x768x3072": ("dense 128 768 3072", torch.nn.Linear(3072, 768), (128, 3072)),
+    "conv 64x56x56 3x3": ("conv2d 1 64 56 56 64 3 3 padding=1",
+                          torch.nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
+}
+RESIDENT = ("64x64x256, 1 thread", "dense 64 64 256")
+
+
+def layers(layer, shape):
+    """Calls of the layer in bfloat16: eager, and compiled where that works here."""
+    layer = layer.to(torch.bfloat16).eval()
+    x = torch.randn(shape).to(torch.bfloat16)
+    if len(shape) == 4:
+        layer, x = layer.to(memory_format=torch.channels_last), x.to(
+            memory_format=torch.channels_last)
+    calls = {"eager": lambda: layer(x)}
+    try:
+        compiled = torch.compile(layer, mode="max-autotune")
+        compiled(x)
+        calls["compiled"] = lambda: compiled(x)
+    except Exception as error:  # noqa: BLE001: whatever the compiler lacks here
+        print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
+    return calls
+
+
+def tuned(pruner, op, threads, folder):
+    source = ["--op", f"{op} bits=16 exponent=8", "--threads", threads]
+    pruner.run("tune", *source, "--n-trials", TRIALS, "--work-dir", folder)
+    pruner.compile(source, folder / "module.so", folder / "records.json")
+    return folder / "module.so"
+
+
+def flops(pruner, module, threads):
+    """Floating-point operations of the module's kernel, and the peak of its unit, GFLOP/s."""
+    profile = pruner.json("bench", "--module", module, "--threads", threads, "--profile",
+                          "--min-time", 0.1)
+    return profile["kernels"][0]["flops"], profile["unit_gflops"]["bfloat16_tile"]
+
+
+def compare(pruner, rounds, name, folder):
+    op, layer, shape = OPERATORS[name]
+    module = tuned(pruner, op, THREADS, folder)
+    turns = {"ours": lambda: pruner.median_ms(module, THREADS, LOOK_S)}
+    for way, call in layers(layer, shape).items():
+        turns[way] = lambda call=call: 1e-3 * statistics.median(
+            peer_process.call_times_us(call, LOOK_S))
+    times, clean, dropped = rounds.run(turns, ROUNDS)
+    ways = [way for way in turns if way != "ours"]
+    medians = {way: statistics.median(times[way]) for way in turns}
+    ratios = [ours / min(peers) for ours, *peers in zip(times["ours"], *(times[w] for w in ways))]
+    work, peak = flops(pruner, module, THREADS)
+    return {"operator": name, "threads": THREADS, "trials": TRIALS, "ours_ms": medians["ours"],
+            "torch_ms": min(medians[way] for way in ways), "ratio": statistics.median(ratios),
+            "ratio_min": min(ratios), "ratio_max": max(ratios),
+            "share": work / medians["ours"] * 1e-6 / peak, "rounds": clean, "dropped": dropped}
+
+
+def resident(pruner, folder):
+    name, op = RESIDENT
+    module = tuned(pruner, op, 1, folder)
+    ours = statistics.median(pruner.median_ms(module, 1, LOOK_S) for _ in range(ROUNDS))
+    work, peak = flops(pruner, module, 1)
+    return {"operator": name, "threads": 1, "trials": TRIALS, "ours_ms": ours, "torch_ms": None,
+            "ratio": None, "ratio_min": None, "ratio_max": None,
+            "share": work / ours * 1e-6 / peak, "rounds": ROUNDS, "dropped": 0}
+
+
+def main():
+    torch.set_num_threads(THREADS)
+    torch.set_grad_enabled(False)
+    torch._inductor.config.freezing = True
+    pruner = runtimes.Pruner()
+    rounds, rows = Rounds(pruner, THREADS), []
+    for name in OPERATORS:
+        with tempfile.TemporaryDirectory(prefix="bf16_") as folder:
+            rows.append(compare(pruner, rounds, name, pathlib.Path(folder)))
+            print(rows[-1], flush=True)
+    with tempfile.TemporaryDirectory(prefix="bf16_") as folder:
+        rows.append(resident(pruner, pathlib.Path(folder)))
+    runtimes.report("cpu_bf16_operators", "bf16_operators.py", rows)
+
+
+if __name__ == "__main__":
+    main()
