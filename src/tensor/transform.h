@@ -34,7 +34,7 @@ double transform_error(Transform transform);
 inline constexpr int64_t kBfloat16Parts = 2;
 
 /// Each number as a sum of bfloat16: [2, ...] of [...], the numbers rounded, then what that left
-/// out, rounded. It leaves out 2^-16 of a number at most, beside what is below bfloat16's least.
+/// out, rounded. It leaves out 2^-17 of a number at most, beside what is below bfloat16's least.
 Tensor bfloat16_parts(const Tensor& tensor);
 
 }  // namespace pruner
