@@ -67,7 +67,8 @@ bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) 
     const bool free =
         std::ranges::find(stage.layout_free, access.producer) != stage.layout_free.end();
     if (moves(lanes)) {
-      packed += free && dag[access.producer].constant && !moves(rows) && moves(terms);
+      packed += free && dag[access.producer].constant && !moves(rows) && moves(terms) &&
+                is_packable(dag, id, access.producer, vector);
     } else {
       // Of AMX there is another instruction for factors of the other signs.
       const bool placed = dot.isa == kX86 || dag[access.producer].dtype == dot.a;
@@ -113,6 +114,23 @@ const DotInstruction* find_dot_instruction(const ComputeDag& dag,
   if (tile) return lies_in_rows(dag, id, *dot) ? dot : nullptr;
   const auto packable = [&](StageId operand) { return dag[operand].constant; };
   return std::ranges::any_of(stage.layout_free, packable) ? dot : nullptr;
+}
+
+bool is_packable(const ComputeDag& dag, StageId stage, StageId operand, int vector) {
+  int uses = 0;
+  bool moved = false;
+  for (const Access& access : accesses_of(dag, stage)) {
+    if (access.producer != operand) continue;
+    ++uses;
+    for (const std::optional<Affine>& index : access.indices) {
+      if (!index || index->constant != 0) return false;
+      const bool by_vector = index->coefficient(VarId{vector}) != 0;
+      if (by_vector && index->terms != decltype(index->terms){{VarId{vector}, 1}}) return false;
+      if (!index->terms.empty() && index->terms.back().second != 1) return false;
+      moved = moved || by_vector;
+    }
+  }
+  return uses == 1 && moved && dag.consumers(operand).size() == 1;
 }
 
 int matrix_row_axis(const Stage& stage) { return last_longer(stage.axes, vector_axis(stage)); }

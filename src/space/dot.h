@@ -49,6 +49,10 @@ const DotInstruction* find_dot_instruction(const ComputeDag& dag,
                                            const Target& target,
                                            bool tile);
 
+/// Whether a stage reads an operand once, alone, and in an order in which it can be packed by the
+/// vector axis: each dimension is moved by iterators of which the last one goes through it.
+bool is_packable(const ComputeDag& dag, StageId stage, StageId operand, int vector);
+
 /// The spatial axis whose elements are the rows of a stage's tiles: the last one longer than 1
 /// before the vector axis; -1: none.
 int matrix_row_axis(const Stage& stage);

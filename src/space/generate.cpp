@@ -193,28 +193,21 @@ class CpuSketchMaker : public SketchMaker {
   // Packs an operand when the vector axis indexes one of its dimensions as it stands, and other
   // iterators the others.
   void add_packed(StagePlan& plan, StageId operand, int vector) {
-    int uses = 0;
-    for (const Access& access : accesses_of(dag(), plan.stage)) uses += access.producer == operand;
-    if (uses != 1 || dag().consumers(operand).size() != 1) return;
+    if (!is_packable(dag(), plan.stage, operand, vector)) return;
     for (const Access& access : accesses_of(dag(), plan.stage)) {
       if (access.producer != operand) continue;
       int vector_dim = -1;
       std::vector<std::pair<int, int>> dims;  // (iterator, dim)
       for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
         const std::optional<Affine>& index = access.indices[d];
-        if (!index || index->constant != 0) return;
         // A split axis has two iterators, of which the last is the inner one.
-        const bool moved = index->coefficient(VarId{vector}) != 0;
-        if (moved && index->terms != decltype(index->terms){{VarId{vector}, 1}}) return;
         const int iterator = index->terms.empty() ? -1 : index->terms.back().first.value;
-        if (iterator >= 0 && index->terms.back().second != 1) return;
-        if (moved) {
+        if (index->coefficient(VarId{vector}) != 0) {
           vector_dim = d;
         } else {
           dims.push_back({iterator, d});
         }
       }
-      if (vector_dim < 0) return;
       std::sort(dims.begin(), dims.end());
       StagePlan::Packed packed{operand, vector_dim, {vector_dim}};
       for (const auto& [iterator, d] : dims) packed.order.push_back(d);

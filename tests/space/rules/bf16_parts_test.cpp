@@ -91,7 +91,8 @@ TEST(Bf16PartsForm, IsOfFloat32WithAConstantWhereTilesArePresent) {
                          "dense 32 48 96 bits=16",
                          "dense 32 48 96 bits=16 exponent=8",
                          "batch_matmul 4 16 16 16",
-                         "depthwise_conv2d 1 16 7 7 3 3 padding=1"}) {
+                         "depthwise_conv2d 1 16 7 7 3 3 padding=1",
+                         "conv2d_transpose 1 16 8 8 32 4 4 stride=2 padding=1"}) {
     EXPECT_FALSE(has_form(op)) << op;
   }
   Task shared = operator_task("dense 32 48 96", tile_target());
