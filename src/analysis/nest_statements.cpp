@@ -209,8 +209,9 @@ class Maker {
   // The loops of an instruction are loops as any others: what it adds to, and along the sum.
   UnitUse unit_use(int p, const Statement& made) const {
     const DotInstruction* dot = tables_.dots[nest(p).stage];
+    if (dot == nullptr) return {};
     const RegisterTile tile = register_tile(nest_, nest(p));
-    if (dot == nullptr || tile.terms <= 1) return {};
+    if (tile.terms <= 1) return {};
     const Stage& s = stage(p);
     const auto loops = std::span(out_.loops).subspan(static_cast<size_t>(made.first_loop));
     float parallel = 1;

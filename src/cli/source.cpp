@@ -112,19 +112,6 @@ Result<ComputeDag> read_dag(const std::string& path) {
   return dag;
 }
 
-/// A value of --precision.
-struct PrecisionRow {
-  std::string_view text, type;
-  Precision precision;
-  bool (DotRates::*gains)() const;  // null: always to be had
-};
-// In the order in which auto takes what gains something.
-constexpr PrecisionRow kPrecisions[] = {
-    {"bf16", "bfloat16", Precision::kBFloat16, &DotRates::bfloat16_gains},
-    {"f16", "float16", Precision::kFloat16, &DotRates::float16_gains},
-    {"f32", "float32", Precision::kFloat32, nullptr},
-};
-
 Result<Precision> read_precision(const std::string& text, const Target& target) {
   for (const PrecisionRow& row : kPrecisions) {
     const bool gains = row.gains == nullptr || (target.dots.*row.gains)();
@@ -135,7 +122,7 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
                  ": ",
                  target.device,
                  " has no unit that multiplies ",
-                 row.type,
+                 dtype_name(row.type),
                  " faster than float32; auto takes what there is");
   }
   return Error("--precision: \"", text, "\" is not f32, bf16, f16 or auto");

@@ -13,14 +13,30 @@ namespace pruner {
 /// What contractions of a float32 network multiply, where the target has a unit for it.
 enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
 
+/// A value of --precision.
+struct PrecisionRow {
+  Precision precision;
+  std::string_view text;
+  DType type;                       // that is multiplied
+  bool (DotRates::*gains)() const;  // whether that is faster than float32; null: it is float32
+};
+/// In the order in which `auto` takes what gains something.
+inline constexpr PrecisionRow kPrecisions[] = {
+    {Precision::kBFloat16, "bf16", DType::kBFloat16, &DotRates::bfloat16_gains},
+    {Precision::kFloat16, "f16", DType::kFloat16, &DotRates::float16_gains},
+    {Precision::kFloat32, "f32", DType::kFloat32, nullptr},
+};
+
 struct PassOptions {
   Target target = {};
   Precision precision = Precision::kFloat32;
 
   /// The type that products are to be of, where it is faster; none: float32.
   std::optional<DType> narrow_type() const {
-    if (precision == Precision::kBFloat16 && target.dots.bfloat16_gains()) return DType::kBFloat16;
-    if (precision == Precision::kFloat16 && target.dots.float16_gains()) return DType::kFloat16;
+    for (const PrecisionRow& row : kPrecisions) {
+      if (row.precision == precision && row.gains != nullptr && (target.dots.*row.gains)())
+        return row.type;
+    }
     return std::nullopt;
   }
 };
