@@ -48,8 +48,7 @@ def layers(layer, shape):
 
 def tuned(pruner, op, threads, folder):
     source = ["--op", f"{op} bits=16 exponent=8", "--threads", threads]
-    pruner.run("tune", *source, "--n-trials", TRIALS, "--work-dir", folder)
-    pruner.compile(source, folder / "module.so", folder / "records.json")
+    pruner.compile_tuned(source, folder / "module.so", TRIALS, folder)
     return folder / "module.so"
 
 
@@ -65,8 +64,7 @@ def compare(pruner, rounds, name, folder):
     module = tuned(pruner, op, THREADS, folder)
     turns = {"ours": lambda: pruner.median_ms(module, THREADS, LOOK_S)}
     for way, call in layers(layer, shape).items():
-        turns[way] = lambda call=call: 1e-3 * statistics.median(
-            peer_process.call_times_us(call, LOOK_S))
+        turns[way] = lambda call=call: peer_process.median_ms(call, LOOK_S)
     times, clean, dropped = rounds.run(turns, ROUNDS)
     ways = [way for way in turns if way != "ours"]
     medians = {way: statistics.median(times[way]) for way in turns}

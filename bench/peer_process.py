@@ -106,6 +106,10 @@ def call_times_us(call, seconds=LOOK_S, least=10):
     return times
 
 
+def median_ms(call, seconds=LOOK_S):
+    return 1e-3 * statistics.median(call_times_us(call, seconds))
+
+
 def mean_of_middle_half(values):
     values = sorted(values)
     return statistics.fmean(values[len(values) // 4:max(3 * len(values) // 4, len(values) // 4 + 1)])

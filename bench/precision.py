@@ -14,7 +14,6 @@ inputs; `f32_error` is the largest difference over the largest output. Needs ope
 import argparse
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -44,7 +43,7 @@ class OpenVino:
         return {output.get_any_name(): np.array(found[output]) for output in self.compiled.outputs}
 
     def median_ms(self):
-        return 1e-3 * statistics.median(peer_process.call_times_us(self.request.infer, BENCH_S))
+        return peer_process.median_ms(self.request.infer, BENCH_S)
 
 
 def error(found, expected):
@@ -55,16 +54,11 @@ def error(found, expected):
 
 def compare(pruner, rounds, network, options, folder):
     model = folder / "network.onnx"
-    subprocess.run([pruner.program, "networks", "export", network, "-o", model], check=True,
-                   stdout=subprocess.DEVNULL)
+    pruner.run("networks", "export", network, "-o", model)
     modules = {precision: folder / f"{precision}.so" for precision in ("f32", "bf16")}
     for precision, module in modules.items():
-        source, records = [model, "--precision", precision, "--threads", options.threads], None
-        if options.trials:
-            work = folder / precision
-            pruner.run("tune", *source, "--n-trials", options.trials, "--work-dir", work)
-            records = work / "records.json"
-        pruner.compile(source, module, records)
+        source = [model, "--precision", precision, "--threads", options.threads]
+        pruner.compile_tuned(source, module, options.trials, folder / precision)
     exact, default = (OpenVino(model, options.threads, wish) for wish in ("f32", None))
     session = runtimes.OnnxRuntime(model, options.threads)
     ours, theirs, f32_errors = [], [], []
@@ -78,8 +72,7 @@ def compare(pruner, rounds, network, options, folder):
              for precision, module in modules.items()}
     feeds = session.seeded_feeds()
     turns |= {"openvino_f32": exact.median_ms, "openvino": default.median_ms,
-              "onnxruntime": lambda: 1e-3 * statistics.median(
-                  peer_process.call_times_us(lambda: session.infer(feeds), BENCH_S))}
+              "onnxruntime": lambda: peer_process.median_ms(lambda: session.infer(feeds), BENCH_S)}
     times, clean, dropped = rounds.run(turns, options.rounds)
     medians = {name: statistics.median(values) for name, values in times.items()}
     ratios = [a / b for a, b in zip(times["bf16"], times["openvino"])]

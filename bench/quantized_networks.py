@@ -41,8 +41,7 @@ class Calibration(quantization.CalibrationDataReader):
 def quantized(pruner, network, folder, threads):
     """The path of the network as a QDQ file."""
     whole, folded, path = (folder / f"{name}.onnx" for name in ("whole", "folded", network))
-    subprocess.run([pruner.program, "networks", "export", network, "-o", whole], check=True,
-                   stdout=subprocess.DEVNULL)
+    pruner.run("networks", "export", network, "-o", whole)
     quant_pre_process(str(whole), str(folded), skip_symbolic_shape=True)
     session = runtimes.OnnxRuntime(whole, threads)
     feeds = [session.seeded_feeds(seed) for seed in range(1, 1 + CALIBRATION_INPUTS)]
@@ -67,17 +66,14 @@ def survives_openvino(model):
 
 def compare(pruner, rounds, network, options, folder):
     model, module = quantized(pruner, network, folder, options.threads), folder / "module.so"
-    source, records = [model, "--precision", "auto", "--threads", options.threads], None
-    if options.trials:
-        pruner.run("tune", *source, "--n-trials", options.trials, "--work-dir", folder / "work")
-        records = folder / "work" / "records.json"
-    pruner.compile(source, module, records)
+    source = [model, "--precision", "auto", "--threads", options.threads]
+    pruner.compile_tuned(source, module, options.trials, folder / "work")
     session = runtimes.OnnxRuntime(model, options.threads)
     feeds = session.seeded_feeds()
     agrees = cosine(pruner.infer(module, feeds), session.infer(feeds))
     turns = {"ours": lambda: pruner.median_ms(module, options.threads, precision.BENCH_S),
-             "onnxruntime": lambda: 1e-3 * statistics.median(
-                 peer_process.call_times_us(lambda: session.infer(feeds), precision.BENCH_S))}
+             "onnxruntime": lambda: peer_process.median_ms(
+                 lambda: session.infer(feeds), precision.BENCH_S)}
     if survives_openvino(model):
         for name, wish in (("openvino", None), ("openvino_f32", "f32")):
             peer = precision.OpenVino(model, options.threads, wish)

@@ -47,6 +47,14 @@ class Pruner:
         """`source`: how a command names a network or operator, e.g. ["--network", "resnet_50"]."""
         self.run("compile", *source, *(["--records", records] if records else []), "-o", module)
 
+    def compile_tuned(self, source, module, trials, work_dir):
+        """The same, with the records of so many trials; without any for 0."""
+        records = None
+        if trials:
+            self.run("tune", *source, "--n-trials", trials, "--work-dir", work_dir)
+            records = work_dir / "records.json"
+        self.compile(source, module, records)
+
     def infer(self, module, feeds):
         """The module's outputs by name, for inputs by name."""
         with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,6 @@ difference from ONNX Runtime over its largest output, which computes in float32 
 import argparse
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -83,8 +82,7 @@ def compare(pruner, rounds, form, options, folder):
     bits, block = map(int, form.split("x"))
     plain, model, module, floats, reader = (
         folder / name for name in ("plain.onnx", "codes.onnx", "codes.so", "floats.so", "reader.so"))
-    subprocess.run([pruner.program, "networks", "export", "gpt2", "--seq-len", "1", "-o", plain],
-                   check=True, stdout=subprocess.DEVNULL)
+    pruner.run("networks", "export", "gpt2", "--seq-len", "1", "-o", plain)
     weight_bytes = write_quantized(plain, model, bits, block)
     threads = ["--threads", options.threads]
     pruner.compile([model, *threads], module, options.records)
@@ -98,8 +96,7 @@ def compare(pruner, rounds, form, options, folder):
         "ours": lambda: pruner.median_ms(module, options.threads, BENCH_S),
         "f32": lambda: pruner.median_ms(floats, options.threads, BENCH_S),
         "near": lambda: pruner.median_ms(reader, options.threads, BENCH_S),
-        "ort": lambda: 1e-3 * statistics.median(
-            peer_process.call_times_us(lambda: session.infer(feeds), BENCH_S)),
+        "ort": lambda: peer_process.median_ms(lambda: session.infer(feeds), BENCH_S),
         "probed": lambda: pruner.json("bench", "--module", module, "--threads", options.threads,
                                       "--profile")["bandwidth_gbs"],
     }
