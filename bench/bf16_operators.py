@@ -6,8 +6,13 @@
 Ours is the module of one operator, whose weight is packed; torch's is the layer in bfloat16, eager
 and compiled with its weights frozen, which oneDNN packs: the faster of the two counts. In turns;
 `ratio` is ours over torch's. `share` is of the peak that `device probe` finds for the unit in the
-same run. One matmul more, on one thread and in the caches, is held against that peak alone.
+same run.
+
+Then matmuls whose operands and sums lie in one core's L1, of bfloat16 and of bytes, with all their
+sums in tiles: `share` is of the whole call, `share_added` of what longer sums add to it, and
+`fixed_ns` is the rest, by least squares.
 """
+import json
 import pathlib
 import statistics
 import sys
@@ -26,7 +31,11 @@ OPERATORS = {
     "conv 64x56x56 3x3": ("conv2d 1 64 56 56 64 3 3 padding=1",
                           torch.nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
 }
-RESIDENT = ("64x64x256, 1 thread", "dense 64 64 256")
+# Of one core's L1 of 48 KiB: lengths of the sums of 32x32 results, and what the unit is called.
+RESIDENT = {
+    "32x32x{} bf16": ("bits=16 exponent=8", "bfloat16_tile", (64, 128, 192, 256, 320)),
+    "32x32x{} int8": ("bits=8", "int8_tile", (128, 256, 384, 512, 640)),
+}
 
 
 def layers(layer, shape):
@@ -52,11 +61,11 @@ def tuned(pruner, op, threads, folder):
     return folder / "module.so"
 
 
-def flops(pruner, module, threads):
+def flops(pruner, module, threads, unit="bfloat16_tile"):
     """Floating-point operations of the module's kernel, and the peak of its unit, GFLOP/s."""
     profile = pruner.json("bench", "--module", module, "--threads", threads, "--profile",
                           "--min-time", 0.1)
-    return profile["kernels"][0]["flops"], profile["unit_gflops"]["bfloat16_tile"]
+    return profile["kernels"][0]["flops"], profile["unit_gflops"][unit]
 
 
 def compare(pruner, rounds, name, folder):
@@ -73,17 +82,46 @@ def compare(pruner, rounds, name, folder):
     return {"operator": name, "threads": THREADS, "trials": TRIALS, "ours_ms": medians["ours"],
             "torch_ms": min(medians[way] for way in ways), "ratio": statistics.median(ratios),
             "ratio_min": min(ratios), "ratio_max": max(ratios),
-            "share": work / medians["ours"] * 1e-6 / peak, "rounds": clean, "dropped": dropped}
+            "share": work / medians["ours"] * 1e-6 / peak, "rounds": clean, "dropped": dropped,
+            "share_added": None, "fixed_ns": None}
 
 
-def resident(pruner, folder):
-    name, op = RESIDENT
-    module = tuned(pruner, op, 1, folder)
-    ours = statistics.median(pruner.median_ms(module, 1, LOOK_S) for _ in range(ROUNDS))
-    work, peak = flops(pruner, module, 1)
-    return {"operator": name, "threads": 1, "trials": TRIALS, "ours_ms": ours, "torch_ms": None,
-            "ratio": None, "ratio_min": None, "ratio_max": None,
-            "share": work / ours * 1e-6 / peak, "rounds": ROUNDS, "dropped": 0}
+def in_cache(pruner, op, folder):
+    """The faster of two programs that keep 2 x 2 tiles of sums and prefetch nothing: the tuner, which
+    times with weights in memory, would not choose them. ms, its module."""
+    source = ["--op", op, "--threads", 1]
+    pruner.run("tune", *source, "--policy", "uniform", "--n-trials", TRIALS, "--work-dir", folder)
+    records = map(json.loads, (folder / "records.json").read_text().splitlines())
+    record = next(one for one in records if one["p"]["sketch"].endswith("-matrix-tile"))
+    sum_stage = next(name for name in record["p"]["decisions"] if name.endswith(".prefetch"))[:-9]
+    found = []
+    for unroll in 4, 16:
+        for name in record["p"]["decisions"]:
+            record["p"]["decisions"][name] = {"rows": 2, "vectors": 2, "inner": 1, "middle": 1}.get(
+                name.rsplit(".", 1)[1], 0)
+        record["p"]["decisions"][sum_stage + ".unroll"] = unroll
+        one, module = folder / "one.json", folder / f"{unroll}.so"
+        one.write_text(json.dumps(record) + "\n")
+        pruner.compile(source, module, one)
+        times = [pruner.median_ms(module, 1, 0.1) for _ in range(ROUNDS)]
+        found.append((statistics.median(times), module))
+    return min(found)
+
+
+def resident(pruner, name):
+    kind, unit, lengths = RESIDENT[name]
+    work, times = [], []
+    for length in lengths:
+        with tempfile.TemporaryDirectory(prefix="resident_") as folder:
+            ms, module = in_cache(pruner, f"dense 32 32 {length} {kind}", pathlib.Path(folder))
+            operations, peak = flops(pruner, module, 1, unit)
+        work.append(operations)
+        times.append(ms)
+    slope, fixed = statistics.linear_regression(work, times)
+    return {"operator": name.format(lengths[-1]), "threads": 1, "trials": TRIALS,
+            "ours_ms": times[-1], "torch_ms": None, "ratio": None, "ratio_min": None,
+            "ratio_max": None, "share": work[-1] / times[-1] * 1e-6 / peak, "rounds": ROUNDS,
+            "dropped": 0, "share_added": 1e-6 / slope / peak, "fixed_ns": fixed * 1e6}
 
 
 def main():
@@ -96,8 +134,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="bf16_") as folder:
             rows.append(compare(pruner, rounds, name, pathlib.Path(folder)))
             print(rows[-1], flush=True)
-    with tempfile.TemporaryDirectory(prefix="bf16_") as folder:
-        rows.append(resident(pruner, pathlib.Path(folder)))
+    for name in RESIDENT:
+        rows.append(resident(pruner, name))
+        print(rows[-1], flush=True)
     runtimes.report("cpu_bf16_operators", "bf16_operators.py", rows)
 
 
