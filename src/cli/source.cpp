@@ -308,9 +308,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
 void add_forms(CLI::App& app, std::string& forms) {
   add_option(app, "--forms", forms)
       .help(
-          "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-parts; "
-          "default: "
-          "all");
+          "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-2-parts, "
+          "bf16-3-parts; default: all that keep to float32's accuracy");
 }
 
 Result<std::vector<std::string>> read_forms(const std::string& text) {

@@ -223,15 +223,21 @@ class CpuSketchMaker : public SketchMaker {
   const Clusters clusters_;
 };
 
-// The sketches of the forms that are asked for: all without names, the direct ones where none are.
+// The sketches of the forms that are asked for: without names those that are drawn of the task, the
+// direct ones where none are.
 std::vector<SketchId> drawn_sketches(std::span<const Sketch> sketches,
-                                     std::span<const std::string> forms) {
+                                     std::span<const std::string> forms,
+                                     const ComputeDag& dag) {
+  std::vector<std::string> unasked;
+  for (const Form* form : kForms)
+    if (form->drawn == nullptr || form->drawn(dag)) unasked.emplace_back(form->name);
+  if (forms.empty()) forms = unasked;
   std::vector<SketchId> direct, drawn;
   for (size_t s = 0; s < sketches.size(); ++s) {
     const SketchId id{static_cast<int32_t>(s)};
     const std::string& form = sketches[s].form;
     if (form == kDirect.name) direct.push_back(id);
-    if (forms.empty() || std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
+    if (std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
   }
   return drawn.empty() ? direct : drawn;
 }
@@ -262,7 +268,7 @@ Space make_space(const Task& task,
       }
     }
   }
-  space.drawn = drawn_sketches(space.sketches, forms);
+  space.drawn = drawn_sketches(space.sketches, forms, task.dag);
   return space;
 }
 

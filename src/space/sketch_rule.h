@@ -16,10 +16,13 @@ struct Form {
   /// Rewrites the task's DAG; false where it has no such form.
   bool (*apply)(ComputeDag& dag, const Target& target);
   bool gpu;  // there are GPU sketches of its DAG
+  /// Whether it is drawn of a task's DAG where no forms are asked for; null: always.
+  bool (*drawn)(const ComputeDag& dag) = nullptr;
 };
 
-extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts;
-inline constexpr const Form* kForms[] = {&kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts};
+extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3;
+inline constexpr const Form* kForms[] = {
+    &kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts2, &kBf16Parts3};
 
 struct DagRule {
   const char* name;

@@ -13,9 +13,10 @@ namespace pruner {
 
 enum class Transform : uint8_t {
   kNone,
-  kWinograd2,      // winograd_weight() for tiles of 2 x 2 outputs
-  kWinograd4,      // ... of 4 x 4
-  kBfloat16Parts,  // bfloat16_parts()
+  kWinograd2,       // winograd_weight() for tiles of 2 x 2 outputs
+  kWinograd4,       // ... of 4 x 4
+  kBfloat16Parts2,  // bfloat16_parts() of two
+  kBfloat16Parts3,  // ... of three
 };
 
 /// "winograd-2x2"; the other way round nothing where no transform is called so.
@@ -31,10 +32,12 @@ Tensor transformed(const Tensor& tensor, Transform transform);
 /// |a| |b| of any output: measured, with a margin (tests/codegen/form_error_test.cpp).
 double transform_error(Transform transform);
 
-inline constexpr int64_t kBfloat16Parts = 2;
+/// The parts of each number, a sum of bfloat16, that a transform puts one after the other: 0 is the
+/// number rounded, 1 what that left out, rounded, and so on. Empty of the other transforms.
+std::span<const int> bfloat16_parts(Transform transform);
 
-/// Each number as a sum of bfloat16: [2, ...] of [...], the numbers rounded, then what that left
-/// out, rounded. It leaves out 2^-17 of a number at most, beside what is below bfloat16's least.
-Tensor bfloat16_parts(const Tensor& tensor);
+/// [parts, ...] of [...]. Two parts leave out 2^-17 of a number at most and three 2^-25, beside
+/// what is below bfloat16's least.
+Tensor bfloat16_parts(const Tensor& tensor, std::span<const int> parts);
 
 }  // namespace pruner

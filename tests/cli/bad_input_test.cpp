@@ -157,7 +157,8 @@ TEST_F(BadInput, UnknownForm) {
   for (const char* command : {"compile", "tune"}) {
     expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),
                  {"--forms: \"winograd-3x3\" is no form of a task",
-                  "use direct, split-k, winograd-2x2, winograd-4x4, bf16-parts"});
+                  "use direct, split-k, winograd-2x2, winograd-4x4, bf16-2-parts, "
+                  "bf16-3-parts"});
   }
   expect_words(fail(small({"compile"}, {"--forms", ","})), {"--forms: \"\" is no form"});
 }

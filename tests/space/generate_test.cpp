@@ -21,8 +21,9 @@ std::set<std::string> drawn_forms(const Space& space) {
 }
 
 TEST(FormNames, BeginWithTheTaskAsItStands) {
-  EXPECT_EQ(form_names(),
-            (Names{"direct", "split-k", "winograd-2x2", "winograd-4x4", "bf16-parts"}));
+  EXPECT_EQ(
+      form_names(),
+      (Names{"direct", "split-k", "winograd-2x2", "winograd-4x4", "bf16-2-parts", "bf16-3-parts"}));
 }
 
 TEST(MakeSpace, DrawsOnlyFromTheFormsAskedFor) {

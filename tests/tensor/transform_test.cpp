@@ -21,7 +21,8 @@ Tensor drawn_tensor(Shape shape) {
 
 TEST(Transform, SaysTheShapeAndTypeOfWhatItMakes) {
   const Tensor weight = drawn_tensor({3, 3, 3, 5});
-  for (const Transform transform : {kNone, kWinograd2, kWinograd4, kBfloat16Parts}) {
+  for (const Transform transform :
+       {kNone, kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3}) {
     const Tensor made = transformed(weight, transform);
     EXPECT_EQ(made.shape(), transformed_shape(weight.shape(), transform));
     EXPECT_EQ(made.dtype(), transformed_type(weight.dtype(), transform));
@@ -29,20 +30,28 @@ TEST(Transform, SaysTheShapeAndTypeOfWhatItMakes) {
 }
 
 TEST(Transform, IsFoundByItsName) {
-  for (const Transform transform : {kWinograd2, kWinograd4, kBfloat16Parts})
+  for (const Transform transform : {kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3})
     EXPECT_EQ(find_transform(transform_name(transform)), transform);
   EXPECT_EQ(find_transform("none"), std::nullopt);
   EXPECT_EQ(find_transform("winograd-3x3"), std::nullopt);
 }
 
 TEST(Bfloat16Parts, AddUpToTheNumber) {
-  const Tensor tensor = drawn_tensor({4, 25}), parts = bfloat16_parts(tensor);
-  EXPECT_EQ(parts.shape(), (Shape{2, 4, 25}));
+  const Tensor tensor = drawn_tensor({4, 25});
+  const Tensor two = transformed(tensor, kBfloat16Parts2);
+  const Tensor three = transformed(tensor, kBfloat16Parts3);
+  EXPECT_EQ(two.shape(), (Shape{2, 4, 25}));
+  EXPECT_EQ(three.shape(), (Shape{4, 4, 25}));
   for (int64_t i = 0; i < 100; ++i) {
-    const double x = tensor.get(i), high = parts.get(i), low = parts.get(100 + i);
+    const double x = tensor.get(i), high = two.get(i), low = two.get(100 + i);
     EXPECT_EQ(high, decode_float(DType::kBFloat16, encode_float(DType::kBFloat16, x)));
     EXPECT_LE(std::abs(low), std::ldexp(std::abs(x), -8));
-    EXPECT_LE(std::abs(x - high - low), std::ldexp(std::abs(x), -16));
+    EXPECT_LE(std::abs(x - high - low), std::ldexp(std::abs(x), -17));
+    // The first part is there twice.
+    EXPECT_EQ(three.get(i), high);
+    EXPECT_EQ(three.get(100 + i), high);
+    EXPECT_EQ(three.get(200 + i), low);
+    EXPECT_LE(std::abs(x - high - low - three.get(300 + i)), std::ldexp(std::abs(x), -25));
   }
 }
 
@@ -62,7 +71,7 @@ TEST(PackOfATransform, TransformsAndThenReorders) {
 }
 
 TEST(PackOfATransform, ReadsBackFromJson) {
-  for (const Transform transform : {kNone, kWinograd4, kBfloat16Parts}) {
+  for (const Transform transform : {kNone, kWinograd4, kBfloat16Parts2}) {
     const PackSpec spec{{2, 0, 1}, {{2, 16}}, transform};
     const Result<PackSpec> read = pack_spec_from_json(to_json(spec));
     ASSERT_TRUE(read.ok()) << read.error().message();
