@@ -1,6 +1,7 @@
 #include "tensor/affine.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "support/check.h"
@@ -396,6 +397,7 @@ class Simplifier {
         if (q.first != q.second || !bounded(q)) return {0, b.first - 1};
         return {a.first - q.first * b.first, a.second - q.first * b.first};
       }
+      case BinaryOp::kXor: return bounds_of_xor(a, b);
       default: return kUnbounded;
     }
   }
@@ -456,5 +458,44 @@ Expr to_expr(const Affine& affine, const std::function<std::string(VarId)>& var_
 Expr simplify(const Expr& e, std::span<const Range> ranges) { return Simplifier(ranges).expr(e); }
 
 Range bounds(const Expr& e, std::span<const Range> ranges) { return Simplifier(ranges).bounds(e); }
+
+Range bounds_of_xor(Range a, Range b) {
+  if (a.first < 0 || b.first < 0 || !bounded(a) || !bounded(b)) return kUnbounded;
+  const auto most = static_cast<uint64_t>(std::max(a.second, b.second));
+  return {0, static_cast<int64_t>(std::bit_ceil(most + 1)) - 1};
+}
+
+bool is_multiple(const Expr& e, int64_t divisor, std::span<const Expr> lets) {
+  if (divisor == 1) return true;
+  const auto both = [&](const Expr& a, const Expr& b) {
+    return is_multiple(a, divisor, lets) && is_multiple(b, divisor, lets);
+  };
+  if (const int64_t* value = as_int(e)) return *value % divisor == 0;
+  if (const Var* var = as<Var>(e)) {
+    const auto at = static_cast<size_t>(var->id.value);
+    return at < lets.size() && static_cast<bool>(lets[at]) && is_multiple(lets[at], divisor, lets);
+  }
+  if (const Select* n = as<Select>(e)) return both(n->a, n->b);
+  const Binary* n = as<Binary>(e);
+  if (!n) return false;
+  switch (n->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kMin:
+    case BinaryOp::kMax: return both(n->a, n->b);
+    case BinaryOp::kXor: return (divisor & (divisor - 1)) == 0 && both(n->a, n->b);
+    case BinaryOp::kFloorMod: {
+      const int64_t* modulus = as_int(n->b);
+      return modulus && *modulus % divisor == 0 && is_multiple(n->a, divisor, lets);
+    }
+    case BinaryOp::kMul:
+      for (const auto& [factor, other] : {std::pair{n->a, n->b}, std::pair{n->b, n->a}}) {
+        const int64_t* k = as_int(factor);
+        if (k && *k != 0 && is_multiple(other, divisor / std::gcd(divisor, *k), lets)) return true;
+      }
+      return is_multiple(n->a, divisor, lets) || is_multiple(n->b, divisor, lets);
+    default: return false;
+  }
+}
 
 }  // namespace pruner

@@ -41,4 +41,11 @@ Expr simplify(const Expr& e, std::span<const Range> ranges);
 /// Bounds of an int64 or bool expression.
 Range bounds(const Expr& e, std::span<const Range> ranges);
 
+/// Of xor(a, b), where both are not negative: it has no bit above those that they may have.
+Range bounds_of_xor(Range a, Range b);
+
+/// Whether the form of `e` shows that it is a multiple of `divisor`; lets[i]: what variable i is,
+/// if that is known.
+bool is_multiple(const Expr& e, int64_t divisor, std::span<const Expr> lets);
+
 }  // namespace pruner

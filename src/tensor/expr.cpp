@@ -151,6 +151,7 @@ static Expr identity(BinaryOp op, const Expr& a, const Expr& b) {
     case BinaryOp::kOr:
       if (is_int(a, 1) || is_int(b, 0)) return a;
       return is_int(b, 1) || is_int(a, 0) ? b : Expr();
+    case BinaryOp::kXor: return is_int(b, 0) ? a : is_int(a, 0) ? b : Expr();
     default: return Expr();
   }
 }

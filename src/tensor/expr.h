@@ -69,7 +69,8 @@ enum class BinaryOp : uint8_t {
   kEq,
   kNe,  // result kBool
   kAnd,
-  kOr,  // of kBool
+  kOr,   // of kBool
+  kXor,  // of the bits of integers
 };
 
 enum class Intrinsic : uint8_t {
@@ -164,6 +165,7 @@ inline Expr floor_mod(Expr a, Expr b) {
 }
 inline Expr min(Expr a, Expr b) { return binary(BinaryOp::kMin, std::move(a), std::move(b)); }
 inline Expr max(Expr a, Expr b) { return binary(BinaryOp::kMax, std::move(a), std::move(b)); }
+inline Expr operator^(Expr a, Expr b) { return binary(BinaryOp::kXor, std::move(a), std::move(b)); }
 inline Expr operator<(Expr a, Expr b) { return binary(BinaryOp::kLt, std::move(a), std::move(b)); }
 inline Expr operator>=(Expr a, Expr b) { return binary(BinaryOp::kGe, std::move(a), std::move(b)); }
 inline Expr operator&&(Expr a, Expr b) {

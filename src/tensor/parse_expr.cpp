@@ -129,6 +129,8 @@ class ExprParser {
     const bool whole = op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
     if (op == BinaryOp::kFloorDiv && is_float(*common))
       return error("integers around //, before here");
+    if (op == BinaryOp::kXor && (is_float(*common) || *common == DType::kBool))
+      return error("integers in xor(), before here");
     if (const int64_t* divisor = as_int(b); whole && divisor && *divisor == 0) {
       return error("a divisor other than 0, before here");
     }

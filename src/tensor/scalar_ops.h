@@ -161,6 +161,13 @@ inline constexpr std::tuple kBinaryRows = {
               [](auto x, auto y) { return x != 0 && y != 0; }},
     ScalarRow{BinaryFacts{BinaryOp::kOr, "||", 1, Operation::kLogic, Operation::kLogic},
               [](auto x, auto y) { return x != 0 || y != 0; }},
+    ScalarRow{BinaryFacts{BinaryOp::kXor, "xor", 0, Operation::kIntOther, Operation::kIntOther},
+              [](auto x, auto y) {
+                if constexpr (std::is_floating_point_v<decltype(x)>)
+                  return std::numeric_limits<decltype(x)>::quiet_NaN();
+                else
+                  return x ^ y;
+              }},
 };
 
 /// In the order of Intrinsic.

@@ -87,7 +87,7 @@ inline Program dtype_program(DType from, bool gpu) {
   const auto own = [&](const char* name) { return b.output(name, shape, from); };
   const TensorId sum = own("sum"), difference = own("difference"), product = own("product"),
                  least = own("least"), most = own("most"), quotient = own("quotient"),
-                 remainder = own("remainder"), absolute = own("absolute"),
+                 remainder = own("remainder"), absolute = own("absolute"), bits = own("bits"),
                  less = b.output("less", shape, DType::kBool);
   // Larger products of signed integers have no value in C.
   const bool is_unsigned = row_of(from).kind == DTypeKind::kUInt && dtype_bytes(from) >= 4;
@@ -114,6 +114,7 @@ inline Program dtype_program(DType from, bool gpu) {
     put(absolute, computes ? call(Intrinsic::kAbs, {v}) : v);
     const bool divides = computes && !is_float(from);
     put(quotient, divides ? floor_div(v, max(w, int_imm(1, from))) : v);
+    put(bits, divides ? v ^ w : v);
     put(remainder, divides ? floor_mod(v, max(w, int_imm(1, from))) : v);
     return b.block(std::move(parts));
   };

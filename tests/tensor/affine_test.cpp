@@ -118,5 +118,29 @@ TEST(Simplify, KeepsTheValueOfRandomExpressions) {
   }
 }
 
+TEST(Bounds, HaveOfAnXorTheBitsOfBoth) {
+  EXPECT_EQ(bounds(i ^ j, kRanges), (Range{0, 31}));
+  EXPECT_EQ(bounds(k ^ Expr(4), kRanges), (Range{0, 7}));
+  EXPECT_EQ(bounds(i ^ var(3), kRanges), kUnbounded);
+  EXPECT_EQ(simple(floor_div(k ^ Expr(1), Expr(4))), "0");
+  EXPECT_EQ(*as_int(Expr(6) ^ Expr(3)), 5);
+  EXPECT_TRUE((i ^ Expr(0)).same_as(i));
+}
+
+TEST(IsMultiple, IsSeenByTheForm) {
+  const std::vector<Expr> lets = {Expr(), k * 8};
+  const auto of = [&](const Expr& e, int64_t divisor) { return is_multiple(e, divisor, lets); };
+  EXPECT_TRUE(of(i * 6 + 9, 3));
+  EXPECT_FALSE(of(i * 6 + 9, 2));
+  EXPECT_TRUE(of(j + 16, 8)) << "a let";
+  EXPECT_FALSE(of(i, 2));
+  EXPECT_TRUE(of(floor_mod(i * 4, Expr(12)), 4));
+  EXPECT_FALSE(of(floor_mod(i * 4, Expr(10)), 4));
+  EXPECT_TRUE(of((i * 8) ^ (k * 16), 8));
+  EXPECT_FALSE(of((i * 3) ^ (k * 3), 3)) << "4 and 7 are none, 3 and 6 are";
+  EXPECT_TRUE(of(select(i < Expr(2), j, Expr(24)), 8));
+  EXPECT_FALSE(of(select(i < Expr(2), j, Expr(4)), 8));
+}
+
 }  // namespace
 }  // namespace pruner

@@ -106,6 +106,7 @@ class Naive {
       case BinaryOp::kNe: return a != b;
       case BinaryOp::kAnd: return a != 0 && b != 0;
       case BinaryOp::kOr: return a != 0 || b != 0;
+      case BinaryOp::kXor: return static_cast<double>(int64_t(a) ^ int64_t(b));
     }
     return 0;
   }

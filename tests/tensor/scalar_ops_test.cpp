@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "golden.h"
 #include "tensor/parse_expr.h"
 
 namespace pruner {
@@ -92,6 +93,8 @@ TEST(ScalarOps, EachSpellingIsRead) {
   EXPECT_EQ(value("7 % 4"), 3);
   EXPECT_EQ(value("floormod(7, 4)"), 3);
   EXPECT_EQ(value("max(1, 3)"), 3);
+  EXPECT_EQ(value("xor(6, 3)"), 5);
+  EXPECT_ERROR(parse_expr("xor(6.0, 3.0)", scope), "integers in xor()");
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ CPrinter::Text CPrinter::infix(const char* op, int precedence, const Text& a, co
   return {side(a, left) + " " + op + " " + side(b, precedence + 1), precedence};
 }
 
+// C's ^ binds looser than its comparisons: it has brackets around it.
+CPrinter::Text CPrinter::xor_text(const Text& a, const Text& b) const {
+  return {"(" + infix("^", kUnary, a, b).text + ")", kAtom};
+}
+
 // C has no negative literals: that of INT64_MIN would not fit before its sign is applied.
 std::string CPrinter::int_text(int64_t value, bool wide) const {
   if (value == INT64_MIN) return fmt::format("(-{}{} - 1)", INT64_MAX, dialect_.suffix64);
@@ -131,7 +136,9 @@ CPrinter::Text CPrinter::value_binary(const Binary& n) {
     functions_.insert(function);
     return {function + "(" + text(n.a) + ", " + text(n.b) + ")", kAtom};
   }
-  const Text result = infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
+  const Text result = n.op == BinaryOp::kXor
+                          ? xor_text(expr(n.a), expr(n.b))
+                          : infix(facts.text.data(), facts.precedence, expr(n.a), expr(n.b));
   // C computes in int what is narrower; the cast brings it back to its bits.
   const bool wraps =
       !is_float(dtype) && row_of(dtype).kind != DTypeKind::kBool && dtype_bytes(dtype) < 4;
@@ -190,6 +197,7 @@ CPrinter::Text CPrinter::index_binary(const Binary& n, bool wide) {
   if (n.op == BinaryOp::kMin || n.op == BinaryOp::kMax) {
     return {std::string(facts.text) + "(" + a.text + ", " + b.text + ")", kAtom};
   }
+  if (n.op == BinaryOp::kXor) return xor_text(a, b);
   return infix(facts.text.data(), facts.precedence, a, b);
 }
 

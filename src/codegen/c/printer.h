@@ -77,6 +77,7 @@ class CPrinter {
   std::string loaded_text(const Expr& e, const Load& n);
   Text load_text(const Expr& e, const Load& n);
   Text infix(const char* op, int precedence, const Text& a, const Text& b) const;
+  Text xor_text(const Text& a, const Text& b) const;
   std::string bits(const Expr& e);
   std::string stored(const Expr& e, DType dtype);
   std::string float_text(double value) const;

@@ -169,6 +169,7 @@ llvm::Value* Emitter::arithmetic(BinaryOp op, DType dtype, Value* a, Value* b) {
     case BinaryOp::kMax: return extreme(op, dtype, a, b);
     case BinaryOp::kAnd: return b_.CreateAnd(a, b);
     case BinaryOp::kOr: return b_.CreateOr(a, b);
+    case BinaryOp::kXor: return b_.CreateXor(a, b);
     default: break;
   }
   CHECK(false) << "no arithmetic operator";
