@@ -19,6 +19,9 @@ Touched touched_buffers(const Program& program, const Stmt& stmt) {
         if (const Store* store = std::get_if<Store>(&s.op)) {
           touched.written[store->buffer.value] = true;
         }
+        if (const AsyncCopy* copy = std::get_if<AsyncCopy>(&s.op)) {
+          touched.read[copy->from.buffer.value] = true;
+        }
       },
       [&](const Expr& e) {
         visit(e, [&](const Expr& part) {

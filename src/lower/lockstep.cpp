@@ -118,10 +118,21 @@ class Compiler {
           append(n.body, to);
         },
         [&](const Barrier&) { to.push_back({BarrierStep{}}); },
+        [&](const WarpStmt auto& n) { to.push_back({warp_step(n)}); },
         [&](const Block& n) {
           for (const Stmt& part : n.statements) append(part, to);
         });
   }
+
+  MmaStep warp_step(const Mma& n) { return {n.instruction, place(n.sum), place(n.a), place(n.b)}; }
+  LoadMatrixStep warp_step(const LoadMatrix& n) {
+    return {place(n.to), place(n.from), n.matrices, n.transposed};
+  }
+  AsyncCopyStep warp_step(const AsyncCopy& n) {
+    return {place(n.to), place(n.from), n.elements, node(n.valid)};
+  }
+  CommitStep warp_step(const Commit&) { return {}; }
+  WaitStep warp_step(const Wait& n) { return {n.groups}; }
 
   LockstepStmt loop(const For& n) {
     if (n.kind == LoopKind::kThread) {
@@ -255,6 +266,7 @@ class Compiler {
     Range r = e->dtype == DType::kBool ? Range{0, 1} : kUnbounded;
     if (n.op == BinaryOp::kMin) r = {std::min(x.first, y.first), std::min(x.second, y.second)};
     if (n.op == BinaryOp::kMax) r = {std::max(x.first, y.first), std::max(x.second, y.second)};
+    if (n.op == BinaryOp::kXor) r = bounds_of_xor(x, y);
     if (is_constant(b) && b.constant > 0) {
       const int64_t d = b.constant;
       if (n.op == BinaryOp::kFloorDiv) r = {floor_div(x.first, d), floor_div(x.second, d)};
@@ -263,6 +275,7 @@ class Compiler {
     return filled({SlotRule::Op::kBinary, n.op, a, b, {}}, r);
   }
 
+  SlotPlace place(const ElementPlace& at) { return place(at.buffer, at.indices); }
   SlotPlace place(TensorId id, const std::vector<Expr>& indices) {
     const Buffer& buffer = program_[id];
     SlotPlace result{id, {}, {}, {}};

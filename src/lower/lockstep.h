@@ -99,9 +99,39 @@ struct AllocateStep {
   TensorId buffer;
 };
 struct BarrierStep {};
+struct MmaStep {
+  const MmaInstruction* instruction;
+  SlotPlace sum, a, b;
+};
+struct LoadMatrixStep {
+  SlotPlace to, from;
+  int matrices;
+  bool transposed;
+};
+struct AsyncCopyStep {
+  SlotPlace to, from;
+  int elements;
+  int valid;  // node
+};
+struct CommitStep {};
+struct WaitStep {
+  int groups;
+};
 
 struct LockstepStmt {
-  std::variant<LoopStep, ThreadsStep, LetStep, StoreStep, GuardStep, AllocateStep, BarrierStep> op;
+  std::variant<LoopStep,
+               ThreadsStep,
+               LetStep,
+               StoreStep,
+               GuardStep,
+               AllocateStep,
+               BarrierStep,
+               MmaStep,
+               LoadMatrixStep,
+               AsyncCopyStep,
+               CommitStep,
+               WaitStep>
+      op;
 };
 
 /// One launch: a loop over the blocks, and in it what all threads of a block run.

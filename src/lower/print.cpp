@@ -31,6 +31,24 @@ class Printer {
   std::string text(const Expr& e) const {
     return print(e, [&](TensorId id) { return program_[id].name; });
   }
+  std::string text(const ElementPlace& place) const {
+    return program_[place.buffer].name +
+           list(place.indices, [&](const Expr& index) { return text(index); });
+  }
+  std::string text(const Mma& n) const {
+    return "mma." + std::string(n.instruction->shape) + " " + text(n.sum) + " += " + text(n.a) +
+           " * " + text(n.b);
+  }
+  std::string text(const LoadMatrix& n) const {
+    return "load_matrix.x" + std::to_string(n.matrices) + (n.transposed ? ".transposed " : " ") +
+           text(n.to) + " = " + text(n.from);
+  }
+  std::string text(const AsyncCopy& n) const {
+    return "async_copy " + text(n.to) + " = " + text(n.from) + ", " + text(n.valid) + " of " +
+           std::to_string(n.elements);
+  }
+  std::string text(const Commit&) const { return "commit"; }
+  std::string text(const Wait& n) const { return "wait " + std::to_string(n.groups); }
   const std::string& name(VarId var) const {
     return program_.var_names[static_cast<size_t>(var.value)];
   }
@@ -104,6 +122,7 @@ class Printer {
           stmt(n.body);
         },
         [&](const Barrier&) { line() << "barrier;\n"; },
+        [&](const WarpStmt auto& n) { line() << text(n) << ";\n"; },
         [&](const Block& n) {
           for (const Stmt& part : n.statements) stmt(part);
         });

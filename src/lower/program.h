@@ -31,13 +31,34 @@
 // of the block come by equally often: in no guard and no loop whose condition or extent differs
 // between them. A kShared buffer is one for the threads of the block, a kLocal or kRegister one of
 // the thread alone. A kVectorize loop has 2, 4 or 8 lanes and no reduction over them.
+//
+// Threads 32 * w to 32 * w + 31 of a block are warp w. Statements of warps stand in no vector loop,
+// and but for AsyncCopy where all threads of a warp come by together: in blocks of whole warps, in
+// no guard and no loop whose condition or extent differs between them. What a place of them names
+// is the first of some elements that lie side by side, row-major.
+//  - Mma adds the product of two fragments to a third: what each lane holds of them, in registers
+//    of its own, the instruction's row says (space/mma.h).
+//  - LoadMatrix loads 1, 2 or 4 matrices of 8 rows of 16 bytes from shared memory. Lane 8 * i + r
+//    says where row r of matrix i begins, at a multiple of 16 bytes; where there are fewer rows
+//    than lanes, the others name rows that exist, too. Each lane gets its matrix_fragment() of one
+//    matrix after the other, or, of elements of two bytes, of each one transposed.
+//  - AsyncCopy copies elements of together 4, 8 or 16 bytes, at a multiple of as many in both
+//    memories, from global to shared memory while its thread goes on. Only the first `valid` of
+//    them are read, and need to be there; the others become 0. Its threads go their own ways.
+//  - Commit makes a group of all copies of each thread since its last one. Wait lets each thread
+//    wait until all of its groups but the last `groups` are done. Not before that may it touch the
+//    elements, and not before a Barrier after it may the others; what is not waited for is never
+//    there. As an AsyncCopy may write at once, no other thread may read or write the elements
+//    between the last Barrier before it and that Wait.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "space/loop_kind.h"
+#include "space/mma.h"
 #include "tensor/affine.h"
 #include "tensor/compute_dag.h"
 #include "tensor/pack.h"
@@ -109,8 +130,64 @@ struct Block {
   std::vector<Stmt> statements;
 };
 
+/// Where elements begin.
+struct ElementPlace {
+  TensorId buffer;
+  std::vector<Expr> indices;
+};
+struct Mma {
+  const MmaInstruction* instruction;  // a row of the table
+  ElementPlace sum, a, b;             // kRegister
+};
+struct LoadMatrix {
+  ElementPlace to, from;  // kRegister, kShared
+  int matrices = 1;
+  bool transposed = false;
+};
+struct AsyncCopy {
+  ElementPlace to, from;  // kShared, kArgument or kWorkspace
+  int elements = 1;       // copied
+  Expr valid;             // read, of them
+};
+struct Commit {};
+struct Wait {
+  int groups = 0;  // that may be left
+};
+
+/// Statements of warps.
+template <typename T>
+concept WarpStmt = std::same_as<T, Mma> || std::same_as<T, LoadMatrix> ||
+    std::same_as<T, AsyncCopy> || std::same_as<T, Commit> || std::same_as<T, Wait>;
+
+/// Calls fn(place, whether it is written) with each place of a statement of warps.
+template <typename Node, typename Fn>
+void each_place(Node& n, const Fn& fn) {
+  if constexpr (requires { n.sum; }) {
+    fn(n.sum, true);
+    fn(n.a, false);
+    fn(n.b, false);
+  }
+  if constexpr (requires { n.to; }) {
+    fn(n.to, true);
+    fn(n.from, false);
+  }
+}
+
 struct StmtNode {
-  std::variant<For, Let, Store, Prefetch, If, Allocate, Barrier, Block> op;
+  std::variant<For,
+               Let,
+               Store,
+               Prefetch,
+               If,
+               Allocate,
+               Barrier,
+               Block,
+               Mma,
+               LoadMatrix,
+               AsyncCopy,
+               Commit,
+               Wait>
+      op;
 };
 
 template <typename Op>

@@ -15,6 +15,7 @@ struct Touch {
   uint32_t write_interval = 0, read_interval = 0;
   int32_t writer = 0, reader = 0;  // threads
   uint32_t write_block = 0, read_block = 0;
+  uint32_t copy_block = 0;  // that copies to it and has not waited for that; the writer does
 };
 
 class RaceCheck {
@@ -26,8 +27,21 @@ class RaceCheck {
   }
   void barrier() { ++interval_; }
 
+  /// An asynchronous copy to an element of shared memory: it may write from now on until its thread
+  /// has waited, and does so for other threads when that has.
+  std::optional<std::string> begin_copy(Touch& touch, int thread) {
+    std::optional<std::string> race = write(touch, thread, true);
+    if (!race) touch.copy_block = block_;
+    return race;
+  }
+  void end_copy(Touch& touch) {
+    touch.copy_block = 0;
+    touch.write_interval = interval_;
+  }
+
   /// `of_block`: other blocks have an element of their own in its place (shared memory).
   std::optional<std::string> read(Touch& touch, int thread, bool of_block) {
+    if (touch.copy_block == block_) return during_copy(touch.writer, thread, "reads");
     if (touch.write_interval == interval_ && touch.writer != thread) {
       return between(touch.writer, "writes", thread, "reads");
     }
@@ -45,6 +59,7 @@ class RaceCheck {
   }
 
   std::optional<std::string> write(Touch& touch, int thread, bool of_block) {
+    if (touch.copy_block == block_) return during_copy(touch.writer, thread, "writes");
     if (touch.write_interval == interval_ && touch.writer != thread) {
       return between(touch.writer, "writes", thread, "writes");
     }
@@ -73,6 +88,11 @@ class RaceCheck {
     const std::string first = a == kSeveral ? "several threads" : "thread " + std::to_string(a);
     return first + " " + does + " and thread " + std::to_string(b) + " " + also_does +
            " it between two barriers of block " + std::to_string(block_ - first_block_);
+  }
+  std::string during_copy(int copier, int thread, const char* does) const {
+    return "thread " + std::to_string(thread) + " " + does + " it before thread " +
+           std::to_string(copier) + ", which copies to it, has waited for that in block " +
+           std::to_string(block_ - first_block_);
   }
   std::string between_blocks(uint32_t other, const char* does, const char* also_does) const {
     return "block " + std::to_string((other & ~kOthersToo) - first_block_) + " " + does +

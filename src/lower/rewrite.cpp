@@ -1,5 +1,7 @@
 #include "lower/rewrite.h"
 
+#include <algorithm>
+
 namespace pruner {
 
 void walk(const Stmt& s,
@@ -42,7 +44,7 @@ struct Rewriter {
     for (const Stmt& part : n.statements) made.push_back(stmt(part));
     return made == n.statements ? s : make_stmt(Block{std::move(made)});
   }
-  // Store and Prefetch.
+  // Store, Prefetch and statements of warps.
   Stmt inside(const Stmt& s, const auto& n) const {
     if (!on_expr) return s;
     auto made = n;
@@ -51,8 +53,10 @@ struct Rewriter {
       const Expr old = std::exchange(e, expr(e));
       changed |= !e.same_as(old);
     };
-    for (Expr& index : made.indices) part(index);
+    if constexpr (requires { made.indices; }) std::ranges::for_each(made.indices, part);
+    each_place(made, [&](ElementPlace& at, bool) { std::ranges::for_each(at.indices, part); });
     if constexpr (requires { made.value; }) part(made.value);
+    if constexpr (requires { made.valid; }) part(made.valid);
     return changed ? make_stmt(std::move(made)) : s;
   }
 

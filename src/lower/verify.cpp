@@ -1,6 +1,7 @@
 // The rules of loop IR (program.h), checked one statement at a time.
 #include "lower/matrix.h"
 #include "lower/program.h"
+#include "lower/warp_rules.h"
 #include "tensor/affine.h"
 
 namespace pruner {
@@ -13,7 +14,8 @@ class Verifier {
   explicit Verifier(const Program& program)
       : program_(program),
         vars_(program.var_names.size(), VarKind::kUnbound),
-        by_thread_(program.var_names.size(), false),
+        spreads_(program.var_names.size(), ThreadSpread::kSame),
+        lets_(program.var_names.size()),
         live_(program.buffers.size(), false) {}
 
   Result<Unit> run() {
@@ -82,6 +84,7 @@ class Verifier {
     if (!s) return Error("an empty statement");
     if (const Let* let = std::get_if<Let>(&s->op)) {
       TRY(index(let->value, "a let"));
+      if (known(let->var)) lets_[static_cast<size_t>(let->var.value)] = let->value;
       return bound(let->var, VarKind::kUniform, [&] { return block_body(blocks, let->body); });
     }
     if (const Allocate* allocation = std::get_if<Allocate>(&s->op)) {
@@ -95,7 +98,8 @@ class Verifier {
     }
     TRY(constant_extent(*threads));
     in_threads_ = true;
-    by_thread_[static_cast<size_t>(threads->var.value)] = true;
+    threads_ = *as_int(threads->extent);
+    spread_of(threads->var) = ThreadSpread::kNumbers;
     TRY(bound(threads->var, VarKind::kUniform, [&] { return stmt(threads->body); }));
     in_threads_ = false;
     return Unit{};
@@ -118,7 +122,8 @@ class Verifier {
         [&](const Let& n) -> Result<Unit> {
           TRY(index(n.value, "a let"));
           if (!known(n.var)) return Error("variable ", n.var.value, " has no name");
-          by_thread_[static_cast<size_t>(n.var.value)] = differs(n.value);
+          spread_of(n.var) = spread(n.value);
+          lets_[static_cast<size_t>(n.var.value)] = n.value;
           return bound(n.var, varies(n.value) ? VarKind::kVarying : VarKind::kUniform, [&] {
             return stmt(n.body);
           });
@@ -128,11 +133,7 @@ class Verifier {
         [&](const If& n) -> Result<Unit> {
           TRY(expr(n.condition));
           if (n.condition->dtype != DType::kBool) return Error("a guard's condition is no bool");
-          const bool divides = differs(n.condition);
-          divided_ += divides;
-          TRY(stmt(n.then));
-          divided_ -= divides;
-          return Unit{};
+          return inside(n.condition, [&] { return stmt(n.then); });
         },
         [&](const Allocate& n) { return allocate(n, [&] { return stmt(n.body); }); },
         [&](const Barrier&) -> Result<Unit> {
@@ -141,10 +142,42 @@ class Verifier {
           if (lanes_ > 0) return Error("a barrier stands in a vector loop");
           return Unit{};
         },
+        [&](const WarpStmt auto& n) { return warp(n); },
         [&](const Block& n) -> Result<Unit> {
           for (const Stmt& part : n.statements) TRY(stmt(part));
           return Unit{};
         });
+  }
+
+  // What stands where a condition or an extent decides which threads come by.
+  template <typename Fn>
+  Result<Unit> inside(const Expr& decides, const Fn& body) {
+    const ThreadSpread by = gpu_ ? spread(decides) : ThreadSpread::kSame;
+    divided_ += by != ThreadSpread::kSame;
+    divided_warps_ += by > ThreadSpread::kByWarp;
+    TRY(body());
+    divided_ -= by != ThreadSpread::kSame;
+    divided_warps_ -= by > ThreadSpread::kByWarp;
+    return Unit{};
+  }
+
+  template <WarpStmt Node>
+  Result<Unit> warp(const Node& n) {
+    const std::string_view what = statement_name(n);
+    if (!in_threads_) return Error(what, " stands in no thread loop");
+    if (lanes_ > 0) return Error(what, " stands in a vector loop");
+    if constexpr (!std::same_as<Node, AsyncCopy>) {
+      if (divided_warps_ > 0) return Error(what, " stands where not all threads of a warp come by");
+      if (threads_ % kWarpLanes != 0)
+        return Error(what, " stands in a block of ", threads_, " threads, which are no warps");
+    }
+    Result<Unit> placed = Unit{};
+    each_place(n, [&](const ElementPlace& at, bool) {
+      if (placed.ok()) placed = place(at.buffer, at.indices);
+    });
+    TRY(placed);
+    if constexpr (std::same_as<Node, AsyncCopy>) TRY(index(n.valid, "a copy's valid elements"));
+    return check_warp_stmt(program_, n, lets_);
   }
 
   // Checks what is in the scope of a variable.
@@ -203,10 +236,7 @@ class Verifier {
     if (n.kind == LoopKind::kParallel) {
       for (size_t i = 0; i < live_.size(); ++i) live_[i] = live_[i] && shared(program_.buffers[i]);
     }
-    const bool divides = differs(n.extent);
-    divided_ += divides;
-    TRY(bound(n.var, VarKind::kUniform, body));
-    divided_ -= divides;
+    TRY(inside(n.extent, [&] { return bound(n.var, VarKind::kUniform, body); }));
     live_ = std::move(outside);
     --loops_;
     return Unit{};
@@ -382,17 +412,8 @@ class Verifier {
     return result;
   }
 
-  // Whether the threads of a block may have different values of it.
-  bool differs(const Expr& e) {
-    bool result = false;
-    visit(e, [&](const Expr& part) {
-      if (const Var* var = as<Var>(part)) result |= by_thread_[static_cast<size_t>(var->id.value)];
-      const Load* load = as<Load>(part);
-      result |= load &&
-                (program_[load->tensor].scope != Scope::kArgument || program_[load->tensor].output);
-    });
-    return gpu_ && result;
-  }
+  ThreadSpread spread(const Expr& e) { return spread_of_threads(program_, e, spreads_); }
+  ThreadSpread& spread_of(VarId var) { return spreads_[static_cast<size_t>(var.value)]; }
 
   Result<Unit> expr(const Expr& e) {
     if (!e) return Error("an empty expression");
@@ -455,15 +476,18 @@ class Verifier {
 
   const Program& program_;
   std::vector<VarKind> vars_;
-  std::vector<bool> by_thread_;  // variables whose value differs between the threads of a block
-  std::vector<bool> live_;       // buffers that may be accessed here
-  int lanes_ = 0;                // of the vector loop at hand; 0: none
-  int loops_ = 0;                // around the place at hand
+  std::vector<ThreadSpread> spreads_;  // of variables
+  std::vector<Expr> lets_;             // by variable: its value, of those that are lets
+  std::vector<bool> live_;             // buffers that may be accessed here
+  int lanes_ = 0;                      // of the vector loop at hand; 0: none
+  int loops_ = 0;                      // around the place at hand
   bool gpu_ = false;
   bool in_matrix_ = false;  // in loops that touch a tile
   bool in_threads_ = false;
   NodeMemo<bool> seen_;  // in the statement at hand
-  int divided_ = 0;      // guards and loops around the place that not all threads enter equally
+  int64_t threads_ = 0;  // of a block
+  // Guards and loops around the place that not all threads of a block, of a warp, enter equally.
+  int divided_ = 0, divided_warps_ = 0;
 };
 
 }  // namespace

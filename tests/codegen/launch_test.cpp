@@ -4,6 +4,7 @@
 
 #include "golden.h"
 #include "lower/gpu_programs.h"
+#include "lower/warp_programs.h"
 
 namespace pruner {
 namespace {
@@ -44,6 +45,14 @@ TEST(Compile, TellsProgramsForGpusFromThoseForCpus) {
   EXPECT_ERROR(compile(gpu_matmul({}), Target{}, "k"), "is one for GPUs, the target is \"llvm\"");
   EXPECT_ERROR(compile_to_text(gpu_matmul({}), *parse_target("opencl", 0), CodeText::kAssembly),
                "of a GPU there is cuda, opencl, ptx");
+}
+
+TEST(Compile, HasNoWordsForStatementsOfWarpsInOpenCl) {
+  const Program program = warp_matmul(warp_matmuls().front().matmul);
+  const Target target = *parse_target("opencl", 0);
+  const char* const words = "program matmul has statements of warps, for which OpenCL has no words";
+  EXPECT_ERROR(compile(program, target, "k"), words);
+  EXPECT_ERROR(compile_to_text(program, target, CodeText::kOpenCl), words);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "lower/program_builder.h"
+#include "golden.h"
+#include "lower/warp_programs.h"
 
 namespace pruner {
 namespace {
@@ -58,6 +59,22 @@ TEST(PrintProgram, ShowsEveryStatement) {
   }
 }
 )");
+}
+
+TEST(PrintProgram, ShowsStatementsOfWarps) {
+  const WarpMatmul g = {.instruction = find_mma_instruction(
+                            "m16n8k16", DType::kFloat16, DType::kFloat16, DType::kFloat32),
+                        .m = 16,
+                        .n = 8,
+                        .k = 16,
+                        .warps_m = 1,
+                        .warps_n = 1,
+                        .frags_m = 1,
+                        .frags_n = 1,
+                        .steps = 1,
+                        .stages = 2,
+                        .b_by_rows = true};
+  EXPECT_GOLDEN("lower/warp_matmul.txt", print(warp_matmul(g)));
 }
 
 }  // namespace

@@ -32,6 +32,29 @@ TEST(Walk, SeesEveryStatementAndExpression) {
   EXPECT_EQ(expressions, 8);
 }
 
+TEST(Rewrite, ReachesThePlacesOfStatementsOfWarps) {
+  const TensorId x{0};
+  const VarId var{0};
+  const Expr i = make_var(var, "i");
+  const ElementPlace at = {x, {i, Expr(0)}};
+  for (const Stmt& s : {make_stmt(Mma{nullptr, at, at, at}),
+                        make_stmt(LoadMatrix{at, at, 1, false}),
+                        make_stmt(AsyncCopy{at, at, 4, i})}) {
+    EXPECT_EQ(rewrite(s, {}, [](const Expr& e) { return e; }), s);
+    int before = 0, after = 0;
+    const auto count = [&](int& reading) {
+      return [&](const Expr& e) { reading += reads(e, var); };
+    };
+    walk(
+        s, [](const StmtNode&) {}, count(before));
+    const Stmt moved = rewrite(s, {}, [&](const Expr& e) { return substitute(e, var, Expr(1)); });
+    walk(
+        moved, [](const StmtNode&) {}, count(after));
+    EXPECT_GE(before, 2);
+    EXPECT_EQ(after, 0);
+  }
+}
+
 TEST(Rewrite, SharesWhatStays) {
   const Stmt body = sample_program().body;
   EXPECT_EQ(rewrite(body, {}), body);

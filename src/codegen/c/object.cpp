@@ -3,17 +3,28 @@
 #include "codegen/c/source.h"
 #include "codegen/cuda/nvrtc.h"
 
+#include "lower/rewrite.h"
+
 namespace pruner {
+
+static Result<std::string> opencl_source(const Program& program, const std::string& symbol) {
+  bool warps = false;
+  walk(program.body, [&](const StmtNode& s) {
+    warps |= std::visit([](const auto& n) { return WarpStmt<std::decay_t<decltype(n)>>; }, s.op);
+  });
+  if (!warps) return print_source(program, kOpenClC, symbol);
+  return Error("program ", program.name, " has statements of warps, for which OpenCL has no words");
+}
 
 Result<std::string> opencl_object(const Program& program,
                                   const Target&,
                                   const std::string& symbol) {
-  return print_source(program, kOpenClC, symbol);
+  return opencl_source(program, symbol);
 }
 
 Result<std::string> gpu_text(const Program& program, const Target& target, CodeText form) {
-  const std::string source =
-      print_source(program, form == CodeText::kOpenCl ? kOpenClC : kCudaC, "kernel");
+  if (form == CodeText::kOpenCl) return opencl_source(program, "kernel");
+  const std::string source = print_source(program, kCudaC, "kernel");
   return form == CodeText::kPtx ? compile_to_ptx(source, target) : source;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/c/source.h"
+#include "lower/rewrite.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -99,9 +100,14 @@ CPrinter::CPrinter(const Program& program, const Dialect& dialect)
       dialect_(dialect),
       ranges_(program.var_names.size(), kUnbounded),
       lets_(program.var_names.size()),
-      lane_(program.var_names.size()) {
+      lane_(program.var_names.size()),
+      words_(program.buffers.size(), false) {
   for (const Buffer& buffer : program.buffers) buffers_.push_back(names_.add(buffer.name));
   for (const std::string& var : program.var_names) vars_.push_back(names_.add(var));
+  walk(program.body, [&](const StmtNode& s) {
+    const auto mark = [&](const ElementPlace& place, bool) { words_[place.buffer.value] = true; };
+    std::visit([&](const auto& n) { each_place(n, mark); }, s.op);
+  });
 }
 
 std::string CPrinter::source(const std::string& symbol) {
@@ -129,6 +135,7 @@ std::string CPrinter::source(const std::string& symbol) {
     for (const auto& [what, by] : spellings) text = replaced(std::move(text), what, by);
     head += dialect_.function + text;
   }
+  for (const std::string& text : warp_functions_) head += dialect_.function + text;
   for (const std::string& type : types_) head += type;
   return head + out_.str();
 }
@@ -205,10 +212,15 @@ void CPrinter::let(VarId var, const Expr& value) {
          << (narrowed ? "(int)(" + text(value) + ")" : text(value)) << ";\n";
 }
 
-void CPrinter::declare(const Buffer& buffer, const std::string& name) {
+void CPrinter::declare(TensorId id) {
+  const Buffer& buffer = program_[id];
   const bool shared = buffer.scope == Scope::kShared;
-  line() << (shared ? dialect_.shared_array : "") << storage_type(buffer.dtype) << " " << name
-         << "[" << buffer.num_elements() << "]" << (shared ? dialect_.aligned_array : "") << ";\n";
+  const bool words = !shared && words_[id.value] && dtype_bytes(buffer.dtype) < 4;
+  line() << (shared  ? dialect_.shared_array
+             : words ? "__align__(4) "
+                     : "")
+         << storage_type(buffer.dtype) << " " << name(id) << "[" << buffer.num_elements() << "]"
+         << (shared ? dialect_.aligned_array : "") << ";\n";
 }
 
 void CPrinter::stmt(const Stmt& s) {
@@ -227,12 +239,13 @@ void CPrinter::stmt(const Stmt& s) {
       [](const Prefetch&) {},
       [&](const If& n) { guarded("if (" + text(n.condition) + ")", [&] { stmt(n.then); }); },
       [&](const Allocate& n) {
-        declare(program_[n.buffer], name(n.buffer));
+        declare(n.buffer);
         stmt(n.body);
       },
       [&](const Barrier&) {
         line() << (global_fence_ ? dialect_.barrier_global : dialect_.barrier) << ";\n";
       },
+      [&](const WarpStmt auto& n) { warp(n); },
       [&](const Block& n) {
         for (const Stmt& part : n.statements) stmt(part);
       });

@@ -45,7 +45,7 @@ class CPrinter {
   void stmt(const Stmt& s);
   void loop(const For& n);
   void let(VarId var, const Expr& value);
-  void declare(const Buffer& buffer, const std::string& name);
+  void declare(TensorId id);
   void guarded(const std::string& head, const std::function<void()>& body);
   std::ostream& line();
 
@@ -59,7 +59,15 @@ class CPrinter {
   std::string vector_type(DType dtype, int lanes);
   std::vector<const Expr*> spans_of(const Expr& value, int lanes) const;
   bool depends_on_lane(const Expr& e) const;
-  bool multiple_of(const Expr& e, int64_t divisor) const;
+
+  // warp.cpp: statements of warps.
+  void warp(const Mma& n);
+  void warp(const LoadMatrix& n);
+  void warp(const AsyncCopy& n);
+  void warp(const Commit& n);
+  void warp(const Wait& n);
+  void use_warp_function(const std::string& text);
+  std::string address(const ElementPlace& place, const char* type);
 
   // expressions.cpp.
   Text expr(const Expr& e);
@@ -109,6 +117,8 @@ class CPrinter {
   bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
   std::set<std::string> functions_;  // functions of ours that are
+  std::vector<std::string> warp_functions_;  // those of statements of warps, as defined
+  std::vector<bool> words_;  // by buffer: registers that such statements take by their 32 bits
 };
 
 }  // namespace pruner

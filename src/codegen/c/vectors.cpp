@@ -2,8 +2,6 @@
 // side at an aligned place, arithmetic lane by lane.
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "codegen/c/printer.h"
 #include "support/check.h"
 
@@ -18,35 +16,6 @@ bool CPrinter::depends_on_lane(const Expr& e) const {
     result |= var && var->id == lane_var_;
   });
   return result;
-}
-
-// Whether that can be shown; `e` may be one where it cannot.
-bool CPrinter::multiple_of(const Expr& e, int64_t divisor) const {
-  if (divisor == 1) return true;
-  if (const int64_t* value = as_int(e)) return *value % divisor == 0;
-  if (const Var* var = as<Var>(e)) {
-    const Expr& value = lets_[var->id.value];
-    return value.operator->() != nullptr && multiple_of(value, divisor);
-  }
-  const Binary* n = as<Binary>(e);
-  if (!n) return false;
-  switch (n->op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub:
-    case BinaryOp::kMin:
-    case BinaryOp::kMax: return multiple_of(n->a, divisor) && multiple_of(n->b, divisor);
-    case BinaryOp::kFloorMod: {
-      const int64_t* modulus = as_int(n->b);
-      return modulus && *modulus % divisor == 0 && multiple_of(n->a, divisor);
-    }
-    case BinaryOp::kMul:
-      for (const auto& [factor, other] : {std::pair{n->a, n->b}, std::pair{n->b, n->a}}) {
-        const int64_t* k = as_int(factor);
-        if (k && *k != 0 && multiple_of(other, divisor / std::gcd(divisor, *k))) return true;
-      }
-      return multiple_of(n->a, divisor) || multiple_of(n->b, divisor);
-    default: return false;
-  }
 }
 
 // The lanes' places are one span if they are base + lane and base is a multiple of a load's lanes:
@@ -65,7 +34,7 @@ std::optional<CPrinter::Span> CPrinter::span(TensorId buffer,
   const Expr lane = make_var(lane_var_, "lane");
   const Expr rest = simplify(flat - base - lane, ranges_);
   const int64_t* zero = as_int(rest);
-  if (!zero || *zero != 0 || !multiple_of(base, chunk)) return std::nullopt;
+  if (!zero || *zero != 0 || !is_multiple(base, chunk, lets_)) return std::nullopt;
   return Span{buffer, base, chunk};
 }
 
@@ -125,6 +94,7 @@ bool CPrinter::vectorizes(const Stmt& s, int lanes) const {
         },
         [&](const Allocate&) { possible = false; },
         [&](const Barrier&) { possible = false; },
+        [&](const WarpStmt auto&) { possible = false; },
         [&](const Block& n) {
           for (const Stmt& one : n.statements) self(one, self);
         });
@@ -153,6 +123,7 @@ void CPrinter::vector_stmt(const Stmt& s, int lanes) {
       },
       [](const Allocate&) { CHECK(false) << "an allocation in a vector loop"; },
       [](const Barrier&) { CHECK(false) << "a barrier in a vector loop"; },
+      [](const WarpStmt auto&) { CHECK(false) << "a statement of warps in a vector loop"; },
       [&](const Block& n) {
         for (const Stmt& part : n.statements) vector_stmt(part, lanes);
       });

@@ -200,6 +200,7 @@ void Emitter::stmt(const Stmt& s) {
       [&](const Store& n) { store(n); },
       [&](const Prefetch& n) { prefetch(n); },
       [](const Barrier&) { CHECK(false) << "a GPU's barrier in a program for a CPU"; },
+      [](const WarpStmt auto&) { CHECK(false) << "a warp's statement in a program for a CPU"; },
       [&](const If& n) { guard(n); },
       [&](const Allocate& n) { allocate(n); },
       [&](const Block& n) {

@@ -4,6 +4,7 @@
 
 #include "lower/passes.h"
 #include "lower/rewrite.h"
+#include "support/check.h"
 
 namespace pruner {
 namespace {
@@ -16,6 +17,7 @@ class ChunkLoop {
       steps_ = let->body;
     }
     walk(fetch(), [&](const StmtNode& s) {
+      CHECK(!std::holds_alternative<AsyncCopy>(s.op)) << "copies have stages, not two buffers";
       const Store* store = std::get_if<Store>(&s.op);
       if (store == nullptr || is_doubled(store->buffer)) return;
       doubled_.push_back(store->buffer);
@@ -62,6 +64,12 @@ class ChunkLoop {
       });
     };
     const auto stmt = [&](const Stmt& s) {
+      if (const LoadMatrix* load = std::get_if<LoadMatrix>(&s->op)) {
+        if (!is_doubled(load->from.buffer)) return Stmt();
+        LoadMatrix made = *load;
+        made.from.indices = in_buffer(made.from.indices);
+        return make_stmt(std::move(made));
+      }
       const Store* store = std::get_if<Store>(&s->op);
       if (store == nullptr || !is_doubled(store->buffer)) return Stmt();
       return make_stmt(Store{store->buffer, in_buffer(store->indices), expr(store->value)});

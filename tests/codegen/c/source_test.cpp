@@ -4,6 +4,7 @@
 
 #include "golden.h"
 #include "lower/gpu_programs.h"
+#include "lower/warp_programs.h"
 
 namespace pruner {
 namespace {
@@ -102,6 +103,11 @@ TEST(PrintSource, RunsTheActiveLanesOneByOneOfAVectorThatIsNotFull) {
     return b.vectorize(4, 3, [&](Expr l) { return b.store(y, {t, l}, float_imm(1)); });
   });
   EXPECT_TRUE(holds(text, "< 3; ++")) << text;
+}
+
+TEST(PrintSource, PrintsStatementsOfWarpsAsCallsOfInstructions) {
+  const WarpMatmul g = warp_matmuls().front().matmul;
+  EXPECT_GOLDEN("codegen/c/warp_matmul.cu", print_source(warp_matmul(g), kCudaC, "kernel"));
 }
 
 }  // namespace

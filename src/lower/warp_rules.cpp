@@ -1,0 +1,149 @@
+#include "lower/warp_rules.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pruner {
+namespace {
+
+ThreadSpread joined(ThreadSpread a, ThreadSpread b) {
+  if (a == ThreadSpread::kSame || b == ThreadSpread::kSame) return std::max(a, b);
+  return std::min(std::max(a, b), ThreadSpread::kByThread);
+}
+
+// Every warp begins at a multiple of 32: dividing the thread's number by such a one leaves no lane
+// in it.
+ThreadSpread spread_of_binary(const Binary& n, ThreadSpread a, ThreadSpread b) {
+  const int64_t* by = as_int(n.b);
+  if (a == ThreadSpread::kNumbers && by != nullptr && *by > 0 && *by % kWarpLanes == 0) {
+    if (n.op == BinaryOp::kFloorDiv) return ThreadSpread::kByWarp;
+    if (n.op == BinaryOp::kFloorMod) return ThreadSpread::kNumbers;
+  }
+  const ThreadSpread both = joined(a, b);
+  return both == ThreadSpread::kNumbers ? ThreadSpread::kByThread : both;
+}
+
+// The elements that begin at a place begin at a multiple of so many.
+Result<Unit> aligned(const Program& program,
+                     const ElementPlace& place,
+                     int64_t elements,
+                     std::span<const Expr> lets) {
+  const Buffer& buffer = program[place.buffer];
+  Expr flat(0);
+  for (size_t d = 0; d < place.indices.size(); ++d)
+    flat = flat * Expr(buffer.shape[d]) + place.indices[d];
+  if (is_multiple(flat, elements, lets) || is_multiple(program.simple(flat), elements, lets))
+    return Unit{};
+  return Error("a place of ", buffer.name, " is not seen to be a multiple of ", elements);
+}
+
+Result<Unit> in_scope(const Program& program, const ElementPlace& place, Scope scope, DType dtype) {
+  const Buffer& buffer = program[place.buffer];
+  const char* const names[] = {"argument", "workspace", "shared", "local", "register"};
+  if (buffer.scope != scope)
+    return Error(buffer.name, " is no ", names[static_cast<size_t>(scope)], " buffer");
+  if (buffer.dtype == dtype) return Unit{};
+  return Error(buffer.name, " is of ", dtype_name(buffer.dtype), ", not of ", dtype_name(dtype));
+}
+
+// A lane's part of a matrix: whole registers of 32 bits.
+Result<Unit> in_registers(const Program& program,
+                          const ElementPlace& place,
+                          DType dtype,
+                          int64_t elements,
+                          std::span<const Expr> lets) {
+  TRY(in_scope(program, place, Scope::kRegister, dtype));
+  const Buffer& buffer = program[place.buffer];
+  if (buffer.num_elements() < elements)
+    return Error(
+        buffer.name, " has ", buffer.num_elements(), " elements, a lane has ", elements, " there");
+  return aligned(program, place, 4 / dtype_bytes(dtype), lets);
+}
+
+}  // namespace
+
+ThreadSpread spread_of_threads(const Program& program,
+                               const Expr& e,
+                               std::span<const ThreadSpread> of_vars) {
+  const auto of = [&](const Expr& part) { return spread_of_threads(program, part, of_vars); };
+  // What is computed of a thread's number is none.
+  const auto of_all = [&](std::span<const Expr> parts) {
+    ThreadSpread all = ThreadSpread::kSame;
+    for (const Expr& part : parts) all = joined(all, of(part));
+    return std::min(all, ThreadSpread::kByThread);
+  };
+  return match(
+      e->op,
+      [](const IntImm&) { return ThreadSpread::kSame; },
+      [](const FloatImm&) { return ThreadSpread::kSame; },
+      [&](const Var& n) { return of_vars[static_cast<size_t>(n.id.value)]; },
+      [&](const Binary& n) { return spread_of_binary(n, of(n.a), of(n.b)); },
+      [&](const Select& n) {
+        return of_all(std::array{n.condition, n.a, n.b});
+      },
+      [&](const Cast& n) {
+        return of_all({&n.value, 1});
+      },
+      [&](const Call& n) { return of_all(n.args); },
+      [&](const Load& n) {
+        const Buffer& buffer = program[n.tensor];
+        const bool constant = buffer.scope == Scope::kArgument && !buffer.output;
+        return constant ? of_all(n.indices) : ThreadSpread::kByThread;
+      });
+}
+
+std::string_view statement_name(const Mma&) { return "an mma"; }
+std::string_view statement_name(const LoadMatrix&) { return "a load of matrices"; }
+std::string_view statement_name(const AsyncCopy&) { return "an asynchronous copy"; }
+std::string_view statement_name(const Commit&) { return "a commit"; }
+std::string_view statement_name(const Wait&) { return "a wait"; }
+
+Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets) {
+  if (n.instruction == nullptr) return Error("an mma has no instruction");
+  const MmaInstruction& row = *n.instruction;
+  TRY(in_registers(program, n.sum, row.sum, row.sum_fragment().elements(), lets));
+  if (n.sum.buffer == n.a.buffer || n.sum.buffer == n.b.buffer)
+    return Error("an mma adds to its operand ", program[n.sum.buffer].name);
+  TRY(in_registers(program, n.a, row.a, row.a_fragment().elements(), lets));
+  return in_registers(program, n.b, row.b, row.b_fragment().elements(), lets);
+}
+
+Result<Unit> check_warp_stmt(const Program& program,
+                             const LoadMatrix& n,
+                             std::span<const Expr> lets) {
+  const DType dtype = program[n.from.buffer].dtype;
+  const int64_t bytes = dtype_bytes(dtype);
+  if (n.matrices != 1 && n.matrices != 2 && n.matrices != 4)
+    return Error("a load of ", n.matrices, " matrices");
+  if (bytes > 4) return Error("a load of matrices of ", dtype_name(dtype));
+  if (n.transposed && bytes != 2)
+    return Error("a load of transposed matrices of ", dtype_name(dtype));
+  TRY(in_scope(program, n.from, Scope::kShared, dtype));
+  TRY(aligned(program, n.from, 16 / bytes, lets));
+  return in_registers(program, n.to, dtype, n.matrices * 4 / bytes, lets);
+}
+
+Result<Unit> check_warp_stmt(const Program& program,
+                             const AsyncCopy& n,
+                             std::span<const Expr> lets) {
+  const Buffer& from = program[n.from.buffer];
+  const int64_t bytes = n.elements * dtype_bytes(from.dtype);
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    return Error("an asynchronous copy of ", bytes, " bytes");
+  if (from.scope != Scope::kArgument && from.scope != Scope::kWorkspace)
+    return Error(from.name, " is no global memory to copy from");
+  TRY(in_scope(program, n.to, Scope::kShared, from.dtype));
+  TRY(aligned(program, n.from, n.elements, lets));
+  return aligned(program, n.to, n.elements, lets);
+}
+
+Result<Unit> check_warp_stmt(const Program&, const Commit&, std::span<const Expr>) {
+  return Unit{};
+}
+
+Result<Unit> check_warp_stmt(const Program&, const Wait& n, std::span<const Expr>) {
+  if (n.groups < 0) return Error("a wait for ", n.groups, " groups to be left");
+  return Unit{};
+}
+
+}  // namespace pruner

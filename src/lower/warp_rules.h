@@ -1,0 +1,39 @@
+// What verify() asks of statements of warps (program.h) beyond where they stand and that their
+// places exist: scopes, types, alignment; and which values all threads of a warp have alike.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "lower/program.h"
+
+namespace pruner {
+
+/// How a value differs between the threads of a block: not, between its warps only, anyhow, or as
+/// the number of the thread does (but for multiples of a warp).
+enum class ThreadSpread : uint8_t { kSame, kByWarp, kByThread, kNumbers };
+
+/// That of `e`; of_vars[i]: that of variable i.
+ThreadSpread spread_of_threads(const Program& program,
+                               const Expr& e,
+                               std::span<const ThreadSpread> of_vars);
+
+/// "a mma", "a wait", ...: for messages.
+std::string_view statement_name(const Mma&);
+std::string_view statement_name(const LoadMatrix&);
+std::string_view statement_name(const AsyncCopy&);
+std::string_view statement_name(const Commit&);
+std::string_view statement_name(const Wait&);
+
+/// `lets`: as is_multiple() takes them.
+Result<Unit> check_warp_stmt(const Program& program, const Mma& n, std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program,
+                             const LoadMatrix& n,
+                             std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program,
+                             const AsyncCopy& n,
+                             std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program, const Commit& n, std::span<const Expr> lets);
+Result<Unit> check_warp_stmt(const Program& program, const Wait& n, std::span<const Expr> lets);
+
+}  // namespace pruner

@@ -1,0 +1,53 @@
+// Which elements of a small matrix each lane of a warp holds, for the instructions that its 32
+// lanes run together (PTX: mma, ldmatrix). One closed form, for numbers and for expressions.
+#pragma once
+
+#include <type_traits>
+
+namespace pruner {
+
+inline constexpr int kWarpLanes = 32;
+
+/// A matrix that the lanes of a warp hold together, each in registers of 32 bits that have `run`
+/// elements of a row side by side. Four lanes share a row of 4 * run columns; the other registers
+/// are 8 rows further down, then 4 * run columns further on.
+struct Fragment {
+  int rows, cols, run;
+
+  /// Of one lane.
+  constexpr int elements() const { return rows * cols / kWarpLanes; }
+
+  /// Where element `v` of a lane is; T: int, int64_t or Expr.
+  template <typename T>
+  constexpr T row(T lane, T v) const {
+    return quotient(lane, 4) + remainder(quotient(v, run), rows / 8) * T(8);
+  }
+  template <typename T>
+  constexpr T col(T lane, T v) const {
+    return remainder(lane, 4) * T(run) + remainder(v, run) +
+           quotient(quotient(v, run), rows / 8) * T(4 * run);
+  }
+
+ private:
+  template <typename T>
+  static constexpr T quotient(T a, int b) {
+    if constexpr (std::is_integral_v<T>)
+      return a / T(b);
+    else
+      return floor_div(a, T(b));
+  }
+  template <typename T>
+  static constexpr T remainder(T a, int b) {
+    if constexpr (std::is_integral_v<T>)
+      return a % T(b);
+    else
+      return floor_mod(a, T(b));
+  }
+};
+
+/// What ldmatrix loads: 8 rows of 16 bytes, of elements of so many bytes.
+constexpr Fragment matrix_fragment(int element_bytes) {
+  return {8, 16 / element_bytes, 4 / element_bytes};
+}
+
+}  // namespace pruner

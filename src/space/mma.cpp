@@ -1,0 +1,45 @@
+#include "space/mma.h"
+
+namespace pruner {
+namespace {
+
+constexpr DType kF16 = DType::kFloat16, kBf16 = DType::kBFloat16, kF32 = DType::kFloat32;
+constexpr DType kS8 = DType::kInt8, kU8 = DType::kUInt8, kS32 = DType::kInt32;
+
+constexpr MmaInstruction kMmaInstructions[] = {
+    {"m16n8k16", 16, 8, 16, kF16, kF16, kF32, 80},
+    {"m16n8k16", 16, 8, 16, kF16, kF16, kF16, 80},
+    {"m16n8k16", 16, 8, 16, kBf16, kBf16, kF32, 80},
+    {"m16n8k8", 16, 8, 8, kF16, kF16, kF32, 75},
+    {"m16n8k8", 16, 8, 8, kF16, kF16, kF16, 75},
+    {"m16n8k8", 16, 8, 8, kBf16, kBf16, kF32, 80},
+    {"m16n8k8", 16, 8, 8, kF32, kF32, kF32, 80},
+    {"m16n8k32", 16, 8, 32, kS8, kS8, kS32, 80},
+    {"m16n8k32", 16, 8, 32, kS8, kU8, kS32, 80},
+    {"m16n8k32", 16, 8, 32, kU8, kS8, kS32, 80},
+    {"m16n8k32", 16, 8, 32, kU8, kU8, kS32, 80},
+    {"m8n8k16", 8, 8, 16, kS8, kS8, kS32, 75},
+    {"m8n8k16", 8, 8, 16, kS8, kU8, kS32, 75},
+    {"m8n8k16", 8, 8, 16, kU8, kS8, kS32, 75},
+    {"m8n8k16", 8, 8, 16, kU8, kU8, kS32, 75},
+};
+
+}  // namespace
+
+std::span<const MmaInstruction> mma_instructions() { return kMmaInstructions; }
+
+const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum) {
+  for (const MmaInstruction& row : kMmaInstructions)
+    if (row.shape == shape && row.a == a && row.b == b && row.sum == sum) return &row;
+  return nullptr;
+}
+
+double round_to_tf32(double value) {
+  constexpr uint64_t kDropped = 13;  // of float32's 23 bits of fraction
+  const uint64_t bits = encode_float(DType::kFloat32, value);
+  const bool finite = value - value == 0;
+  const uint64_t half = finite ? uint64_t{1} << (kDropped - 1) : 0;
+  return decode_float(DType::kFloat32, (bits + half) >> kDropped << kDropped);
+}
+
+}  // namespace pruner

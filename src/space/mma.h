@@ -1,0 +1,41 @@
+// Instructions with which the 32 lanes of a warp multiply small matrices (PTX: mma.sync), what
+// dot.h has for CPUs: a table, and what each lane holds of the matrices.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "space/fragment.h"
+#include "tensor/dtype.h"
+
+namespace pruner {
+
+/// sum[i][j] += a[i][0] * b[j][0] + ... + a[i][k - 1] * b[j][k - 1] for i below m, j below n; the
+/// lanes hold all three as their fragments say. Integers wrap around. In which order floats are
+/// added, and how they are rounded on the way, is the device's.
+struct MmaInstruction {
+  std::string_view shape;  // as PTX writes it: "m16n8k16"
+  int m, n, k;
+  DType a, b, sum;  // float32 operands are rounded by round_to_tf32()
+  int oldest;       // compute capability of the first devices that have it: 80 is sm_80
+
+  constexpr Fragment a_fragment() const { return operand(m, a); }
+  constexpr Fragment b_fragment() const { return operand(n, b); }
+  constexpr Fragment sum_fragment() const { return {m, n, 2}; }
+
+ private:
+  constexpr Fragment operand(int rows, DType dtype) const {
+    return {rows, k, static_cast<int>(4 / dtype_bytes(dtype))};
+  }
+};
+
+/// Every row.
+std::span<const MmaInstruction> mma_instructions();
+
+/// That of a shape and types; null: there is none.
+const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum);
+
+/// A float32 with 10 bits of fraction, to nearest, halves away from zero (PTX: cvt.rna.tf32.f32).
+double round_to_tf32(double value);
+
+}  // namespace pruner

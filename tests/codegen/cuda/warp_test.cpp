@@ -1,0 +1,51 @@
+// label: device
+// Statements of warps through NVRTC: every instruction for every arch that has it.
+#include <gtest/gtest.h>
+
+#include "codegen/codegen.h"
+#include "codegen/cuda/cubin.h"
+#include "codegen/cuda/nvrtc.h"
+#include "golden.h"
+#include "lower/warp_programs.h"
+
+namespace pruner {
+namespace {
+
+Target cuda(int arch) {
+  Target target = *parse_target("cuda", 0);
+  target.gpu.arch = "sm_" + std::to_string(arch);
+  return target;
+}
+
+class CudaWarps : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto nvrtc = find_nvrtc();
+    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
+    setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+  }
+};
+
+TEST_F(CudaWarps, KeepFragmentsInRegisters) {
+  for (const int arch : {75, 80, 86, 89, 90}) {
+    for (const NamedMatmul& p : warp_matmuls()) {
+      if (p.matmul.instruction->oldest > arch) continue;
+      const std::string name = p.name + " for sm_" + std::to_string(arch);
+      const Result<Artifact> artifact = compile(warp_matmul(p.matmul), cuda(arch), "k");
+      ASSERT_TRUE(artifact.ok()) << name << ": " << artifact.error().message();
+      const Result<std::vector<CubinKernel>> kernels = read_cubin(artifact->object);
+      ASSERT_TRUE(kernels.ok()) << name << ": " << kernels.error().message();
+      ASSERT_EQ(kernels->size(), 1u);
+      EXPECT_EQ(kernels->front().stack_bytes, 0) << name;
+      EXPECT_EQ(kernels->front().shared_bytes, artifact->launches.front().shared_bytes) << name;
+    }
+  }
+}
+
+TEST_F(CudaWarps, NeedADeviceThatHasTheInstruction) {
+  const WarpMatmul g = warp_matmuls().front().matmul;
+  EXPECT_ERROR(compile(warp_matmul(g), cuda(75), "k"), "sm_75 has no ");
+}
+
+}  // namespace
+}  // namespace pruner

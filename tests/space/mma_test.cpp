@@ -1,0 +1,40 @@
+#include "space/mma.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace pruner {
+namespace {
+
+TEST(MmaInstructions, AreFoundByShapeAndTypes) {
+  for (const MmaInstruction& row : mma_instructions())
+    EXPECT_EQ(find_mma_instruction(row.shape, row.a, row.b, row.sum), &row);
+  EXPECT_EQ(find_mma_instruction("m16n8k16", DType::kFloat16, DType::kBFloat16, DType::kFloat32),
+            nullptr);
+}
+
+TEST(MmaInstructions, TakeWholeRegisters) {
+  for (const MmaInstruction& row : mma_instructions()) {
+    EXPECT_EQ(row.a_fragment().elements() * dtype_bytes(row.a) % 4, 0) << row.shape;
+    EXPECT_EQ(row.b_fragment().elements() * dtype_bytes(row.b) % 4, 0) << row.shape;
+    EXPECT_EQ(row.sum_fragment().elements() * dtype_bytes(row.sum) % 4, 0) << row.shape;
+    EXPECT_EQ(
+        row.shape,
+        "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k));
+  }
+}
+
+TEST(RoundToTf32, KeepsTenBitsOfFraction) {
+  const double unit = std::ldexp(1.0, -10), half = unit / 2, little = std::ldexp(1.0, -23);
+  EXPECT_EQ(round_to_tf32(1 + half), 1 + unit);
+  EXPECT_EQ(round_to_tf32(-1 - half), -1 - unit);
+  EXPECT_EQ(round_to_tf32(1 + unit + half), 1 + 2 * unit);
+  EXPECT_EQ(round_to_tf32(1 + half - little), 1);
+  EXPECT_EQ(round_to_tf32(2 - little), 2);
+  EXPECT_TRUE(std::isinf(round_to_tf32(HUGE_VAL)));
+  EXPECT_TRUE(std::isnan(round_to_tf32(std::nan(""))));
+}
+
+}  // namespace
+}  // namespace pruner
