@@ -14,7 +14,8 @@ function(add_fake target file prefix)
   endif()
   target_compile_definitions(
     ${target} PRIVATE FAKE_PREFIX="${prefix}" FAKE_CXX="${CMAKE_CXX_COMPILER}"
-                      FAKE_PRELUDE="${fakes}/emulator_prelude.h")
+                      FAKE_PRELUDE="${fakes}/emulator_prelude.h"
+                      FAKE_SOURCES="${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
   set_target_properties(
     ${target} PROPERTIES PREFIX "" OUTPUT_NAME ${file} SUFFIX "" NO_SONAME TRUE
@@ -24,7 +25,7 @@ endfunction()
 
 file(GLOB driver_sources CONFIGURE_DEPENDS ${fakes}/cuda/*.cpp)
 add_fake(fake_cuda libcuda.so.1 cu ${driver_sources})
-add_fake(fake_nvrtc libnvrtc.so nvrtc ${fakes}/nvrtc.cpp)
+add_fake(fake_nvrtc libnvrtc.so nvrtc ${fakes}/nvrtc.cpp ${fakes}/ptx.cpp)
 add_fake(fake_nvml libnvidia-ml.so.1 nvml ${fakes}/nvml.cpp)
 add_custom_target(fakes DEPENDS fake_cuda fake_nvrtc fake_nvml)
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel_object.h"
+#include "space/fragment.h"
 
 #define __global__
 #define __device__
@@ -124,7 +125,161 @@ static inline unsigned short fake_float_to_half(float x) {
 }
 #endif
 
+// Shared memory is addressed by 32 bits: from here on.
+static __attribute__((aligned(16))) char fake_dynamic_shared[fakes::kMostSharedBytes];
+static inline unsigned long long __cvta_generic_to_shared(const void* place) {
+  return static_cast<unsigned long long>(static_cast<const char*>(place) - fake_dynamic_shared);
+}
+
 namespace fakes {
+
+// -- Inline PTX: ptx.cpp makes calls of these functions of it. Operands are bits.
+
+struct Output {
+  void* place;
+  template <typename T>
+  explicit Output(T& variable) : place(&variable) {
+    static_assert(sizeof(T) == 4);
+  }
+  unsigned read() const {
+    unsigned bits;
+    __builtin_memcpy(&bits, place, sizeof bits);
+    return bits;
+  }
+  void write(unsigned bits) const { __builtin_memcpy(place, &bits, sizeof bits); }
+};
+struct Input {
+  unsigned long long bits;
+  explicit Input(float x) : bits(fake_bits<unsigned>(x)) {}
+  explicit Input(unsigned x) : bits(x) {}
+  explicit Input(int x) : bits(static_cast<unsigned>(x)) {}
+  explicit Input(const void* x) : bits(reinterpret_cast<unsigned long long>(x)) {}
+};
+template <typename... T>
+struct List {
+  static constexpr int kCount = 0;
+  List() = default;
+};
+template <typename T, typename... More>
+struct List<T, More...> {
+  static constexpr int kCount = 1 + sizeof...(More);
+  T items[kCount];
+  explicit List(T first, More... more) : items{first, more...} {}
+};
+template <typename... T>
+List(T...) -> List<T...>;
+
+// Elements of a register, by the names of PTX: `kRun` side by side.
+struct of_f32 {
+  static constexpr int kRun = 1;
+  static double get(unsigned word, int) { return fake_bits<float>(word); }
+  static unsigned set(double x) { return fake_bits<unsigned>(static_cast<float>(x)); }
+};
+struct of_tf32 : of_f32 {  // the other bits are not looked at
+  static double get(unsigned word, int i) { return of_f32::get(word >> 13 << 13, i); }
+};
+struct of_s32 {
+  static constexpr int kRun = 1;
+  static double get(unsigned word, int) { return static_cast<int>(word); }
+  static unsigned set(double x) { return static_cast<unsigned>(static_cast<long long>(x)); }
+};
+#ifdef __FLT16_MANT_DIG__
+struct of_f16 {
+  static constexpr int kRun = 2;
+  static double get(unsigned word, int i) {
+    return fake_half_to_float(static_cast<unsigned short>(word >> (16 * i)));
+  }
+  static unsigned set(double x) { return fake_float_to_half(static_cast<float>(x)); }
+};
+#endif
+struct of_bf16 {
+  static constexpr int kRun = 2;
+  static double get(unsigned word, int i) { return of_f32::get(word >> (16 * i) << 16, 0); }
+};
+struct of_s8 {
+  static constexpr int kRun = 4;
+  static double get(unsigned word, int i) { return static_cast<signed char>(word >> (8 * i)); }
+};
+struct of_u8 {
+  static constexpr int kRun = 4;
+  static double get(unsigned word, int i) { return static_cast<unsigned char>(word >> (8 * i)); }
+};
+
+static inline int lane() { return static_cast<int>(threadIdx.x % pruner::kWarpLanes); }
+static double fake_a[16 * 32], fake_b[8 * 32];  // the matrices of the warp that is at one
+
+template <typename T>
+static inline void give(double* matrix, const pruner::Fragment& f, const Input* words) {
+  for (int v = 0; v < f.elements(); ++v)
+    matrix[f.row(lane(), v) * f.cols + f.col(lane(), v)] =
+        T::get(static_cast<unsigned>(words[v / T::kRun].bits), v % T::kRun);
+}
+
+template <int kM, int kN, int kK, typename Sum, typename A, typename B, typename Out, typename In>
+static inline void mma(const Out& out, const In& in) {
+  constexpr pruner::Fragment a{kM, kK, A::kRun}, b{kN, kK, B::kRun}, sum{kM, kN, 2};
+  static_assert(Out::kCount == sum.elements() / Sum::kRun);
+  static_assert(In::kCount == a.elements() / A::kRun + b.elements() / B::kRun);
+  give<A>(fake_a, a, in.items);
+  give<B>(fake_b, b, in.items + a.elements() / A::kRun);
+  fake_thread.meet(__LINE__);
+  for (int word = 0; word < Out::kCount; ++word) {
+    unsigned made = 0;
+    for (int i = 0; i < Sum::kRun; ++i) {
+      const int v = word * Sum::kRun + i;
+      double total = Sum::get(out.items[word].read(), i);
+      for (int k = 0; k < kK; ++k)
+        total += fake_a[sum.row(lane(), v) * kK + k] * fake_b[sum.col(lane(), v) * kK + k];
+      made |= Sum::set(total) << (i * 32 / Sum::kRun);
+    }
+    out.items[word].write(made);
+  }
+  fake_thread.meet(__LINE__);  // before the matrices are others
+}
+
+static const char* fake_rows[pruner::kWarpLanes];
+
+template <bool kTransposed, typename Out, typename In>
+static inline void load_matrix(const Out& out, const In& in) {
+  fake_rows[lane()] = fake_dynamic_shared + static_cast<int>(in.items[0].bits);
+  fake_thread.meet(__LINE__);
+  constexpr pruner::Fragment f = pruner::matrix_fragment(2);
+  for (int i = 0; i < Out::kCount; ++i) {
+    unsigned word = 0;
+    for (int v = 0; v < 2; ++v) {
+      const int row = f.row(lane(), v), col = f.col(lane(), v);
+      unsigned short element;
+      __builtin_memcpy(&element,
+                       fake_rows[8 * i + (kTransposed ? col : row)] + 2 * (kTransposed ? row : col),
+                       sizeof element);
+      word |= static_cast<unsigned>(element) << (16 * v);
+    }
+    out.items[i].write(word);
+  }
+  fake_thread.meet(__LINE__);
+}
+
+template <int kBytes, typename Out, typename In>
+static inline void async_copy(const Out&, const In& in) {
+  fake_thread.copy(fake_dynamic_shared + static_cast<int>(in.items[0].bits),
+                   reinterpret_cast<const void*>(in.items[1].bits),
+                   kBytes,
+                   static_cast<unsigned>(in.items[2].bits));
+}
+template <typename Out, typename In>
+static inline void commit_copies(const Out&, const In&) {
+  fake_thread.commit();
+}
+template <int kGroups, typename Out, typename In>
+static inline void wait_for_copies(const Out&, const In&) {
+  fake_thread.wait(kGroups);
+}
+template <typename Out, typename In>
+static inline void to_tf32(const Out& out, const In& in) {
+  out.items[0].write((static_cast<unsigned>(in.items[0].bits) + 0x1000) >> 13 << 13);
+}
+
+// -- Kernels.
 
 template <typename T>
 inline constexpr bool kIsPointer = false;
@@ -172,5 +327,6 @@ struct KernelOf<kKernel> {
       fakes::KernelOf<name>::kPointers,                                                 \
       threads,                                                                          \
       __start_fake_shared_##name,                                                       \
-      __stop_fake_shared_##name};                                                       \
+      __stop_fake_shared_##name,                                                        \
+      fake_dynamic_shared};                                                             \
   }

@@ -20,6 +20,11 @@ struct Index3 {
 struct ThreadPlace {
   Index3 threadIdx, blockIdx, blockDim, gridDim;
   void (*barrier)(int line);
+  void (*meet)(int line);  // the lanes of a warp
+  // cp.async and its groups: what is copied is there when the thread has waited.
+  void (*copy)(void* to, const void* from, unsigned bytes, unsigned valid);
+  void (*commit)();
+  void (*wait)(unsigned groups);
 };
 
 struct KernelTable {
@@ -29,6 +34,8 @@ struct KernelTable {
   const bool* is_pointer;
   unsigned max_threads;       // __launch_bounds__; 0: none given
   char *shared, *shared_end;  // its arrays in shared memory
+  char* dynamic_shared;       // room for what a launch gives it beside them
 };
+inline constexpr unsigned kMostSharedBytes = 227 << 10;  // of a block, on any device
 
 }  // namespace fakes

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernel_object.h"
+#include "ptx.h"
 #include "rules.h"
 
 namespace fs = std::filesystem;
@@ -80,7 +81,10 @@ std::string as_cpp(const std::string& source, const std::vector<Kernel>& kernels
   replace_all(text,
               R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)))",
               "bits = fake_float_to_half(x)");
-  return text;
+  static const std::regex kDynamic(R"(extern __shared__ __align__\(16\) unsigned char (\w+)\[\];)");
+  text = std::regex_replace(
+      text, kDynamic, "unsigned char* const $1 = (unsigned char*)fake_dynamic_shared;");
+  return with_emulated_ptx(text);
 }
 
 // What a CPU cannot be made to do by a few macros.
@@ -124,6 +128,7 @@ const std::vector<std::string>& compiler() {
                                                  "-shared",
                                                  "-fPIC",
                                                  "-Wl,-Bsymbolic",
+                                                 "-I" FAKE_SOURCES,
                                                  "-include",
                                                  FAKE_PRELUDE};
   return words;
@@ -164,7 +169,8 @@ uint64_t hash_of(const std::string& text) {
 std::string compile_object(const std::string& text, std::string& log) {
   const char* cache = std::getenv("FAKE_CUDA_CACHE");
   if (cache == nullptr) return run_compiler(text, log);
-  std::string key = text + read(FAKE_PRELUDE);
+  std::string key = text + read(FAKE_PRELUDE) + read(FAKE_SOURCES "/space/fragment.h") +
+                    read(fs::path(FAKE_PRELUDE).replace_filename("kernel_object.h"));
   for (const std::string& word : compiler()) key += word + "\n";
   char name[32];
   snprintf(name, sizeof name, "%016llx.so", static_cast<unsigned long long>(hash_of(key)));

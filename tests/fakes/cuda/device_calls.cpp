@@ -101,6 +101,8 @@ const ErrorRow* error_row(int status) {
 
 }  // namespace
 
+int fakes::most_shared_bytes(int device) { return row_of(device).most_shared_per_block; }
+
 FAKE_EXPORT CuStatus cuInit(unsigned flags) {
   return call(
       __func__,

@@ -5,13 +5,17 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <utility>
 
 namespace fakes {
 namespace {
 
-enum : int { kIllegalAddress = 700, kLaunchFailed = 719 };
+enum : int { kIllegalAddress = 700, kMisalignedAddress = 716, kLaunchFailed = 719 };
+constexpr size_t kWarp = 32;
 constexpr size_t kStackBytes = 256 << 10, kGuardBytes = 4096, kSignalStackBytes = 64 << 10;
 
 // Saved registers, as the compiler's own setjmp() has them: it asks the system for nothing.
@@ -20,7 +24,15 @@ using Place = void* [5];
 // Of its own, as compilers demand: not where the place was set.
 [[noreturn]] __attribute__((noinline)) void jump(void** place) { __builtin_longjmp(place, 1); }
 
-enum class State { kReady, kAtBarrier, kEnded };
+enum class State { kReady, kInWarp, kAtBarrier, kEnded };
+
+// What a thread copies beside its work.
+struct Copy {
+  void* to;
+  const void* from;
+  unsigned bytes, valid;
+};
+using Copies = std::vector<Copy>;
 
 struct Fiber {
   State state = State::kReady;
@@ -28,6 +40,8 @@ struct Fiber {
   bool begun = false;
   Place at;
   ucontext_t start;
+  Copies open;                // since the last commit
+  std::deque<Copies> groups;  // in order
 };
 
 // The fibers of a block. There is one of it, under the driver's lock.
@@ -45,6 +59,11 @@ class Block {
  private:
   static void begin();
   static void barrier(int line);
+  static void meet(int line);
+  static void copy(void* to, const void* from, unsigned bytes, unsigned valid);
+  static void commit();
+  static void wait(unsigned groups);
+  Ending run_warp(ThreadPlace& place, const Index3& shape, size_t first, size_t end, bool reversed);
   void resume(Fiber& fiber);
   void leave(State state);
   Ending divided(size_t waiting, size_t threads) const;
@@ -56,6 +75,7 @@ class Block {
   Fiber* running_ = nullptr;
   const KernelTable* kernel_ = nullptr;
   void** arguments_ = nullptr;
+  std::string problem_;  // of the thread that ran last
 };
 
 Block* current = nullptr;
@@ -101,6 +121,40 @@ void Block::barrier(int line) {
   current->leave(State::kAtBarrier);
 }
 
+void Block::meet(int line) {
+  current->running_->line = line;
+  current->leave(State::kInWarp);
+}
+
+// Until it is done nobody knows what is there.
+void Block::copy(void* to, const void* from, unsigned bytes, unsigned valid) {
+  const auto misaligned = [&](const void* place) {
+    return reinterpret_cast<uintptr_t>(place) % bytes != 0;
+  };
+  if (misaligned(to) || misaligned(from) || valid > bytes) {
+    current->problem_ = "an asynchronous copy of " + std::to_string(bytes) +
+                        " bytes from or to a place that is no multiple of them";
+    current->leave(State::kEnded);
+  }
+  std::memset(to, 0xff, bytes);
+  current->running_->open.push_back({to, from, bytes, valid});
+}
+
+void Block::commit() {
+  Fiber& fiber = *current->running_;
+  fiber.groups.push_back(std::exchange(fiber.open, {}));
+}
+
+void Block::wait(unsigned groups) {
+  std::deque<Copies>& left = current->running_->groups;
+  for (; left.size() > groups; left.pop_front()) {
+    for (const Copy& copy : left.front()) {
+      std::memset(copy.to, 0, copy.bytes);
+      std::memcpy(copy.to, copy.from, copy.valid);
+    }
+  }
+}
+
 __attribute__((noinline)) void Block::leave(State state) {
   running_->state = state;
   if (__builtin_setjmp(running_->at) == 0) jump(scheduler_);
@@ -121,6 +175,32 @@ Ending Block::divided(size_t waiting, size_t threads) const {
           0};
 }
 
+// A warp until all of its lanes are at a barrier or have ended.
+Ending Block::run_warp(
+    ThreadPlace& place, const Index3& shape, size_t first, size_t end, bool reversed) {
+  for (;;) {
+    size_t together = 0;
+    bool same_line = true;
+    for (size_t i = first; i < end; ++i) {
+      const auto t = static_cast<unsigned>(reversed ? first + end - 1 - i : i);
+      Fiber& fiber = *fibers_[t];
+      if (fiber.state != State::kReady && fiber.state != State::kInWarp) continue;
+      place.threadIdx = {t % shape.x, t / shape.x % shape.y, t / shape.x / shape.y};
+      resume(fiber);
+      if (!problem_.empty()) return {kMisalignedAddress, std::exchange(problem_, ""), 0};
+      if (fiber.state != State::kInWarp) continue;
+      const Fiber& other = *fibers_[reversed ? end - 1 : first];
+      same_line = same_line && fiber.line == other.line;
+      ++together;
+    }
+    if (together == 0) return {};
+    if (together != kWarp || !same_line)
+      return {kLaunchFailed,
+              std::to_string(together) + " lanes of a warp do together what takes all of them",
+              0};
+  }
+}
+
 // Every other block's threads run in reverse: what needs a barrier and has none shows.
 Ending Block::run(const KernelTable& kernel,
                   ThreadPlace& place,
@@ -129,19 +209,31 @@ Ending Block::run(const KernelTable& kernel,
   kernel_ = &kernel;
   arguments_ = const_cast<void**>(launch.arguments.data());
   place.barrier = &Block::barrier;
+  place.meet = &Block::meet;
+  place.copy = &Block::copy;
+  place.commit = &Block::commit;
+  place.wait = &Block::wait;
   const Index3& shape = launch.threads;
-  const size_t threads = size_t{shape.x} * shape.y * shape.z;
-  for (size_t t = 0; t < threads; ++t) fibers_[t]->state = State::kReady;
+  const size_t threads = size_t{shape.x} * shape.y * shape.z, warps = (threads + kWarp - 1) / kWarp;
+  for (size_t t = 0; t < threads; ++t) {
+    fibers_[t]->state = State::kReady;
+    fibers_[t]->open.clear();
+    fibers_[t]->groups.clear();
+  }
   for (;;) {
+    for (size_t i = 0; i < warps; ++i) {
+      const size_t first = kWarp * (reversed ? warps - 1 - i : i);
+      const size_t end = std::min(first + kWarp, threads);
+      const Ending ending = run_warp(place, shape, first, end, reversed);
+      if (ending.status != 0) return ending;
+    }
     size_t waiting = 0;
     int line = 0;
     bool same_line = true;
-    for (size_t i = 0; i < threads; ++i) {
-      const auto t = static_cast<unsigned>(reversed ? threads - 1 - i : i);
-      place.threadIdx = {t % shape.x, t / shape.x % shape.y, t / shape.x / shape.y};
+    for (size_t t = 0; t < threads; ++t) {
       Fiber& fiber = *fibers_[t];
-      resume(fiber);
       if (fiber.state == State::kEnded) continue;
+      fiber.state = State::kReady;
       same_line = same_line && (waiting == 0 || fiber.line == line);
       line = fiber.line;
       ++waiting;
@@ -196,6 +288,14 @@ class Handlers {
   struct sigaction old_[std::size(kSignals)];
 };
 
+// Whether what no launch gave is not as it was made.
+bool writes_beyond(const KernelTable& kernel, const Launch& launch) {
+  const auto first = kernel.dynamic_shared + launch.shared_bytes;
+  const auto is_made = [](char c) { return static_cast<unsigned char>(c) == 0xff; };
+  return launch.shared_bytes > 0 &&
+         !std::all_of(first, kernel.dynamic_shared + kMostSharedBytes, is_made);
+}
+
 Ending run_blocks(Block& block,
                   const KernelTable& kernel,
                   ThreadPlace& place,
@@ -209,8 +309,11 @@ Ending run_blocks(Block& block,
         place.blockIdx = {x, y, z};
         if (kernel.shared != nullptr)  // nobody's, and no numbers
           std::memset(kernel.shared, 0xff, size_t(kernel.shared_end - kernel.shared));
+        if (launch.shared_bytes > 0) std::memset(kernel.dynamic_shared, 0xff, kMostSharedBytes);
         const Ending ending = block.run(kernel, place, launch, reversed);
         if (ending.status != 0) return ending;
+        if (writes_beyond(kernel, launch))
+          return {kIllegalAddress, "writes beyond the shared memory that its launch gives it", 0};
       }
     }
   }

@@ -1,5 +1,5 @@
 // Runs a kernel's blocks one after the other on this thread, and a block's threads as fibers that
-// take turns at barriers.
+// take turns at barriers, the lanes of a warp also at what they do together.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace fakes {
 struct Launch {
   Index3 blocks, threads;
   std::vector<void*> arguments;  // where each one is
+  unsigned shared_bytes = 0;     // that it gives a block beside the kernel's own
 };
 
 /// How a launch ended: a status of the driver's, and what is wrong where it is not 0.

@@ -116,7 +116,7 @@ int run(Context& context,
   const Function* const function = context.functions.find(handle);
   if (function == nullptr) return no_function();
   std::vector<std::string> copies = values;  // kernels may write to their parameters
-  Launch launch{shape.blocks, shape.threads, {}};
+  Launch launch{shape.blocks, shape.threads, {}, shape.shared_bytes};
   for (std::string& copy : copies) launch.arguments.push_back(copy.data());
   const Ending ending = emulate(*function->table, *function->place, launch);
   if (ending.status != 0) {
@@ -216,6 +216,11 @@ FAKE_EXPORT CuStatus cuFuncSetAttribute(CuFunction handle, int attribute, int va
         if (function == nullptr) return no_function();
         if (attribute == kCarveout) return kSuccess;
         if (attribute != kMostDynamicBytes || value < 0) return kInvalidValue;
+        const int bytes = value + static_bytes(*function->table);
+        if (bytes > most_shared_bytes(here().device))
+          return violation(
+              function->name + " asks for " + std::to_string(bytes) + " bytes of shared memory",
+              kInvalidValue);
         function->most_dynamic_bytes = value;
         return kSuccess;
       },

@@ -138,6 +138,9 @@ struct Driver {
 
 int this_thread();
 
+/// Of a block, where a function asks for it.
+int most_shared_bytes(int device);
+
 /// Notes a violation and gives `status`.
 int violation(const std::string& what, int status);
 

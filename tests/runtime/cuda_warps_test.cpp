@@ -1,0 +1,30 @@
+// label: cuda-fake
+// Statements of warps as CUDA C on the fake driver.
+#include "fakes/fake_cuda.h"
+#include "golden.h"
+#include "warp_run.h"
+
+namespace pruner {
+namespace {
+
+Target sm_80() { return *parse_target("cuda --arch=sm_80", 0); }
+
+TEST(FakeCudaWarps, Multiply) {
+  const FakeCuda cuda;
+  expect_warps_multiply(sm_80());
+  EXPECT_EQ(cuda.end(), "");
+}
+
+// What is not there yet is no number on the fake device, and a matrix of them none either.
+TEST(FakeCudaWarps, ReadNothingBeforeItIsWaitedFor) {
+  const FakeCuda cuda;
+  for (const WarpPlant plant : {WarpPlant::kNoWait, WarpPlant::kNoCommit}) {
+    const Program program = warp_matmul(warp_matmuls().front().matmul, plant);
+    const std::vector<Tensor> args = run_warps(program, sm_80());
+    ASSERT_FALSE(args.empty());
+    EXPECT_TRUE(std::isnan(args[2].get(0)));
+  }
+}
+
+}  // namespace
+}  // namespace pruner
