@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 
 #include "codegen/backend.h"
+#include "codegen/c/dialect.h"
 #include "codegen/launch.h"
 
 namespace pruner {
@@ -20,7 +21,9 @@ constexpr CodeRow kLlvmRow = {Backend::kLlvm, no_object, no_text};
 #endif
 
 constexpr CodeRow kCodeRows[] = {
-    kLlvmRow, {Backend::kCuda, cuda_object, gpu_text}, {Backend::kOpenCl, opencl_object, gpu_text}};
+    kLlvmRow,
+    {Backend::kCuda, cuda_object, gpu_text, kCudaC.most_declared},
+    {Backend::kOpenCl, opencl_object, gpu_text, kOpenClC.most_declared}};
 
 const CodeRow& code_of(Backend backend) {
   const CodeRow* row = kCodeRows;
@@ -54,7 +57,7 @@ Result<Artifact> compile(const Program& program, const Target& target, const std
   artifact.symbol = symbol;
   artifact.workspace_bytes = program.workspace_bytes;
   artifact.rewrites = program.rewrites;
-  artifact.launches = plan_launches(program, symbol);
+  artifact.launches = plan_launches(program, symbol, code_of(target.backend).most_declared);
   for (const TensorId id : program.args) {
     const Buffer& buffer = program[id];
     artifact.arguments.push_back({buffer.dtype, buffer.shape, buffer.output, buffer.pack});
@@ -79,7 +82,8 @@ static Json to_json(const Artifact::Launch& launch) {
           {"threads", launch.threads},
           {"shared_bytes", launch.shared_bytes},
           {"arguments", launch.arguments},
-          {"workspace", launch.workspace}};
+          {"workspace", launch.workspace},
+          {"dynamic_bytes", launch.dynamic_bytes}};
 }
 
 static Result<Artifact::Launch> launch_from_json(const Json& json) {
@@ -90,6 +94,7 @@ static Result<Artifact::Launch> launch_from_json(const Json& json) {
   TRY_ASSIGN(launch.shared_bytes, json_get<int64_t>(json, "shared_bytes"));
   TRY_ASSIGN(launch.arguments, json_get<std::vector<int>>(json, "arguments"));
   TRY_ASSIGN(launch.workspace, json_get<bool>(json, "workspace"));
+  TRY_ASSIGN(launch.dynamic_bytes, json_get<int64_t>(json, "dynamic_bytes"));
   return launch;
 }
 

@@ -28,9 +28,11 @@ struct Artifact {
     std::string kernel;
     int64_t blocks = 0;
     int64_t threads = 0;
-    int64_t shared_bytes = 0;    // static: the kernel declares them
+    int64_t shared_bytes = 0;    // of a block
     std::vector<int> arguments;  // numbers of those that it takes, in order
     bool workspace = false;      // and then the workspace
+    int64_t dynamic_bytes =
+        0;  // of shared_bytes, given by the launch: the kernel declares the others
     friend bool operator==(const Launch&, const Launch&) = default;
   };
   std::vector<Launch> launches;  // run one after the other; none on a CPU

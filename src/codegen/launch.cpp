@@ -32,7 +32,9 @@ Touched touched_buffers(const Program& program, const Stmt& stmt) {
   return touched;
 }
 
-std::vector<Artifact::Launch> plan_launches(const Program& program, const std::string& symbol) {
+std::vector<Artifact::Launch> plan_launches(const Program& program,
+                                            const std::string& symbol,
+                                            int64_t most_declared) {
   std::vector<Artifact::Launch> result;
   for (const For* blocks : launches(program)) {
     Artifact::Launch& launch = result.emplace_back();
@@ -45,11 +47,11 @@ std::vector<Artifact::Launch> plan_launches(const Program& program, const std::s
           if (loop && loop->kind == LoopKind::kThread) launch.threads = extent_of(*loop);
           const Allocate* allocation = std::get_if<Allocate>(&s.op);
           if (!allocation || program[allocation->buffer].scope != Scope::kShared) return;
-          // Each begins at a multiple of 16 bytes.
-          launch.shared_bytes = (launch.shared_bytes + 15) / 16 * 16;
+          launch.shared_bytes = shared_offset(launch.shared_bytes);
           launch.shared_bytes += program[allocation->buffer].bytes();
         },
         [](const Expr&) {});
+    if (launch.shared_bytes > most_declared) launch.dynamic_bytes = launch.shared_bytes;
     const Touched touched = touched_buffers(program, blocks->body);
     for (size_t i = 0; i < program.args.size(); ++i) {
       if (touched.any(static_cast<size_t>(program.args[i].value))) {

@@ -150,7 +150,13 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
   std::vector<ModulePlan::Launch> launches;
   for (const Artifact::Launch& launch : artifact.launches) {
     ModulePlan::Launch& placed = launches.emplace_back();
-    placed = {launch.kernel, code, launch.blocks, launch.threads, launch.shared_bytes, {}};
+    placed = {launch.kernel,
+              code,
+              launch.blocks,
+              launch.threads,
+              launch.shared_bytes,
+              launch.dynamic_bytes,
+              {}};
     for (const int i : launch.arguments) {
       const auto a = static_cast<size_t>(i);
       placed.args.push_back({step.args[a], bytes_of(artifact.arguments[a])});

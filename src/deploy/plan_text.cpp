@@ -126,12 +126,13 @@ class PlanText {
     launch_args_ += args + ":\n";
     for (const ModulePlan::Range& arg : launch.args)
       launch_args_ += address(arg.at) + fmt::format(".quad {}\n", arg.bytes);
-    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}\n",
                        string(launch.kernel),
                        launch.code,
                        launch.blocks,
                        launch.threads,
                        launch.shared_bytes,
+                       launch.dynamic_bytes,
                        args,
                        launch.args.size());
   }

@@ -28,7 +28,7 @@ struct ModulePlan {
   struct Launch {
     std::string kernel;
     size_t code = 0;  // which of code_files has it
-    int64_t blocks = 0, threads = 0, shared_bytes = 0;
+    int64_t blocks = 0, threads = 0, shared_bytes = 0, dynamic_bytes = 0;
     std::vector<Range> args;
   };
   /// A group's kernel, in the order they run.

@@ -23,6 +23,18 @@ const GpuDriver& driver_of(Backend backend) {
   return row->driver;
 }
 
+// What a driver's table reads of a launch.
+PlanLaunch plan_of(const Artifact::Launch& launch, size_t num_args) {
+  return {.kernel = launch.kernel.c_str(),
+          .code = 0,
+          .blocks = launch.blocks,
+          .threads = launch.threads,
+          .shared_bytes = launch.shared_bytes,
+          .dynamic_bytes = launch.dynamic_bytes,
+          .args = nullptr,
+          .num_args = static_cast<int64_t>(num_args)};
+}
+
 // What the table's call said last on this thread.
 Error failure() { return Error(pruner_failure()); }
 
@@ -73,14 +85,14 @@ Result<Unit> GpuContext::fits(const Artifact::Launch& launch) const {
                  " runs at most ",
                  facts().threads_per_block);
   }
-  if (launch.shared_bytes > facts().shared_bytes_per_block) {
+  if (launch.shared_bytes > facts().most_shared_bytes) {
     return Error(launch.kernel,
                  " takes ",
                  launch.shared_bytes,
                  " bytes of shared memory a block, ",
                  facts().name,
                  " has ",
-                 facts().shared_bytes_per_block);
+                 facts().most_shared_bytes);
   }
   return Unit{};
 }
@@ -96,7 +108,8 @@ Result<GpuProgram> GpuContext::load(const Artifact& artifact) {
     program.program_ = driver_.load(device_, &code);
     for (const Artifact::Launch& launch : artifact.launches) {
       if (program.program_ == 0) return false;
-      const GpuHandle kernel = driver_.kernel(device_, program.program_, launch.kernel.c_str());
+      const PlanLaunch plan = plan_of(launch, 0);
+      const GpuHandle kernel = driver_.kernel(device_, program.program_, &plan);
       if (kernel == 0) return false;
       program.kernels_.push_back(kernel);
     }
@@ -176,13 +189,7 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
   }
   const auto launch_all = [&] {
     for (size_t i = 0; i < launches_.size(); ++i) {
-      const PlanLaunch launch = {.kernel = launches_[i].kernel.c_str(),
-                                 .code = 0,
-                                 .blocks = launches_[i].blocks,
-                                 .threads = launches_[i].threads,
-                                 .shared_bytes = launches_[i].shared_bytes,
-                                 .args = nullptr,
-                                 .num_args = static_cast<int64_t>(args[i].size())};
+      const PlanLaunch launch = plan_of(launches_[i], args[i].size());
       if (driver.launch(device, kernels_[i], &launch, args[i].data()) == 0) return false;
     }
     return true;

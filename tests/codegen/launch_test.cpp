@@ -10,11 +10,12 @@ namespace pruner {
 namespace {
 
 using Launch = Artifact::Launch;
+constexpr int64_t kAll = INT64_MAX;  // of shared memory is declared
 
 TEST(PlanLaunches, SaysWhatEachKernelTakes) {
-  EXPECT_EQ(plan_launches(gpu_matmul({}), "k"),
+  EXPECT_EQ(plan_launches(gpu_matmul({}), "k", kAll),
             (std::vector<Launch>{{"k_0", 8, 64, 16 * 16 * 4 + 16 * 32 * 4, {0, 1, 2}, false}}));
-  EXPECT_EQ(plan_launches(gpu_softmax(10, 33, 32), "softmax"),
+  EXPECT_EQ(plan_launches(gpu_softmax(10, 33, 32), "softmax", kAll),
             (std::vector<Launch>{{"softmax_0", 1, 32, 0, {0}, true},
                                  {"softmax_1", 10, 32, 0, {0, 1}, true}}));
 }
@@ -27,7 +28,10 @@ TEST(PlanLaunches, BeginsEachSharedBufferAt16Bytes) {
     const Stmt threads = b.threads(8, [&](Expr t) { return b.store(y, {t}, float_imm(0)); });
     return b.allocate(first, b.allocate(second, threads));
   });
-  EXPECT_EQ(plan_launches(b.program, "k")[0].shared_bytes, 16 + 20);
+  EXPECT_EQ(plan_launches(b.program, "k", 36),
+            (std::vector<Launch>{{"k_0", 1, 8, 16 + 20, {0}, false, 0}}));
+  EXPECT_EQ(plan_launches(b.program, "k", 35),
+            (std::vector<Launch>{{"k_0", 1, 8, 16 + 20, {0}, false, 16 + 20}}));
 }
 
 TEST(Artifact, OfAGpuSurvivesTheWayThroughJson) {

@@ -134,23 +134,22 @@ class WarpMatmulWriter {
     const Buffer& tile = b_.program[to];
     const int64_t run = 16 / dtype_bytes(tile.dtype);
     const int64_t runs = tile.shape[2] / run, all = tile.shape[1] * runs;
-    return b_.serial(Expr(ceil(all, threads_)), [&](Expr round) {
-      return b_.let(round * threads_ + t_, [&](Expr at) {
-        const Expr row = floor_div(at, Expr(runs)), col = floor_mod(at, Expr(runs)) * run;
-        const Expr y = row0 + row, x = col0 + col,
-                   into = swizzled(row, col, tile.shape[2], tile.dtype);
-        const Expr past = plant_ == WarpPlant::kPastEnd ? Expr(1) : Expr(0);
-        const Expr valid =
-            select(y < Expr(rows) + past, max(min(Expr(cols) - x, Expr(run)), Expr(0)), Expr(0));
-        const Stmt copy = make_stmt(
-            AsyncCopy{{to, {slot, row, into}}, {from, {y, x}}, static_cast<int>(run), valid});
-        const auto one = [&](Expr e) {
-          return b_.store(to,
-                          {slot, row, into + e},
-                          select(e < valid, b_.read(from, {y, x + e}), zero(tile.dtype)));
-        };
-        return b_.guard(at<Expr(all), g_.stages> 0 ? copy : b_.serial(run, one));
-      });
+    return b_.unroll(Expr(ceil(all, threads_)), [&](Expr round) {
+      const Expr at = round * threads_ + t_;
+      const Expr row = floor_div(at, Expr(runs)), col = floor_mod(at, Expr(runs)) * run;
+      const Expr y = row0 + row, x = col0 + col,
+                 into = swizzled(row, col, tile.shape[2], tile.dtype);
+      const Expr past = plant_ == WarpPlant::kPastEnd ? Expr(1) : Expr(0);
+      const Expr valid =
+          select(y < Expr(rows) + past, max(min(Expr(cols) - x, Expr(run)), Expr(0)), Expr(0));
+      const Stmt copy = make_stmt(
+          AsyncCopy{{to, {slot, row, into}}, {from, {y, x}}, static_cast<int>(run), valid});
+      const auto one = [&](Expr e) {
+        return b_.store(to,
+                        {slot, row, into + e},
+                        select(e < valid, b_.read(from, {y, x + e}), zero(tile.dtype)));
+      };
+      return b_.guard(at<Expr(all), g_.stages> 0 ? copy : b_.serial(run, one));
     });
   }
 
@@ -270,6 +269,18 @@ inline std::vector<NamedMatmul> warp_matmuls() {
     all.push_back({name + "_elements", g});
   }
   return all;
+}
+
+/// One whose blocks take 96 KiB of shared memory.
+inline WarpMatmul large_warp_matmul() {
+  return {.instruction =
+              find_mma_instruction("m16n8k16", DType::kFloat16, DType::kFloat16, DType::kFloat32),
+          .m = 200,
+          .n = 136,
+          .k = 136,
+          .frags_m = 4,
+          .frags_n = 8,
+          .steps = 4};
 }
 
 /// Small whole numbers, of which all sums are exact.

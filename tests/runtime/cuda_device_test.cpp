@@ -4,6 +4,7 @@
 #include "candidate_run.h"
 #include "codegen/cuda/nvrtc.h"
 #include "dtype_run.h"
+#include "warp_run.h"
 
 namespace pruner {
 namespace {
@@ -27,6 +28,16 @@ TEST(CudaDTypes, ComputeWhatTheInterpreterDoes) {
   const Result<Target> target = cuda_target();
   if (!target.ok()) GTEST_SKIP() << target.error().message();
   expect_dtypes_compute(*target);
+}
+
+TEST(CudaWarps, Multiply) {
+  const Result<Target> target = cuda_target();
+  if (!target.ok()) GTEST_SKIP() << target.error().message();
+  expect_warps_multiply(*target);
+  if (target->gpu.arch == "sm_75") return;
+  const std::vector<Tensor> args = run_warps(warp_matmul(large_warp_matmul()), *target);
+  ASSERT_FALSE(args.empty());
+  expect_product(large_warp_matmul(), args);
 }
 
 INSTANTIATE_TEST_SUITE_P(CudaDevice, CudaCandidates, testing::ValuesIn(kSmallOperators));

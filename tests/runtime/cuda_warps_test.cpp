@@ -15,6 +15,27 @@ TEST(FakeCudaWarps, Multiply) {
   EXPECT_EQ(cuda.end(), "");
 }
 
+TEST(FakeCudaWarps, HaveMoreSharedMemoryThanAKernelDeclares) {
+  const FakeCuda cuda;
+  const WarpMatmul g = large_warp_matmul();
+  const std::vector<Tensor> args = run_warps(warp_matmul(g), sm_80());
+  ASSERT_FALSE(args.empty());
+  expect_product(g, args);
+  EXPECT_NE(cuda.lines("cuFuncSetAttribute").find(" 8 98304 -> 0"), std::string::npos)
+      << cuda.log();
+  EXPECT_EQ(cuda.end(), "");
+}
+
+TEST(FakeCudaWarps, AreRefusedWhereADeviceHasTooLittleSharedMemory) {
+  const FakeCuda cuda("arch=86");
+  WarpMatmul g = large_warp_matmul();
+  g.stages = 4;
+  const Result<Artifact> artifact = compile(warp_matmul(g), sm_80(), "kernel");
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+  EXPECT_ERROR(LoadedProgram::load(*artifact),
+               "kernel_0 takes 131072 bytes of shared memory a block");
+}
+
 // What is not there yet is no number on the fake device, and a matrix of them none either.
 TEST(FakeCudaWarps, ReadNothingBeforeItIsWaitedFor) {
   const FakeCuda cuda;

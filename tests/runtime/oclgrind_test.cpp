@@ -43,7 +43,7 @@ void add_candidates(const std::string& op, std::vector<NamedProgram>& programs) 
     if (!is_legal(space, candidate)) continue;
     const Result<Program> program = lower(space, candidate, "k");
     ASSERT_TRUE(program.ok()) << program.error().message();
-    if (plan_launches(*program, "k")[0].shared_bytes > kSharedBytes) continue;
+    if (plan_launches(*program, "k", INT64_MAX)[0].shared_bytes > kSharedBytes) continue;
     programs.push_back({op + " " + std::to_string(drawn++), *program});
   }
 }

@@ -1,6 +1,8 @@
 // What CUDA C and OpenCL C spell differently: a dialect is a struct of strings.
 #pragma once
 
+#include <cstdint>
+
 namespace pruner {
 
 /// Words as the printer puts them before, between or after its own; {} stands for what it fills in.
@@ -12,6 +14,7 @@ struct Dialect {
   const char* shared;         // of pointers to shared memory
   const char* shared_array;   // begins the declaration of one
   const char* aligned_array;  // ends it
+  int64_t most_declared;      // bytes of shared memory that a kernel may declare
   const char* restricted;
   const char* block;                 // the block's number
   const char* thread;                // the thread's, in its block
@@ -37,6 +40,7 @@ inline constexpr Dialect kCudaC = {
     .shared = "",
     .shared_array = "__shared__ __align__(16) ",
     .aligned_array = "",
+    .most_declared = 48 << 10,
     .restricted = " __restrict__",
     .block = "blockIdx.x",
     .thread = "threadIdx.x",
@@ -82,6 +86,7 @@ inline constexpr Dialect kOpenClC = {
     .shared = "__local ",
     .shared_array = "__local ",
     .aligned_array = " __attribute__((aligned(16)))",
+    .most_declared = INT64_MAX,  // as much as there is
     .restricted = " restrict",
     .block = "get_group_id(0)",
     .thread = "get_local_id(0)",

@@ -111,7 +111,8 @@ CPrinter::CPrinter(const Program& program, const Dialect& dialect)
 }
 
 std::string CPrinter::source(const std::string& symbol) {
-  const std::vector<Artifact::Launch> plan = plan_launches(program_, symbol);
+  const std::vector<Artifact::Launch> plan =
+      plan_launches(program_, symbol, dialect_.most_declared);
   const std::vector<const For*> loops = launches(program_);
   for (size_t i = 0; i < loops.size(); ++i) kernel(*loops[i], plan[i]);
   // What the kernels turned out to use stands before them.
@@ -172,6 +173,13 @@ void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
     line() << pointer << " const " << buffers_[i] << " = (" << pointer << ")(workspace + "
            << buffer.workspace_offset << ");\n";
   }
+  dynamic_shared_.clear();
+  if (launch.dynamic_bytes > 0) {
+    dynamic_shared_ = names_.add("shared_memory");
+    shared_bytes_ = 0;
+    line() << "extern " << dialect_.shared_array << dialect_.byte << " " << dynamic_shared_
+           << "[];\n";
+  }
   range(blocks.var) = {0, launch.blocks - 1};
   line() << "const int " << name(blocks.var) << " = " << dialect_.block << ";\n";
   stmt(blocks.body);
@@ -215,6 +223,16 @@ void CPrinter::let(VarId var, const Expr& value) {
 void CPrinter::declare(TensorId id) {
   const Buffer& buffer = program_[id];
   const bool shared = buffer.scope == Scope::kShared;
+  if (shared && !dynamic_shared_.empty()) {
+    shared_bytes_ = shared_offset(shared_bytes_);
+    line() << fmt::format("{0}* const {1} = ({0}*)({2} + {3});\n",
+                          storage_type(buffer.dtype),
+                          name(id),
+                          dynamic_shared_,
+                          shared_bytes_);
+    shared_bytes_ += buffer.bytes();
+    return;
+  }
   const bool words = !shared && words_[id.value] && dtype_bytes(buffer.dtype) < 4;
   line() << (shared  ? dialect_.shared_array
              : words ? "__align__(4) "
@@ -251,6 +269,14 @@ void CPrinter::stmt(const Stmt& s) {
       });
 }
 
+// Whether a loop is a pipeline of copies: of one that is short the compiler would make straight
+// code that has more at hand than there are registers.
+static bool waits(const Stmt& body) {
+  bool found = false;
+  walk(body, [&](const StmtNode& s) { found |= std::holds_alternative<Wait>(s.op); });
+  return found;
+}
+
 void CPrinter::loop(const For& n) {
   const Range extent = bounds(n.extent, ranges_);
   range(n.var) = {0, std::max<int64_t>(extent.second - 1, 0)};
@@ -267,6 +293,7 @@ void CPrinter::loop(const For& n) {
     if (vectors) return;
   }
   if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) line() << "#pragma unroll\n";
+  if (n.kind == LoopKind::kSerial && waits(n.body)) line() << "#pragma unroll 1\n";
   const std::string& var = name(n.var);
   const bool wide = extent.second > INT32_MAX;
   std::string end = text(n.extent, 4);

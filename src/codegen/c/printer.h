@@ -114,6 +114,8 @@ class CPrinter {
   std::vector<Expr> lane_;                   // by variable: the lane at hand of an expanded loop
   VarId lane_var_;                           // of the vector loop that is being expanded
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
+  std::string dynamic_shared_;       // of this kernel: what its launch gives it; empty: nothing
+  int64_t shared_bytes_ = 0;         // of that, declared so far
   bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
   std::set<std::string> functions_;  // functions of ours that are

@@ -33,6 +33,7 @@ typedef struct {
   Status (*load)(void** program, const void* image);
   Status (*unload)(void* program);
   Status (*kernel)(void** kernel, void* program, const char* name);
+  Status (*set_attribute)(void* kernel, int attribute, int value);
   Status (*write)(uint64_t to, const void* from, size_t bytes, void* stream);
   Status (*read)(void* to, uint64_t from, size_t bytes, void* stream);
   Status (*fill)(uint64_t to, unsigned char value, size_t bytes, void* stream);
@@ -83,6 +84,7 @@ static const char* const kCalls[] = {"cuInit",
                                      "cuModuleLoadData",
                                      "cuModuleUnload",
                                      "cuModuleGetFunction",
+                                     "cuFuncSetAttribute",
                                      "cuMemcpyHtoDAsync_v2",
                                      "cuMemcpyDtoHAsync_v2",
                                      "cuMemsetD8Async",
@@ -112,8 +114,11 @@ enum {
   kUnits = 16,
   kL2Bytes = 38,
   kMajor = 75,
-  kMinor = 76
+  kMinor = 76,
+  kMostSharedBytes = 97 /* where a function asks for them */
 };
+/* And one of functions. */
+enum { kMostDynamicBytes = 8 };
 
 struct GpuDevice {
   Cuda cuda;
@@ -154,8 +159,14 @@ static int open_driver(Cuda* cuda) {
 
 static int describe(const Cuda* cuda, int device, GpuFacts* facts) {
   *facts = (GpuFacts){.is_gpu = 1, .alignment = kPlanGpuAlignment};
-  static const int kAsked[] = {
-      kMajor, kMinor, kUnits, kClockKhz, kThreadsPerBlock, kSharedBytes, kL2Bytes};
+  static const int kAsked[] = {kMajor,
+                               kMinor,
+                               kUnits,
+                               kClockKhz,
+                               kThreadsPerBlock,
+                               kSharedBytes,
+                               kL2Bytes,
+                               kMostSharedBytes};
   enum { kCount = sizeof kAsked / sizeof *kAsked };
   int values[kCount] = {0}, version = 0;
   for (int i = 0; i < kCount; i++) {
@@ -178,6 +189,7 @@ static int describe(const Cuda* cuda, int device, GpuFacts* facts) {
   facts->threads_per_block = values[4];
   facts->shared_bytes_per_block = values[5];
   facts->l2_bytes = values[6];
+  facts->most_shared_bytes = values[7];
   facts->memory_bytes = (int64_t)memory_bytes;
   return 1;
 }
@@ -309,10 +321,21 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   return check(&gpu->cuda, status, "cuModuleLoadData") ? to_handle(program) : 0;
 }
 
-static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const char* name) {
+static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const PlanLaunch* launch) {
+  const Cuda* cuda = &gpu->cuda;
+  if (launch->shared_bytes > gpu->facts.most_shared_bytes) {
+    return (GpuHandle)pruner_fail("%s takes %lld bytes of shared memory a block, %s has %lld",
+                                  launch->kernel,
+                                  (long long)launch->shared_bytes,
+                                  gpu->facts.name,
+                                  (long long)gpu->facts.most_shared_bytes);
+  }
   void* found = NULL;
-  const Status status = gpu->cuda.kernel(&found, pointer(program), name);
-  return check(&gpu->cuda, status, "cuModuleGetFunction") ? to_handle(found) : 0;
+  Status status = cuda->kernel(&found, pointer(program), launch->kernel);
+  if (!check(cuda, status, "cuModuleGetFunction")) return 0;
+  if (launch->dynamic_bytes == 0) return to_handle(found);
+  status = cuda->set_attribute(found, kMostDynamicBytes, (int)launch->dynamic_bytes);
+  return check(cuda, status, "cuFuncSetAttribute") ? to_handle(found) : 0;
 }
 
 static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
@@ -352,7 +375,7 @@ static int launch(GpuDevice* gpu,
                                          (unsigned)plan->threads,
                                          1,
                                          1,
-                                         0,
+                                         (unsigned)plan->dynamic_bytes,
                                          gpu->stream,
                                          places,
                                          NULL);

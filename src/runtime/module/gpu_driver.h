@@ -28,6 +28,7 @@ typedef struct {
   double clock_hz; /* the peak, by the driver */
   int64_t threads_per_block;
   int64_t shared_bytes_per_block; /* that a kernel can declare */
+  int64_t most_shared_bytes;      /* of a block, where launches give them */
   int64_t memory_bytes;
   int64_t l2_bytes;  /* OpenCL: of the cache before global memory */
   int64_t alignment; /* in bytes, of a view's beginning */
@@ -64,7 +65,8 @@ typedef struct GpuDriver {
   GpuHandle (*view)(GpuDevice* device, GpuHandle memory, int64_t offset, int64_t bytes);
   /* A cubin (CUDA), or source that the driver compiles (OpenCL): its complaints are the error. */
   GpuHandle (*load)(GpuDevice* device, const PlanCode* code);
-  GpuHandle (*kernel)(GpuDevice* device, GpuHandle program, const char* name);
+  /* The kernel of a launch, of which only the name and the bytes of shared memory are read. */
+  GpuHandle (*kernel)(GpuDevice* device, GpuHandle program, const PlanLaunch* launch);
   void (*release)(GpuDevice* device, int kind, GpuHandle handle);
 
   /* Into the queue: the caller's memory stays until wait() returns. */
@@ -72,7 +74,7 @@ typedef struct GpuDriver {
   int (*read)(GpuDevice* device, void* to, GpuHandle from, int64_t bytes);
   int (*fill)(GpuDevice* device, GpuHandle memory, uint8_t value, int64_t bytes);
   /* `args`: one handle of memory or a view for each of `launch`'s arguments, in order; of the plan
-     only blocks, threads and num_args are read. */
+     only blocks, threads, dynamic_bytes and num_args are read. */
   int (*launch)(GpuDevice* device,
                 GpuHandle kernel,
                 const PlanLaunch* launch,

@@ -151,7 +151,7 @@ static int make_launches(PrunerModule* module) {
     for (int64_t i = 0; i < step->num_launches; i++) {
       const PlanLaunch* launch = &step->launches[i];
       const GpuHandle program = module->programs[launch->code];
-      *kernel = keep(module, kGpuKernel, driver->kernel(module->device, program, launch->kernel));
+      *kernel = keep(module, kGpuKernel, driver->kernel(module->device, program, launch));
       if (*kernel++ == 0) return 0;
       for (int64_t a = 0; a < launch->num_args; a++) {
         *arg = resolve(module, &launch->args[a].at, launch->args[a].bytes);

@@ -162,7 +162,7 @@ static void describe(const OpenCl* cl, const Found* found, GpuFacts* facts) {
   facts->units = units;
   facts->clock_hz = 1e6 * (double)clock_mhz;
   facts->threads_per_block = (int64_t)group_size;
-  facts->shared_bytes_per_block = (int64_t)local_bytes;
+  facts->shared_bytes_per_block = facts->most_shared_bytes = (int64_t)local_bytes;
   facts->memory_bytes = (int64_t)memory_bytes;
   facts->l2_bytes = (int64_t)cache_bytes;
   facts->alignment = alignment_bits / 8;
@@ -303,9 +303,9 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
   return 0;
 }
 
-static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const char* name) {
+static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const PlanLaunch* launch) {
   Status status = 0;
-  Handle found = gpu->cl.kernel(from_handle(program), name, &status);
+  Handle found = gpu->cl.kernel(from_handle(program), launch->kernel, &status);
   return check(status, "clCreateKernel") ? to_handle(found) : 0;
 }
 

@@ -30,7 +30,8 @@ typedef struct {
   int64_t code;       /* number of the plan's code that has it */
   int64_t blocks;
   int64_t threads;
-  int64_t shared_bytes;  /* that the kernel declares */
+  int64_t shared_bytes;  /* of a block */
+  int64_t dynamic_bytes; /* of these, given by the launch: the kernel declares the others */
   const PlanRange* args; /* in the order of its parameters, the workspace last */
   int64_t num_args;
 } PlanLaunch;

@@ -42,6 +42,19 @@ TEST_F(CudaWarps, KeepFragmentsInRegisters) {
   }
 }
 
+TEST_F(CudaWarps, LetTheLaunchGiveSharedMemoryBeyond48KiB) {
+  for (const int arch : {80, 86, 89, 90}) {
+    const Result<Artifact> artifact = compile(warp_matmul(large_warp_matmul()), cuda(arch), "k");
+    ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+    EXPECT_EQ(artifact->launches.front().shared_bytes, 96 << 10);
+    EXPECT_EQ(artifact->launches.front().dynamic_bytes, 96 << 10);
+    const CubinKernel kernel = read_cubin(artifact->object)->front();
+    EXPECT_EQ(kernel.shared_bytes, 0);
+    EXPECT_EQ(kernel.stack_bytes, 0);
+    EXPECT_LE(kernel.registers, 224) << "128 sums, 32 elements of fragments, and places";
+  }
+}
+
 TEST_F(CudaWarps, NeedADeviceThatHasTheInstruction) {
   const WarpMatmul g = warp_matmuls().front().matmul;
   EXPECT_ERROR(compile(warp_matmul(g), cuda(75), "k"), "sm_75 has no ");

@@ -50,79 +50,80 @@ extern "C" __global__ void __launch_bounds__(128) kernel_0(
       }
     }
   }
+  #pragma unroll
   for (int i7 = 0; i7 < 2; ++i7) {
-    const int x8 = i7 * 128 + i1;
-    if (x8 < 256) {
-      async_copy_16(&a_shared[x8 / 4 * 32 + ((x8 % 4) ^ (x8 / 8 % 4)) * 8], &a[x8 / 4 * 160 + x8 % 4 * 8], (x8 / 4 < 56 ? (8) : (0)) * 2);
+    if (i7 * 128 + i1 < 256) {
+      async_copy_16(&a_shared[i7 * 1024 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8], &a[i7 * 5120 + i1 / 4 * 160 + i1 % 4 * 8], (i7 * 32 + i1 / 4 < 56 ? (8) : (0)) * 2);
     }
   }
-  for (int i9 = 0; i9 < 1; ++i9) {
-    const int x10 = i9 * 128 + i1;
-    if (x10 < 128) {
-      async_copy_16(&b_shared[x10 / 4 * 32 + ((x10 % 4) ^ (x10 / 8 % 4)) * 8], &b[i0 * 5120 + x10 / 4 * 160 + x10 % 4 * 8], (i0 * 32 + x10 / 4 < 48 ? (8) : (0)) * 2);
-    }
-  }
-  commit_copies();
-  for (int i11 = 0; i11 < 2; ++i11) {
-    const int x12 = i11 * 128 + i1;
-    if (x12 < 256) {
-      async_copy_16(&a_shared[x12 / 4 * 32 + ((x12 % 4) ^ (x12 / 8 % 4)) * 8 + 2048], &a[x12 / 4 * 160 + x12 % 4 * 8 + 32], (x12 / 4 < 56 ? (8) : (0)) * 2);
-    }
-  }
-  for (int i13 = 0; i13 < 1; ++i13) {
-    const int x14 = i13 * 128 + i1;
-    if (x14 < 128) {
-      async_copy_16(&b_shared[x14 / 4 * 32 + ((x14 % 4) ^ (x14 / 8 % 4)) * 8 + 1024], &b[i0 * 5120 + x14 / 4 * 160 + x14 % 4 * 8 + 32], (i0 * 32 + x14 / 4 < 48 ? (8) : (0)) * 2);
+  #pragma unroll
+  for (int i8 = 0; i8 < 1; ++i8) {
+    if (i8 * 128 + i1 < 128) {
+      async_copy_16(&b_shared[i8 * 1024 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8], &b[i0 * 5120 + i8 * 5120 + i1 / 4 * 160 + i1 % 4 * 8], (i0 * 32 + i8 * 32 + i1 / 4 < 48 ? (8) : (0)) * 2);
     }
   }
   commit_copies();
-  for (int i15 = 0; i15 < 5; ++i15) {
+  #pragma unroll
+  for (int i9 = 0; i9 < 2; ++i9) {
+    if (i9 * 128 + i1 < 256) {
+      async_copy_16(&a_shared[i9 * 1024 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8 + 2048], &a[i9 * 5120 + i1 / 4 * 160 + i1 % 4 * 8 + 32], (i9 * 32 + i1 / 4 < 56 ? (8) : (0)) * 2);
+    }
+  }
+  #pragma unroll
+  for (int i10 = 0; i10 < 1; ++i10) {
+    if (i10 * 128 + i1 < 128) {
+      async_copy_16(&b_shared[i10 * 1024 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8 + 1024], &b[i0 * 5120 + i10 * 5120 + i1 / 4 * 160 + i1 % 4 * 8 + 32], (i0 * 32 + i10 * 32 + i1 / 4 < 48 ? (8) : (0)) * 2);
+    }
+  }
+  commit_copies();
+  #pragma unroll 1
+  for (int i11 = 0; i11 < 5; ++i11) {
     wait_for_copies_1();
     __syncthreads();
-    for (int i16 = 0; i16 < 2; ++i16) {
-      const int x17 = i16 * 128 + i1;
-      if (x17 < 256) {
-        async_copy_16(&a_shared[(i15 + 2) % 3 * 2048 + x17 / 4 * 32 + ((x17 % 4) ^ (x17 / 8 % 4)) * 8], &a[i15 * 32 + x17 / 4 * 160 + x17 % 4 * 8 + 64], (x17 / 4 < 56 ? (max(min(96 - i15 * 32 - x17 % 4 * 8, 8), 0)) : (0)) * 2);
+    #pragma unroll
+    for (int i12 = 0; i12 < 2; ++i12) {
+      if (i12 * 128 + i1 < 256) {
+        async_copy_16(&a_shared[i12 * 1024 + (i11 + 2) % 3 * 2048 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8], &a[i11 * 32 + i12 * 5120 + i1 / 4 * 160 + i1 % 4 * 8 + 64], (i12 * 32 + i1 / 4 < 56 ? (max(min(96 - i11 * 32 - i1 % 4 * 8, 8), 0)) : (0)) * 2);
       }
     }
-    for (int i18 = 0; i18 < 1; ++i18) {
-      const int x19 = i18 * 128 + i1;
-      if (x19 < 128) {
-        async_copy_16(&b_shared[(i15 + 2) % 3 * 1024 + x19 / 4 * 32 + ((x19 % 4) ^ (x19 / 8 % 4)) * 8], &b[i0 * 5120 + i15 * 32 + x19 / 4 * 160 + x19 % 4 * 8 + 64], (i0 * 32 + x19 / 4 < 48 ? (max(min(96 - i15 * 32 - x19 % 4 * 8, 8), 0)) : (0)) * 2);
+    #pragma unroll
+    for (int i13 = 0; i13 < 1; ++i13) {
+      if (i13 * 128 + i1 < 128) {
+        async_copy_16(&b_shared[i13 * 1024 + (i11 + 2) % 3 * 1024 + i1 / 4 * 32 + ((i1 % 4) ^ (i1 / 8 % 4)) * 8], &b[i0 * 5120 + i11 * 32 + i13 * 5120 + i1 / 4 * 160 + i1 % 4 * 8 + 64], (i0 * 32 + i13 * 32 + i1 / 4 < 48 ? (max(min(96 - i11 * 32 - i1 % 4 * 8, 8), 0)) : (0)) * 2);
       }
     }
     commit_copies();
     #pragma unroll
-    for (int i20 = 0; i20 < 2; ++i20) {
+    for (int i14 = 0; i14 < 2; ++i14) {
       #pragma unroll
-      for (int i21 = 0; i21 < 2; ++i21) {
-        load_matrix_x4((unsigned*)&a_fragments[i21 * 8], &a_shared[i21 * 512 + i15 % 3 * 2048 + x2 / 2 * 1024 + x3 / 8 % 2 * 256 + x3 % 8 * 32 + ((i20 * 2 + x3 / 16) ^ (x3 % 8 / 2)) * 8]);
+      for (int i15 = 0; i15 < 2; ++i15) {
+        load_matrix_x4((unsigned*)&a_fragments[i15 * 8], &a_shared[i15 * 512 + i11 % 3 * 2048 + x2 / 2 * 1024 + x3 / 8 % 2 * 256 + x3 % 8 * 32 + ((i14 * 2 + x3 / 16) ^ (x3 % 8 / 2)) * 8]);
       }
       #pragma unroll
-      for (int i22 = 0; i22 < 1; ++i22) {
-        load_matrix_x4((unsigned*)&b_fragments[i22 * 8], &b_shared[i22 * 512 + i15 % 3 * 1024 + x2 % 2 * 512 + x3 / 16 * 256 + x3 % 8 * 32 + ((i20 * 2 + x3 / 8 % 2) ^ (x3 % 8 / 2)) * 8]);
+      for (int i16 = 0; i16 < 1; ++i16) {
+        load_matrix_x4((unsigned*)&b_fragments[i16 * 8], &b_shared[i16 * 512 + i11 % 3 * 1024 + x2 % 2 * 512 + x3 / 16 * 256 + x3 % 8 * 32 + ((i14 * 2 + x3 / 8 % 2) ^ (x3 % 8 / 2)) * 8]);
       }
       #pragma unroll
-      for (int i23 = 0; i23 < 2; ++i23) {
+      for (int i17 = 0; i17 < 2; ++i17) {
         #pragma unroll
-        for (int i24 = 0; i24 < 2; ++i24) {
-          mma_m16n8k16_f32_f16_f16(&sums[i23 * 8 + i24 * 4], (const unsigned*)&a_fragments[i23 * 8], (const unsigned*)&b_fragments[i24 * 4]);
+        for (int i18 = 0; i18 < 2; ++i18) {
+          mma_m16n8k16_f32_f16_f16(&sums[i17 * 8 + i18 * 4], (const unsigned*)&a_fragments[i17 * 8], (const unsigned*)&b_fragments[i18 * 4]);
         }
       }
     }
   }
   #pragma unroll
-  for (int i25 = 0; i25 < 2; ++i25) {
+  for (int i19 = 0; i19 < 2; ++i19) {
     #pragma unroll
-    for (int i26 = 0; i26 < 2; ++i26) {
+    for (int i20 = 0; i20 < 2; ++i20) {
       #pragma unroll
-      for (int i27 = 0; i27 < 2; ++i27) {
-        if (i0 / 2 * 64 + x2 / 2 * 32 + i25 * 16 + (x3 / 4 + i27 * 2 / 2 % 2 * 8) < 56 && i0 % 2 * 32 + x2 % 2 * 16 + i26 * 8 + (x3 % 4 * 2 + i27 * 2 % 2 + i27 * 2 / 2 / 2 * 8) < 48) {
+      for (int i21 = 0; i21 < 2; ++i21) {
+        if (i0 / 2 * 64 + x2 / 2 * 32 + i19 * 16 + (x3 / 4 + i21 * 2 / 2 % 2 * 8) < 56 && i0 % 2 * 32 + x2 % 2 * 16 + i20 * 8 + (x3 % 4 * 2 + i21 * 2 % 2 + i21 * 2 / 2 / 2 * 8) < 48) {
           {
             f32x2 r_0;
-            r_0.s0 = sums[i25 * 8 + i26 * 4 + i27 * 2];
-            r_0.s1 = sums[i25 * 8 + i26 * 4 + i27 * 2 + 1];
-            *(f32x2*)&c[i0 * 32 + i25 * 768 + i26 * 8 + i27 * 384 + x2 / 2 * 1536 + x3 / 4 * 48 + x2 % 2 * 16 + x3 % 4 * 2] = r_0;
+            r_0.s0 = sums[i19 * 8 + i20 * 4 + i21 * 2];
+            r_0.s1 = sums[i19 * 8 + i20 * 4 + i21 * 2 + 1];
+            *(f32x2*)&c[i0 * 32 + i19 * 768 + i20 * 8 + i21 * 384 + x2 / 2 * 1536 + x3 / 4 * 48 + x2 % 2 * 16 + x3 % 4 * 2] = r_0;
           }
         }
       }
