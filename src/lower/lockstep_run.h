@@ -132,7 +132,6 @@ class LockstepRun {
     std::deque<std::vector<Copied>> groups;  // in order
   };
 
-  bool whole_warps(const char* what, const Threads& threads);
   std::vector<int64_t> places(const SlotPlace& place, const Threads& threads, int64_t elements);
   bool holds(TensorId buffer, int64_t first, int64_t elements);
   size_t memory_place(TensorId buffer, int64_t flat, int thread);

@@ -9,22 +9,6 @@ void LockstepRun::begin_block() {
   copies_.assign(static_cast<size_t>(launch_->threads), {});
 }
 
-// All lanes of a warp, or none of them; the threads ascend.
-bool LockstepRun::whole_warps(const char* what, const Threads& threads) {
-  for (size_t i = 0; i < threads.size(); i += kWarpLanes) {
-    const int first = threads[i];
-    const size_t last = i + kWarpLanes - 1;
-    if (first % kWarpLanes == 0 && last < threads.size() &&
-        threads[last] == first + kWarpLanes - 1) {
-      continue;
-    }
-    report(std::string(what) + " is reached by a part of warp " +
-           std::to_string(first / kWarpLanes));
-    return false;
-  }
-  return true;
-}
-
 // Whether so many elements from `first` on are in the buffer.
 bool LockstepRun::holds(TensorId buffer, int64_t first, int64_t elements) {
   if (first + elements <= program_[buffer].num_elements()) return true;
@@ -57,8 +41,8 @@ size_t LockstepRun::memory_place(TensorId buffer, int64_t flat, int thread) {
   return at * static_cast<size_t>(launch_->threads) + static_cast<size_t>(thread);
 }
 
+// The threads of statements of warps are whole warps, as verify() sees to.
 void LockstepRun::mma(const MmaStep& s, const Threads& threads) {
-  if (!whole_warps("an mma", threads)) return;
   if (is_float(s.instruction->sum)) {
     multiply(s, threads, &Memory::reals);
   } else {
@@ -112,7 +96,6 @@ void LockstepRun::multiply(const MmaStep& s,
 }
 
 void LockstepRun::load_matrix(const LoadMatrixStep& s, const Threads& threads) {
-  if (!whole_warps("a load of matrices", threads)) return;
   const Fragment f = matrix_fragment(static_cast<int>(dtype_bytes(program_[s.to.buffer].dtype)));
   const std::vector<int64_t> from = places(s.from, threads, f.cols);
   const std::vector<int64_t> to = places(s.to, threads, int64_t{s.matrices} * f.elements());

@@ -14,7 +14,15 @@
 namespace pruner {
 
 /// What is wrong with a program.
-enum class WarpPlant { kNothing, kNoWait, kNoCommit, kNoBarrier, kTooFewStages, kPastEnd };
+enum class WarpPlant {
+  kNothing,
+  kNoWait,
+  kNoCommit,
+  kNoBarrier,
+  kTooFewStages,
+  kOverwrites,  // what other threads read, with no barrier between
+  kPastEnd
+};
 
 /// c = a * b, a [m][k], b [n][k] or, with `b_by_rows`, [k][n]. Each of `warps_m` x `warps_n` warps
 /// has `frags_m` x `frags_n` sums; a chunk of the reduction is `steps` instructions long.
@@ -25,6 +33,7 @@ struct WarpMatmul {
   int stages = 3;           // 0: fetched by plain loads, and waited for at barriers
   bool by_matrices = true;  // fragments are loaded by LoadMatrix; else element by element
   bool b_by_rows = false;
+  int copied_bytes = 16;  // at once
 };
 
 class WarpMatmulWriter {
@@ -89,15 +98,24 @@ class WarpMatmulWriter {
 
   Stmt all_chunks() {
     if (g_.stages == 0) {
-      return b_.serial(chunks_, [&](Expr chunk) {
+      const auto step = [&](Expr chunk) {
         return b_.block({fetch(chunk, Expr(0)), b_.barrier(), multiply(Expr(0)), b_.barrier()});
-      });
+      };
+      return b_.serial(chunks_, [&](Expr number) { return b_.let(number, step); });
     }
     std::vector<Stmt> parts;
     const int ahead = g_.stages - 1;
     for (int s = 0; s < ahead; ++s) parts.push_back(b_.block({fetch(Expr(s), Expr(s)), commit()}));
     parts.push_back(b_.serial(chunks_, [&](Expr chunk) {
       const Expr next = chunk + Expr(ahead);
+      if (plant_ == WarpPlant::kOverwrites) {
+        const Expr slot = floor_mod(chunk, Expr(slots_));
+        return b_.block({make_stmt(Wait{ahead - 1}),
+                         b_.barrier(),
+                         multiply(slot),
+                         fetch(next, slot),
+                         commit()});
+      }
       return b_.block({plant_ == WarpPlant::kNoWait ? b_.block({}) : make_stmt(Wait{ahead - 1}),
                        plant_ == WarpPlant::kNoBarrier ? b_.block({}) : b_.barrier(),
                        fetch(next, floor_mod(next, Expr(slots_))),
@@ -132,7 +150,7 @@ class WarpMatmulWriter {
   Stmt fetch_tile(
       TensorId to, TensorId from, Expr slot, Expr row0, Expr col0, int64_t rows, int64_t cols) {
     const Buffer& tile = b_.program[to];
-    const int64_t run = 16 / dtype_bytes(tile.dtype);
+    const int64_t run = g_.copied_bytes / dtype_bytes(tile.dtype);
     const int64_t runs = tile.shape[2] / run, all = tile.shape[1] * runs;
     return b_.unroll(Expr(ceil(all, threads_)), [&](Expr round) {
       const Expr at = round * threads_ + t_;
@@ -268,6 +286,14 @@ inline std::vector<NamedMatmul> warp_matmuls() {
     g.by_matrices = false;
     all.push_back({name + "_elements", g});
   }
+  // Rows that begin at multiples of 8 bytes, and of 4.
+  WarpMatmul narrow = all.front().matmul;
+  narrow.k = 156;
+  narrow.copied_bytes = 8;
+  all.push_back({"narrow", narrow});
+  narrow.k = 158;
+  narrow.copied_bytes = 4;
+  all.push_back({"narrowest", narrow});
   return all;
 }
 

@@ -1,5 +1,6 @@
 #include "lower/passes/pass_programs.h"
-#include "lower/program_builder.h"
+#include "lower/rewrite.h"
+#include "lower/warp_programs.h"
 
 namespace pruner {
 namespace {
@@ -61,6 +62,31 @@ TEST(DoubleBuffer, FetchesTheNextChunkBesideTheSums) {
 TEST(DoubleBuffer, KeepsWhatCandidatesCompute) {
   for (const char* op : {"matmul 20 28 96", "conv2d 1 8 8 12 40 3 3 padding=1 +bias"})
     EXPECT_GT(changed_by("double_buffer", gpu_task(op), 24).size(), 4) << op;
+}
+
+TEST(DoubleBuffer, ReachesLoadsOfMatrices) {
+  const WarpMatmul g = {.instruction = find_mma_instruction(
+                            "m16n8k8", DType::kFloat16, DType::kFloat16, DType::kFloat32),
+                        .stages = 0};
+  Program program = warp_matmul(g);
+  int noted = 0;
+  program.body = rewrite(program.body, [&](const Stmt& s) {
+    const For* loop = std::get_if<For>(&s->op);
+    if (loop == nullptr || !std::holds_alternative<Let>(loop->body->op)) return Stmt();
+    if (loop->kind != LoopKind::kSerial) return Stmt();
+    ++noted;
+    For chunks = *loop;
+    chunks.double_buffer = true;
+    return make_stmt(std::move(chunks));
+  });
+  ASSERT_EQ(noted, 1);
+  program = double_buffer(program);
+  const Result<Unit> valid = verify(program);
+  ASSERT_TRUE(valid.ok()) << valid.error().message();
+  std::vector<Tensor> args = warp_arguments(program);
+  const Result<Unit> ran = interpret(program, args, {.unwritten = true});
+  ASSERT_TRUE(ran.ok()) << ran.error().message();
+  expect_product(g, args);
 }
 
 }  // namespace
