@@ -46,6 +46,7 @@ void LockstepRun::launch(const Lockstep& launch) {
     const auto elements = static_cast<size_t>(program_.buffers[i].num_elements());
     if (launch.watched[i]) memory_[i].touches.assign(elements, {});
   }
+  copies_.assign(threads, {});
   Threads all(threads);
   std::iota(all.begin(), all.end(), 0);
   races_.begin_launch();
@@ -221,6 +222,16 @@ std::string LockstepRun::element_name(TensorId id, int64_t flat) const {
     indices = std::to_string(flat % buffer.shape[d]) + (indices.empty() ? "" : ", ") + indices;
   }
   return buffer.name + "[" + indices + "]";
+}
+
+bool LockstepRun::report_race(TensorId buffer, size_t flat, const Race& race) {
+  report("race on " + element_name(buffer, static_cast<int64_t>(flat)) + ": " + races_.text(race));
+  return false;
+}
+
+bool LockstepRun::report_unwritten(TensorId buffer, size_t flat) {
+  report(element_name(buffer, static_cast<int64_t>(flat)) + " is read before it is written");
+  return false;
 }
 
 bool LockstepRun::in_bounds(const SlotPlace& place, int dim, int64_t index) {

@@ -68,37 +68,40 @@ class LockstepRun {
   bool checked(const SlotPlace& place, const Threads& threads);
   std::vector<int64_t> computed_places(const SlotPlace& place, const Threads& threads);
 
+  // What is looked at when an element of a buffer is touched.
+  struct Looks {
+    Memory& m;
+    TensorId buffer;
+    bool watched, of_block;
+  };
+  Looks looks(TensorId id) {
+    const bool watched = launch_->watched[static_cast<size_t>(id.value)];
+    return {memory(id), id, watched, program_[id].scope == Scope::kShared};
+  }
   // Whether thread `t` may touch an element, which is at `at` in memory; reports what is wrong.
   template <bool kWrites>
-  bool touched(TensorId buffer, size_t flat, size_t at, int t) {
-    Memory& m = memory(buffer);
-    if (launch_->watched[static_cast<size_t>(buffer.value)]) {
-      const bool of_block = program_[buffer].scope == Scope::kShared;
-      Touch& touch = m.touches[flat];
-      const std::optional<std::string> race =
-          kWrites ? races_.write(touch, t, of_block) : races_.read(touch, t, of_block);
-      if (race) return report_race(buffer, flat, *race);
+  [[gnu::always_inline]] bool touched(const Looks& looks, size_t flat, size_t at, int t) {
+    if (looks.watched) {
+      Touch& touch = looks.m.touches[flat];
+      const std::optional<Race> race =
+          kWrites ? races_.write(touch, t, looks.of_block) : races_.read(touch, t, looks.of_block);
+      if (race) return report_race(looks.buffer, flat, *race);
     }
-    if (m.written.empty()) return true;
-    if (!kWrites && !m.written[at]) {
-      report(element_name(buffer, static_cast<int64_t>(flat)) + " is read before it is written");
-      return false;
-    }
-    if (kWrites) m.written[at] = true;
+    if (looks.m.written.empty()) return true;
+    if (!kWrites && !looks.m.written[at]) return report_unwritten(looks.buffer, flat);
+    if (kWrites) looks.m.written[at] = true;
     return true;
   }
-  bool report_race(TensorId buffer, size_t flat, const std::string& race) {
-    report("race on " + element_name(buffer, static_cast<int64_t>(flat)) + ": " + race);
-    return false;
-  }
+  bool report_race(TensorId buffer, size_t flat, const Race& race);
+  bool report_unwritten(TensorId buffer, size_t flat);
 
   // Calls fn(thread, place of its element in memory) for each of `threads`; stops at what is out of
   // bounds or races.
   template <bool kWrites, typename Fn>
   void each_element(const SlotPlace& place, const Threads& threads, const Fn& fn) {
-    Memory& m = memory(place.buffer);
-    const auto stride = static_cast<size_t>(m.a_thread ? launch_->threads : 1);
-    const bool watched = launch_->watched[static_cast<size_t>(place.buffer.value)];
+    const Looks looks = this->looks(place.buffer);
+    const bool a_thread = looks.m.a_thread;
+    const auto stride = static_cast<size_t>(a_thread ? launch_->threads : 1);
     int64_t base = uniform(place.flat);
     const int64_t* offsets = varying(place.flat);
     std::vector<int64_t> computed;
@@ -110,10 +113,8 @@ class LockstepRun {
     if (!checked(place, threads)) return;
     for (const int t : threads) {
       const auto flat = static_cast<size_t>(offsets ? base + offsets[t] : base);
-      const size_t at = flat * stride + static_cast<size_t>(m.a_thread ? t : 0);
-      if (watched || !m.written.empty()) {
-        if (!touched<kWrites>(place.buffer, flat, at, t)) return;
-      }
+      const size_t at = flat * stride + static_cast<size_t>(a_thread ? t : 0);
+      if (!touched<kWrites>(looks, flat, at, t)) return;
       fn(static_cast<size_t>(t), at);
     }
   }

@@ -4,9 +4,15 @@
 
 namespace pruner {
 
+// What the block before did not wait for is nobody's.
 void LockstepRun::begin_block() {
+  for (Copies& copies : copies_) {
+    copies.groups.push_back(std::move(copies.open));
+    for (const std::vector<Copied>& group : copies.groups)
+      for (const Copied& c : group) races_.end_copy(memory(c.buffer).touches[c.at]);
+    copies = {};
+  }
   races_.begin_block();
-  copies_.assign(static_cast<size_t>(launch_->threads), {});
 }
 
 // Whether so many elements from `first` on are in the buffer.
@@ -72,7 +78,8 @@ void LockstepRun::multiply(const MmaStep& s,
       for (int v = 0; v < f.elements(); ++v) {
         const int64_t flat = flats[static_cast<size_t>(first + lane)] + v;
         const size_t at = memory_place(place.buffer, flat, first + lane);
-        if (!touched<false>(place.buffer, static_cast<size_t>(flat), at, first + lane)) return;
+        if (!touched<false>(looks(place.buffer), static_cast<size_t>(flat), at, first + lane))
+          return;
         fn((memory(place.buffer).*values)[at], f.row(lane, v) * f.cols + f.col(lane, v));
       }
     }
@@ -110,10 +117,10 @@ void LockstepRun::load_matrix(const LoadMatrixStep& s, const Threads& threads) {
       const int giver = t - lane + 8 * (v / f.elements()) + row;
       const int64_t place = from[static_cast<size_t>(giver)] + col;
       const auto at = static_cast<size_t>(place);
-      if (!touched<false>(s.from.buffer, at, at, t)) return;
+      if (!touched<false>(looks(s.from.buffer), at, at, t)) return;
       const int64_t flat = to[static_cast<size_t>(t)] + v;
       const size_t into = memory_place(s.to.buffer, flat, t);
-      if (!touched<true>(s.to.buffer, static_cast<size_t>(flat), into, t)) return;
+      if (!touched<true>(looks(s.to.buffer), static_cast<size_t>(flat), into, t)) return;
       if (source.is_real) target.reals[into] = source.reals[at];
       if (!source.is_real) target.integers[into] = source.integers[at];
     }
@@ -140,12 +147,12 @@ void LockstepRun::async_copy(const AsyncCopyStep& s, const Threads& threads) {
     if (!holds(s.from.buffer, from[thread], valid[thread])) return;
     for (int64_t e = 0; e < s.elements; ++e) {
       const auto at = static_cast<size_t>(to[thread] + e);
-      const std::optional<std::string> race = races_.begin_copy(target.touches[at], t);
+      const std::optional<Race> race = races_.begin_copy(target.touches[at], t);
       if (race) return (void)report_race(s.to.buffer, at, *race);
       Copied copied{s.to.buffer, at, 0, 0};
       if (e < valid[thread]) {
         const auto read = static_cast<size_t>(from[thread] + e);
-        if (!touched<false>(s.from.buffer, read, read, t)) return;
+        if (!touched<false>(looks(s.from.buffer), read, read, t)) return;
         if (source.is_real) copied.real = source.reals[read];
         if (!source.is_real) copied.integer = source.integers[read];
       }

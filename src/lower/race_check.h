@@ -1,6 +1,5 @@
 // Finds races: accesses come in, one at a time, of elements that several threads of a GPU may
-// touch; what two threads touch with nothing that orders them, one of them writing, goes out as
-// words.
+// touch; what two threads touch with nothing that orders them, one of them writing, goes out.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +14,16 @@ struct Touch {
   uint32_t write_interval = 0, read_interval = 0;
   int32_t writer = 0, reader = 0;  // threads
   uint32_t write_block = 0, read_block = 0;
-  uint32_t copy_block = 0;  // that copies to it and has not waited for that; the writer does
 };
 
+/// What two threads, or two blocks, do to an element with nothing between that orders them.
+struct Race {
+  enum Kind : uint8_t { kThreads, kCopy, kBlocks } kind;  // kCopy: `a` copies to it
+  int32_t a, b;
+  const char *does, *also_does;
+};
+
+/// What is asked of every element is inlined (bench/micro/interpret).
 class RaceCheck {
  public:
   void begin_launch() { first_block_ = block_ + 1; }
@@ -29,19 +35,22 @@ class RaceCheck {
 
   /// An asynchronous copy to an element of shared memory: it may write from now on until its thread
   /// has waited, and does so for other threads when that has.
-  std::optional<std::string> begin_copy(Touch& touch, int thread) {
-    std::optional<std::string> race = write(touch, thread, true);
-    if (!race) touch.copy_block = block_;
+  std::optional<Race> begin_copy(Touch& touch, int thread) {
+    std::optional<Race> race = write(touch, thread, true);
+    if (!race) touch.write_block = kCopies;
     return race;
   }
   void end_copy(Touch& touch) {
-    touch.copy_block = 0;
+    touch.write_block = block_;
     touch.write_interval = interval_;
   }
 
+  /// In words; of the block at hand.
+  std::string text(const Race& race) const;
+
   /// `of_block`: other blocks have an element of their own in its place (shared memory).
-  std::optional<std::string> read(Touch& touch, int thread, bool of_block) {
-    if (touch.copy_block == block_) return during_copy(touch.writer, thread, "reads");
+  [[gnu::always_inline]] std::optional<Race> read(Touch& touch, int thread, bool of_block) {
+    if (touch.write_block == kCopies) return during_copy(touch.writer, thread, "reads");
     if (touch.write_interval == interval_ && touch.writer != thread) {
       return between(touch.writer, "writes", thread, "reads");
     }
@@ -58,8 +67,8 @@ class RaceCheck {
     return std::nullopt;
   }
 
-  std::optional<std::string> write(Touch& touch, int thread, bool of_block) {
-    if (touch.copy_block == block_) return during_copy(touch.writer, thread, "writes");
+  [[gnu::always_inline]] std::optional<Race> write(Touch& touch, int thread, bool of_block) {
+    if (touch.write_block == kCopies) return during_copy(touch.writer, thread, "writes");
     if (touch.write_interval == interval_ && touch.writer != thread) {
       return between(touch.writer, "writes", thread, "writes");
     }
@@ -82,22 +91,19 @@ class RaceCheck {
   static constexpr int32_t kSeveral = -1;                    // as a reader: more than one thread
   static constexpr uint32_t kOthersToo = uint32_t{1} << 31;  // in read_block: others read, too
 
+  static constexpr uint32_t kCopies = ~uint32_t{0};  // as write_block: the writer copies to it
+
   bool other_block(uint32_t block) const { return block >= first_block_ && block != block_; }
 
-  std::string between(int a, const char* does, int b, const char* also_does) const {
-    const std::string first = a == kSeveral ? "several threads" : "thread " + std::to_string(a);
-    return first + " " + does + " and thread " + std::to_string(b) + " " + also_does +
-           " it between two barriers of block " + std::to_string(block_ - first_block_);
+  static Race between(int a, const char* does, int b, const char* also_does) {
+    return {Race::kThreads, a, b, does, also_does};
   }
-  std::string during_copy(int copier, int thread, const char* does) const {
-    return "thread " + std::to_string(thread) + " " + does + " it before thread " +
-           std::to_string(copier) + ", which copies to it, has waited for that in block " +
-           std::to_string(block_ - first_block_);
+  static Race during_copy(int copier, int thread, const char* does) {
+    return {Race::kCopy, copier, thread, "", does};
   }
-  std::string between_blocks(uint32_t other, const char* does, const char* also_does) const {
-    return "block " + std::to_string((other & ~kOthersToo) - first_block_) + " " + does +
-           " and block " + std::to_string(block_ - first_block_) + " " + also_does +
-           " it in one launch";
+  Race between_blocks(uint32_t other, const char* does, const char* also_does) const {
+    const auto number = [&](uint32_t block) { return static_cast<int32_t>(block - first_block_); };
+    return {Race::kBlocks, number(other & ~kOthersToo), number(block_), does, also_does};
   }
 
   uint32_t interval_ = 0;

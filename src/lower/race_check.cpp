@@ -1,0 +1,23 @@
+#include "lower/race_check.h"
+
+namespace pruner {
+
+std::string RaceCheck::text(const Race& race) const {
+  const std::string block = std::to_string(block_ - first_block_);
+  const std::string a = std::to_string(race.a), b = std::to_string(race.b);
+  switch (race.kind) {
+    case Race::kThreads:
+      return (race.a == kSeveral ? "several threads" : "thread " + a) + " " + race.does +
+             " and thread " + b + " " + race.also_does + " it between two barriers of block " +
+             block;
+    case Race::kCopy:
+      return "thread " + b + " " + race.also_does + " it before thread " + a +
+             ", which copies to it, has waited for that in block " + block;
+    case Race::kBlocks:
+      return "block " + a + " " + race.does + " and block " + b + " " + race.also_does +
+             " it in one launch";
+  }
+  return "";
+}
+
+}  // namespace pruner
