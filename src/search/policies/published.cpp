@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "search/batch.h"
+#include "search/best_seen.h"
+#include "search/roulette.h"
 #include "search/search.h"
 #include "support/check.h"
 
@@ -37,53 +39,6 @@ std::vector<Candidate> sample_population(const Space& space, size_t drawn_at_onc
   return kept;
 }
 
-/// The best that were seen, at most `capacity`, none of them twice.
-class BestSeen {
- public:
-  BestSeen(size_t capacity, const CandidateSet& measured)
-      : capacity_(capacity), measured_(measured) {}
-
-  void add(const Candidate& candidate, float score) {
-    if (capacity_ == 0 || measured_.contains(candidate) || held_.contains(candidate)) return;
-    if (heap_.size() == capacity_) {
-      if (score <= heap_.front().score) return;
-      std::ranges::pop_heap(heap_, worse_last);
-      held_.erase(heap_.back().candidate);
-      heap_.pop_back();
-    }
-    held_.insert(candidate);
-    heap_.push_back({candidate, score});
-    std::ranges::push_heap(heap_, worse_last);
-  }
-  std::vector<Scored> take() {
-    std::ranges::stable_sort(heap_, std::greater(), &Scored::score);
-    return std::move(heap_);
-  }
-
- private:
-  static bool worse_last(const Scored& a, const Scored& b) { return a.score > b.score; }
-
-  size_t capacity_;
-  const CandidateSet& measured_;
-  CandidateSet held_;
-  std::vector<Scored> heap_;  // the worst in front
-};
-
-/// Where each candidate's share of the roulette ends. Without a positive score all shares are the
-/// first one's (the release's sums are NaN then).
-std::vector<double> roulette(const std::vector<float>& scores) {
-  std::vector<double> ends;
-  double sum = 0;
-  for (const float score : scores) ends.push_back(sum += std::max(0.0, static_cast<double>(score)));
-  return ends;
-}
-
-size_t spin(const std::vector<double>& ends, Rng& rng) {
-  const double drawn = rng.uniform() * ends.back();
-  const auto found = std::ranges::upper_bound(ends, drawn);
-  return ends.back() > 0 && found != ends.end() ? static_cast<size_t>(found - ends.begin()) : 0;
-}
-
 /// The `keep` best of all that `generations` generations see.
 std::vector<Scored> evolve_as_published(const SearchRequest& request,
                                         std::vector<Candidate> population,
@@ -99,11 +54,11 @@ std::vector<Scored> evolve_as_published(const SearchRequest& request,
     for (size_t i = 0; i < population.size(); ++i)
       if (!std::isnan(scores[i])) best.add(population[i], scores[i]);
     if (generation == generations) break;
-    const std::vector<double> ends = roulette(scores);
+    const Roulette parents(scores);
     std::vector<Candidate> next;
     size_t places = 0;
     for (size_t fruitless = 0; places < size && fruitless < kFruitless * size;) {
-      const Candidate& parent = population[spin(ends, rng)];
+      const Candidate& parent = population[parents.spin(rng)];
       std::optional<Candidate> child = parent;
       if (rng.uniform() < request.options.evolve.mutate_probability)
         child = mutate_as_published(request.space, parent, rng);
