@@ -228,7 +228,7 @@ class Pretraining {
     if (!options_.load_model.empty())
       return Error("fine-tuning needs a network's weights; boosted trees are trained from scratch");
     const BoostOptions boost{
-        .rounds = options_.epochs > 0 ? options_.epochs : kDefaultTrees,
+        .boosting = {.rounds = options_.epochs > 0 ? options_.epochs : kDefaultTrees},
         .threads = options_.threads,
         .seed = options_.split.seed,
         .validation_share = offline_training(samples_.size()).validation_share};
@@ -279,8 +279,8 @@ class Pretraining {
                              .loss = now.error,
                              .validation_loss = now.validation_loss,
                              .validation_accuracy = now.validation_accuracy});
-    const double done = static_cast<double>(now.rounds) / boost.rounds;
-    show(done, result_.curve.back(), boost.rounds, now.seconds, true);
+    const double done = static_cast<double>(now.rounds) / boost.boosting.rounds;
+    show(done, result_.curve.back(), boost.boosting.rounds, now.seconds, true);
     return judged();
   }
 

@@ -161,11 +161,13 @@ class BoostedFit {
 
   Result<BoostedTrees> run() {
     TRY(begin());
-    while (rounds_ < options_.rounds) {
+    const int most = options_.boosting.rounds;
+    while (rounds_ < most && !is_stale()) {
       TRY(boost());
       const bool stopped = watch_.stop != nullptr && *watch_.stop;
       const bool late = seconds() > options_.time_box_s;
-      if (rounds_ % kLookEvery == 0 || rounds_ == options_.rounds || stopped || late) TRY(look());
+      if (rounds_ % kLookEvery == 0 || rounds_ == most || is_stale() || stopped || late)
+        TRY(look());
       if (stopped || late || rounds_ - best_rounds_ >= options_.patience) break;
     }
     return kept();
@@ -174,6 +176,8 @@ class BoostedFit {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int kLookEvery = 10;
+  // xgboost prints an error with six decimals, and MetaSchedule reads what is printed.
+  static constexpr double kErrorsAUnit = 1e6;
   static constexpr size_t kManyRows = 20000;  // where exact splits take too long
 
   Result<Unit> begin() {
@@ -201,9 +205,9 @@ class BoostedFit {
     }
     const bool many = training_.matrix->program_of_row.size() > kManyRows;
     const std::pair<const char*, std::string> parameters[] = {
-        {"max_depth", "6"},
-        {"gamma", "0.003"},
-        {"min_child_weight", "2"},
+        {"max_depth", std::to_string(options_.boosting.max_depth)},
+        {"gamma", std::to_string(options_.boosting.gamma)},
+        {"min_child_weight", std::to_string(options_.boosting.min_child_weight)},
         {"eta", "0.2"},
         {"base_score", "0.5"},
         {"tree_method", many ? "hist" : "exact"},
@@ -234,6 +238,12 @@ class BoostedFit {
     return Unit{};
   }
 
+  /// What is trained on has not been met better for long.
+  bool is_stale() const {
+    const int patience = options_.boosting.training_patience;
+    return patience > 0 && rounds_ - least_rounds_ > patience;
+  }
+
   Result<Unit> boost() {
     const XgBoost& xgboost = booster_->xgboost;
     TRY_ASSIGN(const std::vector<double> sums,
@@ -245,6 +255,14 @@ class BoostedFit {
       const size_t program = training_.matrix->program_of_row[r];
       gradient[r] = static_cast<float>(sums[program] - double{training_.labels[program]});
       square_ += double{gradient[r]} * gradient[r] / static_cast<double>(gradient.size());
+      if (!options_.boosting.weighs_by_label) continue;
+      gradient[r] *= training_.labels[program];
+      hessian[r] = training_.labels[program];
+    }
+    const double error = std::round(kErrorsAUnit * std::sqrt(square_));
+    if (error < least_error_) {
+      least_error_ = error;
+      least_rounds_ = rounds_;
     }
     TRY(done(xgboost,
              xgboost.boost_one_round(booster_->handle,
@@ -298,7 +316,9 @@ class BoostedFit {
   int validation_tasks_ = 0;
   std::shared_ptr<BoostedTrees::Booster> booster_;
   int rounds_ = 0, best_rounds_ = 0;
-  double square_ = 0;  // mean squared error
+  double square_ = 0;                                             // mean squared error
+  double least_error_ = std::numeric_limits<double>::infinity();  // in 1 / kErrorsAUnit
+  int least_rounds_ = 0;                                          // trees that had it
   double least_loss_ = std::numeric_limits<double>::infinity();
   Clock::time_point begin_ = Clock::now();
 };

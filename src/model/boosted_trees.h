@@ -19,8 +19,27 @@ namespace pruner {
 /// Of a row: the statement and nine flags of the task, as the reference has it.
 inline constexpr int kTreeFeatures = kStatementFeatures + kTaskFeatures - 1;
 
+/// How trees are grown; the defaults are TenSet's.
+struct Boosting {
+  int rounds = 300;  // trees, at most
+  int max_depth = 6;
+  float gamma = 0.003f;  // least gain of a split
+  float min_child_weight = 2;
+  /// Rounds without a smaller error of what is trained on before it stops; 0: they don't count.
+  int training_patience = 0;
+  bool weighs_by_label = false;  // fast programs count more
+};
+
+/// MetaSchedule's (TVM's meta_schedule/cost_model/xgb_model.py).
+inline constexpr Boosting kMetaScheduleBoosting = {.rounds = 10000,
+                                                   .max_depth = 10,
+                                                   .gamma = 0.001f,
+                                                   .min_child_weight = 0,
+                                                   .training_patience = 50,
+                                                   .weighs_by_label = true};
+
 struct BoostOptions {
-  int rounds = 300;  // trees
+  Boosting boosting = {};
   int threads = 1;
   uint64_t seed = 43;
   double time_box_s = std::numeric_limits<double>::infinity();

@@ -14,6 +14,14 @@ namespace pruner {
 
 namespace {
 
+/// Leaves out what an instruction computes, and where its sums begin.
+void drop_units(Statements& program) {
+  std::vector<bool> computed(program.buffers.size());
+  for (const Statement& s : program.statements)
+    if (s.unit.unit >= 0) computed[s.buffer.value] = true;
+  std::erase_if(program.statements, [&](const Statement& s) { return computed[s.buffer.value]; });
+}
+
 class FeatureModel : public CostModel {
  public:
   FeatureModel(std::unique_ptr<LearnedModel> learned, int jobs, FeatureParts parts)
@@ -55,7 +63,9 @@ class FeatureModel : public CostModel {
       program.primitives = primitives(ansor::steps_of(space, candidate));
       return program;
     }
-    program = features(make_statements(make_loop_nest(space, candidate)), flags);
+    Statements statements = make_statements(make_loop_nest(space, candidate));
+    if (learned_->is_blind_to_units()) drop_units(statements);
+    program = features(statements, flags);
     if (!parts_.rows) std::ranges::fill(program.rows, 0.0f);
     if (!parts_.dataflow) program.dataflow.fill(0);
     return program;

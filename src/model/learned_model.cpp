@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "model/boosted_trees.h"
 #include "model/momentum.h"
@@ -19,7 +20,24 @@ constexpr double kPassesASample = 40;
 constexpr double kPassesATraining = 3000;
 constexpr int kLeastEpochs = 3, kMostEpochs = 30;
 
-constexpr const char* kTrees = "xgb";  // the name of boosted trees
+/// Boosted trees, as one system or another trains them.
+struct TreesForm {
+  std::string_view name;
+  Boosting boosting;
+  /// Samples from which on the trees score, whatever the options say; 0: they don't.
+  int64_t least_samples = 0;
+  /// Trained when there are so many more samples, as a share of those of the last training; < 0:
+  /// when these have paid for it.
+  double growth = -1;
+  bool blind_to_units = false;
+};
+constexpr TreesForm kTrees[] = {
+    {"xgb", {}}, {"xgb-metaschedule", kMetaScheduleBoosting, 100, 0.2, /*blind_to_units=*/true}};
+
+const TreesForm* find_trees(std::string_view name) {
+  const auto* found = std::ranges::find(kTrees, name, &TreesForm::name);
+  return found == std::end(kTrees) ? nullptr : found;
+}
 
 enum class Updates { kOnline, kNone, kSiamese };
 
@@ -31,22 +49,23 @@ class OnlineModel : public LearnedModel {
 
   Result<Unit> update(std::span<const TrainingSample> samples) override {
     if (updates_ == Updates::kNone) return Unit{};
-    samples_.insert(samples_.end(), samples.begin(), samples.end());
-    const auto readable = [&](const TrainingSample& s) {
+    std::ranges::copy_if(samples, std::back_inserter(samples_), [&](const TrainingSample& s) {
       return reads_primitives() ? !s.features.primitives.empty() : !s.features.rows.empty();
-    };
-    if (std::count_if(samples_.begin(), samples_.end(), readable) < 2) return Unit{};
+    });
+    if (samples_.size() < 2) return Unit{};
     passes_ += kPassesASample * static_cast<double>(samples.size());
-    const double cost = epochs() * static_cast<double>(samples_.size());
-    const bool own_period = updates_ == Updates::kSiamese;
-    if (!options_.as_published && !own_period) {
-      if (passes_ < cost) return Unit{};
-      passes_ -= cost;
-    }
-    return learn();
+    return is_due() ? learn() : Unit{};
   }
 
  protected:
+  /// Whether the samples so far are to be trained on.
+  virtual bool is_due() {
+    const double cost = epochs() * static_cast<double>(samples_.size());
+    if (options_.as_published || updates_ == Updates::kSiamese) return true;
+    if (passes_ < cost) return false;
+    passes_ -= cost;
+    return true;
+  }
   virtual Result<Unit> learn() = 0;
 
   // Of the next training.
@@ -142,15 +161,21 @@ class NetworkModel : public OnlineModel {
 
 class TreesModel : public OnlineModel {
  public:
-  TreesModel(Updates updates,
+  TreesModel(const TreesForm& form,
+             Updates updates,
              const LearnedModelOptions& options,
              std::optional<BoostedTrees> loaded)
       : OnlineModel(updates, options),
-        warm_up_samples_(options.as_published && !loaded ? options.warm_up_samples : -1),
+        form_(form),
+        least_samples_(loaded                   ? 0
+                       : form.least_samples > 0 ? form.least_samples
+                       : options.as_published   ? options.warm_up_samples + 1
+                                                : 0),
         trees_(std::move(loaded)),
         rng_(options.seed) {}
 
   bool ready() const override { return trees_ || warms_up(); }
+  bool is_blind_to_units() const override { return form_.blind_to_units; }
 
   Result<Unit> save(const std::string& path) const override {
     if (!trees_) return Error(path, ": there are no trees to save before the first training");
@@ -175,22 +200,33 @@ class TreesModel : public OnlineModel {
   }
 
   Result<Unit> learn() override {
-    TRY_ASSIGN(
-        trees_,
-        BoostedTrees::fit(
-            samples_, {.threads = options_.training_threads, .time_box_s = options_.time_box_s}));
+    const BoostOptions boost{.boosting = form_.boosting,
+                             .threads = options_.training_threads,
+                             .time_box_s = options_.time_box_s};
+    TRY_ASSIGN(trees_, BoostedTrees::fit(samples_, boost));
     return Unit{};
   }
 
- private:
-  bool warms_up() const { return std::ssize(samples_) <= warm_up_samples_; }
+  bool is_due() override {
+    if (form_.growth < 0) return OnlineModel::is_due();
+    const auto count = static_cast<double>(samples_.size());
+    if (count < (1 + form_.growth) * trained_on_) return false;
+    trained_on_ = count;
+    return true;
+  }
 
-  int64_t warm_up_samples_;  // after which the trees score
+ private:
+  bool warms_up() const { return std::ssize(samples_) < least_samples_; }
+
+  const TreesForm& form_;
+  int64_t least_samples_;  // from which on the trees score
+  double trained_on_ = 0;  // samples of the last training
   std::optional<BoostedTrees> trees_;
   Rng rng_;
 };
 
-Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
+Result<std::unique_ptr<LearnedModel>> make_trees(const TreesForm& form,
+                                                 Updates updates,
                                                  const LearnedModelOptions& options) {
   std::optional<BoostedTrees> loaded;
   if (!options.load_model.empty()) {
@@ -200,7 +236,7 @@ Result<std::unique_ptr<LearnedModel>> make_trees(Updates updates,
     loaded = *std::move(trees);
   }
   return std::unique_ptr<LearnedModel>(
-      std::make_unique<TreesModel>(updates, options, std::move(loaded)));
+      std::make_unique<TreesModel>(form, updates, options, std::move(loaded)));
 }
 
 // xgboost's JSON; checkpoints are binary.
@@ -217,6 +253,7 @@ constexpr UpdatesRow kUpdates[] = {
 
 struct ParsedName {
   const Architecture* network;  // null: boosted trees
+  const TreesForm* trees;
   Updates updates;
 };
 
@@ -225,7 +262,8 @@ Result<ParsedName> parse_name(std::string_view name) {
     if (!name.ends_with(row.suffix)) continue;
     const std::string_view stem = name.substr(0, name.size() - row.suffix.size());
     const Architecture* network = find_architecture(stem);
-    if (network != nullptr || stem == kTrees) return ParsedName{network, row.updates};
+    const TreesForm* trees = find_trees(stem);
+    if (network != nullptr || trees != nullptr) return ParsedName{network, trees, row.updates};
   }
   return Error("cost model ",
                name,
@@ -239,7 +277,8 @@ constexpr const char* kNotANumber = "NaN";
 }  // namespace
 
 std::string trainable_models() {
-  return or_list([](const Architecture& a) { return std::string(a.command); }, kTrees);
+  return or_list([](const Architecture& a) { return std::string(a.command); },
+                 std::string(kTrees[0].name));
 }
 
 std::optional<std::string> fault_of(std::span<const float> scores,
@@ -294,7 +333,7 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
                                            : "momentum needs a network's weights",
                  "; use ",
                  or_list(by_momentum));
-  if (parsed.network == nullptr) return make_trees(parsed.updates, options);
+  if (parsed.network == nullptr) return make_trees(*parsed.trees, parsed.updates, options);
   std::optional<ModelWeights> loaded;
   if (!options.load_model.empty()) {
     TRY_ASSIGN(loaded, load_weights(options.load_model, *parsed.network));
@@ -306,7 +345,7 @@ Result<std::unique_ptr<LearnedModel>> make_learned_model(std::string_view name,
 Result<std::unique_ptr<LearnedModel>> load_learned_model(const std::string& path, int jobs) {
   const LearnedModelOptions options{.load_model = path, .jobs = jobs};
   TRY_ASSIGN(const std::string content, read_file(path));
-  if (is_text_object(content)) return make_trees(Updates::kNone, options);
+  if (is_text_object(content)) return make_trees(kTrees[0], Updates::kNone, options);
   TRY_ASSIGN(ModelWeights weights, load_weights(path));
   return std::unique_ptr<LearnedModel>(std::make_unique<NetworkModel>(
       *weights.architecture, Updates::kNone, options, std::move(weights)));

@@ -42,6 +42,8 @@ class LearnedModel {
   virtual bool ready() const = 0;
   /// Whether it reads the schedule primitives of programs, and nothing else.
   virtual bool reads_primitives() const { return false; }
+  /// Whether what an instruction for dot products or matrices computes is no row to it.
+  virtual bool is_blind_to_units() const { return false; }
   /// Learns from a round's programs, along with all before; models that do not update do nothing.
   /// An error leaves the model as it was.
   virtual Result<Unit> update(std::span<const TrainingSample> samples) = 0;

@@ -10,7 +10,7 @@ namespace {
 
 TEST(BoostedTrees, OrderProgramsTheyHaveNotSeenAndSurviveBeingWritten) {
   const Result<BoostedTrees> trees =
-      BoostedTrees::fit(synthetic_samples(4, 150, 1), {.rounds = 60});
+      BoostedTrees::fit(synthetic_samples(4, 150, 1), {.boosting = {.rounds = 60}});
   if (!trees.ok() && trees.error().message().starts_with("no libxgboost"))
     GTEST_SKIP() << trees.error().message();
   ASSERT_TRUE(trees.ok()) << trees.error().message();
@@ -40,12 +40,66 @@ TEST(BoostedTrees, AddUpTheRowsOfAProgram) {
     samples[i].features.rows.assign((1 + i % 2) * kRowFeatures, static_cast<float>(i % 2));
     samples[i].latency_s = 1;
   }
-  const Result<BoostedTrees> trees = BoostedTrees::fit(samples, {.rounds = 60});
+  const Result<BoostedTrees> trees = BoostedTrees::fit(samples, {.boosting = {.rounds = 60}});
   if (!trees.ok()) GTEST_SKIP() << trees.error().message();
   const std::vector<ProgramFeatures> programs = {samples[0].features, samples[1].features};
   const Result<std::vector<float>> scores = trees->predict(programs);
   ASSERT_TRUE(scores.ok());
   for (const float score : *scores) EXPECT_NEAR(score, 1, 0.02);
+}
+
+TEST(Boosting, OfMetaScheduleHasItsConstants) {
+  EXPECT_EQ(kMetaScheduleBoosting.rounds, 10000);
+  EXPECT_EQ(kMetaScheduleBoosting.max_depth, 10);
+  EXPECT_EQ(kMetaScheduleBoosting.gamma, 0.001f);
+  EXPECT_EQ(kMetaScheduleBoosting.min_child_weight, 0);
+  EXPECT_EQ(kMetaScheduleBoosting.training_patience, 50);
+}
+
+// Two programs of equal rows that took 1 and 3 seconds: their labels are 1 and 1/3, their mean 2/3,
+// and weighed by themselves (1 + 1/9) / (1 + 1/3) = 5/6.
+TEST(BoostedTrees, WeighFastProgramsMoreWhereToldTo) {
+  std::vector<TrainingSample> samples(2);
+  for (TrainingSample& sample : samples) sample.features.rows.assign(kRowFeatures, 1);
+  samples[0].latency_s = 1;
+  samples[1].latency_s = 3;
+  for (const auto& [weighs, expected] : {std::pair{false, 2.0 / 3}, {true, 5.0 / 6}}) {
+    const Result<BoostedTrees> trees = BoostedTrees::fit(
+        samples,
+        {.boosting = {
+             .rounds = 200, .gamma = 0, .min_child_weight = 0, .weighs_by_label = weighs}});
+    if (!trees.ok()) GTEST_SKIP() << trees.error().message();
+    const ProgramFeatures program = samples[0].features;
+    EXPECT_NEAR((*trees->predict({&program, 1}))[0], expected, 0.01);
+  }
+}
+
+TEST(BoostedTrees, StopWhenTheyMeetWhatTheyAreTrainedOnNoBetter) {
+  const std::vector<TrainingSample> samples = synthetic_samples(2, 40, 1);
+  const Result<BoostedTrees> trees =
+      BoostedTrees::fit(samples, {.boosting = kMetaScheduleBoosting});
+  if (!trees.ok()) GTEST_SKIP() << trees.error().message();
+  const int rounds = *trees->rounds();
+  EXPECT_GT(rounds, 50);
+  EXPECT_LT(rounds, kMetaScheduleBoosting.rounds);
+  Boosting patient = kMetaScheduleBoosting;
+  patient.training_patience = 0;
+  patient.rounds = rounds + 60;
+  EXPECT_EQ(*BoostedTrees::fit(samples, {.boosting = patient})->rounds(), rounds + 60);
+}
+
+// Of two equal programs the n-th tree leaves an error of 0.5 q^n, q = 1 - 0.2 * 2 / (2 + 1), whose
+// six decimals are 0 from 97 trees on.
+TEST(BoostedTrees, ReadSixDecimalsOfTheirError) {
+  std::vector<TrainingSample> samples(2);
+  for (TrainingSample& sample : samples) {
+    sample.features.rows.assign(kRowFeatures, 1);
+    sample.latency_s = 1;
+  }
+  const Result<BoostedTrees> trees =
+      BoostedTrees::fit(samples, {.boosting = kMetaScheduleBoosting});
+  if (!trees.ok()) GTEST_SKIP() << trees.error().message();
+  EXPECT_NEAR(*trees->rounds(), 97 + 50, 2);
 }
 
 TEST(BoostedTrees, RefuseWhatIsNoModel) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "analysis/primitives.h"
 #include "analysis/statements.h"
@@ -96,6 +97,42 @@ TEST(FeatureModel, ScoresTheFeaturesOfCandidatesWhateverTheJobs) {
     for (const float x : f.rows) sum += x;
     EXPECT_EQ(scores[i], sum);
   }
+}
+
+/// It takes its score from the rows that it sees.
+class Blind : public SumOfFeatures {
+ public:
+  bool ready() const override { return true; }
+  bool is_blind_to_units() const override { return true; }
+
+ protected:
+  Result<std::vector<float>> scores(std::span<const ProgramFeatures> programs) override {
+    std::vector<float> found;
+    for (const ProgramFeatures& p : programs) found.push_back(static_cast<float>(p.row_count()));
+    return found;
+  }
+};
+
+// A contraction by an instruction is no row; one by FMAs is, and so is what follows either.
+TEST(FeatureModel, ShowsNoUnitToWhatIsBlindToThem) {
+  const Task task = operator_task("conv2d 1 64 14 14 64 3 3 padding=1 bits=16 exponent=8 +bias",
+                                  *parse_target("llvm -mcpu=sapphirerapids --threads=2", 0));
+  const Space space = make_space(task);
+  const auto model = make_feature_model(std::make_unique<Blind>(), 1);
+  Rng rng(4);
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) {
+    const Candidate candidate = sample(space, rng);
+    const Statements statements = make_statements(make_loop_nest(space, candidate));
+    const auto has_unit = [](const Statement& s) { return s.unit.unit >= 0; };
+    const bool by_unit = std::ranges::any_of(statements.statements, has_unit);
+    const size_t rows = features(statements, task_flags(task.dag)).row_count();
+    ASSERT_GT(rows, 1u);
+    seen.insert(by_unit ? "unit" : "FMAs");
+    EXPECT_EQ(model->predict(task, space, {&candidate, 1})[0],
+              static_cast<float>(by_unit ? rows - 1 : rows));
+  }
+  EXPECT_EQ(seen.size(), 2u);
 }
 
 class NoNumbers : public SumOfFeatures {

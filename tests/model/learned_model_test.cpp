@@ -101,6 +101,41 @@ TEST(LearnedModel, TreesAsPublishedScoreAtRandomAtFirst) {
   EXPECT_EQ(made("xgb", loaded)->predict(programs), model->predict(programs));
 }
 
+// From 100 samples on the trees score, and they are trained again when there is a fifth more.
+TEST(LearnedModel, TreesOfMetaScheduleScoreFrom100SamplesOn) {
+  const std::vector<TrainingSample> samples = synthetic_samples(2, 100, 1);
+  const std::vector<ProgramFeatures> programs = features_of(samples);
+  const auto model = made("xgb-metaschedule");
+  EXPECT_TRUE(model->is_blind_to_units());
+  EXPECT_FALSE(made("xgb")->is_blind_to_units());
+  const auto learn = [&](size_t first, size_t count) {
+    return model->update(std::span(samples).subspan(first, count));
+  };
+  const Result<Unit> updated = learn(0, 99);
+  if (!updated.ok()) GTEST_SKIP() << updated.error().message();
+  EXPECT_NEAR(accuracy_of(model->predict(programs), samples), 0.5, 0.05) << "drawn";
+  ASSERT_TRUE(learn(99, 1).ok());
+  const std::vector<float> first = model->predict(programs);
+  EXPECT_GT(accuracy_of(first, samples), 0.7);
+  ASSERT_TRUE(learn(100, 18).ok());
+  EXPECT_EQ(model->predict(programs), first) << "118 are less than 6/5 of 99";
+  ASSERT_TRUE(learn(118, 1).ok());
+  EXPECT_NE(model->predict(programs), first);
+}
+
+// A program without rows is nothing to it: it does not count, nor is it learned from.
+TEST(LearnedModel, TreesLeaveOutProgramsWithoutRows) {
+  std::vector<TrainingSample> samples = synthetic_samples(1, 120, 1);
+  for (size_t i = 0; i < 40; ++i) samples[i].features.rows.clear();
+  const auto model = made("xgb-metaschedule");
+  const Result<Unit> updated = model->update(samples);
+  if (!updated.ok()) GTEST_SKIP() << updated.error().message();
+  const std::vector<ProgramFeatures> programs = features_of(samples);
+  EXPECT_NE(model->predict(programs), model->predict(programs)) << "80 are drawn for";
+  ASSERT_TRUE(model->update(synthetic_samples(1, 20, 2)).ok());
+  EXPECT_EQ(model->predict(programs), model->predict(programs));
+}
+
 // 10 samples pay for 400 passes, a training for 30 epochs over them takes 300.
 TEST(LearnedModel, TrainsWhenNewSamplesHavePaidForIt) {
   NEEDS_TRAINER();
