@@ -69,6 +69,7 @@ Result<SearchOptions> search_options(const ModeOptions& options, const Contestan
   SearchOptions search = mode.policy->options;
   TRY_ASSIGN(search.forms, read_forms(options.forms));
   search.evolve.jobs = contestant.models.jobs;
+  if (options.round_size > 0) search.round_size = options.round_size;
   const unsigned taken = constants_of(mode);
   // A constant that would have no effect is an error, not ignored.
   const auto refused = [&](const char* flag) {
@@ -149,7 +150,7 @@ void ModeOptions::add_to(CLI::App& app) {
 
 void ModeOptions::add_log_options_to(CLI::App& app) {
   add_option(app, "--num-measures-per-round,--num-measure-per-iter", round_size, 1)
-      .help("trials a round (10)");
+      .help("trials a round (each mode's own: 10)");
   add_option(app, "--allow-untrained", allow_untrained)
       .help("a mode whose model cannot train here goes on without it, as MODE-untrained");
   add_option(app, "--train", training).help("as-published: refit from scratch after every round");
@@ -172,8 +173,8 @@ void ContestantOptions::add_to(CLI::App& app) {
   add_option(app, "--cost-model,--model", cost_model)
       .help(
           "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
-          "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), draft-only, "
-          "random, ...");
+          "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), "
+          "draft-only, random, ...");
   add_option(app, "--load-model", load_model)
       .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
   add_option(app, "--policy", policy)

@@ -11,7 +11,7 @@ namespace pruner {
 
 /// How the modes search; what is not given is each one's own.
 struct ModeOptions {
-  int64_t round_size = 10;                        // trials
+  int64_t round_size = 0;                         // trials; 0: not given
   std::string training, search, forms, psa_form;  // as given; empty: not
   bool allow_untrained = false;
   int momentum_period = 0;                           // rounds; 0: not given

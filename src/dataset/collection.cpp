@@ -31,7 +31,6 @@ Result<std::unique_ptr<Collection>> Collection::open(std::span<const WeightedTas
   std::unique_ptr<Collection> made(new Collection(std::move(writer)));
   made->chance_ = make_random_model(options.seed);
   TuneOptions tune{.task_trials = options.programs_per_task,
-                   .round_size = kRoundSize,
                    .measured_at_once = options.measured_at_once,
                    .seed = options.seed,
                    .remeasure = false,
@@ -39,6 +38,7 @@ Result<std::unique_ptr<Collection>> Collection::open(std::span<const WeightedTas
                    .origin = kOrigin};
   tune.search.eps_greedy = options.uniform_share;
   tune.search.forms = options.forms;
+  tune.search.round_size = kRoundSize;
   const auto on_round = [c = made.get(), show = tools.on_round](const RoundSummary& summary) {
     show(*c->tuner_, summary);
   };

@@ -29,7 +29,8 @@ struct SearchOptions {
   size_t measured_parents = 5;  // ... of how many of them
   int mutations = 32;           // of each measured parent
   std::vector<std::string> forms = {};  // that are searched (form_names()); empty: all
-  int min_distance = 2;  // decisions in which two of a batch differ, where there are such
+  int min_distance = 2;     // decisions in which two of a batch differ, where there are such
+  int64_t round_size = 10;  // trials of a task's round
   EvolveOptions evolve = {.population = 1536, .islands = 4};  // its jobs are the search's
 };
 

@@ -102,7 +102,8 @@ static constexpr int64_t kWarmFirstRound = 4;  // the default, two offers, a dra
 
 void start_warm(TuneOptions& options, std::span<const TransferSource> pool, CostModel& model) {
   options.first_round_size = kWarmFirstRound;
-  options.offers = [pool, &model, most = options.round_size](const Task& task, const Space& space) {
+  options.offers = [pool, &model, most = options.search.round_size](const Task& task,
+                                                                    const Space& space) {
     return ranked_offers(offers_for(pool, task, space), task, space, model, most);
   };
 }

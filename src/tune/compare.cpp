@@ -89,7 +89,7 @@ Result<std::unique_ptr<Entry>> Entry::make(std::span<const WeightedTask> tasks,
   Contestant seeded = contestant;
   seeded.models.seed = seed;
   seeded.models.warm_up_samples =
-      trials_of_a_round_each(options.tune.round_size, options.tune.trials, tasks.size());
+      trials_of_a_round_each(contestant.search.round_size, options.tune.trials, tasks.size());
   TRY_ASSIGN(entry->models_, make_models(seeded));
   TuneOptions tune = options.tune;
   tune.mode = contestant.name;

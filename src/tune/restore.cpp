@@ -60,7 +60,7 @@ Result<RestoreSummary> Tuner::restore(std::span<const Record> records) {
   }
 
   const size_t round = static_cast<size_t>(
-      round_size(options_.round_size, options_.trials, static_cast<int64_t>(tasks_.size())));
+      round_size(options_.search.round_size, options_.trials, static_cast<int64_t>(tasks_.size())));
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const std::vector<double>& best_s = restored[i].best_s;
     tasks_[i].history = restored[i].trials.history();

@@ -109,7 +109,7 @@ std::optional<TuneEnd> Tuner::limit_reached() const {
 // Small budgets would be used up before the scheduler has a say; rounds shrink then.
 int64_t Tuner::warm_up_size(size_t tasks_left) const {
   double size = static_cast<double>(options_.first_round_size > 0 ? options_.first_round_size
-                                                                  : options_.round_size);
+                                                                  : options_.search.round_size);
   if (options_.trials != kNoTrialLimit) {
     const double trials_left =
         kWarmUpShare * static_cast<double>(options_.trials) - static_cast<double>(trials());
@@ -183,7 +183,7 @@ std::optional<Tuner::Round> Tuner::propose() {
     index = scheduler_.next(
         rng_, in_flight_ ? static_cast<int>(in_flight_->summary.task) : Scheduler::kNoTask);
     const auto tasks = static_cast<int64_t>(tasks_.size());
-    count = round_size(options_.round_size, options_.trials, tasks);
+    count = round_size(options_.search.round_size, options_.trials, tasks);
   }
   if (index == Scheduler::kNoTask) return std::nullopt;
   TunedTask& tuned = tasks_[index];

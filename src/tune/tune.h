@@ -28,11 +28,10 @@ struct TuneOptions {
   int64_t trials = kNoTrialLimit;  // both limits are totals over resumed runs
   double budget_s = std::numeric_limits<double>::infinity();
   int64_t task_trials = kNoTrialLimit;  // ... for each task
-  int64_t round_size = 10;
-  int64_t first_round_size = 0;     // of each task; 0: as the others
-  int64_t early_stopping = 0;       // trials without gain that end the run; 0: none
-  int64_t task_early_stopping = 0;  // ... that end a task
-  int64_t measured_at_once = 2;     // recorded before the next ones are measured
+  int64_t first_round_size = 0;         // of each task; 0: as the others (search.round_size)
+  int64_t early_stopping = 0;           // trials without gain that end the run; 0: none
+  int64_t task_early_stopping = 0;      // ... that end a task
+  int64_t measured_at_once = 2;         // recorded before the next ones are measured
   uint64_t seed = 0;
   double earlier_s = 0;  // time that earlier runs took
   bool remeasure = true;

@@ -82,7 +82,7 @@ TEST(ParseCommandLine, ReadsOptionsIntoTheirFields) {
   EXPECT_EQ(read->source.model_file, "model.onnx");
   EXPECT_EQ(read->explorer.trials, 200);
   EXPECT_EQ(read->explorer.mode.eps_greedy, 0.5);
-  EXPECT_EQ(read->explorer.mode.round_size, 10);
+  EXPECT_EQ(read->explorer.mode.round_size, 0) << "each mode's own";
   EXPECT_EQ(read->measure.target.threads, 2);
   EXPECT_TRUE(read->measure.flush_l2);
 }

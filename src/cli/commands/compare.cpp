@@ -110,7 +110,6 @@ class Compare {
           "--modes: ", contestants_.size(), " given, two or more are compared, e.g. ansor,pruner");
     const int64_t trials = explorer_.trials;
     tune_ = {.trials = trials > 0 ? trials : kDefaultTrials,
-             .round_size = explorer_.mode.round_size,
              .first_round_size = kFirstRound,
              .measured_at_once = measure_.jobs};
     return Unit{};

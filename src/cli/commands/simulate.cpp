@@ -89,7 +89,8 @@ struct Simulate {
         return Error(
             "--modes: ", contestant.name, ": nothing evolves in a log; `compare` takes that");
     }
-    SimulationOptions simulation{.trials = trials, .round_size = mode.round_size};
+    SimulationOptions simulation{.trials = trials};
+    if (mode.round_size > 0) simulation.round_size = mode.round_size;
     TRY_ASSIGN(const ProgramPool pool, read_pool(recorded));
     warn_of_pool(pool);
     warn_without_draft(pool);

@@ -29,12 +29,13 @@ namespace {
 
 // What --dry-run says; null: no such limit.
 Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
-  return {{"work_dir", work_dir},
-          {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
-          {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
-          {"round_size",
-           round_size(tune.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
-          {"tasks", task_list_json(source.tasks)}};
+  return {
+      {"work_dir", work_dir},
+      {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
+      {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
+      {"round_size",
+       round_size(tune.search.round_size, tune.trials, static_cast<int64_t>(source.tasks.size()))},
+      {"tasks", task_list_json(source.tasks)}};
 }
 
 std::string print_dry_run(const Json& plan, const Source& source) {
@@ -120,15 +121,16 @@ struct Tune {
     add_out_file(app, out_file);
   }
 
-  Result<TuneOptions> tune_options(const Target& target) const {
+  Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
     const bool elsewhere = !row_of(target.backend).on_host;  // is measured
-    const int64_t round = explorer.mode.round_size;
-    TuneOptions tune{.round_size = round,
-                     .early_stopping = early_stopping,
+    TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
-                     .measured_at_once = elsewhere ? round : measure.jobs,
+                     .measured_at_once = elsewhere ? mode.search.round_size : measure.jobs,
                      .seed = measure.seed,
-                     .search_ahead = elsewhere};
+                     .search_ahead = elsewhere,
+                     .search = mode.search,
+                     .policy = mode.mode.policy,
+                     .mode = mode.name};
     if (!budget.empty()) {
       const Result<double> budget_s = parse_duration_s(budget);
       if (!budget_s.ok()) return Error("--budget: ", budget_s.error().message());
@@ -207,20 +209,17 @@ struct Tune {
 
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const Target target, read_target(measure.target));
-    TRY_ASSIGN(TuneOptions tune, tune_options(target));
     TRY_ASSIGN(Contestant mode,
                read_contestant(contestant,
                                explorer.mode,
                                measure.models(target),
                                target,
                                !measure.target.device.empty()));
-    tune.mode = mode.name;
-    tune.policy = mode.mode.policy;
-    tune.search = mode.search;
+    TRY_ASSIGN(TuneOptions tune, tune_options(target, mode));
     TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
     TRY(keep_matching(explorer.tasks, source.tasks));
     mode.models.warm_up_samples =
-        trials_of_a_round_each(tune.round_size, tune.trials, source.tasks.size());
+        trials_of_a_round_each(tune.search.round_size, tune.trials, source.tasks.size());
     TRY_ASSIGN(const ModeModels models, make_models(mode));
     std::vector<TransferSource> pool;
     if (!offers.pool.empty()) {
