@@ -22,7 +22,7 @@ struct ConstantRow {
 
 constexpr ConstantRow kConstants[] = {
     {"--population",
-     "candidates a generation (1536; of ansor 2048)",
+     "candidates a generation (1536; of ansor 2048, of metaschedule 512)",
      kPopulation,
      [](SearchOptions& s, int64_t v) {
        s.random_samples = s.evolve.population = static_cast<int>(v);
@@ -45,7 +45,7 @@ constexpr ConstantRow kConstants[] = {
      kRedraftEvery,
      [](SearchOptions& s, int64_t v) { s.redraft_every = static_cast<int>(v); }},
     {"--verify-generations",
-     "generations by the learned model (1; of ansor 4)",
+     "generations by the learned model (1; of ansor and metaschedule 4)",
      kVerifyGenerations,
      [](SearchOptions& s, int64_t v) { s.verify_generations = static_cast<int>(v); }},
 };
@@ -150,7 +150,7 @@ void ModeOptions::add_to(CLI::App& app) {
 
 void ModeOptions::add_log_options_to(CLI::App& app) {
   add_option(app, "--num-measures-per-round,--num-measure-per-iter", round_size, 1)
-      .help("trials a round (each mode's own: 10)");
+      .help("trials a round (10; of metaschedule 64)");
   add_option(app, "--allow-untrained", allow_untrained)
       .help("a mode whose model cannot train here goes on without it, as MODE-untrained");
   add_option(app, "--train", training).help("as-published: refit from scratch after every round");
@@ -158,7 +158,7 @@ void ModeOptions::add_log_options_to(CLI::App& app) {
       .help("rounds between trainings of pam-siamese-update (4)");
   add_constants(app, *this, /*of_logs=*/true);
   add_option(app, "--eps-greedy", eps_greedy)
-      .help("share of a batch that is drawn at random (0.1; of ansor 0.05)");
+      .help("share of a batch that is drawn at random (0.1; of ansor and metaschedule 0.05)");
 }
 
 void ExplorerOptions::add_to(CLI::App& app) {
@@ -174,7 +174,7 @@ void ContestantOptions::add_to(CLI::App& app) {
       .help(
           "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
           "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), "
-          "draft-only, random, ...");
+          "metaschedule, draft-only, random, ...");
   add_option(app, "--load-model", load_model)
       .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
   add_option(app, "--policy", policy)

@@ -33,6 +33,7 @@ inline constexpr SearchMode kSearchModes[] = {
     {"tlp-no-update", "tlp", &kAnsorPolicy, "tlp-no-update"},
     {"xgb", "ansor-xgb", &kAnsorPolicy, "xgb"},
     {"xgb-no-update", "", &kAnsorPolicy, "xgb-no-update"},
+    {"metaschedule", "", &kMetaSchedulePolicy, "xgb-metaschedule"},
     {"draft-only", "draft", &kPrunerPolicy, ""},
     {"random", "", &kAnsorPolicy, "random"},
 };

@@ -86,9 +86,9 @@ struct SearchPolicy {
 };
 
 extern const SearchPolicy kPrunerPolicy, kAnsorPolicy, kUniformPolicy, kTransferPolicy;
-extern const SearchPolicy kPublishedPrunerPolicy, kPublishedAnsorPolicy;
-/// That --policy names; kTransferPolicy searches nothing, and --search as-published takes a
-/// policy's published one.
+extern const SearchPolicy kPublishedPrunerPolicy, kPublishedAnsorPolicy, kMetaSchedulePolicy;
+/// That --policy names; kTransferPolicy searches nothing, kMetaSchedulePolicy has a space of its
+/// own, and --search as-published takes a policy's published one.
 inline constexpr const SearchPolicy* kSearchPolicies[] = {
     &kPrunerPolicy, &kAnsorPolicy, &kUniformPolicy};
 

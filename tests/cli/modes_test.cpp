@@ -7,6 +7,7 @@
 
 #include "cli/run_program.h"
 #include "golden.h"
+#include "model/learned_model.h"
 #include "own_path.h"
 #include "record/record.h"
 #include "support/file.h"
@@ -115,6 +116,38 @@ TEST_F(Modes, SearchAsPublished) {
                "--search: \"published\" is not as-published");
   expect_error(of("tune", {"--search", "as-published", "--policy", "uniform"}),
                "the policy uniform has no published form");
+}
+
+TEST_F(Modes, TuneInMetaSchedulesSpace) {
+  const Result<Unit> trees = find_libraries_of("xgb");
+  if (!trees.ok()) GTEST_SKIP() << trees.error().message();
+  // Rounds of 64: a third one is of more than 100 samples.
+  const std::string tuned = out(of("tune",
+                                   {"--cost-model",
+                                    "metaschedule",
+                                    "--population",
+                                    "128",
+                                    "--n-trials",
+                                    "130",
+                                    "--work-dir",
+                                    dir}));
+  EXPECT_NE(tuned.find("Estimated total latency"), std::string::npos) << tuned;
+  expect_mode(dir + "/records.json", "metaschedule");
+  const RecordFile file = *read_records(dir + "/records.json");
+  for (const Record& record : file.records) {
+    for (const auto& [name, value] : record.decisions) {
+      const bool lacked = name.ends_with("prefetch") || name.ends_with("streaming");
+      EXPECT_EQ(lacked ? value : 0, 0) << name;
+    }
+  }
+  for (const auto& [mode, words] :
+       {std::pair{"metaschedule", "64 trials a round"}, {"pruner", "10 trials a round"}}) {
+    const std::string plan =
+        out(of("tune", {"--cost-model", mode, "--allow-untrained", "--dry-run"}));
+    EXPECT_NE(plan.find(words), std::string::npos) << plan;
+  }
+  expect_error(of("tune", {"--cost-model", "metaschedule", "--draft-size", "1"}),
+               "--draft-size: the search of metaschedule has no such constant");
 }
 
 TEST_F(Modes, ReadAConstantOrRefuseIt) {

@@ -15,6 +15,7 @@ TEST(FindMode, KnowsThePublishedSystemsByTheirNames) {
                                            {"tenset-mlp", "mlp-no-update", &kAnsorPolicy},
                                            {"tlp", "tlp-no-update", &kAnsorPolicy},
                                            {"ansor-xgb", "xgb", &kAnsorPolicy},
+                                           {"metaschedule", "metaschedule", &kMetaSchedulePolicy},
                                            {"pam", "pam", &kPrunerPolicy}}) {
     const Result<const SearchMode*> found = find_mode(name);
     ASSERT_TRUE(found.ok()) << name;
@@ -48,6 +49,7 @@ TEST(MakeModels, VerifyAsTheModeSays) {
 TEST(SearchMode, SaysHowItsModelChanges) {
   const auto update_of = [](const char* name) { return update_mode(**find_mode(name)); };
   EXPECT_EQ(update_of("ansor"), "online");
+  EXPECT_EQ(update_of("metaschedule"), "online");
   EXPECT_EQ(update_of("moa-pruner"), "momentum");
   EXPECT_EQ(update_of("tenset-mlp"), "offline");
   EXPECT_EQ(update_of("draft-only"), "draft only");
