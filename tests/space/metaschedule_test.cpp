@@ -167,9 +167,12 @@ TEST(MetaScheduleSpace, DoesNotTileAPooling) {
 }
 
 TEST(MetaScheduleSpace, HasSomethingLegalOfEveryOperator) {
-  for (const char* op : kSmallOperators) {
-    const Task task = operator_task(op);
-    EXPECT_FALSE(legal_draws(make_space(task)).empty()) << op;
+  const Target arm = *parse_target("llvm -mcpu=neoverse-v1 --threads=2", 0);
+  for (const Target& target : {test_target(), test_target(32), amx_target(), arm}) {
+    for (const char* op : kSmallOperators) {
+      const Task task = operator_task(op, target);
+      EXPECT_FALSE(legal_draws(make_space(task), 200).empty()) << op << " on " << target.mcpu;
+    }
   }
   for (const char* op : {"matmul 128 128 128 +bias",
                          "conv2d 1 64 28 28 128 3 3 padding=1",
