@@ -153,15 +153,14 @@ class Maker {
       if (group.loop.role == LoopRole::kThreadX && group.reduces)
         elements *= static_cast<double>(group.loop.extent);
     }
-    if (buffer.scope == BufferScope::kShared && nest(p).at.valid() && double_buffered(p))
-      elements *= 2;
+    if (buffer.scope == BufferScope::kShared && nest(p).at.valid()) elements *= buffers_of(p);
     buffer.allocated = elements;
     buffer.realize_iterations = outside;
   }
 
-  bool double_buffered(int p) const {
-    const int at = tables_.plan_of[nest(p).at];
-    return nest(at).double_buffer;
+  // Of what stage `p` fetches.
+  double buffers_of(int p) const {
+    return static_cast<double>(nest(tables_.plan_of[nest(p).at]).buffers);
   }
 
   // What a contraction fetches is unrolled with it.

@@ -100,6 +100,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             0,
             [&](auto& l, auto& at) { move(l, at); },
             [&] {
+              if (root.structure->has_fragments()) return warp_tile(root);
               if (root.structure->fetches()) return block_tile(root);
               return root.structure == &kBlockRows ? rows(root) : elements(root);
             });
@@ -165,8 +166,11 @@ Stmt GpuLowering::thread_loops(const NestStage& stage,
   return make_stmt(std::move(made));
 }
 
-Program lower_for_gpu(const Sketch& sketch, const LoopNest& nest, std::string name) {
-  return GpuLowering(sketch, nest, std::move(name)).run();
+Program lower_for_gpu(const Sketch& sketch,
+                      const LoopNest& nest,
+                      const Gpu& gpu,
+                      std::string name) {
+  return GpuLowering(sketch, nest, gpu, std::move(name)).run();
 }
 
 }  // namespace pruner

@@ -7,6 +7,6 @@
 namespace pruner {
 
 /// The plain loops of a legal nest, with notes for the passes; `name` becomes the program's.
-Program lower_for_gpu(const Sketch& sketch, const LoopNest& nest, std::string name);
+Program lower_for_gpu(const Sketch& sketch, const LoopNest& nest, const Gpu& gpu, std::string name);
 
 }  // namespace pruner

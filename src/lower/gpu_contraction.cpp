@@ -126,7 +126,7 @@ Stmt GpuLowering::chunks(const ThreadTile& tile) {
     return block(std::move(steps));
   });
   For loop{number, Expr(count), LoopKind::kSerial, 1, std::move(body)};
-  loop.double_buffer = sum.double_buffer && count > 1 && !tile.fetched.empty();
+  loop.double_buffer = sum.buffers == 2 && count > 1 && !tile.fetched.empty();
   return make_stmt(std::move(loop));
 }
 

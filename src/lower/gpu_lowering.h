@@ -7,14 +7,19 @@
 #include <vector>
 
 #include "lower/builder.h"
+#include "space/gpu/mma_contraction.h"
 #include "space/space.h"
 
 namespace pruner {
 
 class GpuLowering : private ProgramParts {
  public:
-  GpuLowering(const Sketch& sketch, const LoopNest& nest, std::string name)
-      : sketch_(sketch), dag_(sketch.dag), nest_(nest), stages_(sketch.dag.stages.size()) {
+  GpuLowering(const Sketch& sketch, const LoopNest& nest, const Gpu& gpu, std::string name)
+      : sketch_(sketch),
+        dag_(sketch.dag),
+        nest_(nest),
+        gpu_(gpu),
+        stages_(sketch.dag.stages.size()) {
     program_.name = std::move(name);
   }
   Program run();
@@ -115,6 +120,45 @@ class GpuLowering : private ProgramParts {
   /// operand is 0.
   Stmt fetch(const NestStage& operand, const NestStage& sum, const Values& chunk);
 
+  // ---- gpu_warps.cpp: the warps of a block compute a tile of a contraction by instructions on
+  // matrices
+
+  /// An operand of the tile: [rows, terms] in the shared memory of a chunk, or the other way round.
+  struct WarpOperand {
+    const NestStage& fetch;
+    Fragment fragment;
+    bool terms_first;
+    Expr first;         // row of the warp's first matrix
+    int64_t fragments;  // of the warp
+    TensorId shared = {}, registers = {};
+    /// Of a chunk, as it lies in shared memory.
+    int64_t lines() const { return fetch.extents[fetch.extents.size() - 2]; }
+    int64_t width() const { return fetch.extents.back(); }
+  };
+  struct WarpTile {
+    const NestStage& sum;
+    const MmaContraction& contraction;
+    WarpOperand a, b;
+    Expr lane;
+    int64_t steps, chunks, stages;
+    TensorId sums = {};
+  };
+  Stmt warp_tile(const NestStage& root);
+  Stmt pipeline(const WarpTile& tile);
+  /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
+  Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
+  Stmt copy_run(const WarpOperand& operand, const Values& at, const Values& point, int64_t run);
+  /// How many elements a thread copies at once from where the operand lies; 0: it is no plain copy.
+  int64_t copied_run(const WarpOperand& operand, const Values& start) const;
+  Stmt multiply(const WarpTile& tile, const Expr& slot);
+  Stmt load_fragments(const WarpTile& tile,
+                      const WarpOperand& operand,
+                      const Expr& slot,
+                      const Expr& step);
+  Stmt write_sums(const NestStage& root, const WarpTile& tile);
+  Stmt each_sum(const WarpTile& tile, const std::function<Stmt(const Expr&, const Expr&)>& body);
+  Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
+
   // ---- gpu_elements.cpp: a thread computes elements, or the threads of a row reduce it together
 
   /// Values of axes [first, end) of a stage, of which `index` numbers the points in row-major
@@ -140,6 +184,7 @@ class GpuLowering : private ProgramParts {
   const Sketch& sketch_;
   const ComputeDag& dag_;
   const LoopNest& nest_;
+  const Gpu& gpu_;
   std::vector<StageState> stages_;
   Place place_;
   std::vector<TensorId> shared_;  // of the kernel at hand

@@ -243,6 +243,7 @@ bool LockstepRun::in_bounds(const SlotPlace& place, int dim, int64_t index) {
   return false;
 }
 bool LockstepRun::checked(const SlotPlace& place, const Threads& threads) {
+  if (threads.empty()) return problem_.empty();
   for (const SlotPlace::Check& check : place.checks) {
     const int64_t base = uniform(check.index);
     const int64_t* offsets = varying(check.index);

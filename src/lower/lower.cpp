@@ -104,7 +104,7 @@ Result<Program> lower(const Space& space,
   TRY_ASSIGN(const LoopNest nest, legal_nest(space, candidate));
   const Sketch& sketch = space[candidate.sketch];
   const bool gpu = space.target.is_gpu();
-  Program loops = gpu ? lower_for_gpu(sketch, nest, std::move(name))
+  Program loops = gpu ? lower_for_gpu(sketch, nest, space.target.gpu, std::move(name))
                       : Lowering(sketch, nest, std::move(name)).run();
   return run_lower_passes(std::move(loops), gpu, after);
 }

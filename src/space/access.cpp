@@ -88,6 +88,11 @@ AccessTable access_table(const ComputeDag& dag) {
   return table;
 }
 
+int last_longer(const std::vector<Iterator>& axes, int end) {
+  while (--end >= 0 && axes[static_cast<size_t>(end)].extent <= 1) continue;
+  return end;
+}
+
 bool needs_multi_level_tiling(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
   if (stage.is_placeholder()) return false;

@@ -52,6 +52,9 @@ std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 using AccessTable = IdMap<StageId, std::vector<Access>>;
 AccessTable access_table(const ComputeDag& dag);
 
+/// The last axis longer than 1 of those before number `end`; -1: none.
+int last_longer(const std::vector<Iterator>& axes, int end);
+
 /// An iterator of a stage by its number: the spatial ones, then the reduce ones.
 inline const Iterator& iterator_of(const Stage& stage, int number) {
   const size_t spatial = stage.axes.size(), n = static_cast<size_t>(number);

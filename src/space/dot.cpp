@@ -32,11 +32,6 @@ constexpr DotInstruction kDotInstructions[] = {
 // Of large tiles: fewer are no gain over vectors.
 constexpr int kLeastRows = 4, kLeastSteps = 4;
 
-int last_longer(const std::vector<Iterator>& axes, int end) {
-  while (--end >= 0 && axes[static_cast<size_t>(end)].extent <= 1) continue;
-  return end;
-}
-
 // Whether the factors of a contraction lie as rows and steps of a matrix instruction: a[m][k], k
 // contiguous, and b, a constant that is to be packed.
 bool lies_in_rows(const ComputeDag& dag, StageId id, const DotInstruction& dot) {

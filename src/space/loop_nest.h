@@ -51,7 +51,7 @@ struct NestStage {
   bool streaming = false;          // its stores go past the caches
   int row_axes = 0;                // of a GPU kernel that computes rows: axes that number them
   int chunk_loops = 0;             // of a GPU contraction: its first loops, over chunks
-  bool double_buffer = false;      // GPU: a chunk's operands are fetched while the last is summed
+  int64_t buffers = 1;             // GPU: chunks of operands that shared memory holds at a time
 };
 
 /// A weight read in the order of the loops.

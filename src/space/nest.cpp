@@ -50,7 +50,7 @@ class NestMaker {
     out.unroll_steps = factors_.value(plan.unroll, 0);
     out.prefetch_bytes = factors_.value(plan.prefetch, 0);
     out.streaming = factors_.value(plan.streaming, 0) == 1;
-    out.double_buffer = factors_.value(plan.buffers) == 2;
+    out.buffers = factors_.value(plan.buffers);
     place(plan, out);
     size_t loops = 0;
     for (size_t t = 0; t < plan.tiles.size(); ++t) {

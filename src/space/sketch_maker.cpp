@@ -67,6 +67,16 @@ int64_t instruction_extent(const LoopStructure& structure,
     return terms > 1 ? matrix_steps(iterator_of(stage, axis).extent / terms, structure.tile_steps)
                      : 1;
   }
+  if (at == Iterations::kFragmentLanes || at == Iterations::kFragment) {
+    // The last two axes longer than 1: 8 lanes share the columns, 4 the rows (fragment.h).
+    const int64_t extent = instruction_extent(structure, stage, axis, Iterations::kShape);
+    const auto inner = std::count_if(stage.axes.begin() + axis + 1,
+                                     stage.axes.end(),
+                                     [](const Iterator& a) { return a.extent > 1; });
+    if (inner > 1) return 1;
+    const int64_t lanes = inner == 0 ? 4 : 8;
+    return at == Iterations::kFragmentLanes ? lanes : extent / lanes;
+  }
   if (at != Iterations::kShape) return 1;
   const bool reduction = axis >= std::ssize(stage.axes);
   const std::vector<Iterator>& axes = reduction ? stage.reduce_axes : stage.axes;
@@ -124,6 +134,8 @@ Factor SketchMaker::factor(const StagePlan& plan,
     case Iterations::kShape:
     case Iterations::kRows:
     case Iterations::kSteps:
+    case Iterations::kFragmentLanes:
+    case Iterations::kFragment:
       return fixed(instruction_extent(*plan.structure, stage, tiles.axis, level.iterations));
     case Iterations::kOfLongest:
       if (tiles.axis != longest_reduction(stage)) return fixed(1);
@@ -131,6 +143,10 @@ Factor SketchMaker::factor(const StagePlan& plan,
     case Iterations::kDecided: break;
   }
   if (level.choices == nullptr) return fixed(1);
+  // Axes that no instruction goes along are divided into blocks alone.
+  if (plan.structure->has_fragments() && level.axes == Axes::kSpace &&
+      instruction_extent(*plan.structure, stage, tiles.axis, Iterations::kShape) == 1)
+    return fixed(1);
   const int64_t extent = is_fused(level.axes) ? 1 : iterator_of(stage, tiles.axis).extent;
   const int lanes = tiles.vector ? plan.lanes : 1;
   int64_t unit = lanes;

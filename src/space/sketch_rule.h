@@ -36,6 +36,13 @@ inline constexpr const DagRule* kDagRules[] = {&kInline, &kCacheRead, &kCacheWri
 /// Tiles that overlap recompute elements: they may compute this many times what they must.
 inline constexpr double kMaxWaste = 1.25;
 
+/// Whether tiles of so many elements reach little beyond an axis. What is true of a tile stays so
+/// for each of its factors.
+inline bool wastes_little(int64_t extent, int64_t tile) {
+  const int64_t covered = (extent + tile - 1) / tile * tile;
+  return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(extent);
+}
+
 /// Tile sizes of an axis up to `limit` that waste little, ascending.
 std::vector<int32_t> tile_choices(int64_t extent, int64_t limit);
 

@@ -45,15 +45,18 @@ enum class Bind : uint8_t {
 
 /// What decides the iterations of a level's loop over an axis.
 enum class Iterations : uint8_t {
-  kRest,          // what the levels inside leave of the axis
-  kDecided,       // a decision
-  kOfLongest,     // of the longest reduce axis a decision; all of the others
-  kLanes,         // the vector's lanes, of the vector axis
-  kTile,          // Stage::unrolled, of the axes that it names
-  kBlockThreads,  // the threads of the block
-  kShape,         // the instruction's extent along the axis
-  kRows,          // of the last axis before the vector axis what of a matrix divides it best
-  kSteps,         // of the last reduce axis likewise
+  kRest,           // what the levels inside leave of the axis
+  kDecided,        // a decision
+  kOfLongest,      // of the longest reduce axis a decision; all of the others
+  kLanes,          // the vector's lanes, of the vector axis
+  kTile,           // Stage::unrolled, of the axes that it names
+  kBlockThreads,   // the threads of the block
+  kShape,          // the instruction's extent along the axis
+  kRows,           // of the last axis before the vector axis what of a matrix divides it best
+  kSteps,          // of the last reduce axis likewise
+  kFragmentLanes,  // of a warp's lanes, those along the rows or the columns of an instruction's
+                   // sums
+  kFragment,       // what each lane has of these rows or columns
 };
 
 /// An axis whose levels are to be decided.
@@ -110,6 +113,12 @@ struct LoopStructure {
   constexpr bool has_matrix() const {
     for (const Level& level : levels)
       if (level.bind == Bind::kMatrix) return true;
+    return false;
+  }
+  /// Whether the lanes of a warp hold its instruction's matrices together (space/fragment.h).
+  constexpr bool has_fragments() const {
+    for (const Level& level : levels)
+      if (level.iterations == Iterations::kFragment) return true;
     return false;
   }
   /// The first level whose loops are unrolled or are lanes: what is inside stands in registers.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "space/dot.h"
+#include "space/gpu/mma_contraction.h"
 #include "space/sketch_rule.h"
 
 namespace pruner {
@@ -13,8 +14,9 @@ constexpr int64_t kMaxRegisterVectors = 8;
 constexpr int64_t kMaxPointwiseVectors = 4;
 constexpr int64_t kMaxTileRegisters = 6;  // of 8, beside one of each operand
 constexpr int64_t kMostInStep = 16;
-constexpr int64_t kMaxInner = 64;    // of an axis at the innermost level (Ansor's limit)
-constexpr int64_t kMaxOuter = 1024;  // ... around it, where registers and shared memory bind
+constexpr int64_t kMostFragments = 16;  // of a warp along an axis
+constexpr int64_t kMaxInner = 64;       // of an axis at the innermost level (Ansor's limit)
+constexpr int64_t kMaxOuter = 1024;     // ... around it, where registers and shared memory bind
 
 using Choices = std::vector<int32_t>;
 
@@ -55,6 +57,12 @@ Choices element_threads(const TiledAxis& a) {
 Choices rows(const TiledAxis&) { return powers_of_two(1, 32); }
 Choices row_threads(const TiledAxis& a) {
   return powers_of_two(8, a.target->gpu.max_threads_per_block);
+}
+
+Choices warps(const TiledAxis& a) { return powers_of_two(1, std::min<int64_t>(a.extent, 8)); }
+Choices fragments(const TiledAxis& a) { return tile_choices(a.extent, kMostFragments); }
+Choices instructions(const TiledAxis& a) {
+  return powers_of_two(1, std::min<int64_t>(a.extent, 8));
 }
 
 using enum Axes;
@@ -136,6 +144,17 @@ constexpr Level kSSSRRSRS[] = {
     {kSpace, Bind::kSerial, kDecided, kTiles, "outer", nullptr, outer_tile},
     {kReduction, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile},
     {kSpace, Bind::kSerial, kDecided, kTiles, "inner", nullptr, inner_tile}};
+// Tiles of blocks, of their warps, and of instructions; what a lane has of the last stands where
+// its registers do.
+constexpr Level kWarpLevels[] = {
+    {kSpace, Bind::kBlocks},
+    {kSpace, Bind::kWarps, kDecided, kTiles, "warps", nullptr, warps},
+    {kSpace, Bind::kThreads, kFragmentLanes},
+    {kReduction, Bind::kSerial},
+    {kReduction, Bind::kSerial, kDecided, kTiles, "steps", nullptr, instructions},
+    {kSpace, Bind::kUnrolled, kDecided, kTiles, "fragments", nullptr, fragments},
+    {kReduction, Bind::kInstruction, kShape},
+    {kSpace, Bind::kUnrolled, kFragment}};
 constexpr Level kFetchLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kBlockThreads},
@@ -160,6 +179,11 @@ constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 constexpr int32_t kUnrollOfMatrix[] = {4, 16};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
+// Stages of a pipeline of copies; a device without them fetches one chunk ahead.
+constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6};
+// Rows, columns and terms of the shapes of mma.h.
+constexpr int64_t kM16N8K8[] = {16, 8, 8}, kM16N8K16[] = {16, 8, 16}, kM16N8K32[] = {16, 8, 32},
+                  kM8N8K16[] = {8, 8, 16};
 
 // A structure with a level more inside: the terms of a sum that one instruction adds.
 constexpr LoopStructure of_terms(LoopStructure structure,
@@ -287,6 +311,37 @@ constexpr LoopStructure kThreadElements = {.name = "elements",
 constexpr LoopStructure kBlockRows = {
     .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
 
+// The chunks of the reduction are copied ahead of the warps that add them up, by instructions on
+// matrices in their lanes' registers.
+constexpr LoopStructure of_warps(const char* name, std::span<const int64_t> shape) {
+  return {.name = name,
+          .levels = kWarpLevels,
+          .sum = {3, 3, Scope::kRegister},
+          .fetch = {4, 1, Scope::kShared},
+          .buffers = kPipeline,
+          .instruction = shape};
+}
+constexpr LoopStructure kWarpTile16 = of_warps("m16n8k16-tile", kM16N8K16);
+constexpr LoopStructure kWarpTile8 = of_warps("m16n8k8-tile", kM16N8K8);
+constexpr LoopStructure kWarpTile32 = of_warps("m16n8k32-tile", kM16N8K32);
+constexpr LoopStructure kSmallWarpTile = of_warps("m8n8k16-tile", kM8N8K16);
+
+// The larger of an instruction's two shapes is the faster one.
+bool has_m16n8k16(const ComputeDag& dag, const Target& target) {
+  return target.is_gpu() && contracts_by_mma(dag, kM16N8K16, target.gpu);
+}
+bool has_m16n8k8(const ComputeDag& dag, const Target& target) {
+  return target.is_gpu() && !has_m16n8k16(dag, target) &&
+         contracts_by_mma(dag, kM16N8K8, target.gpu);
+}
+bool has_m16n8k32(const ComputeDag& dag, const Target& target) {
+  return target.is_gpu() && contracts_by_mma(dag, kM16N8K32, target.gpu);
+}
+bool has_m8n8k16(const ComputeDag& dag, const Target& target) {
+  return target.is_gpu() && !has_m16n8k32(dag, target) &&
+         contracts_by_mma(dag, kM8N8K16, target.gpu);
+}
+
 static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kCacheTile, has_long_contraction},
                                            {&kSteppedTile, has_very_long_contraction},
@@ -302,7 +357,11 @@ static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kQuadRowsCache, has_long_dot<4, kPairRows>},
                                            {&kOctRows, has_dot<8, kPairRows>},
                                            {&kOctRowsCache, has_long_dot<8, kPairRows>},
-                                           {&kBlockTile, on_gpu}};
+                                           {&kBlockTile, on_gpu},
+                                           {&kWarpTile16, has_m16n8k16},
+                                           {&kWarpTile8, has_m16n8k8},
+                                           {&kWarpTile32, has_m16n8k32},
+                                           {&kSmallWarpTile, has_m8n8k16}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 std::string print(const LoopStructure& structure) {

@@ -296,6 +296,11 @@ static std::string print_gpu(const Target& target) {
   return text;
 }
 
+int compute_capability(const Gpu& gpu) {
+  constexpr std::string_view kArch = "sm_";
+  return gpu.arch.starts_with(kArch) ? std::atoi(gpu.arch.c_str() + kArch.size()) : 0;
+}
+
 std::string print(const Target& target) {
   if (target.is_gpu()) return print_gpu(target);
   const bool is_file = target.device != "host" && target.device != target.mcpu;

@@ -41,9 +41,10 @@ struct Gpu {
   int64_t max_threads_per_block = 1024;
   int64_t max_registers_per_thread = 255;
   int64_t registers_per_block = 65536;
-  int64_t shared_bytes_per_block = 48 << 10;  // what needs no opt-in
-  int64_t max_vthreads = 8;                   // per thread (Ansor's limit, not the device's)
-  int64_t vector_bytes = 16;                  // widest load of a thread
+  int64_t shared_bytes_per_block = 48 << 10;       // what needs no opt-in
+  int64_t most_shared_bytes_per_block = 48 << 10;  // with opt-in
+  int64_t max_vthreads = 8;                        // per thread (Ansor's limit, not the device's)
+  int64_t vector_bytes = 16;                       // widest load of a thread
   int warp_size = 32;
   int sms = 108;              // streaming multiprocessors (compute units)
   int partitions_per_sm = 4;  // warp schedulers
@@ -61,6 +62,9 @@ struct Gpu {
   double launch_s = 3e-6;              // time that an empty kernel takes
   DeviceAbstraction psa;               // of the analysis: --psa, else the device's own
 };
+
+/// 80 of a device of arch "sm_80"; 0: it has none.
+int compute_capability(const Gpu& gpu);
 
 /// What a CPU has of instructions that add several products of narrow numbers to each of a vector's
 /// or a tile's float32 or int32 sums: products in the time of one FMA's; 0: no such instruction.

@@ -16,9 +16,14 @@
 namespace pruner {
 namespace {
 
-// Draws candidates of a task and holds each against the reference interpreter.
-void expect_right(const Task& task, int candidates) {
-  const Space space = make_space(task);
+// Draws candidates of a task, of a structure if it is given, and holds each against the reference
+// interpreter.
+void expect_right(const Task& task, int candidates, const std::string& structure = "") {
+  Space space = make_space(task);
+  if (!structure.empty()) {
+    std::erase_if(space.drawn, [&](SketchId id) { return space[id].name != structure; });
+    ASSERT_FALSE(space.drawn.empty()) << structure;
+  }
   Rng rng(17);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
@@ -69,6 +74,30 @@ class EveryGpuOperator : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
   expect_right(gpu_task(GetParam()), candidates_each(12));
+}
+
+// By instructions on matrices, of every shape and type, with ends that no tile divides; weights lie
+// in either order.
+TEST(GpuProgram, MultipliesMatricesByWarps) {
+  const struct {
+    const char *arch, *op, *structure;
+  } rows[] = {
+      {"sm_80", "matmul 64 48 96 bits=16", "m16n8k16-tile"},
+      {"sm_80", "matmul 61 45 90 bits=16 exponent=8", "m16n8k16-tile"},
+      {"sm_80", "dense 61 45 90 bits=16 +bias +relu", "m16n8k16-tile"},
+      {"sm_80", "batch_matmul 3 40 64 29 bits=16", "m16n8k16-tile"},
+      {"sm_80", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
+      {"sm_80", "matmul 32 24 8 bits=16", "m16n8k8-tile"},
+      {"sm_75", "matmul 61 48 40 bits=16", "m16n8k8-tile"},
+      {"sm_80", "dense 62 40 128 bits=8", "m16n8k32-tile"},
+      {"sm_75", "dense 62 40 80 bits=8", "m8n8k16-tile"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::string(row.arch) + " " + row.op);
+    const auto target = parse_target(std::string("cuda --arch=") + row.arch, 0);
+    ASSERT_TRUE(target.ok()) << target.error().message();
+    expect_right(operator_task(row.op, *target), candidates_each(12), row.structure);
+  }
 }
 
 // Operands of float16 lie so in shared memory; their products are added up in float32.

@@ -14,12 +14,6 @@ namespace {
 
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
-// How far tiles may reach past the end. What is legal stays so for each factor of the tile.
-bool wastes_little(int64_t extent, int64_t tile) {
-  const int64_t covered = divide_up(extent, tile) * tile;
-  return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(extent);
-}
-
 class Limits {
  public:
   Limits(const Sketch& sketch, const Gpu& gpu, const Candidate& candidate)
@@ -33,6 +27,11 @@ class Limits {
     return "";
   }
 
+  /// Of what may be fetched for a contraction.
+  int64_t most_shared_bytes(const StagePlan& contraction) const {
+    return contraction.structure->has_fragments() ? gpu_.most_shared_bytes_per_block
+                                                  : gpu_.shared_bytes_per_block;
+  }
   /// Of what is fetched for a contraction.
   int64_t shared_bytes(const StagePlan& contraction) const {
     int64_t bytes = 0;
@@ -57,7 +56,7 @@ class Limits {
                  ? "vectors do not divide what is fetched of " + stage(plan).name
                  : "";
     }
-    return shared_bytes(plan) > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
+    return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
   }
   int64_t vector_of(const StagePlan& fetch) const {
     return factors_.bound(fetch, fetch.tiles[0], Bind::kVector);
@@ -89,8 +88,11 @@ class Limits {
       blocks *= divide_up(extent(plan, tiles), block);
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
-    if (tiled &&
-        accumulators + kGpuModel.registers_beside_accumulators > gpu_.max_registers_per_thread)
+    const int64_t registers =
+        accumulators + operand_registers(plan) + kGpuModel.registers_beside_accumulators;
+    if (tiled && registers > gpu_.max_registers_per_thread)
+      return "the accumulators exceed the registers";
+    if (plan.structure->has_fragments() && registers * threads > gpu_.registers_per_block)
       return "the accumulators exceed the registers";
     if (blocks > kMostBlocks) return "too many blocks";
     int64_t bytes = 0;  // a partial result a thread
@@ -99,6 +101,18 @@ class Limits {
         bytes += threads * dtype_bytes(stage(other).dtype);
     }
     return bytes > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
+  }
+  /// What an instruction's operands take of a thread's registers, beside the sums: of 16 rows and
+  /// 32 bytes of terms four, of 8 columns two (fragment.h).
+  int64_t operand_registers(const StagePlan& plan) const {
+    if (!plan.structure->has_fragments()) return 0;
+    int64_t registers = 0;
+    for (const AxisTiles& tiles : plan.tiles) {
+      const int64_t lanes = factors_.bound(plan, tiles, Bind::kThreads);
+      const int64_t own = factors_.bound(plan, tiles, Bind::kUnrolled);
+      registers += lanes == 8 ? 2 * own : lanes == 4 ? own : 0;
+    }
+    return registers;
   }
   /// Elements that a root's blocks divide. The rows of a block are not fused with what each holds.
   int64_t extent(const StagePlan& plan, const AxisTiles& tiles) const {
@@ -196,6 +210,11 @@ class Drawer {
       left_ = {gpu_.max_threads_per_block,
                gpu_.max_vthreads,
                gpu_.max_registers_per_thread - kGpuModel.registers_beside_accumulators};
+      if (plan.structure->has_fragments()) {
+        // Of threads whole warps, of registers sums of four elements with their operands'.
+        left_.threads /= gpu_.warp_size;
+        left_.registers /= 6;
+      }
       std::vector<const AxisTiles*> axes;
       for (const AxisTiles& tiles : plan.tiles) {
         axes.push_back(&tiles);
@@ -263,8 +282,8 @@ class Drawer {
   }
 
   bool fits_shared(const StagePlan& contraction) const {
-    const int64_t bytes = Limits(sketch_, gpu_, candidate_).shared_bytes(contraction);
-    return bytes <= gpu_.shared_bytes_per_block;
+    const Limits limits(sketch_, gpu_, candidate_);
+    return limits.shared_bytes(contraction) <= limits.most_shared_bytes(contraction);
   }
 
   void make_smallest(const StagePlan& plan, const AxisTiles& tiles) {
@@ -285,7 +304,7 @@ class Drawer {
     for (const StagePlan& plan : sketch_.plans) {
       if (!plan.accumulates() || plan.root != root.stage) continue;
       make_chunks_smallest(plan);
-      const int32_t buffers = std::exchange(decision(plan.buffers), 1);
+      const int32_t buffers = std::exchange(decision(plan.buffers), choices(plan.buffers).front());
       const bool fits = fits_shared(plan);
       decision(plan.buffers) = buffers;
       if (!fits) return false;
@@ -297,7 +316,7 @@ class Drawer {
   void draw_chunks(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
     make_chunks_smallest(plan);
-    if (!fits_shared(plan)) decision(plan.buffers) = 1;
+    if (!fits_shared(plan)) decision(plan.buffers) = choices(plan.buffers).front();
     std::vector<const AxisTiles*> axes;
     for (const AxisTiles& tiles : plan.tiles) {
       if (is_chunked(stage, tiles)) axes.push_back(&tiles);

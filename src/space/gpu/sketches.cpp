@@ -43,6 +43,15 @@ class GpuSketchMaker : public SketchMaker {
     plan.memory = contraction.fetch.memory;
     plan.box = true;
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
+    if (contraction.has_fragments()) copy_widely(plan);
+  }
+
+  // In place of a decision: as much at once as a thread can copy.
+  void copy_widely(StagePlan& plan) {
+    Factor& vector = plan.tiles[0].factors[plan.structure->levels.size() - 1];
+    if (vector.decision != kFixed) sketch_.decisions.pop_back();
+    const int64_t bytes = dtype_bytes(dag()[plan.stage].dtype);
+    vector = {kFixed, static_cast<int32_t>(target_.gpu.vector_bytes / bytes)};
   }
 
   void plan_root(StagePlan& plan) {
@@ -95,6 +104,9 @@ std::vector<Sketch> gpu_sketches(const ComputeDag& dag,
     if (!crossing.empty()) name += ")";
     const Kernels kernels = make_kernels(dag, crossing, structure);
     if (!kernels.rows_agree) continue;
+    // Without a contraction in tiles it is another structure's sketch.
+    const auto tiled = [&](const KernelStage& stage) { return stage.structure == &structure; };
+    if (&structure != &kBlockTile && std::ranges::none_of(kernels.stages, tiled)) continue;
     sketches.push_back(GpuSketchMaker(kernels, task.target, form, name).make(task.dag));
   }
   return sketches;

@@ -218,7 +218,7 @@ std::set<std::string> traits(const char* op) {
     if (sketch.name.find("rows(") != std::string::npos) seen.insert("rows");
     const LoopNest nest = make_loop_nest(space, candidate);
     for (const NestStage& stage : nest.stages) {
-      if (stage.double_buffer) seen.insert("double buffer");
+      if (stage.buffers > 1) seen.insert("double buffer");
       const std::vector<Iterator>& axes = (*nest.dag)[stage.stage].axes;
       for (const NestLoop& loop : stage.loops) {
         const bool spatial = loop.axis >= 0 && loop.axis < static_cast<int>(axes.size());

@@ -1,0 +1,267 @@
+// The warps of a block compute a tile of a contraction by instructions on matrices (space/mma.h).
+// Chunks of both operands are copied to shared memory some chunks ahead, in a ring of places; warps
+// load matrices from there and add their products to sums in registers.
+#include <algorithm>
+#include <bit>
+
+#include "lower/gpu_lowering.h"
+#include "space/structure.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kSwizzleBytes = 16;  // that stay together: a row of a matrix
+constexpr int64_t kMostTurns = 8;      // rows that a matrix has
+constexpr int64_t kLeastCopyBytes = 4;
+constexpr int kFirstWithCopies = 80;  // compute capability of the first devices
+
+Expr zero_of(DType dtype) { return is_float(dtype) ? float_imm(0, dtype) : int_imm(0, dtype); }
+
+// The place of an element in shared lines of `width`: runs of 16 bytes are exchanged so that those
+// of eight lines lie in different banks (specified for ldmatrix: 128-byte lines by their number mod
+// 8, 64-byte lines by half of it, ...).
+Expr swizzled(const Expr& line, const Expr& at, int64_t width, DType dtype) {
+  const int64_t run = kSwizzleBytes / dtype_bytes(dtype), runs = width / run;
+  const int64_t turns = std::min<int64_t>(runs & -runs, kMostTurns);
+  if (width % run != 0 || turns < 2) return at;
+  const Expr turn = floor_mod(floor_div(line, Expr(kMostTurns / turns)), Expr(turns));
+  return (floor_div(at, Expr(run)) ^ turn) * Expr(run) + floor_mod(at, Expr(run));
+}
+
+// Iterations of the loops of a kind over an axis.
+int64_t iterations(const NestStage& stage, int axis, LoopKind kind) {
+  int64_t count = 1;
+  for (const NestLoop& loop : stage.loops)
+    if (loop.axis == axis && loop.kind == kind) count *= loop.extent;
+  return count;
+}
+
+}  // namespace
+
+Stmt GpuLowering::unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body) {
+  if (extent == 1) return body(Expr(0));
+  const VarId i = new_var("u", {0, extent - 1});
+  return make_stmt(For{i, Expr(extent), LoopKind::kUnroll, 1, body(var(i))});
+}
+
+Stmt GpuLowering::each_sum(const WarpTile& tile,
+                           const std::function<Stmt(const Expr&, const Expr&)>& body) {
+  return unrolled(tile.a.fragments, [&](const Expr& i) {
+    return unrolled(tile.b.fragments, [&](const Expr& j) { return body(i, j); });
+  });
+}
+
+int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start) const {
+  const Stage& s = dag_[operand.fetch.stage];
+  const Load* read = as<Load>(s.body);
+  if (read == nullptr || read->indices.empty() || compute_capability(gpu_) < kFirstWithCopies)
+    return 0;
+  // Neighbours of a line must be neighbours where they are read.
+  const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
+  for (size_t d = 0; d < read->indices.size(); ++d) {
+    const std::optional<Affine> index = to_affine(read->indices[d]);
+    if (!index || index->coefficient(last) != (d + 1 == read->indices.size())) return 0;
+    if (d + 1 == read->indices.size() && *index != Affine{{{last, 1}}, 0}) return 0;
+  }
+  const Buffer& from = program_[stages_[static_cast<size_t>(read->tensor.value)].buffer];
+  const int64_t bytes = dtype_bytes(s.dtype);
+  if (from.dtype != s.dtype) return 0;
+  for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastCopyBytes; run /= 2) {
+    if (operand.width() % run == 0 && from.shape.back() % run == 0 &&
+        is_multiple(start.back(), run, {}))
+      return run;
+  }
+  return 0;
+}
+
+Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk) {
+  const Stage& s = dag_[operand.fetch.stage];
+  const size_t rank = s.axes.size();
+  Values values = place_.block;
+  values.resize(values.size() + dag_[tile.sum.stage].reduce_axes.size(), Expr(0));
+  const int64_t terms = operand.terms_first ? operand.lines() : operand.width();
+  values[static_cast<size_t>(tile.contraction.k)] = chunk * Expr(terms);
+  Values start = simple(region_start(nest_, operand.fetch.stage, tile.sum.stage, values));
+  const int64_t run = copied_run(operand, start), together = std::max<int64_t>(run, 1);
+  const int64_t runs = operand.width() / together, all = operand.lines() * runs;
+  const Expr slot = simple(floor_mod(chunk, Expr(tile.stages)));
+  return unrolled((all + place_.threads - 1) / place_.threads, [&](const Expr& round) {
+    const Expr number = round * Expr(place_.threads) + place_.thread_index;
+    const Expr line = simple(floor_div(number, Expr(runs)));
+    const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
+    Values point = start;
+    point[rank - 2] = simple(start[rank - 2] + line);
+    point[rank - 1] = simple(start[rank - 1] + at);
+    const Expr into = simple(swizzled(line, at, operand.width(), s.dtype));
+    return guarded(number < Expr(all), copy_run(operand, {slot, line, into}, point, run));
+  });
+}
+
+Stmt GpuLowering::copy_run(const WarpOperand& operand,
+                           const Values& at,
+                           const Values& point,
+                           int64_t run) {
+  const Stage& s = dag_[operand.fetch.stage];
+  const size_t last = point.size() - 1;
+  const Expr value = body_at(operand.fetch.stage, point);
+  if (run == 0) {
+    const Expr within = inside(operand.fetch.stage, point, 0, point.size());
+    return make_stmt(Store{
+        operand.shared, at, within ? select(simple(within), value, zero_of(s.dtype)) : value});
+  }
+  const Expr left = max(min(Expr(s.axes[last].extent) - point[last], Expr(run)), Expr(0));
+  const Expr within = inside(operand.fetch.stage, point, 0, last);
+  const Expr valid = within ? select(within, left, Expr(0)) : left;
+  const Load& from = *as<Load>(value);
+  return make_stmt(AsyncCopy{
+      {operand.shared, at}, {from.tensor, from.indices}, static_cast<int>(run), simple(valid)});
+}
+
+// Matrices are 8 rows of 16 bytes. Of an operand with its terms first they are transposed on the
+// way, which is of 16-bit elements alone; others are read one by one.
+Stmt GpuLowering::load_fragments(const WarpTile& tile,
+                                 const WarpOperand& operand,
+                                 const Expr& slot,
+                                 const Expr& step) {
+  const Fragment& f = operand.fragment;
+  const DType dtype = dag_[operand.fetch.stage].dtype;
+  const Expr term0 = step * Expr(f.cols);
+  const auto place = [&](const Expr& row, const Expr& term) {
+    const Expr along = operand.first + row, terms = term0 + term;
+    const Expr line = operand.terms_first ? terms : along, at = operand.terms_first ? along : terms;
+    return simple({slot, line, swizzled(line, at, operand.width(), dtype)});
+  };
+  if (operand.terms_first && dtype_bytes(dtype) != 2) {
+    return unrolled(operand.fragments, [&](const Expr& i) {
+      return unrolled(f.elements(), [&](const Expr& v) {
+        const Expr row = i * Expr(f.rows) + f.row(tile.lane, v);
+        return make_stmt(Store{operand.registers,
+                               {i, v},
+                               load(operand.shared, place(row, f.col(tile.lane, v)), dtype)});
+      });
+    });
+  }
+  // Where a fragment has two matrices or fewer, those of two fragments are loaded at once.
+  const int down = f.rows / 8, along = f.elements() / f.run / down;
+  const int together = operand.fragments % 2 == 0 && down * along <= 2 ? 2 : 1;
+  const int matrices = together * down * along;
+  return unrolled(operand.fragments / together, [&](const Expr& i) {
+    const Expr matrix = floor_mod(floor_div(tile.lane, Expr(8)), Expr(matrices));
+    const Expr line = floor_mod(tile.lane, Expr(8));
+    const Expr part = floor_mod(matrix, Expr(down * along));
+    const Expr row = (i * Expr(together) + floor_div(matrix, Expr(down * along))) * Expr(f.rows) +
+                     floor_mod(part, Expr(down)) * Expr(8);
+    const Expr term = floor_div(part, Expr(down)) * Expr(4 * f.run);
+    return make_stmt(LoadMatrix{
+        {operand.registers, {simple(i * Expr(together)), Expr(0)}},
+        {operand.shared, operand.terms_first ? place(row, term + line) : place(row + line, term)},
+        matrices,
+        operand.terms_first});
+  });
+}
+
+Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot) {
+  return unrolled(tile.steps, [&](const Expr& step) {
+    return block({load_fragments(tile, tile.a, slot, step),
+                  load_fragments(tile, tile.b, slot, step),
+                  each_sum(tile, [&](const Expr& i, const Expr& j) {
+                    return make_stmt(Mma{tile.contraction.instruction,
+                                         {tile.sums, {i, j, Expr(0)}},
+                                         {tile.a.registers, {i, Expr(0)}},
+                                         {tile.b.registers, {j, Expr(0)}}});
+                  })});
+  });
+}
+
+// The first chunks on their way; then, for each, what waits until it is there, starts the one that
+// takes the place of the chunk before, and adds it up. Copies of chunks past the last are of zeros.
+Stmt GpuLowering::pipeline(const WarpTile& tile) {
+  const auto copies = [&](const Expr& chunk) {
+    return block(
+        {copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk), make_stmt(Commit{})});
+  };
+  const int64_t ahead = tile.stages - 1;
+  std::vector<Stmt> parts;
+  for (int64_t chunk = 0; chunk < ahead; ++chunk) parts.push_back(copies(Expr(chunk)));
+  const VarId chunk = new_var("chunk", {0, tile.chunks - 1});
+  Stmt body = block({make_stmt(Wait{static_cast<int>(ahead) - 1}),
+                     make_stmt(Barrier{}),
+                     copies(var(chunk) + Expr(ahead)),
+                     multiply(tile, simple(floor_mod(var(chunk), Expr(tile.stages))))});
+  parts.push_back(make_stmt(For{chunk, Expr(tile.chunks), LoopKind::kSerial, 1, std::move(body)}));
+  return block(std::move(parts));
+}
+
+// Each lane has pairs of neighbouring columns.
+Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
+  const MmaContraction& c = tile.contraction;
+  const Fragment f = c.instruction->sum_fragment();
+  const size_t m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n);
+  const size_t rank = dag_[root.stage].axes.size();
+  return each_sum(tile, [&](const Expr& i, const Expr& j) {
+    return unrolled(f.elements(), [&](const Expr& v) {
+      Values point = place_.block;
+      point[m] = simple(point[m] + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
+      point[n] = simple(point[n] + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
+      state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+      return if_inside(
+          inside(root.stage, point, 0, rank),
+          make_stmt(Store{state(root.stage).buffer, point, body_at(root.stage, point)}));
+    });
+  });
+}
+
+Stmt GpuLowering::warp_tile(const NestStage& root) {
+  const NestStage& sum = *attached_to(root.stage)[0];
+  const std::optional<MmaContraction> c =
+      find_mma(dag_, sum.stage, root.structure->instruction, gpu_);
+  CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
+  const MmaInstruction& row = *c->instruction;
+  const auto fetched = [&](StageId id) -> const NestStage& { return nest_.of(id); };
+  // Of the threads along an axis all but the lanes are warps.
+  const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / 4;
+  const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
+  const VarId lane = new_var("lane", {0, kWarpLanes - 1});
+  const auto fragments = [&](int axis, int64_t own) {
+    return sum.extents[static_cast<size_t>(axis)] / own;
+  };
+  const int64_t frags_m = fragments(c->m, row.m / 8), frags_n = fragments(c->n, row.n / 4);
+  const Expr first_m = floor_div(var(warp), Expr(warps_n)) * Expr(frags_m * row.m);
+  const Expr first_n = floor_mod(var(warp), Expr(warps_n)) * Expr(frags_n * row.n);
+  int64_t chunks = 1;
+  for (int l = 0; l < sum.chunk_loops; ++l) chunks *= sum.loops[static_cast<size_t>(l)].extent;
+  WarpTile tile{sum,
+                *c,
+                {fetched(c->a.stage), row.a_fragment(), c->a.terms_first, simple(first_m), frags_m},
+                {fetched(c->b.stage), row.b_fragment(), c->b.terms_first, simple(first_n), frags_n},
+                var(lane),
+                1,
+                chunks,
+                sum.buffers};
+  tile.steps = (tile.a.terms_first ? tile.a.lines() : tile.a.width()) / row.k;
+  std::vector<TensorId> registers;
+  const auto hold = [&](const NestStage& stage, std::vector<int64_t> held, const char* what) {
+    registers.push_back(add_buffer(stage, std::move(held), Scope::kRegister, what));
+    return registers.back();
+  };
+  for (WarpOperand* operand : {&tile.a, &tile.b}) {
+    operand->shared = add_buffer(
+        operand->fetch, {tile.stages, operand->lines(), operand->width()}, Scope::kShared);
+    shared_.push_back(operand->shared);
+    operand->registers =
+        hold(operand->fetch, {operand->fragments, operand->fragment.elements()}, ".fragments");
+  }
+  const int own = row.sum_fragment().elements();
+  tile.sums = hold(sum, {frags_m, frags_n, own}, "");
+  const Stmt clear = each_sum(tile, [&](const Expr& i, const Expr& j) {
+    return unrolled(own, [&](const Expr& v) {
+      return make_stmt(Store{tile.sums, {i, j, v}, zero_of(row.sum)});
+    });
+  });
+  Stmt body = block({clear, pipeline(tile), write_sums(root, tile)});
+  for (const TensorId buffer : registers) body = make_stmt(Allocate{buffer, std::move(body)});
+  body = make_stmt(Let{lane, floor_mod(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
+  return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
+}
+
+}  // namespace pruner

@@ -1,0 +1,81 @@
+#include "space/gpu/mma_contraction.h"
+
+#include <algorithm>
+
+#include "space/access.h"
+#include "space/dot.h"
+#include "space/sketch_rule.h"
+
+namespace pruner {
+namespace {
+
+// The only iterator that moves an index, by one element from its beginning; -1: it is no such one.
+int lone_iterator(const std::optional<Affine>& index) {
+  const bool lone =
+      index && index->constant == 0 && index->terms.size() == 1 && index->terms[0].second == 1;
+  return lone ? index->terms[0].first.value : -1;
+}
+
+// Whether an access lies in rows along iterator `row` and terms along `k`, and how; nothing else
+// moves by these or by the other operand's rows.
+std::optional<MmaOperand> operand_of(const Access& access, int row, int other, int k) {
+  const size_t rank = access.indices.size();
+  if (rank < 2) return std::nullopt;
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    if (!access.indices[d]) return std::nullopt;
+    for (const int moving : {row, other, k})
+      if (access.indices[d]->coefficient(VarId{moving}) != 0) return std::nullopt;
+  }
+  const int outer = lone_iterator(access.indices[rank - 2]);
+  const int inner = lone_iterator(access.indices[rank - 1]);
+  if (outer == row && inner == k) return MmaOperand{access.producer, false};
+  if (outer == k && inner == row) return MmaOperand{access.producer, true};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<MmaContraction> find_mma(const ComputeDag& dag,
+                                       StageId id,
+                                       std::span<const int64_t> shape,
+                                       const Gpu& gpu) {
+  const Stage& stage = dag[id];
+  const auto product = stage.combiner == Combiner::kSum ? narrow_product(stage.body) : std::nullopt;
+  if (!product) return std::nullopt;
+  const int n = last_longer(stage.axes, static_cast<int>(stage.axes.size()));
+  const int m = last_longer(stage.axes, n);
+  const int spatial = static_cast<int>(stage.axes.size());
+  const int k = last_longer(stage.reduce_axes, static_cast<int>(stage.reduce_axes.size()));
+  if (m < 0 || k < 0 || last_longer(stage.reduce_axes, k) >= 0) return std::nullopt;
+  std::optional<MmaOperand> a, b;
+  for (const Access& access : accesses_of(dag, id)) {
+    if (const auto found = operand_of(access, m, n, spatial + k)) a = found;
+    if (const auto found = operand_of(access, n, m, spatial + k)) b = found;
+  }
+  if (!a || !b || a->stage == b->stage) return std::nullopt;
+  const auto fits = [&](const MmaInstruction& row) {
+    return row.m == shape[0] && row.n == shape[1] && row.k == shape[2] &&
+           row.a == dag[a->stage].dtype && row.b == dag[b->stage].dtype && row.sum == stage.dtype &&
+           row.oldest <= compute_capability(gpu);
+  };
+  const auto row = std::ranges::find_if(mma_instructions(), fits);
+  if (row == mma_instructions().end()) return std::nullopt;
+  if (!wastes_little(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
+      !wastes_little(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
+      !wastes_little(stage.reduce_axes[static_cast<size_t>(k)].extent, row->k))
+    return std::nullopt;
+  return MmaContraction{&*row, *a, *b, m, n, spatial + k};
+}
+
+bool contracts_by_mma(const ComputeDag& dag, std::span<const int64_t> shape, const Gpu& gpu) {
+  bool some = false;
+  for (int s = 0; s < dag.size(); ++s) {
+    const StageId id{s};
+    if (!dag[id].is_reduction() || !needs_multi_level_tiling(dag, id)) continue;
+    if (!find_mma(dag, id, shape, gpu)) return false;
+    some = true;
+  }
+  return some;
+}
+
+}  // namespace pruner
