@@ -88,11 +88,40 @@ class KernelAnalyzer {
     vthreads_ = 1;
     for (const StatementLoop& loop : program_.loops_of(s))
       vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
-    add_instructions(s, iterations, fetch);
-    add_code(s, fetch);
-    for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, iterations, fetch);
+    if (s.unit.warp[0] > 0) {
+      add_mma(s.unit, iterations);
+    } else {
+      add_instructions(s, iterations, fetch);
+      add_code(s, fetch);
+      for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, iterations, fetch);
+    }
     if (!counted(s.buffer)) hold(stored);
     seen_.push_back(s.buffer);
+  }
+
+  // Of all warps together, cycles of the tensor cores = operations / their rate, and of shared
+  // memory = bytes of both operands' fragments / 128 a cycle (CUDA C++ Programming Guide). A
+  // thread's share of the products is `iterations`.
+  void add_mma(const UnitUse& use, double iterations) {
+    const TensorRates& rates = gpu_.tensor_rates;
+    const double rate = use.factor_bits == 8    ? rates.s8
+                        : use.factor_bits == 32 ? rates.tf32
+                        : use.sum_bits == 16    ? rates.f16_f16
+                                                : rates.f16_f32;
+    const double fp32 = 2.0 * gpu_.fp32_lanes_per_sm;
+    const auto [m, n, k] = use.warp;
+    const double lanes = gpu_.warp_size, fragments = use.rows * use.columns;
+    const double instructions = iterations * lanes / static_cast<double>(m * n * k);
+    ahead_ = std::max<double>(1, static_cast<double>(use.stages) - 1);
+    tensor_cycles_ += 2 * iterations * lanes * warps_ / (rate > 0 ? rate : fp32);
+    const double bytes =
+        (use.rows * static_cast<double>(m) + use.columns * static_cast<double>(n)) *
+        static_cast<double>(k) * use.factor_bits / 8;
+    shared_cycles_ +=
+        warps_ * instructions / fragments * bytes / (kGpuModel.banks * kGpuModel.bank_bytes);
+    // A load of matrices for each fragment of the rows and for two of the columns.
+    other_instructions_ += instructions * (1 + (use.rows + use.columns / 2) / fragments);
+    code_ += fragments + use.rows + use.columns / 2;
   }
 
   // cycles of shared memory = factor * warps * times * cycles of its banks for one (warp_lanes.h).
@@ -244,7 +273,8 @@ class KernelAnalyzer {
     const double loads = m.global_factor * (global_cycles_ + local_accesses_ * warps_);
     const double capacity =
         gpu_.fp32_lanes_per_sm > 64 ? m.code_instructions : m.narrow_code_instructions;
-    return std::hypot(std::max(arithmetic, issue), shared ? shared_cycles_ : 0, loads) *
+    return std::hypot(
+               std::max({arithmetic, issue, tensor_cycles_}), shared ? shared_cycles_ : 0, loads) *
            (code_ > capacity ? m.code_factor : 1);
   }
 
@@ -259,7 +289,7 @@ class KernelAnalyzer {
       return std::min(1.0, n * warps_ * independent / m.hiding_work);
     };
     const double work = blocks * busy / hidden(blocks);
-    const double chain = chunks_ * m.chunk_cycles + busy / hidden(1);
+    const double chain = chunks_ * m.chunk_cycles / ahead_ + busy / hidden(1);
     return std::sqrt(std::hypot(work * work, chain * chain));
   }
 
@@ -294,7 +324,9 @@ class KernelAnalyzer {
   double accumulators_ = 0;   // registers of a thread
   double shared_bytes_ = 0;   // of a block
   double chunks_ = 1;         // times that a block fetches and waits
+  double ahead_ = 1;          // chunks that are on their way at a time
   double shared_cycles_ = 0;  // of a block's accesses to shared memory
+  double tensor_cycles_ = 0;  // of a block's instructions on matrices
   double float_instructions_ = 0, other_instructions_ = 0;  // of a thread
   double code_ = 0;            // instructions that stand in the code, roughly
   double local_accesses_ = 0;  // of a thread, to accumulators that are no registers

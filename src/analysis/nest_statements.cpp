@@ -207,6 +207,7 @@ class Maker {
 
   // The loops of an instruction are loops as any others: what it adds to, and along the sum.
   UnitUse unit_use(int p, const Statement& made) const {
+    if (nest(p).structure->has_fragments() && stage(p).is_reduction()) return warp_use(p);
     const DotInstruction* dot = tables_.dots[nest(p).stage];
     if (dot == nullptr) return {};
     const RegisterTile tile = register_tile(nest_, nest(p));
@@ -226,6 +227,22 @@ class Maker {
             .instructions = made.iterations / parallel / static_cast<float>(of_one),
             .rows = static_cast<float>(tile.rows),
             .columns = static_cast<float>(tile.vectors)};
+  }
+
+  // The last two spatial axes are the rows and the columns of the instruction's sums.
+  UnitUse warp_use(int p) const {
+    const Stage& s = stage(p);
+    const std::span<const int64_t> shape = nest(p).structure->instruction;
+    const std::optional<NarrowProduct> product = narrow_product(s.body);
+    UnitUse use{.sum_bits = row_of(s.dtype).bits,
+                .stages = nest(p).buffers,
+                .warp = {shape[0], shape[1], shape[2]}};
+    if (product) use.factor_bits = row_of(product->a->value->dtype).bits;
+    const int n = last_longer(s.axes, static_cast<int>(s.axes.size()));
+    const int m = last_longer(s.axes, n);
+    use.rows = static_cast<float>(nest(p).extents[static_cast<size_t>(m)] * 8 / shape[0]);
+    use.columns = static_cast<float>(nest(p).extents[static_cast<size_t>(n)] * 4 / shape[1]);
+    return use;
   }
 
   // Loaded buffers in the reverse order of their first loads.

@@ -7,6 +7,7 @@
 // the numbers of its first loop and access, an access those of its first use and size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -84,8 +85,10 @@ struct UnitUse {
   int factor_bits = 0, sum_bits = 0;  // of an element
   float useful = 0;                   // products that are asked for, of those that it makes
   float instructions = 0;             // in one iteration of the parallel loops
-  float rows = 0, columns = 0;        // registers of sums that are added to in turn: so many times
-                                      // so many
+  float rows = 0, columns = 0;        // registers of sums that are added to in turn, of a warp its
+                                      // fragments: so many times so many
+  int64_t stages = 1;                 // chunks that a warp's pipeline holds
+  std::array<int64_t, 3> warp = {};   // m, n and k of a warp's instruction; 0: it is no GPU's
   /// Registers that are loaded for an instruction.
   float loads() const { return (rows + columns) / (rows * columns); }
 };

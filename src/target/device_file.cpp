@@ -49,6 +49,7 @@ constexpr FieldRow<Gpu> kGpuFields[] = {
     {"max_registers_per_thread", &Gpu::max_registers_per_thread},
     {"registers_per_block", &Gpu::registers_per_block},
     {"shared_bytes_per_block", &Gpu::shared_bytes_per_block},
+    {"most_shared_bytes_per_block", &Gpu::most_shared_bytes_per_block},
     {"max_vthreads", &Gpu::max_vthreads},
     {"vector_bytes", &Gpu::vector_bytes},
     {"warp_size", &Gpu::warp_size, 1024},
@@ -77,9 +78,16 @@ constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
     {"arch_warp_size", &DeviceAbstraction::arch_warp_size, 1024},
     {"reg_cap", &DeviceAbstraction::reg_cap, 65536},
 };
+constexpr FieldRow<TensorRates> kTensorFields[] = {
+    {"f16_f32", &TensorRates::f16_f32},
+    {"f16_f16", &TensorRates::f16_f16},
+    {"bf16", &TensorRates::bf16},
+    {"tf32", &TensorRates::tf32},
+    {"s8", &TensorRates::s8},
+};
 // What is read and written by itself.
 constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots"},
-                           kOtherGpuFields[] = {"backend", "psa"};
+                           kOtherGpuFields[] = {"backend", "psa", "tensor_rates"};
 
 template <typename T>
 Result<Unit> read_field(const Json& value, const FieldRow<T>& row, T& object) {
@@ -212,6 +220,21 @@ Result<Target> cpu_from_json(const Json& json) {
 constexpr double kL2OverMemory = 3;
 constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
 
+// An object of a file's, if it is there.
+template <typename T, size_t N>
+Result<Unit> read_group(const Json& json,
+                        const char* name,
+                        const FieldRow<T> (&rows)[N],
+                        T& object) {
+  if (!json.contains(name)) return Unit{};
+  const Json& group = json.at(name);
+  if (!group.is_object()) return Error(name, " is ", group.dump(), ", expected an object");
+  Result<Unit> read = check_names(group, rows);
+  if (read.ok()) read = read_fields(group, rows, object);
+  if (!read.ok()) return Error(name, ": ", read.error().message());
+  return Unit{};
+}
+
 Result<Target> gpu_from_json(const Json& json, Backend backend) {
   TRY(check_names(json, kNameFields, kGpuFields, kOtherGpuFields));
   Target target;
@@ -228,12 +251,8 @@ Result<Target> gpu_from_json(const Json& json, Backend backend) {
   if (!json.contains("shared_bandwidth"))
     target.gpu.shared_bandwidth = kSharedBytesPerCycle * target.gpu.sms * target.gpu.clock_hz;
   target.gpu.psa = abstraction_of(target.gpu);
-  if (!json.contains("psa")) return target;
-  const Json& psa = json.at("psa");
-  if (!psa.is_object()) return Error("psa is ", psa.dump(), ", expected an object");
-  Result<Unit> read = check_names(psa, kAbstractionFields);
-  if (read.ok()) read = read_fields(psa, kAbstractionFields, target.gpu.psa);
-  if (!read.ok()) return Error("psa: ", read.error().message());
+  TRY(read_group(json, "psa", kAbstractionFields, target.gpu.psa));
+  TRY(read_group(json, "tensor_rates", kTensorFields, target.gpu.tensor_rates));
   return target;
 }
 
@@ -288,6 +307,10 @@ Json target_to_json(const Target& target) {
   json["backend"] = backend_name(target.backend);
   write_fields(target.gpu, kGpuFields, json);
   write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
+  for (const FieldRow<TensorRates>& row : kTensorFields) {
+    const double rate = target.gpu.tensor_rates.*std::get<double TensorRates::*>(row.field);
+    if (rate > 0) json["tensor_rates"][row.name] = rate;
+  }
   return json;
 }
 

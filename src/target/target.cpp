@@ -108,6 +108,8 @@ Result<Gpu> with_arch(Gpu gpu, std::string_view arch) {
   gpu.shared_bytes_per_sm = row->shared_kib_per_sm << 10;
   gpu.partitions_per_sm = row->partitions_per_sm;
   gpu.fp32_lanes_per_sm = row->fp32_lanes_per_sm;
+  gpu.most_shared_bytes_per_block = row->most_shared_kib_per_block << 10;
+  gpu.tensor_rates = row->tensor_rates;
   return gpu;
 }
 

@@ -36,6 +36,13 @@ struct DeviceAbstraction {
 
 /// What a GPU's kernels must keep to, and its rates. The defaults are what every CUDA device allows
 /// a block (sm_53 and sm_62: half the registers) and the rates of an A100 with 40 GB.
+/// Operations a clock of one multiprocessor by instructions of warps on matrices, a multiplication
+/// and an addition counted as 2; 0: it has none for these types.
+struct TensorRates {
+  double f16_f32 = 0, f16_f16 = 0;  // operands and sums
+  double bf16 = 0, tf32 = 0, s8 = 0;
+};
+
 struct Gpu {
   std::string arch;  // "sm_80"; empty: not a CUDA device, or whichever is there
   int64_t max_threads_per_block = 1024;
@@ -60,7 +67,8 @@ struct Gpu {
   double l2_bandwidth = 4665e9;
   double shared_bandwidth = 19.49e12;  // of the shared memories together
   double launch_s = 3e-6;              // time that an empty kernel takes
-  DeviceAbstraction psa;               // of the analysis: --psa, else the device's own
+  TensorRates tensor_rates;
+  DeviceAbstraction psa;  // of the analysis: --psa, else the device's own
 };
 
 /// 80 of a device of arch "sm_80"; 0: it has none.

@@ -9,6 +9,7 @@
 #include "golden.h"
 #include "lower/lower.h"
 #include "space/gpu/gpu_task.h"
+#include "space/gpu/warp_space.h"
 #include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
 #include "tensor/operator_dags.h"
@@ -16,14 +17,8 @@
 namespace pruner {
 namespace {
 
-// Draws candidates of a task, of a structure if it is given, and holds each against the reference
-// interpreter.
-void expect_right(const Task& task, int candidates, const std::string& structure = "") {
-  Space space = make_space(task);
-  if (!structure.empty()) {
-    std::erase_if(space.drawn, [&](SketchId id) { return space[id].name != structure; });
-    ASSERT_FALSE(space.drawn.empty()) << structure;
-  }
+// Draws candidates of a task and holds each against the reference interpreter.
+void expect_right(const Task& task, const Space& space, int candidates) {
   Rng rng(17);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
@@ -55,6 +50,10 @@ void expect_right(const Task& task, int candidates, const std::string& structure
   }
 }
 
+void expect_right(const Task& task, int candidates) {
+  expect_right(task, make_space(task), candidates);
+}
+
 void expect_program(const std::string& golden,
                     const std::string& op,
                     int sketch,
@@ -76,27 +75,11 @@ TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
   expect_right(gpu_task(GetParam()), candidates_each(12));
 }
 
-// By instructions on matrices, of every shape and type, with ends that no tile divides; weights lie
-// in either order.
 TEST(GpuProgram, MultipliesMatricesByWarps) {
-  const struct {
-    const char *arch, *op, *structure;
-  } rows[] = {
-      {"sm_80", "matmul 64 48 96 bits=16", "m16n8k16-tile"},
-      {"sm_80", "matmul 61 45 90 bits=16 exponent=8", "m16n8k16-tile"},
-      {"sm_80", "dense 61 45 90 bits=16 +bias +relu", "m16n8k16-tile"},
-      {"sm_80", "batch_matmul 3 40 64 29 bits=16", "m16n8k16-tile"},
-      {"sm_80", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
-      {"sm_80", "matmul 32 24 8 bits=16", "m16n8k8-tile"},
-      {"sm_75", "matmul 61 48 40 bits=16", "m16n8k8-tile"},
-      {"sm_80", "dense 62 40 128 bits=8", "m16n8k32-tile"},
-      {"sm_75", "dense 62 40 80 bits=8", "m8n8k16-tile"},
-  };
-  for (const auto& row : rows) {
+  for (const WarpOperator& row : kWarpOperators) {
     SCOPED_TRACE(std::string(row.arch) + " " + row.op);
-    const auto target = parse_target(std::string("cuda --arch=") + row.arch, 0);
-    ASSERT_TRUE(target.ok()) << target.error().message();
-    expect_right(operator_task(row.op, *target), candidates_each(12), row.structure);
+    const Task task = warp_task(row);
+    expect_right(task, warp_space(task, row.structure), candidates_each(12));
   }
 }
 

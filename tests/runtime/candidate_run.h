@@ -43,10 +43,8 @@ inline std::vector<Tensor> run_candidate(const Space& space,
   return outputs;
 }
 
-/// Draws candidates of an operator and expects of each what the DAG says. PRUNER_CANDIDATES=N: N.
-inline void expect_candidates_compute(const std::string& op, const Target& target) {
-  const Task task = operator_task(op, target);
-  const Space space = make_space(task);
+/// Draws candidates of a task and expects of each what the DAG says. PRUNER_CANDIDATES=N: N.
+inline void expect_candidates_compute(const Task& task, const Space& space) {
   Rng rng(11);
   const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
@@ -62,6 +60,11 @@ inline void expect_candidates_compute(const std::string& op, const Target& targe
       }
     }
   }
+}
+
+inline void expect_candidates_compute(const std::string& op, const Target& target) {
+  const Task task = operator_task(op, target);
+  expect_candidates_compute(task, make_space(task));
 }
 
 }  // namespace pruner

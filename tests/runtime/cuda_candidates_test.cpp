@@ -4,6 +4,7 @@
 #include "candidate_run.h"
 #include "dtype_run.h"
 #include "fakes/fake_cuda.h"
+#include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
@@ -14,6 +15,16 @@ TEST_P(FakeCudaCandidates, ComputeWhatTheDagDoes) {
   const FakeCuda cuda;
   expect_candidates_compute(GetParam(), *parse_target("cuda --arch=sm_80", 0));
   EXPECT_EQ(cuda.end(), "");
+}
+
+// Those of tensor cores, each on a device of its arch.
+TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
+  for (const WarpOperator& row : kWarpOperators) {
+    const FakeCuda cuda(std::string("arch=") + (row.arch + 3));
+    const Task task = warp_task(row);
+    expect_candidates_compute(task, warp_space(task, row.structure));
+    EXPECT_EQ(cuda.end(), "");
+  }
 }
 
 TEST(FakeCudaDTypes, ComputeWhatTheInterpreterDoes) {

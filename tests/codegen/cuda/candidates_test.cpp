@@ -15,7 +15,7 @@
 #include "codegen/cuda/cubin.h"
 #include "codegen/cuda/nvrtc.h"
 #include "lower/lower.h"
-#include "space/operator_task.h"
+#include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
@@ -44,6 +44,38 @@ TEST_P(CudaCandidates, Compile) {
       EXPECT_GT((*kernels)[k].registers, 0);
       EXPECT_LE((*kernels)[k].registers * artifact->launches[k].threads,
                 target.gpu.registers_per_block);
+    }
+  }
+}
+
+// Those of tensor cores, for every arch: what shared memory they take is what their buffers take,
+// and no fragment is in memory where the registers suffice.
+TEST(CudaWarpCandidates, Compile) {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
+  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+  for (const WarpOperator& row : kWarpOperators) {
+    const Task task = warp_task(row);
+    const Space space = warp_space(task, row.structure);
+    Rng rng(7);
+    for (int i = 0; i < candidates_each(2); ++i) {
+      const Candidate candidate = sample(space, rng);
+      SCOPED_TRACE(std::string(row.arch) + " " + row.op + " " + print(space, candidate));
+      const Result<Program> program = lower(space, candidate, "k");
+      ASSERT_TRUE(program.ok()) << program.error().message();
+      int64_t shared = 0;
+      for (const Buffer& buffer : program->buffers)
+        shared += buffer.scope == Scope::kShared ? buffer.bytes() : 0;
+      const Result<Artifact> artifact = compile(*program, task.target, "k");
+      ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+      const auto kernels = read_cubin(artifact->object);
+      ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+      ASSERT_EQ(kernels->size(), 1u);
+      const Artifact::Launch& launch = artifact->launches.front();
+      EXPECT_EQ(launch.shared_bytes, shared);
+      EXPECT_LE(shared, task.target.gpu.most_shared_bytes_per_block);
+      EXPECT_EQ(kernels->front().stack_bytes, 0);
+      EXPECT_LE(kernels->front().registers * launch.threads, task.target.gpu.registers_per_block);
     }
   }
 }

@@ -1,0 +1,42 @@
+// Tasks whose contractions warps compute by instructions on matrices, and their part of the space.
+#pragma once
+
+#include "space/operator_task.h"
+#include "space/space.h"
+#include "space/structure.h"
+
+namespace pruner {
+
+/// An operator on a device of this arch, and the structure that its contraction has there.
+struct WarpOperator {
+  const char *arch, *op, *structure;
+};
+
+/// Every shape and type, with ends that no tile divides, and weights in either order.
+inline constexpr WarpOperator kWarpOperators[] = {
+    {"sm_80", "matmul 64 48 96 bits=16", "m16n8k16-tile"},
+    {"sm_80", "matmul 61 45 90 bits=16 exponent=8", "m16n8k16-tile"},
+    {"sm_80", "dense 61 45 90 bits=16 +bias +relu", "m16n8k16-tile"},
+    {"sm_86", "batch_matmul 3 40 64 29 bits=16", "m16n8k16-tile"},
+    {"sm_90", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
+    {"sm_80", "matmul 32 24 8 bits=16", "m16n8k8-tile"},
+    {"sm_75", "matmul 61 48 40 bits=16", "m16n8k8-tile"},
+    {"sm_89", "dense 62 40 128 bits=8", "m16n8k32-tile"},
+    {"sm_75", "dense 62 40 80 bits=8", "m8n8k16-tile"},
+};
+
+inline Task warp_task(const WarpOperator& row) {
+  const Result<Target> target = parse_target(std::string("cuda --arch=") + row.arch, 0);
+  EXPECT_TRUE(target.ok()) << target.error().message();
+  return operator_task(row.op, *target);
+}
+
+/// Only sketches of the structure are drawn; none is an error of the test.
+inline Space warp_space(const Task& task, const std::string& structure) {
+  Space space = make_space(task);
+  std::erase_if(space.drawn, [&](SketchId id) { return space[id].name != structure; });
+  EXPECT_FALSE(space.drawn.empty()) << structure;
+  return space;
+}
+
+}  // namespace pruner
