@@ -83,6 +83,8 @@ Stmt GpuLowering::kernel(const NestStage& root) {
     if (loop.kind == LoopKind::kThread) place_.threads *= loop.extent;
     if (loop.kind == LoopKind::kThread) threads.push_back(&loop);
   }
+  // Warps are numbered by themselves.
+  if (root.structure->has_fragments()) threads.clear();
   const VarId b = new_var("block", {0, grid - 1}), t = new_var("thread", {0, place_.threads - 1});
   place_.thread_index = var(t);
   shared_.clear();

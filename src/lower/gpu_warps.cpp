@@ -175,20 +175,24 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot) {
 
 // The first chunks on their way; then, for each, what waits until it is there, starts the one that
 // takes the place of the chunk before, and adds it up. Copies of chunks past the last are of zeros.
+// A device without copies beside the work stores what it loads, which the barriers alone order.
 Stmt GpuLowering::pipeline(const WarpTile& tile) {
+  const bool async = compute_capability(gpu_) >= kFirstWithCopies;
   const auto copies = [&](const Expr& chunk) {
-    return block(
-        {copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk), make_stmt(Commit{})});
+    std::vector<Stmt> both = {copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)};
+    if (async) both.push_back(make_stmt(Commit{}));
+    return block(std::move(both));
   };
   const int64_t ahead = tile.stages - 1;
   std::vector<Stmt> parts;
   for (int64_t chunk = 0; chunk < ahead; ++chunk) parts.push_back(copies(Expr(chunk)));
   const VarId chunk = new_var("chunk", {0, tile.chunks - 1});
-  Stmt body = block({make_stmt(Wait{static_cast<int>(ahead) - 1}),
-                     make_stmt(Barrier{}),
-                     copies(var(chunk) + Expr(ahead)),
-                     multiply(tile, simple(floor_mod(var(chunk), Expr(tile.stages))))});
-  parts.push_back(make_stmt(For{chunk, Expr(tile.chunks), LoopKind::kSerial, 1, std::move(body)}));
+  std::vector<Stmt> body = {make_stmt(Barrier{}),
+                            copies(var(chunk) + Expr(ahead)),
+                            multiply(tile, simple(floor_mod(var(chunk), Expr(tile.stages))))};
+  if (async) body.insert(body.begin(), make_stmt(Wait{static_cast<int>(ahead) - 1}));
+  parts.push_back(
+      make_stmt(For{chunk, Expr(tile.chunks), LoopKind::kSerial, 1, block(std::move(body))}));
   return block(std::move(parts));
 }
 

@@ -152,9 +152,9 @@ constexpr Level kWarpLevels[] = {
     {kSpace, Bind::kThreads, kFragmentLanes},
     {kReduction, Bind::kSerial},
     {kReduction, Bind::kSerial, kDecided, kTiles, "steps", nullptr, instructions},
-    {kSpace, Bind::kUnrolled, kDecided, kTiles, "fragments", nullptr, fragments},
-    {kReduction, Bind::kInstruction, kShape},
-    {kSpace, Bind::kUnrolled, kFragment}};
+    {kSpace, Bind::kSerial, kDecided, kTiles, "fragments", nullptr, fragments},
+    {kReduction, Bind::kSerial, kShape},
+    {kSpace, Bind::kSerial, kFragment}};
 constexpr Level kFetchLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kBlockThreads},

@@ -62,8 +62,9 @@ struct GpuModel {
   // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
   // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
-  double registers_per_accumulator = 1.15;     // a little more than one each (fitted)
-  double contraction_registers = 24;           // beside tile, operands and fetches (cubins)
+  double warp_registers = 48;  // beside sums and fragments (NVRTC 13: 209 of a tile of 64 x 64)
+  double registers_per_accumulator = 1.15;            // a little more than one each (fitted)
+  double contraction_registers = 24;                  // beside tile, operands and fetches (cubins)
   double element_registers = 12, row_registers = 12;  // beside terms (cubins)
   double row_reduction_registers = 4;                 // of each of a row (cubins)
   double element_terms = 32, row_terms = 16;  // unrolled by the compiler, in registers (cubins)

@@ -109,7 +109,7 @@ class Limits {
     int64_t registers = 0;
     for (const AxisTiles& tiles : plan.tiles) {
       const int64_t lanes = factors_.bound(plan, tiles, Bind::kThreads);
-      const int64_t own = factors_.bound(plan, tiles, Bind::kUnrolled);
+      const int64_t own = factors_.inside(tiles, plan.structure->fetch.level + 1);
       registers += lanes == 8 ? 2 * own : lanes == 4 ? own : 0;
     }
     return registers;
