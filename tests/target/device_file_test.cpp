@@ -87,6 +87,27 @@ TEST(DeviceFile, OverridesWhatTheArchHas) {
   EXPECT_DOUBLE_EQ(target->gpu.shared_bandwidth, 10 * 128 * 1e9);
 }
 
+// A card's own rates go before its architecture's; they are written as they are read.
+TEST(DeviceFile, HasTheRatesOfTensorCores) {
+  const auto read = [](const std::string& rates) {
+    return target_from_json(
+        *parse_json(R"({"name": "a", "backend": "cuda", "arch": "sm_86")" + rates + "}"));
+  };
+  const Result<Target> arch = read("");
+  ASSERT_TRUE(arch.ok()) << arch.error().message();
+  EXPECT_EQ(arch->gpu.tensor_rates.f16_f32, 1024);
+  EXPECT_EQ(arch->gpu.most_shared_bytes_per_block, 99 << 10);
+  EXPECT_EQ(compute_capability(arch->gpu), 86);
+  const Result<Target> card = read(R"(, "tensor_rates": {"f16_f32": 512})");
+  ASSERT_TRUE(card.ok()) << card.error().message();
+  EXPECT_EQ(card->gpu.tensor_rates.f16_f32, 512);
+  EXPECT_EQ(card->gpu.tensor_rates.s8, 2048);
+  EXPECT_EQ(target_to_json(*card)["tensor_rates"]["f16_f32"], 512);
+  EXPECT_EQ(compute_capability(Gpu{}), 0);
+  EXPECT_ERROR(read(R"(, "tensor_rates": 3)"), "tensor_rates is 3, expected an object");
+  EXPECT_ERROR(read(R"(, "tensor_rates": {"f32": 3})"), "tensor_rates: unknown field \"f32\"");
+}
+
 TEST(DeviceFile, NamesWhatIsWrong) {
   EXPECT_ERROR(read("[]"), "found array, expected an object");
   EXPECT_ERROR(read("{}"), "missing key \"mcpu\"");

@@ -261,7 +261,7 @@ class Drawer {
 
   void draw_axis(const StagePlan& plan, const AxisTiles& tiles) {
     const int64_t extent = sketch_.dag[plan.stage].axes[tiles.axis].extent;
-    int64_t tile = 1;
+    int64_t tile = Factors(candidate_).inside(tiles, 0);  // what is fixed of it
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
     for (const DecidedLevel& level : levels) {
@@ -324,7 +324,7 @@ class Drawer {
     shuffle(axes);
     for (const AxisTiles* tiles : axes) {
       const int64_t extent = iterator_of(stage, tiles->axis).extent;
-      int64_t tile = 1;
+      int64_t tile = Factors(candidate_).inside(*tiles, 0);
       std::vector<DecidedLevel> levels = decided(plan, *tiles);
       shuffle(levels);
       for (const DecidedLevel& level : levels) {

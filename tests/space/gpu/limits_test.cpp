@@ -5,6 +5,7 @@
 
 #include "golden.h"
 #include "space/gpu/gpu_task.h"
+#include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
@@ -72,6 +73,72 @@ TEST(GpuLimits, OfAChunkHaveEachTheirReason) {
                 {{"A.shared.vector", 4}},
                 "vectors do not divide what is fetched of A.shared");
   EXPECT_EQ(reason(space, decided(space, 0, {{".j.threads", 32}, {"B.shared.vector", 4}})), "");
+}
+
+// Of 128 x 128 sums by four warps, whose chunks of 64 terms take 32 KiB each: more than a block has
+// without opt-in.
+TEST(GpuLimits, OfTilesOfWarpsHaveEachTheirReason) {
+  const Space space = make_space(gpu_task("matmul 512 512 512 bits=16"));
+  ASSERT_EQ(space[SketchId{1}].name, "m16n8k16-tile");
+  const Decided base = {{".i.warps", 2},
+                        {".i.fragments", 4},
+                        {".j.warps", 2},
+                        {".j.fragments", 8},
+                        {".k.steps", 4},
+                        {".buffers", 3}};
+  expect_broken(space, 1, base, {{".buffers", 6}}, "too much shared memory");
+  expect_broken(space, 1, base, {{".i.fragments", 8}}, "the accumulators exceed the registers");
+  expect_broken(
+      space, 1, {{".i.warps", 8}, {".j.warps", 4}}, {{".j.warps", 8}}, "too many threads");
+  expect_broken(space,
+                1,
+                {{".i.warps", 2}},
+                {{".i.fragments", 12}},
+                "the tiles of T_matmul_NN.i do not fit it");
+}
+
+// Every tile that CUTLASS has for float16 on sm_80 whose pipeline is no longer than ours.
+TEST(GpuLimits, LeaveCutlassTheTilesItHas) {
+  const struct {
+    int m, n, k, stages, warps_m, warps_n;
+  } tiles[] = {{256, 128, 32, 3, 4, 2},
+               {128, 256, 32, 3, 2, 4},
+               {256, 64, 32, 4, 4, 1},
+               {64, 256, 32, 4, 1, 4},
+               {128, 128, 32, 5, 2, 2},
+               {128, 64, 32, 6, 2, 2},
+               {64, 128, 32, 6, 2, 2},
+               {256, 128, 64, 3, 4, 2},
+               {128, 256, 64, 3, 2, 4},
+               {256, 64, 64, 4, 4, 1},
+               {64, 256, 64, 4, 1, 4},
+               {128, 128, 64, 4, 2, 2},
+               {128, 64, 64, 3, 2, 2},
+               {64, 128, 64, 3, 2, 2},
+               {64, 64, 64, 5, 2, 2}};
+  const Space space = make_space(gpu_task("matmul 4096 4096 4096 bits=16"));
+  for (const auto& tile : tiles) {
+    const Candidate candidate = decided(space,
+                                        1,
+                                        {{".i.warps", tile.warps_m},
+                                         {".i.fragments", tile.m / 16 / tile.warps_m},
+                                         {".j.warps", tile.warps_n},
+                                         {".j.fragments", tile.n / 8 / tile.warps_n},
+                                         {".k.steps", tile.k / 16},
+                                         {".buffers", tile.stages}});
+    EXPECT_EQ(reason(space, candidate), "") << tile.m << "x" << tile.n << "x" << tile.k;
+  }
+}
+
+TEST(GpuLimits, AreMetByMostDrawsOfWarps) {
+  for (const WarpOperator& row : kWarpOperators) {
+    const Space space = warp_space(warp_task(row), row.structure);
+    Rng rng(3);
+    int legal = 0;
+    constexpr int kDraws = 500;
+    for (int i = 0; i < kDraws; ++i) legal += is_legal(space, draw(space, rng)) ? 1 : 0;
+    EXPECT_GE(legal, 0.8 * kDraws) << row.arch << " " << row.op;
+  }
 }
 
 TEST(GpuLimits, OfRowsAndElementsHaveEachTheirReason) {
