@@ -66,10 +66,10 @@ TEST(NearestSchedules, AreAdaptedFromTheNearestOfTheClass) {
 
 // Of a machine without tiles, for one whose default schedule uses them.
 TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
-  const std::string op = "dense 64 256 256";
+  const std::string op = "dense 64 256 256 bits=16 exponent=8";
   Tuned plain = tuned(op, 1);
   Target target = test_target();
-  target.dots = {0, 0, 16, 32};
+  target.dots = {0, 0, 32, 64};
   target.device = "with-tiles";
   const Task task = operator_task(op, target);
   const Space space = make_space(task);
