@@ -6,6 +6,7 @@
 #include "support/file.h"
 #include "support/match.h"
 #include "target/dot_rates.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 
@@ -77,13 +78,6 @@ constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
     {"arch_sm_partition", &DeviceAbstraction::arch_sm_partition, 64},
     {"arch_warp_size", &DeviceAbstraction::arch_warp_size, 1024},
     {"reg_cap", &DeviceAbstraction::reg_cap, 65536},
-};
-constexpr FieldRow<TensorRates> kTensorFields[] = {
-    {"f16_f32", &TensorRates::f16_f32},
-    {"f16_f16", &TensorRates::f16_f16},
-    {"bf16", &TensorRates::bf16},
-    {"tf32", &TensorRates::tf32},
-    {"s8", &TensorRates::s8},
 };
 // What is read and written by itself.
 constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots"},
@@ -173,26 +167,44 @@ Result<Backend> read_backend(const Json& json) {
   return Error("backend is \"", text, "\", expected llvm, cuda or opencl");
 }
 
+Result<double> read_rate(const Json& rate, std::string_view name, double most) {
+  const double value = rate.is_number() ? rate.get<double>() : -1;
+  if (value >= 0 && value <= most) return value;
+  return Error(name, " is ", rate.dump(), ", expected a number from 0 to ", most);
+}
+
 // A rate of 0 takes an instruction away; none brings one that the CPU has not.
 Result<Unit> read_dots(const Json& dots, Target& target) {
   if (!dots.is_object()) return Error("dots is ", dots.dump(), ", expected an object");
   TRY(check_names(dots, kDotRates));
   for (const DotRateRow& row : kDotRates) {
-    const auto found = dots.find(row.name);
-    if (found == dots.end()) continue;
-    const double rate = found->is_number() ? found->get<double>() : -1;
-    if (!(rate >= 0 && rate <= kMostDotRate)) {
-      return Error("dots: ",
-                   row.name,
-                   " is ",
-                   found->dump(),
-                   ", expected a number from 0 to ",
-                   kMostDotRate);
-    }
-    if (rate > 0 && !has_dots(target, row))
+    if (!dots.contains(row.name)) continue;
+    const Result<double> rate = read_rate(dots.at(row.name), row.name, kMostDotRate);
+    if (!rate.ok()) return Error("dots: ", rate.error().message());
+    if (*rate > 0 && !has_dots(target, row))
       return Error(
-          "dots: ", row.name, " is ", rate, ", but this CPU lacks ", row.features(target.isa));
-    target.dots.*row.rate = rate;
+          "dots: ", row.name, " is ", *rate, ", but this CPU lacks ", row.features(target.isa));
+    target.dots.*row.rate = *rate;
+  }
+  return Unit{};
+}
+
+// As of dots: 0 takes a unit away, and an architecture has none that it lacks.
+Result<Unit> read_tensor_rates(const Json& rates, Gpu& gpu) {
+  TRY(check_names(rates, kTensorRates));
+  for (const TensorRateRow& row : kTensorRates) {
+    if (!rates.contains(row.name)) continue;
+    TRY_ASSIGN(const double rate, read_rate(rates.at(row.name), row.name, kMostTensorRate));
+    if (rate > 0 && compute_capability(gpu) < row.oldest)
+      return Error(row.name,
+                   " is ",
+                   rate,
+                   ", but ",
+                   gpu.arch.empty() ? "a device without an arch" : gpu.arch,
+                   " lacks it: sm_",
+                   row.oldest,
+                   " is the first that has it");
+    gpu.tensor_rates.*row.rate = rate;
   }
   return Unit{};
 }
@@ -220,18 +232,11 @@ Result<Target> cpu_from_json(const Json& json) {
 constexpr double kL2OverMemory = 3;
 constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
 
-// An object of a file's, if it is there.
-template <typename T, size_t N>
-Result<Unit> read_group(const Json& json,
-                        const char* name,
-                        const FieldRow<T> (&rows)[N],
-                        T& object) {
-  if (!json.contains(name)) return Unit{};
-  const Json& group = json.at(name);
-  if (!group.is_object()) return Error(name, " is ", group.dump(), ", expected an object");
-  Result<Unit> read = check_names(group, rows);
-  if (read.ok()) read = read_fields(group, rows, object);
-  if (!read.ok()) return Error(name, ": ", read.error().message());
+Result<Unit> read_psa(const Json& psa, DeviceAbstraction& abstraction) {
+  if (!psa.is_object()) return Error("psa is ", psa.dump(), ", expected an object");
+  Result<Unit> read = check_names(psa, kAbstractionFields);
+  if (read.ok()) read = read_fields(psa, kAbstractionFields, abstraction);
+  if (!read.ok()) return Error("psa: ", read.error().message());
   return Unit{};
 }
 
@@ -246,13 +251,26 @@ Result<Target> gpu_from_json(const Json& json, Backend backend) {
     }
   }
   TRY(read_fields(json, kGpuFields, target.gpu));
+  int64_t& most = target.gpu.most_shared_bytes_per_block;
+  const int64_t shared = target.gpu.shared_bytes_per_block;
+  if (!json.contains("most_shared_bytes_per_block")) most = std::max(most, shared);
+  if (most < shared)
+    return Error("most_shared_bytes_per_block is ",
+                 most,
+                 ", expected no less than shared_bytes_per_block, ",
+                 shared);
   if (!json.contains("l2_bandwidth"))
     target.gpu.l2_bandwidth = kL2OverMemory * target.gpu.dram_bandwidth;
   if (!json.contains("shared_bandwidth"))
     target.gpu.shared_bandwidth = kSharedBytesPerCycle * target.gpu.sms * target.gpu.clock_hz;
   target.gpu.psa = abstraction_of(target.gpu);
-  TRY(read_group(json, "psa", kAbstractionFields, target.gpu.psa));
-  TRY(read_group(json, "tensor_rates", kTensorFields, target.gpu.tensor_rates));
+  if (json.contains("psa")) TRY(read_psa(json.at("psa"), target.gpu.psa));
+  if (json.contains("tensor_rates")) {
+    const Json& rates = json.at("tensor_rates");
+    if (!rates.is_object()) return Error("tensor_rates is ", rates.dump(), ", expected an object");
+    const Result<Unit> read = read_tensor_rates(rates, target.gpu);
+    if (!read.ok()) return Error("tensor_rates: ", read.error().message());
+  }
   return target;
 }
 
@@ -307,9 +325,9 @@ Json target_to_json(const Target& target) {
   json["backend"] = backend_name(target.backend);
   write_fields(target.gpu, kGpuFields, json);
   write_fields(target.gpu.psa, kAbstractionFields, json["psa"]);
-  for (const FieldRow<TensorRates>& row : kTensorFields) {
-    const double rate = target.gpu.tensor_rates.*std::get<double TensorRates::*>(row.field);
-    if (rate > 0) json["tensor_rates"][row.name] = rate;
+  for (const TensorRateRow& row : kTensorRates) {
+    if (compute_capability(target.gpu) >= row.oldest)
+      json["tensor_rates"][row.name] = target.gpu.tensor_rates.*row.rate;
   }
   return json;
 }

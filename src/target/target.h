@@ -34,15 +34,15 @@ struct DeviceAbstraction {
   int reg_cap = 128;  // elements of a thread before they count as spilled
 };
 
-/// What a GPU's kernels must keep to, and its rates. The defaults are what every CUDA device allows
-/// a block (sm_53 and sm_62: half the registers) and the rates of an A100 with 40 GB.
 /// Operations a clock of one multiprocessor by instructions of warps on matrices, a multiplication
 /// and an addition counted as 2; 0: it has none for these types.
 struct TensorRates {
-  double f16_f32 = 0, f16_f16 = 0;  // operands and sums
-  double bf16 = 0, tf32 = 0, s8 = 0;
+  double f16_f32 = 0, f16_f16 = 0;    // operands and sums
+  double bf16 = 0, tf32 = 0, s8 = 0;  // with sums of float32 and int32
 };
 
+/// What a GPU's kernels must keep to, and its rates. The defaults are what every CUDA device allows
+/// a block (sm_53 and sm_62: half the registers) and the rates of an A100 with 40 GB.
 struct Gpu {
   std::string arch;  // "sm_80"; empty: not a CUDA device, or whichever is there
   int64_t max_threads_per_block = 1024;

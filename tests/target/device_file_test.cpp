@@ -7,6 +7,7 @@
 
 #include "golden.h"
 #include "target/gpu_table.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 namespace {
@@ -104,8 +105,39 @@ TEST(DeviceFile, HasTheRatesOfTensorCores) {
   EXPECT_EQ(card->gpu.tensor_rates.s8, 2048);
   EXPECT_EQ(target_to_json(*card)["tensor_rates"]["f16_f32"], 512);
   EXPECT_EQ(compute_capability(Gpu{}), 0);
+  const Result<Target> none = read(R"(, "tensor_rates": {"s8": 0})");
+  ASSERT_TRUE(none.ok()) << none.error().message();
+  EXPECT_EQ(none->gpu.tensor_rates.s8, 0);
+  EXPECT_EQ(target_from_json(target_to_json(*none))->gpu.tensor_rates.s8, 0);
   EXPECT_ERROR(read(R"(, "tensor_rates": 3)"), "tensor_rates is 3, expected an object");
   EXPECT_ERROR(read(R"(, "tensor_rates": {"f32": 3})"), "tensor_rates: unknown field \"f32\"");
+  EXPECT_ERROR(read(R"(, "tensor_rates": {"s8": -1})"),
+               "tensor_rates: s8 is -1, expected a number from 0 to ");
+  EXPECT_ERROR(read(R"(, "tensor_rates": {"s8": "2"})"), "tensor_rates: s8 is \"2\", expected");
+}
+
+TEST(DeviceFile, HasNoTensorCoresThatItsArchLacks) {
+  const Result<Target> plain = read(R"({"name": "a", "backend": "cuda"})");
+  ASSERT_TRUE(plain.ok()) << plain.error().message();
+  EXPECT_EQ(plain->gpu.most_shared_bytes_per_block, 48 << 10);
+  for (const TensorRateRow& row : kTensorRates)
+    EXPECT_EQ(plain->gpu.tensor_rates.*row.rate, 0) << row.name;
+  EXPECT_FALSE(target_to_json(*plain).contains("tensor_rates"));
+  EXPECT_ERROR(
+      read(R"({"name": "a", "backend": "cuda", "arch": "sm_75", "tensor_rates": {"bf16": 1024}})"),
+      "bf16 is 1024, but sm_75 lacks it: sm_80 is the first that has it");
+  EXPECT_ERROR(read(R"({"name": "a", "backend": "cuda", "tensor_rates": {"s8": 1}})"),
+               "s8 is 1, but a device without an arch lacks it");
+}
+
+TEST(DeviceFile, HasNoLessSharedMemoryWithOptInThanWithout) {
+  const Result<Target> more =
+      read(R"({"name": "a", "backend": "cuda", "shared_bytes_per_block": 65536})");
+  ASSERT_TRUE(more.ok()) << more.error().message();
+  EXPECT_EQ(more->gpu.most_shared_bytes_per_block, 65536);
+  EXPECT_ERROR(
+      read(R"({"name": "a", "backend": "cuda", "most_shared_bytes_per_block": 1024})"),
+      "most_shared_bytes_per_block is 1024, expected no less than shared_bytes_per_block, 49152");
 }
 
 TEST(DeviceFile, NamesWhatIsWrong) {
@@ -203,6 +235,35 @@ TEST(DeviceFiles, HaveTheNumbersPublishedWithPruner) {
     EXPECT_EQ(psa.arch_sm_partition, 4);
     EXPECT_EQ(psa.arch_warp_size, 32);
     EXPECT_EQ(psa.reg_cap, 128);
+  }
+}
+
+// GeForce cards sum in float32 at half the rate; V100 and TITAN V have no instruction of ours.
+TEST(DeviceFiles, OfGpusHaveTheRatesOfTensorCoresAndSharedMemory) {
+  struct Row {
+    const char* name;
+    int64_t most_shared_kib;
+    double f16_f32, f16_f16, bf16, tf32, s8;
+  };
+  for (const Row& row : {Row{"k80", 48, 0, 0, 0, 0, 0},
+                         Row{"v100", 96, 0, 0, 0, 0, 0},
+                         Row{"titanv", 96, 0, 0, 0, 0, 0},
+                         Row{"t4", 64, 1024, 1024, 0, 0, 2048},
+                         Row{"a100", 163, 2048, 2048, 2048, 1024, 4096},
+                         Row{"a100_40", 163, 2048, 2048, 2048, 1024, 4096},
+                         Row{"rtx3080", 99, 512, 1024, 512, 256, 2048},
+                         Row{"orin", 163, 2048, 2048, 2048, 1024, 4096},
+                         Row{"rtx4090", 99, 512, 1024, 512, 256, 2048},
+                         Row{"l4", 99, 1024, 1024, 1024, 512, 2048},
+                         Row{"h100", 227, 2620, 2620, 2620, 1310, 5240},
+                         Row{"h200", 227, 2620, 2620, 2620, 1310, 5240}}) {
+    const Gpu gpu = read_device(row.name)->gpu;
+    EXPECT_EQ(gpu.most_shared_bytes_per_block, row.most_shared_kib << 10) << row.name;
+    EXPECT_EQ(gpu.tensor_rates.f16_f32, row.f16_f32) << row.name;
+    EXPECT_EQ(gpu.tensor_rates.f16_f16, row.f16_f16) << row.name;
+    EXPECT_EQ(gpu.tensor_rates.bf16, row.bf16) << row.name;
+    EXPECT_EQ(gpu.tensor_rates.tf32, row.tf32) << row.name;
+    EXPECT_EQ(gpu.tensor_rates.s8, row.s8) << row.name;
   }
 }
 
