@@ -186,7 +186,7 @@ static void take_arch_of_this_gpu(Target& target) {
   if (!row_of(target.backend).has_arch || !target.gpu.arch.empty()) return;
   const Result<std::vector<GpuFacts>> here = list_gpus(target.backend);
   if (!here.ok()) return;
-  const Result<Gpu> gpu = with_arch(target.gpu, here->front().arch);
+  const Result<Gpu> gpu = with_facts(target.gpu, here->front());
   if (gpu.ok()) target.gpu = *gpu;
 }
 

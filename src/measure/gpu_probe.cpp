@@ -250,7 +250,7 @@ Result<Target> probe_gpu(Target target, double seconds) {
   const GpuFacts& device = context->facts();
   const bool has_arch = row_of(target.backend).has_arch;
   if (has_arch) {
-    TRY_ASSIGN(target.gpu, with_arch(target.gpu, device.arch));
+    TRY_ASSIGN(target.gpu, with_facts(target.gpu, device));
   }
   const Probe probe(*context, target, seconds / 4);
   Gpu gpu = target.gpu;

@@ -48,6 +48,12 @@ Result<std::vector<GpuFacts>> list_gpus(Backend backend) {
   return facts;
 }
 
+Result<Gpu> with_facts(Gpu gpu, const GpuFacts& facts) {
+  TRY_ASSIGN(gpu, with_arch(std::move(gpu), facts.arch));
+  gpu.most_shared_bytes_per_block = std::max(facts.most_shared_bytes, gpu.shared_bytes_per_block);
+  return gpu;
+}
+
 template <typename Calls>
 Result<Unit> GpuContext::on_device(const Calls& calls) {
   if (driver_.enter(device_) == 0) return failure();

@@ -16,6 +16,9 @@ namespace pruner {
 /// The devices that code of a backend runs on, in the order that numbers name them: GPUs first.
 /// Errors: no driver, no device.
 Result<std::vector<GpuFacts>> list_gpus(Backend backend);
+/// `gpu` as one of the device's arch, with the shared memory that the driver says it gives a block.
+/// Errors: an arch that is in no row of the table (gpu_table.h).
+Result<Gpu> with_facts(Gpu gpu, const GpuFacts& facts);
 
 class GpuContext;
 

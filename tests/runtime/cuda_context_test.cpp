@@ -58,6 +58,17 @@ TEST(FakeCudaContext, ListsDevices) {
 }
 
 // Each call fails, the first and the last time that it is made.
+TEST(FakeCudaContext, GivesTheLimitsOfTheDevice) {
+  const FakeCuda cuda("arch=86");
+  GpuFacts facts = list_gpus(Backend::kCuda)->front();
+  facts.most_shared_bytes -= 1024;
+  const Result<Gpu> gpu = with_facts(Gpu{}, facts);
+  ASSERT_TRUE(gpu.ok()) << gpu.error().message();
+  EXPECT_EQ(gpu->arch, "sm_86");
+  EXPECT_EQ(gpu->most_shared_bytes_per_block, 98 << 10) << "the driver's, not the table's";
+  EXPECT_EQ(gpu->tensor_rates.s8, 2048);
+}
+
 TEST(FakeCudaContext, SaysWhatFailedAndLeavesNothing) {
   const Artifact artifact = row_sums();
   std::map<std::string, int> calls;
