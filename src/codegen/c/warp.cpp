@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/c/mma_function.h"
 #include "codegen/c/printer.h"
 #include "support/check.h"
 
@@ -52,36 +53,6 @@ constexpr const char* kToTf32 = R"( unsigned to_tf32(unsigned x) {
 }
 )";
 
-// Registers hold the elements' bits, of which float32's and int32's sums are asm's own types.
-std::string mma_function(const std::string& name, const MmaInstruction& row) {
-  const int sums = registers_of(row.sum_fragment(), row.sum);
-  const int of_a = registers_of(row.a_fragment(), row.a);
-  const int of_b = registers_of(row.b_fragment(), row.b);
-  const bool rounds = row.a == DType::kFloat32, wide = row.sum == DType::kFloat32;
-  const auto given = [&](const char* from) {
-    const std::string element = std::string(from) + "[{}]";
-    return rounds ? "to_tf32(" + element + ")" : element;
-  };
-  return fmt::format(
-      " void {}({}* sum, const unsigned* a, const unsigned* b) {{\n"
-      "  asm(\"mma.sync.aligned.{}.row.col.{}.{}.{}.{} {}, {}, {}, {};\"\n"
-      "      : {}\n      : {}, {});\n}}\n",
-      name,
-      wide ? "float" : "unsigned",
-      row.shape,
-      ptx_type(row.sum),
-      ptx_operand_type(row.a),
-      ptx_operand_type(row.b),
-      ptx_type(row.sum),
-      numbered(0, sums),
-      numbered(sums, of_a),
-      numbered(sums + of_a, of_b),
-      numbered(0, sums),
-      operands(wide ? "+f" : "+r", "sum[{}]", sums),
-      operands("r", given("a"), of_a),
-      operands("r", given("b"), of_b));
-}
-
 constexpr const char* kSharedAddress = R"( unsigned shared_address(const void* place) {
   return (unsigned)__cvta_generic_to_shared(place);
 }
@@ -115,6 +86,45 @@ std::string async_copy_function(const std::string& name, int64_t bytes) {
 
 }  // namespace
 
+MmaFunction mma_function(const MmaInstruction& row, bool rounds_operands) {
+  const int sums = registers_of(row.sum_fragment(), row.sum);
+  const int of_a = registers_of(row.a_fragment(), row.a);
+  const int of_b = registers_of(row.b_fragment(), row.b);
+  const bool rounds = rounds_operands && row.a == DType::kFloat32;
+  const bool wide = row.sum == DType::kFloat32;
+  const auto given = [&](const char* from) {
+    const std::string element = std::string(from) + "[{}]";
+    return rounds ? "to_tf32(" + element + ")" : element;
+  };
+  MmaFunction function;
+  function.name = fmt::format(
+      "mma_{}_{}_{}_{}", row.shape, ptx_type(row.sum), ptx_type(row.a), ptx_type(row.b));
+  function.sum_type = wide ? "float" : "unsigned";
+  function.a_registers = of_a;
+  function.b_registers = of_b;
+  function.sum_registers = sums;
+  if (rounds) function.texts.push_back(kToTf32);
+  function.texts.push_back(
+      fmt::format(" void {}({}* sum, const unsigned* a, const unsigned* b) {{\n"
+                  "  asm(\"mma.sync.aligned.{}.row.col.{}.{}.{}.{} {}, {}, {}, {};\"\n"
+                  "      : {}\n      : {}, {});\n}}\n",
+                  function.name,
+                  function.sum_type,
+                  row.shape,
+                  ptx_type(row.sum),
+                  ptx_operand_type(row.a),
+                  ptx_operand_type(row.b),
+                  ptx_type(row.sum),
+                  numbered(0, sums),
+                  numbered(sums, of_a),
+                  numbered(sums + of_a, of_b),
+                  numbered(0, sums),
+                  operands(wide ? "+f" : "+r", "sum[{}]", sums),
+                  operands("r", given("a"), of_a),
+                  operands("r", given("b"), of_b)));
+  return function;
+}
+
 void CPrinter::use_warp_function(const std::string& text) {
   if (std::ranges::count(warp_functions_, text) == 0) warp_functions_.push_back(text);
 }
@@ -125,12 +135,10 @@ std::string CPrinter::address(const ElementPlace& place, const char* type) {
 }
 
 void CPrinter::warp(const Mma& n) {
-  const MmaInstruction& row = *n.instruction;
-  const std::string name = fmt::format(
-      "mma_{}_{}_{}_{}", row.shape, ptx_type(row.sum), ptx_type(row.a), ptx_type(row.b));
-  if (row.a == DType::kFloat32) use_warp_function(kToTf32);
-  use_warp_function(mma_function(name, row));
-  line() << name << "(" << address(n.sum, row.sum == DType::kFloat32 ? "" : "unsigned") << ", "
+  const bool wide = n.instruction->sum == DType::kFloat32;
+  const MmaFunction function = mma_function(*n.instruction);
+  for (const std::string& text : function.texts) use_warp_function(text);
+  line() << function.name << "(" << address(n.sum, wide ? "" : "unsigned") << ", "
          << address(n.a, "const unsigned") << ", " << address(n.b, "const unsigned") << ");\n";
 }
 
