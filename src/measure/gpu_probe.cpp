@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/cuda/nvrtc.h"
+#include "measure/tensor_probe.h"
 #include "runtime/gpu_context.h"
 #include "target/device_file.h"
 
@@ -259,6 +260,9 @@ Result<Target> probe_gpu(Target target, double seconds) {
   TRY_ASSIGN(gpu.l2_bandwidth, probe.l2_bandwidth());
   TRY_ASSIGN(gpu.shared_bandwidth, probe.shared_bandwidth());
   TRY_ASSIGN(gpu.launch_s, probe.launch_s());
+  if (has_arch) {
+    TRY_ASSIGN(gpu.tensor_rates, probe_tensor_rates(*context, target, seconds / 4));
+  }
   for (double Gpu::*rate :
        {&Gpu::peak_flops, &Gpu::dram_bandwidth, &Gpu::l2_bandwidth, &Gpu::shared_bandwidth})
     gpu.*rate = rounded(gpu.*rate);

@@ -13,6 +13,7 @@
 #include "measure/measure.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
+#include "target/tensor_rates.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -213,6 +214,9 @@ TEST(CudaMeasurer, ProbesADevice) {
                             probed->gpu.launch_s}) {
     EXPECT_GT(rate, 0);
   }
+  EXPECT_EQ(probed->gpu.most_shared_bytes_per_block, 99 << 10);
+  for (const TensorRateRow& row : kTensorRates)
+    EXPECT_GT(probed->gpu.tensor_rates.*row.rate, 1) << row.name;
   EXPECT_NE(probed->source.find("CUDA"), std::string::npos) << probed->source;
   EXPECT_EQ(driver.end(), "");
 }

@@ -1,0 +1,172 @@
+#include "measure/tensor_probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/c/mma_function.h"
+#include "codegen/cuda/nvrtc.h"
+#include "target/tensor_rates.h"
+
+namespace pruner {
+
+namespace {
+
+// One block has a multiprocessor to itself: 4 warps for each of its schedulers, each with as many
+// independent sums as hide what an instruction takes from its begin to its result.
+constexpr int kWarps = 16;
+constexpr int kChains = 8;
+constexpr int64_t kLeastSteps = 16;  // of a fake's device, too
+constexpr int64_t kMostSteps =
+    4096;  // some ms; what is before and after the steps no longer counts
+
+/// What a rate is measured with.
+struct Kind {
+  double TensorRates::*rate;
+  DType factor, sum;
+};
+constexpr Kind kKinds[] = {
+    {&TensorRates::f16_f32, DType::kFloat16, DType::kFloat32},
+    {&TensorRates::f16_f16, DType::kFloat16, DType::kFloat16},
+    {&TensorRates::bf16, DType::kBFloat16, DType::kFloat32},
+    {&TensorRates::tf32, DType::kFloat32, DType::kFloat32},
+    {&TensorRates::s8, DType::kInt8, DType::kInt32},
+};
+
+int64_t products(const MmaInstruction& row) { return int64_t{row.m} * row.n * row.k; }
+
+/// The instruction that multiplies most at once; null: the arch has none.
+const MmaInstruction* instruction_of(const TensorRateRow& rate, const Gpu& gpu) {
+  const Kind& kind = *std::ranges::find(kKinds, rate.rate, &Kind::rate);
+  const MmaInstruction* largest = nullptr;
+  for (const MmaInstruction& row : mma_instructions()) {
+    const bool fits = row.a == kind.factor && row.b == kind.factor && row.sum == kind.sum &&
+                      row.oldest <= compute_capability(gpu);
+    if (fits && (largest == nullptr || products(row) > products(*largest))) largest = &row;
+  }
+  return largest;
+}
+
+std::string kernel_name(const TensorRateRow& rate) { return fmt::format("tensor_{}", rate.name); }
+
+// The sums begin apart and are written, so that no compiler can leave out any of them.
+std::string kernel_source(const std::string& name, const MmaInstruction& row) {
+  const MmaFunction mma = mma_function(row, false);  // rounding costs instructions of other units
+  std::string source;
+  for (const std::string& text : mma.texts) source += "static __device__ __forceinline__" + text;
+  return source + fmt::format(R"(
+extern "C" __global__ void __launch_bounds__({threads})
+{name}(const int* __restrict__ steps, long long* __restrict__ cycles, {sum}* __restrict__ result) {{
+  unsigned a[{of_a}], b[{of_b}];
+  {sum} sums[{chains}][{of_sum}];
+#pragma unroll
+  for (int i = 0; i < {of_a}; ++i) a[i] = threadIdx.x + i;
+#pragma unroll
+  for (int i = 0; i < {of_b}; ++i) b[i] = threadIdx.x + i;
+#pragma unroll
+  for (int j = 0; j < {chains}; ++j) {{
+#pragma unroll
+    for (int i = 0; i < {of_sum}; ++i) sums[j][i] = j;
+  }}
+  const int count = *steps;
+  __syncthreads();
+  const long long begin = clock64();
+  for (int step = 0; step < count; ++step) {{
+#pragma unroll
+    for (int j = 0; j < {chains}; ++j) {mma}(sums[j], a, b);
+  }}
+  __syncthreads();
+  const long long end = clock64();
+  if (threadIdx.x == 0) *cycles = end - begin;
+  {sum} total = 0;
+#pragma unroll
+  for (int j = 0; j < {chains}; ++j) {{
+#pragma unroll
+    for (int i = 0; i < {of_sum}; ++i) total += sums[j][i];
+  }}
+  result[threadIdx.x] = total;
+}}
+)",
+                              fmt::arg("threads", kWarps * kWarpLanes),
+                              fmt::arg("name", name),
+                              fmt::arg("sum", mma.sum_type),
+                              fmt::arg("of_a", mma.a_registers),
+                              fmt::arg("of_b", mma.b_registers),
+                              fmt::arg("of_sum", mma.sum_registers),
+                              fmt::arg("chains", kChains),
+                              fmt::arg("mma", mma.name));
+}
+
+/// A kernel of the cubin, one block of it.
+Artifact kernel_of(const std::string& cubin, const std::string& name) {
+  Artifact artifact;
+  artifact.backend = Backend::kCuda;
+  artifact.symbol = name;
+  artifact.object = cubin;
+  Artifact::Launch launch;
+  launch.kernel = name;
+  launch.blocks = 1;
+  launch.threads = kWarps * kWarpLanes;
+  launch.arguments = {0, 1, 2};
+  artifact.launches = {launch};
+  return artifact;
+}
+
+/// Operations a clock: those of the run with most steps that `seconds` allow.
+Result<double> rate_of(GpuContext& context,
+                       const Artifact& artifact,
+                       const MmaInstruction& row,
+                       double seconds) {
+  using Clock = std::chrono::steady_clock;
+  TRY_ASSIGN(GpuBuffer steps, context.allocate(sizeof(int32_t)));
+  TRY_ASSIGN(GpuBuffer cycles, context.allocate(sizeof(int64_t)));
+  TRY_ASSIGN(GpuBuffer result, context.allocate(sizeof(float) * kWarps * kWarpLanes));
+  TRY_ASSIGN(GpuBuffer workspace, context.allocate(0));
+  TRY_ASSIGN(GpuProgram program, context.load(artifact));
+  GpuBuffer* const buffers[] = {&steps, &cycles, &result, &workspace};
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  double rate = 0;
+  for (int64_t count = kLeastSteps; count <= kMostSteps; count *= 2) {
+    const auto of_kernel = static_cast<int32_t>(count);
+    TRY(steps.write(&of_kernel));
+    TRY(program.run(buffers, 1));
+    int64_t took = 0;
+    TRY(cycles.read(&took));
+    if (took <= 0) return Error(context.facts().name, " does not tell how many cycles pass");
+    const int64_t operations = 2 * products(row) * kChains * kWarps * count;
+    rate = static_cast<double>(operations) / static_cast<double>(took);
+    if (Clock::now() >= end) break;
+  }
+  return std::clamp(std::round(rate), 1.0, kMostTensorRate);
+}
+
+}  // namespace
+
+std::string tensor_probe_source(const Gpu& gpu) {
+  std::string source;
+  for (const TensorRateRow& rate : kTensorRates) {
+    if (const MmaInstruction* row = instruction_of(rate, gpu))
+      source += kernel_source(kernel_name(rate), *row);
+  }
+  return source;
+}
+
+Result<TensorRates> probe_tensor_rates(GpuContext& context, const Target& target, double seconds) {
+  TensorRates rates;
+  const std::string source = tensor_probe_source(target.gpu);
+  if (source.empty()) return rates;
+  TRY_ASSIGN(const std::string cubin, compile_to_cubin(source, target));
+  for (const TensorRateRow& rate : kTensorRates) {
+    const MmaInstruction* row = instruction_of(rate, target.gpu);
+    if (row == nullptr) continue;
+    TRY_ASSIGN(rates.*rate.rate,
+               rate_of(context, kernel_of(cubin, kernel_name(rate)), *row, seconds));
+  }
+  return rates;
+}
+
+}  // namespace pruner
