@@ -92,8 +92,20 @@ TEST_F(CudaCommands, ProbeADeviceIntoAFile) {
   const Result<Target> read = read_device(file);
   ASSERT_TRUE(read.ok()) << read.error().message();
   EXPECT_EQ(read->gpu.arch, "sm_75");
+  EXPECT_GT(read->gpu.tensor_rates.f16_f32, 0);
+  EXPECT_EQ(read->gpu.tensor_rates.bf16, 0);
+  EXPECT_EQ(probed.err, "");
   const ProgramRun listed = run_program({"devices"});
   EXPECT_NE(listed.out.find("CUDA 12.4"), std::string::npos) << listed.out;
+}
+
+TEST_F(CudaCommands, ProbeADeviceWithoutTensorCores) {
+  const FakeCuda driver("arch=70");
+  const ProgramRun probed = run_program({"device", "probe", "--target", "cuda", "--min-time", "0"});
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_NE(probed.err.find("sm_70 has no tensor cores that mma.sync reaches"), std::string::npos)
+      << probed.err;
+  EXPECT_EQ(std::ranges::count(probed.err, '\n'), 1) << probed.err;
 }
 
 TEST_F(CudaCommands, KeepTheRecordsWhenTheDeviceIsLost) {

@@ -10,6 +10,7 @@
 #include "report/device_table.h"
 #include "runtime/gpu_context.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "target/device_file.h"
 
 namespace pruner {
@@ -104,6 +105,8 @@ struct Probe {
     const Json json = target_to_json(probed);
     if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));
     fmt::print("{}", call.json ? json.dump(2) + "\n" : print_fields(json));
+    if (row_of(probed.backend).has_arch && !json.contains("tensor_rates"))
+      log_warning("{} has no tensor cores that mma.sync reaches: no tensor_rates", probed.gpu.arch);
     if (!file.empty() && !call.json) {
       fmt::print("written to {0}: --target '{1} --device={0}', --psa {0}\n",
                  file,
