@@ -53,7 +53,7 @@ void print_fields(const Json& json, const std::string& prefix, std::string& text
     if (value.is_object()) {
       print_fields(value, prefix + key + ".", text);
     } else {
-      text += fmt::format("{:<24} {}\n", prefix + key, print_value(value));
+      text += fmt::format("{:<27} {}\n", prefix + key, print_value(value));
     }
   }
 }
