@@ -300,7 +300,7 @@ TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_GE(devices["known"].size(), 14u);
   EXPECT_NE(out({"devices"}).find("  cuda --model=a100_40"), std::string::npos);
   EXPECT_EQ(json({"device", "show", "a100_40"})["psa"]["glbmem_bandwidth"], 1555);
-  EXPECT_NE(out({"device", "show", "k80"}).find("psa.sm_nums              26\n"),
+  EXPECT_NE(out({"device", "show", "k80"}).find("psa.sm_nums                 26\n"),
             std::string::npos);
 }
 
