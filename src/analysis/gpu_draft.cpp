@@ -88,7 +88,7 @@ class KernelAnalyzer {
     vthreads_ = 1;
     for (const StatementLoop& loop : program_.loops_of(s))
       vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
-    if (s.unit.warp[0] > 0) {
+    if (s.unit.mma != nullptr) {
       add_mma(s.unit, iterations);
     } else {
       add_instructions(s, iterations, fetch);
@@ -103,20 +103,14 @@ class KernelAnalyzer {
   // memory = bytes of both operands' fragments / 128 a cycle (CUDA C++ Programming Guide). A
   // thread's share of the products is `iterations`.
   void add_mma(const UnitUse& use, double iterations) {
-    const TensorRates& rates = gpu_.tensor_rates;
-    const double rate = use.factor_bits == 8    ? rates.s8
-                        : use.factor_bits == 32 ? rates.tf32
-                        : use.sum_bits == 16    ? rates.f16_f16
-                                                : rates.f16_f32;
-    const double fp32 = 2.0 * gpu_.fp32_lanes_per_sm;
-    const auto [m, n, k] = use.warp;
+    const MmaInstruction& mma = *use.mma;
+    const double rate = gpu_.tensor_rates.*mma.rate, fp32 = 2.0 * gpu_.fp32_lanes_per_sm;
     const double lanes = gpu_.warp_size, fragments = use.rows * use.columns;
-    const double instructions = iterations * lanes / static_cast<double>(m * n * k);
+    const double instructions = iterations * lanes / (double{1} * mma.m * mma.n * mma.k);
     ahead_ = std::max<double>(1, static_cast<double>(use.stages) - 1);
     tensor_cycles_ += 2 * iterations * lanes * warps_ / (rate > 0 ? rate : fp32);
-    const double bytes =
-        (use.rows * static_cast<double>(m) + use.columns * static_cast<double>(n)) *
-        static_cast<double>(k) * use.factor_bits / 8;
+    const double bytes = (double{use.rows} * mma.m + double{use.columns} * mma.n) * mma.k *
+                         static_cast<double>(dtype_bytes(mma.a));
     shared_cycles_ +=
         warps_ * instructions / fragments * bytes / (kGpuModel.banks * kGpuModel.bank_bytes);
     // A load of matrices for each fragment of the rows and for two of the columns.

@@ -27,15 +27,11 @@ double iterations(const NestStage& stage, const Counts& counts) {
   return total;
 }
 
-// Of a warp's tile: sums, and what one step holds of the operands: four registers of 16 rows, two
-// of 8 columns (fragment.h), which are the last two axes.
-double warp_registers(const LoopNest& nest, const NestStage& sum) {
-  const std::vector<Iterator>& axes = (*nest.dag)[sum.stage].axes;
-  const int n = last_longer(axes, static_cast<int>(axes.size())), m = last_longer(axes, n);
-  const auto own = [&](int axis) {
-    return static_cast<double>(sum.extents[static_cast<size_t>(axis)]);
-  };
-  return kGpuModel.warp_registers + product(sum.extents) + 2 * own(m) + own(n);
+// Of a warp's tile: sums, and what one step holds of the operands.
+double warp_registers(const NestStage& sum, const MmaContraction& c) {
+  const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
+  return kGpuModel.warp_registers + product(sum.extents) +
+         static_cast<double>(operand_registers(own(c.m), own(c.n)));
 }
 
 class Contraction {
@@ -121,8 +117,7 @@ ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
   add_terms(root);
   for (const NestStage& stage : nest.stages) {
     if (stage.at != root.stage) continue;
-    if (stage.structure->has_fragments() && stage.scope == Scope::kRegister)
-      return {warp_registers(nest, stage), 0};
+    if (const auto& mma = nest.tables->mmas[stage.stage]) return {warp_registers(stage, *mma), 0};
     if (tiles && stage.scope == Scope::kLocal) {
       return Contraction(nest, stage).resources();
     }

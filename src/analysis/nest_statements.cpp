@@ -207,7 +207,7 @@ class Maker {
 
   // The loops of an instruction are loops as any others: what it adds to, and along the sum.
   UnitUse unit_use(int p, const Statement& made) const {
-    if (nest(p).structure->has_fragments() && stage(p).is_reduction()) return warp_use(p);
+    if (const auto& mma = tables_.mmas[nest(p).stage]) return warp_use(p, *mma);
     const DotInstruction* dot = tables_.dots[nest(p).stage];
     if (dot == nullptr) return {};
     const RegisterTile tile = register_tile(nest_, nest(p));
@@ -229,20 +229,14 @@ class Maker {
             .columns = static_cast<float>(tile.vectors)};
   }
 
-  // The last two spatial axes are the rows and the columns of the instruction's sums.
-  UnitUse warp_use(int p) const {
-    const Stage& s = stage(p);
-    const std::span<const int64_t> shape = nest(p).structure->instruction;
-    const std::optional<NarrowProduct> product = narrow_product(s.body);
-    UnitUse use{.sum_bits = row_of(s.dtype).bits,
-                .stages = nest(p).buffers,
-                .warp = {shape[0], shape[1], shape[2]}};
-    if (product) use.factor_bits = row_of(product->a->value->dtype).bits;
-    const int n = last_longer(s.axes, static_cast<int>(s.axes.size()));
-    const int m = last_longer(s.axes, n);
-    use.rows = static_cast<float>(nest(p).extents[static_cast<size_t>(m)] * 8 / shape[0]);
-    use.columns = static_cast<float>(nest(p).extents[static_cast<size_t>(n)] * 4 / shape[1]);
-    return use;
+  UnitUse warp_use(int p, const MmaContraction& c) const {
+    const auto own = [&](int axis) {
+      return static_cast<float>(nest(p).extents[static_cast<size_t>(axis)]);
+    };
+    return {.rows = own(c.m) * kRowLanes / static_cast<float>(c.instruction->m),
+            .columns = own(c.n) * kColumnLanes / static_cast<float>(c.instruction->n),
+            .stages = nest(p).buffers,
+            .mma = c.instruction};
   }
 
   // Loaded buffers in the reverse order of their first loads.

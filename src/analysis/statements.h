@@ -7,11 +7,11 @@
 // the numbers of its first loop and access, an access those of its first use and size.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "space/mma.h"
 #include "tensor/compute_dag.h"
 #include "tensor/operation_counts.h"
 
@@ -88,7 +88,7 @@ struct UnitUse {
   float rows = 0, columns = 0;        // registers of sums that are added to in turn, of a warp its
                                       // fragments: so many times so many
   int64_t stages = 1;                 // chunks that a warp's pipeline holds
-  std::array<int64_t, 3> warp = {};   // m, n and k of a warp's instruction; 0: it is no GPU's
+  const MmaInstruction* mma = nullptr;  // a warp's; null: it is no GPU's
   /// Registers that are loaded for an instruction.
   float loads() const { return (rows + columns) / (rows * columns); }
 };

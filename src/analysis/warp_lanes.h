@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 
-namespace pruner {
+#include "space/fragment.h"
 
-inline constexpr int kWarpLanes = 32;
+namespace pruner {
 
 struct WarpLanes {
   explicit WarpLanes(int lanes) : count(lanes) { std::fill_n(elements.begin(), lanes, 0); }

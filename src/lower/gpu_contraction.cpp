@@ -67,12 +67,8 @@ Stmt GpuLowering::fetch(const NestStage& operand, const NestStage& sum, const Va
     at.push_back(simple(coordinate));
     point.push_back(simple(start[d] + coordinate));
   }
-  const Expr condition = inside(operand.stage, point, 0, point.size());
-  Expr value = body_at(operand.stage, point);
-  if (condition) {
-    value = select(
-        simple(condition), value, is_float(s.dtype) ? float_imm(0, s.dtype) : int_imm(0, s.dtype));
-  }
+  const Expr value =
+      or_zero(inside(operand.stage, point, 0, point.size()), body_at(operand.stage, point));
   Stmt body = make_stmt(Store{state(operand.stage).buffer, at, value});
   if (lanes > 1) {
     body = make_stmt(

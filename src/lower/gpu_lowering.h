@@ -71,6 +71,11 @@ class GpuLowering : private ProgramParts {
   static Stmt block(std::vector<Stmt> statements) {
     return statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});
   }
+  /// 0 where the condition, if there is one, does not hold.
+  Expr or_zero(const Expr& condition, const Expr& value) const {
+    if (!condition) return value;
+    return select(simple(condition), value, combiner_identity(Combiner::kSum, value->dtype));
+  }
   /// No condition where it is known to hold.
   Stmt guarded(const Expr& condition, Stmt body) const {
     const Expr simplified = simple(condition);
@@ -149,7 +154,7 @@ class GpuLowering : private ProgramParts {
   Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
   Stmt copy_run(const WarpOperand& operand, const Values& at, const Values& point, int64_t run);
   /// How many elements a thread copies at once from where the operand lies; 0: it is no plain copy.
-  int64_t copied_run(const WarpOperand& operand, const Values& start) const;
+  int64_t copied_run(const WarpOperand& operand, const Values& start);
   Stmt multiply(const WarpTile& tile, const Expr& slot);
   Stmt load_fragments(const WarpTile& tile,
                       const WarpOperand& operand,

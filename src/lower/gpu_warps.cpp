@@ -2,7 +2,6 @@
 // Chunks of both operands are copied to shared memory some chunks ahead, in a ring of places; warps
 // load matrices from there and add their products to sums in registers.
 #include <algorithm>
-#include <bit>
 
 #include "lower/gpu_lowering.h"
 #include "space/structure.h"
@@ -13,9 +12,6 @@ namespace {
 constexpr int64_t kSwizzleBytes = 16;  // that stay together: a row of a matrix
 constexpr int64_t kMostTurns = 8;      // rows that a matrix has
 constexpr int64_t kLeastCopyBytes = 4;
-constexpr int kFirstWithCopies = 80;  // compute capability of the first devices
-
-Expr zero_of(DType dtype) { return is_float(dtype) ? float_imm(0, dtype) : int_imm(0, dtype); }
 
 // The place of an element in shared lines of `width`: runs of 16 bytes are exchanged so that those
 // of eight lines lie in different banks (specified for ldmatrix: 128-byte lines by their number mod
@@ -51,19 +47,20 @@ Stmt GpuLowering::each_sum(const WarpTile& tile,
   });
 }
 
-int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start) const {
+int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start) {
   const Stage& s = dag_[operand.fetch.stage];
   const Load* read = as<Load>(s.body);
-  if (read == nullptr || read->indices.empty() || compute_capability(gpu_) < kFirstWithCopies)
+  if (read == nullptr || read->indices.empty() || compute_capability(gpu_) < kFirstWithAsyncCopy)
     return 0;
   // Neighbours of a line must be neighbours where they are read.
   const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
-  for (size_t d = 0; d < read->indices.size(); ++d) {
-    const std::optional<Affine> index = to_affine(read->indices[d]);
-    if (!index || index->coefficient(last) != (d + 1 == read->indices.size())) return 0;
-    if (d + 1 == read->indices.size() && *index != Affine{{{last, 1}}, 0}) return 0;
+  for (const Expr& e : read->indices) {
+    const std::optional<Affine> index = to_affine(e);
+    const bool along = &e == &read->indices.back();
+    if (!index || (along ? *index != Affine{{{last, 1}}, 0} : index->coefficient(last) != 0))
+      return 0;
   }
-  const Buffer& from = program_[stages_[static_cast<size_t>(read->tensor.value)].buffer];
+  const Buffer& from = program_[state(read->tensor).buffer];
   const int64_t bytes = dtype_bytes(s.dtype);
   if (from.dtype != s.dtype) return 0;
   for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastCopyBytes; run /= 2) {
@@ -106,15 +103,15 @@ Stmt GpuLowering::copy_run(const WarpOperand& operand,
   const Expr value = body_at(operand.fetch.stage, point);
   if (run == 0) {
     const Expr within = inside(operand.fetch.stage, point, 0, point.size());
-    return make_stmt(Store{
-        operand.shared, at, within ? select(simple(within), value, zero_of(s.dtype)) : value});
+    return make_stmt(Store{operand.shared, at, or_zero(within, value)});
   }
   const Expr left = max(min(Expr(s.axes[last].extent) - point[last], Expr(run)), Expr(0));
   const Expr within = inside(operand.fetch.stage, point, 0, last);
-  const Expr valid = within ? select(within, left, Expr(0)) : left;
   const Load& from = *as<Load>(value);
-  return make_stmt(AsyncCopy{
-      {operand.shared, at}, {from.tensor, from.indices}, static_cast<int>(run), simple(valid)});
+  return make_stmt(AsyncCopy{{operand.shared, at},
+                             {from.tensor, from.indices},
+                             static_cast<int>(run),
+                             simple(or_zero(within, left))});
 }
 
 // Matrices are 8 rows of 16 bytes. Of an operand with its terms first they are transposed on the
@@ -177,7 +174,7 @@ Stmt GpuLowering::multiply(const WarpTile& tile, const Expr& slot) {
 // takes the place of the chunk before, and adds it up. Copies of chunks past the last are of zeros.
 // A device without copies beside the work stores what it loads, which the barriers alone order.
 Stmt GpuLowering::pipeline(const WarpTile& tile) {
-  const bool async = compute_capability(gpu_) >= kFirstWithCopies;
+  const bool async = compute_capability(gpu_) >= kFirstWithAsyncCopy;
   const auto copies = [&](const Expr& chunk) {
     std::vector<Stmt> both = {copy_chunk(tile, tile.a, chunk), copy_chunk(tile, tile.b, chunk)};
     if (async) both.push_back(make_stmt(Commit{}));
@@ -217,19 +214,19 @@ Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
 
 Stmt GpuLowering::warp_tile(const NestStage& root) {
   const NestStage& sum = *attached_to(root.stage)[0];
-  const std::optional<MmaContraction> c =
-      find_mma(dag_, sum.stage, root.structure->instruction, gpu_);
+  const std::optional<MmaContraction>& c = nest_.tables->mmas[sum.stage];
   CHECK(c.has_value()) << "a sketch of warps without a contraction for them";
   const MmaInstruction& row = *c->instruction;
   const auto fetched = [&](StageId id) -> const NestStage& { return nest_.of(id); };
   // Of the threads along an axis all but the lanes are warps.
-  const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / 4;
+  const int64_t warps_n = iterations(root, c->n, LoopKind::kThread) / kColumnLanes;
   const VarId warp = new_var("warp", {0, place_.threads / kWarpLanes - 1});
   const VarId lane = new_var("lane", {0, kWarpLanes - 1});
   const auto fragments = [&](int axis, int64_t own) {
     return sum.extents[static_cast<size_t>(axis)] / own;
   };
-  const int64_t frags_m = fragments(c->m, row.m / 8), frags_n = fragments(c->n, row.n / 4);
+  const int64_t frags_m = fragments(c->m, row.m / kRowLanes);
+  const int64_t frags_n = fragments(c->n, row.n / kColumnLanes);
   const Expr first_m = floor_div(var(warp), Expr(warps_n)) * Expr(frags_m * row.m);
   const Expr first_n = floor_mod(var(warp), Expr(warps_n)) * Expr(frags_n * row.n);
   int64_t chunks = 1;
@@ -259,7 +256,7 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
   tile.sums = hold(sum, {frags_m, frags_n, own}, "");
   const Stmt clear = each_sum(tile, [&](const Expr& i, const Expr& j) {
     return unrolled(own, [&](const Expr& v) {
-      return make_stmt(Store{tile.sums, {i, j, v}, zero_of(row.sum)});
+      return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
     });
   });
   Stmt body = block({clear, pipeline(tile), write_sums(root, tile)});

@@ -24,28 +24,13 @@ constexpr int64_t kLeastSteps = 16;  // of a fake's device, too
 constexpr int64_t kMostSteps =
     4096;  // some ms; what is before and after the steps no longer counts
 
-/// What a rate is measured with.
-struct Kind {
-  double TensorRates::*rate;
-  DType factor, sum;
-};
-constexpr Kind kKinds[] = {
-    {&TensorRates::f16_f32, DType::kFloat16, DType::kFloat32},
-    {&TensorRates::f16_f16, DType::kFloat16, DType::kFloat16},
-    {&TensorRates::bf16, DType::kBFloat16, DType::kFloat32},
-    {&TensorRates::tf32, DType::kFloat32, DType::kFloat32},
-    {&TensorRates::s8, DType::kInt8, DType::kInt32},
-};
-
 int64_t products(const MmaInstruction& row) { return int64_t{row.m} * row.n * row.k; }
 
 /// The instruction that multiplies most at once; null: the arch has none.
 const MmaInstruction* instruction_of(const TensorRateRow& rate, const Gpu& gpu) {
-  const Kind& kind = *std::ranges::find(kKinds, rate.rate, &Kind::rate);
   const MmaInstruction* largest = nullptr;
   for (const MmaInstruction& row : mma_instructions()) {
-    const bool fits = row.a == kind.factor && row.b == kind.factor && row.sum == kind.sum &&
-                      row.oldest <= compute_capability(gpu);
+    const bool fits = row.rate == rate.rate && row.oldest <= compute_capability(gpu);
     if (fits && (largest == nullptr || products(row) > products(*largest))) largest = &row;
   }
   return largest;

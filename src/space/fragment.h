@@ -7,6 +7,8 @@
 namespace pruner {
 
 inline constexpr int kWarpLanes = 32;
+/// Lanes along the rows and along the columns of a matrix of sums.
+inline constexpr int kRowLanes = 8, kColumnLanes = 4;
 
 /// A matrix that the lanes of a warp hold together, each in registers of 32 bits that have `run`
 /// elements of a row side by side. Four lanes share a row of 4 * run columns; the other registers

@@ -7,6 +7,7 @@
 #include "space/factors.h"
 #include "space/perfect_tile.h"
 #include "space/sketch_rule.h"
+#include "space/weighted_row.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -303,10 +304,7 @@ Candidate MetaScheduleSpace::draw(Rng& rng) const {
 std::optional<Candidate> MetaScheduleSpace::mutate(const Candidate& candidate, Rng& rng) const {
   const Part* part = part_of(candidate.sketch);
   CHECK(part != nullptr) << "a candidate of another space";
-  std::vector<double> weights;
-  for (const MutatorRow& row : kMutators)
-    weights.push_back(space_.target.is_gpu() ? row.gpu : row.cpu);
-  const Mutator mutator = kMutators[rng.weighted(weights)].mutator;
+  const Mutator mutator = draw_row(kMutators, space_.target.is_gpu(), rng).mutator;
   std::vector<DecisionRef> drawn_again;
   const Sketch& sketch = space_[candidate.sketch];
   for (size_t i = 0; i < part->choices.size(); ++i)

@@ -7,21 +7,21 @@ constexpr DType kF16 = DType::kFloat16, kBf16 = DType::kBFloat16, kF32 = DType::
 constexpr DType kS8 = DType::kInt8, kU8 = DType::kUInt8, kS32 = DType::kInt32;
 
 constexpr MmaInstruction kMmaInstructions[] = {
-    {"m16n8k16", 16, 8, 16, kF16, kF16, kF32, 80},
-    {"m16n8k16", 16, 8, 16, kF16, kF16, kF16, 80},
-    {"m16n8k16", 16, 8, 16, kBf16, kBf16, kF32, 80},
-    {"m16n8k8", 16, 8, 8, kF16, kF16, kF32, 75},
-    {"m16n8k8", 16, 8, 8, kF16, kF16, kF16, 75},
-    {"m16n8k8", 16, 8, 8, kBf16, kBf16, kF32, 80},
-    {"m16n8k8", 16, 8, 8, kF32, kF32, kF32, 80},
-    {"m16n8k32", 16, 8, 32, kS8, kS8, kS32, 80},
-    {"m16n8k32", 16, 8, 32, kS8, kU8, kS32, 80},
-    {"m16n8k32", 16, 8, 32, kU8, kS8, kS32, 80},
-    {"m16n8k32", 16, 8, 32, kU8, kU8, kS32, 80},
-    {"m8n8k16", 8, 8, 16, kS8, kS8, kS32, 75},
-    {"m8n8k16", 8, 8, 16, kS8, kU8, kS32, 75},
-    {"m8n8k16", 8, 8, 16, kU8, kS8, kS32, 75},
-    {"m8n8k16", 8, 8, 16, kU8, kU8, kS32, 75},
+    {"m16n8k16", 16, 8, 16, kF16, kF16, kF32, 80, &TensorRates::f16_f32},
+    {"m16n8k16", 16, 8, 16, kF16, kF16, kF16, 80, &TensorRates::f16_f16},
+    {"m16n8k16", 16, 8, 16, kBf16, kBf16, kF32, 80, &TensorRates::bf16},
+    {"m16n8k8", 16, 8, 8, kF16, kF16, kF32, 75, &TensorRates::f16_f32},
+    {"m16n8k8", 16, 8, 8, kF16, kF16, kF16, 75, &TensorRates::f16_f16},
+    {"m16n8k8", 16, 8, 8, kBf16, kBf16, kF32, 80, &TensorRates::bf16},
+    {"m16n8k8", 16, 8, 8, kF32, kF32, kF32, 80, &TensorRates::tf32},
+    {"m16n8k32", 16, 8, 32, kS8, kS8, kS32, 80, &TensorRates::s8},
+    {"m16n8k32", 16, 8, 32, kS8, kU8, kS32, 80, &TensorRates::s8},
+    {"m16n8k32", 16, 8, 32, kU8, kS8, kS32, 80, &TensorRates::s8},
+    {"m16n8k32", 16, 8, 32, kU8, kU8, kS32, 80, &TensorRates::s8},
+    {"m8n8k16", 8, 8, 16, kS8, kS8, kS32, 75, &TensorRates::s8},
+    {"m8n8k16", 8, 8, 16, kS8, kU8, kS32, 75, &TensorRates::s8},
+    {"m8n8k16", 8, 8, 16, kU8, kS8, kS32, 75, &TensorRates::s8},
+    {"m8n8k16", 8, 8, 16, kU8, kU8, kS32, 75, &TensorRates::s8},
 };
 
 }  // namespace

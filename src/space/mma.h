@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "space/fragment.h"
+#include "target/target.h"
 #include "tensor/dtype.h"
 
 namespace pruner {
@@ -18,6 +19,7 @@ struct MmaInstruction {
   int m, n, k;
   DType a, b, sum;  // float32 operands are rounded by round_to_tf32()
   int oldest;       // compute capability of the first devices that have it: 80 is sm_80
+  double TensorRates::*rate;
 
   constexpr Fragment a_fragment() const { return operand(m, a); }
   constexpr Fragment b_fragment() const { return operand(n, b); }
@@ -34,6 +36,14 @@ std::span<const MmaInstruction> mma_instructions();
 
 /// That of a shape and types; null: there is none.
 const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum);
+
+/// Compute capabilities of the first devices with ldmatrix and with cp.async.
+inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
+
+/// Registers of a lane for the operands of a warp's instructions, one step of the sums at a time,
+/// of so many rows and columns of sums in this lane: four for 16 rows of 32 bytes of terms, two for
+/// 8 columns.
+constexpr int64_t operand_registers(int64_t rows, int64_t columns) { return 2 * rows + columns; }
 
 /// A float32 with 10 bits of fraction, to nearest, halves away from zero (PTX: cvt.rna.tf32.f32).
 double round_to_tf32(double value);

@@ -7,6 +7,7 @@
 
 #include "space/nearest.h"
 #include "space/space.h"
+#include "space/weighted_row.h"
 
 namespace pruner {
 
@@ -119,9 +120,7 @@ bool redraw(const Sketch& sketch, Rule rule, Candidate& candidate, Rng& rng) {
 std::optional<Candidate> mutate_as_published(const Space& space,
                                              const Candidate& candidate,
                                              Rng& rng) {
-  std::vector<double> weights;
-  for (const RuleRow& row : kRules) weights.push_back(space.target.is_gpu() ? row.gpu : row.cpu);
-  const Rule rule = kRules[rng.weighted(weights)].rule;
+  const Rule rule = draw_row(kRules, space.target.is_gpu(), rng).rule;
   const Sketch& sketch = space[candidate.sketch];
   Candidate child = candidate;
   const bool applies =

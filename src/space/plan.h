@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "space/access.h"
+#include "space/gpu/mma_contraction.h"
 #include "space/structure.h"
 #include "tensor/operation_counts.h"
 
@@ -94,12 +95,13 @@ struct StagePlan {
 struct SketchTables {
   AccessTable accesses;
   IdMap<StageId, std::vector<StageId>> consumers;
-  IdMap<StageId, int> plan_of;                     // its place in the plans; -1: a placeholder
-  IdMap<StageId, double> body_operations;          // vector instructions of one evaluation
-  IdMap<StageId, const DotInstruction*> dots;      // null: it has none
-  IdMap<StageId, double> dot_rates;                // DotRates' of it
-  IdMap<StageId, OperationCounts> counts;          // of its body, iterators as they stand
-  IdMap<StageId, std::vector<int>> iterator_uses;  // by iterator: how often it stands there
+  IdMap<StageId, int> plan_of;                         // its place in the plans; -1: a placeholder
+  IdMap<StageId, double> body_operations;              // vector instructions of one evaluation
+  IdMap<StageId, const DotInstruction*> dots;          // null: it has none
+  IdMap<StageId, double> dot_rates;                    // DotRates' of it
+  IdMap<StageId, std::optional<MmaContraction>> mmas;  // of what accumulates, by warps
+  IdMap<StageId, OperationCounts> counts;              // of its body, iterators as they stand
+  IdMap<StageId, std::vector<int>> iterator_uses;      // by iterator: how often it stands there
 };
 
 }  // namespace pruner

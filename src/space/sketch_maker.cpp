@@ -68,13 +68,13 @@ int64_t instruction_extent(const LoopStructure& structure,
                      : 1;
   }
   if (at == Iterations::kFragmentLanes || at == Iterations::kFragment) {
-    // The last two axes longer than 1: 8 lanes share the columns, 4 the rows (fragment.h).
+    // Of the last two axes longer than 1, the rows and the columns of the sums (fragment.h).
     const int64_t extent = instruction_extent(structure, stage, axis, Iterations::kShape);
     const auto inner = std::count_if(stage.axes.begin() + axis + 1,
                                      stage.axes.end(),
                                      [](const Iterator& a) { return a.extent > 1; });
     if (inner > 1) return 1;
-    const int64_t lanes = inner == 0 ? 4 : 8;
+    const int64_t lanes = inner == 0 ? kColumnLanes : kRowLanes;
     return at == Iterations::kFragmentLanes ? lanes : extent / lanes;
   }
   if (at != Iterations::kShape) return 1;
@@ -268,6 +268,7 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
         count_variables(stage.body, stage.axes.size() + stage.reduce_axes.size()));
     tables->dots.push_back(nullptr);
     tables->dot_rates.push_back(0);
+    tables->mmas.push_back(std::nullopt);
     if (stage.is_placeholder()) continue;
     tables->plan_of[StageId{s}] = static_cast<int>(sketch_.plans.size());
     sketch_.plans.push_back(plan(StageId{s}));
@@ -277,6 +278,9 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
         find_dot_instruction(dag(), StageId{s}, target_, made.structure->has_matrix());
     tables->dots[StageId{s}] = dot;
     if (dot != nullptr) tables->dot_rates[StageId{s}] = target_.dots.*dot->rate;
+    if (made.structure->has_fragments() && made.accumulates())
+      tables->mmas[StageId{s}] =
+          find_mma(dag(), StageId{s}, made.structure->instruction, target_.gpu);
   }
   for (const StageId input : task_dag.inputs())
     sketch_.args.push_back(find_stage(dag(), task_dag[input].name));

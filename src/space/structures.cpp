@@ -326,20 +326,11 @@ constexpr LoopStructure kWarpTile8 = of_warps("m16n8k8-tile", kM16N8K8);
 constexpr LoopStructure kWarpTile32 = of_warps("m16n8k32-tile", kM16N8K32);
 constexpr LoopStructure kSmallWarpTile = of_warps("m8n8k16-tile", kM8N8K16);
 
-// The larger of an instruction's two shapes is the faster one.
-bool has_m16n8k16(const ComputeDag& dag, const Target& target) {
-  return target.is_gpu() && contracts_by_mma(dag, kM16N8K16, target.gpu);
-}
-bool has_m16n8k8(const ComputeDag& dag, const Target& target) {
-  return target.is_gpu() && !has_m16n8k16(dag, target) &&
-         contracts_by_mma(dag, kM16N8K8, target.gpu);
-}
-bool has_m16n8k32(const ComputeDag& dag, const Target& target) {
-  return target.is_gpu() && contracts_by_mma(dag, kM16N8K32, target.gpu);
-}
-bool has_m8n8k16(const ComputeDag& dag, const Target& target) {
-  return target.is_gpu() && !has_m16n8k32(dag, target) &&
-         contracts_by_mma(dag, kM8N8K16, target.gpu);
+// Not where there is a larger shape, which is faster.
+template <const auto& kShape, const auto&... kLarger>
+bool has_mma(const ComputeDag& dag, const Target& target) {
+  if (!target.is_gpu() || (contracts_by_mma(dag, kLarger, target.gpu) || ...)) return false;
+  return contracts_by_mma(dag, kShape, target.gpu);
 }
 
 static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
@@ -358,10 +349,10 @@ static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
                                            {&kOctRows, has_dot<8, kPairRows>},
                                            {&kOctRowsCache, has_long_dot<8, kPairRows>},
                                            {&kBlockTile, on_gpu},
-                                           {&kWarpTile16, has_m16n8k16},
-                                           {&kWarpTile8, has_m16n8k8},
-                                           {&kWarpTile32, has_m16n8k32},
-                                           {&kSmallWarpTile, has_m8n8k16}};
+                                           {&kWarpTile16, has_mma<kM16N8K16>},
+                                           {&kWarpTile8, has_mma<kM16N8K8, kM16N8K16>},
+                                           {&kWarpTile32, has_mma<kM16N8K32>},
+                                           {&kSmallWarpTile, has_mma<kM8N8K16, kM16N8K32>}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 std::string print(const LoopStructure& structure) {

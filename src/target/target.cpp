@@ -298,9 +298,10 @@ static std::string print_gpu(const Target& target) {
   return text;
 }
 
-int compute_capability(const Gpu& gpu) {
+int compute_capability(std::string_view arch) {
   constexpr std::string_view kArch = "sm_";
-  return gpu.arch.starts_with(kArch) ? std::atoi(gpu.arch.c_str() + kArch.size()) : 0;
+  if (!arch.starts_with(kArch)) return 0;
+  return std::atoi(std::string(arch.substr(kArch.size())).c_str());
 }
 
 std::string print(const Target& target) {

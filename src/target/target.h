@@ -71,8 +71,9 @@ struct Gpu {
   DeviceAbstraction psa;  // of the analysis: --psa, else the device's own
 };
 
-/// 80 of a device of arch "sm_80"; 0: it has none.
-int compute_capability(const Gpu& gpu);
+/// 80 of "sm_80"; 0: it is no such name.
+int compute_capability(std::string_view arch);
+inline int compute_capability(const Gpu& gpu) { return compute_capability(gpu.arch); }
 
 /// What a CPU has of instructions that add several products of narrow numbers to each of a vector's
 /// or a tile's float32 or int32 sums: products in the time of one FMA's; 0: no such instruction.

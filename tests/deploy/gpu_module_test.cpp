@@ -2,7 +2,7 @@
 // Modules for GPUs: those for OpenCL run here (PoCL on a CPU), those for CUDA are made.
 #include <cstdlib>
 
-#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/nvrtc_fixture.h"
 #include "deploy/loaded_module.h"
 #include "deploy/temporary_folder.h"
 #include "golden.h"
@@ -101,12 +101,11 @@ TEST_F(OpenClModule, TellsTheTimeOfEachKernel) {
 }
 
 /// A module of small_convolutional() for sm_80, where there may be no driver.
-class CudaModule : public testing::Test {
+class CudaModule : public WithNvrtc {
  protected:
   void SetUp() override {
-    const auto nvrtc = find_nvrtc();
-    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-    setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+    WithNvrtc::SetUp();
+    if (IsSkipped()) return;
     const Target target = *parse_target("cuda --arch=sm_80", 0);
     const Result<Partition> cut = partition(small_convolutional(), target);
     ASSERT_TRUE(cut.ok()) << cut.error().message();

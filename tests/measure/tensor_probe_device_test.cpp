@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "codegen/cuda/cubin.h"
-#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/nvrtc_fixture.h"
 #include "golden.h"
 #include "measure/tensor_probe.h"
 #include "target/tensor_rates.h"
@@ -14,14 +13,7 @@
 namespace pruner {
 namespace {
 
-class TensorProbeOnCuda : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto nvrtc = find_nvrtc();
-    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-    setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
-  }
-};
+using TensorProbeOnCuda = WithNvrtc;
 
 TEST_F(TensorProbeOnCuda, KeepsAllInRegisters) {
   for (const char* arch : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}) {

@@ -10,13 +10,13 @@ namespace pruner {
 static std::pair<int, std::string> needs(const StmtNode& s) {
   if (const Mma* mma = std::get_if<Mma>(&s.op))
     return {mma->instruction->oldest, "mma." + std::string(mma->instruction->shape)};
-  if (std::holds_alternative<LoadMatrix>(s.op)) return {75, "ldmatrix"};
+  if (std::holds_alternative<LoadMatrix>(s.op)) return {kFirstWithLoadMatrix, "ldmatrix"};
   const bool copies = std::holds_alternative<AsyncCopy>(s.op);
-  return {copies ? 80 : 0, "cp.async"};
+  return {copies ? kFirstWithAsyncCopy : 0, "cp.async"};
 }
 
 static Result<Unit> has_instructions(const Program& program, const std::string& arch) {
-  const int capability = std::atoi(arch.c_str() + arch.find('_') + 1);
+  const int capability = compute_capability(arch);
   std::pair<int, std::string> missing;
   walk(program.body, [&](const StmtNode& s) {
     const std::pair<int, std::string> needed = needs(s);

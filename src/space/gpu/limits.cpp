@@ -89,7 +89,7 @@ class Limits {
     }
     if (vthreads > gpu_.max_vthreads) return "too many virtual threads";
     const int64_t registers =
-        accumulators + operand_registers(plan) + kGpuModel.registers_beside_accumulators;
+        accumulators + fragment_registers(plan) + kGpuModel.registers_beside_accumulators;
     if (tiled && registers > gpu_.max_registers_per_thread)
       return "the accumulators exceed the registers";
     if (plan.structure->has_fragments() && registers * threads > gpu_.registers_per_block)
@@ -102,17 +102,17 @@ class Limits {
     }
     return bytes > gpu_.shared_bytes_per_block ? "too much shared memory" : "";
   }
-  /// What an instruction's operands take of a thread's registers, beside the sums: of 16 rows and
-  /// 32 bytes of terms four, of 8 columns two (fragment.h).
-  int64_t operand_registers(const StagePlan& plan) const {
-    if (!plan.structure->has_fragments()) return 0;
-    int64_t registers = 0;
-    for (const AxisTiles& tiles : plan.tiles) {
-      const int64_t lanes = factors_.bound(plan, tiles, Bind::kThreads);
-      const int64_t own = factors_.inside(tiles, plan.structure->fetch.level + 1);
-      registers += lanes == 8 ? 2 * own : lanes == 4 ? own : 0;
+  /// What an instruction's operands take of a thread's registers, beside the sums.
+  int64_t fragment_registers(const StagePlan& root) const {
+    if (!root.structure->has_fragments()) return 0;
+    int64_t rows = 0, columns = 0;
+    for (const AxisTiles& tiles : root.tiles) {
+      const int64_t lanes = factors_.bound(root, tiles, Bind::kThreads);
+      const int64_t own = factors_.inside(tiles, root.structure->fetch.level + 1);
+      if (lanes == kRowLanes) rows = own;
+      if (lanes == kColumnLanes) columns = own;
     }
-    return registers;
+    return operand_registers(rows, columns);
   }
   /// Elements that a root's blocks divide. The rows of a block are not fused with what each holds.
   int64_t extent(const StagePlan& plan, const AxisTiles& tiles) const {

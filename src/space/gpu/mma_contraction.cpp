@@ -1,6 +1,6 @@
 #include "space/gpu/mma_contraction.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "space/access.h"
 #include "space/dot.h"
@@ -53,18 +53,17 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
     if (const auto found = operand_of(access, n, m, spatial + k)) b = found;
   }
   if (!a || !b || a->stage == b->stage) return std::nullopt;
-  const auto fits = [&](const MmaInstruction& row) {
-    return row.m == shape[0] && row.n == shape[1] && row.k == shape[2] &&
-           row.a == dag[a->stage].dtype && row.b == dag[b->stage].dtype && row.sum == stage.dtype &&
-           row.oldest <= compute_capability(gpu);
-  };
-  const auto row = std::ranges::find_if(mma_instructions(), fits);
-  if (row == mma_instructions().end()) return std::nullopt;
+  const MmaInstruction* row =
+      find_mma_instruction(fmt::format("m{}n{}k{}", shape[0], shape[1], shape[2]),
+                           dag[a->stage].dtype,
+                           dag[b->stage].dtype,
+                           stage.dtype);
+  if (row == nullptr || row->oldest > compute_capability(gpu)) return std::nullopt;
   if (!wastes_little(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
       !wastes_little(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
       !wastes_little(stage.reduce_axes[static_cast<size_t>(k)].extent, row->k))
     return std::nullopt;
-  return MmaContraction{&*row, *a, *b, m, n, spatial + k};
+  return MmaContraction{row, *a, *b, m, n, spatial + k};
 }
 
 bool contracts_by_mma(const ComputeDag& dag, std::span<const int64_t> shape, const Gpu& gpu) {

@@ -13,19 +13,18 @@
 #include "analysis/draft.h"
 #include "codegen/codegen.h"
 #include "codegen/cuda/cubin.h"
-#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/nvrtc_fixture.h"
 #include "lower/lower.h"
 #include "space/gpu/warp_space.h"
 
 namespace pruner {
 namespace {
 
-class CudaCandidates : public testing::TestWithParam<const char*> {};
+class CudaCandidates : public WithNvrtc, public testing::WithParamInterface<const char*> {};
+using CudaWarpCandidates = WithNvrtc;
+using CudaRegisters = WithNvrtc;
 
 TEST_P(CudaCandidates, Compile) {
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
   const Target target = *parse_target("cuda --arch=sm_80", 0);
   const Task task = operator_task(GetParam(), target);
   const Space space = make_space(task);
@@ -50,10 +49,7 @@ TEST_P(CudaCandidates, Compile) {
 
 // Those of tensor cores, for every arch: what shared memory they take is what their buffers take,
 // and no fragment is in memory where the registers suffice.
-TEST(CudaWarpCandidates, Compile) {
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+TEST_F(CudaWarpCandidates, Compile) {
   int compiled = 0, spilled = 0;
   for (const WarpOperator& row : kWarpOperators) {
     const Task task = warp_task(row);
@@ -108,10 +104,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xy / std::sqrt(xx * yy);
 }
 
-TEST(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
   const Target target = *parse_target("cuda --arch=sm_80", 0);
   std::vector<double> foreseen, taken;
   int close = 0, local = 0;

@@ -4,7 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cuda/cubin.h"
-#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/nvrtc_fixture.h"
 #include "golden.h"
 #include "lower/warp_programs.h"
 
@@ -17,14 +17,7 @@ Target cuda(int arch) {
   return target;
 }
 
-class CudaWarps : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto nvrtc = find_nvrtc();
-    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.error().message();
-    setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
-  }
-};
+using CudaWarps = WithNvrtc;
 
 TEST_F(CudaWarps, KeepFragmentsInRegisters) {
   for (const int arch : {75, 80, 86, 89, 90}) {
