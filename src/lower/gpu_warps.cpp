@@ -24,6 +24,74 @@ Expr swizzled(const Expr& line, const Expr& at, int64_t width, DType dtype) {
   return (floor_div(at, Expr(run)) ^ turn) * Expr(run) + floor_mod(at, Expr(run));
 }
 
+// A body that is an element of a tensor, where a condition holds, if there is one, and 0 elsewhere.
+struct Copied {
+  const Load* from;
+  Expr where;
+};
+std::optional<Copied> copied_element(const Expr& body) {
+  if (const Load* from = as<Load>(body)) return Copied{from, {}};
+  const Select* guarded = as<Select>(body);
+  const Load* from = guarded != nullptr ? as<Load>(guarded->a) : nullptr;
+  if (from == nullptr) return std::nullopt;
+  const FloatImm* number = as<FloatImm>(guarded->b);
+  const int64_t* integer = as_int(guarded->b);
+  const bool zero = number != nullptr ? number->value == 0 : integer != nullptr && *integer == 0;
+  return zero ? std::optional(Copied{from, guarded->condition}) : std::nullopt;
+}
+
+// Elements along an axis from a multiple of their number on.
+class AlignedRun {
+ public:
+  AlignedRun(VarId axis, int64_t length)
+      : axis_(axis), length_(length), lets_(static_cast<size_t>(axis.value) + 1) {
+    lets_.back() = Expr(length);
+  }
+
+  // Neighbours are neighbours where they are read, of one condition.
+  bool is_copied(const Copied& copied) const {
+    const std::vector<Expr>& at = copied.from->indices;
+    return !at.empty() && is_counted(at.back()) &&
+           std::all_of(at.begin(), at.end() - 1, [&](const Expr& e) { return is_steady(e); }) &&
+           (!copied.where || is_steady(copied.where));
+  }
+
+ private:
+  bool divides(const Expr& divisor) const {
+    const int64_t* d = as_int(divisor);
+    return d != nullptr && *d % length_ == 0;
+  }
+
+  // From a multiple of their number on, too.
+  bool is_counted(const Expr& e) const {
+    if (const Var* var = as<Var>(e)) return var->id == axis_;
+    const Binary* n = as<Binary>(e);
+    if (n == nullptr) return false;
+    if (n->op == BinaryOp::kFloorMod) return divides(n->b) && is_counted(n->a);
+    const bool sum = n->op == BinaryOp::kAdd || n->op == BinaryOp::kSub;
+    return sum && is_counted(n->a) && is_steady(n->b) && is_multiple(n->b, length_, lets_);
+  }
+
+  bool is_steady(const Expr& e) const {
+    bool moves = false;
+    visit(rewrite(e,
+                  [&](const Expr& part) {
+                    const Binary* n = as<Binary>(part);
+                    const bool quotient = n != nullptr && n->op == BinaryOp::kFloorDiv;
+                    return quotient && divides(n->b) && is_counted(n->a) ? Expr(0) : Expr();
+                  }),
+          [&](const Expr& part) {
+            const Var* var = as<Var>(part);
+            moves = moves || (var != nullptr && var->id == axis_);
+          });
+    return !moves;
+  }
+
+  VarId axis_;
+  int64_t length_;
+  std::vector<Expr> lets_;
+};
+
 // Iterations of the loops of a kind over an axis.
 int64_t iterations(const NestStage& stage, int axis, LoopKind kind) {
   int64_t count = 1;
@@ -49,23 +117,15 @@ Stmt GpuLowering::each_sum(const WarpTile& tile,
 
 int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start) {
   const Stage& s = dag_[operand.fetch.stage];
-  const Load* read = as<Load>(s.body);
-  if (read == nullptr || read->indices.empty() || compute_capability(gpu_) < kFirstWithAsyncCopy)
-    return 0;
-  // Neighbours of a line must be neighbours where they are read.
-  const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
-  for (const Expr& e : read->indices) {
-    const std::optional<Affine> index = to_affine(e);
-    const bool along = &e == &read->indices.back();
-    if (!index || (along ? *index != Affine{{{last, 1}}, 0} : index->coefficient(last) != 0))
-      return 0;
-  }
-  const Buffer& from = program_[state(read->tensor).buffer];
+  const std::optional<Copied> copied = copied_element(s.body);
+  if (!copied || compute_capability(gpu_) < kFirstWithAsyncCopy) return 0;
+  const Buffer& from = program_[state(copied->from->tensor).buffer];
   const int64_t bytes = dtype_bytes(s.dtype);
   if (from.dtype != s.dtype) return 0;
+  const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
   for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastCopyBytes; run /= 2) {
     if (operand.width() % run == 0 && from.shape.back() % run == 0 &&
-        is_multiple(start.back(), run, {}))
+        is_multiple(start.back(), run, {}) && AlignedRun(last, run).is_copied(*copied))
       return run;
   }
   return 0;
@@ -106,10 +166,11 @@ Stmt GpuLowering::copy_run(const WarpOperand& operand,
     return make_stmt(Store{operand.shared, at, or_zero(within, value)});
   }
   const Expr left = max(min(Expr(s.axes[last].extent) - point[last], Expr(run)), Expr(0));
-  const Expr within = inside(operand.fetch.stage, point, 0, last);
-  const Load& from = *as<Load>(value);
+  const Copied copied = *copied_element(value);
+  Expr within = inside(operand.fetch.stage, point, 0, last);
+  if (copied.where) within = both(within, copied.where);
   return make_stmt(AsyncCopy{{operand.shared, at},
-                             {from.tensor, from.indices},
+                             {copied.from->tensor, copied.from->indices},
                              static_cast<int>(run),
                              simple(or_zero(within, left))});
 }

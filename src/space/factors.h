@@ -27,6 +27,15 @@ class Factors {
   int64_t inside(const AxisTiles& tiles, int level) const {
     return product(tiles, tiles.looped >> level << level);
   }
+  /// ... of them what no decision changes: what an instruction takes.
+  int64_t fixed(const AxisTiles& tiles) const {
+    uint32_t levels = 0;
+    for (uint32_t left = tiles.looped; left != 0; left &= left - 1) {
+      const int level = std::countr_zero(left);
+      if (tiles.decision(level) == kFixed) levels |= uint32_t{1} << level;
+    }
+    return product(tiles, levels);
+  }
   /// The product of the levels of one axis that are bound to `bind`.
   int64_t bound(const StagePlan& plan, const AxisTiles& tiles, Bind bind) const {
     int64_t product = 1;

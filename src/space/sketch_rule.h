@@ -20,9 +20,14 @@ struct Form {
   bool (*drawn)(const ComputeDag& dag) = nullptr;
 };
 
-extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3;
-inline constexpr const Form* kForms[] = {
-    &kDirect, &kSplitK, &kWinograd2, &kWinograd4, &kBf16Parts2, &kBf16Parts3};
+extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3, kImplicitGemm;
+inline constexpr const Form* kForms[] = {&kDirect,
+                                         &kSplitK,
+                                         &kWinograd2,
+                                         &kWinograd4,
+                                         &kBf16Parts2,
+                                         &kBf16Parts3,
+                                         &kImplicitGemm};
 
 struct DagRule {
   const char* name;

@@ -14,6 +14,11 @@ namespace {
 
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
+// Whether tiles of an axis fit it, in what an instruction takes: less than that there cannot be.
+bool fits_axis(int64_t extent, int64_t tile, int64_t of_instruction) {
+  return wastes_little(divide_up(extent, of_instruction), tile / of_instruction);
+}
+
 class Limits {
  public:
   Limits(const Sketch& sketch, const Gpu& gpu, const Candidate& candidate)
@@ -52,9 +57,10 @@ class Limits {
     if (!problem.empty()) return problem;
     if (plan.stage == plan.root) return root_problem(plan);
     if (plan.structure == &kFetch) {
-      return factors_.fetched_box(sketch_, plan).back() % vector_of(plan) != 0
-                 ? "vectors do not divide what is fetched of " + stage(plan).name
-                 : "";
+      // For instructions on matrices it is copied in the longest runs that there are.
+      const bool divided = sketch_.plan(plan.at).structure->has_fragments() ||
+                           factors_.fetched_box(sketch_, plan).back() % vector_of(plan) == 0;
+      return divided ? "" : "vectors do not divide what is fetched of " + stage(plan).name;
     }
     return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
   }
@@ -67,7 +73,7 @@ class Limits {
       const bool own = plan.accumulates() == (tiles.axis >= std::ssize(stage(plan).axes));
       if (tiles.axis < 0 || !own) continue;
       const Iterator& axis = iterator_of(stage(plan), tiles.axis);
-      if (!wastes_little(axis.extent, factors_.inside(tiles, 0)))
+      if (!fits_axis(axis.extent, factors_.inside(tiles, 0), factors_.fixed(tiles)))
         return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
     }
     return "";
@@ -261,7 +267,8 @@ class Drawer {
 
   void draw_axis(const StagePlan& plan, const AxisTiles& tiles) {
     const int64_t extent = sketch_.dag[plan.stage].axes[tiles.axis].extent;
-    int64_t tile = Factors(candidate_).inside(tiles, 0);  // what is fixed of it
+    int64_t tile = Factors(candidate_).inside(tiles, 0);
+    const int64_t fixed = Factors(candidate_).fixed(tiles);
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
     for (const DecidedLevel& level : levels) {
@@ -269,7 +276,7 @@ class Drawer {
                      : level.bind == Bind::kVirtualThreads
                          ? std::min(left_.vthreads, left_.registers)
                          : left_.registers;
-      const auto fits = [&](int64_t v) { return v <= most && wastes_little(extent, tile * v); };
+      const auto fits = [&](int64_t v) { return v <= most && fits_axis(extent, tile * v, fixed); };
       int64_t value = draw(level.decision, fits);
       while (value > 1 && !smallest_chunk_fits(plan)) {
         most = value - 1;
@@ -325,11 +332,12 @@ class Drawer {
     for (const AxisTiles* tiles : axes) {
       const int64_t extent = iterator_of(stage, tiles->axis).extent;
       int64_t tile = Factors(candidate_).inside(*tiles, 0);
+      const int64_t fixed = Factors(candidate_).fixed(*tiles);
       std::vector<DecidedLevel> levels = decided(plan, *tiles);
       shuffle(levels);
       for (const DecidedLevel& level : levels) {
         tile *= draw(level.decision, [&](int64_t v) {
-          if (!wastes_little(extent, tile * v)) return false;
+          if (!fits_axis(extent, tile * v, fixed)) return false;
           const int32_t before = std::exchange(decision(level.decision), static_cast<int32_t>(v));
           const bool fit = fits_shared(plan);
           decision(level.decision) = before;

@@ -33,6 +33,9 @@ std::optional<MmaOperand> operand_of(const Access& access, int row, int other, i
   return std::nullopt;
 }
 
+// Instructions of which half the rows or columns are padding are still faster than none.
+bool half_filled(int64_t extent, int64_t of_instruction) { return 2 * extent >= of_instruction; }
+
 }  // namespace
 
 std::optional<MmaContraction> find_mma(const ComputeDag& dag,
@@ -59,8 +62,8 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                            dag[b->stage].dtype,
                            stage.dtype);
   if (row == nullptr || row->oldest > compute_capability(gpu)) return std::nullopt;
-  if (!wastes_little(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
-      !wastes_little(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
+  if (!half_filled(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
+      !half_filled(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
       !wastes_little(stage.reduce_axes[static_cast<size_t>(k)].extent, row->k))
     return std::nullopt;
   return MmaContraction{row, *a, *b, m, n, spatial + k};

@@ -12,6 +12,8 @@ struct WarpOperator {
   const char *arch, *op, *structure;
 };
 
+inline constexpr const char* kHalfConv = "implicit-gemm+m16n8k16-tile";
+
 /// Every shape and type, with ends that no tile divides, and weights in either order.
 inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_80", "matmul 64 48 96 bits=16", "m16n8k16-tile"},
@@ -23,6 +25,16 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_75", "matmul 61 48 40 bits=16", "m16n8k8-tile"},
     {"sm_89", "dense 62 40 128 bits=8", "m16n8k32-tile"},
     {"sm_75", "dense 62 40 80 bits=8", "m8n8k16-tile"},
+    {"sm_80", "dense 9 40 80 bits=16 +bias", "m16n8k16-tile"},
+    {"sm_80", "conv2d 1 24 7 7 16 3 3 padding=1 bits=16 +bias +relu", kHalfConv},
+    {"sm_80", "conv2d 2 16 5 6 24 3 3 stride=2 padding=1 bits=16 +bias +residual", kHalfConv},
+    {"sm_86", "conv2d 1 40 14 14 64 1 1 bits=16 exponent=8 +bias", kHalfConv},
+    {"sm_90", "conv2d 1 16 10 10 3 7 7 stride=2 padding=3 bits=16 +relu", kHalfConv},
+    {"sm_80", "conv3d 1 9 4 4 5 16 3 3 3 padding=1 bits=16", kHalfConv},
+    {"sm_80", "conv2d_nchw 1 20 9 7 13 3 3 padding=1 bits=16 +bias", kHalfConv},
+    {"sm_75", "conv2d 1 16 8 8 16 3 3 padding=1 bits=16", "implicit-gemm+m16n8k8-tile"},
+    {"sm_89", "conv2d 1 24 7 7 32 3 3 padding=1 bits=8", "implicit-gemm+m16n8k32-tile"},
+    {"sm_75", "conv2d 1 24 8 8 20 3 3 stride=2 bits=8", "implicit-gemm+m8n8k16-tile"},
 };
 
 inline Task warp_task(const WarpOperator& row) {
