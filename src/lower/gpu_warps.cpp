@@ -254,21 +254,35 @@ Stmt GpuLowering::pipeline(const WarpTile& tile) {
   return block(std::move(parts));
 }
 
-// Each lane has pairs of neighbouring columns.
+// Each lane has runs of neighbouring columns, which are all inside or none where they divide the
+// columns: vectors.
 Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
   const MmaContraction& c = tile.contraction;
   const Fragment f = c.instruction->sum_fragment();
   const size_t m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n);
-  const size_t rank = dag_[root.stage].axes.size();
+  const std::vector<Iterator>& axes = dag_[root.stage].axes;
+  const int lanes = axes[n].extent % f.run == 0 ? f.run : 1;
   return each_sum(tile, [&](const Expr& i, const Expr& j) {
-    return unrolled(f.elements(), [&](const Expr& v) {
-      Values point = place_.block;
-      point[m] = simple(point[m] + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
-      point[n] = simple(point[n] + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
-      state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+    return unrolled(f.elements() / lanes, [&](const Expr& run) {
+      const auto point = [&](const Expr& v) {
+        Values at = place_.block;
+        at[m] = simple(at[m] + tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v));
+        at[n] = simple(at[n] + tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v));
+        return at;
+      };
+      const Expr first = run * Expr(lanes);
+      const Expr within = inside(root.stage, point(first), 0, axes.size());
+      const auto write = [&](const Expr& v) {
+        state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+        const Values at = point(v);
+        return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
+      };
+      if (lanes == 1) return if_inside(within, write(first));
+      const VarId lane = new_var("v", {0, lanes - 1});
       return if_inside(
-          inside(root.stage, point, 0, rank),
-          make_stmt(Store{state(root.stage).buffer, point, body_at(root.stage, point)}));
+          within,
+          make_stmt(For{
+              lane, Expr(lanes), LoopKind::kVectorize, lanes, write(simple(first + var(lane)))}));
     });
   });
 }
