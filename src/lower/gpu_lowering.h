@@ -152,7 +152,12 @@ class GpuLowering : private ProgramParts {
   Stmt pipeline(const WarpTile& tile);
   /// Threads copy an operand's chunk to a place of the pipeline; 0 to what lies beyond it.
   Stmt copy_chunk(const WarpTile& tile, const WarpOperand& operand, const Expr& chunk);
-  Stmt copy_run(const WarpOperand& operand, const Values& at, const Values& point, int64_t run);
+  /// `terms_left`: of the product, from the point on.
+  Stmt copy_run(const WarpOperand& operand,
+                const Values& at,
+                const Values& point,
+                int64_t run,
+                const Expr& terms_left);
   /// How many elements a thread copies at once from where the operand lies; 0: it is no plain copy.
   int64_t copied_run(const WarpOperand& operand, const Values& start);
   Stmt multiply(const WarpTile& tile, const Expr& slot);

@@ -141,6 +141,7 @@ Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, c
   Values start = simple(region_start(nest_, operand.fetch.stage, tile.sum.stage, values));
   const int64_t run = copied_run(operand, start), together = std::max<int64_t>(run, 1);
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
+  const int64_t all_terms = iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent;
   const Expr slot = simple(floor_mod(chunk, Expr(tile.stages)));
   return unrolled((all + place_.threads - 1) / place_.threads, [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
@@ -150,29 +151,35 @@ Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, c
     point[rank - 2] = simple(start[rank - 2] + line);
     point[rank - 1] = simple(start[rank - 1] + at);
     const Expr into = simple(swizzled(line, at, operand.width(), s.dtype));
-    return guarded(number < Expr(all), copy_run(operand, {slot, line, into}, point, run));
+    const Expr term = chunk * Expr(terms) + (operand.terms_first ? line : at);
+    const Expr left = simple(Expr(all_terms) - term);
+    return guarded(number < Expr(all), copy_run(operand, {slot, line, into}, point, run, left));
   });
 }
 
 Stmt GpuLowering::copy_run(const WarpOperand& operand,
                            const Values& at,
                            const Values& point,
-                           int64_t run) {
-  const Stage& s = dag_[operand.fetch.stage];
-  const size_t last = point.size() - 1;
-  const Expr value = body_at(operand.fetch.stage, point);
-  if (run == 0) {
-    const Expr within = inside(operand.fetch.stage, point, 0, point.size());
-    return make_stmt(Store{operand.shared, at, or_zero(within, value)});
-  }
-  const Expr left = max(min(Expr(s.axes[last].extent) - point[last], Expr(run)), Expr(0));
+                           int64_t run,
+                           const Expr& terms_left) {
+  const StageId id = operand.fetch.stage;
+  const size_t last = point.size() - 1, row = operand.terms_first ? last : last - 1;
+  const Expr value = body_at(id, point);
+  Expr within = inside(id, point, 0, last - 1);
+  const auto require = [&](const Expr& condition) {
+    if (static_cast<bool>(condition) && !always(simple(condition))) within = both(within, condition);
+  };
+  const bool along_row = run > 0 && operand.terms_first;
+  if (!along_row) require(inside(id, point, row, row + 1));
+  if (run == 0 || operand.terms_first) require(Expr(0) < terms_left);
+  if (run == 0) return make_stmt(Store{operand.shared, at, or_zero(within, value)});
+  const Expr left = along_row ? Expr(dag_[id].axes[last].extent) - point[last] : terms_left;
   const Copied copied = *copied_element(value);
-  Expr within = inside(operand.fetch.stage, point, 0, last);
-  if (copied.where) within = both(within, copied.where);
+  require(copied.where);
   return make_stmt(AsyncCopy{{operand.shared, at},
                              {copied.from->tensor, copied.from->indices},
                              static_cast<int>(run),
-                             simple(or_zero(within, left))});
+                             simple(or_zero(within, max(min(left, Expr(run)), Expr(0))))});
 }
 
 // Matrices are 8 rows of 16 bytes. Of an operand with its terms first they are transposed on the

@@ -20,14 +20,16 @@ struct Form {
   bool (*drawn)(const ComputeDag& dag) = nullptr;
 };
 
-extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3, kImplicitGemm;
+extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3, kImplicitGemm,
+    kImplicitGemmSplitK;
 inline constexpr const Form* kForms[] = {&kDirect,
                                          &kSplitK,
                                          &kWinograd2,
                                          &kWinograd4,
                                          &kBf16Parts2,
                                          &kBf16Parts3,
-                                         &kImplicitGemm};
+                                         &kImplicitGemm,
+                                         &kImplicitGemmSplitK};
 
 struct DagRule {
   const char* name;

@@ -16,6 +16,13 @@ int lone_iterator(const std::optional<Affine>& index) {
   return lone ? index->terms[0].first.value : -1;
 }
 
+// Whether an index moves by iterator `k`, one by one, and but for that only from one product to the
+// next.
+bool goes_along(const std::optional<Affine>& index, int row, int other, int k) {
+  return index && index->constant == 0 && index->coefficient(VarId{k}) == 1 &&
+         index->coefficient(VarId{row}) == 0 && index->coefficient(VarId{other}) == 0;
+}
+
 // Whether an access lies in rows along iterator `row` and terms along `k`, and how; nothing else
 // moves by these or by the other operand's rows.
 std::optional<MmaOperand> operand_of(const Access& access, int row, int other, int k) {
@@ -26,10 +33,11 @@ std::optional<MmaOperand> operand_of(const Access& access, int row, int other, i
     for (const int moving : {row, other, k})
       if (access.indices[d]->coefficient(VarId{moving}) != 0) return std::nullopt;
   }
-  const int outer = lone_iterator(access.indices[rank - 2]);
-  const int inner = lone_iterator(access.indices[rank - 1]);
-  if (outer == row && inner == k) return MmaOperand{access.producer, false};
-  if (outer == k && inner == row) return MmaOperand{access.producer, true};
+  const std::optional<Affine>&outer = access.indices[rank - 2], &inner = access.indices[rank - 1];
+  if (lone_iterator(outer) == row && goes_along(inner, row, other, k))
+    return MmaOperand{access.producer, false};
+  if (goes_along(outer, row, other, k) && lone_iterator(inner) == row)
+    return MmaOperand{access.producer, true};
   return std::nullopt;
 }
 

@@ -1,7 +1,6 @@
 // Split-K: a long contraction with few outputs is divided along its reduction, so that all threads
 // have a part of it:
-//   X.part[o, i, j] = sum_k  A[i, o * W + k] * B[o * W + k, j]        X[i, j] = sum_o  X.part[o, i,
-//   j]
+//   X.part[o, i, j] = sum_k A[i, o * W + k] B[o * W + k, j]      X[i, j] = sum_o X.part[o, i, j]
 #include <algorithm>
 
 #include "space/dag_edit.h"
@@ -72,5 +71,11 @@ bool apply(ComputeDag& dag, const Target& target) {
 }  // namespace
 
 const Form kSplitK = {"split-k", apply, true};
+
+const Form kImplicitGemmSplitK = {"implicit-gemm-split-k",
+                                  [](ComputeDag& dag, const Target& target) {
+                                    return kImplicitGemm.apply(dag, target) && apply(dag, target);
+                                  },
+                                  true};
 
 }  // namespace pruner
