@@ -167,7 +167,8 @@ Stmt GpuLowering::copy_run(const WarpOperand& operand,
   const Expr value = body_at(id, point);
   Expr within = inside(id, point, 0, last - 1);
   const auto require = [&](const Expr& condition) {
-    if (static_cast<bool>(condition) && !always(simple(condition))) within = both(within, condition);
+    if (static_cast<bool>(condition) && !always(simple(condition)))
+      within = both(within, condition);
   };
   const bool along_row = run > 0 && operand.terms_first;
   if (!along_row) require(inside(id, point, row, row + 1));

@@ -62,6 +62,7 @@ class NestMaker {
     ends[0] = 0;
     for (size_t k = 0; k < plan.levels.size(); ++k) {
       push_level(plan, plan.levels[k], out);
+      if (k == 0) group_rows(out, factors_.value(plan.raster));
       ends[k + 1] = static_cast<int>(out.loops.size());
     }
     if (!out.at.valid() && plan.structure->levels[plan.levels[0]].bind == Bind::kCores)
@@ -208,6 +209,18 @@ class NestMaker {
       if (plan.tiles[t].vector) push(t);
     for (size_t t = 0; t < plan.tiles.size(); ++t)
       if (!vector_first || !plan.tiles[t].vector) push(t);
+  }
+
+  // The last loop but one, over rows of blocks, is divided: the rows of a group are innermost.
+  static void group_rows(NestStage& out, int64_t most) {
+    if (most == 1 || out.loops.size() < 2) return;
+    NestLoop& groups = out.loops[out.loops.size() - 2];
+    NestLoop rows = groups;
+    rows.extent = std::gcd(groups.extent, most);
+    groups.extent /= rows.extent;
+    groups.step *= rows.extent;
+    if (groups.extent == 1) out.loops.erase(out.loops.end() - 2);
+    if (rows.extent > 1) out.loops.push_back(rows);
   }
 
   // Elements of the vector axis that one block of a packed operand holds: those in registers.

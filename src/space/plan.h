@@ -69,7 +69,8 @@ struct StagePlan {
   // A root.
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
   DecisionRef parallel_order = kFixed, order = kFixed, streaming = kFixed;
-  int row_axes = 0;  // kBlockRows: leading axes that number the rows
+  DecisionRef raster = kFixed;  // rows of blocks that go along the columns together
+  int row_axes = 0;             // kBlockRows: leading axes that number the rows
 
   // A stage that accumulates.
   bool window = false;  // no operand is shared by a tile's points: loads need registers too

@@ -180,6 +180,8 @@ constexpr int32_t kUnrollOfMatrix[] = {4, 16};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
 // Stages of a pipeline of copies; a device without them fetches one chunk ahead.
+// Rows of blocks that share what they read of the columns in L2.
+constexpr int32_t kRaster[] = {1, 4, 8};
 constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6};
 // Rows, columns and terms of the shapes of mma.h.
 constexpr int64_t kM16N8K8[] = {16, 8, 8}, kM16N8K16[] = {16, 8, 16}, kM16N8K32[] = {16, 8, 32},
@@ -319,6 +321,7 @@ constexpr LoopStructure of_warps(const char* name, std::span<const int64_t> shap
           .sum = {3, 3, Scope::kRegister},
           .fetch = {4, 1, Scope::kShared},
           .buffers = kPipeline,
+          .raster = kRaster,
           .instruction = shape};
 }
 constexpr LoopStructure kWarpTile16 = of_warps("m16n8k16-tile", kM16N8K16);

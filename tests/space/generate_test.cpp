@@ -21,9 +21,15 @@ std::set<std::string> drawn_forms(const Space& space) {
 }
 
 TEST(FormNames, BeginWithTheTaskAsItStands) {
-  EXPECT_EQ(
-      form_names(),
-      (Names{"direct", "split-k", "winograd-2x2", "winograd-4x4", "bf16-2-parts", "bf16-3-parts"}));
+  EXPECT_EQ(form_names(),
+            (Names{"direct",
+                   "split-k",
+                   "winograd-2x2",
+                   "winograd-4x4",
+                   "bf16-2-parts",
+                   "bf16-3-parts",
+                   "implicit-gemm",
+                   "implicit-gemm-split-k"}));
 }
 
 TEST(MakeSpace, DrawsOnlyFromTheFormsAskedFor) {

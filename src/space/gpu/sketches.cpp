@@ -55,7 +55,13 @@ class GpuSketchMaker : public SketchMaker {
   }
 
   void plan_root(StagePlan& plan) {
-    if (plan.structure->fetches()) return add_spatial_tiles(plan);
+    if (plan.structure->fetches()) {
+      add_spatial_tiles(plan);
+      plan.raster = add(DecisionKind::kOrder,
+                        dag()[plan.stage].name + ".raster",
+                        {plan.structure->raster.begin(), plan.structure->raster.end()});
+      return;
+    }
     add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
     if (plan.structure == &kBlockRows) return plan_rows(plan);
     add_reduce_tiles(plan);
