@@ -223,23 +223,20 @@ class CpuSketchMaker : public SketchMaker {
   const Clusters clusters_;
 };
 
-// The sketches of the forms that are asked for: without names those that are drawn of the task, the
-// direct ones where none are.
-std::vector<SketchId> drawn_sketches(std::span<const Sketch> sketches,
-                                     std::span<const std::string> forms,
-                                     const ComputeDag& dag) {
+// Draws from the sketches of the forms that are asked for: without names those that are drawn of
+// the task, the direct ones where none are.
+void keep_forms(Space& space, std::span<const std::string> forms, const ComputeDag& dag) {
   std::vector<std::string> unasked;
   for (const Form* form : kForms)
     if (form->drawn == nullptr || form->drawn(dag)) unasked.emplace_back(form->name);
   if (forms.empty()) forms = unasked;
   std::vector<SketchId> direct, drawn;
-  for (size_t s = 0; s < sketches.size(); ++s) {
-    const SketchId id{static_cast<int32_t>(s)};
-    const std::string& form = sketches[s].form;
+  for (const SketchId id : space.drawn) {
+    const std::string& form = space[id].form;
     if (form == kDirect.name) direct.push_back(id);
     if (std::ranges::find(forms, form) != forms.end()) drawn.push_back(id);
   }
-  return drawn.empty() ? direct : drawn;
+  space.drawn = drawn.empty() ? direct : drawn;
 }
 
 }  // namespace
@@ -259,6 +256,7 @@ Space make_space(const Task& task,
       if (!gpu) rule->apply(dag, task.target);
     for (const StructureRule& rule : rules) {
       if (!rule.applies(dag, task.target)) continue;
+      const size_t before = space.sketches.size();
       if (gpu) {
         std::ranges::move(gpu_sketches(dag, task, *form, *rule.structure),
                           std::back_inserter(space.sketches));
@@ -266,9 +264,12 @@ Space make_space(const Task& task,
         space.sketches.push_back(
             CpuSketchMaker(dag, task.target, *form, *rule.structure).make(task.dag));
       }
+      const bool drawn = rule.drawn == nullptr || rule.drawn(dag, task.target);
+      for (size_t s = before; drawn && s < space.sketches.size(); ++s)
+        space.drawn.push_back(SketchId{static_cast<int32_t>(s)});
     }
   }
-  space.drawn = drawn_sketches(space.sketches, forms, task.dag);
+  keep_forms(space, forms, task.dag);
   return space;
 }
 

@@ -19,10 +19,27 @@ constexpr int64_t kMaxInnermostFactor = 64;
 constexpr int64_t kMaxVectorizeExtent = 64;
 constexpr int64_t kMaxJobsPerCore = 16;  // with more outputs a contraction has no rfactor
 constexpr int32_t kUnrollOnCpu[] = {0, 16, 64, 512};
-// SSRSRS, the same around an instruction, and SSSRRSRS. Those of tensor cores belong here, too.
+// SSRSRS, the same around an instruction, and SSSRRSRS.
 constexpr std::string_view kStructures[] = {
     "register-tile", "cache-tile", "quad-tile", "quad-cache-tile", "block-tile"};
 constexpr std::string_view kIntrinsics[] = {"vpdpbusd", "sdot", "udot"};
+/// A group of instructions of tensor cores, in ours: a warp's fragments come in multiples.
+struct TensorCoreRow {
+  std::string_view structure;
+  int32_t buffers;
+  int64_t rows, columns;
+  int below = 1000;  // compute capability of the first devices that have a larger one in its place
+};
+// wmma's 16 x 16 x 16, without a pipeline, that is with the shortest of ours; and m16n8k8, whose
+// pipeline has three stages and whose warps have multiples of 32 x 32.
+constexpr TensorCoreRow kTensorCores[] = {{"m16n8k16-tile", 2, 1, 2},
+                                          {"m16n8k32-tile", 2, 1, 2},
+                                          {"m8n8k16-tile", 2, 2, 2, 80},
+                                          {"m16n8k8-tile", 3, 2, 4}};
+const TensorCoreRow* find_tensor_core(const LoopStructure& structure) {
+  const auto found = std::ranges::find(kTensorCores, structure.name, &TensorCoreRow::structure);
+  return found == std::end(kTensorCores) ? nullptr : found;
+}
 
 template <typename T>
 bool is_one_of(std::span<const T> all, const T& one) {
@@ -124,6 +141,7 @@ class PartMaker {
   // AddRFactor of a contraction: fewer outputs than terms, and than what gives each core its jobs.
   bool has_form() const {
     if (sketch_.form == kDirect.name) return true;
+    if (sketch_.form == kImplicitGemm.name) return true;  // ReIndex, on GPUs alone
     if (sketch_.form != kSplitK.name || gpu()) return false;
     for (const Stage& stage : sketch_.dag.stages) {
       if (stage.tag != kSplitTag) continue;
@@ -137,12 +155,14 @@ class PartMaker {
   // The reduction's levels, and whether the structure is one of its.
   bool read_contraction(const StagePlan& plan) {
     const LoopStructure& structure = *plan.structure;
-    if (!is_one_of<std::string_view>(kStructures, structure.name)) return false;
+    if (!is_one_of<std::string_view>(kStructures, structure.name) && !has_tensor_cores(plan))
+      return false;
     const DotInstruction* dot = sketch_.tables->dots[plan.stage];
     const bool terms = !structure.instruction.empty();
-    if (terms && (dot == nullptr || !is_one_of<std::string_view>(kIntrinsics, dot->name)))
+    if (terms && !gpu() && (dot == nullptr || !is_one_of<std::string_view>(kIntrinsics, dot->name)))
       return false;
     part_.tensorized = part_.tensorized || terms;
+    if (terms && gpu()) keep_one(plan.buffers, find_tensor_core(structure)->buffers);
     const Stage& stage = sketch_.dag[plan.stage];
     for (const AxisTiles& tiles : plan.tiles) {
       if (tiles.axis < std::ssize(stage.axes)) continue;
@@ -154,6 +174,22 @@ class PartMaker {
       }
     }
     return true;
+  }
+
+  // It has none of bfloat16 nor tf32.
+  bool has_tensor_cores(const StagePlan& plan) const {
+    const std::optional<MmaContraction>& mma = sketch_.tables->mmas[plan.stage];
+    const TensorCoreRow* row = find_tensor_core(*plan.structure);
+    return row != nullptr && mma && compute_capability(space_.target.gpu) < row->below &&
+           mma->instruction->a != DType::kBFloat16 && mma->instruction->a != DType::kFloat32;
+  }
+
+  // What the fragments of an axis are multiples of.
+  int64_t fragment_unit(const StagePlan* anchor, int axis) const {
+    const TensorCoreRow* row = anchor == nullptr ? nullptr : find_tensor_core(*anchor->structure);
+    if (row == nullptr) return 1;
+    const MmaContraction& mma = *sketch_.tables->mmas[anchor->stage];
+    return axis == mma.m ? row->rows : axis == mma.n ? row->columns : 1;
   }
 
   static bool is_tile(const Decision& decision) {
@@ -187,6 +223,8 @@ class PartMaker {
       if (!gpu() && !splits_reduction(*anchor->structure) && is_long(*anchor))
         fix_second_space(*anchor, tiles, split);
       if (!plan.structure->instruction.empty()) split.most_innermost = kMaxInnermostFactor;
+      split.unit = tiled ? fragment_unit(anchor, tiles.axis) : 1;
+      split.extent = divide_up(split.extent, split.unit);
       part_.splits.push_back(split);
     }
   }
@@ -225,10 +263,12 @@ class PartMaker {
       case DecisionKind::kUnroll:
         if (!gpu()) keep(ref, [](int32_t c) { return is_one_of<int32_t>(kUnrollOnCpu, c); });
         break;
-      case DecisionKind::kOrder:
+      case DecisionKind::kOrder: keep_one(ref, gpu() ? 1 : 0); break;
       case DecisionKind::kPrefetch:
       case DecisionKind::kStreaming: keep_one(ref, 0); break;
-      case DecisionKind::kBuffers: keep_one(ref, 1); break;
+      case DecisionKind::kBuffers:
+        if (!part_.tensorized) keep_one(ref, 1);
+        break;
       case DecisionKind::kTile:
       case DecisionKind::kChunk:
       case DecisionKind::kLocation:
@@ -240,8 +280,10 @@ class PartMaker {
   void keep_divisors(const Split& split) {
     for (const DecisionRef level : split.levels) {
       const bool innermost = level == split.levels.back();
+      const int64_t unit = innermost ? split.unit : 1;
       keep(level, [&](int32_t c) {
-        return split.extent % c == 0 && (!innermost || c <= split.most_innermost);
+        return c % unit == 0 && split.extent % (c / unit) == 0 &&
+               (!innermost || c / unit <= split.most_innermost);
       });
     }
   }
@@ -275,7 +317,7 @@ bool MetaScheduleSpace::contains(const Candidate& candidate) const {
   return std::ranges::all_of(part->splits, [&](const Split& split) {
     int64_t product = 1;
     for (const DecisionRef level : split.levels) product *= candidate.decisions[level];
-    return split.extent % product == 0;
+    return split.extent * split.unit % product == 0;
   });
 }
 
@@ -293,7 +335,8 @@ Candidate MetaScheduleSpace::draw(Rng& rng) const {
       has = true;
       for (size_t l = 0; l < split.levels.size(); ++l) {
         const DecisionRef level = split.levels[l];
-        candidate.decisions[level] = static_cast<int32_t>(tiles[l + 1]);
+        const int64_t unit = level == split.levels.back() ? split.unit : 1;
+        candidate.decisions[level] = static_cast<int32_t>(tiles[l + 1] * unit);
         has = has && is_one_of<int32_t>(part.choices[level], candidate.decisions[level]);
       }
     }
@@ -331,7 +374,7 @@ std::optional<Candidate> MetaScheduleSpace::mutate_tiles(const Split& split,
                                                          Rng& rng) {
   std::vector<int64_t> tiles = {split.extent};
   for (const DecisionRef level : split.levels) {
-    tiles.push_back(candidate.decisions[level]);
+    tiles.push_back(candidate.decisions[level] / (level == split.levels.back() ? split.unit : 1));
     tiles[0] /= tiles.back();
   }
   const auto count = std::ssize(tiles);
@@ -354,6 +397,7 @@ std::optional<Candidate> MetaScheduleSpace::mutate_tiles(const Split& split,
     tiles[to] *= divisor;
     break;
   }
+  tiles.back() *= split.unit;
   for (size_t l = 0; l < split.levels.size(); ++l)
     candidate.decisions[split.levels[l]] = static_cast<int32_t>(tiles[l + 1]);
   return candidate;

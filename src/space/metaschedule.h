@@ -12,8 +12,8 @@ namespace pruner {
 
 class MetaScheduleSpace {
  public:
-  /// `space` outlives it. The direct sketches, and split-k where MetaSchedule adds an rfactor;
-  /// whatever forms are drawn.
+  /// `space` outlives it. The direct sketches, split-k where MetaSchedule adds an rfactor, and
+  /// convolutions as products of matrices on tensor cores; whatever is drawn.
   explicit MetaScheduleSpace(const Space& space);
 
   /// Whether a candidate of the space is one of MetaSchedule's; legality is another question.
@@ -29,11 +29,12 @@ class MetaScheduleSpace {
     std::vector<DecisionRef> levels;  // from the outermost that is decided on; the rest is outside
     int64_t extent = 1;               // of the axis, in what one of the innermost counts
     int64_t most_innermost = 1;
+    int64_t unit = 1;  // what the innermost is a multiple of; the extent counts these
   };
   /// What it has of a sketch.
   struct Part {
     SketchId sketch;
-    bool tensorized = false;                    // by an instruction of dot products
+    bool tensorized = false;                    // by an instruction of dot products or matrices
     std::vector<std::vector<int32_t>> choices;  // of each decision
     std::vector<Split> splits;
   };

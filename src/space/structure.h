@@ -167,6 +167,8 @@ struct StructureRule {
   const LoopStructure* structure;
   /// Whether a DAG has such a sketch on this target.
   bool (*applies)(const ComputeDag& dag, const Target& target);
+  /// Whether sample() draws from it; null: always.
+  bool (*drawn)(const ComputeDag& dag, const Target& target) = nullptr;
 };
 extern const std::span<const StructureRule> kStructureRules;
 

@@ -329,33 +329,37 @@ constexpr LoopStructure kWarpTile8 = of_warps("m16n8k8-tile", kM16N8K8);
 constexpr LoopStructure kWarpTile32 = of_warps("m16n8k32-tile", kM16N8K32);
 constexpr LoopStructure kSmallWarpTile = of_warps("m8n8k16-tile", kM8N8K16);
 
-// Not where there is a larger shape, which is faster.
-template <const auto& kShape, const auto&... kLarger>
+template <const auto& kShape>
 bool has_mma(const ComputeDag& dag, const Target& target) {
-  if (!target.is_gpu() || (contracts_by_mma(dag, kLarger, target.gpu) || ...)) return false;
-  return contracts_by_mma(dag, kShape, target.gpu);
+  return target.is_gpu() && contracts_by_mma(dag, kShape, target.gpu);
+}
+// A smaller shape is slower: it is there for those who ask.
+template <const auto& kLarger>
+bool lacks_mma(const ComputeDag& dag, const Target& target) {
+  return !has_mma<kLarger>(dag, target);
 }
 
-static constexpr StructureRule kRules[] = {{&kRegisterTile, on_cpu},
-                                           {&kCacheTile, has_long_contraction},
-                                           {&kSteppedTile, has_very_long_contraction},
-                                           {&kPairTile, has_dot<2, 1>},
-                                           {&kPairCacheTile, has_long_dot<2, 1>},
-                                           {&kQuadTile, has_dot<4, 1>},
-                                           {&kQuadCacheTile, has_long_dot<4, 1>},
-                                           {&kPairMatrix, has_dot<2, kMatrixRows>},
-                                           {&kPairMatrixCache, has_long_dot<2, kMatrixRows>},
-                                           {&kQuadMatrix, has_dot<4, kMatrixRows>},
-                                           {&kQuadMatrixCache, has_long_dot<4, kMatrixRows>},
-                                           {&kQuadRows, has_dot<4, kPairRows>},
-                                           {&kQuadRowsCache, has_long_dot<4, kPairRows>},
-                                           {&kOctRows, has_dot<8, kPairRows>},
-                                           {&kOctRowsCache, has_long_dot<8, kPairRows>},
-                                           {&kBlockTile, on_gpu},
-                                           {&kWarpTile16, has_mma<kM16N8K16>},
-                                           {&kWarpTile8, has_mma<kM16N8K8, kM16N8K16>},
-                                           {&kWarpTile32, has_mma<kM16N8K32>},
-                                           {&kSmallWarpTile, has_mma<kM8N8K16, kM16N8K32>}};
+static constexpr StructureRule kRules[] = {
+    {&kRegisterTile, on_cpu},
+    {&kCacheTile, has_long_contraction},
+    {&kSteppedTile, has_very_long_contraction},
+    {&kPairTile, has_dot<2, 1>},
+    {&kPairCacheTile, has_long_dot<2, 1>},
+    {&kQuadTile, has_dot<4, 1>},
+    {&kQuadCacheTile, has_long_dot<4, 1>},
+    {&kPairMatrix, has_dot<2, kMatrixRows>},
+    {&kPairMatrixCache, has_long_dot<2, kMatrixRows>},
+    {&kQuadMatrix, has_dot<4, kMatrixRows>},
+    {&kQuadMatrixCache, has_long_dot<4, kMatrixRows>},
+    {&kQuadRows, has_dot<4, kPairRows>},
+    {&kQuadRowsCache, has_long_dot<4, kPairRows>},
+    {&kOctRows, has_dot<8, kPairRows>},
+    {&kOctRowsCache, has_long_dot<8, kPairRows>},
+    {&kBlockTile, on_gpu},
+    {&kWarpTile16, has_mma<kM16N8K16>},
+    {&kWarpTile8, has_mma<kM16N8K8>, lacks_mma<kM16N8K16>},
+    {&kWarpTile32, has_mma<kM16N8K32>},
+    {&kSmallWarpTile, has_mma<kM8N8K16>, lacks_mma<kM16N8K32>}};
 const std::span<const StructureRule> kStructureRules = kRules;
 
 std::string print(const LoopStructure& structure) {

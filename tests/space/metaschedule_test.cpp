@@ -66,6 +66,65 @@ TEST(MetaScheduleSpace, TensorizesBytesByVnniAlone) {
       << "4 terms do not divide 126, nor does a chunk";
 }
 
+Task a100_task(const std::string& op) {
+  return operator_task(op, *parse_target("cuda --arch=sm_80", 0));
+}
+
+TEST(MetaScheduleSpace, TensorizesHalvesAndBytesByTensorCoresAlone) {
+  const auto names = [](const char* op) { return sketches_of(make_space(a100_task(op))); };
+  EXPECT_EQ(names("matmul 128 128 128 bits=16"), (Names{"m16n8k16-tile", "m16n8k8-tile"}));
+  EXPECT_EQ(names("conv2d 1 64 14 14 64 3 3 padding=1 bits=16"),
+            (Names{"implicit-gemm+m16n8k16-tile", "implicit-gemm+m16n8k8-tile"}));
+  EXPECT_EQ(names("dense 128 128 128 bits=8"), (Names{"m16n8k32-tile"}));
+  EXPECT_EQ(names("matmul 128 128 128 bits=16 exponent=8"), (Names{"block-tile"})) << "bfloat16";
+}
+
+// wmma's are 16 x 16; warps of m16n8k8 have multiples of 32 x 32, in a pipeline of three.
+TEST(MetaScheduleSpace, WarpsHaveWholeTilesOfItsInstructions) {
+  const Space space = make_space(a100_task("matmul 96 160 256 bits=16"));
+  std::set<std::string> seen;
+  for (const Candidate& candidate : legal_draws(space)) {
+    const Sketch& sketch = space[candidate.sketch];
+    const bool small = sketch.name == "m16n8k8-tile";
+    seen.insert(sketch.name);
+    for (size_t i = 0; i < sketch.decisions.size(); ++i) {
+      const std::string& name = sketch.decisions[i].name;
+      const int32_t value = candidate.decisions[i];
+      const auto is = [&](const char* end) { return name.ends_with(end); };
+      if (is(".i.fragments")) {
+        EXPECT_EQ(value % (small ? 2 : 1), 0);
+      }
+      if (is(".j.fragments")) {
+        EXPECT_EQ(value % (small ? 4 : 2), 0);
+      }
+      if (is(".buffers")) {
+        EXPECT_EQ(value, small ? 3 : 2);
+      }
+      if (is(".raster")) {
+        EXPECT_EQ(value, 1);
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 2u);
+}
+
+TEST(MetaScheduleSpace, MutatesTilesOfWarpsWithinItself) {
+  const Space space = make_space(a100_task("matmul 128 256 512 bits=16"));
+  const MetaScheduleSpace own(space);
+  Rng rng(3);
+  int changed = 0;
+  for (const Candidate& candidate : legal_draws(space, 100)) {
+    const std::optional<Candidate> child = own.mutate(candidate, rng);
+    if (!child) continue;
+    changed += child->decisions != candidate.decisions ? 1 : 0;
+    for (size_t i = 0; i < child->decisions.size(); ++i)
+      if (space[child->sketch].decisions[i].name.ends_with(".j.fragments")) {
+        EXPECT_EQ(child->decisions[i] % 2, 0);
+      }
+  }
+  EXPECT_GT(changed, 50);
+}
+
 // Fewer outputs than terms, and than 16 a core.
 TEST(MetaScheduleSpace, AddsAnRfactorWhereOutputsAreFew) {
   const auto splits = [](const char* op) {
