@@ -159,7 +159,7 @@ class GpuPointReader : public PointReader {
     if (factor_at(shared, Annotation::kThreadX) != threads)
       differs("a shared tile is fetched by other threads");
     const int64_t vector = std::max<int64_t>(factor_at(shared, Annotation::kVectorize), 1);
-    want(decision_of(plan, Bind::kVector), static_cast<double>(vector), kFetchWidth);
+    want(decision_of(plan, Bind::kVector), static_cast<double>(vector), "a run of");
   }
 
   // Blocks of threads, one element each; few elements are one block.

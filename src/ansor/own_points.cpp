@@ -25,10 +25,8 @@ std::optional<Candidate> exact_point(const Space& space,
                                      SketchId sketch,
                                      const WantedPoint& wanted,
                                      std::string& why) {
-  const auto is_width = [](const std::string& reason) { return reason.starts_with(kFetchWidth); };
-  const auto other = std::ranges::find_if_not(wanted.reasons, is_width);
-  if (other != wanted.reasons.end()) {
-    why = *other;
+  if (!wanted.reasons.empty()) {
+    why = wanted.reasons.front();
     return std::nullopt;
   }
   Candidate candidate{sketch, {}};
@@ -38,14 +36,7 @@ std::optional<Candidate> exact_point(const Space& space,
     candidate.decisions.push_back(value == kNoWish ? decisions[i].choices.front()
                                                    : static_cast<int32_t>(value));
   }
-  if (is_legal(space, candidate, &why)) return candidate;
-  if (wanted.reasons.empty() && !why.starts_with("vectors do not divide")) return std::nullopt;
-  for (size_t i = 0; i < decisions.size(); ++i) {
-    if (decisions[i].kind == DecisionKind::kVector) candidate.decisions[i] = 1;
-  }
-  if (is_legal(space, candidate, &why))
-    why = "like a point, but fetched in runs that are no vectors";
-  return std::nullopt;
+  return is_legal(space, candidate, &why) ? std::optional(candidate) : std::nullopt;
 }
 
 struct Difference {

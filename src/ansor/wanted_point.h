@@ -30,9 +30,6 @@ struct WantedPoint {
 WantedPoint wanted_on_gpu(const Space& space, const PointMatch& match, const State& state);
 WantedPoint wanted_on_cpu(const Space& space, const PointMatch& match, const State& state);
 
-/// What says that a fetch is as wide as no vector of the device.
-inline constexpr const char* kFetchWidth = "a vector of";
-
 // What both read.
 
 /// What a split leaves of an iterator, outermost first; the factor of the first is the rest.

@@ -1,6 +1,7 @@
 // A block's threads fetch the boxes of the operands that a chunk of the reduction needs into shared
 // memory, and each adds the chunk to the accumulators of its tile.
 #include <algorithm>
+#include <bit>
 
 #include "lower/gpu_lowering.h"
 
@@ -47,34 +48,40 @@ Stmt GpuLowering::fetch(const NestStage& operand, const NestStage& sum, const Va
   const VarId round = new_var("f", {0, rounds - 1}), lane = new_var("lane", {0, lanes - 1});
   const Expr first =
       simple((var(round) * Expr(place_.threads) + place_.thread_index) * Expr(lanes));
-  // Of the fused index, but for the lane: vectors divide the last dimension of the box.
+  // Of the fused index. Vectors divide the last dimension of the box: the lane is added to it.
+  const bool vectors = std::has_single_bit(static_cast<uint64_t>(lanes)) &&
+                       lanes * dtype_bytes(s.dtype) <= gpu_.vector_bytes &&
+                       operand.extents.back() % lanes == 0;
+  const Expr index = vectors ? first : first + var(lane);
   std::vector<std::pair<VarId, Expr>> lets;
   Values point, at;
   int64_t below = total;
   for (size_t d = 0; d < s.axes.size(); ++d) {
     below /= operand.extents[d];
-    Expr coordinate = floor_div(first, Expr(below));
+    Expr coordinate = floor_div(index, Expr(below));
     if (d > 0) coordinate = floor_mod(coordinate, Expr(operand.extents[d]));
     coordinate = simple(coordinate);
     if (!as<IntImm>(coordinate)) {
-      const bool last = d + 1 == s.axes.size();
-      const VarId let =
-          new_var("c", {0, last ? operand.extents[d] - lanes : operand.extents[d] - 1});
+      const bool last = vectors && d + 1 == s.axes.size();
+      const VarId let = new_var("c", {0, operand.extents[d] - (last ? lanes : 1)});
       lets.push_back({let, coordinate});
       coordinate = var(let);
     }
-    if (d + 1 == s.axes.size() && lanes > 1) coordinate = coordinate + var(lane);
+    if (vectors && d + 1 == s.axes.size() && lanes > 1) coordinate = coordinate + var(lane);
     at.push_back(simple(coordinate));
     point.push_back(simple(start[d] + coordinate));
   }
   const Expr value =
       or_zero(inside(operand.stage, point, 0, point.size()), body_at(operand.stage, point));
   Stmt body = make_stmt(Store{state(operand.stage).buffer, at, value});
-  if (lanes > 1) {
+  const auto each_lane = [&](LoopKind kind) {
+    if (lanes == 1) return;
     body = make_stmt(
-        For{lane, Expr(lanes), LoopKind::kVectorize, static_cast<int>(lanes), std::move(body)});
-  }
+        For{lane, Expr(lanes), kind, vectors ? static_cast<int>(lanes) : 1, std::move(body)});
+  };
+  if (vectors) each_lane(LoopKind::kVectorize);
   for (size_t i = lets.size(); i-- > 0;) body = make_stmt(Let{lets[i].first, lets[i].second, body});
+  if (!vectors) each_lane(LoopKind::kUnroll);
   body = guarded(first < Expr(total), std::move(body));
   return make_stmt(For{round, Expr(rounds), LoopKind::kSerial, 1, std::move(body)});
 }

@@ -107,7 +107,7 @@ class PartMaker {
 
   PartMaker(const Space& space, SketchId id) : space_(space), sketch_(space[id]) {
     part_.sketch = id;
-    for (const Decision& decision : sketch_.decisions) part_.choices.push_back(decision.choices);
+    for (const Decision& decision : sketch_.decisions) part_.choices.push_back(decision.drawn());
   }
 
   /// nullopt: the sketch is none of MetaSchedule's.

@@ -39,7 +39,7 @@ std::vector<size_t> draw_group(const Sketch& sketch, Rng& rng) {
 }
 
 int32_t draw_choice(const Decision& decision, Rng& rng) {
-  return decision.choices[rng.below(static_cast<int64_t>(decision.choices.size()))];
+  return decision.drawn()[rng.below(static_cast<int64_t>(decision.drawn().size()))];
 }
 
 // Redraws all tiles of one axis.
@@ -91,7 +91,7 @@ bool step_one(const Space& space, Candidate& candidate, Rng& rng) {
   const Sketch& sketch = space[candidate.sketch];
   if (sketch.decisions.empty()) return false;
   const size_t i = static_cast<size_t>(rng.below(static_cast<int64_t>(sketch.decisions.size())));
-  const std::vector<int32_t>& choices = sketch.decisions[i].choices;
+  const std::vector<int32_t>& choices = sketch.decisions[i].drawn();
   auto at =
       std::lower_bound(choices.begin(), choices.end(), candidate.decisions[i]) - choices.begin();
   at += rng.below(2) == 0 ? -1 : 1;

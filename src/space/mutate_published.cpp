@@ -110,7 +110,7 @@ bool redraw(const Sketch& sketch, Rule rule, Candidate& candidate, Rng& rng) {
   const std::vector<size_t> found = decisions_of(sketch, rule);
   if (found.empty()) return false;
   const size_t i = found[rng.below(static_cast<int64_t>(found.size()))];
-  const std::vector<int32_t>& choices = sketch.decisions[i].choices;
+  const std::vector<int32_t>& choices = sketch.decisions[i].drawn();
   candidate.decisions[i] = choices[rng.below(static_cast<int64_t>(choices.size()))];
   return true;
 }

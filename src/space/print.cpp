@@ -12,7 +12,7 @@ std::string print(const Space& space) {
     text += sketch.name + " " + sketch.hash + "\n";
     for (const Decision& decision : sketch.decisions) {
       text += "  " + decision.name + ":";
-      for (const int32_t choice : decision.choices) text += " " + std::to_string(choice);
+      for (const int32_t choice : decision.drawn()) text += " " + std::to_string(choice);
       text += "\n";
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "space/dot.h"
 #include "space/loop_nest.h"
@@ -163,7 +164,17 @@ Factor SketchMaker::factor(const StagePlan& plan,
   if (level.bind == Bind::kUnrolled && lanes > 1 &&
       lanes != lanes_for(extent, stage.dtype, target_))
     name += fmt::format("_of_{}", lanes);
-  return {add(level.kind, std::move(name), level.choices(axis), group), 1};
+  const DecisionRef decision = add(level.kind, std::move(name), level.choices(axis), group);
+  if (level.kind == DecisionKind::kVector && decision != kFixed) {
+    // Runs of other lengths are as slow as single elements.
+    const auto is_vector = [&](int32_t c) {
+      return std::has_single_bit(static_cast<uint32_t>(c)) &&
+             c * axis.element_bytes <= target_.gpu.vector_bytes;
+    };
+    Decision& run = sketch_.decisions[static_cast<size_t>(decision)];
+    std::ranges::copy_if(run.choices, std::back_inserter(run.worth_drawing), is_vector);
+  }
+  return {decision, 1};
 }
 
 void SketchMaker::add_tiles(StagePlan& plan, Axes axes, int axis, bool vector) {

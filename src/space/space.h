@@ -28,16 +28,22 @@ enum class DecisionKind : uint8_t {
   kPrefetch,   // bytes ahead that streamed operands are prefetched; 0: none; kPrefetchRound
   kStreaming,  // 1: the output is stored past the caches
   kThreads,    // threads of a GPU block or row, elements or rows of one
-  kVector,     // elements that a GPU thread fetches at once
+  kVector,     // elements in a row that a GPU thread fetches, at once where they are a vector
   kBuffers,    // 2: operands of the next chunk are fetched beside the sums of this one
 };
 
-/// One decision: its value is one of `choices` (ascending for kTile, kChunk and kUnroll).
+/// One decision: its value is one of `choices`, ascending.
 struct Decision {
   DecisionKind kind;
   std::string name;  // "h.tile0": for prints and records
   std::vector<int32_t> choices;
   int group = -1;  // kTile: decisions of one axis share a group, outermost level first
+  std::vector<int32_t> worth_drawing = {};  // of the choices; empty: all
+
+  /// What draws and mutations take; others are for those who ask for them.
+  const std::vector<int32_t>& drawn() const {
+    return worth_drawing.empty() ? choices : worth_drawing;
+  }
 };
 
 /// One loop structure of a task.
@@ -75,8 +81,8 @@ Space make_space(const Task& task,
 std::vector<std::string> form_names();
 
 /// A drawn candidate: a sketch, then each decision; tiles of an axis so that they fit it, those of
-/// a GPU so that most limits are kept. Every legal candidate can be drawn; some drawn are not
-/// legal.
+/// a GPU so that most limits are kept. Every legal candidate of drawn() choices can be drawn; some
+/// drawn are not legal.
 Candidate draw(const Space& space, Rng& rng);
 /// A drawn candidate that is legal.
 Candidate sample(const Space& space, Rng& rng);

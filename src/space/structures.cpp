@@ -1,6 +1,7 @@
 #include "space/structure.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "space/dot.h"
 #include "space/gpu/mma_contraction.h"
@@ -15,7 +16,7 @@ constexpr int64_t kMaxPointwiseVectors = 4;
 constexpr int64_t kMaxTileRegisters = 6;  // of 8, beside one of each operand
 constexpr int64_t kMostInStep = 16;
 constexpr int64_t kMostFragments = 16;  // of a warp along an axis
-constexpr int64_t kMaxInner = 64;       // of an axis at the innermost level (Ansor's limit)
+constexpr int64_t kMaxInner = 64;       // at the innermost level of an axis, or in a run (Ansor's)
 constexpr int64_t kMaxOuter = 1024;     // ... around it, where registers and shared memory bind
 
 using Choices = std::vector<int32_t>;
@@ -47,8 +48,10 @@ Choices threads(const TiledAxis& a) {
 }
 Choices outer_tile(const TiledAxis& a) { return tile_choices(a.extent, kMaxOuter); }
 Choices inner_tile(const TiledAxis& a) { return tile_choices(a.extent, kMaxInner); }
-Choices fetch_width(const TiledAxis& a) {
-  return powers_of_two(1, a.target->gpu.vector_bytes / a.element_bytes);
+Choices fetch_run(const TiledAxis&) {
+  Choices runs(kMaxInner);
+  std::iota(runs.begin(), runs.end(), 1);
+  return runs;
 }
 Choices elements(const TiledAxis&) { return {1, 2, 4, 8}; }
 Choices element_threads(const TiledAxis& a) {
@@ -158,7 +161,7 @@ constexpr Level kWarpLevels[] = {
 constexpr Level kFetchLevels[] = {
     {kFusedSpace, Bind::kSerial},
     {kFusedSpace, Bind::kThreads, kBlockThreads},
-    {kFusedSpace, Bind::kVector, kDecided, DecisionKind::kVector, "vector", nullptr, fetch_width}};
+    {kFusedSpace, Bind::kVector, kDecided, DecisionKind::kVector, "vector", nullptr, fetch_run}};
 constexpr DecisionKind kPerThread = DecisionKind::kThreads;
 constexpr Level kElementLevels[] = {
     {kFusedSpace, Bind::kBlocks},

@@ -84,8 +84,7 @@ TEST(OwnPoints, HoldTheSameRegionsAsTheRecord) {
 }
 
 TEST(OwnPoints, SayWhatTheSpaceHasNot) {
-  EXPECT_ERROR(matmul_point({.b = "3"}), "like a point, but fetched in runs that are no vectors");
-  EXPECT_ERROR(matmul_point({.a = "16"}), "like a point, but fetched in runs that are no vectors");
+  EXPECT_ERROR(matmul_point({.b = "3"}), "runs do not divide what is fetched of B.shared");
   EXPECT_ERROR(matmul_point({.m = "[4, 64, 1, 1]", .n = "[4, 4, 1, 1]"}),
                "too many virtual threads");
   EXPECT_ERROR(matmul_point({.m = "[2, 4, 1, 1]"}), "fewer threads than a warp");

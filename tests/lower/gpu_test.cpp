@@ -83,6 +83,17 @@ TEST(GpuProgram, MultipliesMatricesByWarps) {
   }
 }
 
+// As long as rows and longer, and no multiple of a vector.
+TEST(GpuProgram, FetchesInRuns) {
+  for (const char* op : {"matmul 20 28 24",
+                         "matmul 33 49 100 +bias",
+                         "conv2d 1 16 7 7 8 3 3 padding=1 +bias +relu",
+                         "batch_matmul 3 9 20 17 bits=16"}) {
+    const Task task = gpu_task(op);
+    expect_right(task, space_of_runs(task), candidates_each(12));
+  }
+}
+
 // Operands of float16 lie so in shared memory; their products are added up in float32.
 TEST(GpuProgram, AddsProductsOfHalvesInSingle) {
   for (const char* op : {"matmul 20 28 24 bits=16",

@@ -4,6 +4,7 @@
 #include "candidate_run.h"
 #include "dtype_run.h"
 #include "fakes/fake_cuda.h"
+#include "space/gpu/gpu_task.h"
 #include "space/gpu/warp_space.h"
 
 namespace pruner {
@@ -25,6 +26,15 @@ TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
     expect_candidates_compute(task, warp_space(task, row.structure));
     EXPECT_EQ(cuda.end(), "");
   }
+}
+
+TEST(FakeCudaRuns, ComputeWhatTheDagDoes) {
+  const FakeCuda cuda;
+  for (const char* op : {"matmul 33 49 100 +bias", "conv2d 1 16 7 7 8 3 3 padding=1 +relu"}) {
+    const Task task = gpu_task(op);
+    expect_candidates_compute(task, space_of_runs(task));
+  }
+  EXPECT_EQ(cuda.end(), "");
 }
 
 TEST(FakeCudaDTypes, ComputeWhatTheInterpreterDoes) {

@@ -42,9 +42,7 @@ class Limits {
     int64_t bytes = 0;
     for (const StagePlan& plan : sketch_.plans) {
       if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
-      const std::vector<int64_t> box = factors_.fetched_box(sketch_, plan);
-      bytes += std::accumulate(
-          box.begin(), box.end(), dtype_bytes(stage(plan).dtype), std::multiplies<>());
+      bytes += fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
     }
     return bytes * factors_.value(contraction.buffers);
   }
@@ -59,10 +57,14 @@ class Limits {
     if (plan.structure == &kFetch) {
       // For instructions on matrices it is copied in the longest runs that there are.
       const bool divided = sketch_.plan(plan.at).structure->has_fragments() ||
-                           factors_.fetched_box(sketch_, plan).back() % vector_of(plan) == 0;
-      return divided ? "" : "vectors do not divide what is fetched of " + stage(plan).name;
+                           fetched_elements(plan) % vector_of(plan) == 0;
+      return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
     }
     return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
+  }
+  int64_t fetched_elements(const StagePlan& fetch) const {
+    const std::vector<int64_t> box = factors_.fetched_box(sketch_, fetch);
+    return std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
   }
   int64_t vector_of(const StagePlan& fetch) const {
     return factors_.bound(fetch, fetch.tiles[0], Bind::kVector);
@@ -141,7 +143,7 @@ class Drawer {
   Candidate draw(SketchId id) {
     candidate_.sketch = id;
     for (size_t i = 0; i < sketch_.decisions.size(); ++i)
-      candidate_.decisions.push_back(choose(i, sketch_.decisions[i].choices));
+      candidate_.decisions.push_back(choose(i, choices(static_cast<DecisionRef>(i))));
     for (const StagePlan& plan : sketch_.plans) {
       if (plan.stage != plan.root) continue;
       if (plan.structure->fetches()) draw_block_tile(plan);
@@ -169,7 +171,8 @@ class Drawer {
   }
   int32_t& decision(DecisionRef ref) { return candidate_.decisions[ref]; }
   const std::vector<int32_t>& choices(DecisionRef ref) const {
-    return sketch_.decisions[ref].choices;
+    const Decision& decision = sketch_.decisions[static_cast<size_t>(ref)];
+    return rng_ != nullptr ? decision.drawn() : decision.choices;
   }
 
   // A choice that `fits` accepts; the smallest when none does.
@@ -348,9 +351,10 @@ class Drawer {
   }
 
   void draw_vectors(const StagePlan& plan) {
-    const int64_t contiguous = Factors(candidate_).fetched_box(sketch_, plan).back();
+    const std::vector<int64_t> box = Factors(candidate_).fetched_box(sketch_, plan);
+    const int64_t all = std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
     for (const DecidedLevel& level : decided(plan, plan.tiles[0]))
-      draw(level.decision, [&](int64_t v) { return contiguous % v == 0; });
+      draw(level.decision, [&](int64_t v) { return all % v == 0; });
   }
 
   void draw_rows(const StagePlan& plan) {

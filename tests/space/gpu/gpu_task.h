@@ -28,6 +28,14 @@ inline const Decided kProductTile = {{".i.vthreads", 2},
                                      {"A.shared.vector", 4},
                                      {"B.shared.vector", 2}};
 
+/// The space of which fetches in runs that are no vectors are drawn, too.
+inline Space space_of_runs(const Task& task) {
+  Space space = make_space(task);
+  for (Sketch& sketch : space.sketches)
+    for (Decision& decision : sketch.decisions) decision.worth_drawing.clear();
+  return space;
+}
+
 /// The first choice of each decision of a sketch, but for those given.
 inline Candidate decided(const Space& space, int sketch, const Decided& values) {
   Candidate candidate{SketchId{sketch}, {}};

@@ -67,11 +67,8 @@ TEST(GpuLimits, OfAChunkHaveEachTheirReason) {
   const Decided longer = {{".j.threads", 32}, {".i.outer", 32}, {".k.inner", 64}, {".k.outer", 2}};
   expect_broken(space, 0, chunk, {{".k.outer", 4}}, "too much shared memory");
   expect_broken(space, 0, longer, {{".buffers", 2}}, "too much shared memory");
-  expect_broken(space,
-                0,
-                warp,
-                {{"A.shared.vector", 4}},
-                "vectors do not divide what is fetched of A.shared");
+  expect_broken(
+      space, 0, warp, {{"A.shared.vector", 3}}, "runs do not divide what is fetched of A.shared");
   EXPECT_EQ(reason(space, decided(space, 0, {{".j.threads", 32}, {"B.shared.vector", 4}})), "");
 }
 
@@ -210,8 +207,8 @@ std::set<std::vector<int32_t>> legal_candidates(const Space& space, SketchId id)
   for (size_t d = 0; d < decisions.size();) {
     if (is_legal(space, candidate)) legal.insert(candidate.decisions);
     for (d = 0; d < decisions.size(); ++d) {  // as an odometer
-      at[d] = (at[d] + 1) % decisions[d].choices.size();
-      candidate.decisions[d] = decisions[d].choices[at[d]];
+      at[d] = (at[d] + 1) % decisions[d].drawn().size();
+      candidate.decisions[d] = decisions[d].drawn()[at[d]];
       if (at[d] != 0) break;
     }
   }
