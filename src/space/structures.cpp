@@ -182,10 +182,11 @@ constexpr int32_t kUnrollOnCpu[] = {16, 32, 64, 128};
 constexpr int32_t kUnrollOfMatrix[] = {4, 16};
 constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
-// Stages of a pipeline of copies; a device without them fetches one chunk ahead.
 // Rows of blocks that share what they read of the columns in L2.
 constexpr int32_t kRaster[] = {1, 4, 8};
-constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6};
+// Stages of a pipeline of copies; a device without them fetches one chunk ahead. Ten are CUTLASS's
+// for its smallest tile, whose chunks are 8 KiB.
+constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6, 8, 10};
 // Rows, columns and terms of the shapes of mma.h.
 constexpr int64_t kM16N8K8[] = {16, 8, 8}, kM16N8K16[] = {16, 8, 16}, kM16N8K32[] = {16, 8, 32},
                   kM8N8K16[] = {8, 8, 16};

@@ -94,37 +94,55 @@ TEST(GpuLimits, OfTilesOfWarpsHaveEachTheirReason) {
                 "the tiles of T_matmul_NN.i do not fit it");
 }
 
-// Every tile that CUTLASS has for float16 on sm_80 whose pipeline is no longer than ours.
+// A tile of CUTLASS: of a block, the chunk's terms, stages, and warps.
+struct CutlassTile {
+  int m, n, k, stages, warps_m, warps_n;
+};
+
+void expect_legal(const Space& space, const CutlassTile& tile, int terms) {
+  const SketchId sketch = space.drawn.front();
+  const Candidate candidate{sketch,
+                            {tile.k / terms,
+                             tile.stages,
+                             tile.warps_m,
+                             tile.m / 16 / tile.warps_m,
+                             tile.warps_n,
+                             tile.n / 8 / tile.warps_n}};
+  EXPECT_EQ(reason(space, candidate), "")
+      << tile.m << "x" << tile.n << "x" << tile.k << ": " << print(space, candidate);
+}
+
+// Every tile that CUTLASS's generator has for 16-bit types on sm_80.
 TEST(GpuLimits, LeaveCutlassTheTilesItHas) {
-  const struct {
-    int m, n, k, stages, warps_m, warps_n;
-  } tiles[] = {{256, 128, 32, 3, 4, 2},
-               {128, 256, 32, 3, 2, 4},
-               {256, 64, 32, 4, 4, 1},
-               {64, 256, 32, 4, 1, 4},
-               {128, 128, 32, 5, 2, 2},
-               {128, 64, 32, 6, 2, 2},
-               {64, 128, 32, 6, 2, 2},
-               {256, 128, 64, 3, 4, 2},
-               {128, 256, 64, 3, 2, 4},
-               {256, 64, 64, 4, 4, 1},
-               {64, 256, 64, 4, 1, 4},
-               {128, 128, 64, 4, 2, 2},
-               {128, 64, 64, 3, 2, 2},
-               {64, 128, 64, 3, 2, 2},
-               {64, 64, 64, 5, 2, 2}};
-  const Space space = make_space(gpu_task("matmul 4096 4096 4096 bits=16"));
-  for (const auto& tile : tiles) {
-    const Candidate candidate = decided(space,
-                                        1,
-                                        {{".i.warps", tile.warps_m},
-                                         {".i.fragments", tile.m / 16 / tile.warps_m},
-                                         {".j.warps", tile.warps_n},
-                                         {".j.fragments", tile.n / 8 / tile.warps_n},
-                                         {".k.steps", tile.k / 16},
-                                         {".buffers", tile.stages}});
-    EXPECT_EQ(reason(space, candidate), "") << tile.m << "x" << tile.n << "x" << tile.k;
+  constexpr CutlassTile kTiles[] = {
+      {256, 128, 32, 3, 4, 2}, {128, 256, 32, 3, 2, 4}, {256, 64, 32, 3, 4, 1},
+      {256, 64, 32, 4, 4, 1},  {64, 256, 32, 4, 1, 4},  {128, 128, 32, 3, 2, 2},
+      {128, 128, 32, 4, 2, 2}, {128, 128, 32, 5, 2, 2}, {128, 64, 32, 6, 2, 2},
+      {64, 128, 32, 6, 2, 2},  {64, 64, 32, 10, 2, 2},  {256, 128, 64, 3, 4, 2},
+      {128, 256, 64, 3, 2, 4}, {256, 64, 64, 3, 4, 1},  {256, 64, 64, 4, 4, 1},
+      {64, 256, 64, 3, 1, 4},  {64, 256, 64, 4, 1, 4},  {128, 128, 64, 3, 2, 2},
+      {128, 128, 64, 4, 2, 2}, {128, 64, 64, 3, 2, 2},  {64, 128, 64, 3, 2, 2},
+      {64, 64, 64, 5, 2, 2}};
+  for (const char* op :
+       {"matmul 4096 4096 4096 bits=16", "matmul 4096 4096 4096 bits=16 exponent=8"}) {
+    const Space space = warp_space(gpu_task(op), "m16n8k16-tile");
+    for (const CutlassTile& tile : kTiles) expect_legal(space, tile, 16);
   }
+}
+
+// Those for bytes have the same with twice the terms, and narrow ones.
+TEST(GpuLimits, LeaveCutlassItsTilesOfBytes) {
+  constexpr CutlassTile kTiles[] = {
+      {256, 128, 64, 3, 4, 2},  {128, 256, 64, 3, 2, 4},  {256, 64, 64, 4, 4, 1},
+      {64, 256, 64, 4, 1, 4},   {256, 32, 64, 4, 4, 1},   {32, 256, 64, 4, 1, 4},
+      {128, 128, 64, 5, 2, 2},  {128, 64, 64, 6, 2, 2},   {64, 128, 64, 6, 2, 2},
+      {128, 32, 64, 6, 4, 1},   {32, 128, 64, 6, 1, 4},   {64, 64, 64, 10, 2, 2},
+      {256, 128, 128, 3, 4, 2}, {128, 256, 128, 3, 2, 4}, {256, 64, 128, 4, 4, 1},
+      {64, 256, 128, 4, 1, 4},  {256, 32, 128, 4, 4, 1},  {32, 256, 128, 4, 1, 4},
+      {128, 128, 128, 4, 2, 2}, {128, 64, 128, 3, 2, 2},  {64, 128, 128, 3, 2, 2},
+      {128, 32, 128, 4, 4, 1},  {32, 128, 128, 4, 1, 4},  {64, 64, 128, 5, 2, 2}};
+  const Space space = warp_space(gpu_task("dense 4096 4096 4096 bits=8"), "m16n8k32-tile");
+  for (const CutlassTile& tile : kTiles) expect_legal(space, tile, 32);
 }
 
 TEST(GpuLimits, AreMetByMostDrawsOfWarps) {
