@@ -9,6 +9,7 @@ namespace pruner {
 struct Dialect {
   const char* name;
   const char* kernel;         // begins a kernel, with the number of threads of a block
+  const char* warp_kernel;    // begins one of instructions on matrices
   const char* function;       // begins any other function
   const char* global;         // of pointers to arguments and workspace
   const char* shared;         // of pointers to shared memory
@@ -35,6 +36,9 @@ struct Dialect {
 inline constexpr Dialect kCudaC = {
     .name = "cuda",
     .kernel = "extern \"C\" __global__ void __launch_bounds__({})",
+    // With one block at a time all registers are its; else the compiler spills some of the
+    // fragments, for blocks that the shared memory has no room for.
+    .warp_kernel = "extern \"C\" __global__ void __launch_bounds__({}, 1)",
     .function = "static __device__ __forceinline__",
     .global = "",
     .shared = "",
@@ -81,6 +85,7 @@ inline constexpr Dialect kCudaC = {
 inline constexpr Dialect kOpenClC = {
     .name = "opencl",
     .kernel = "__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void",
+    .warp_kernel = "",  // there is none
     .function = "static inline",
     .global = "__global ",
     .shared = "__local ",

@@ -154,6 +154,13 @@ const char* CPrinter::address_space(TensorId id) const {
   return "";
 }
 
+template <typename Op>
+static bool contains(const Stmt& body) {
+  bool found = false;
+  walk(body, [&](const StmtNode& s) { found |= std::holds_alternative<Op>(s.op); });
+  return found;
+}
+
 void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
   const Touched touched = touched_buffers(program_, blocks.body);
   global_fence_ = false;
@@ -163,7 +170,8 @@ void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
     global_fence_ |= global && touched.read[i] && touched.written[i];
   }
   if (out_.tellp() > 0) out_ << "\n";
-  out_ << fmt::format(fmt::runtime(dialect_.kernel), launch.threads) << " " << launch.kernel;
+  const char* head = contains<Mma>(blocks.body) ? dialect_.warp_kernel : dialect_.kernel;
+  out_ << fmt::format(fmt::runtime(head), launch.threads) << " " << launch.kernel;
   parameters(launch);
   depth_ = 1;
   for (size_t i = 0; i < program_.buffers.size(); ++i) {
@@ -269,14 +277,6 @@ void CPrinter::stmt(const Stmt& s) {
       });
 }
 
-// Whether a loop is a pipeline of copies: of one that is short the compiler would make straight
-// code that has more at hand than there are registers.
-static bool waits(const Stmt& body) {
-  bool found = false;
-  walk(body, [&](const StmtNode& s) { found |= std::holds_alternative<Wait>(s.op); });
-  return found;
-}
-
 void CPrinter::loop(const For& n) {
   const Range extent = bounds(n.extent, ranges_);
   range(n.var) = {0, std::max<int64_t>(extent.second - 1, 0)};
@@ -293,7 +293,9 @@ void CPrinter::loop(const For& n) {
     if (vectors) return;
   }
   if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) line() << "#pragma unroll\n";
-  if (n.kind == LoopKind::kSerial && waits(n.body)) line() << "#pragma unroll 1\n";
+  // Of a pipeline of copies that is short the compiler would make straight code that has more at
+  // hand than there are registers.
+  if (n.kind == LoopKind::kSerial && contains<Wait>(n.body)) line() << "#pragma unroll 1\n";
   const std::string& var = name(n.var);
   const bool wide = extent.second > INT32_MAX;
   std::string end = text(n.extent, 4);

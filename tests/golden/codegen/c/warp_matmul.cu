@@ -27,7 +27,7 @@ static __device__ __forceinline__ void mma_m16n8k16_f32_f16_f16(float* sum, cons
 struct __align__(8) f32x2 {
   float s0, s1;
 };
-extern "C" __global__ void __launch_bounds__(128) kernel_0(
+extern "C" __global__ void __launch_bounds__(128, 1) kernel_0(
     const unsigned short* __restrict__ a,
     const unsigned short* __restrict__ b,
     float* __restrict__ c) {
