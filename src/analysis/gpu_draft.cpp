@@ -29,8 +29,10 @@ class KernelAnalyzer {
       if (s.kernel != kernel_) continue;
       k_.root = s.buffer;  // the last one's
       set_block(s);
+      if (s.unit.mma != nullptr) unit_ = s.unit;
     }
     warps_ = std::ceil(k_.threads / gpu_.warp_size);
+    copies_ahead_ = compute_capability(gpu_) >= kFirstWithAsyncCopy;
     for (const Statement& s : program_.statements) {
       if (s.kernel == kernel_) add(s);
     }
@@ -89,33 +91,53 @@ class KernelAnalyzer {
     for (const StatementLoop& loop : program_.loops_of(s))
       vthreads_ *= loop.role == LoopRole::kVThread ? static_cast<double>(loop.extent) : 1;
     if (s.unit.mma != nullptr) {
-      add_mma(s.unit, iterations);
+      add_mma(iterations);
     } else {
-      add_instructions(s, iterations, fetch);
+      const double times = of_warps() ? warp_accesses(s, iterations, fetch) : iterations;
+      add_instructions(s, times, fetch);
       add_code(s, fetch);
-      for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, iterations, fetch);
+      for (const StatementAccess& a : program_.accesses_of(s)) add_access(s, a, times, fetch);
     }
     if (!counted(s.buffer)) hold(stored);
     seen_.push_back(s.buffer);
   }
 
+  bool of_warps() const { return unit_.mma != nullptr; }
+
+  // Of a thread beside instructions on matrices: copies of as many bytes as the rows of the tensor
+  // allow, which go ahead from four on; the sums' pairs of neighbours.
+  double warp_accesses(const Statement& s, double iterations, bool fetch) {
+    if (!fetch) return iterations / unit_.mma->sum_fragment().run;
+    const StatementAccess& read = program_.accesses_of(s).front();
+    const int64_t row = program_.shape_of(read.buffer).back();
+    const int bytes = program_.buffer(read.buffer).element_bytes;
+    int64_t run = gpu_.vector_bytes / bytes;
+    while (run > 1 && row % run != 0) run /= 2;
+    constexpr int64_t kLeastBytes = 4;  // of an asynchronous copy (PTX: cp.async)
+    copies_ahead_ = copies_ahead_ && run * bytes >= kLeastBytes;
+    return iterations * vector_width(program_.loops_of(s)) / static_cast<double>(run);
+  }
+
   // Of all warps together, cycles of the tensor cores = operations / their rate, and of shared
   // memory = bytes of both operands' fragments / 128 a cycle (CUDA C++ Programming Guide). A
   // thread's share of the products is `iterations`.
-  void add_mma(const UnitUse& use, double iterations) {
-    const MmaInstruction& mma = *use.mma;
-    const double rate = gpu_.tensor_rates.*mma.rate, fp32 = 2.0 * gpu_.fp32_lanes_per_sm;
-    const double lanes = gpu_.warp_size, fragments = use.rows * use.columns;
-    const double instructions = iterations * lanes / (double{1} * mma.m * mma.n * mma.k);
-    ahead_ = std::max<double>(1, static_cast<double>(use.stages) - 1);
-    tensor_cycles_ += 2 * iterations * lanes * warps_ / (rate > 0 ? rate : fp32);
-    const double bytes = (double{use.rows} * mma.m + double{use.columns} * mma.n) * mma.k *
+  void add_mma(double iterations) {
+    const MmaInstruction& mma = *unit_.mma;
+    const double known = gpu_.tensor_rates.*mma.rate;
+    const double rate = known > 0 ? known : 2.0 * gpu_.fp32_lanes_per_sm;
+    const double lanes = gpu_.warp_size, fragments = unit_.rows * unit_.columns;
+    const double products = double{1} * mma.m * mma.n * mma.k;
+    const double instructions = iterations * lanes / products;
+    steps_ = instructions / fragments;
+    step_cycles_ = 2 * products * fragments * gpu_.partitions_per_sm / rate;
+    tensor_cycles_ += 2 * iterations * lanes * warps_ / rate;
+    const double bytes = (double{unit_.rows} * mma.m + double{unit_.columns} * mma.n) * mma.k *
                          static_cast<double>(dtype_bytes(mma.a));
-    shared_cycles_ +=
-        warps_ * instructions / fragments * bytes / (kGpuModel.banks * kGpuModel.bank_bytes);
+    shared_cycles_ += warps_ * steps_ * bytes / (kGpuModel.banks * kGpuModel.bank_bytes);
     // A load of matrices for each fragment of the rows and for two of the columns.
-    other_instructions_ += instructions * (1 + (use.rows + use.columns / 2) / fragments);
-    code_ += fragments + use.rows + use.columns / 2;
+    const double step = fragments + unit_.rows + unit_.columns / 2;
+    other_instructions_ += steps_ * step;
+    code_ += step;
   }
 
   // cycles of shared memory = factor * warps * times * cycles of its banks for one (warp_lanes.h).
@@ -124,8 +146,10 @@ class KernelAnalyzer {
     if (scope == BufferScope::kLocal) return;
     const double times = fetch || a.kind != AccessKind::kRead ? iterations : loads(s, a);
     if (scope == BufferScope::kShared) {
-      shared_cycles_ += (fetch ? kGpuModel.shared_store_factor : kGpuModel.shared_load_factor) *
-                        warps_ * times * std::max(1, a.warp_transactions);
+      const double factor = of_warps() ? 1
+                            : fetch    ? kGpuModel.shared_store_factor
+                                       : kGpuModel.shared_load_factor;
+      shared_cycles_ += factor * warps_ * times * std::max(1, a.warp_transactions);
     } else if (s.counts.of != OperationCounts{}.of || a.kind != AccessKind::kReadWrite) {
       add_global(s, a, times, fetch);
     }
@@ -283,28 +307,51 @@ class KernelAnalyzer {
       return std::min(1.0, n * warps_ * independent / m.hiding_work);
     };
     const double work = blocks * busy / hidden(blocks);
-    const double chain = chunks_ * m.chunk_cycles / ahead_ + busy / hidden(1);
+    const double chain = chunks_ * m.chunk_cycles + busy / hidden(1);
     return std::sqrt(std::hypot(work * work, chain * chain));
+  }
+
+  // cycles of so many blocks of warps together, the longest of: their work, n * busy; one's chain,
+  // the wait for its first chunk, its work or else a warp's steps one after the other, whose loads
+  // are hidden by the products of the one before, and a barrier a chunk; and its copies, of which a
+  // stage less than there are is on its way at a time (Little's law), in chunks + stages - 1 waits.
+  double warp_cycles(double blocks, double busy) const {
+    if (blocks <= 0) return 0;
+    const GpuModel& m = kGpuModel;
+    const double ahead = copies_ahead_ ? static_cast<double>(unit_.stages) - 1 : 0;
+    const double waits = copies_ahead_ ? 1 : chunks_;
+    const double step_wait = penalties_.counts(Penalty::kComputeL0) ? m.step_wait_cycles : 0;
+    const double own = std::max(busy, steps_ * std::max(step_cycles_, step_wait));
+    const double chain = waits * m.copy_cycles + own + chunks_ * m.barrier_cycles;
+    const double copies = ahead > 0 ? (chunks_ + ahead) * m.copy_cycles / ahead : 0;
+    return std::max({blocks * busy, chain, copies});
   }
 
   // seconds = (full rounds of `held` blocks + the last one) / clock.
   void occupy() {
-    const double most = static_cast<double>(gpu_.max_registers_per_thread);
+    double most = static_cast<double>(gpu_.max_registers_per_thread);
+    if (of_warps())
+      most = std::min(
+          most,
+          std::floor(static_cast<double>(gpu_.registers_per_block) / (warps_ * gpu_.warp_size)));
     if (k_.registers == 0)
       k_.registers = kGpuModel.registers_per_accumulator * accumulators_ +
                      static_cast<double>(kGpuModel.registers_beside_accumulators);
     const double wanted = k_.registers;
     const double held = held_blocks(std::min(most, wanted));
     const bool spills = penalties_.counts(Penalty::kMemoryL0);
+    // What a warp has no register for is stored and loaded again once a step.
+    if (of_warps() && spills) local_accesses_ += 2 * steps_ * std::max(0.0, wanted - most);
     const double busy = busy_cycles(spills ? std::max(0.0, 1 - most / wanted) : 0);
     const double waves = k_.blocks / gpu_.sms;
     const double rounds = penalties_.counts(Penalty::kComputeL2) ? std::ceil(waves) : waves;
     k_.active_warps = std::min(held, rounds) * warps_;
     k_.filled = k_.blocks / (rounds * gpu_.sms);
     const double full = std::floor(rounds / held);
-    k_.compute_s =
-        (full * together_cycles(held, busy) + together_cycles(rounds - full * held, busy)) /
-        gpu_.clock_hz;
+    const auto cycles = [&](double blocks) {
+      return of_warps() ? warp_cycles(blocks, busy) : together_cycles(blocks, busy);
+    };
+    k_.compute_s = (full * cycles(held) + cycles(rounds - full * held)) / gpu_.clock_hz;
     k_.shared_s = rounds * shared_cycles_ / gpu_.clock_hz;
   }
 
@@ -313,14 +360,17 @@ class KernelAnalyzer {
   const int kernel_;
   const Penalties penalties_;
   KernelSymbols k_;
-  double warps_ = 1;          // of a block
-  double vthreads_ = 1;       // of the statement at hand
-  double accumulators_ = 0;   // registers of a thread
-  double shared_bytes_ = 0;   // of a block
-  double chunks_ = 1;         // times that a block fetches and waits
-  double ahead_ = 1;          // chunks that are on their way at a time
-  double shared_cycles_ = 0;  // of a block's accesses to shared memory
-  double tensor_cycles_ = 0;  // of a block's instructions on matrices
+  double warps_ = 1;           // of a block
+  double vthreads_ = 1;        // of the statement at hand
+  double accumulators_ = 0;    // registers of a thread
+  double shared_bytes_ = 0;    // of a block
+  double chunks_ = 1;          // times that a block fetches and waits
+  double shared_cycles_ = 0;   // of a block's accesses to shared memory
+  UnitUse unit_;               // of the kernel's instructions on matrices, if it has some
+  bool copies_ahead_ = false;  // whether its operands are copied beside the work
+  double tensor_cycles_ = 0;   // of a block's
+  double steps_ = 0;           // of a warp: each of its fragments once
+  double step_cycles_ = 0;     // of one, on a partition's tensor core
   double float_instructions_ = 0, other_instructions_ = 0;  // of a thread
   double code_ = 0;            // instructions that stand in the code, roughly
   double local_accesses_ = 0;  // of a thread, to accumulators that are no registers

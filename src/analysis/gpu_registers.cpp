@@ -27,11 +27,35 @@ double iterations(const NestStage& stage, const Counts& counts) {
   return total;
 }
 
-// Of a warp's tile: sums, and what one step holds of the operands.
-double warp_registers(const NestStage& sum, const MmaContraction& c) {
+// Of a thread's copies of an operand in a chunk. Their addresses are one and constants, but for
+// what depends on the place in a line where threads do not stand alike in each line.
+double copy_registers(const NestStage& operand) {
+  const GpuModel& m = kGpuModel;
+  int64_t threads = 1, run = 1;
+  double copies = 1;
+  for (const NestLoop& loop : operand.loops) {
+    if (loop.kind == LoopKind::kThread) threads *= loop.extent;
+    if (loop.kind == LoopKind::kVectorize) run *= loop.extent;
+    if (loop.kind == LoopKind::kSerial) copies *= static_cast<double>(loop.extent);
+  }
+  const int64_t runs = std::max<int64_t>(1, operand.extents.back() / run);
+  const bool alike = threads % runs == 0 || runs % threads == 0;
+  return std::min(copies, m.copies_apart) * (alike ? m.copy_registers : m.odd_copy_registers);
+}
+
+// Of a warp's tile: sums, what one step holds of the operands and, while a chunk has more steps,
+// the next, and the addresses of a thread's copies. Where there is but one chunk, neither lives on.
+double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContraction& c) {
   const auto own = [&](int axis) { return sum.extents[static_cast<size_t>(axis)]; };
-  return kGpuModel.warp_registers + product(sum.extents) +
-         static_cast<double>(operand_registers(own(c.m), own(c.n)));
+  const auto fragments = static_cast<double>(operand_registers(own(c.m), own(c.n)));
+  const double beside = kGpuModel.warp_registers + product(sum.extents);
+  if (sum.chunk_loops == 0) return beside + fragments;
+  double terms = 1, copies = 0;
+  for (const NestLoop& loop : std::span(sum.loops).subspan(static_cast<size_t>(sum.chunk_loops)))
+    terms *= loop.axis == c.k ? static_cast<double>(loop.extent) : 1;
+  for (const NestStage& operand : nest.stages)
+    copies += operand.at == sum.stage ? copy_registers(operand) : 0;
+  return beside + fragments * (terms > c.instruction->k ? 2 : 1) + copies;
 }
 
 class Contraction {
@@ -117,7 +141,8 @@ ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
   add_terms(root);
   for (const NestStage& stage : nest.stages) {
     if (stage.at != root.stage) continue;
-    if (const auto& mma = nest.tables->mmas[stage.stage]) return {warp_registers(stage, *mma), 0};
+    if (const auto& mma = nest.tables->mmas[stage.stage])
+      return {warp_registers(nest, stage, *mma), 0};
     if (tiles && stage.scope == Scope::kLocal) {
       return Contraction(nest, stage).resources();
     }

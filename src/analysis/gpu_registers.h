@@ -5,6 +5,10 @@
 // registers, of a contraction      24 + accumulators of the thread's tile
 //                                     + elements of operands that one step of the reduction reads
 //                                     + elements in flight from memory to shared memory
+//            of a warp's tile      18 + sums of a lane
+//                                     + fragments of a step, of two where a chunk has several
+//                                     + 2 x copies of each operand in a chunk, 16 at most; 5 x if
+//                                       threads and lines do not divide each other
 //            of rows               12 + 4 a reduction + terms of a thread, 16 at most
 //            of elements           12 + elements + terms of each, 32 at most
 //

@@ -225,8 +225,18 @@ void NestLoops::span_own(int p) {
   }
 }
 
+// The contraction that a kernel's warps compute, whose root `p` is; null: they compute none.
+const MmaContraction* NestLoops::warps_of(int p) const {
+  for (const NestStage& stage : nest_.stages) {
+    if (stage.at != nest_.stages[p].stage) continue;
+    if (const auto& mma = nest_.tables->mmas[stage.stage]) return &*mma;
+  }
+  return nullptr;
+}
+
 // Lanes are numbered over the thread loops in row-major order; threads that are the kernel's own
-// stand where the stage that reads this one there has them.
+// stand where the stage that reads this one there has them. Those of a warp that share a matrix of
+// sums stand side by side in it.
 void NestLoops::place_lanes(int p) {
   StageLoops& made = stages_[p];
   const NestStage& stage = nest_.stages[p];
@@ -241,14 +251,21 @@ void NestLoops::place_lanes(int p) {
     return lanes_.data() + made.first_lane + lane * made.iterators;
   };
   const auto own = [](const NestLoop& loop) { return loop.kind == LoopKind::kThread; };
+  const MmaContraction* mma = stage.at.valid() ? nullptr : warps_of(p);
+  const int shared_axes = mma != nullptr ? 2 : 0;  // lanes are the innermost threads
+  const auto step_of = [&](const NestLoop& loop, int threads_inside) {
+    if (threads_inside >= shared_axes) return loop.step;
+    return int64_t{loop.axis == mma->n ? mma->instruction->sum_fragment().run : 1};
+  };
   if (std::ranges::any_of(stage.loops, own)) {
     for (int lane = 0; lane < made.lanes; ++lane) {
       uint32_t rest = static_cast<uint32_t>(lane);  // divided in 32 bits: that is faster
+      int inside = 0;                               // loops over threads
       for (size_t i = stage.loops.size(); i-- > 0;) {
         const NestLoop& loop = stage.loops[i];
         if (!own(loop)) continue;
         const auto loop_extent = static_cast<uint32_t>(loop.extent);
-        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(loop.step);
+        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(step_of(loop, inside++));
         rest /= loop_extent;
         if (at == 0) continue;
         if (loop.axis >= 0) {

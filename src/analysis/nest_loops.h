@@ -12,6 +12,7 @@
 
 #include "analysis/statements.h"
 #include "space/access.h"
+#include "space/gpu/mma_contraction.h"
 #include "space/loop_nest.h"
 
 namespace pruner {
@@ -86,6 +87,7 @@ class NestLoops {
   void span_own(int p);
   void span_inherited(int p, const Access& access, int reader);
   bool fetched_together(int p) const;
+  const MmaContraction* warps_of(int p) const;
   void place_lanes(int p);
 
   const LoopNest& nest_;

@@ -62,7 +62,9 @@ struct GpuModel {
   // Registers: beside accumulators a limit too, of which NVRTC rejected 0 of 2,204 candidates; the
   // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
-  double warp_registers = 48;  // beside sums and fragments (NVRTC 13: 209 of a tile of 64 x 64)
+  double warp_registers = 18;  // of a warp's tile beside sums, fragments and copies (cubins)
+  double copy_registers = 2, odd_copy_registers = 5;  // of a copy of an operand (cubins)
+  double copies_apart = 16;                           // of an operand, with registers each (cubins)
   double registers_per_accumulator = 1.15;            // a little more than one each (fitted)
   double contraction_registers = 24;                  // beside tile, operands and fetches (cubins)
   double element_registers = 12, row_registers = 12;  // beside terms (cubins)
@@ -83,9 +85,14 @@ struct GpuModel {
   double code_factor = 1.75;               // on code beyond it (fitted)
   double spill_operations = 100;           // for one whose registers are spilled (fitted)
   // Waits.
-  double hiding_work = 34;          // warps x operations in flight that hide latencies (fitted)
-  double most_independent = 5;      // operations of a thread in flight (fitted)
-  double chunk_cycles = 3000;       // from a fetch to the barrier behind it (fitted)
+  double hiding_work = 34;      // warps x operations in flight that hide latencies (fitted)
+  double most_independent = 5;  // operations of a thread in flight (fitted)
+  double chunk_cycles = 3000;   // from a fetch to the barrier behind it (fitted)
+  // Of an asynchronous copy under load: 20 to 40 KB in flight keep an A100's share of L2, some 30
+  // bytes a cycle, busy (Little's law; judged).
+  double copy_cycles = 1000;
+  double barrier_cycles = 64;  // from a chunk's barrier to its first products, as a step's (judged)
+  double step_wait_cycles = 64;     // shared memory and tensor cores, 32 each (judged)
   double shared_load_factor = 0.5;  // on cycles of loads from shared memory (fitted)
   double shared_store_factor = 5;   // on those of a fetch's stores (fitted)
   double global_factor = 0.7;       // on cycles of L1 and local memory (fitted)

@@ -160,6 +160,76 @@ TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
   EXPECT_GE(arrays.local, 0.5 * arrays.foreseen);
 }
 
+/// Contractions by tensor cores of sm_80, of every type, some with ends that no tile divides.
+constexpr WarpOperator kContractions[] = {
+    {"sm_80", "matmul 1024 1024 1024 bits=16", "m16n8k16-tile"},
+    {"sm_80", "matmul 512 768 384 bits=16 exponent=8", "m16n8k16-tile"},
+    {"sm_80", "dense 512 768 768 bits=16 +bias +relu", "m16n8k16-tile"},
+    {"sm_80", "dense 1024 512 512 bits=8", "m16n8k32-tile"},
+    {"sm_80", "batch_matmul 12 128 128 64 bits=16", "m16n8k16-tile"},
+    {"sm_80", "matmul 200 136 160 bits=16", "m16n8k16-tile"},
+};
+
+struct WarpKernel {
+  double foreseen = 0, taken = 0;  // registers
+  bool local = false;              // something that no register holds
+};
+
+WarpKernel warp_kernel(const Space& space, const Candidate& candidate, const Target& target) {
+  const Result<Artifact> artifact = compile(*lower(space, candidate, "k"), target, "k");
+  EXPECT_TRUE(artifact.ok()) << artifact.error().message();
+  const auto kernels = read_cubin(artifact->object);
+  EXPECT_TRUE(kernels.ok()) << kernels.error().message();
+  const double most =
+      std::min(255.0, 65536 / static_cast<double>(artifact->launches.front().threads));
+  const Draft draft = pruner::draft(make_loop_nest(space, candidate), target);
+  return {std::min(draft.kernels[0].registers, most),
+          static_cast<double>(kernels->front().registers),
+          kernels->front().stack_bytes > 0};
+}
+
+TEST_F(CudaRegisters, OfWarpsAreRankedByTheClosedForm) {
+  std::vector<double> foreseen, taken;
+  for (const WarpOperator& row : kContractions) {
+    const Task task = warp_task(row);
+    const Space space = warp_space(task, row.structure);
+    Rng rng(5);
+    for (int i = 0; i < candidates_each(25); ++i) {
+      const WarpKernel kernel = warp_kernel(space, sample(space, rng), task.target);
+      foreseen.push_back(kernel.foreseen);
+      taken.push_back(kernel.taken);
+    }
+  }
+  const double correlation = rank_correlation(foreseen, taken);
+  printf("registers of %zu kernels of warps: rank correlation %.3f\n", taken.size(), correlation);
+  EXPECT_GE(correlation, 0.9);
+}
+
+TEST_F(CudaRegisters, SufficeForTheBestDraftsOfWarps) {
+  for (const WarpOperator& row : kContractions) {
+    const Task task = warp_task(row);
+    const Space space = warp_space(task, row.structure);
+    std::vector<std::pair<double, std::vector<int32_t>>> drafts;
+    Rng rng(11);
+    for (int i = 0; i < 2000; ++i) {
+      const Candidate c = sample(space, rng);
+      drafts.emplace_back(draft_latency_s(make_loop_nest(space, c), task.target), c.decisions);
+    }
+    std::ranges::sort(drafts);
+    drafts.erase(std::unique(drafts.begin(), drafts.end()), drafts.end());
+    drafts.resize(std::min<size_t>(drafts.size(), 50));
+    int local = 0;
+    for (const auto& [latency, decisions] : drafts) {
+      const Candidate candidate{space.drawn.front(), decisions};
+      const WarpKernel kernel = warp_kernel(space, candidate, task.target);
+      local += kernel.local ? 1 : 0;
+      if (kernel.local)
+        printf("%.0f registers foreseen of %s\n", kernel.foreseen, print(space, candidate).c_str());
+    }
+    EXPECT_EQ(local, 0) << row.op;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cuda, CudaCandidates, testing::ValuesIn(kSmallOperators));
 
 }  // namespace
