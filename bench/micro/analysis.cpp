@@ -54,14 +54,14 @@ void Features(benchmark::State& state) {
 }
 
 BENCHMARK(Nest<false>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
-BENCHMARK(Nest<true>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Nest<true>)->DenseRange(0, 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK(NestStatements<false>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
-BENCHMARK(NestStatements<true>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(NestStatements<true>)->DenseRange(0, 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK(ReleaseScore<true>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 BENCHMARK(DraftSeconds<false>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
-BENCHMARK(DraftSeconds<true>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(DraftSeconds<true>)->DenseRange(0, 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Features<false>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
-BENCHMARK(Features<true>)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Features<true>)->DenseRange(0, 5)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace pruner
