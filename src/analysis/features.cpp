@@ -115,8 +115,8 @@ class RowWriter {
   }
 
   void write(const UnitUse& use) {
-    if (use.unit < 0) {
-      out_.resize(out_.size() + kUnitFeatures, 0.0f);
+    if (!use.used()) {
+      out_.resize(out_.size() + kUnitFeatures + kWarpFeatures, 0.0f);
       return;
     }
     for (int unit = 0; unit < kUnits; ++unit) out_.push_back(use.unit == unit ? 1.0f : 0.0f);
@@ -127,6 +127,20 @@ class RowWriter {
     out_.push_back(use.loads());
     out_.push_back(slog(use.rows));
     out_.push_back(slog(use.columns));
+    write_warps(use);
+  }
+
+  void write_warps(const UnitUse& use) {
+    if (use.mma == nullptr) {
+      out_.resize(out_.size() + kWarpFeatures, 0.0f);
+      return;
+    }
+    const int shape = shape_number(*use.mma);
+    for (int s = 0; s < kMmaShapes; ++s) out_.push_back(s == shape ? 1.0f : 0.0f);
+    const auto stages = static_cast<float>(use.stages);
+    for (const float amount :
+         {stages, use.steps, use.warps, use.stage_bytes, use.stage_bytes * (stages - 1)})
+      out_.push_back(slog(amount));
   }
 
   // is_gpu, then blockIdx and threadIdx by x, y, z; virtual threads.

@@ -18,12 +18,15 @@ inline constexpr int kTaskFeatures = 10;        // flags of the task, the same i
 inline constexpr int kPublishedRowFeatures = kStatementFeatures + kTaskFeatures;
 // Of the unit for narrow numbers (UnitUse): which of eight; bits of the factors and of the sums;
 // the share of its products that is of use; its instructions in one iteration of the parallel
-// loops; registers loaded for one of them; registers of rows and of columns. Zeros where there is
-// none.
+// loops, or of a warp; registers (of a warp fragments) loaded for one of them; those of rows and of
+// columns. Zeros where there is none.
 inline constexpr int kUnits = 8;
 inline constexpr int kUnitFeatures = kUnits + 7;
 static_assert(std::size(kDotRates) <= kUnits);
-inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures;
+// Of a unit that is a warp's: which shape of mma.h; stages of the pipeline; steps of a chunk; warps
+// of a block; bytes of a stage, and of those on their way.
+inline constexpr int kWarpFeatures = kMmaShapes + 5;
+inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures + kWarpFeatures;
 inline constexpr int kDataflowSteps = 8;
 inline constexpr int kDataflowFeatures = 23;  // of a step
 

@@ -207,7 +207,7 @@ class Maker {
 
   // The loops of an instruction are loops as any others: what it adds to, and along the sum.
   UnitUse unit_use(int p, const Statement& made) const {
-    if (const auto& mma = tables_.mmas[nest(p).stage]) return warp_use(p, *mma);
+    if (const auto& mma = tables_.mmas[nest(p).stage]) return warp_use(p, made, *mma);
     const DotInstruction* dot = tables_.dots[nest(p).stage];
     if (dot == nullptr) return {};
     const RegisterTile tile = register_tile(nest_, nest(p));
@@ -229,14 +229,38 @@ class Maker {
             .columns = static_cast<float>(tile.vectors)};
   }
 
-  UnitUse warp_use(int p, const MmaContraction& c) const {
+  UnitUse warp_use(int p, const Statement& made, const MmaContraction& c) const {
+    const MmaInstruction& mma = *c.instruction;
+    const Stage& s = stage(p);
     const auto own = [&](int axis) {
       return static_cast<float>(nest(p).extents[static_cast<size_t>(axis)]);
     };
-    return {.rows = own(c.m) * kRowLanes / static_cast<float>(c.instruction->m),
-            .columns = own(c.n) * kColumnLanes / static_cast<float>(c.instruction->n),
+    float blocks = 1, threads = 1, terms = 1, bytes = 0;
+    for (const StatementLoop& loop :
+         std::span(out_.loops).subspan(static_cast<size_t>(made.first_loop))) {
+      if (is_block(loop.role)) blocks *= static_cast<float>(loop.extent);
+      if (is_thread(loop.role)) threads *= static_cast<float>(loop.extent);
+    }
+    const auto loops = std::span(nest(p).loops);
+    for (const NestLoop& loop : loops.subspan(static_cast<size_t>(nest(p).chunk_loops)))
+      terms *= loop.axis == c.k ? static_cast<float>(loop.extent) : 1;
+    for (const MmaOperand& operand : {c.a, c.b}) {
+      const StatementBuffer& buffer = out_.buffer(operand.stage);
+      bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
+    }
+    const float warps = threads / kWarpLanes;
+    return {.factor_bits = row_of(mma.a).bits,
+            .sum_bits = row_of(mma.sum).bits,
+            .useful = static_cast<float>(s.num_elements() * s.reduce_size()) / made.iterations,
+            .instructions =
+                made.iterations / (blocks * warps * static_cast<float>(mma.m * mma.n * mma.k)),
+            .rows = own(c.m) * kRowLanes / static_cast<float>(mma.m),
+            .columns = own(c.n) * kColumnLanes / static_cast<float>(mma.n),
+            .mma = &mma,
             .stages = nest(p).buffers,
-            .mma = c.instruction};
+            .steps = terms / static_cast<float>(mma.k),
+            .warps = warps,
+            .stage_bytes = bytes / static_cast<float>(nest(p).buffers)};
   }
 
   // Loaded buffers in the reverse order of their first loads.

@@ -84,11 +84,14 @@ struct UnitUse {
   int unit = -1;                      // number of its row in kDotRates; -1: there is none
   int factor_bits = 0, sum_bits = 0;  // of an element
   float useful = 0;                   // products that are asked for, of those that it makes
-  float instructions = 0;             // in one iteration of the parallel loops
+  float instructions = 0;             // in one iteration of the parallel loops, or of a warp
   float rows = 0, columns = 0;        // registers of sums that are added to in turn, of a warp its
                                       // fragments: so many times so many
-  int64_t stages = 1;                 // chunks that a warp's pipeline holds
   const MmaInstruction* mma = nullptr;  // a warp's; null: it is no GPU's
+  int64_t stages = 1;                   // chunks that a warp's pipeline holds
+  float steps = 1, warps = 1;           // of a chunk, and of a block
+  float stage_bytes = 0;                // of both operands' chunks
+  bool used() const { return unit >= 0 || mma != nullptr; }
   /// Registers that are loaded for an instruction.
   float loads() const { return (rows + columns) / (rows * columns); }
 };

@@ -18,7 +18,7 @@ namespace {
 void drop_units(Statements& program) {
   std::vector<bool> computed(program.buffers.size());
   for (const Statement& s : program.statements)
-    if (s.unit.unit >= 0 || s.unit.mma != nullptr) computed[s.buffer.value] = true;
+    if (s.unit.used()) computed[s.buffer.value] = true;
   std::erase_if(program.statements, [&](const Statement& s) { return computed[s.buffer.value]; });
 }
 

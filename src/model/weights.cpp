@@ -134,15 +134,15 @@ Result<ModelWeights> from_safetensors(std::string_view bytes) {
   if (weights.architecture == nullptr)
     return Error("architecture \"", architecture, "\", expected ", or_list(quoted));
   const std::string& version = file.metadata["feature_version"];
-  const std::string older = std::to_string(kUnitlessFeatureVersion),
-                    newer = std::to_string(kFeatureVersion);
-  if (version != older && version != newer) {
+  std::vector<std::string> versions;
+  for (const OlderFeatures& older : kOlderFeatures)
+    versions.push_back(std::to_string(older.version));
+  versions.push_back(std::to_string(kFeatureVersion));
+  if (std::ranges::find(versions, version) == versions.end()) {
     return Error("weights for features of version \"",
                  version,
                  "\", expected \"",
-                 older,
-                 "\" or \"",
-                 newer,
+                 fmt::format("{}", fmt::join(versions, "\" or \"")),
                  "\"");
   }
   weights.mode = file.metadata["mode"];
@@ -197,17 +197,24 @@ Result<Unit> write_safetensors(const std::string& path, const ModelWeights& weig
 
 Result<Unit> add_unit_columns(ModelWeights& weights) {
   WeightTensor* layer = columns_of(weights);
-  if (layer == nullptr || layer->shape[1] != kPublishedRowFeatures) return Unit{};
+  const auto older = std::ranges::find_if(kOlderFeatures, [&](const OlderFeatures& o) {
+    return layer != nullptr && layer->shape[1] == o.columns;
+  });
+  if (older == std::end(kOlderFeatures)) return Unit{};
   const InputRow& input = input_row(Input::kStatements);
-  TRY(check_scale(input, weights.scale[Input::kStatements], kPublishedRowFeatures));
+  TRY(check_scale(input, weights.scale[Input::kStatements], static_cast<size_t>(older->columns)));
   resize_columns(weights, *layer, kRowFeatures);
   return Unit{};
 }
 
-ModelWeights without_units(ModelWeights weights) {
+static ModelWeights with_columns(ModelWeights weights, int columns) {
   if (WeightTensor* layer = columns_of(weights))
-    resize_columns(weights, *layer, kPublishedRowFeatures);
+    resize_columns(weights, *layer, static_cast<size_t>(columns));
   return weights;
+}
+
+ModelWeights without_units(ModelWeights weights) {
+  return with_columns(std::move(weights), kPublishedRowFeatures);
 }
 
 std::string head_module(const ModelWeights& weights, size_t head) {
@@ -350,9 +357,12 @@ Result<Unit> check_weights_file(const std::string& path, const Architecture& arc
 Result<Unit> save_weights(const std::string& path, const ModelWeights& weights) {
   TRY(check_weights_file(path, *weights.architecture));
   if (is_pickle(path)) return write_file(path, print_torch_pickle(without_units(weights)));
-  ModelWeights unitless = without_units(weights), widened = unitless;
-  TRY(add_unit_columns(widened));
-  if (widened == weights) return write_safetensors(path, unitless, kUnitlessFeatureVersion);
+  for (const OlderFeatures& older : kOlderFeatures) {
+    const ModelWeights narrow = with_columns(weights, older.columns);
+    ModelWeights widened = narrow;
+    TRY(add_unit_columns(widened));
+    if (widened == weights) return write_safetensors(path, narrow, older.version);
+  }
   return write_safetensors(path, weights, kFeatureVersion);
 }
 

@@ -25,10 +25,17 @@ struct WeightTensor {
 
 using Tensors = std::map<std::string, WeightTensor, std::less<>>;
 
-/// Of the numbers in ProgramFeatures; weights for others are refused. Those of version 1, and the
-/// published ones, know nothing of units: they get columns of zeros, and a file of weights whose
-/// columns are zeros is of version 1.
-inline constexpr int kFeatureVersion = 2, kUnitlessFeatureVersion = 1;
+/// Of the numbers in ProgramFeatures; weights for others are refused. Older ones, and the published
+/// ones, get columns of zeros for what they know nothing of, and a file of weights whose last
+/// columns are zeros is of the oldest version that has the others.
+inline constexpr int kFeatureVersion = 3;
+
+struct OlderFeatures {
+  int version, columns;  // of the statements
+};
+/// Nothing of units; nothing of a GPU's.
+inline constexpr OlderFeatures kOlderFeatures[] = {{1, kPublishedRowFeatures},
+                                                   {2, kPublishedRowFeatures + kUnitFeatures}};
 
 struct ModelWeights {
   const Architecture* architecture = nullptr;  // none until they are read or made
@@ -75,8 +82,8 @@ std::string head_module(const ModelWeights& weights, size_t head);
 /// The head of a platform: of its name, else the other platforms'; 0 where one serves all.
 size_t head_of(const ModelWeights& weights, std::string_view platform);
 
-/// Gives weights whose statements are those of version 1 columns of zeros for units; leaves others
-/// as they are. Errors are of their scales.
+/// Gives weights whose statements are those of an older version the other columns, of zeros; leaves
+/// others as they are. Errors are of their scales.
 Result<Unit> add_unit_columns(ModelWeights& weights);
 /// The weights without these columns, as the published ones are.
 ModelWeights without_units(ModelWeights weights);

@@ -34,6 +34,17 @@ const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DTyp
   return nullptr;
 }
 
+int shape_number(const MmaInstruction& row) {
+  int number = -1;
+  std::string_view last;
+  for (const MmaInstruction& other : kMmaInstructions) {
+    if (other.shape != last) ++number;
+    if (other.shape == row.shape) break;
+    last = other.shape;
+  }
+  return number;
+}
+
 double round_to_tf32(double value) {
   constexpr uint64_t kDropped = 13;  // of float32's 23 bits of fraction
   const uint64_t bits = encode_float(DType::kFloat32, value);

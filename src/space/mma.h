@@ -37,6 +37,11 @@ std::span<const MmaInstruction> mma_instructions();
 /// That of a shape and types; null: there is none.
 const MmaInstruction* find_mma_instruction(std::string_view shape, DType a, DType b, DType sum);
 
+/// Shapes that there are, and which of them an instruction has: they are numbered as the rows begin
+/// with them.
+inline constexpr int kMmaShapes = 4;
+int shape_number(const MmaInstruction& row);
+
 /// Compute capabilities of the first devices with ldmatrix and with cp.async.
 inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
 

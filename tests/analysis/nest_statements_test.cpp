@@ -3,9 +3,11 @@
 #include <set>
 
 #include "analysis/features.h"
+#include "analysis/gpu_limits.h"
 #include "analysis/symbols.h"
 #include "ansor/own_points.h"
 #include "golden_programs.h"
+#include "space/gpu/warp_space.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -112,6 +114,69 @@ TEST(NestStatements, CountTheProductsOfUnits) {
     }
   }
   EXPECT_EQ(units.size(), 4u) << "of bfloat16 and int8, vectors and tiles";
+}
+
+// So do those of a warp's, of whose tile the row has what its pipeline keeps.
+TEST(NestStatements, CountTheProductsOfWarps) {
+  std::set<int> shapes;
+  for (const WarpOperator& op : kWarpOperators) {
+    SCOPED_TRACE(std::string(op.arch) + " " + op.op);
+    const Task task = warp_task(op);
+    const Space space = warp_space(task, op.structure);
+    Rng rng(5);
+    for (int n = 0; n < 10; ++n) {
+      const Candidate candidate = sample(space, rng);
+      const LoopNest nest = make_loop_nest(space, candidate);
+      const Statements program = make_statements(nest);
+      const ProgramFeatures f = features(program, {}), compat = features(program, {}, true);
+      EXPECT_TRUE(std::ranges::any_of(f.dataflow, [](float v) { return v != 0; }));
+      const std::vector<Symbols> rows = symbols(program);
+      int of_warps = 0;
+      for (const Statement& s : program.statements) {
+        if (s.unit.mma == nullptr) continue;
+        ++of_warps;
+        const MmaInstruction& mma = *s.unit.mma;
+        shapes.insert(shape_number(mma));
+        EXPECT_LE(s.unit.useful, 1);
+        EXPECT_GT(s.unit.useful, 0.1);
+        EXPECT_EQ(s.unit.factor_bits, 8 * dtype_bytes(mma.a));
+        EXPECT_EQ(s.unit.sum_bits, 8 * dtype_bytes(mma.sum));
+        const Bindings bound = bindings_of(program.loops_of(s));
+        EXPECT_EQ(s.unit.warps * 32, bound.threads());
+        EXPECT_FLOAT_EQ(s.unit.instructions * s.unit.warps * bound.blocks() *
+                            static_cast<float>(mma.m * mma.n * mma.k),
+                        s.iterations);
+        // What a block's warps read of a chunk is what a stage holds.
+        double tile = 0, shared = 0;
+        for (const StatementAccess& a : program.accesses_of(s))
+          if (a.kind == AccessKind::kRead)
+            shared += program.buffer(a.buffer).allocated * program.buffer(a.buffer).element_bytes;
+        for (const NestStage& stage : nest.stages) {
+          if (stage.scope != Scope::kShared) continue;
+          double elements = 1;
+          for (const int64_t extent : stage.extents) elements *= static_cast<double>(extent);
+          tile += elements * static_cast<double>(dtype_bytes(mma.a));
+        }
+        EXPECT_EQ(s.unit.stage_bytes, tile);
+        EXPECT_EQ(shared, tile * static_cast<double>(s.unit.stages));
+        const auto at =
+            static_cast<size_t>(std::ranges::find(rows, s.buffer, &Symbols::buffer) - rows.begin());
+        const float* unit = f.rows.data() + at * kRowFeatures + kPublishedRowFeatures;
+        EXPECT_EQ(std::count(unit, unit + kUnits, 0.0f), kUnits);
+        EXPECT_EQ(unit[kUnits + 2], s.unit.useful);
+        const float* warp = unit + kUnitFeatures;
+        EXPECT_EQ(std::count(warp, warp + kMmaShapes, 0.0f), kMmaShapes - 1);
+        EXPECT_EQ(warp[shape_number(mma)], 1);
+        EXPECT_FLOAT_EQ(warp[kMmaShapes], std::log2(static_cast<float>(s.unit.stages) + 1));
+        EXPECT_FLOAT_EQ(warp[kMmaShapes + 3], std::log2(s.unit.stage_bytes + 1));
+        const float* none = compat.rows.data() + at * kRowFeatures + kPublishedRowFeatures;
+        EXPECT_EQ(std::count(none, none + kUnitFeatures + kWarpFeatures, 0.0f),
+                  kUnitFeatures + kWarpFeatures);
+      }
+      EXPECT_EQ(of_warps, 1);
+    }
+  }
+  EXPECT_EQ(shapes.size(), size_t{kMmaShapes});
 }
 
 // The boxes of a contraction's accesses, by running its loops.

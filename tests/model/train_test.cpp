@@ -135,7 +135,7 @@ TEST(TorchTrainer, GivesThePublishedScoresByBatchStatistics) {
     ProgramFeatures& program = programs.emplace_back();
     for (const size_t end = row + segment.get<size_t>(); row < end; ++row) {
       for (const Json& value : golden["X"][row]) program.rows.push_back(value.get<float>());
-      program.rows.resize(program.rows.size() + kUnitFeatures);
+      program.rows.resize(program.rows.size() + kRowFeatures - kPublishedRowFeatures);
     }
     float* to = program.dataflow.data();
     for (const Json& step : golden["Z"][programs.size() - 1])

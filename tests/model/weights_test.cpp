@@ -52,7 +52,7 @@ TEST(ModelWeights, OfBothNetworksAreReadBack) {
   }
 }
 
-// Those of version 1 get columns for units, which a file has where they say something.
+// Those of older versions get the columns that are new, which a file has where they say something.
 TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
   const std::string path = own_path("units.safetensors");
   for (const Architecture* architecture : {&kPacm, &kTenSetMlp}) {
@@ -61,8 +61,10 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
       const Result<SafetensorsFile> file = parse_safetensors(*read_file(path));
       EXPECT_TRUE(file.ok());
       const int64_t columns = file->tensors.at(first).shape[1];
-      const bool published = columns == kPublishedRowFeatures;
-      EXPECT_EQ(file->metadata.at("feature_version"), published ? "1" : "2");
+      const std::string version = columns == kPublishedRowFeatures ? "1"
+                                  : columns == kRowFeatures        ? "3"
+                                                                   : "2";
+      EXPECT_EQ(file->metadata.at("feature_version"), version);
       return columns;
     };
     ModelWeights weights = initial_weights(*architecture, 3);
@@ -74,6 +76,13 @@ TEST(ModelWeights, OfUnitsAreZerosInWhatKnowsNothingOfThem) {
     const std::vector<float>& row = weights.tensors[first].values;
     EXPECT_NE(row[kPublishedRowFeatures - 1], 0);
     for (size_t j = kPublishedRowFeatures; j < kRowFeatures; ++j) EXPECT_EQ(row[j], 0);
+
+    const int units = kPublishedRowFeatures + kUnitFeatures;
+    weights.tensors[first].values[static_cast<size_t>(units) - 1] = 0.25f;
+    weights.scale[Input::kStatements][static_cast<size_t>(units) - 1] = 2;
+    ASSERT_TRUE(save_weights(path, weights).ok());
+    EXPECT_EQ(saved_columns(), units);
+    EXPECT_EQ(*load_weights(path), weights);
 
     weights.tensors[first].values[kRowFeatures - 1] = 0.5f;
     ASSERT_TRUE(save_weights(path, weights).ok());

@@ -39,7 +39,7 @@ TEST(Pacm, GivesThePublishedActivationsAndScores) {
     ProgramFeatures& program = programs.emplace_back();
     for (size_t r = first; r < first + rows; ++r) {
       for (const Json& value : golden["X"][r]) program.rows.push_back(value.get<float>());
-      program.rows.resize(program.rows.size() + kUnitFeatures);
+      program.rows.resize(program.rows.size() + kRowFeatures - kPublishedRowFeatures);
     }
     const std::vector<float> dataflow = flat(golden["Z"][programs.size() - 1]);
     std::copy(dataflow.begin(), dataflow.end(), program.dataflow.begin());
@@ -85,7 +85,7 @@ TEST(Pacm, ScoresTheGoldenProgramsAsPublished) {
           for (const Json& value : row) program.rows.push_back(value.get<float>());
           for (const Json& flag : golden["task_embedding"])
             program.rows.push_back(flag.get<float>());
-          program.rows.resize(program.rows.size() + kUnitFeatures);
+          program.rows.resize(program.rows.size() + kRowFeatures - kPublishedRowFeatures);
         }
         const std::vector<float> dataflow = flat(state["dataflow_features"]);
         std::copy(dataflow.begin(), dataflow.end(), program.dataflow.begin());
