@@ -175,10 +175,17 @@ Stmt GpuLowering::copy_run(const WarpOperand& operand,
   if (run == 0 || operand.terms_first) require(Expr(0) < terms_left);
   if (run == 0) return make_stmt(Store{operand.shared, at, or_zero(within, value)});
   const Expr left = along_row ? Expr(dag_[id].axes[last].extent) - point[last] : terms_left;
-  const Copied copied = *copied_element(value);
-  require(copied.where);
+  const std::optional<Copied> copied = copied_element(value);
+  if (!copied) {  // padding alone, whatever the place
+    return unrolled(run, [&](const Expr& i) {
+      Values to = at;
+      to.back() = simple(to.back() + i);
+      return make_stmt(Store{operand.shared, to, value});
+    });
+  }
+  require(copied->where);
   return make_stmt(AsyncCopy{{operand.shared, at},
-                             {copied.from->tensor, copied.from->indices},
+                             {copied->from->tensor, copied->from->indices},
                              static_cast<int>(run),
                              simple(or_zero(within, max(min(left, Expr(run)), Expr(0))))});
 }

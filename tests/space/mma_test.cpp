@@ -13,7 +13,9 @@ TEST(MmaInstructions, HaveAFewShapes) {
   for (const MmaInstruction& row : mma_instructions()) {
     const auto [at, fresh] = numbers.emplace(row.shape, shape_number(row));
     EXPECT_EQ(at->second, shape_number(row));
-    if (fresh) EXPECT_EQ(static_cast<size_t>(at->second) + 1, numbers.size()) << row.shape;
+    if (fresh) {
+      EXPECT_EQ(static_cast<size_t>(at->second) + 1, numbers.size()) << row.shape;
+    }
   }
   EXPECT_EQ(numbers.size(), size_t{kMmaShapes});
 }

@@ -107,7 +107,8 @@ void expect_legal(const Space& space, const CutlassTile& tile, int terms) {
                              tile.warps_m,
                              tile.m / 16 / tile.warps_m,
                              tile.warps_n,
-                             tile.n / 8 / tile.warps_n}};
+                             tile.n / 8 / tile.warps_n,
+                             1}};
   EXPECT_EQ(reason(space, candidate), "")
       << tile.m << "x" << tile.n << "x" << tile.k << ": " << print(space, candidate);
 }
