@@ -358,11 +358,11 @@ class Analyzer {
 };
 
 Draft candidate_draft(const LoopNest& nest, const Gpu& gpu, Penalties penalties) {
-  std::vector<ThreadResources> threads;
+  std::vector<double> registers;
   for (const NestStage& stage : nest.stages) {
-    if (!stage.at.valid()) threads.push_back(thread_resources(nest, stage));
+    if (!stage.at.valid()) registers.push_back(thread_registers(nest, stage));
   }
-  return gpu_draft(make_statements(nest), gpu, threads, penalties);
+  return gpu_draft(make_statements(nest), gpu, registers, penalties);
 }
 
 }  // namespace
@@ -382,17 +382,14 @@ std::string print(const Draft& draft, const ComputeDag& dag) {
       "{:.1f}; overhead {:.0f}; bytes from L2 {:.0f} L3 {:.0f} memory {:.0f}\n";
   static constexpr const char kKernel[] =
       "{}: blocks {:.0f} threads {:.0f} registers {:.0f} active warps {:.0f} filled {:.2f}; us: "
-      "compute {:.2f} shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}, local of a thread "
-      "{:.0f}\n";
+      "compute {:.2f} shared {:.2f}; bytes from L2 {:.0f} memory {:.0f}\n";
   std::string text = fmt::format("latency {:.3f} us\n", draft.latency_s * 1e6);
   for (const auto& [s, visits, steps, work, loads, chain, more, l2, l3, dram] : draft.stages) {
     text += fmt::format(kStage, dag[s].name, visits, steps, work, loads, chain, more, l2, l3, dram);
   }
-  for (const auto& [s, n, threads, regs, local, warps, full, work, shared, l2, dram] :
-       draft.kernels) {
+  for (const auto& [s, n, threads, regs, warps, full, work, shared, l2, dram] : draft.kernels) {
     const double us = work * 1e6, load_us = shared * 1e6;
-    text += fmt::format(
-        kKernel, dag[s].name, n, threads, regs, warps, full, us, load_us, l2, dram, local);
+    text += fmt::format(kKernel, dag[s].name, n, threads, regs, warps, full, us, load_us, l2, dram);
   }
   return text;
 }

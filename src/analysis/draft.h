@@ -32,7 +32,6 @@ struct KernelSymbols {
   StageId root;
   double blocks = 1, threads = 1;  // threads of a block
   double registers = 0;            // of a thread (gpu_registers.h); may be more than it gets
-  double local_bytes = 0;          // of a thread: accumulators that are in no register
   double active_warps = 1;         // of a multiprocessor, of all blocks that it holds at a time
   double filled = 1;               // share of the multiprocessors' time that has a block to run
   double compute_s = 0;            // operations of all threads, idle lanes and idle time included

@@ -14,14 +14,14 @@ namespace {
 
 class KernelAnalyzer {
  public:
-  KernelAnalyzer(const Statements& program,
-                 const Gpu& gpu,
-                 int kernel,
-                 const ThreadResources& thread,
-                 Penalties penalties)
-      : program_(program), gpu_(gpu), kernel_(kernel), penalties_(penalties) {
-    k_.registers = thread.registers;
-    k_.local_bytes = thread.local_bytes;
+  KernelAnalyzer(
+      const Statements& program, const Gpu& gpu, int kernel, double registers, Penalties penalties)
+      : program_(program),
+        gpu_(gpu),
+        kernel_(kernel),
+        penalties_(penalties),
+        own_code_(registers > 0) {
+    k_.registers = registers;
   }
 
   KernelSymbols run() {
@@ -187,11 +187,12 @@ class KernelAnalyzer {
                                     c[Operation::kIntMul] +
                                     kGpuModel.division_operations * c[Operation::kIntDivMod]
                               : 1.0;
-    code_ += unrolled(loops, limit) * copies * each;
     const StatementAccess& stored = program_.accesses_of(s).back();
-    if (stored.kind != AccessKind::kReadWrite ||
-        program_.buffer(s.buffer).scope != BufferScope::kLocal)
-      return;
+    const bool accumulates = stored.kind == AccessKind::kReadWrite &&
+                             program_.buffer(s.buffer).scope == BufferScope::kLocal;
+    const double at_least = accumulates && own_code_ ? program_.buffer(s.buffer).allocated : 1;
+    code_ += std::max(unrolled(loops, limit), at_least) * copies * each;
+    if (!accumulates || own_code_) return;
     const auto uses = program_.uses_of(s, stored);
     double body = 1, needed = 1;  // up to the outermost loop over accumulators
     for (size_t i = loops.size(); i-- > 0;) {
@@ -359,6 +360,7 @@ class KernelAnalyzer {
   const Gpu& gpu_;
   const int kernel_;
   const Penalties penalties_;
+  const bool own_code_;  // loops over accumulators are always unrolled
   KernelSymbols k_;
   double warps_ = 1;           // of a block
   double vthreads_ = 1;        // of the statement at hand
@@ -389,12 +391,12 @@ double seconds(const KernelSymbols& k, const Gpu& gpu) {
 
 Draft gpu_draft(const Statements& program,
                 const Gpu& gpu,
-                std::span<const ThreadResources> threads,
+                std::span<const double> registers,
                 Penalties penalties) {
   Draft draft;
   for (int kernel = 0; kernel < program.kernels; ++kernel) {
-    const ThreadResources thread = threads.empty() ? ThreadResources{} : threads[kernel];
-    draft.kernels.push_back(KernelAnalyzer(program, gpu, kernel, thread, penalties).run());
+    const double own = registers.empty() ? 0 : registers[static_cast<size_t>(kernel)];
+    draft.kernels.push_back(KernelAnalyzer(program, gpu, kernel, own, penalties).run());
     draft.latency_s += seconds(draft.kernels.back(), gpu);
   }
   return draft;

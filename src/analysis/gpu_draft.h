@@ -11,10 +11,11 @@
 
 namespace pruner {
 
-/// `threads`: of each kernel, where more is known than the statements say.
+/// `registers`: of a thread of each kernel of our own (gpu_registers.h), which has its accumulators
+/// there; without them they are judged from the statements.
 Draft gpu_draft(const Statements& program,
                 const Gpu& gpu,
-                std::span<const ThreadResources> threads = {},
+                std::span<const double> registers = {},
                 Penalties penalties = {});
 
 }  // namespace pruner

@@ -66,18 +66,11 @@ class Contraction {
         loops_(sum.loops.begin() + sum.chunk_loops, sum.loops.end()),
         rank_(static_cast<int>((*nest.dag)[sum.stage].axes.size())) {}
 
-  ThreadResources resources() const {
-    const double accumulators = product(sum_.extents);
-    ThreadResources result{
-        kGpuModel.contraction_registers + accumulators + operands() + in_flight(), 0};
-    if (accumulators > 1 && loops_left_over_tile())
-      result.local_bytes = accumulators * static_cast<double>(dtype_bytes(dtype()));
-    return result;
+  double registers() const {
+    return kGpuModel.contraction_registers + product(sum_.extents) + operands() + in_flight();
   }
 
  private:
-  DType dtype() const { return (*nest_.dag)[sum_.stage].dtype; }
-
   /// Of all operands, what one step of the reduction reads for the whole tile.
   double operands() const {
     double total = 0;
@@ -108,19 +101,6 @@ class Contraction {
     return total;
   }
 
-  /// Whether a loop over the tile stays one, its body being too long to be copied.
-  bool loops_left_over_tile() const {
-    int64_t copies = 1;
-    for (size_t i = loops_.size(); i-- > 0;) {
-      copies *= loops_[i].extent;
-      const bool unrolled = loops_[i].kind == LoopKind::kUnroll || copies <= sum_.unroll_steps;
-      if (!unrolled && static_cast<double>(copies) > kGpuModel.unrolled_copies &&
-          loops_[i].axis < rank_)
-        return true;
-    }
-    return false;
-  }
-
   const LoopNest& nest_;
   const NestStage& sum_;
   const std::span<const NestLoop> loops_;  // of one chunk
@@ -129,7 +109,7 @@ class Contraction {
 
 }  // namespace
 
-ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
+double thread_registers(const LoopNest& nest, const NestStage& root) {
   const bool tiles = std::ranges::none_of(root.loops, [](const NestLoop& l) { return l.axis < 0; });
   double reductions = 0, terms = 1;
   const auto add_terms = [&](const NestStage& stage) {
@@ -141,20 +121,17 @@ ThreadResources thread_resources(const LoopNest& nest, const NestStage& root) {
   add_terms(root);
   for (const NestStage& stage : nest.stages) {
     if (stage.at != root.stage) continue;
-    if (const auto& mma = nest.tables->mmas[stage.stage])
-      return {warp_registers(nest, stage, *mma), 0};
+    if (const auto& mma = nest.tables->mmas[stage.stage]) return warp_registers(nest, stage, *mma);
     if (tiles && stage.scope == Scope::kLocal) {
-      return Contraction(nest, stage).resources();
+      return Contraction(nest, stage).registers();
     }
     if (stage.scope == Scope::kShared) ++reductions;
     add_terms(stage);
   }
-  const double registers =
-      reductions > 0 ? kGpuModel.row_registers + kGpuModel.row_reduction_registers * reductions +
-                           std::min(terms, kGpuModel.row_terms)
-                     : kGpuModel.element_registers + std::min(terms, kGpuModel.element_terms) +
-                           iterations(root, [](const NestLoop& l) { return l.axis < 0; });
-  return {registers, 0};
+  return reductions > 0 ? kGpuModel.row_registers + kGpuModel.row_reduction_registers * reductions +
+                              std::min(terms, kGpuModel.row_terms)
+                        : kGpuModel.element_registers + std::min(terms, kGpuModel.element_terms) +
+                              iterations(root, [](const NestLoop& l) { return l.axis < 0; });
 }
 
 }  // namespace pruner

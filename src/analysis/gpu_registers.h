@@ -20,13 +20,7 @@
 
 namespace pruner {
 
-struct ThreadResources {
-  double registers = 0;    // of 4 bytes; not bounded by what a device has
-  double local_bytes = 0;  // accumulators in local memory, by way of the L1
-};
-
-/// Of the kernel with this root. Accumulators stay out of registers where the loops over them are
-/// not unrolled: an index known at run time needs an address.
-ThreadResources thread_resources(const LoopNest& nest, const NestStage& root);
+/// Registers of 4 bytes of the kernel with this root; not bounded by what a device has.
+double thread_registers(const LoopNest& nest, const NestStage& root);
 
 }  // namespace pruner

@@ -95,7 +95,10 @@ Stmt GpuLowering::add_chunk(const ThreadTile& tile, const Values& chunk) {
   for (size_t r = rank; r < chunk.size(); ++r) at.values[r] = chunk[r];
   // What no shared memory holds is read where it lies, and only inside of it.
   const bool direct = dag_.producers(sum.stage).size() > tile.fetched.size();
-  const NestStage loops = from_loop(sum, static_cast<size_t>(sum.chunk_loops));
+  NestStage loops = from_loop(sum, static_cast<size_t>(sum.chunk_loops));
+  // Accumulators are in registers where their places are known in the code.
+  for (NestLoop& loop : loops.loops)
+    if (loop.axis < static_cast<int>(rank)) loop.kind = LoopKind::kUnroll;
   return thread_loops(loops, 0, sum.unroll_steps, at, [&](const Point& p) {
     const Values place = place_of_sum(sum, p.dense);
     const Expr value = combine(s.combiner, load_of(tile.sums, place), body_at(sum.stage, p.values));

@@ -161,6 +161,9 @@ static bool contains(const Stmt& body) {
   return found;
 }
 
+// Of a loop's body: as many as compilers make unasked.
+static constexpr int64_t kMostCopies = 128;
+
 void CPrinter::kernel(const For& blocks, const Artifact::Launch& launch) {
   const Touched touched = touched_buffers(program_, blocks.body);
   global_fence_ = false;
@@ -277,6 +280,37 @@ void CPrinter::stmt(const Stmt& s) {
       });
 }
 
+// Copies of its statements that the unrolled loops in a body make, of those that have the most.
+static int64_t copies_in(const Stmt& body) {
+  int64_t most = 1;
+  match(
+      body->op,
+      [&](const For& n) {
+        const int64_t* known = n.kind == LoopKind::kUnroll ? as_int(n.extent) : nullptr;
+        most = (known != nullptr ? *known : 1) * copies_in(n.body);
+      },
+      [&](const Let& n) { most = copies_in(n.body); },
+      [&](const If& n) { most = copies_in(n.then); },
+      [&](const Allocate& n) { most = copies_in(n.body); },
+      [&](const Block& n) {
+        for (const Stmt& part : n.statements) most = std::max(most, copies_in(part));
+      },
+      [](const auto&) {});
+  return most;
+}
+
+// What a compiler that unrolls a loop unasked makes of it has more at hand than there are
+// registers, if it is long: a pipeline of copies, or many copies of loops that are unrolled.
+std::string CPrinter::unrolling(const For& n) const {
+  if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) return "#pragma unroll";
+  if (n.kind != LoopKind::kSerial) return "";
+  if (contains<Wait>(n.body)) return "#pragma unroll 1";
+  const int64_t* known = as_int(n.extent);
+  const int64_t copies = unrolled_ * copies_in(n.body);
+  if (known == nullptr || copies == 1 || *known * copies <= kMostCopies) return "";
+  return fmt::format("#pragma unroll {}", std::max<int64_t>(1, kMostCopies / copies));
+}
+
 void CPrinter::loop(const For& n) {
   const Range extent = bounds(n.extent, ranges_);
   range(n.var) = {0, std::max<int64_t>(extent.second - 1, 0)};
@@ -292,10 +326,9 @@ void CPrinter::loop(const For& n) {
     lane_var_ = {};
     if (vectors) return;
   }
-  if (n.kind == LoopKind::kUnroll || n.kind == LoopKind::kVectorize) line() << "#pragma unroll\n";
-  // Of a pipeline of copies that is short the compiler would make straight code that has more at
-  // hand than there are registers.
-  if (n.kind == LoopKind::kSerial && contains<Wait>(n.body)) line() << "#pragma unroll 1\n";
+  if (const std::string pragma = unrolling(n); !pragma.empty()) line() << pragma << "\n";
+  const int64_t around = unrolled_;
+  if (n.kind == LoopKind::kUnroll && known != nullptr) unrolled_ *= *known;
   const std::string& var = name(n.var);
   const bool wide = extent.second > INT32_MAX;
   std::string end = text(n.extent, 4);
@@ -305,6 +338,7 @@ void CPrinter::loop(const For& n) {
   }
   guarded(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1})", index_type(wide), var, end),
           [&] { stmt(n.body); });
+  unrolled_ = around;
 }
 
 std::string print_source(const Program& program,

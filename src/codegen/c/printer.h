@@ -44,6 +44,7 @@ class CPrinter {
   void block_body(const Stmt& s);
   void stmt(const Stmt& s);
   void loop(const For& n);
+  std::string unrolling(const For& n) const;
   void let(VarId var, const Expr& value);
   void declare(TensorId id);
   void guarded(const std::string& head, const std::function<void()>& body);
@@ -116,6 +117,7 @@ class CPrinter {
   std::map<const ExprNode*, std::pair<std::string, int>> loaded_;  // vectors that are at hand
   std::string dynamic_shared_;       // of this kernel: what its launch gives it; empty: nothing
   int64_t shared_bytes_ = 0;         // of that, declared so far
+  int64_t unrolled_ = 1;             // copies that the loops around make of what is printed
   bool global_fence_ = false;        // whether barriers of this kernel order global memory, too
   std::set<std::string> types_;      // vector types that are used, as declared
   std::set<std::string> functions_;  // functions of ours that are

@@ -107,10 +107,11 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
   const Target target = *parse_target("cuda --arch=sm_80", 0);
   std::vector<double> foreseen, taken;
-  int close = 0, local = 0;
+  constexpr int64_t kMostPutAside = 64;  // bytes
+  int close = 0, local = 0, arrays = 0;
   struct {
     int foreseen = 0, local = 0;
-  } arrays, spills;
+  } spills;
   for (const char* op : kSmallOperators) {
     const Task task = operator_task(op, target);
     const Space space = make_space(task);
@@ -131,13 +132,11 @@ TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
         const double ratio = foreseen.back() / taken.back();
         close += ratio < 1.5 && ratio > 1 / 1.5 ? 1 : 0;
         const bool has_local = (*kernels)[k].stack_bytes > 0;
-        const auto count = [&](auto& counter, bool expected) {
-          counter.foreseen += expected ? 1 : 0;
-          counter.local += expected && has_local ? 1 : 0;
-        };
+        const bool foreseen_spill = draft.kernels[k].registers > most;
         local += has_local ? 1 : 0;
-        count(arrays, draft.kernels[k].local_bytes > 0);
-        count(spills, draft.kernels[k].registers > most);
+        spills.foreseen += foreseen_spill ? 1 : 0;
+        spills.local += foreseen_spill && has_local ? 1 : 0;
+        arrays += !foreseen_spill && (*kernels)[k].stack_bytes > kMostPutAside ? 1 : 0;
       }
     }
   }
@@ -147,17 +146,16 @@ TEST_F(CudaRegisters, AreAboutWhatTheAnalysisForesees) {
          taken.size(),
          correlation,
          100 * share);
-  printf(
-      "%d kernels have local memory; of %d with accumulators in it as foreseen %d, of %d with more "
-      "registers than there are %d\n",
-      local,
-      arrays.foreseen,
-      arrays.local,
-      spills.foreseen,
-      spills.local);
+  printf("%d kernels have local memory, %d more than %d bytes; of %d foreseen to spill %d\n",
+         local,
+         arrays,
+         static_cast<int>(kMostPutAside),
+         spills.foreseen,
+         spills.local);
   EXPECT_GT(correlation, 0.8);
   EXPECT_GT(share, 0.7);
-  EXPECT_GE(arrays.local, 0.5 * arrays.foreseen);
+  // Accumulators are none of it, but a few values that the compiler puts aside.
+  EXPECT_LE(arrays, 0.01 * static_cast<double>(taken.size()));
 }
 
 /// Contractions by tensor cores of sm_80, of every type, some with ends that no tile divides.

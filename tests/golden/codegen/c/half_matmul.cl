@@ -34,6 +34,7 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void kernel_0(
       *(__local f16x8*)&b_shared[i3 * 8 + i9 * 512] = *(const __global f16x8*)&b[x2 * 32 + i6 * 1024 + i9 * 1024 + i3 / 4 * 64 + i3 % 4 * 8];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll 8
     for (int i11 = 0; i11 < 16; ++i11) {
       #pragma unroll
       for (int i12 = 0; i12 < 4; ++i12) {

@@ -40,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(64) kernel_0(
       *(f16x8*)&b_shared[i3 * 8 + i9 * 512] = *(const f16x8*)&b[x2 * 32 + i6 * 1024 + i9 * 1024 + i3 / 4 * 64 + i3 % 4 * 8];
     }
     __syncthreads();
+    #pragma unroll 8
     for (int i11 = 0; i11 < 16; ++i11) {
       #pragma unroll
       for (int i12 = 0; i12 < 4; ++i12) {
