@@ -13,6 +13,7 @@
 #include "runtime/gpu_context.h"
 #include "space/space.h"
 #include "support/file.h"
+#include "support/log.h"
 #include "target/device_file.h"
 #include "tensor/interpreter.h"
 #include "tensor/operators.h"
@@ -113,17 +114,19 @@ Result<ComputeDag> read_dag(const std::string& path) {
 }
 
 Result<Precision> read_precision(const std::string& text, const Target& target) {
+  const std::string where = target.is_gpu() ? print(target) : target.device;
   for (const PrecisionRow& row : kPrecisions) {
-    const bool gains = row.gains == nullptr || (target.dots.*row.gains)();
-    if (gains && (text == row.text || text == "auto")) return row.precision;
+    const Support support = row.support(target);
+    if (text == "auto" && support == Support::kUnit) return row.precision;
     if (text != row.text) continue;
-    return Error("--precision ",
-                 text,
-                 ": ",
-                 target.device,
-                 " has no unit that multiplies ",
-                 dtype_name(row.type),
-                 " faster than float32; auto takes what there is");
+    const std::string lacks =
+        fmt::format("--precision {}: {} has no unit that multiplies {} faster than float32",
+                    text,
+                    where,
+                    dtype_name(row.type));
+    if (support == Support::kNone) return Error(lacks, "; auto takes what there is");
+    if (support == Support::kScalar) log_warning("{}; its values take half the bytes", lacks);
+    return row.precision;
   }
   return Error("--precision: \"", text, "\" is not f32, bf16, f16 or auto");
 }

@@ -6,38 +6,20 @@
 #include <string_view>
 
 #include "graph/graph.h"
+#include "graph/precision.h"
 #include "target/target.h"
 
 namespace pruner {
-
-/// What contractions of a float32 network multiply, where the target has a unit for it.
-enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
-
-/// A value of --precision.
-struct PrecisionRow {
-  Precision precision;
-  std::string_view text;
-  DType type;                       // that is multiplied
-  bool (DotRates::*gains)() const;  // whether that is faster than float32; null: it is float32
-};
-/// In the order in which `auto` takes what gains something.
-inline constexpr PrecisionRow kPrecisions[] = {
-    {Precision::kBFloat16, "bf16", DType::kBFloat16, &DotRates::bfloat16_gains},
-    {Precision::kFloat16, "f16", DType::kFloat16, &DotRates::float16_gains},
-    {Precision::kFloat32, "f32", DType::kFloat32, nullptr},
-};
 
 struct PassOptions {
   Target target = {};
   Precision precision = Precision::kFloat32;
 
-  /// The type that products are to be of, where it is faster; none: float32.
+  /// The type that products are to be of, where the target multiplies it; none: float32.
   std::optional<DType> narrow_type() const {
-    for (const PrecisionRow& row : kPrecisions) {
-      if (row.precision == precision && row.gains != nullptr && (target.dots.*row.gains)())
-        return row.type;
-    }
-    return std::nullopt;
+    const PrecisionRow& row = row_of(precision);
+    const bool narrow = is_narrow_float(row.type) && row.support(target) != Support::kNone;
+    return narrow ? std::optional(row.type) : std::nullopt;
   }
 };
 
@@ -64,7 +46,7 @@ Graph split_kernels(Graph graph);    // into taps, where much of what they read 
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
-Graph widen_floats(Graph graph);     // float16 and bfloat16 networks compute in float32
+Graph widen_floats(Graph graph, const PassOptions& options);   // those of 16 bits, to float32
 Graph match_signs(Graph graph, const PassOptions& options);    // of bytes, for units
 Graph join_taps(Graph graph, const PassOptions& options);      // of few channels, for units
 Graph remove_dead(Graph graph);                                // what no output needs
@@ -86,12 +68,12 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"combine_matmuls", always<combine_matmuls>},
     {"channels_last", always<channels_last>},
     {"sink_transposes", always<sink_transposes>},
-    {"widen_floats", always<widen_floats>, true},
+    {"widen_floats", widen_floats},
     {"join_taps", join_taps, true},
     {"remove_dead", always<remove_dead>},
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},
-    {"narrow_floats", narrow_floats, true},
+    {"narrow_floats", narrow_floats},
 };
 
 /// Runs those of the target's backend; `after` sees the graph after each (--print=graph

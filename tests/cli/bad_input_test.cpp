@@ -341,7 +341,8 @@ TEST_F(BadInput, PrecisionThatTheTargetHasNoUnitFor) {
                  dir + "/x.so"});
   };
   expect_words(compile("bf16", "llvm -mcpu=haswell"), {"--precision bf16", "haswell", "auto"});
-  expect_words(compile("bf16", "cuda --model=a100"), {"--precision bf16", "a100", "auto"});
+  expect_words(compile("bf16", "cuda --model=t4"), {"--precision bf16", "model=t4", "auto"});
+  expect_words(compile("f16", "opencl"), {"--precision f16", "opencl", "auto"});
   expect_words(compile("f16", "llvm -mcpu=haswell"), {"--precision f16", "haswell", "auto"});
   expect_words(compile("int3", "llvm"), {"--precision", "int3", "f32, bf16, f16 or auto"});
 }

@@ -49,6 +49,18 @@ struct Commands : testing::Test {
   std::string dir;
 };
 
+TEST_F(Commands, Float16WithoutAUnitIsSaidInOneLine) {
+  const auto tasks = [](const char* target) {
+    return run_program(
+        {"tasks", "--network", "bert_tiny", "--precision", "f16", "--target", target});
+  };
+  const ProgramRun with = tasks("cuda --model=t4"), without = tasks("cuda --model=v100");
+  EXPECT_EQ(with.err, "");
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_NE(without.err.find("--precision f16: cuda --model=v100 has no unit"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(without.err, '\n'), 1) << without.err;
+}
+
 TEST_F(Commands, TasksOfResNet50AreTheReferences) {
   const Json tasks = json({"tasks", "--network", "resnet_50"});
   EXPECT_EQ(tasks.size(), 27u);

@@ -15,10 +15,12 @@ namespace {
 
 Target sm_80() { return *parse_target("cuda --arch=sm_80", 0); }
 
-void expect_right_on_cuda(const Result<Case>& c) {
+void expect_right_on_cuda(const Result<Case>& c,
+                          Precision precision = Precision::kFloat32,
+                          double tolerance = 1e-4) {
   ASSERT_TRUE(c.ok()) << c.error().message();
   const FakeCuda cuda;
-  expect_right(*c, sm_80());
+  expect_right(*c, sm_80(), nullptr, precision, tolerance);
   EXPECT_EQ(cuda.end(), "");
 }
 
@@ -34,6 +36,14 @@ TEST(FakeCudaModule, GivesWhatTheInterpreterGives) {
 TEST(FakeCudaModule, RunsANetwork) {
   expect_right_on_cuda(make_case(
       build_network("bert_tiny", {.image_size = 32, .sequence_length = 12, .input_shapes = {}})));
+}
+
+// Warps multiply what the network's contractions read in 16 bits; sums and the rest are float32.
+TEST(FakeCudaModule, RunsANetworkOf16Bits) {
+  const Result<Case> c = make_case(
+      build_network("bert_tiny", {.image_size = 32, .sequence_length = 16, .input_shapes = {}}));
+  expect_right_on_cuda(c, Precision::kFloat16, 0.004);
+  expect_right_on_cuda(c, Precision::kBFloat16, 0.03);
 }
 
 // An output that is an input, and two of the same bytes.

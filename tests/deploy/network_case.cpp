@@ -170,7 +170,9 @@ Result<Case> make_case(Result<Graph> graph) {
   return made;
 }
 
-void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
+void expect_close(const std::vector<Tensor>& found,
+                  const std::vector<Tensor>& expected,
+                  double tolerance) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t t = 0; t < found.size(); ++t) {
     ASSERT_EQ(found[t].shape(), expected[t].shape());
@@ -180,14 +182,18 @@ void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& e
       const double error = std::abs(found[t].get(i) - expected[t].get(i));
       worst = error <= worst ? worst : error;  // NaN counts
     }
-    EXPECT_LE(worst, 1e-4 * largest) << "output " << t;
+    EXPECT_LE(worst, tolerance * largest) << "output " << t;
   }
 }
 
-void expect_right(const Case& c, const Target& target, const ScheduleChoice& choice) {
+void expect_right(const Case& c,
+                  const Target& target,
+                  const ScheduleChoice& choice,
+                  Precision precision,
+                  double tolerance) {
   const Result<TemporaryFolder> folder = TemporaryFolder::make("");
   ASSERT_TRUE(folder.ok());
-  const Result<Partition> cut = partition(c.graph, target);
+  const Result<Partition> cut = partition(c.graph, target, precision);
   ASSERT_TRUE(cut.ok()) << cut.error().message();
   const std::string path = folder->path("module.so");
   const Result<ModuleSummary> built =
@@ -201,7 +207,7 @@ void expect_right(const Case& c, const Target& target, const ScheduleChoice& cho
   for (int run = 0; run < 2; ++run) {  // the second one finds what the first left in the arena
     const Result<std::vector<Tensor>> outputs = module->run(c.inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.error().message();
-    expect_close(*outputs, c.expected);
+    expect_close(*outputs, c.expected, tolerance);
   }
 }
 

@@ -41,10 +41,16 @@ Graph small_casts(DType dtype);
 
 Result<Case> make_case(Result<Graph> graph);
 
-/// Each output to 1e-4 of its largest element.
-void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& expected);
+/// Each output to `tolerance` of its largest element.
+void expect_close(const std::vector<Tensor>& found,
+                  const std::vector<Tensor>& expected,
+                  double tolerance = 1e-4);
 
 /// Builds the graph with `choice` and compares what the module gives with the interpreter.
-void expect_right(const Case& c, const Target& target, const ScheduleChoice& choice = nullptr);
+void expect_right(const Case& c,
+                  const Target& target,
+                  const ScheduleChoice& choice = nullptr,
+                  Precision precision = Precision::kFloat32,
+                  double tolerance = 1e-4);
 
 }  // namespace pruner

@@ -1,14 +1,16 @@
-// Convolutions and products of a float32 network with constants multiply bfloat16 or float16 where
-// the target has a unit for it; they add up in float32. A value that one of them reads, or such a
-// convolution makes, is stored as such, rounded once by the kernel that makes it; what else reads
-// it computes in float32, and so does every kernel inside. All other values stay float32, among
-// them what a convolution makes for a contraction without the unit, which reads it again and again.
+// Convolutions and products of a float32 network with constants, on GPUs also products of two
+// values, multiply bfloat16 or float16 where the target has a unit for it; they add up in float32.
+// A value that one of them reads, or such a convolution makes, is stored as such, rounded once by
+// the kernel that makes it; what else reads it computes in float32, and so does every kernel
+// inside. All other values stay float32, among them what a convolution makes for a contraction
+// without the unit, which reads it again and again.
 //
 // A value is stored together with those that share its bytes: views, and the parts of a Concat in
 // place. Where one of these has to stay float32 (an input or output of the network, what a routine
 // makes or reads), the contraction reads a copy.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "graph/evaluate.h"
 #include "graph/ops/op.h"
@@ -18,9 +20,11 @@
 namespace pruner {
 namespace {
 
+constexpr size_t kFactors = 2;  // the first inputs of a contraction
+
 class Narrower {
  public:
-  Narrower(Graph graph, DType type);
+  Narrower(Graph graph, DType type, bool gpu);
   Graph run() &&;
 
  private:
@@ -31,6 +35,7 @@ class Narrower {
     const int at = owner(id);
     return (read_[at] || (made_[at] && !read_wide_[at])) && !stays_[at];
   }
+  bool is_of_pairs(const Node& node) const;
   void look_at(const Node& node);
   ValueId add_value(DType dtype, ValueId like);
   ValueId add_cast(ValueId from, DType to, int group);
@@ -38,18 +43,21 @@ class Narrower {
   ValueId narrow(ValueId id, int group);
   ValueId wide(ValueId id, int group);
   void rewrite(Node node);
+  void drop_unread_casts();
   void number_groups();
 
   Graph graph_;
   const DType type_;         // that the unit multiplies
+  const bool gpu_;           // whose unit takes products of two values
   std::vector<Node> nodes_;  // of the new graph
   int groups_ = 0;
-  std::map<ValueId, int> maker_;  // a value's group
-  std::vector<int> shares_;       // union-find: old values of the same bytes
-  std::vector<bool> stays_;       // by owner: has to be float32
-  std::vector<bool> read_;        // by owner: a unit reads it
-  std::vector<bool> made_;        // by owner: made by a kernel with a unit's convolution
-  std::vector<bool> read_wide_;   // by owner: a contraction without the unit reads it
+  std::map<ValueId, int> maker_;         // a value's group
+  std::map<ValueId, ValueId> narrower_;  // what a Cast of the network's own made it of
+  std::vector<int> shares_;              // union-find: old values of the same bytes
+  std::vector<bool> stays_;              // by owner: has to be float32
+  std::vector<bool> read_;               // by owner: a unit reads it
+  std::vector<bool> made_;               // by owner: made by a kernel with a unit's convolution
+  std::vector<bool> read_wide_;          // by owner: a contraction without the unit reads it
   std::map<ValueId, ValueId> constants_, copies_;    // narrow
   std::map<std::pair<int, ValueId>, ValueId> wide_;  // a stored value, in a group that reads it
 };
@@ -61,11 +69,11 @@ int64_t terms_in_row(const OpCall& call) {
 }
 
 // Whether a unit takes the node: its terms are pairs along the last axis that it adds over.
-bool is_of_pairs(const Graph& graph, const Node& node) {
-  const OpCall call{graph, node};
+bool Narrower::is_of_pairs(const Node& node) const {
+  const OpCall call{graph_, node};
   if (node.op != "Conv" && node.op != "MatMul" && node.op != "Gemm") return false;
-  if (call.sums() || call.input(0).dtype != DType::kFloat32 || !call.input(1).constant)
-    return false;
+  if (call.sums() || call.input(0).dtype != DType::kFloat32) return false;
+  if (!call.input(1).constant && (!gpu_ || node.op == "Conv" || call.rank(0) < 2)) return false;
   if (node.op == "Conv")
     return channels_last(call) && call.integer("group", 1) == 1 && terms_in_row(call) % 2 == 0;
   const bool transposed = call.integer("transA", 0) != 0;
@@ -74,9 +82,10 @@ bool is_of_pairs(const Graph& graph, const Node& node) {
 }
 
 // What shares bytes is known of all values before what has to stay of any.
-Narrower::Narrower(Graph graph, DType type)
+Narrower::Narrower(Graph graph, DType type, bool gpu)
     : graph_(std::move(graph)),
       type_(type),
+      gpu_(gpu),
       shares_(graph_.values.size()),
       stays_(graph_.values.size(), false),
       read_(graph_.values.size(), false),
@@ -85,6 +94,9 @@ Narrower::Narrower(Graph graph, DType type)
   std::iota(shares_.begin(), shares_.end(), 0);
   for (const Node& node : graph_.nodes) {
     groups_ = std::max(groups_, node.group + 1);
+    if (node.op == "Cast" && graph_[node.inputs[0]].dtype == type_ &&
+        graph_[node.outputs[0]].dtype == DType::kFloat32)
+      narrower_[node.outputs[0]] = node.inputs[0];
     if (node.group >= 0) {
       for (const ValueId id : node.outputs) maker_[id] = node.group;
     } else if (node.in_place) {
@@ -107,7 +119,7 @@ Narrower::Narrower(Graph graph, DType type)
   std::vector<bool> convolves(static_cast<size_t>(groups_), false);
   for (const Node& node : graph_.nodes) {
     look_at(node);
-    if (node.op == "Conv" && node.group >= 0 && is_of_pairs(graph_, node))
+    if (node.op == "Conv" && node.group >= 0 && is_of_pairs(node))
       convolves[static_cast<size_t>(node.group)] = true;
   }
   for (const Node& node : graph_.nodes) {
@@ -128,8 +140,11 @@ void Narrower::look_at(const Node& node) {
     for (const ValueId id : node.outputs) stays_[owner(id)] = true;
   }
   const bool contracts = node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm";
-  if (is_of_pairs(graph_, node)) {
-    if (!is_made_in(node.group, node.inputs[0])) read_[owner(node.inputs[0])] = true;
+  if (is_of_pairs(node)) {
+    for (size_t i = 0; i < kFactors; ++i) {
+      const ValueId id = node.inputs[i];
+      if (!is_made_in(node.group, id) && !narrower_.contains(id)) read_[owner(id)] = true;
+    }
   } else if (contracts || node.op == "ConvTranspose") {
     for (const ValueId id : node.inputs)
       if (id.valid()) read_wide_[owner(id)] = true;
@@ -173,6 +188,8 @@ ValueId Narrower::narrow_constant(ValueId id) {
 
 // What a unit reads for `id`.
 ValueId Narrower::narrow(ValueId id, int group) {
+  if (graph_[id].constant) return narrow_constant(id);
+  if (const auto it = narrower_.find(id); it != narrower_.end()) return it->second;
   if (is_stored_narrow(id)) return id;
   const bool inside = is_made_in(group, id);
   const auto [it, fresh] = copies_.try_emplace(id);
@@ -193,13 +210,11 @@ void Narrower::rewrite(Node node) {
     nodes_.push_back(std::move(node));
     return;
   }
-  const bool of_pairs = is_of_pairs(graph_, node);
+  const bool of_pairs = is_of_pairs(node);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     ValueId& id = node.inputs[i];
     if (!id.valid()) continue;
-    id = of_pairs && i == 1   ? narrow_constant(id)
-         : of_pairs && i == 0 ? narrow(id, node.group)
-                              : wide(id, node.group);
+    id = of_pairs && i < kFactors ? narrow(id, node.group) : wide(id, node.group);
   }
   if (of_pairs) node.attributes["sums"] = std::string(dtype_name(DType::kFloat32));
   const int group = node.group;
@@ -208,6 +223,15 @@ void Narrower::rewrite(Node node) {
   if (rounds) node.outputs[0] = add_value(DType::kFloat32, stored);
   nodes_.push_back(std::move(node));
   if (rounds) nodes_.push_back(cast_node(nodes_.back().outputs[0], stored, type_, group));
+}
+
+// Of the network's own, those that only contractions read, which now read what is cast.
+void Narrower::drop_unread_casts() {
+  std::set<ValueId> read(graph_.outputs.begin(), graph_.outputs.end());
+  for (const Node& node : nodes_) read.insert(node.inputs.begin(), node.inputs.end());
+  std::erase_if(nodes_, [&](const Node& node) {
+    return narrower_.contains(node.outputs[0]) && !read.contains(node.outputs[0]);
+  });
 }
 
 // By the place of their last node, which makes what leaves.
@@ -228,6 +252,7 @@ Graph Narrower::run() && {
   for (size_t i = 0; i < values; ++i) {
     if (is_stored_narrow(ValueId{static_cast<int32_t>(i)})) graph_.values[i].dtype = type_;
   }
+  drop_unread_casts();
   number_groups();
   graph_.nodes = std::move(nodes_);
   return std::move(graph_);
@@ -237,7 +262,7 @@ Graph Narrower::run() && {
 
 Graph narrow_floats(Graph graph, const PassOptions& options) {
   const std::optional<DType> type = options.narrow_type();
-  return type ? Narrower(std::move(graph), *type).run() : std::move(graph);
+  return type ? Narrower(std::move(graph), *type, options.target.is_gpu()).run() : std::move(graph);
 }
 
 }  // namespace pruner

@@ -2,6 +2,8 @@
 // of its own rounds. It is then the float32 network with other weights: the same tasks, records and
 // times. CPUs convert a number in more time than they multiply one, and a contraction reads each of
 // its inputs many times. Results are nearer to what is meant than with each operator's rounded.
+// GPUs convert for nothing: there it is done where narrow_floats says anew what is to be of 16
+// bits.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -76,7 +78,8 @@ Graph Widener::run() && {
 
 }  // namespace
 
-Graph widen_floats(Graph graph) {
+Graph widen_floats(Graph graph, const PassOptions& options) {
+  if (options.target.is_gpu() && !options.narrow_type()) return graph;
   const bool has_any = std::ranges::any_of(
       graph.values, [](const Value& value) { return is_narrow_float(value.dtype); });
   return has_any ? Widener(std::move(graph)).run() : std::move(graph);

@@ -184,6 +184,48 @@ TEST(NarrowFloats, ProductsOfTwoValuesAreLeftAlone) {
   EXPECT_EQ(wide, 1);
 }
 
+// Of a GPU's unit both factors may be values: attention is of 16 bits, its softmax of 32.
+TEST(NarrowFloats, ProductsOfTwoValuesOnGpus) {
+  NetworkBuilder b("attention");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat32);
+  const ValueId q = linear(b, x, 8), k = linear(b, x, 8, 2);
+  const ValueId scores = b.node("MatMul", {q, b.node("Transpose", {k})});
+  const Graph graph = b.finish({{b.node("MatMul", {b.node("Softmax", {scores}), q}), "y"}});
+  for (const char* text : {"cuda --model=a100", "cuda --model=v100"}) {
+    const PassOptions options{*parse_target(text, 0), Precision::kFloat16};
+    const Graph after = narrowed(graph, false, options);
+    for (const Node& node : after.nodes) {
+      const DType read = after[node.inputs[0]].dtype, made = after[node.outputs[0]].dtype;
+      if (node.op == "Softmax") EXPECT_EQ(read, DType::kFloat32) << text;
+      if (node.op != "MatMul") continue;
+      EXPECT_EQ(read, DType::kFloat16) << text << ": without a unit, too";
+      EXPECT_EQ(after[node.inputs[1]].dtype, DType::kFloat16) << text;
+      EXPECT_EQ(made, DType::kFloat32) << text;
+    }
+  }
+}
+
+// Its weights are of 16 bits as they were, its sums of 32.
+TEST(NarrowFloats, NetworksOf16BitsOnGpus) {
+  NetworkBuilder b("halves");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat16);
+  Tensor w(DType::kFloat16, {8, 6});
+  for (int64_t i = 0; i < w.num_elements(); ++i) w.set(i, static_cast<double>(i % 5 - 2));
+  const ValueId y = b.node("Relu", {b.node("MatMul", {x, b.constant("w", w)})});
+  const Graph graph = b.finish({{y, "y"}});
+  PassOptions options{*parse_target("cuda --model=a100", 0), Precision::kFloat32};
+  EXPECT_EQ(kernels(run_graph_passes(graph, options)), "MatMul+Relu");
+  options.precision = Precision::kFloat16;
+  const Graph after = run_graph_passes(graph, options);
+  EXPECT_EQ(kernels(after), "MatMul+Relu+Cast");
+  for (const Node& node : after.nodes) {
+    if (node.op != "MatMul") continue;
+    EXPECT_EQ(after[node.inputs[0]].dtype, DType::kFloat16);
+    EXPECT_EQ(after[node.inputs[1]].dtype, DType::kFloat16);
+    EXPECT_EQ(after[node.outputs[0]].dtype, DType::kFloat32);
+  }
+}
+
 TEST(NarrowFloats, NeedsTheUnitAndTheWish) {
   NetworkBuilder b("chain");
   const ValueId x = b.input("x", {4, 8, 2}, DType::kFloat32);

@@ -37,7 +37,7 @@ Tensor run(const Graph& graph, const Tensor& input) {
 // float32 gives, rounded, and nearly what it gave.
 std::string widened(DType dtype, std::vector<int64_t> shape, const Build& build) {
   const Graph before = network(dtype, shape, build);
-  const Graph after = widen_floats(before);
+  const Graph after = widen_floats(before, {});
   EXPECT_EQ(after[after.inputs[0]].dtype, dtype);
   EXPECT_EQ(after[after.outputs[0]].dtype, before[before.outputs[0]].dtype);
   const Tensor input = rounded(rounded(waves(shape), DType::kBFloat16), dtype);
@@ -100,7 +100,7 @@ TEST(WidenFloats, BitsAndRoutinesTakeTheTypeItself) {
   const ValueId at = b.constant("at", integers({1, 2}, {1, 0}));
   const ValueId bits = b.node("BitCast", {b.node("Exp", {x})}, {{"to", std::string("uint16")}});
   const ValueId scattered = b.node("ScatterElements", {b.node("Neg", {x}), at, x});
-  const Graph graph = widen_floats(b.finish({{bits, "bits"}, {scattered, "scattered"}}));
+  const Graph graph = widen_floats(b.finish({{bits, "bits"}, {scattered, "scattered"}}), {});
   EXPECT_EQ(operators(graph), "Cast Exp Cast BitCast Neg Cast ScatterElements");
 }
 
