@@ -31,7 +31,7 @@ struct KernelTime {
   std::string name, sketch;
   double flops = 0, bytes = 0;
   double median_ms = 0;
-  std::string precision = {};  // "float32", a name of kDotRates; empty: not known
+  std::string precision = {};  // "float32", a name of kDotRates or kTensorRates; empty: not known
 };
 
 /// Owns the library and one instance; one call at a time.

@@ -4,10 +4,12 @@
 
 #include "codegen/cpu_features.h"
 #include "measure/dot_probe.h"
+#include "measure/gpu_probe.h"
 #include "measure/timing.h"
 #include "runtime/gpu_context.h"
 #include "runtime/module/cpu_features.h"
 #include "target/dot_rates.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 
@@ -102,6 +104,20 @@ PeakRates probe_peaks(const Target& target, double seconds) {
   for (const DotRateRow& row : kDotRates) {
     if (target.dots.*row.rate > 0 && peaks.gflops > 0)
       peaks.dots.*row.rate = probe_dot_gflops(row, target.threads, seconds) / peaks.gflops;
+  }
+  return peaks;
+}
+
+Result<PeakRates> probe_gpu_peaks(const Target& target, double seconds) {
+  TRY_ASSIGN(const Target probed, probe_gpu(target, seconds));
+  const Gpu& gpu = probed.gpu;
+  PeakRates peaks = {.gflops = gpu.peak_flops * 1e-9,
+                     .dots = {},
+                     .bandwidth_gbs = gpu.dram_bandwidth * 1e-9,
+                     .threads = 0};
+  for (const TensorRateRow& row : kTensorRates) {
+    if (target.gpu.tensor_rates.*row.rate > 0)
+      peaks.tensor.*row.rate = gpu.tensor_rates.*row.rate * gpu.sms * gpu.clock_hz * 1e-9;
   }
   return peaks;
 }

@@ -119,11 +119,15 @@ struct PeakRates {
   double gflops = 0;         // of fused multiply-adds of float32
   DotRates dots;             // of the units that were asked for
   double bandwidth_gbs = 0;  // of memory: a buffer far larger than the last-level cache
-  int threads = 1;
+  int threads = 1;           // 0: of a GPU
+  TensorRates tensor = {};   // GFLOP/s of a GPU's tensor cores that were asked for
 };
 
 /// Probes on the target's threads, each for about `seconds`; of the units those that target.dots
 /// has a rate of.
 PeakRates probe_peaks(const Target& target, double seconds);
+/// Of a GPU, in about `seconds`; of its tensor cores what target.gpu.tensor_rates has a rate of.
+/// Errors: probe_gpu()'s.
+Result<PeakRates> probe_gpu_peaks(const Target& target, double seconds);
 
 }  // namespace pruner

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "target/dot_rates.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 
@@ -19,6 +20,7 @@ std::optional<double> ratio(double a, double b) {
 /// GFLOP/s of what a kernel multiplies with; 0: not known.
 double peak_of(const KernelTime& k, const PeakRates& peaks) {
   if (k.precision == dtype_name(DType::kFloat32)) return peaks.gflops;
+  if (const TensorRateRow* unit = find_tensor_rate(k.precision)) return peaks.tensor.*unit->rate;
   const DotRateRow* unit = find_dot_rate(k.precision);
   return unit != nullptr ? peaks.gflops * peaks.dots.*unit->rate : 0;
 }
@@ -54,6 +56,9 @@ template <typename Act>
 void for_each_unit(const PeakRates& peaks, const Act& act) {
   for (const DotRateRow& row : kDotRates) {
     if (peaks.dots.*row.rate > 0) act(row.name, peaks.gflops * peaks.dots.*row.rate);
+  }
+  for (const TensorRateRow& row : kTensorRates) {
+    if (peaks.tensor.*row.rate > 0) act(row.name, peaks.tensor.*row.rate);
   }
 }
 
@@ -113,11 +118,11 @@ std::string print(const PeakRates& peaks) {
     units += fmt::format("{:.1f} of {}, ", gflops, name);
   });
   return fmt::format(
-      "Peak: {:.1f} GFLOP/s of fused multiply-adds, {}{:.1f} GB/s read from memory, on {} threads",
+      "Peak: {:.1f} GFLOP/s of fused multiply-adds, {}{:.1f} GB/s read from memory, {}",
       peaks.gflops,
       units,
       peaks.bandwidth_gbs,
-      peaks.threads);
+      peaks.threads > 0 ? fmt::format("on {} threads", peaks.threads) : "on the device");
 }
 
 Json to_json(const PeakRates& peaks) {

@@ -17,7 +17,7 @@ namespace pruner {
 std::string print_profile(std::span<const KernelTime> kernels, const PeakRates& peaks);
 
 /// "Peak: 205.1 GFLOP/s of fused multiply-adds, 3012.5 of bfloat16_tile, 31.2 GB/s read from
-/// memory, on 2 threads".
+/// memory, on 2 threads"; of a GPU "..., on the device".
 std::string print(const PeakRates& peaks);
 /// {"peak_gflops","unit_gflops":{"bfloat16_tile"},"bandwidth_gbs","threads"}.
 Json to_json(const PeakRates& peaks);

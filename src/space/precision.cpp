@@ -3,6 +3,7 @@
 #include "space/dot.h"
 #include "support/check.h"
 #include "target/dot_rates.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 
@@ -21,6 +22,11 @@ std::string_view precision_of(const Sketch& sketch) {
   if (const DotInstruction* dot = sketch.tables->dots[largest]) {
     const DotRateRow* row = find_dot_rate(dot->rate);
     CHECK(row != nullptr) << dot->name << " is in no row of kDotRates";
+    return row->name;
+  }
+  if (const auto& mma = sketch.tables->mmas[largest]) {
+    const TensorRateRow* row = find_tensor_rate(mma->instruction->rate);
+    CHECK(row != nullptr) << mma->instruction->shape << " is in no row of kTensorRates";
     return row->name;
   }
   const DType type = sketch.dag[largest].dtype;

@@ -7,8 +7,8 @@
 
 namespace pruner {
 
-/// Of a sketch's largest stage the unit's name in kDotRates ("int8_tile"), or the type that it
-/// computes in ("float32", "int32").
+/// Of a sketch's largest stage the unit's name in kDotRates ("int8_tile") or kTensorRates
+/// ("f16_f32"), or the type that it computes in ("float32", "int32").
 std::string_view precision_of(const Sketch& sketch);
 
 }  // namespace pruner

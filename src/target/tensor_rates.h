@@ -22,4 +22,18 @@ inline constexpr TensorRateRow kTensorRates[] = {
 };
 inline constexpr double kMostTensorRate = 1 << 20;  // a file's that is more is a mistake
 
+constexpr const TensorRateRow* find_tensor_rate(std::string_view name) {
+  for (const TensorRateRow& row : kTensorRates) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+constexpr const TensorRateRow* find_tensor_rate(double TensorRates::*rate) {
+  for (const TensorRateRow& row : kTensorRates) {
+    if (row.rate == rate) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace pruner

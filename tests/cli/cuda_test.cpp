@@ -82,6 +82,22 @@ TEST_F(CudaCommands, TuneANetworkOnTwoDevicesEndsWithItsModule) {
   EXPECT_EQ(driver.lines("VIOLATION"), "");
 }
 
+TEST_F(CudaCommands, ProfileBesideThePeakOfTensorCores) {
+  const FakeCuda driver("arch=80");
+  const std::string module = driver.path("m.so");
+  const ProgramRun compiled =
+      run_program({"compile", "--op", "matmul 64 64 64 bits=16", "--target", "cuda", "-o", module});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  const ProgramRun run =
+      run_program({"bench", "--module", module, "--min-time", "0", "--profile", "--json"});
+  const Result<Json> profile = parse_json(run.out);
+  ASSERT_TRUE(profile.ok()) << run.out << run.err;
+  EXPECT_EQ((*profile)["kernels"][0]["precision"], "f16_f32");
+  EXPECT_GT((*profile)["unit_gflops"]["f16_f32"], 0);
+  EXPECT_FALSE((*profile)["unit_gflops"].contains("s8")) << "no kernel uses it";
+  EXPECT_GT((*profile)["kernels"][0]["peak_percent"], 0);
+}
+
 TEST_F(CudaCommands, ProbeADeviceIntoAFile) {
   const FakeCuda driver("arch=75");
   const std::string file = driver.path("mine.json");

@@ -52,6 +52,19 @@ TEST(PrintProfile, HoldsAKernelAgainstThePeakOfWhatItMultipliesWith) {
   EXPECT_TRUE(json["kernels"][3]["peak_percent"].is_null());
 }
 
+TEST(PrintProfile, HoldsAKernelAgainstTheTensorCoresOfAGpu) {
+  const std::vector<KernelTime> kernels = {{"dense", "m16n8k16-tile", 300e6, 1e6, 0.25, "f16_f32"},
+                                           {"dense", "m16n8k32-tile", 300e6, 1e6, 0.25, "s8"}};
+  PeakRates peaks = {.gflops = 200, .dots = {}, .bandwidth_gbs = 20, .threads = 0};
+  peaks.tensor.f16_f32 = 3000;
+  const std::string table = print_profile(kernels, peaks);
+  EXPECT_NE(table.find("1200.0    40.0      4.0    20.0  f16_f32 "), std::string::npos) << table;
+  EXPECT_NE(table.find("1200.0       -      4.0    20.0  s8 "), std::string::npos) << table;
+  EXPECT_NE(table.find("3000.0 of f16_f32, 20.0 GB/s read from memory, on the device"),
+            std::string::npos)
+      << table;
+}
+
 TEST(PrintProfile, LeavesOutWhatIsNotKnown) {
   const std::string table = print_profile(kKernels, {});
   EXPECT_EQ(table.find("Peak"), std::string::npos) << table;

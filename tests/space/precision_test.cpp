@@ -29,5 +29,14 @@ TEST(PrecisionOf, IsTheUnitOrTheTypeOfTheSums) {
   EXPECT_EQ(precisions("dense 32 48 96 bits=8 +relu", units), (Names{"int8", "int8_tile"}));
 }
 
+TEST(PrecisionOf, IsTheTensorCoreOfAGpu) {
+  using Names = std::set<std::string>;
+  const Target gpu = *parse_target("cuda --model=a100", 0);
+  EXPECT_EQ(precisions("dense 32 48 96", gpu), Names{"float32"});
+  EXPECT_EQ(precisions("dense 32 48 96 bits=16", gpu), (Names{"f16_f32", "float32"}));
+  EXPECT_EQ(precisions("dense 32 48 96 bits=16 exponent=8 +gelu", gpu), (Names{"bf16", "float32"}));
+  EXPECT_EQ(precisions("dense 32 48 96 bits=8 +relu", gpu), (Names{"int32", "s8"}));
+}
+
 }  // namespace
 }  // namespace pruner

@@ -1,27 +1,44 @@
 // pruner bench: the time of a module, and with --profile that of each kernel beside this CPU's
-// peaks, measured in the same run; beside none when the module runs on a GPU.
+// peaks, measured in the same run, or those of a GPU whose tensor cores a kernel uses.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "deploy/loaded_module.h"
 #include "measure/measure.h"
 #include "report/profile_table.h"
 #include "target/dot_rates.h"
+#include "target/tensor_rates.h"
 
 namespace pruner {
 
 namespace {
 
-constexpr double kProbeSeconds = 0.2;  // about, for each of the CPU's peaks
+constexpr double kProbeSeconds = 0.2;  // about, for each of the peaks
 
 /// The target with rates of just the units that the kernels use.
 Target with_units_of(std::span<const KernelTime> kernels, Target target) {
   target.dots = {};
   for (const KernelTime& kernel : kernels) {
+    // Whatever it is: it is measured.
     const DotRateRow* unit = find_dot_rate(kernel.precision);
-    if (unit != nullptr) target.dots.*unit->rate = 1;  // whatever it is: it is measured
+    if (unit != nullptr) target.dots.*unit->rate = 1;
+    const TensorRateRow* cores = find_tensor_rate(kernel.precision);
+    if (cores != nullptr) target.gpu.tensor_rates.*cores->rate = 1;
   }
   return target;
+}
+
+/// On as many threads as the module ran, so that shares of the peaks mean something. Of a GPU only
+/// where its tensor cores are used: that is CUDA's.
+Result<PeakRates> peaks_for(std::span<const KernelTime> kernels, int threads) {
+  if (threads > 0) return probe_peaks(with_units_of(kernels, host_target(threads)), kProbeSeconds);
+  const bool uses_tensor_cores = std::ranges::any_of(
+      kernels, [](const KernelTime& k) { return find_tensor_rate(k.precision) != nullptr; });
+  if (!uses_tensor_cores) return PeakRates{.dots = {}, .threads = 0};
+  TRY_ASSIGN(const Target cuda, parse_target(backend_name(Backend::kCuda), 0));
+  return probe_gpu_peaks(with_units_of(kernels, cuda), kProbeSeconds);
 }
 
 struct Bench {
@@ -47,9 +64,7 @@ struct Bench {
     PeakRates peaks{.dots = {}, .threads = result.threads};
     if (profile) {
       TRY_ASSIGN(kernels, module.profile(inputs, bench));
-      // On as many threads as the module ran, so that shares of the peaks mean something.
-      if (result.threads > 0)
-        peaks = probe_peaks(with_units_of(kernels, host_target(result.threads)), kProbeSeconds);
+      TRY_ASSIGN(peaks, peaks_for(kernels, result.threads));
     }
     if (call.json) {
       Json json = {{"median_ms", result.median_ms},
