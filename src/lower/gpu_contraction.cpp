@@ -1,9 +1,9 @@
 // A block's threads fetch the boxes of the operands that a chunk of the reduction needs into shared
 // memory, and each adds the chunk to the accumulators of its tile.
 #include <algorithm>
-#include <bit>
 
 #include "lower/gpu_lowering.h"
+#include "space/structure.h"
 
 namespace pruner {
 
@@ -49,9 +49,8 @@ Stmt GpuLowering::fetch(const NestStage& operand, const NestStage& sum, const Va
   const Expr first =
       simple((var(round) * Expr(place_.threads) + place_.thread_index) * Expr(lanes));
   // Of the fused index. Vectors divide the last dimension of the box: the lane is added to it.
-  const bool vectors = std::has_single_bit(static_cast<uint64_t>(lanes)) &&
-                       lanes * dtype_bytes(s.dtype) <= gpu_.vector_bytes &&
-                       operand.extents.back() % lanes == 0;
+  const bool vectors =
+      is_gpu_vector(lanes, dtype_bytes(s.dtype), gpu_) && operand.extents.back() % lanes == 0;
   const Expr index = vectors ? first : first + var(lane);
   std::vector<std::pair<VarId, Expr>> lets;
   Values point, at;

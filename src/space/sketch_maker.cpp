@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "space/dot.h"
 #include "space/loop_nest.h"
@@ -168,8 +167,7 @@ Factor SketchMaker::factor(const StagePlan& plan,
   if (level.kind == DecisionKind::kVector && decision != kFixed) {
     // Runs of other lengths are as slow as single elements.
     const auto is_vector = [&](int32_t c) {
-      return std::has_single_bit(static_cast<uint32_t>(c)) &&
-             c * axis.element_bytes <= target_.gpu.vector_bytes;
+      return is_gpu_vector(c, axis.element_bytes, target_.gpu);
     };
     Decision& run = sketch_.decisions[static_cast<size_t>(decision)];
     std::ranges::copy_if(run.choices, std::back_inserter(run.worth_drawing), is_vector);

@@ -162,6 +162,12 @@ extern const LoopStructure kBox, kFold, kRowPart, kTransform;
 // On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block.
 extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows;
 
+/// Whether a thread of a GPU moves a run of so many elements at once: both of its languages have
+/// vectors of up to 8.
+constexpr bool is_gpu_vector(int64_t run, int64_t element_bytes, const Gpu& gpu) {
+  return run >= 1 && run <= 8 && (run & (run - 1)) == 0 && run * element_bytes <= gpu.vector_bytes;
+}
+
 /// A structure of the contractions of a sketch: one sketch each, where it applies.
 struct StructureRule {
   const LoopStructure* structure;
