@@ -119,16 +119,13 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
     const Support support = row.support(target);
     if (text == "auto" && support == Support::kUnit) return row.precision;
     if (text != row.text) continue;
-    const std::string lacks =
-        fmt::format("--precision {}: {} has no unit that multiplies {} faster than float32",
-                    text,
-                    where,
-                    dtype_name(row.type));
+    const std::string lacks = fmt::format(
+        "--precision {}: {} has no unit that multiplies {} faster than float32", text, where, text);
     if (support == Support::kNone) return Error(lacks, "; auto takes what there is");
     if (support == Support::kScalar) log_warning("{}; its values take half the bytes", lacks);
     return row.precision;
   }
-  return Error("--precision: \"", text, "\" is not f32, bf16, f16 or auto");
+  return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16 or auto");
 }
 
 Result<Source> network_source(Graph graph,
@@ -223,7 +220,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_inputs_to(app);
   add_option(app, "--precision", precision)
       .help(
-          "what a network's products multiply: f32 (default), bf16, f16, or auto: what is fastest");
+          "what a network's products multiply: f32 (default), tf32, bf16, f16, or auto: what is "
+          "fastest");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {

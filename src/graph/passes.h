@@ -53,6 +53,7 @@ Graph remove_dead(Graph graph);                                // what no output
 Graph place_concats(Graph graph);                              // marks those that need no copy
 Graph fuse(Graph graph);                                       // numbers the groups
 Graph narrow_floats(Graph graph, const PassOptions& options);  // what units read as bfloat16
+Graph round_factors(Graph graph, const PassOptions& options);  // of float32, to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", always<run_quantized>, true},
@@ -74,6 +75,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},
     {"narrow_floats", narrow_floats},
+    {"round_factors", round_factors},
 };
 
 /// Runs those of the target's backend; `after` sees the graph after each (--print=graph

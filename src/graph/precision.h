@@ -9,7 +9,7 @@
 namespace pruner {
 
 /// What contractions of a float32 network multiply.
-enum class Precision : uint8_t { kFloat32, kBFloat16, kFloat16 };
+enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16 };
 
 /// How a target multiplies numbers of a type: with code that is slower than it has to be for it, or
 /// with a unit that is faster than float32's.
@@ -23,7 +23,7 @@ constexpr Support unit_if(bool there, Support otherwise = Support::kNone) {
 struct PrecisionRow {
   Precision precision;
   std::string_view text;
-  DType type;  // that is multiplied
+  DType type;  // of the factors in memory
   Support (*support)(const Target&);
 };
 /// In the order in which `auto` takes what has a unit.
@@ -43,6 +43,11 @@ inline constexpr PrecisionRow kPrecisions[] = {
        return unit_if(t.gpu.tensor_rates.f16_f32 > 0,
                       t.backend == Backend::kCuda ? Support::kScalar : Support::kNone);
      }},
+    // Of float32 in memory, rounded where they are multiplied.
+    {Precision::kTf32,
+     "tf32",
+     DType::kFloat32,
+     [](const Target& t) { return unit_if(t.is_gpu() && t.gpu.tensor_rates.tf32 > 0); }},
     {Precision::kFloat32, "f32", DType::kFloat32, [](const Target&) { return Support::kUnit; }},
 };
 

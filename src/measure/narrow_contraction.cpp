@@ -109,6 +109,8 @@ double whole_numbers_of(DType t) {
 
 using Bounds = std::vector<std::optional<double>>;  // by stage
 
+constexpr double kWholeTf32 = 1 << 11;  // up to which it holds every whole number
+
 /// The largest absolute value of an expression, all of whose values are whole numbers that their
 /// types hold; none: not known.
 std::optional<double> whole_bound(const Expr& e, const Bounds& bounds) {
@@ -150,7 +152,9 @@ std::optional<double> whole_bound(const Expr& e, const Bounds& bounds) {
       [&](const Call& n) -> Bound {
         const bool whole = n.function == Intrinsic::kAbs || n.function == Intrinsic::kFloor ||
                            n.function == Intrinsic::kCeil || n.function == Intrinsic::kRound;
-        return whole ? whole_bound(n.args[0], bounds) : std::nullopt;
+        const Bound bound = whole_bound(n.args[0], bounds);
+        if (n.function == Intrinsic::kTf32) return bound && *bound <= kWholeTf32 ? bound : Bound();
+        return whole ? bound : std::nullopt;
       },
       [&](const Load& n) { return bounds[static_cast<size_t>(n.tensor.value)]; });
 }

@@ -83,6 +83,16 @@ std::optional<NarrowProduct> narrow_product(const Expr& e) {
   return NarrowProduct{a, b};
 }
 
+bool is_tf32_product(const Expr& e) {
+  const Binary* product = as<Binary>(e);
+  if (product == nullptr || product->op != BinaryOp::kMul) return false;
+  const auto rounds = [](const Expr& factor) {
+    const Call* n = as<Call>(factor);
+    return n != nullptr && n->function == Intrinsic::kTf32;
+  };
+  return rounds(product->a) && rounds(product->b);
+}
+
 const DotInstruction* find_dot_instruction(Isa isa, DType a, DType b, DType sum, bool tile) {
   for (const DotInstruction& dot : kDotInstructions) {
     const bool types = (a == dot.a && b == dot.b) || (a == dot.b && b == dot.a);

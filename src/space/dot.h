@@ -35,6 +35,9 @@ struct NarrowProduct {
 };
 std::optional<NarrowProduct> narrow_product(const Expr& e);
 
+/// Whether it is a product of two numbers that are rounded to tf32.
+bool is_tf32_product(const Expr& e);
+
 /// That which adds products of elements of types `a` and `b`, in this order or the other, to a
 /// vector or a tile; null: there is none.
 const DotInstruction* find_dot_instruction(Isa isa, DType a, DType b, DType sum, bool tile);

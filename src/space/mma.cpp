@@ -45,12 +45,4 @@ int shape_number(const MmaInstruction& row) {
   return number;
 }
 
-double round_to_tf32(double value) {
-  constexpr uint64_t kDropped = 13;  // of float32's 23 bits of fraction
-  const uint64_t bits = encode_float(DType::kFloat32, value);
-  const bool finite = value - value == 0;
-  const uint64_t half = finite ? uint64_t{1} << (kDropped - 1) : 0;
-  return decode_float(DType::kFloat32, (bits + half) >> kDropped << kDropped);
-}
-
 }  // namespace pruner

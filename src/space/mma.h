@@ -50,7 +50,4 @@ inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
 /// 8 columns.
 constexpr int64_t operand_registers(int64_t rows, int64_t columns) { return 2 * rows + columns; }
 
-/// A float32 with 10 bits of fraction, to nearest, halves away from zero (PTX: cvt.rna.tf32.f32).
-double round_to_tf32(double value);
-
 }  // namespace pruner

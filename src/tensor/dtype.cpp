@@ -67,6 +67,14 @@ double decode_float(DType t, uint64_t bits) {
   return sign * std::ldexp(std::ldexp(1.0, fraction) + units, exponent - bias(t) - fraction);
 }
 
+double round_to_tf32(double value) {
+  constexpr uint64_t kDropped = 13;  // of float32's 23 bits of fraction
+  const uint64_t bits = encode_float(DType::kFloat32, value);
+  const bool finite = value - value == 0;
+  const uint64_t half = finite ? uint64_t{1} << (kDropped - 1) : 0;
+  return decode_float(DType::kFloat32, (bits + half) >> kDropped << kDropped);
+}
+
 double int_to_double(DType from, int64_t value) {
   return is_wide_unsigned(from) ? static_cast<double>(static_cast<uint64_t>(value))
                                 : static_cast<double>(value);

@@ -77,6 +77,9 @@ constexpr int64_t wrap_to(DType t, int64_t value);
 uint64_t encode_float(DType t, double value);
 double decode_float(DType t, uint64_t bits);
 
+/// A float32 with 10 bits of fraction, to nearest, halves away from zero (PTX: cvt.rna.tf32.f32).
+double round_to_tf32(double value);
+
 /// A value of an integer type as a double, and back: truncated; what the type does not hold
 /// saturates if it is of 64 bits, and else wraps around. NaN is 0.
 double int_to_double(DType from, int64_t value);

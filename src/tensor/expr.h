@@ -98,6 +98,7 @@ enum class Intrinsic : uint8_t {
   kAsinh,
   kAcosh,
   kAtanh,
+  kTf32,  // round_to_tf32()
 };
 
 struct IntImm {

@@ -57,9 +57,12 @@ StageId add_activation(DagBuilder& b, StageId data, const Activation& activation
       });
 }
 
-Expr product(const Expr& a, const Expr& b, std::optional<DType> sums) {
-  const DType type = sums.value_or(sum_type(a->dtype));
-  return cast(type, a) * cast(type, b);
+Expr product(const Expr& a, const Expr& b, const Products& products) {
+  const DType type = products.sums.value_or(sum_type(a->dtype));
+  const auto factor = [&](const Expr& x) {
+    return products.tf32 ? call(Intrinsic::kTf32, {cast(type, x)}) : cast(type, x);
+  };
+  return factor(a) * factor(b);
 }
 
 StageId add_cast(DagBuilder& b, StageId stage, DType dtype) {
@@ -68,7 +71,7 @@ StageId add_cast(DagBuilder& b, StageId stage, DType dtype) {
       b, "T_cast", {{stage}}, [&](std::span<const Expr> x) { return cast(dtype, x[0]); });
 }
 
-StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums) {
+StageId add_dense(DagBuilder& b, StageId data, StageId weight, const Products& products) {
   std::vector<int64_t> shape = b.shape(data);
   const std::vector<int64_t> weights = b.shape(weight);
   CHECK(!shape.empty() && weights.size() == 2 && shape.back() == weights[1])
@@ -77,14 +80,14 @@ StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DTy
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> k) {
     std::vector<Expr> index(i.begin(), i.end());
     index.back() = k[0];
-    return product(b.at(data, index), b.at(weight, {i.back(), k[0]}), sums);
+    return product(b.at(data, index), b.at(weight, {i.back(), k[0]}), products);
   };
   std::vector<std::string> names;
   if (shape.size() == 2) names = {"i", "j", "k"};
   const StageId out =
       b.reduce("T_dense", shape, {weights[1]}, Combiner::kSum, body, "dense", std::move(names));
   b.allow_repacking(out, weight);
-  return sums ? out : add_cast(b, out, b.stage(data).dtype);
+  return products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_matmul(DagBuilder& b,
@@ -92,7 +95,7 @@ StageId add_matmul(DagBuilder& b,
                    StageId rhs,
                    bool transpose_lhs,
                    bool transpose_rhs,
-                   std::optional<DType> sums) {
+                   const Products& products) {
   std::vector<int64_t> a = b.shape(lhs), w = b.shape(rhs);
   CHECK(a.size() >= 2 && w.size() >= 2) << "matmul of tensors with less than two dims";
   const int64_t m = a[a.size() - (transpose_lhs ? 1 : 2)];
@@ -120,7 +123,7 @@ StageId add_matmul(DagBuilder& b,
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
     return product(operand(lhs, a, i, i[i.size() - 2], r[0], transpose_lhs),
                    operand(rhs, w, i, r[0], i.back(), transpose_rhs),
-                   sums);
+                   products);
   };
   const std::string tag = batch.empty() ? "matmul" : "batch_matmul";
   // As TVM names them: N, or T for a transposed operand.
@@ -131,7 +134,7 @@ StageId add_matmul(DagBuilder& b,
   const StageId out =
       b.reduce("T_" + tag + order, shape, {k}, Combiner::kSum, body, tag, std::move(names));
   b.allow_repacking(out, rhs);
-  return sums ? out : add_cast(b, out, b.stage(lhs).dtype);
+  return products.sums ? out : add_cast(b, out, b.stage(lhs).dtype);
 }
 
 namespace {

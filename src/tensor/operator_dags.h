@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tensor/dag_builder.h"
+#include "tensor/products.h"
 
 namespace pruner {
 
@@ -28,7 +29,7 @@ struct Window {
 struct ConvParams {
   Window window;
   int64_t groups = 1;
-  std::optional<DType> sums = {};  // as add_matmul's
+  Products products = {};
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage, kSum };
@@ -61,7 +62,7 @@ StageId add_depthwise_conv(DagBuilder& b,
                            StageId data,
                            StageId weight,
                            const Window& window,
-                           std::optional<DType> sums = {});
+                           const Products& products = {});
 /// Transposed convolution, weight [kernel..., ci / groups, co]; output extent
 /// (in - 1) * stride - pads + dilation * (kernel - 1) + 1 + output_padding. Gathers: the input is
 /// spread by stride with zeros between and convolved with the flipped kernel, so an output element
@@ -73,24 +74,22 @@ StageId add_conv_transpose(DagBuilder& b,
                            const ConvParams& params,
                            std::span<const int64_t> output_padding = {});
 
-/// What a contraction adds up: a * b, both first made `sums`, which is their sum_type() where it is
-/// not given.
-Expr product(const Expr& a, const Expr& b, std::optional<DType> sums = {});
+/// a * b, both first made what they are multiplied as.
+Expr product(const Expr& a, const Expr& b, const Products& products = {});
 
 /// The stage in another type: itself where that is its own.
 StageId add_cast(DagBuilder& b, StageId stage, DType dtype);
 
 /// T_dense: data [..., k] times weight [n, k], transposed as TVM has it.
-StageId add_dense(DagBuilder& b, StageId data, StageId weight, std::optional<DType> sums = {});
+StageId add_dense(DagBuilder& b, StageId data, StageId weight, const Products& products = {});
 /// [batch..., m, k] times [batch..., k, n]; a transposed operand has its last two dims exchanged.
-/// Batch dims broadcast as in numpy. Where `sums` is given, it is the type of the sums and of the
-/// result; else the sums are of the operands' sum_type().
+/// Batch dims broadcast as in numpy.
 StageId add_matmul(DagBuilder& b,
                    StageId lhs,
                    StageId rhs,
                    bool transpose_lhs = false,
                    bool transpose_rhs = false,
-                   std::optional<DType> sums = {});
+                   const Products& products = {});
 
 /// A constant matrix [k, n] of whole numbers with a sign that stand for reals, (code - zero) *
 /// scale, with one scale and one zero for each `block` of a column's elements, which divides k.

@@ -85,11 +85,12 @@ static Result<StageId> windowed_data(DagBuilder& b,
   return b.placeholder("data", std::move(shape), dtype);
 }
 
-// What bits=32, 16 or 8 makes of a contraction: operands of float16 or bfloat16 are added up in
-// float32, data of uint8 and weights of int8 in int32 (which the result has as float32).
+// What bits=32, 19, 16 or 8 makes of a contraction: operands of float16 or bfloat16 are added up in
+// float32, those of float32 rounded to tf32 (19 bits), data of uint8 and weights of int8 in int32
+// (which the result has as float32).
 struct OperandType {
   DType data = DType::kFloat32, weight = data;
-  std::optional<DType> sums;
+  Products products = {};
 };
 
 static Result<OperandType> operand_type(const OperatorCall& call) {
@@ -99,9 +100,10 @@ static Result<OperandType> operand_type(const OperatorCall& call) {
   const DType half = exponent == 8 ? DType::kBFloat16 : DType::kFloat16;
   switch (call["bits"]) {
     case 32: return OperandType{};
+    case 19: return OperandType{DType::kFloat32, DType::kFloat32, {std::nullopt, true}};
     case 16: return OperandType{half, half, DType::kFloat32};
     case 8: return OperandType{DType::kUInt8, DType::kInt8, DType::kInt32};
-    default: return Error("bits is ", call["bits"], ", expected 32, 16 or 8");
+    default: return Error("bits is ", call["bits"], ", expected 32, 19, 16 or 8");
   }
 }
 
@@ -122,20 +124,20 @@ static Result<StageId> matmul(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
   const StageId lhs = b.placeholder("A", {c["M"], c["K"]}, type.data);
   const StageId rhs = b.placeholder("B", {c["K"], c["N"]}, type.weight);
-  return add_matmul(b, lhs, rhs, false, false, type.sums);
+  return add_matmul(b, lhs, rhs, false, false, type.products);
 }
 
 static Result<StageId> batch_matmul(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
   const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]}, type.data);
   const StageId rhs = b.placeholder("B", {c["B"], c["K"], c["N"]}, type.weight);
-  return add_matmul(b, lhs, rhs, false, false, type.sums);
+  return add_matmul(b, lhs, rhs, false, false, type.products);
 }
 
 static Result<StageId> dense(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
   const StageId data = b.placeholder("data", {c["M"], c["K"]}, type.data);
-  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.weight), type.sums);
+  return add_dense(b, data, weight_of(b, {c["N"], c["K"]}, type.weight), type.products);
 }
 
 static Result<StageId> coded_matmul(DagBuilder& b, const OperatorCall& c) {
@@ -159,7 +161,7 @@ static Result<StageId> conv(DagBuilder& b, const OperatorCall& c) {
   for (const std::string_view kernel : dims_of(c).kernel) weight.push_back(c[kernel]);
   weight.insert(weight.end(), {c["CI"] / c["groups"], c["CO"]});
   return add_conv(
-      b, data, weight_of(b, weight, type.weight), {window_of(c), c["groups"], type.sums});
+      b, data, weight_of(b, weight, type.weight), {window_of(c), c["groups"], type.products});
 }
 
 static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
@@ -167,7 +169,7 @@ static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const std::vector<int64_t> in, windowed_shape(c, c["CI"]));
   const StageId data = b.placeholder("data", {in[0], in[3], in[1], in[2]}, type.data);
   const StageId weight = weight_of(b, {c["CO"], c["CI"], c["KH"], c["KW"]}, type.weight);
-  return add_conv_nchw(b, data, weight, {window_of(c), 1, type.sums});
+  return add_conv_nchw(b, data, weight, {window_of(c), 1, type.products});
 }
 
 static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
@@ -241,8 +243,8 @@ static constexpr OperatorRow kOperators[] = {
     {"matmul",
      "M N K",
      "bits=32 exponent=5",
-     "[M,K] x [K,N]; bits=16: of float16 (exponent=8: bfloat16), added up in float32; bits=8: "
-     "uint8 and int8, in int32, as float32",
+     "[M,K] x [K,N]; bits=16: of float16 (exponent=8: bfloat16), added up in float32; bits=19: of "
+     "float32 rounded to tf32; bits=8: uint8 and int8, in int32, as float32",
      matmul},
     {"dense", "M N K", "bits=32 exponent=5", "[M,K] x constant [N,K] transposed", dense},
     {"batch_matmul", "B M N K", "bits=32 exponent=5", "B times [M,K] x [K,N]", batch_matmul},

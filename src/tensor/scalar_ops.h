@@ -220,6 +220,8 @@ inline constexpr std::tuple kIntrinsicRows = {
               [](double x, double) { return std::acosh(x); }},
     ScalarRow{IntrinsicFacts{Intrinsic::kAtanh, "atanh", 1, 32, "atanh"},
               [](double x, double) { return std::atanh(x); }},
+    ScalarRow{IntrinsicFacts{Intrinsic::kTf32, "round_to_tf32", 1, 3, "round_to_tf32"},
+              [](double x, double) { return round_to_tf32(x); }},
 };
 
 constexpr const auto& rows_of(BinaryOp) { return kBinaryRows; }

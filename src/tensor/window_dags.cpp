@@ -171,7 +171,7 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
     std::vector<Expr> tap(r.begin(), r.end());
     tap.push_back(i.back());
     const Expr channel = group_channel(i.back(), r.back(), params.groups, co, ci);
-    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), params.sums);
+    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), params.products);
   };
   const std::vector<int64_t> reduced(kernel.begin(), kernel.end() - 1);
   const std::string conv = "conv" + rank_text(rank) + "_" + layout_text(rank);
@@ -183,7 +183,7 @@ StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& 
                                params.groups == 1 ? conv : "group_" + conv,
                                conv_names(rank, true));
   b.allow_repacking(out, weight);
-  return params.sums ? out : add_cast(b, out, b.stage(data).dtype);
+  return params.products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
@@ -200,7 +200,7 @@ StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvPar
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
     return product(b.at(source, {i[0], r[0], dims[0].at(i[2], r[1]), dims[1].at(i[3], r[2])}),
                    b.at(weight, {i[1], r[0], r[1], r[2]}),
-                   params.sums);
+                   params.products);
   };
   const StageId out = b.reduce("Conv2dOutput",
                                {in[0], kernel[0], dims[0].out, dims[1].out},
@@ -209,11 +209,11 @@ StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvPar
                                body,
                                "conv2d_nchw",
                                {"nn", "ff", "yy", "xx", "rc", "ry", "rx"});
-  return params.sums ? out : add_cast(b, out, b.stage(data).dtype);
+  return params.products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_depthwise_conv(
-    DagBuilder& b, StageId data, StageId weight, const Window& window, std::optional<DType> sums) {
+    DagBuilder& b, StageId data, StageId weight, const Window& window, const Products& products) {
   const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
   const size_t rank = in.size() - 2;
   const int64_t multiplier = kernel.back();
@@ -228,7 +228,7 @@ StageId add_depthwise_conv(
     std::vector<Expr> tap(r.begin(), r.end());
     tap.push_back(channel);
     tap.push_back(floor_mod(i.back(), multiplier));
-    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), sums);
+    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), products);
   };
   const std::string conv = "conv" + rank_text(rank);
   const StageId out = b.reduce("DepthwiseC" + conv.substr(1),
@@ -238,7 +238,7 @@ StageId add_depthwise_conv(
                                body,
                                "depthwise_" + conv + "_" + layout_text(rank),
                                conv_names(rank, false));
-  return sums ? out : add_cast(b, out, b.stage(data).dtype);
+  return products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 // The data spread by the stride, zeros between and around: what a flipped kernel slides over.

@@ -52,6 +52,7 @@ const Function kFunctions[] = {
     {"asinh", Intrinsic::kAsinh, [](double x, double) { return std::asinh(x); }, 4},
     {"acosh", Intrinsic::kAcosh, [](double x, double) { return std::acosh(x); }, 4},
     {"atanh", Intrinsic::kAtanh, [](double x, double) { return std::atanh(x); }, 4},
+    {"tf32", Intrinsic::kTf32, [](double x, double) { return round_to_tf32(x); }, 0},
 };
 
 constexpr int64_t kCount = 1 << 20;

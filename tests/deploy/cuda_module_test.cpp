@@ -38,12 +38,13 @@ TEST(FakeCudaModule, RunsANetwork) {
       build_network("bert_tiny", {.image_size = 32, .sequence_length = 12, .input_shapes = {}})));
 }
 
-// Warps multiply what the network's contractions read in 16 bits; sums and the rest are float32.
-TEST(FakeCudaModule, RunsANetworkOf16Bits) {
+// Warps multiply what the network's contractions read; sums and the rest are float32.
+TEST(FakeCudaModule, RunsANetworkOfEachPrecision) {
   const Result<Case> c = make_case(
       build_network("bert_tiny", {.image_size = 32, .sequence_length = 16, .input_shapes = {}}));
   expect_right_on_cuda(c, Precision::kFloat16, 0.004);
   expect_right_on_cuda(c, Precision::kBFloat16, 0.03);
+  expect_right_on_cuda(c, Precision::kTf32, 0.004);
 }
 
 // An output that is an input, and two of the same bytes.

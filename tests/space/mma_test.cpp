@@ -38,16 +38,5 @@ TEST(MmaInstructions, TakeWholeRegisters) {
   }
 }
 
-TEST(RoundToTf32, KeepsTenBitsOfFraction) {
-  const double unit = std::ldexp(1.0, -10), half = unit / 2, little = std::ldexp(1.0, -23);
-  EXPECT_EQ(round_to_tf32(1 + half), 1 + unit);
-  EXPECT_EQ(round_to_tf32(-1 - half), -1 - unit);
-  EXPECT_EQ(round_to_tf32(1 + unit + half), 1 + 2 * unit);
-  EXPECT_EQ(round_to_tf32(1 + half - little), 1);
-  EXPECT_EQ(round_to_tf32(2 - little), 2);
-  EXPECT_TRUE(std::isinf(round_to_tf32(HUGE_VAL)));
-  EXPECT_TRUE(std::isnan(round_to_tf32(std::nan(""))));
-}
-
 }  // namespace
 }  // namespace pruner

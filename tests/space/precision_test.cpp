@@ -35,6 +35,7 @@ TEST(PrecisionOf, IsTheTensorCoreOfAGpu) {
   EXPECT_EQ(precisions("dense 32 48 96", gpu), Names{"float32"});
   EXPECT_EQ(precisions("dense 32 48 96 bits=16", gpu), (Names{"f16_f32", "float32"}));
   EXPECT_EQ(precisions("dense 32 48 96 bits=16 exponent=8 +gelu", gpu), (Names{"bf16", "float32"}));
+  EXPECT_EQ(precisions("dense 32 48 96 bits=19 +relu", gpu), (Names{"float32", "tf32"}));
   EXPECT_EQ(precisions("dense 32 48 96 bits=8 +relu", gpu), (Names{"int32", "s8"}));
 }
 

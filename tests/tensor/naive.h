@@ -136,6 +136,12 @@ class Naive {
       case Intrinsic::kAsinh: return std::asinh(x);
       case Intrinsic::kAcosh: return std::acosh(x);
       case Intrinsic::kAtanh: return std::atanh(x);
+      case Intrinsic::kTf32: {
+        // 11 bits in all, of which the first is not stored; `ldexp` is exact.
+        if (x == 0 || !std::isfinite(x)) return x;
+        const int exponent = std::max(std::ilogb(x), -126) - 10;
+        return static_cast<float>(std::ldexp(std::round(std::ldexp(x, -exponent)), exponent));
+      }
       case Intrinsic::kNot: return x == 0;
     }
     return 0;

@@ -57,7 +57,7 @@ TEST(ParseOperator, NamesWhatIsWrong) {
                "unknown operator \"gemm\", expected one of: matmul, dense");
   EXPECT_ERROR(parse_operator("matmul 1 2"),
                "matmul: K is missing (matmul M N K [bits=32 exponent=5])");
-  EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=4"), "bits is 4, expected 32, 16 or 8");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 bits=4"), "bits is 4, expected 32, 19, 16 or 8");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 exponent=8"),
                "exponent is 8, expected 5 or, with bits=16, 8");
   EXPECT_ERROR(parse_operator("coded_matmul 1 2 32 bits=2"), "bits is 2, expected 8 or 4");

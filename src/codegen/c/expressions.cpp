@@ -272,12 +272,13 @@ CPrinter::Text CPrinter::bit_cast_text(const Expr& value, DType to) {
   return {"(" + storage_type(to) + ")(" + of + ")", kUnary};
 }
 
-// The dialect's function; C has no sigmoid, ours stands before the kernels then.
+// The dialect's function; what C has not, ours, stands before the kernels then.
 std::string CPrinter::math_function(Intrinsic function, DType dtype) {
   const bool is_double = dtype == DType::kFloat64;
   const std::string name = std::string(facts_of(function).c) +
                            (is_double && function == Intrinsic::kSigmoid ? "64" : "");
-  if (function != Intrinsic::kSigmoid) return name + (is_double ? "" : dialect_.math_suffix);
+  if (function != Intrinsic::kSigmoid && function != Intrinsic::kTf32)
+    return name + (is_double ? "" : dialect_.math_suffix);
   functions_.insert(name);
   return name;
 }

@@ -28,6 +28,10 @@ constexpr FunctionRow kFunctions[] = {
      "  const unsigned bits = (unsigned)AS_INT(x);\n"
      "  if ((bits & 0x7fffffff) > 0x7f800000) return (BITS16)(bits >> 16 | 0x40);\n"
      "  return (BITS16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"},
+    // Half of the last bit that stays is added to the size, which may carry into the exponent.
+    {"round_to_tf32",
+     " float round_to_tf32(float x) {\n"
+     "  return x != x ? x : AS_FLOAT((int)(((unsigned)AS_INT(x) + 0x1000) & 0xffffe000));\n}\n"},
     {"min_of", " float min_of(float a, float b) { return b < a || b != b ? b : a; }\n"},
     {"max_of", " float max_of(float a, float b) { return a < b || b != b ? b : a; }\n"},
     {"round_half", " float round_half(float x) { return half_to_float(float_to_half(x)); }\n"},

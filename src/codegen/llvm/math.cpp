@@ -41,10 +41,19 @@ class MathEmitter {
       case Intrinsic::kAsinh: return asinh(x);
       case Intrinsic::kAcosh: return acosh(x);
       case Intrinsic::kAtanh: return atanh(x);
+      case Intrinsic::kTf32: return round_to_tf32(x);
       case Intrinsic::kNot: break;
     }
     CHECK(false) << "no function of floats";
     return nullptr;
+  }
+
+  // Half of the last bit that stays is added to the size, which may carry into the exponent.
+  Value* round_to_tf32(Value* x) {
+    const auto word = [&](uint64_t v) { return llvm::ConstantInt::get(bits_, v); };
+    Value* rounded = b_.CreateAdd(b_.CreateBitCast(x, bits_), word(0x1000));
+    rounded = b_.CreateBitCast(b_.CreateAnd(rounded, word(0xffffe000)), type_);
+    return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, rounded);
   }
 
   /// x % y, rounding down.

@@ -1,8 +1,8 @@
 // Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
 // [n, spatial..., c], the weight is [kernel..., ci / groups, co] and the bias [1, 1..., co];
 // without it they are in ONNX's order and the lowering transposes, which is right but slow. Conv
-// may have the attributes sums (OpCall::sums) and, of integers, pad_value, which stands in the
-// padding: the zero point of the data.
+// may have the attributes sums and factors (OpCall::products) and, of integers, pad_value, which
+// stands in the padding: the zero point of the data.
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -134,12 +134,12 @@ static StageId lower_conv(const OpCall& call, StageSink& to) {
   ConvParams params;
   params.window = *window_of(call, weight_shape(call).kernel);
   params.groups = call.integer("group", 1);
-  params.sums = call.sums();
+  params.products = call.products();
   params.window.pad_value = call.integer("pad_value", 0);
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
-  const StageId result = is_depthwise(call)
-                             ? add_depthwise_conv(to.dag, data, weight, params.window, params.sums)
-                             : add_conv(to.dag, data, weight, params);
+  const StageId result =
+      is_depthwise(call) ? add_depthwise_conv(to.dag, data, weight, params.window, params.products)
+                         : add_conv(to.dag, data, weight, params);
   return add_bias(call, to, result);
 }
 
@@ -217,7 +217,7 @@ static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I pad_value:i pads:I strides:I sums:s", infer_conv, lower_conv}.with(kTakesDataByTile),
+    GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I factors:s group:i kernel_shape:I pad_value:i pads:I strides:I sums:s", infer_conv, lower_conv}.with(kTakesDataByTile),
     GraphOp{"ConvTranspose", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I output_padding:I output_shape:I pads:I strides:I", infer_conv_transpose, lower_conv_transpose},
 };
 // clang-format on

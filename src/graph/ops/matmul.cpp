@@ -1,6 +1,6 @@
-// Gemm and MatMul, with the attribute sums (OpCall::sums). MatMul has two more attributes of ours,
-// transA and transB, as Gemm: the last two dimensions of an operand are exchanged (set by the
-// sink_transposes pass).
+// Gemm and MatMul, with the attributes sums and factors (OpCall::products). MatMul has two more
+// attributes of ours, transA and transB, as Gemm: the last two dimensions of an operand are
+// exchanged (set by the sink_transposes pass).
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -71,8 +71,8 @@ static StageId scaled(StageSink& to, StageId stage, double factor) {
 static StageId lower_gemm(const OpCall& call, StageSink& to) {
   const bool ta = transposed(call, "transA"), tb = transposed(call, "transB");
   const StageId a = to.input(call, 0), b = to.input(call, 1);
-  StageId result = !ta && tb ? add_dense(to.dag, a, b, call.sums())
-                             : add_matmul(to.dag, a, b, ta, tb, call.sums());
+  StageId result = !ta && tb ? add_dense(to.dag, a, b, call.products())
+                             : add_matmul(to.dag, a, b, ta, tb, call.products());
   result = scaled(to, result, call.number("alpha", 1));
   if (!call.has(2)) return result;
   return add_add(to.dag, result, scaled(to, to.input(call, 2), call.number("beta", 1)));
@@ -114,8 +114,8 @@ static StageId lower_matmul(const OpCall& call, StageSink& to) {
   StageId a = to.input(call, 0), b = to.input(call, 1);
   if (call.rank(0) == 1) a = unsqueezed(to, a, as_matrices(call, 0));
   if (call.rank(1) == 1) b = unsqueezed(to, b, {call.shape(1)[0], 1});
-  const StageId result =
-      add_matmul(to.dag, a, b, transposed(call, "transA"), transposed(call, "transB"), call.sums());
+  const StageId result = add_matmul(
+      to.dag, a, b, transposed(call, "transA"), transposed(call, "transB"), call.products());
   if (call.rank(0) > 1 && call.rank(1) > 1) return result;
   return to.dag.compute(
       "T_reshape",
@@ -132,8 +132,8 @@ static StageId lower_matmul(const OpCall& call, StageSink& to) {
 // clang-format off
 static constexpr GraphOp kRows[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
-    GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f sums:s transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
-    GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "sums:s transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
+    GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f factors:s sums:s transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
+    GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "factors:s sums:s transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
 };
 // clang-format on
 

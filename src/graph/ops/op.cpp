@@ -36,6 +36,8 @@ std::vector<std::string> OpCall::texts(const char* name) const {
 
 std::optional<DType> OpCall::sums() const { return parse_dtype(text("sums", "")); }
 
+Products OpCall::products() const { return {sums(), text("factors", "") == "tf32"}; }
+
 Result<int64_t> OpCall::axis(const char* name, int64_t fallback, int64_t rank) const {
   return normal_axis(integer(name, fallback), rank);
 }

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "pruner/kernel.h"
 #include "tensor/dag_builder.h"
+#include "tensor/products.h"
 
 namespace pruner {
 
@@ -63,6 +64,8 @@ struct OpCall {
   /// Of a contraction: the attribute of ours `sums`, the type that its products add up in and its
   /// result has; its operands may then differ in type. Without it all is of the operands' type.
   std::optional<DType> sums() const;
+  /// As sums(), and whether the attribute of ours `factors` is "tf32".
+  Products products() const;
 
   /// Attribute `name`, made to count from the front; an error when it is not in [-rank, rank).
   Result<int64_t> axis(const char* name, int64_t fallback, int64_t rank) const;

@@ -51,8 +51,9 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                                        std::span<const int64_t> shape,
                                        const Gpu& gpu) {
   const Stage& stage = dag[id];
-  const auto product = stage.combiner == Combiner::kSum ? narrow_product(stage.body) : std::nullopt;
-  if (!product) return std::nullopt;
+  const bool tf32 = is_tf32_product(stage.body);
+  if (stage.combiner != Combiner::kSum || (!tf32 && !narrow_product(stage.body)))
+    return std::nullopt;
   const int n = last_longer(stage.axes, static_cast<int>(stage.axes.size()));
   const int m = last_longer(stage.axes, n);
   const int spatial = static_cast<int>(stage.axes.size());
@@ -70,6 +71,8 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                            dag[b->stage].dtype,
                            stage.dtype);
   if (row == nullptr || row->oldest > compute_capability(gpu)) return std::nullopt;
+  // A unit that rounds is for products that say so.
+  if ((row->a == DType::kFloat32) != tf32) return std::nullopt;
   if (!half_filled(stage.axes[static_cast<size_t>(m)].extent, row->m) ||
       !half_filled(stage.axes[static_cast<size_t>(n)].extent, row->n) ||
       !wastes_little(stage.reduce_axes[static_cast<size_t>(k)].extent, row->k))

@@ -21,7 +21,6 @@ using Axes = std::vector<int>;
 struct Product {
   const Load *a, *b;
   Axes m, n, k;
-  bool a_first;
 };
 
 bool moves(const Expr& e, int iterator) {
@@ -41,10 +40,14 @@ bool moves(const Load& load, int iterator) {
 // no product of two matrices as it stands.
 std::optional<Product> match_product(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
-  const auto factors = stage.combiner == Combiner::kSum ? narrow_product(stage.body) : std::nullopt;
-  if (!factors) return std::nullopt;
-  Product p{as<Load>(factors->a->value), as<Load>(factors->b->value), {}, {}, {}, true};
-  if (p.a == nullptr || p.b == nullptr || p.a->tensor == p.b->tensor) return std::nullopt;
+  if (stage.combiner != Combiner::kSum) return std::nullopt;
+  if (!narrow_product(stage.body) && !is_tf32_product(stage.body)) return std::nullopt;
+  std::vector<const Load*> factors;
+  visit(stage.body, [&](const Expr& e) {
+    if (const Load* factor = as<Load>(e)) factors.push_back(factor);
+  });
+  if (factors.size() != 2 || factors[0]->tensor == factors[1]->tensor) return std::nullopt;
+  Product p{factors[0], factors[1], {}, {}, {}};
   const int spatial = static_cast<int>(stage.axes.size());
   const int all = spatial + static_cast<int>(stage.reduce_axes.size());
   for (int i = 0; i < all; ++i) {
@@ -54,10 +57,7 @@ std::optional<Product> match_product(const ComputeDag& dag, StageId id) {
       continue;
     }
     if (moves(*p.a, i) == moves(*p.b, i)) return std::nullopt;
-    if (p.m.empty() && moves(*p.b, i)) {
-      std::swap(p.a, p.b);
-      p.a_first = false;
-    }
+    if (p.m.empty() && moves(*p.b, i)) std::swap(p.a, p.b);
     const bool is_row = moves(*p.a, i);
     if (is_row && !p.n.empty()) return std::nullopt;
     (is_row ? p.m : p.n).push_back(i);
@@ -160,17 +160,18 @@ bool rewrite_product(ComputeDag& dag, StageId id) {
   product.reduce_axes = {fused(stage, p->k, "k")};
   product.layout_free.clear();
   const std::vector<Expr> vars = iterator_vars(product);
+  const Load* const factors[] = {p->a, p->b};
   const bool terms_first[] = {has_terms_first(*p->a, p->m), has_terms_first(*p->b, p->n)};
-  Expr factors[2];
   for (size_t i = 0; i < 2; ++i) {
     insert_stage(dag, id.value, operands[i]);
     std::vector<Expr> at = {vars[i], vars[2]};
     if (terms_first[i]) std::swap(at[0], at[1]);
-    factors[i] = cast(stage.dtype, load(id, std::move(at), operands[i].dtype));
+    product.body = rewrite(product.body, [&](const Expr& e) {
+      const bool own = as<Load>(e) != nullptr && as<Load>(e)->tensor == factors[i]->tensor;
+      return own ? load(id, at, e->dtype) : Expr();
+    });
     ++id.value;
   }
-  if (!p->a_first) std::swap(factors[0], factors[1]);
-  product.body = factors[0] * factors[1];
   dag[id] = std::move(product);
   std::vector<StageId> with_axes = {id};
   for (const StageId s : followers) with_axes.push_back({s.value + 2});
