@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "deploy/tensor_file.h"
+#include "graph/quantize.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
 #include "support/file.h"
@@ -125,7 +126,7 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
     if (support == Support::kScalar) log_warning("{}; its values take half the bytes", lacks);
     return row.precision;
   }
-  return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16 or auto");
+  return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16, int8 or auto");
 }
 
 Result<Source> network_source(Graph graph,
@@ -133,6 +134,8 @@ Result<Source> network_source(Graph graph,
                               const SourceOptions& options,
                               const Target& target) {
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
+  if (precision == Precision::kInt8 && !is_quantized(graph))
+    return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
   TRY_ASSIGN(Partition cut, partition(std::move(graph), target, precision));
   Source source{.name = std::move(name), .network = true, .partition = std::move(cut), .tasks = {}};
   source.tasks = extract_tasks(source.partition, target);
@@ -220,8 +223,8 @@ void SourceOptions::add_others_to(CLI::App& app) {
   add_inputs_to(app);
   add_option(app, "--precision", precision)
       .help(
-          "what a network's products multiply: f32 (default), tf32, bf16, f16, or auto: what is "
-          "fastest");
+          "what a network's products multiply: f32 (default), tf32, bf16, f16, int8 (of a "
+          "quantized network), or auto: what is fastest");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {

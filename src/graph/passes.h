@@ -34,7 +34,6 @@ Graph always(Graph graph, const PassOptions&) {
   return pass(std::move(graph));
 }
 
-Graph run_quantized(Graph graph);    // operators between Dequantize and Quantize, on integers
 Graph keep_codes(Graph graph);       // of weights of few bits, where few rows are multiplied
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
 Graph fold_constants(Graph graph);   // nodes of constants become constants
@@ -46,6 +45,7 @@ Graph split_kernels(Graph graph);    // into taps, where much of what they read 
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
+Graph run_quantized(Graph graph, const PassOptions& options);  // on integers, between bytes
 Graph widen_floats(Graph graph, const PassOptions& options);   // those of 16 bits, to float32
 Graph match_signs(Graph graph, const PassOptions& options);    // of bytes, for units
 Graph join_taps(Graph graph, const PassOptions& options);      // of few channels, for units
@@ -56,7 +56,7 @@ Graph narrow_floats(Graph graph, const PassOptions& options);  // what units rea
 Graph round_factors(Graph graph, const PassOptions& options);  // of float32, to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
-    {"run_quantized", always<run_quantized>, true},
+    {"run_quantized", run_quantized},
     {"keep_codes", always<keep_codes>, true},
     {"simplify", always<simplify>},
     {"fold_constants", always<fold_constants>},

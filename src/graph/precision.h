@@ -8,8 +8,8 @@
 
 namespace pruner {
 
-/// What contractions of a float32 network multiply.
-enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16 };
+/// What contractions of a network multiply; kInt8: what of a quantized network does.
+enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16, kInt8 };
 
 /// How a target multiplies numbers of a type: with code that is slower than it has to be for it, or
 /// with a unit that is faster than float32's.
@@ -49,6 +49,11 @@ inline constexpr PrecisionRow kPrecisions[] = {
      DType::kFloat32,
      [](const Target& t) { return unit_if(t.is_gpu() && t.gpu.tensor_rates.tf32 > 0); }},
     {Precision::kFloat32, "f32", DType::kFloat32, [](const Target&) { return Support::kUnit; }},
+    // Of quantized networks alone. On CPUs these run on integers whatever is asked for.
+    {Precision::kInt8,
+     "int8",
+     DType::kInt8,
+     [](const Target& t) { return unit_if(!t.is_gpu() || t.gpu.tensor_rates.s8 > 0); }},
 };
 
 constexpr const PrecisionRow& row_of(Precision precision) {

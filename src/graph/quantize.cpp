@@ -268,12 +268,15 @@ Graph prepared_to_quantize(Graph graph) {
   return fold_batch_norm(fold_constants(simplify(std::move(graph))));
 }
 
+bool is_quantized(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return node.op == "Quantize" || node.op == "Dequantize" ||
+           OpCall{graph, node}.sums() == DType::kInt32;
+  });
+}
+
 Result<std::vector<ValueId>> values_to_quantize(const Graph& graph) {
-  const auto is_quantized = [](const Node& node) {
-    return node.op == "Quantize" || node.op == "Dequantize";
-  };
-  if (std::ranges::any_of(graph.nodes, is_quantized))
-    return Error("the network is quantized already");
+  if (is_quantized(graph)) return Error("the network is quantized already");
   const Plan plan(graph);
   std::vector<ValueId> values;
   for (size_t i = 0; i < graph.values.size(); ++i) {

@@ -9,6 +9,9 @@
 
 namespace pruner {
 
+/// Whether a network converts to or from steps, or adds up products of integers.
+bool is_quantized(const Graph& graph);
+
 /// What a value was found to lie between.
 struct ValueRange {
   double low = 0, high = 0;

@@ -343,11 +343,14 @@ TEST_F(BadInput, PrecisionThatTheTargetHasNoUnitFor) {
   expect_words(compile("bf16", "llvm -mcpu=haswell"), {"--precision bf16", "haswell", "auto"});
   expect_words(compile("bf16", "cuda --model=t4"), {"--precision bf16", "model=t4", "auto"});
   expect_words(compile("tf32", "cuda --arch=sm_75"), {"--precision tf32", "arch=sm_75", "auto"});
+  expect_words(compile("int8", "cuda --model=v100"), {"--precision int8", "model=v100", "auto"});
+  expect_words(compile("int8", "cuda --model=t4"),
+               {"--precision int8", "mobilenet_v2 is not quantized", "pruner quantize"});
   expect_words(compile("tf32", "llvm -mcpu=haswell"), {"--precision tf32", "haswell", "auto"});
   expect_words(compile("f16", "opencl"), {"--precision f16", "opencl", "auto"});
   expect_words(compile("f16", "llvm -mcpu=haswell"), {"--precision f16", "haswell", "auto"});
   expect_words(compile("int3", "llvm"),
-               {"--precision", "int3", "f32, tf32, bf16, f16 or auto"});
+               {"--precision", "int3", "f32, tf32, bf16, f16, int8 or auto"});
 }
 
 TEST_F(BadInput, UnwritableWorkDir) {

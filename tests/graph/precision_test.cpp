@@ -18,6 +18,9 @@ TEST(Precision, IsSupportedByUnitsOfCpusAndGpus) {
   EXPECT_EQ(support(kFloat16, "cuda --model=t4"), kUnit);
   EXPECT_EQ(support(kFloat16, "cuda --model=v100"), kScalar);
   EXPECT_EQ(support(kFloat16, "opencl"), kNone);
+  EXPECT_EQ(support(kInt8, "cuda --model=t4"), kUnit);
+  EXPECT_EQ(support(kInt8, "cuda --model=v100"), kNone);
+  EXPECT_EQ(support(kInt8, "opencl"), kNone);
   EXPECT_EQ(support(kTf32, "cuda --model=a100"), kUnit);
   EXPECT_EQ(support(kTf32, "cuda --model=t4"), kNone);
   EXPECT_EQ(support(kTf32, "llvm -mcpu=sapphirerapids"), kNone);

@@ -512,7 +512,8 @@ Graph Runner::run() && {
 
 }  // namespace
 
-Graph run_quantized(Graph graph) {
+Graph run_quantized(Graph graph, const PassOptions& options) {
+  if (options.target.is_gpu() && options.precision != Precision::kInt8) return graph;
   const bool has_any =
       std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "Dequantize"; });
   return has_any ? Runner(std::move(graph)).run() : std::move(graph);

@@ -94,7 +94,7 @@ Tensor run(const Graph& graph, const Tensor& input) {
 // The least and the most by which results of the pass differ from the network as it stands, which
 // rounds float32 sums: nothing on most elements, else `step`. The other passes change nothing.
 std::string quantized(const Graph& graph, double step, bool exact = false) {
-  const Graph after = run_quantized(graph);
+  const Graph after = run_quantized(graph, {});
   const Tensor input = waves(graph[graph.inputs[0]].shape);
   const Tensor expected = run(graph, input), found = run(after, input);
   EXPECT_EQ(found.dtype(), expected.dtype());
