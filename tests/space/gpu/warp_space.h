@@ -34,6 +34,7 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_90", "conv2d 1 16 10 10 3 7 7 stride=2 padding=3 bits=16 +relu", kHalfConv},
     {"sm_80", "conv3d 1 9 4 4 5 16 3 3 3 padding=1 bits=16", kHalfConv},
     {"sm_80", "conv2d_nchw 1 20 9 7 13 3 3 padding=1 bits=16 +bias", kHalfConv},
+    {"sm_80", "conv2d 1 24 7 7 16 3 3 padding=1 bits=19 +bias", "implicit-gemm+m16n8k8-tile"},
     {"sm_80", "dense 24 40 2048 bits=16 +bias", "split-k+m16n8k16-tile"},
     {"sm_80", "conv2d 1 24 5 5 128 3 3 padding=1 bits=16", "implicit-gemm-split-k+m16n8k16-tile"},
     {"sm_75", "conv2d 1 16 8 8 16 3 3 padding=1 bits=16", "implicit-gemm+m16n8k8-tile"},
