@@ -70,7 +70,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"channels_last", always<channels_last>},
     {"sink_transposes", always<sink_transposes>},
     {"widen_floats", widen_floats},
-    {"join_taps", join_taps, true},
+    {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},

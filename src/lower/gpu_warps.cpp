@@ -48,12 +48,12 @@ class AlignedRun {
     lets_.back() = Expr(length);
   }
 
-  // Neighbours are neighbours where they are read, of one condition.
-  bool is_copied(const Copied& copied) const {
+  // Neighbours are neighbours along dimension `d` of what they are read of, of one condition.
+  bool is_copied(const Copied& copied, size_t d) const {
     const std::vector<Expr>& at = copied.from->indices;
-    return !at.empty() && is_counted(at.back()) &&
-           std::all_of(at.begin(), at.end() - 1, [&](const Expr& e) { return is_steady(e); }) &&
-           (!copied.where || is_steady(copied.where));
+    for (size_t i = 0; i < at.size(); ++i)
+      if (!(i == d ? is_counted(at[i]) : is_steady(at[i]))) return false;
+    return !copied.where || is_steady(copied.where);
   }
 
  private:
@@ -67,23 +67,31 @@ class AlignedRun {
     if (const Var* var = as<Var>(e)) return var->id == axis_;
     const Binary* n = as<Binary>(e);
     if (n == nullptr) return false;
-    if (n->op == BinaryOp::kFloorMod) return divides(n->b) && is_counted(n->a);
-    const bool sum = n->op == BinaryOp::kAdd || n->op == BinaryOp::kSub;
-    return sum && is_counted(n->a) && is_steady(n->b) && is_multiple(n->b, length_, lets_);
+    const auto moved = [&](const Expr& a, const Expr& b) { return is_counted(a) && is_whole(b); };
+    switch (n->op) {
+      case BinaryOp::kFloorMod: return divides(n->b) && is_counted(n->a);
+      case BinaryOp::kAdd: return moved(n->a, n->b) || moved(n->b, n->a);
+      case BinaryOp::kSub: return moved(n->a, n->b);
+      default: return false;
+    }
   }
+  // The same all along, a multiple of their number.
+  bool is_whole(const Expr& e) const { return is_steady(e) && is_multiple(e, length_, lets_); }
 
+  // The same all along, as quotients of what is counted are, and comparisons with whole runs.
   bool is_steady(const Expr& e) const {
     bool moves = false;
-    visit(rewrite(e,
-                  [&](const Expr& part) {
-                    const Binary* n = as<Binary>(part);
-                    const bool quotient = n != nullptr && n->op == BinaryOp::kFloorDiv;
-                    return quotient && divides(n->b) && is_counted(n->a) ? Expr(0) : Expr();
-                  }),
-          [&](const Expr& part) {
-            const Var* var = as<Var>(part);
-            moves = moves || (var != nullptr && var->id == axis_);
-          });
+    const Expr rest = rewrite(e, [&](const Expr& part) {
+      const Binary* n = as<Binary>(part);
+      if (n == nullptr || !is_counted(n->a)) return Expr();
+      if (n->op == BinaryOp::kFloorDiv && divides(n->b)) return Expr(0);
+      const bool cuts = n->op == BinaryOp::kLt || n->op == BinaryOp::kGe;
+      return cuts && is_whole(n->b) ? int_imm(0, DType::kBool) : Expr();
+    });
+    visit(rest, [&](const Expr& part) {
+      const Var* var = as<Var>(part);
+      moves = moves || (var != nullptr && var->id == axis_);
+    });
     return !moves;
   }
 
@@ -122,10 +130,12 @@ int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start)
   const Buffer& from = program_[state(copied->from->tensor).buffer];
   const int64_t bytes = dtype_bytes(s.dtype);
   if (from.dtype != s.dtype) return 0;
+  size_t d = from.shape.size() - 1;  // the last that has neighbours
+  while (d > 0 && from.shape[d] == 1) --d;
   const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
   for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastCopyBytes; run /= 2) {
-    if (operand.width() % run == 0 && from.shape.back() % run == 0 &&
-        is_multiple(start.back(), run, {}) && AlignedRun(last, run).is_copied(*copied))
+    if (operand.width() % run == 0 && from.shape[d] % run == 0 &&
+        is_multiple(start.back(), run, {}) && AlignedRun(last, run).is_copied(*copied, d))
       return run;
   }
   return 0;

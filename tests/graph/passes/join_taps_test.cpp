@@ -52,6 +52,14 @@ TEST(JoinTaps, TheTapsOfARowAreOne) {
             (Shape{3, 12, 1, 4}));
 }
 
+TEST(JoinTaps, TensorCoresReadThemToo) {
+  PassOptions wanted = options(Precision::kFloat16);
+  wanted.target = *parse_target("cuda --arch=sm_80", 0);
+  EXPECT_EQ(kernel_after(convolution(3, {}), wanted), (Shape{3, 12, 1, 4}));
+  wanted.precision = Precision::kFloat32;
+  EXPECT_EQ(kernel_after(convolution(3, {}), wanted), (Shape{3, 3, 3, 4}));
+}
+
 TEST(JoinTaps, OthersStay) {
   EXPECT_EQ(kernel_after(convolution(16, {})), (Shape{3, 3, 16, 4}));
   EXPECT_EQ(kernel_after(convolution(4, {}, 2)), (Shape{3, 3, 2, 4}));

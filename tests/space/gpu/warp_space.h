@@ -32,6 +32,7 @@ inline constexpr WarpOperator kWarpOperators[] = {
     {"sm_80", "conv2d 2 16 5 6 24 3 3 stride=2 padding=1 bits=16 +bias +residual", kHalfConv},
     {"sm_86", "conv2d 1 40 14 14 64 1 1 bits=16 exponent=8 +bias", kHalfConv},
     {"sm_90", "conv2d 1 16 10 10 3 7 7 stride=2 padding=3 bits=16 +relu", kHalfConv},
+    {"sm_80", "conv2d 1 16 10 10 1 7 28 stride=2,8 padding=3,12 bits=16 +bias", kHalfConv},
     {"sm_80", "conv3d 1 9 4 4 5 16 3 3 3 padding=1 bits=16", kHalfConv},
     {"sm_80", "conv2d_nchw 1 20 9 7 13 3 3 padding=1 bits=16 +bias", kHalfConv},
     {"sm_80", "conv2d 1 24 7 7 16 3 3 padding=1 bits=19 +bias", "implicit-gemm+m16n8k8-tile"},
