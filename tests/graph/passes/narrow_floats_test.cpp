@@ -196,7 +196,9 @@ TEST(NarrowFloats, ProductsOfTwoValuesOnGpus) {
     const Graph after = narrowed(graph, false, options);
     for (const Node& node : after.nodes) {
       const DType read = after[node.inputs[0]].dtype, made = after[node.outputs[0]].dtype;
-      if (node.op == "Softmax") EXPECT_EQ(read, DType::kFloat32) << text;
+      if (node.op == "Softmax") {
+        EXPECT_EQ(read, DType::kFloat32) << text;
+      }
       if (node.op != "MatMul") continue;
       EXPECT_EQ(read, DType::kFloat16) << text << ": without a unit, too";
       EXPECT_EQ(after[node.inputs[1]].dtype, DType::kFloat16) << text;
