@@ -21,8 +21,9 @@ void GpuLowering::declare_buffers() {
   for (const StageId id : sketch_.args) {
     const Stage& s = dag_[id];
     if (!state(id).buffer.valid()) {
-      state(id).buffer =
-          program_.add_buffer({s.name, s.dtype, s.shape(), Scope::kArgument, 1, s.output, {}, 0});
+      Buffer buffer{s.name, s.dtype, s.shape(), Scope::kArgument, 1, s.output, {}, 0};
+      buffer.pack.transform = s.transform;  // whose result is what the stage holds
+      state(id).buffer = program_.add_buffer(std::move(buffer));
     }
     program_.args.push_back(state(id).buffer);
   }

@@ -21,8 +21,16 @@ const Row& row_of(Transform transform) {
                              {"winograd-2x2", 2, winograd(2).error},
                              {"winograd-4x4", 4, winograd(4).error},
                              {"bf16-2-parts", 0, 3e-6, {0, 1}},
-                             {"bf16-3-parts", 0, 1.5e-6, {0, 0, 1, 2}}};
+                             {"bf16-3-parts", 0, 1.5e-6, {0, 0, 1, 2}},
+                             {"last-first", 0, 0}};
   return rows[static_cast<size_t>(transform)];
+}
+
+Tensor last_first(const Tensor& tensor) {
+  PackSpec spec;
+  spec.order = {static_cast<int>(tensor.shape().size()) - 1};
+  for (int dim = 0; dim < spec.order[0]; ++dim) spec.order.push_back(dim);
+  return pack(tensor, spec);
 }
 
 }  // namespace
@@ -31,7 +39,8 @@ std::string_view transform_name(Transform transform) { return row_of(transform).
 
 std::optional<Transform> find_transform(std::string_view name) {
   using enum Transform;
-  for (const Transform transform : {kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3}) {
+  for (const Transform transform :
+       {kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3, kLastFirst}) {
     if (row_of(transform).name == name) return transform;
   }
   return std::nullopt;
@@ -40,18 +49,21 @@ std::optional<Transform> find_transform(std::string_view name) {
 std::vector<int64_t> transformed_shape(std::span<const int64_t> shape, Transform transform) {
   if (const int tile = row_of(transform).tile; tile != 0) return winograd_shape(shape, tile);
   std::vector<int64_t> result(shape.begin(), shape.end());
+  if (transform == Transform::kLastFirst)
+    std::rotate(result.begin(), result.end() - 1, result.end());
   if (const auto parts = std::ssize(bfloat16_parts(transform)); parts != 0)
     result.insert(result.begin(), parts);
   return result;
 }
 
 DType transformed_type(DType type, Transform transform) {
-  if (transform == Transform::kNone) return type;
+  if (transform == Transform::kNone || transform == Transform::kLastFirst) return type;
   return bfloat16_parts(transform).empty() ? DType::kFloat32 : DType::kBFloat16;
 }
 
 Tensor transformed(const Tensor& tensor, Transform transform) {
   if (const int tile = row_of(transform).tile; tile != 0) return winograd_weight(tensor, tile);
+  if (transform == Transform::kLastFirst) return last_first(tensor);
   const std::span<const int> parts = bfloat16_parts(transform);
   return parts.empty() ? tensor : bfloat16_parts(tensor, parts);
 }

@@ -17,6 +17,7 @@ enum class Transform : uint8_t {
   kWinograd4,       // ... of 4 x 4
   kBfloat16Parts2,  // bfloat16_parts() of two
   kBfloat16Parts3,  // ... of three
+  kLastFirst,       // [..., n] as [n, ...]
 };
 
 /// "winograd-2x2"; the other way round nothing where no transform is called so.

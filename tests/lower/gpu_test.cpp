@@ -13,6 +13,7 @@
 #include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
 #include "tensor/operator_dags.h"
+#include "tensor/pack.h"
 
 namespace pruner {
 namespace {
@@ -29,7 +30,9 @@ void expect_right(const Task& task, const Space& space, int candidates) {
     ASSERT_TRUE(program.ok()) << program.error().message() << "\n" << what;
     const Result<Unit> valid = verify(*program);
     ASSERT_TRUE(valid.ok()) << valid.error().message() << "\n" << what << "\n" << print(*program);
-    std::vector<Tensor> args = inputs;
+    std::vector<Tensor> args;
+    for (size_t a = 0; a < inputs.size(); ++a)
+      args.push_back(pack(inputs[a], (*program)[program->args[a]].pack));
     for (const Tensor& output : expected) {
       Tensor& arg = args.emplace_back(output.dtype(), output.shape());
       for (int64_t e = 0; e < arg.num_elements(); ++e)

@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "space/operator_task.h"
 #include "tensor/interpreter.h"
+#include "tensor/pack.h"
 
 namespace pruner {
 
@@ -30,7 +31,8 @@ inline std::vector<Tensor> run_candidate(const Space& space,
   const auto loaded = LoadedProgram::load(*artifact);
   if (!loaded.ok()) return fails(loaded.error());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_TRUE((*loaded)->write_argument(i, inputs[i].data()).ok());
+    const Tensor packed = pack(inputs[i], artifact->arguments[i].pack);
+    EXPECT_TRUE((*loaded)->write_argument(i, packed.data()).ok());
   }
   const Result<double> seconds = (*loaded)->run(1);
   if (!seconds.ok()) return fails(seconds.error());

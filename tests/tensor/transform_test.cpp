@@ -22,7 +22,7 @@ Tensor drawn_tensor(Shape shape) {
 TEST(Transform, SaysTheShapeAndTypeOfWhatItMakes) {
   const Tensor weight = drawn_tensor({3, 3, 3, 5});
   for (const Transform transform :
-       {kNone, kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3}) {
+       {kNone, kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3, kLastFirst}) {
     const Tensor made = transformed(weight, transform);
     EXPECT_EQ(made.shape(), transformed_shape(weight.shape(), transform));
     EXPECT_EQ(made.dtype(), transformed_type(weight.dtype(), transform));
@@ -30,10 +30,20 @@ TEST(Transform, SaysTheShapeAndTypeOfWhatItMakes) {
 }
 
 TEST(Transform, IsFoundByItsName) {
-  for (const Transform transform : {kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3})
+  for (const Transform transform :
+       {kWinograd2, kWinograd4, kBfloat16Parts2, kBfloat16Parts3, kLastFirst})
     EXPECT_EQ(find_transform(transform_name(transform)), transform);
   EXPECT_EQ(find_transform("none"), std::nullopt);
   EXPECT_EQ(find_transform("winograd-3x3"), std::nullopt);
+}
+
+TEST(Transform, MovesTheLastDimensionToTheFront) {
+  const Tensor weight = drawn_tensor({2, 3, 5});
+  const Tensor made = transformed(weight, kLastFirst);
+  EXPECT_EQ(made.shape(), (Shape{5, 2, 3}));
+  for (int64_t row = 0; row < 6; ++row)
+    for (int64_t column = 0; column < 5; ++column)
+      EXPECT_EQ(made.get(column * 6 + row), weight.get(row * 5 + column));
 }
 
 TEST(Bfloat16Parts, AddUpToTheNumber) {

@@ -148,10 +148,31 @@ Stage fuse_follower(const Stage& follower,
   return result;
 }
 
+// Only elements of 16 bits are transposed on their way from shared memory (ldmatrix). A constant of
+// others, whose columns lie side by side, is laid out ahead of time with its terms so.
+bool lay_out_terms(ComputeDag& dag, StageId id, const Load& operand, const Axes& columns) {
+  Stage& constant = dag[operand.tensor];
+  const Var* last = as<Var>(operand.indices.back());
+  if (!constant.constant || dtype_bytes(constant.dtype) == 2 || columns.size() != 1 ||
+      last == nullptr || last->id != VarId{columns[0]} || dag.consumers(operand.tensor).size() != 1)
+    return false;
+  std::rotate(constant.axes.begin(), constant.axes.end() - 1, constant.axes.end());
+  constant.transform = Transform::kLastFirst;
+  dag[id].body = rewrite(dag[id].body, [&](const Expr& e) {
+    const Load* read = as<Load>(e);
+    if (read == nullptr || read->tensor != operand.tensor) return Expr();
+    std::vector<Expr> indices = read->indices;
+    std::rotate(indices.begin(), indices.end() - 1, indices.end());
+    return load(read->tensor, std::move(indices), e->dtype);
+  });
+  return true;
+}
+
 bool rewrite_product(ComputeDag& dag, StageId id) {
-  const std::optional<Product> p = match_product(dag, id);
+  std::optional<Product> p = match_product(dag, id);
   std::vector<StageId> followers;
   if (!p || !find_followers(dag, id, followers)) return false;
+  if (lay_out_terms(dag, id, *p->b, p->n)) p = match_product(dag, id);
   const Stage stage = dag[id];
   const Stage operands[] = {matrix(dag, stage, *p->a, *p, true),
                             matrix(dag, stage, *p->b, *p, false)};

@@ -3,6 +3,7 @@
 #include "space/operator_task.h"
 #include "space/sketch_rule.h"
 #include "tensor/interpreter.h"
+#include "tensor/transform.h"
 
 namespace pruner {
 namespace {
@@ -44,6 +45,24 @@ TEST(ImplicitGemm, FusesRowsColumnsAndTerms) {
   }
 }
 
+// ldmatrix transposes elements of 16 bits alone.
+TEST(ImplicitGemm, LaysOutWeightsOfBytesByTheirTerms) {
+  const auto weight_of = [](const char* op) {
+    const Task task = a100_task(op);
+    ComputeDag dag = task.dag;
+    EXPECT_TRUE(kImplicitGemm.apply(dag, task.target));
+    for (const Stage& stage : dag.stages)
+      if (stage.constant && stage.name == "weight")
+        return std::pair(stage.transform, stage.shape());
+    return std::pair(Transform::kNone, std::vector<int64_t>{});
+  };
+  using Shape = std::vector<int64_t>;
+  EXPECT_EQ(weight_of("conv2d 1 16 7 7 8 3 3 bits=8"),
+            std::pair(Transform::kLastFirst, Shape{16, 3, 3, 8}));
+  EXPECT_EQ(weight_of("conv2d 1 16 7 7 8 3 3 bits=16"),
+            std::pair(Transform::kNone, Shape{3, 3, 8, 16}));
+}
+
 class ImplicitGemmDag : public testing::TestWithParam<const char*> {};
 
 TEST_P(ImplicitGemmDag, ComputesWhatTheTaskDoes) {
@@ -51,8 +70,11 @@ TEST_P(ImplicitGemmDag, ComputesWhatTheTaskDoes) {
   ComputeDag dag = task.dag;
   ASSERT_TRUE(kImplicitGemm.apply(dag, task.target));
   Rng rng(3);
-  const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
-  const std::vector<Tensor> expected = interpret(task.dag, inputs), found = interpret(dag, inputs);
+  std::vector<Tensor> inputs = random_inputs(task.dag, rng);
+  const std::vector<Tensor> expected = interpret(task.dag, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = transformed(inputs[i], dag[dag.inputs()[i]].transform);
+  const std::vector<Tensor> found = interpret(dag, inputs);
   ASSERT_EQ(found.size(), expected.size());
   ASSERT_EQ(found[0].num_elements(), expected[0].num_elements());
   for (int64_t i = 0; i < expected[0].num_elements(); ++i)
