@@ -11,6 +11,14 @@ namespace pruner {
 
 inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Elements of an axis that the levels nobody decides hold: lanes, what an instruction takes.
+inline int64_t fixed_elements(const AxisTiles& tiles) {
+  int64_t elements = 1;
+  for (const Factor& factor : tiles.factors)
+    if (factor.decision == kFixed && factor.count > 0) elements *= factor.count;
+  return elements;
+}
+
 class Factors {
  public:
   explicit Factors(const Candidate& candidate) : decisions_(candidate.decisions) {}
@@ -26,15 +34,6 @@ class Factors {
   /// Elements of an axis that the levels from `level` on hold; but for the rest.
   int64_t inside(const AxisTiles& tiles, int level) const {
     return product(tiles, tiles.looped >> level << level);
-  }
-  /// ... of them what no decision changes: what an instruction takes.
-  int64_t fixed(const AxisTiles& tiles) const {
-    uint32_t levels = 0;
-    for (uint32_t left = tiles.looped; left != 0; left &= left - 1) {
-      const int level = std::countr_zero(left);
-      if (tiles.decision(level) == kFixed) levels |= uint32_t{1} << level;
-    }
-    return product(tiles, levels);
   }
   /// The product of the levels of one axis that are bound to `bind`.
   int64_t bound(const StagePlan& plan, const AxisTiles& tiles, Bind bind) const {

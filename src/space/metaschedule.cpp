@@ -52,14 +52,6 @@ bool splits_reduction(const LoopStructure& structure) {
   return std::ranges::any_of(structure.levels, chunk);
 }
 
-// Elements of an axis that the levels nobody decides hold: lanes, an instruction's terms.
-int64_t fixed_elements(const AxisTiles& tiles) {
-  int64_t elements = 1;
-  for (const Factor& factor : tiles.factors)
-    if (factor.decision == kFixed && factor.count > 0) elements *= factor.count;
-  return elements;
-}
-
 int64_t units_of(const Stage& stage, const AxisTiles& tiles) {
   return divide_up(iterator_of(stage, tiles.axis).extent, fixed_elements(tiles));
 }

@@ -75,7 +75,7 @@ class Limits {
       const bool own = plan.accumulates() == (tiles.axis >= std::ssize(stage(plan).axes));
       if (tiles.axis < 0 || !own) continue;
       const Iterator& axis = iterator_of(stage(plan), tiles.axis);
-      if (!fits_axis(axis.extent, factors_.inside(tiles, 0), factors_.fixed(tiles)))
+      if (!fits_axis(axis.extent, factors_.inside(tiles, 0), fixed_elements(tiles)))
         return "the tiles of " + stage(plan).name + "." + axis.name + " do not fit it";
     }
     return "";
@@ -271,7 +271,7 @@ class Drawer {
   void draw_axis(const StagePlan& plan, const AxisTiles& tiles) {
     const int64_t extent = sketch_.dag[plan.stage].axes[tiles.axis].extent;
     int64_t tile = Factors(candidate_).inside(tiles, 0);
-    const int64_t fixed = Factors(candidate_).fixed(tiles);
+    const int64_t fixed = fixed_elements(tiles);
     std::vector<DecidedLevel> levels = decided(plan, tiles);
     shuffle(levels);
     for (const DecidedLevel& level : levels) {
@@ -335,7 +335,7 @@ class Drawer {
     for (const AxisTiles* tiles : axes) {
       const int64_t extent = iterator_of(stage, tiles->axis).extent;
       int64_t tile = Factors(candidate_).inside(*tiles, 0);
-      const int64_t fixed = Factors(candidate_).fixed(*tiles);
+      const int64_t fixed = fixed_elements(*tiles);
       std::vector<DecidedLevel> levels = decided(plan, *tiles);
       shuffle(levels);
       for (const DecidedLevel& level : levels) {

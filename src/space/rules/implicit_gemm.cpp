@@ -16,11 +16,11 @@ namespace pruner {
 namespace {
 
 /// Iterators of a stage, longer than 1, that become one.
-using Axes = std::vector<int>;
+using Group = std::vector<int>;
 
 struct Product {
   const Load *a, *b;
-  Axes m, n, k;
+  Group m, n, k;
 };
 
 bool moves(const Expr& e, int iterator) {
@@ -85,7 +85,7 @@ bool find_followers(const ComputeDag& dag, StageId id, std::vector<StageId>& fol
   return true;
 }
 
-Iterator fused(const Stage& stage, const Axes& axes, const char* name) {
+Iterator fused(const Stage& stage, const Group& axes, const char* name) {
   Iterator all = iterator_of(stage, axes[0]);
   if (axes.size() == 1) return all;
   all = {name, 1};
@@ -94,7 +94,7 @@ Iterator fused(const Stage& stage, const Axes& axes, const char* name) {
 }
 
 // The values of `axes` where the fused one is at `index`, the last runs fastest.
-void place(const Stage& stage, const Axes& axes, Expr index, std::vector<Expr>& values) {
+void place(const Stage& stage, const Group& axes, Expr index, std::vector<Expr>& values) {
   for (size_t i = axes.size(); i-- > 0;) {
     const Expr extent(iterator_of(stage, axes[i]).extent);
     values[static_cast<size_t>(axes[i])] = i == 0 ? index : floor_mod(index, extent);
@@ -103,14 +103,14 @@ void place(const Stage& stage, const Axes& axes, Expr index, std::vector<Expr>& 
 }
 
 // Whether an operand's rows, not its terms, lie side by side in memory.
-bool has_terms_first(const Load& operand, const Axes& rows) {
+bool has_terms_first(const Load& operand, const Group& rows) {
   return moves(operand.indices.back(), rows.back());
 }
 
 // An operand as a matrix of its rows and terms, those last that lie side by side.
 Stage matrix(
     const ComputeDag& dag, const Stage& stage, const Load& operand, const Product& p, bool is_a) {
-  const Axes& along = is_a ? p.m : p.n;
+  const Group& along = is_a ? p.m : p.n;
   const bool terms_first = has_terms_first(operand, along);
   Stage result;
   result.name = dag[operand.tensor].name + ".matrix";
@@ -150,7 +150,7 @@ Stage fuse_follower(const Stage& follower,
 
 // Only elements of 16 bits are transposed on their way from shared memory (ldmatrix). A constant of
 // others, whose columns lie side by side, is laid out ahead of time with its terms so.
-bool lay_out_terms(ComputeDag& dag, StageId id, const Load& operand, const Axes& columns) {
+bool lay_out_terms(ComputeDag& dag, StageId id, const Load& operand, const Group& columns) {
   Stage& constant = dag[operand.tensor];
   const Var* last = as<Var>(operand.indices.back());
   if (!constant.constant || dtype_bytes(constant.dtype) == 2 || columns.size() != 1 ||
