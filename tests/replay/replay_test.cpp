@@ -26,6 +26,7 @@
 #include "model/train.h"
 #include "space/gpu/gpu_task.h"
 #include "space/operator_task.h"
+#include "space/structure.h"
 
 namespace pruner {
 namespace {
@@ -64,7 +65,7 @@ std::vector<Candidate> fixed_candidates(const Space& space) {
     for (int attempt = 0; attempt < kAttempts && std::ssize(found) < each; ++attempt) {
       Candidate candidate{SketchId{static_cast<int32_t>(s)}, {}};
       for (size_t d = 0; d < chances.size(); ++d) {
-        const std::vector<int32_t>& choices = sketch.decisions[d].choices;
+        const std::vector<int32_t>& choices = sketch.decisions[d].drawn();
         const double place =
             std::pow(chances[d].uniform(), 3) * static_cast<double>(choices.size());
         candidate.decisions.push_back(choices[static_cast<size_t>(place)]);
@@ -77,8 +78,10 @@ std::vector<Candidate> fixed_candidates(const Space& space) {
   return candidates;
 }
 
-std::vector<CodeText> texts_of(const Target& target) {
+std::vector<CodeText> texts_of(const Target& target, const LoopNest& nest) {
   if (!target.is_gpu()) return {CodeText::kEmitted};
+  const auto by_warps = [](const NestStage& s) { return s.structure->has_fragments(); };
+  if (std::ranges::any_of(nest.stages, by_warps)) return {CodeText::kCuda};
   return {CodeText::kCuda, CodeText::kOpenCl};
 }
 
@@ -161,11 +164,12 @@ class Replay {
         keep(kHashed[column], i, text);
       };
       add(0, print(space, candidates[i]));
-      add(1, print(make_loop_nest(space, candidates[i])));
+      const LoopNest nest = make_loop_nest(space, candidates[i]);
+      add(1, print(nest));
       const Result<Program> program = lower(space, candidates[i], "k");
       EXPECT_TRUE(program.ok()) << program.error().message();
       add(2, print(*program));
-      for (const CodeText form : texts_of(task_.target)) {
+      for (const CodeText form : texts_of(task_.target, nest)) {
         const Result<std::string> code = compile_to_text(*program, task_.target, form);
         EXPECT_TRUE(code.ok()) << code.error().message() << "\n" << print(space, candidates[i]);
         if (code.ok()) add(3, *code);
