@@ -54,7 +54,7 @@ class StepWriter {
     void (StepWriter::*part)(const StagePlan&);
   };
   static const Writer kTiled, kTiledOnGpu;  // of contractions
-  static const Writer kWriters[7];
+  static const Writer kWriters[8];
 
   static int number(const StagePlan& plan) { return plan.stage.value; }
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
@@ -240,6 +240,20 @@ class StepWriter {
   }
   void write_element(const StagePlan& plan) { write_at(plan, 1); }
 
+  void write_thread_transform(const StagePlan& plan) {
+    const Stage& s = stage(plan);
+    for (const auto& [axis, tile] : s.unrolled)
+      steps_.push_back(SplitStep{number(plan), axis, extent(plan, axis), {tile}, true});
+    fuse(plan, 0, s.axes.size());
+    steps_.push_back(SplitStep{number(plan),
+                               0,
+                               tile_count(s),
+                               {factors_.bound(plan, plan.tiles[0], Bind::kThreads)},
+                               true});
+    bind(plan, 1, false);
+  }
+  void write_thread_transform_part(const StagePlan& plan) { write_at(plan, 1); }
+
   void write_rows(const StagePlan& plan) {
     const Stage& s = stage(plan);
     int64_t rows = 1, rest = 1;
@@ -280,6 +294,9 @@ const StepWriter::Writer StepWriter::kWriters[] = {
     {&kTransform, &StepWriter::write_transform, &StepWriter::write_transform_part},
     {&kFetch, &StepWriter::write_fetch, nullptr},
     {&kThreadElements, &StepWriter::write_elements, &StepWriter::write_element},
+    {&kThreadTransform,
+     &StepWriter::write_thread_transform,
+     &StepWriter::write_thread_transform_part},
     {&kBlockRows, &StepWriter::write_rows, &StepWriter::write_row_reduction}};
 
 }  // namespace

@@ -105,6 +105,7 @@ Stmt GpuLowering::kernel(const NestStage& root) {
             [&] {
               if (root.structure->has_fragments()) return warp_tile(root);
               if (root.structure->fetches()) return block_tile(root);
+              if (root.structure == &kThreadTransform) return transform(root);
               return root.structure == &kBlockRows ? rows(root) : elements(root);
             });
       });

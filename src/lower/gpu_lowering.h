@@ -188,6 +188,13 @@ class GpuLowering : private ProgramParts {
   /// others' results.
   Stmt row_reduction(const NestStage& stage, const Values& row);
 
+  // ---- gpu_transform.cpp: a thread computes a tile of Stage::unrolled, what it reads in registers
+
+  Stmt transform(const NestStage& root);
+  Stmt transform_tile(const NestStage& root, const Values& start);
+  /// Makes room for what a tile reads of a stage, from `start` on.
+  TensorId hold_part(const NestStage& part, const Values& start);
+
   // Loops that set and write accumulators are unrolled up to so many iterations.
   static constexpr int64_t kMostUnrolled = 256;
 

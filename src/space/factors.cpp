@@ -4,6 +4,13 @@
 
 namespace pruner {
 
+int64_t tile_count(const Stage& stage) {
+  int64_t count = 1;
+  for (int a = 0; a < static_cast<int>(stage.axes.size()); ++a)
+    count *= divide_up(stage.axes[static_cast<size_t>(a)].extent, stage.tile(a));
+  return count;
+}
+
 int64_t Factors::block_threads(const StagePlan& root) const {
   int64_t threads = 1;
   for (const AxisTiles& tiles : root.tiles)

@@ -19,6 +19,9 @@ inline int64_t fixed_elements(const AxisTiles& tiles) {
   return elements;
 }
 
+/// Tiles of Stage::unrolled that cover a stage; its elements where it has none.
+int64_t tile_count(const Stage& stage);
+
 class Factors {
  public:
   explicit Factors(const Candidate& candidate) : decisions_(candidate.decisions) {}

@@ -125,10 +125,12 @@ class NestMaker {
     if (tiles.axis == kFusedReduce) return s.reduce_size();
     if (tiles.axis >= static_cast<int>(s.axes.size())) return iterator_of(s, tiles.axis).extent;
     if (tiles.axis >= 0) return out.extents[tiles.axis];
-    const auto rows = out.extents.begin() + plan.row_axes;
-    return tiles.axis == kFusedRows
-               ? std::accumulate(out.extents.begin(), rows, int64_t{1}, std::multiplies<>())
-               : std::accumulate(rows, out.extents.end(), int64_t{1}, std::multiplies<>());
+    const bool rows = tiles.axis == kFusedRows;
+    const auto end = rows ? plan.row_axes : static_cast<int>(out.extents.size());
+    int64_t length = 1;
+    for (int a = rows ? 0 : plan.row_axes; a < end; ++a)
+      length *= divide_up(out.extents[a], s.tile(a));
+    return length;
   }
 
   // The loops of one axis, from the innermost out: each advances by what those inside hold. How

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "space/dag_edit.h"
 #include "space/dot.h"
 #include "space/loop_nest.h"
 #include "support/hash.h"
+#include "tensor/affine.h"
 
 namespace pruner {
 namespace {
@@ -41,6 +43,44 @@ std::vector<uint8_t> loop_order(const LoopStructure& structure, int first) {
     order.push_back(l);
   });
   return order;
+}
+
+// What a body that selects by its place in a tile computes, and how often an iterator stands in it:
+// the mean of all places. What it reads of another's tile is in registers, whose indices cost
+// nothing.
+struct BodyCounts {
+  OperationCounts operations;
+  std::vector<int> iterator_uses;
+};
+BodyCounts counts_of_places(const ComputeDag& dag, const Stage& stage) {
+  BodyCounts sum{{}, std::vector<int>(stage.axes.size(), 0)};
+  int places = 0;
+  const auto divide = [&](int& count) { count = (count + places - 1) / places; };
+  const std::function<void(size_t, std::vector<Expr>)> visit_places = [&](size_t tile,
+                                                                          std::vector<Expr> at) {
+    if (tile < stage.unrolled.size()) {
+      const auto& [axis, extent] = stage.unrolled[tile];
+      for (int64_t i = 0; i < extent; ++i) {
+        at[static_cast<size_t>(axis)] = Expr(i);
+        visit_places(tile + 1, at);
+      }
+      return;
+    }
+    const Expr body = rewrite(simplify(substitute(stage.body, at), {}), [&](const Expr& e) {
+      const Load* read = as<Load>(e);
+      const bool held = read != nullptr && !dag[read->tensor].unrolled.empty();
+      return held ? load(read->tensor, {}, e->dtype) : Expr();
+    });
+    const OperationCounts operations = count_operations(body);
+    const std::vector<int> uses = count_variables(body, stage.axes.size());
+    for (size_t i = 0; i < operations.of.size(); ++i) sum.operations.of[i] += operations.of[i];
+    for (size_t i = 0; i < uses.size(); ++i) sum.iterator_uses[i] += uses[i];
+    ++places;
+  };
+  visit_places(0, iterator_vars(stage));
+  std::ranges::for_each(sum.operations.of, divide);
+  std::ranges::for_each(sum.iterator_uses, divide);
+  return sum;
 }
 
 StageId find_stage(const ComputeDag& dag, const std::string& name) {
@@ -283,6 +323,11 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
     sketch_.plans.push_back(plan(StageId{s}));
     StagePlan& made = sketch_.plans.back();
     made.levels = loop_order(*made.structure, made.first);
+    if (made.structure == &kThreadTransform) {
+      BodyCounts counts = counts_of_places(dag(), stage);
+      tables->counts.back() = counts.operations;
+      tables->iterator_uses.back() = std::move(counts.iterator_uses);
+    }
     const DotInstruction* dot =
         find_dot_instruction(dag(), StageId{s}, target_, made.structure->has_matrix());
     tables->dots[StageId{s}] = dot;

@@ -76,6 +76,9 @@ inline constexpr const char* kRowPartTag = "rfactor";
 /// Tag of the stage that split-K makes: partial sums, which the threads divide.
 inline constexpr const char* kSplitTag = "split";
 
+/// Tag of a stage that copies what a tile of a transform reads into registers.
+inline constexpr const char* kTileTag = "tile";
+
 /// How a DAG (after the DAG rules) is divided into stages that are computed together.
 struct Clusters {
   IdMap<StageId, StageId> root_of;    // by stage; invalid for placeholders

@@ -22,7 +22,8 @@ enum class DecisionKind : uint8_t;
 enum class Axes : uint8_t {
   kSpace,           // each spatial axis
   kReduction,       // each reduce axis
-  kFusedSpace,      // the spatial axes, fused: those that number no rows
+  kFusedSpace,      // the spatial axes, fused: those that number no rows, in tiles of
+                    // Stage::unrolled
   kFusedRows,       // ... those that number rows
   kFusedReduction,  // the reduce axes, fused
 };
@@ -159,8 +160,9 @@ extern const LoopStructure kRegisterTile, kCacheTile, kPointwise;
 // A stage attached to a cluster: loops over the box that is read there, the folding of an rfactor
 // stage's lanes, that stage, and the tiles of Stage::unrolled.
 extern const LoopStructure kBox, kFold, kRowPart, kTransform;
-// On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block.
-extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows;
+// On GPUs: a contraction, what fetches its operands, a few elements a thread, rows of a block, a
+// tile of Stage::unrolled a thread.
+extern const LoopStructure kBlockTile, kFetch, kThreadElements, kBlockRows, kThreadTransform;
 
 /// Whether a thread of a GPU moves a run of so many elements at once: both of its languages have
 /// vectors of up to 8.

@@ -57,6 +57,11 @@ Choices elements(const TiledAxis&) { return {1, 2, 4, 8}; }
 Choices element_threads(const TiledAxis& a) {
   return powers_of_two(a.target->gpu.warp_size, a.target->gpu.max_threads_per_block);
 }
+// More would leave a thread too few registers for its tile.
+Choices transform_threads(const TiledAxis& a) {
+  return powers_of_two(a.target->gpu.warp_size,
+                       std::min<int64_t>(a.target->gpu.max_threads_per_block, 256));
+}
 Choices rows(const TiledAxis&) { return powers_of_two(1, 32); }
 Choices row_threads(const TiledAxis& a) {
   return powers_of_two(8, a.target->gpu.max_threads_per_block);
@@ -168,6 +173,10 @@ constexpr Level kElementLevels[] = {
     {kFusedSpace, Bind::kSerial, kDecided, kPerThread, "elements", nullptr, elements},
     {kFusedSpace, Bind::kThreads, kDecided, kPerThread, "threads", nullptr, element_threads},
     kSum};
+constexpr Level kThreadTransformLevels[] = {
+    {kFusedSpace, Bind::kBlocks},
+    {kFusedSpace, Bind::kThreads, kDecided, kPerThread, "threads", nullptr, transform_threads},
+    {kSpace, Bind::kUnrolled, kTile}};
 constexpr Level kRowLevels[] = {
     {kFusedRows, Bind::kBlocks},
     {kFusedRows, Bind::kThreads, kDecided, kPerThread, "rows", nullptr, rows},
@@ -314,6 +323,9 @@ constexpr LoopStructure kThreadElements = {.name = "elements",
                                            .levels = kElementLevels,
                                            .sum = {3, 3, Scope::kLocal},
                                            .unroll = kUnrollOnGpu};
+// Places in the tile are constants in the code; neighbouring threads have neighbouring channels.
+constexpr LoopStructure kThreadTransform = {.name = "thread-transform",
+                                            .levels = kThreadTransformLevels};
 constexpr LoopStructure kBlockRows = {
     .name = "rows", .levels = kRowLevels, .sum = {4, 3, Scope::kShared}};
 

@@ -21,6 +21,12 @@ std::vector<int64_t> Stage::shape() const {
   return shape;
 }
 int64_t Stage::num_elements() const { return product(axes); }
+int64_t Stage::tile(int axis) const {
+  for (const auto& [own, extent] : unrolled)
+    if (own == axis) return extent;
+  return 1;
+}
+
 int64_t Stage::reduce_size() const { return product(reduce_axes); }
 
 template <typename Keep>

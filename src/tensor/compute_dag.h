@@ -52,6 +52,7 @@ struct Stage {
   std::vector<int64_t> shape() const;
   int64_t num_elements() const;  // of the tensor that the stage makes
   int64_t reduce_size() const;   // terms of one element; 1 without reduce axes
+  int64_t tile(int axis) const;  // of `unrolled` along an axis; 1: it has none
 };
 
 struct ComputeDag {

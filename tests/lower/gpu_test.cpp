@@ -72,6 +72,7 @@ TEST(LowerGpu, PrintsAsItself) {
   expect_program("lower/gpu_softmax.txt", "softmax 6 64", 3, {{".threads", 16}, {".rows", 2}});
 }
 
+class WinogradOnGpu : public testing::TestWithParam<const char*> {};
 class EveryGpuOperator : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryGpuOperator, ComputesWhatTheInterpreterDoes) {
@@ -105,6 +106,45 @@ TEST(GpuProgram, AddsProductsOfHalvesInSingle) {
                          "conv2d 1 16 7 7 8 3 3 padding=1 bits=16 +bias +relu"}) {
     expect_right(gpu_task(op), 8);
   }
+}
+
+TEST_P(WinogradOnGpu, ComputesWhatTheInterpreterDoes) {
+  const Task task = gpu_task(GetParam());
+  for (const char* form : {"winograd-2x2", "winograd-4x4"}) {
+    SCOPED_TRACE(form);
+    const Space space = make_space(task, std::vector<std::string>{form});
+    ASSERT_EQ(space[space.drawn.front()].form, form);
+    expect_right(task, space, candidates_each(6));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolutions, WinogradOnGpu, testing::ValuesIn(kWinogradOperators));
+
+// A convolution of a convolution: the transform of the first's output is no part of the second's.
+TEST(GpuProgram, ConvolvesTwiceByWinogradsForms) {
+  ComputeDag dag = gpu_task("conv2d 1 8 7 9 8 3 3 padding=1").dag;
+  const int first = dag.size();
+  const StageId data = dag.inputs()[0], out = dag.outputs()[0];
+  dag[out].output = false;
+  for (int s = 0; s < first; ++s) {
+    if (StageId{s} == data) continue;
+    Stage again = dag[StageId{s}];
+    again.name += "2";
+    again.output = StageId{s} == out;
+    const auto moved = [&](StageId id) {
+      return id == data ? out : StageId{id.value + first - (id > data ? 1 : 0)};
+    };
+    for (StageId& weight : again.layout_free) weight = moved(weight);
+    if (again.body)
+      again.body = rewrite(again.body, [&](const Expr& e) {
+        const Load* read = as<Load>(e);
+        return read ? load(moved(read->tensor), read->indices, e->dtype) : Expr();
+      });
+    dag.stages.push_back(std::move(again));
+  }
+  const Task task = make_task(std::move(dag), gpu_target(), "twice");
+  for (const char* form : {"winograd-2x2", "winograd-4x4"})
+    expect_right(task, make_space(task, std::vector<std::string>{form}), candidates_each(6));
 }
 
 // Two contractions of one reader, and of one operand.

@@ -45,6 +45,13 @@ class KernelMaker {
     return dag_[id].is_reduction() && needs_multi_level_tiling(dag_, id) && !crosses(id);
   }
   bool shared(StageId id) const { return dag_[id].tag == kSharedTag; }
+  bool transforms(StageId id) const { return !dag_[id].unrolled.empty(); }
+  // A transform of which another reads just what its tile needs.
+  bool part(StageId id) const {
+    const std::vector<StageId> readers = dag_.consumers(id);
+    return transforms(id) && readers.size() == 1 && !dag_[id].output && transforms(readers[0]) &&
+           dag_[readers[0]].tag != kTileTag;
+  }
 
   // The reader that finishes what a reduction leaves, element by element. Of two contractions with
   // one reader, the first: a kernel computes one.
@@ -55,8 +62,8 @@ class KernelMaker {
     for (const StageId other : dag_.producers(reader)) {
       if (tiled(id) && other < id && tiled(other)) return {};
     }
-    const bool follows =
-        !dag_[reader].is_reduction() && !shared(reader) && reads_elementwise(dag_, reader, id);
+    const bool follows = !dag_[reader].is_reduction() && !shared(reader) && !transforms(reader) &&
+                         reads_elementwise(dag_, reader, id);
     return follows ? reader : StageId{};
   }
 
@@ -99,8 +106,16 @@ class KernelMaker {
       const Stage& stage = dag_[StageId{s}];
       if (stage.is_placeholder() || stage.is_reduction() || stage.output || shared(StageId{s}))
         continue;
-      if (stage.unrolled.empty() && fits_readers(dag_, StageId{s})) inline_stage(dag_, StageId{s});
+      const bool into =
+          transforms(StageId{s}) ? is_tiled_like(StageId{s}) : fits_readers(dag_, StageId{s});
+      if (into) inline_stage(dag_, StageId{s});
     }
+  }
+  // Whether the one reader of a transform may be computed in its tiles.
+  bool is_tiled_like(StageId id) const {
+    const std::vector<StageId> readers = dag_.consumers(id);
+    return readers.size() == 1 && !dag_[readers[0]].is_reduction() && !shared(readers[0]) &&
+           !transforms(readers[0]) && reads_elementwise(dag_, readers[0], id);
   }
 
   // A stage that writes what a contraction, or a reduction across threads, leaves (AddCacheWrite),
@@ -132,7 +147,8 @@ class KernelMaker {
       found = root;
       if (!reads_row(reader, id)) return {};
     }
-    if (!found.valid() || dag_[found].is_reduction() || shared(found)) return {};
+    if (!found.valid() || dag_[found].is_reduction() || shared(found) || transforms(found))
+      return {};
     for (const StageId producer : dag_.producers(found)) {
       if (tiled(producer)) return {};
     }
@@ -158,6 +174,7 @@ class KernelMaker {
 
   const LoopStructure* structure(StageId id) const {
     if (shared(id)) return &kFetch;
+    if (transforms(id)) return &kThreadTransform;
     if (tiled(id)) return &contraction_;
     return crosses(id) ? &kBlockRows : &kThreadElements;
   }
@@ -169,7 +186,7 @@ class KernelMaker {
     return true;
   }
   StageId root(StageId id) const {
-    if (shared(id)) return root(dag_.consumers(id)[0]);
+    if (shared(id) || part(id)) return root(dag_.consumers(id)[0]);
     if (tiled(id)) return follower(id);
     if (crosses(id)) return row_root(id);
     const StageId reader = dag_[id].is_reduction() ? follower(id) : StageId{};

@@ -122,10 +122,14 @@ class Limits {
     }
     return operand_registers(rows, columns);
   }
-  /// Elements that a root's blocks divide. The rows of a block are not fused with what each holds.
+  /// Elements that a root's blocks divide, of a transform tiles. The rows of a block are not fused
+  /// with what each holds.
   int64_t extent(const StagePlan& plan, const AxisTiles& tiles) const {
-    if (tiles.axis >= 0) return iterator_of(stage(plan), tiles.axis).extent;
-    return plan.structure == &kThreadElements ? stage(plan).num_elements() : 1;
+    const Stage& s = stage(plan);
+    if (tiles.axis >= 0)
+      return s.unrolled.empty() ? iterator_of(s, tiles.axis).extent : s.tile(tiles.axis);
+    const bool fused = plan.structure == &kThreadElements || plan.structure == &kThreadTransform;
+    return fused ? tile_count(s) : 1;
   }
 
   const Sketch& sketch_;

@@ -27,6 +27,8 @@ class GpuSketchMaker : public SketchMaker {
     plan.structure = kernel.structure;
     if (kernel.structure == &kFetch) {
       plan_fetch(plan);
+    } else if (kernel.structure == &kThreadTransform) {
+      plan_transform(plan);
     } else if (kernel.root == id) {
       plan_root(plan);
     } else {
@@ -52,6 +54,20 @@ class GpuSketchMaker : public SketchMaker {
     if (vector.decision != kFixed) sketch_.decisions.pop_back();
     const int64_t bytes = dtype_bytes(dag()[plan.stage].dtype);
     vector = {kFixed, static_cast<int32_t>(target_.gpu.vector_bytes / bytes)};
+  }
+
+  // A tile a thread, or what it reads, in the thread's registers.
+  void plan_transform(StagePlan& plan) {
+    const Stage& stage = dag()[plan.stage];
+    if (plan.root == plan.stage) {
+      add_tiles(plan, Axes::kFusedSpace, kFusedSpatial);
+    } else {
+      plan.first = plan.at_levels = 2;
+      plan.at = plan.root;
+      plan.memory = Scope::kRegister;
+    }
+    for (const auto& [axis, tile] : stage.unrolled)
+      if (stage.axes[static_cast<size_t>(axis)].extent > 1) add_tiles(plan, Axes::kSpace, axis);
   }
 
   void plan_root(StagePlan& plan) {

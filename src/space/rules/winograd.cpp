@@ -5,7 +5,8 @@
 //   time S[h, v, q, k] = sum_u A^T[h % m, u] M[u, v, t, k] Y[h, w, k]    = sum_v A^T[w % m, v] S[h,
 //   v, w / m, k]
 // where (u, v) is one axis e of M. The rows of the small matrices are written out: a body selects
-// by the places of its unrolled tile (Stage::unrolled), which are constants in the code. Data and
+// by the places of its unrolled tile (Stage::unrolled), which are constants in the code. On a GPU
+// what X and S read of a tile is copied into registers first, each element once. Data and
 // weight may be of a narrower float; all that is made of them is float32.
 #include <algorithm>
 #include <cmath>
@@ -106,8 +107,8 @@ Stage stage_of(std::string name, std::vector<Iterator> axes) {
 
 class Rewriter {
  public:
-  Rewriter(ComputeDag& dag, const Convolution& conv, int m)
-      : dag_(dag), form_(winograd(m)), at_(conv.stage.value), data_(conv.data) {
+  Rewriter(ComputeDag& dag, const Convolution& conv, int m, bool gpu)
+      : dag_(dag), form_(winograd(m)), gpu_(gpu), at_(conv.stage.value), data_(conv.data) {
     const Stage& stage = dag[conv.stage];
     out_ = stage.shape();
     channels_ = stage.reduce_axes[2].extent;
@@ -121,10 +122,12 @@ class Rewriter {
     constant.axes = {{"e", points() * points()}, {"c", channels_}, {"k", out_[3]}};
     constant.transform = form_.tile == 2 ? Transform::kWinograd2 : Transform::kWinograd4;
     constant.dtype = DType::kFloat32;
-    const StageId x = insert(data_rows());
+    const StageId d = gpu_ ? insert(data_tile()) : StageId{};
+    const StageId x = insert(data_rows(d));
     const StageId v = insert(data_columns(x));
     const StageId m = insert(product(v, weight));
-    const StageId s = insert(output_rows(m));
+    const StageId p = gpu_ ? insert(product_tile(m)) : StageId{};
+    const StageId s = insert(output_rows(m, p));
     Stage& conv = dag_[StageId{at_}];
     Stage y = output_columns(s);
     y.name = conv.name;
@@ -164,17 +167,43 @@ class Rewriter {
     return select(inside, element, float_imm(0, data.dtype));
   }
 
-  Stage data_rows() {
-    Stage x =
-        stage_of("winograd_rows", {{"u", points()}, {"s", points()}, tiles_, {"c", channels_}});
-    x.unrolled = {{0, points()}, {1, points()}};
-    const std::vector<Expr> i = iterator_vars(x);
+  // The data's element at row r and column s of a tile: i = (r or u, s, t, c).
+  Expr data_at(const Expr& r, const std::vector<Expr>& i) const {
     const Expr image = floor_div(i[2], Expr(rows_ * columns_));
     const Expr row = floor_mod(floor_div(i[2], Expr(columns_)), Expr(rows_)) * Expr(tile());
     const Expr column = floor_mod(i[2], Expr(columns_)) * Expr(tile()) + i[1];
+    return padded({image, row + r, column, i[3]});
+  }
+
+  Stage tile_of(std::string name, const char* row, const char* column, const Iterator& last) const {
+    Stage stage = stage_of(std::move(name), {{row, points()}, {column, points()}, tiles_, last});
+    stage.unrolled = {{0, points()}, {1, points()}};
+    return stage;
+  }
+
+  // Of the stages below in registers what a tile of them reads more than once.
+  Stage data_tile() const {
+    Stage d = tile_of("winograd_data_tile", "r", "s", {"c", channels_});
+    d.tag = kTileTag;
+    const std::vector<Expr> i = iterator_vars(d);
+    d.body = data_at(i[0], i);
+    return d;
+  }
+  Stage product_tile(StageId m) const {
+    Stage p = tile_of("winograd_product_tile", "u", "v", {"k", out_[3]});
+    p.tag = kTileTag;
+    const std::vector<Expr> i = iterator_vars(p);
+    p.body = load(m, {i[0] * Expr(points()) + i[1], i[2], i[3]}, DType::kFloat32);
+    return p;
+  }
+
+  Stage data_rows(StageId d) const {
+    Stage x = tile_of("winograd_rows", "u", "s", {"c", channels_});
+    const std::vector<Expr> i = iterator_vars(x);
     std::vector<Expr> taps, rows;
     for (int64_t r = 0; r < points(); ++r)
-      taps.push_back(padded({image, row + Expr(r), column, i[3]}));
+      taps.push_back(gpu_ ? load(d, {Expr(r), i[1], i[2], i[3]}, DType::kFloat32)
+                          : data_at(Expr(r), i));
     for (const auto& coefficients : form_.data)
       rows.push_back(combination(coefficients, taps, true));
     x.body = choose(i[0], std::move(rows));
@@ -207,7 +236,7 @@ class Rewriter {
     return m;
   }
 
-  Stage output_rows(StageId m) {
+  Stage output_rows(StageId m, StageId p) const {
     Stage s = stage_of(
         "winograd_sums",
         {{"n", out_[0]}, {"h", out_[1]}, {"v", points()}, {"q", columns_}, {"k", out_[3]}});
@@ -216,7 +245,8 @@ class Rewriter {
     const Expr t = (i[0] * Expr(rows_) + floor_div(i[1], Expr(tile()))) * Expr(columns_) + i[3];
     std::vector<Expr> taps, rows;
     for (int64_t u = 0; u < points(); ++u)
-      taps.push_back(load(m, {Expr(u * points()) + i[2], t, i[4]}, DType::kFloat32));
+      taps.push_back(gpu_ ? load(p, {Expr(u), i[2], t, i[4]}, DType::kFloat32)
+                          : load(m, {Expr(u * points()) + i[2], t, i[4]}, DType::kFloat32));
     for (const auto& coefficients : form_.output)
       rows.push_back(combination(coefficients, taps, false));
     s.body = choose(floor_mod(i[1], Expr(tile())), std::move(rows));
@@ -240,6 +270,7 @@ class Rewriter {
 
   ComputeDag& dag_;
   const Winograd& form_;
+  const bool gpu_;
   int at_;  // the convolution's place
   StageId data_;
   std::vector<int64_t> out_;  // n, h, w, k
@@ -250,15 +281,18 @@ class Rewriter {
 // With fewer channels the transforms cost more than the products that they save.
 constexpr int64_t kLeastChannels = 8;
 
-bool rewrite(ComputeDag& dag, int m) {
+bool rewrite(ComputeDag& dag, const Target& target, int m) {
+  const bool gpu = target.is_gpu();
   bool found = false;
   for (int s = 0; s < dag.size(); ++s) {
     const std::optional<Convolution> conv = match_convolution(dag, StageId{s});
     if (!conv) continue;
     const Stage& stage = dag[conv->stage];
+    // A GPU multiplies narrower numbers faster than it transforms them.
+    if (gpu && dag[conv->data].dtype != DType::kFloat32) continue;
     if (std::min(stage.reduce_axes[2].extent, stage.axes[3].extent) < kLeastChannels) continue;
     const int before = dag.size();
-    Rewriter(dag, *conv, m).run(conv->weight);
+    Rewriter(dag, *conv, m, gpu).run(conv->weight);
     s += dag.size() - before;
     found = true;
   }
@@ -268,8 +302,12 @@ bool rewrite(ComputeDag& dag, int m) {
 }  // namespace
 
 const Form kWinograd2 = {
-    "winograd-2x2", [](ComputeDag& dag, const Target&) { return rewrite(dag, 2); }, false};
+    "winograd-2x2",
+    [](ComputeDag& dag, const Target& target) { return rewrite(dag, target, 2); },
+    true};
 const Form kWinograd4 = {
-    "winograd-4x4", [](ComputeDag& dag, const Target&) { return rewrite(dag, 4); }, false};
+    "winograd-4x4",
+    [](ComputeDag& dag, const Target& target) { return rewrite(dag, target, 4); },
+    true};
 
 }  // namespace pruner

@@ -14,6 +14,15 @@ inline Target gpu_target() {
 
 inline Task gpu_task(const std::string& op) { return operator_task(op, gpu_target()); }
 
+/// Convolutions with Winograd's forms: odd extents, less than a tile, images, paddings, epilogues.
+inline const char* const kWinogradOperators[] = {"conv2d 1 8 8 8 8 3 3",
+                                                 "conv2d 1 8 9 11 10 3 3 padding=1 +bias +relu",
+                                                 "conv2d 2 9 5 7 8 3 3 +residual",
+                                                 "conv2d 2 8 6 3 8 3 3 padding=0,2,1,0",
+                                                 "conv2d 3 8 1 1 8 3 3 padding=1 +bias",
+                                                 "conv2d 1 8 1 13 8 3 3 padding=1 +bias +relu",
+                                                 "conv2d 2 19 7 3 12 3 3 padding=2 +bias +relu"};
+
 /// Decisions by the end of their names: ".i.threads" -> 32.
 using Decided = std::vector<std::pair<std::string, int32_t>>;
 

@@ -6,8 +6,8 @@ namespace pruner {
 namespace {
 
 // "stage structure root" of each compute stage.
-std::vector<std::string> divided(const std::string& op, const std::vector<std::string>& crossing) {
-  const Kernels kernels = make_kernels(gpu_task(op).dag, crossing);
+std::vector<std::string> divided(const ComputeDag& dag, const std::vector<std::string>& crossing) {
+  const Kernels kernels = make_kernels(dag, crossing);
   EXPECT_TRUE(kernels.rows_agree);
   std::vector<std::string> lines;
   for (int s = 0; s < kernels.dag.size(); ++s) {
@@ -18,6 +18,10 @@ std::vector<std::string> divided(const std::string& op, const std::vector<std::s
                     kernels.dag[kernel.root].name);
   }
   return lines;
+}
+
+std::vector<std::string> divided(const std::string& op, const std::vector<std::string>& crossing) {
+  return divided(gpu_task(op).dag, crossing);
 }
 
 using Lines = std::vector<std::string>;
@@ -37,6 +41,22 @@ TEST(MakeKernels, InlinesPaddingAndLetsTheEpilogueWriteTheResult) {
   EXPECT_TRUE(lines[1].ends_with(".shared fetch T_relu")) << lines[1];
   EXPECT_TRUE(lines[2].ends_with(" block-tile T_relu")) << lines[2];
   EXPECT_EQ(lines[3], "T_relu block-tile T_relu");
+}
+
+TEST(MakeKernels, HoldsWhatATileOfATransformReads) {
+  ComputeDag dag = gpu_task("conv2d 1 16 7 7 16 3 3 padding=1 +bias +relu").dag;
+  ASSERT_TRUE(kWinograd4.apply(dag, gpu_target()));
+  EXPECT_EQ(divided(dag, {}),
+            (Lines{"winograd_data_tile thread-transform winograd_data",
+                   "winograd_rows thread-transform winograd_data",
+                   "winograd_data thread-transform winograd_data",
+                   "weight.shared fetch winograd_product",
+                   "winograd_data.shared fetch winograd_product",
+                   "winograd_product.local block-tile winograd_product",
+                   "winograd_product block-tile winograd_product",
+                   "winograd_product_tile thread-transform T_relu",
+                   "winograd_sums thread-transform T_relu",
+                   "T_relu thread-transform T_relu"}));
 }
 
 TEST(MakeKernels, PutsReductionsOfARowWithTheStageThatReadsThem) {

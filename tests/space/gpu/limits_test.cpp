@@ -331,8 +331,16 @@ TEST(GpuDrawShare, IsMostlyLegal) {
                          "matmul 127 509 33",
                          "matmul 16 24 2048",
                          "dense 1 1000 2048",
-                         "conv2d 1 37 13 11 53 3 3 padding=1 +bias"}) {
-    const Space space = make_space(gpu_task(op));
+                         "conv2d 1 37 13 11 53 3 3 padding=1 +bias",
+                         "winograd-2x2 conv2d 1 64 56 56 64 3 3 padding=1 +bias +relu",
+                         "winograd-4x4 conv2d 1 37 13 11 53 3 3 padding=1 +bias"}) {
+    std::string name = op;
+    std::vector<std::string> forms;
+    if (name.starts_with("winograd")) {
+      forms = {name.substr(0, name.find(' '))};
+      name = name.substr(name.find(' ') + 1);
+    }
+    const Space space = make_space(gpu_task(name), forms);
     Rng rng(5);
     int legal = 0;
     std::map<std::string, int> reasons;

@@ -23,6 +23,14 @@ TEST(GpuNest, OfASoftmaxHasRowsOfThreads) {
   EXPECT_GOLDEN("space/gpu/softmax_nest.txt", print(make_loop_nest(space, candidate)));
 }
 
+TEST(GpuNest, OfWinogradsFormsHasATileAThread) {
+  const Space space = make_space(gpu_task("conv2d 2 16 6 9 24 3 3 padding=1 +bias +relu"),
+                                 std::vector<std::string>{"winograd-4x4"});
+  const Candidate candidate =
+      decided(space, space.drawn.front().value, {{"winograd_data.threads", 64}, {".t.threads", 6}});
+  EXPECT_GOLDEN("space/gpu/winograd_nest.txt", print(make_loop_nest(space, candidate)));
+}
+
 // Blocks of 32 x 16 of 192 x 48 sums: six rows of blocks, of which four are no group.
 TEST(GpuNest, OfWarpsGroupsRowsOfBlocks) {
   const Task task =

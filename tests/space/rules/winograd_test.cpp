@@ -127,6 +127,14 @@ TEST(WinogradForms, PaddingMovesIntoTheTransform) {
   }
 }
 
+// A GPU's tensor cores multiply narrower numbers.
+TEST(WinogradForms, AreOfFloat32OnAGpu) {
+  const Target gpu = *parse_target("cuda --arch=sm_80", 0);
+  EXPECT_EQ(forms_of(operator_task("conv2d 1 16 7 7 16 3 3 padding=1", gpu)), kAll);
+  for (const std::string& form : forms_of(operator_task("conv2d 1 16 7 7 16 3 3 bits=16", gpu)))
+    EXPECT_FALSE(form.starts_with("winograd")) << form;
+}
+
 // Two convolutions of one padded tensor, one of them with a form: the other keeps the padding.
 TEST(WinogradForms, LeavePaddingThatIsReadElsewhere) {
   ComputeDag dag = operator_task("conv2d 1 16 7 7 16 3 3 padding=1").dag;

@@ -1,0 +1,79 @@
+// Kernels of transforms: a thread computes a tile whose places are constants in its code.
+#include <map>
+
+#include "lower/gpu_lowering.h"
+#include "space/factors.h"
+
+namespace pruner {
+
+Stmt GpuLowering::transform(const NestStage& root) {
+  const Stage& s = dag_[root.stage];
+  std::vector<Iterator> tiles = s.axes;
+  for (size_t a = 0; a < tiles.size(); ++a) {
+    const int64_t tile = s.tile(static_cast<int>(a));
+    tiles[a].extent = divide_up(tiles[a].extent, tile);
+  }
+  size_t first = 0;  // of more than one tile, so that the place in the tile of others is a constant
+  while (first < tiles.size() && tiles[first].extent == 1) ++first;
+  const Values none(s.axes.size(), Expr(0));
+  const auto at_tile = [&](const Values& tile) {
+    Values start = tile;
+    for (size_t a = 0; a < start.size(); ++a)
+      start[a] = simple(start[a] * Expr(s.tile(static_cast<int>(a))));
+    return transform_tile(root, start);
+  };
+  return guarded(place_.spatial < Expr(tile_count(s)),
+                 decode_axes(tiles, first, tiles.size(), place_.spatial, none, 0, at_tile));
+}
+
+TensorId GpuLowering::hold_part(const NestStage& part, const Values& start) {
+  std::vector<size_t> dims;  // of more than one element
+  std::vector<int64_t> shape;
+  for (size_t d = 0; d < part.extents.size(); ++d) {
+    if (part.extents[d] == 1) continue;
+    dims.push_back(d);
+    shape.push_back(part.extents[d]);
+  }
+  const TensorId buffer = add_buffer(part, shape, Scope::kRegister);
+  state(part.stage) = {buffer, [this, dims, start](const Values& at) {
+                         Values place;
+                         for (const size_t d : dims) place.push_back(simple(at[d] - start[d]));
+                         if (place.empty()) place.push_back(Expr(0));
+                         return place;
+                       }};
+  return buffer;
+}
+
+Stmt GpuLowering::transform_tile(const NestStage& root, const Values& start) {
+  const std::vector<const NestStage*> parts = attached_to(root.stage);
+  std::map<StageId, Values> starts = {{root.stage, start}};
+  std::vector<TensorId> held;
+  for (size_t i = parts.size(); i-- > 0;) {  // what a tile reads follows from its reader's
+    const StageId id = parts[i]->stage, reader = nest_.tables->consumers[id][0];
+    starts[id] = region_start(nest_, id, reader, starts.at(reader));
+    held.push_back(hold_part(*parts[i], starts[id]));
+  }
+  const auto loops = [&](const NestStage& stage, const std::function<Stmt(const Values&)>& store) {
+    const Values& from = starts.at(stage.stage);
+    NestStage own = stage;
+    std::erase_if(own.loops, [](const NestLoop& loop) { return loop.axis < 0; });
+    return thread_loops(
+        own, 0, 0, {from, from}, [&](const Point& point) { return store(point.values); });
+  };
+  std::vector<Stmt> body;
+  for (const NestStage* part : parts) {
+    const StageState& held_at = state(part->stage);
+    body.push_back(loops(*part, [&](const Values& at) {
+      return make_stmt(Store{held_at.buffer, held_at.place(at), body_at(part->stage, at)});
+    }));
+  }
+  body.push_back(loops(root, [&](const Values& at) {
+    return if_inside(inside(root.stage, at, 0, at.size()),
+                     make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)}));
+  }));
+  Stmt result = block(std::move(body));
+  for (const TensorId buffer : held) result = make_stmt(Allocate{buffer, result});
+  return result;
+}
+
+}  // namespace pruner
