@@ -58,6 +58,14 @@ double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContr
   return beside + fragments * (terms > c.instruction->k ? 2 : 1) + copies;
 }
 
+// Of a transform, what it holds of the longest of its tile's parts.
+double transform_registers(const LoopNest& nest, const NestStage& root) {
+  double held = 0;
+  for (const NestStage& part : nest.stages)
+    if (part.at == root.stage) held = std::max(held, product(part.extents));
+  return kGpuModel.element_registers + held;
+}
+
 class Contraction {
  public:
   Contraction(const LoopNest& nest, const NestStage& sum)
@@ -110,6 +118,7 @@ class Contraction {
 }  // namespace
 
 double thread_registers(const LoopNest& nest, const NestStage& root) {
+  if (root.structure == &kThreadTransform) return transform_registers(nest, root);
   const bool tiles = std::ranges::none_of(root.loops, [](const NestLoop& l) { return l.axis < 0; });
   double reductions = 0, terms = 1;
   const auto add_terms = [&](const NestStage& stage) {

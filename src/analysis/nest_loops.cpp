@@ -37,6 +37,15 @@ int64_t box_extent(const NestStage& stage, const Stage& s, int i) {
   return i < static_cast<int>(s.axes.size()) ? stage.extents[i] : whole_extent(s, i);
 }
 
+// Of a fused axis's iterator the tiles in that box, and their elements.
+struct FusedExtent {
+  int64_t tiles, tile;
+};
+FusedExtent fused_extent(const NestStage& stage, const Stage& s, int i) {
+  const int64_t extent = box_extent(stage, s, i), tile = s.tile(i);
+  return {(extent + tile - 1) / tile, tile};
+}
+
 }  // namespace
 
 NestLoops::NestLoops(const LoopNest& nest)
@@ -131,9 +140,9 @@ void NestLoops::add_loop(int p, int group, size_t number) {
   const auto [first, last] = fused_axes(stage, s, loop.axis);
   int64_t inner = 1;
   for (int i = last; i-- > first;) {
-    const int64_t extent = box_extent(stage, s, i);
+    const auto [extent, tile] = fused_extent(stage, s, i);
     if (extent > 1) made.moved |= 1u << i;
-    moves[i] = loop.step / inner % extent;
+    moves[i] = loop.step / inner % extent * tile;
     inner *= extent;
   }
 }
@@ -142,6 +151,7 @@ void NestLoops::add_loop(int p, int group, size_t number) {
 void NestLoops::push_own(int p) {
   const NestStage& stage = nest_.stages[p];
   const bool root = !stage.at.valid();
+  const bool vthreads = gpu_ && stage.structure != &kThreadTransform;
   const auto role_of = [&](size_t i) {
     switch (stage.loops[i].kind) {
       case LoopKind::kBlock: return LoopRole::kBlockX;
@@ -150,13 +160,13 @@ void NestLoops::push_own(int p) {
       case LoopKind::kVectorize: return LoopRole::kVectorize;
       case LoopKind::kDot:
       case LoopKind::kMatrix: return LoopRole::kUnroll;
-      case LoopKind::kUnroll: return gpu_ ? LoopRole::kVThread : LoopRole::kUnroll;
+      case LoopKind::kUnroll: return vthreads ? LoopRole::kVThread : LoopRole::kUnroll;
       case LoopKind::kSerial: break;
     }
     return static_cast<int>(i) < stage.parallel_loops ? LoopRole::kParallel : LoopRole::kSerial;
   };
   // Tiles keep bindings of extent 1, as Ansor's programs do.
-  const bool tiled = gpu_ && std::ranges::any_of(stage.loops, [](const NestLoop& loop) {
+  const bool tiled = vthreads && std::ranges::any_of(stage.loops, [](const NestLoop& loop) {
                        return loop.axis >= 0 && loop.kind != LoopKind::kSerial;
                      });
   const auto push_all = [&](LoopRole role) {
@@ -217,8 +227,9 @@ void NestLoops::span_own(int p) {
       const auto [first, last] = fused_axes(stage, s, loop.axis);
       int64_t inner = 1;
       for (int a = last; a-- > first;) {
-        const int64_t extent = box_extent(stage, s, a);
-        spans[a] = std::min(extent, (fused - 1) / inner + 1);
+        const auto [extent, tile] = fused_extent(stage, s, a);
+        const int64_t reached = std::min(extent, (fused - 1) / inner + 1) * tile;
+        spans[a] = std::min(reached, box_extent(stage, s, a));
         inner *= extent;
       }
     }
@@ -276,8 +287,9 @@ void NestLoops::place_lanes(int p) {
         const auto [first, last] = fused_axes(stage, s, loop.axis);
         uint32_t left = at;
         for (int a = last; left > 0 && a-- > first;) {
-          const auto extent = static_cast<uint32_t>(box_extent(stage, s, a));
-          values(lane)[a] += left % extent;
+          const auto [tiles, tile] = fused_extent(stage, s, a);
+          const auto extent = static_cast<uint32_t>(tiles);
+          values(lane)[a] += left % extent * static_cast<uint32_t>(tile);
           made.lanes_move |= 1u << a;
           left /= extent;
         }
