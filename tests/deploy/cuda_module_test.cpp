@@ -33,6 +33,34 @@ TEST(FakeCudaModule, GivesWhatTheInterpreterGives) {
   for (const DTypeRow& row : kDTypes) expect_right_on_cuda(make_case(small_casts(row.dtype)));
 }
 
+// Constants of some kernels are transformed, in a form that is asked for and in all of them.
+TEST(FakeCudaModule, TransformsWeights) {
+  const Result<Case> c = make_case(small_dense());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  const auto folder = TemporaryFolder::make("");
+  ASSERT_TRUE(folder.ok());
+  const auto cut = partition(c->graph, sm_80());
+  ASSERT_TRUE(cut.ok()) << cut.error().message();
+  int64_t bytes = 0;
+  for (const char* form : {"direct", "winograd-2x2", "winograd-4x4"}) {
+    const FakeCuda cuda;
+    {
+      const std::string path = folder->path(std::string(form) + ".so");
+      const auto built =
+          build_module(*cut, sm_80(), nullptr, {.jobs = 2, .work_dir = "", .forms = {form}}, path);
+      ASSERT_TRUE(built.ok()) << built.error().message();
+      EXPECT_GT(built->weight_bytes, bytes) << "16 and 36 points in place of 9";
+      bytes = built->weight_bytes;
+      Result<LoadedModule> module = load_module(path);
+      ASSERT_TRUE(module.ok()) << module.error().message();
+      const auto outputs = module->run(c->inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+      expect_close(*outputs, c->expected);
+    }
+    EXPECT_EQ(cuda.end(), "");
+  }
+}
+
 TEST(FakeCudaModule, RunsANetwork) {
   expect_right_on_cuda(make_case(
       build_network("bert_tiny", {.image_size = 32, .sequence_length = 12, .input_shapes = {}})));

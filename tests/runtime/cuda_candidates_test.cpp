@@ -37,6 +37,17 @@ TEST(FakeCudaRuns, ComputeWhatTheDagDoes) {
   EXPECT_EQ(cuda.end(), "");
 }
 
+TEST(FakeCudaWinograd, ComputesWhatTheDagDoes) {
+  const FakeCuda cuda;
+  for (const char* op : kWinogradOperators) {
+    for (const char* form : {"winograd-2x2", "winograd-4x4"}) {
+      const Task task = gpu_task(op);
+      expect_candidates_compute(task, make_space(task, std::vector<std::string>{form}));
+    }
+  }
+  EXPECT_EQ(cuda.end(), "");
+}
+
 TEST(FakeCudaDTypes, ComputeWhatTheInterpreterDoes) {
   const FakeCuda cuda;
   expect_dtypes_compute(*parse_target("cuda --arch=sm_80", 0));

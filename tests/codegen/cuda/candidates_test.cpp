@@ -15,6 +15,7 @@
 #include "codegen/cuda/cubin.h"
 #include "codegen/cuda/nvrtc_fixture.h"
 #include "lower/lower.h"
+#include "space/gpu/gpu_task.h"
 #include "space/gpu/warp_space.h"
 
 namespace pruner {
@@ -22,6 +23,7 @@ namespace {
 
 class CudaCandidates : public WithNvrtc, public testing::WithParamInterface<const char*> {};
 using CudaWarpCandidates = WithNvrtc;
+using CudaWinograd = WithNvrtc;
 using CudaRegisters = WithNvrtc;
 
 TEST_P(CudaCandidates, Compile) {
@@ -82,6 +84,38 @@ TEST_F(CudaWarpCandidates, Compile) {
   }
   printf("%d of %d kernels of warps have local memory\n", spilled, compiled);
   EXPECT_LE(spilled, 0.05 * compiled);
+}
+
+// What a transform reads of a tile, and all that it makes of it, is in registers, of which the
+// analysis knows how many.
+TEST_F(CudaWinograd, KeepsTilesInRegisters) {
+  for (const char* op : kWinogradOperators) {
+    for (const char* form : {"winograd-2x2", "winograd-4x4"}) {
+      const Task task = gpu_task(op);
+      const Space space = make_space(task, std::vector<std::string>{form});
+      Rng rng(5);
+      for (int i = 0; i < candidates_each(2); ++i) {
+        const Candidate candidate = sample(space, rng);
+        SCOPED_TRACE(print(space, candidate));
+        const Result<Artifact> artifact = compile(*lower(space, candidate, "k"), task.target, "k");
+        ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+        const auto kernels = read_cubin(artifact->object);
+        ASSERT_TRUE(kernels.ok()) << kernels.error().message();
+        const Draft draft = pruner::draft(make_loop_nest(space, candidate), task.target);
+        ASSERT_EQ(draft.kernels.size(), kernels->size());
+        int transforms = 0;
+        for (size_t k = 0; k < kernels->size(); ++k) {
+          const StagePlan& plan = space[candidate.sketch].plan(draft.kernels[k].root);
+          if (plan.structure != &kThreadTransform) continue;
+          ++transforms;
+          EXPECT_EQ((*kernels)[k].stack_bytes, 0);
+          // What is known of a small image takes fewer.
+          EXPECT_LE((*kernels)[k].registers, draft.kernels[k].registers + 8);
+        }
+        EXPECT_EQ(transforms, 2);
+      }
+    }
+  }
 }
 
 /// The rank of each value among all; equal values share the mean of theirs.
