@@ -113,8 +113,7 @@ class KernelAnalyzer {
     const int bytes = program_.buffer(read.buffer).element_bytes;
     int64_t run = gpu_.vector_bytes / bytes;
     while (run > 1 && row % run != 0) run /= 2;
-    constexpr int64_t kLeastBytes = 4;  // of an asynchronous copy (PTX: cp.async)
-    copies_ahead_ = copies_ahead_ && run * bytes >= kLeastBytes;
+    copies_ahead_ = copies_ahead_ && run * bytes >= kLeastAsyncCopyBytes;
     return iterations * vector_width(program_.loops_of(s)) / static_cast<double>(run);
   }
 

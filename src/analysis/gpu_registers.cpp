@@ -50,12 +50,10 @@ double warp_registers(const LoopNest& nest, const NestStage& sum, const MmaContr
   const auto fragments = static_cast<double>(operand_registers(own(c.m), own(c.n)));
   const double beside = kGpuModel.warp_registers + product(sum.extents);
   if (sum.chunk_loops == 0) return beside + fragments;
-  double terms = 1, copies = 0;
-  for (const NestLoop& loop : std::span(sum.loops).subspan(static_cast<size_t>(sum.chunk_loops)))
-    terms *= loop.axis == c.k ? static_cast<double>(loop.extent) : 1;
+  double copies = 0;
   for (const NestStage& operand : nest.stages)
     copies += operand.at == sum.stage ? copy_registers(operand) : 0;
-  return beside + fragments * (terms > c.instruction->k ? 2 : 1) + copies;
+  return beside + fragments * (sum.chunk_extent(c.k) > c.instruction->k ? 2 : 1) + copies;
 }
 
 // Of a transform, what it holds of the longest of its tile's parts.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/warp_lanes.h"
+#include "space/factors.h"
 #include "space/plan.h"
 #include "space/read_box.h"
 
@@ -43,7 +44,7 @@ struct FusedExtent {
 };
 FusedExtent fused_extent(const NestStage& stage, const Stage& s, int i) {
   const int64_t extent = box_extent(stage, s, i), tile = s.tile(i);
-  return {(extent + tile - 1) / tile, tile};
+  return {divide_up(extent, tile), tile};
 }
 
 }  // namespace

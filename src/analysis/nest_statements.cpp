@@ -235,15 +235,12 @@ class Maker {
     const auto own = [&](int axis) {
       return static_cast<float>(nest(p).extents[static_cast<size_t>(axis)]);
     };
-    float blocks = 1, threads = 1, terms = 1, bytes = 0;
+    float blocks = 1, threads = 1, bytes = 0;
     for (const StatementLoop& loop :
          std::span(out_.loops).subspan(static_cast<size_t>(made.first_loop))) {
       if (is_block(loop.role)) blocks *= static_cast<float>(loop.extent);
       if (is_thread(loop.role)) threads *= static_cast<float>(loop.extent);
     }
-    const auto loops = std::span(nest(p).loops);
-    for (const NestLoop& loop : loops.subspan(static_cast<size_t>(nest(p).chunk_loops)))
-      terms *= loop.axis == c.k ? static_cast<float>(loop.extent) : 1;
     for (const MmaOperand& operand : {c.a, c.b}) {
       const StatementBuffer& buffer = out_.buffer(operand.stage);
       bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
@@ -258,7 +255,7 @@ class Maker {
             .columns = own(c.n) * kColumnLanes / static_cast<float>(mma.n),
             .mma = &mma,
             .stages = nest(p).buffers,
-            .steps = terms / static_cast<float>(mma.k),
+            .steps = static_cast<float>(nest(p).chunk_extent(c.k)) / static_cast<float>(mma.k),
             .warps = warps,
             .stage_bytes = bytes / static_cast<float>(nest(p).buffers)};
   }

@@ -14,11 +14,16 @@ NestStage GpuLowering::from_loop(const NestStage& stage, size_t first) {
   return rest;
 }
 
-// Accumulators have the dimensions of which a thread holds more than one element, at least one.
-GpuLowering::Values GpuLowering::place_of_sum(const NestStage& sum, const Values& dense) {
+std::vector<int64_t> GpuLowering::held_shape(const NestStage& stage) {
+  std::vector<int64_t> shape;
+  std::ranges::copy_if(stage.extents, std::back_inserter(shape), [](int64_t n) { return n > 1; });
+  return shape;
+}
+
+GpuLowering::Values GpuLowering::held_place(const NestStage& stage, const Values& dense) {
   Values at;
-  for (size_t a = 0; a < sum.extents.size(); ++a) {
-    if (sum.extents[a] > 1) at.push_back(dense[a]);
+  for (size_t a = 0; a < stage.extents.size(); ++a) {
+    if (stage.extents[a] > 1) at.push_back(dense[a]);
   }
   if (at.empty()) at.push_back(Expr(0));
   return at;
@@ -99,7 +104,7 @@ Stmt GpuLowering::add_chunk(const ThreadTile& tile, const Values& chunk) {
   for (NestLoop& loop : loops.loops)
     if (loop.axis < static_cast<int>(rank)) loop.kind = LoopKind::kUnroll;
   return thread_loops(loops, 0, sum.unroll_steps, at, [&](const Point& p) {
-    const Values place = place_of_sum(sum, p.dense);
+    const Values place = held_place(sum, p.dense);
     const Expr value = combine(s.combiner, load_of(tile.sums, place), body_at(sum.stage, p.values));
     return if_inside(inside(sum.stage, p.values, direct ? 0 : rank, all),
                      make_stmt(Store{tile.sums, place, value}));
@@ -139,11 +144,9 @@ Stmt GpuLowering::block_tile(const NestStage& root) {
   const NestStage& sum = *attached_to(root.stage)[0];
   const Stage& s = dag_[sum.stage];
   const size_t rank = s.axes.size(), all = rank + s.reduce_axes.size();
-  std::vector<int64_t> shape;  // of the accumulators
-  std::ranges::copy_if(sum.extents, std::back_inserter(shape), [](int64_t n) { return n > 1; });
   ThreadTile tile{sum,
                   attached_to(sum.stage),
-                  add_buffer(sum, shape, Scope::kLocal),
+                  add_buffer(sum, held_shape(sum), Scope::kLocal),
                   {place_.thread, Values(all, Expr(0))}};
   tile.start.values.resize(all, Expr(0));
   for (const NestStage* operand : tile.fetched) {
@@ -153,11 +156,11 @@ Stmt GpuLowering::block_tile(const NestStage& root) {
   const NestStage own = from_loop(root, static_cast<size_t>(sum.depth));
   const Stmt clear = thread_loops(own, 0, kMostUnrolled, tile.start, [&](const Point& p) {
     return make_stmt(
-        Store{tile.sums, place_of_sum(sum, p.dense), combiner_identity(s.combiner, s.dtype)});
+        Store{tile.sums, held_place(sum, p.dense), combiner_identity(s.combiner, s.dtype)});
   });
   const Stmt add = chunks(tile);
   const Stmt write = thread_loops(own, 0, kMostUnrolled, tile.start, [&](const Point& p) {
-    const Values place = place_of_sum(sum, p.dense);
+    const Values place = held_place(sum, p.dense);
     // What the root reads of the contraction is the accumulator of the same place.
     state(sum.stage) = {tile.sums, [place](const Values&) { return place; }};
     const Values point(p.values.begin(), p.values.begin() + static_cast<int64_t>(rank));

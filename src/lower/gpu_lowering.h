@@ -116,7 +116,10 @@ class GpuLowering : private ProgramParts {
   };
   Stmt block_tile(const NestStage& root);
   static NestStage from_loop(const NestStage& stage, size_t first);
-  static Values place_of_sum(const NestStage& sum, const Values& dense);
+  /// What a thread holds of a stage has the dimensions of which that is more than one element, at
+  /// least one (add_buffer()); `dense` counts the thread's own.
+  static std::vector<int64_t> held_shape(const NestStage& stage);
+  static Values held_place(const NestStage& stage, const Values& dense);
   void set_shared_places(const ThreadTile& tile, const Values& chunk);
   /// The loop over the chunks: in each, the threads fetch, meet, add, and meet again.
   Stmt chunks(const ThreadTile& tile);

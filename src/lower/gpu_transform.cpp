@@ -27,19 +27,12 @@ Stmt GpuLowering::transform(const NestStage& root) {
 }
 
 TensorId GpuLowering::hold_part(const NestStage& part, const Values& start) {
-  std::vector<size_t> dims;  // of more than one element
-  std::vector<int64_t> shape;
-  for (size_t d = 0; d < part.extents.size(); ++d) {
-    if (part.extents[d] == 1) continue;
-    dims.push_back(d);
-    shape.push_back(part.extents[d]);
-  }
-  const TensorId buffer = add_buffer(part, shape, Scope::kRegister);
-  state(part.stage) = {buffer, [this, dims, start](const Values& at) {
-                         Values place;
-                         for (const size_t d : dims) place.push_back(simple(at[d] - start[d]));
-                         if (place.empty()) place.push_back(Expr(0));
-                         return place;
+  const TensorId buffer = add_buffer(part, held_shape(part), Scope::kRegister);
+  state(part.stage) = {buffer, [this, &part, start](const Values& at) {
+                         Values dense;
+                         for (size_t d = 0; d < at.size(); ++d)
+                           dense.push_back(simple(at[d] - start[d]));
+                         return held_place(part, dense);
                        }};
   return buffer;
 }

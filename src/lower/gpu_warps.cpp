@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kSwizzleBytes = 16;  // that stay together: a row of a matrix
 constexpr int64_t kMostTurns = 8;      // rows that a matrix has
-constexpr int64_t kLeastCopyBytes = 4;
 
 // The place of an element in shared lines of `width`: runs of 16 bytes are exchanged so that those
 // of eight lines lie in different banks (specified for ldmatrix: 128-byte lines by their number mod
@@ -80,7 +79,6 @@ class AlignedRun {
 
   // The same all along, as quotients of what is counted are, and comparisons with whole runs.
   bool is_steady(const Expr& e) const {
-    bool moves = false;
     const Expr rest = rewrite(e, [&](const Expr& part) {
       const Binary* n = as<Binary>(part);
       if (n == nullptr || !is_counted(n->a)) return Expr();
@@ -88,11 +86,7 @@ class AlignedRun {
       const bool cuts = n->op == BinaryOp::kLt || n->op == BinaryOp::kGe;
       return cuts && is_whole(n->b) ? int_imm(0, DType::kBool) : Expr();
     });
-    visit(rest, [&](const Expr& part) {
-      const Var* var = as<Var>(part);
-      moves = moves || (var != nullptr && var->id == axis_);
-    });
-    return !moves;
+    return !reads(rest, axis_);
   }
 
   VarId axis_;
@@ -133,7 +127,7 @@ int64_t GpuLowering::copied_run(const WarpOperand& operand, const Values& start)
   size_t d = from.shape.size() - 1;  // the last that has neighbours
   while (d > 0 && from.shape[d] == 1) --d;
   const VarId last{static_cast<int32_t>(s.axes.size()) - 1};
-  for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastCopyBytes; run /= 2) {
+  for (int64_t run = kSwizzleBytes / bytes; run * bytes >= kLeastAsyncCopyBytes; run /= 2) {
     if (operand.width() % run == 0 && from.shape[d] % run == 0 &&
         is_multiple(start.back(), run, {}) && AlignedRun(last, run).is_copied(*copied, d))
       return run;

@@ -78,13 +78,6 @@ Stmt rewrite(const Stmt& s, const StmtRewrite& stmt, const ExprRewrite& expr) {
   return Rewriter{stmt, expr}.stmt(s);
 }
 
-bool reads(const Expr& e, VarId var) {
-  bool found = false;
-  visit(e,
-        [&](const Expr& part) { found |= as<Var>(part) != nullptr && as<Var>(part)->id == var; });
-  return found;
-}
-
 Expr substitute(const Expr& e, VarId var, const Expr& value) {
   return rewrite(e, [&](const Expr& node) {
     const Var* found = as<Var>(node);

@@ -20,9 +20,6 @@ void walk(const Stmt& s,
 /// looked into; each expression of the others is given to `expr` as a whole.
 Stmt rewrite(const Stmt& s, const StmtRewrite& stmt, const ExprRewrite& expr = {});
 
-/// Whether a variable stands in `e`.
-bool reads(const Expr& e, VarId var);
-
 /// `e` with `value` for a variable.
 Expr substitute(const Expr& e, VarId var, const Expr& value);
 

@@ -67,6 +67,17 @@ bool fits_readers(const ComputeDag& dag, StageId id) {
   });
 }
 
+bool rewrite_stages(ComputeDag& dag, const std::function<bool(StageId)>& rewrite) {
+  bool found = false;
+  for (int s = 0; s < dag.size(); ++s) {
+    const int before = dag.size();
+    if (!rewrite(StageId{s})) continue;
+    s += dag.size() - before;
+    found = true;
+  }
+  return found;
+}
+
 std::vector<Expr> iterator_vars(const Stage& stage) {
   std::vector<Expr> vars;
   for (const auto* axes : {&stage.axes, &stage.reduce_axes}) {

@@ -2,6 +2,8 @@
 // one.
 #pragma once
 
+#include <functional>
+
 #include "tensor/compute_dag.h"
 
 namespace pruner {
@@ -19,6 +21,10 @@ void inline_stage(ComputeDag& dag, StageId stage);
 /// reads a stage twice holds it twice, and so does what is made of the stages before: chains of
 /// such stages are cut before they have grown to thousands of operations.
 bool fits_readers(const ComputeDag& dag, StageId stage);
+
+/// Calls `rewrite` for each stage, producers first, but for those that it inserts; it says whether
+/// it rewrote the stage. Whether it did any.
+bool rewrite_stages(ComputeDag& dag, const std::function<bool(StageId)>& rewrite);
 
 /// Variables for all iterators of a stage, spatial then reduce.
 std::vector<Expr> iterator_vars(const Stage& stage);

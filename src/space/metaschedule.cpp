@@ -272,7 +272,7 @@ class PartMaker {
   void keep_divisors(const Split& split) {
     for (const DecisionRef level : split.levels) {
       const bool innermost = level == split.levels.back();
-      const int64_t unit = innermost ? split.unit : 1;
+      const int64_t unit = split.unit_of(level);
       keep(level, [&](int32_t c) {
         return c % unit == 0 && split.extent % (c / unit) == 0 &&
                (!innermost || c / unit <= split.most_innermost);
@@ -327,8 +327,7 @@ Candidate MetaScheduleSpace::draw(Rng& rng) const {
       has = true;
       for (size_t l = 0; l < split.levels.size(); ++l) {
         const DecisionRef level = split.levels[l];
-        const int64_t unit = level == split.levels.back() ? split.unit : 1;
-        candidate.decisions[level] = static_cast<int32_t>(tiles[l + 1] * unit);
+        candidate.decisions[level] = static_cast<int32_t>(tiles[l + 1] * split.unit_of(level));
         has = has && is_one_of<int32_t>(part.choices[level], candidate.decisions[level]);
       }
     }
@@ -366,7 +365,7 @@ std::optional<Candidate> MetaScheduleSpace::mutate_tiles(const Split& split,
                                                          Rng& rng) {
   std::vector<int64_t> tiles = {split.extent};
   for (const DecisionRef level : split.levels) {
-    tiles.push_back(candidate.decisions[level] / (level == split.levels.back() ? split.unit : 1));
+    tiles.push_back(candidate.decisions[level] / split.unit_of(level));
     tiles[0] /= tiles.back();
   }
   const auto count = std::ssize(tiles);

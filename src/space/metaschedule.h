@@ -30,6 +30,9 @@ class MetaScheduleSpace {
     int64_t extent = 1;               // of the axis, in what one of the innermost counts
     int64_t most_innermost = 1;
     int64_t unit = 1;  // what the innermost is a multiple of; the extent counts these
+
+    /// What one iteration of a level counts for.
+    int64_t unit_of(DecisionRef level) const { return level == levels.back() ? unit : 1; }
   };
   /// What it has of a sketch.
   struct Part {

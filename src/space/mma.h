@@ -44,6 +44,7 @@ int shape_number(const MmaInstruction& row);
 
 /// Compute capabilities of the first devices with ldmatrix and with cp.async.
 inline constexpr int kFirstWithLoadMatrix = 75, kFirstWithAsyncCopy = 80;
+inline constexpr int kLeastAsyncCopyBytes = 4;
 
 /// Registers of a lane for the operands of a warp's instructions, one step of the sums at a time,
 /// of so many rows and columns of sums in this lane: four for 16 rows of 32 bytes of terms, two for

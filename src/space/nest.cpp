@@ -253,6 +253,13 @@ LoopNest make_loop_nest(const Space& space, const Candidate& candidate) {
   return NestMaker(space[candidate.sketch], candidate).make();
 }
 
+int64_t NestStage::chunk_extent(int axis) const {
+  int64_t extent = 1;
+  for (size_t i = static_cast<size_t>(chunk_loops); i < loops.size(); ++i)
+    if (loops[i].axis == axis) extent *= loops[i].extent;
+  return extent;
+}
+
 const NestStage& LoopNest::of(StageId id) const {
   for (const NestStage& stage : stages) {
     if (stage.stage == id) return stage;

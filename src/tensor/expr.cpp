@@ -390,6 +390,13 @@ void visit(const Expr& e, const std::function<void(const Expr&)>& fn) {
   visit(e, fn, seen);
 }
 
+bool reads(const Expr& e, VarId var) {
+  bool found = false;
+  visit(e,
+        [&](const Expr& part) { found |= as<Var>(part) != nullptr && as<Var>(part)->id == var; });
+  return found;
+}
+
 void visit_uses(const Expr& e, const std::function<void(const Expr&)>& fn) {
   fn(e);
   each_operand(e, [&](const Expr& part) { visit_uses(part, fn); });

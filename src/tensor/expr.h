@@ -225,7 +225,9 @@ Expr substitute(const Expr& e, const std::vector<Expr>& values);
 /// Calls fn on every node, parents first. How often on one that others share is not said: who
 /// counts uses visit_uses().
 void visit(const Expr& e, const std::function<void(const Expr&)>& fn);
-/// The same, on a node as often as the expression written out has it.
+/// Whether a variable stands in `e`.
+bool reads(const Expr& e, VarId var);
+/// The same as visit(), on a node as often as the expression written out has it.
 void visit_uses(const Expr& e, const std::function<void(const Expr&)>& fn);
 /// The nodes of the expression written out as a tree, where a load of `tensor` counts as
 /// `load_size`.

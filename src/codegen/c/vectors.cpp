@@ -9,14 +9,7 @@ namespace pruner {
 
 static constexpr int64_t kVectorBytes = 16;  // the widest load of a thread
 
-bool CPrinter::depends_on_lane(const Expr& e) const {
-  bool result = false;
-  visit(e, [&](const Expr& part) {
-    const Var* var = as<Var>(part);
-    result |= var && var->id == lane_var_;
-  });
-  return result;
-}
+bool CPrinter::depends_on_lane(const Expr& e) const { return reads(e, lane_var_); }
 
 // The lanes' places are one span if they are base + lane and base is a multiple of a load's lanes:
 // all buffers begin at multiples of 16 bytes.

@@ -67,11 +67,7 @@ std::optional<Emitter::DotOperand> Emitter::dot_operand(const Expr& e, VarId ter
     const FloatImm* real = as<FloatImm>(choice->b);
     const IntImm* whole = as<IntImm>(choice->b);
     const bool known = whole != nullptr || (real != nullptr && real->value == 0);
-    bool differs = false;  // between terms
-    visit(choice->condition, [&](const Expr& part) {
-      const Var* var = as<Var>(part);
-      differs = differs || (var != nullptr && var->id == term);
-    });
+    const bool differs = reads(choice->condition, term);  // between terms
     std::optional<DotOperand> operand = dot_operand(choice->a, term, terms);
     if (!known || differs || !operand || operand->condition || operand->by_lane)
       return std::nullopt;

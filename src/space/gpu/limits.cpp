@@ -46,6 +46,10 @@ class Limits {
     }
     return bytes * factors_.value(contraction.buffers);
   }
+  int64_t fetched_elements(const StagePlan& fetch) const {
+    const std::vector<int64_t> box = factors_.fetched_box(sketch_, fetch);
+    return std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
+  }
 
  private:
   const Stage& stage(const StagePlan& plan) const { return sketch_.dag[plan.stage]; }
@@ -61,10 +65,6 @@ class Limits {
       return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
     }
     return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
-  }
-  int64_t fetched_elements(const StagePlan& fetch) const {
-    const std::vector<int64_t> box = factors_.fetched_box(sketch_, fetch);
-    return std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
   }
   int64_t vector_of(const StagePlan& fetch) const {
     return factors_.bound(fetch, fetch.tiles[0], Bind::kVector);
@@ -355,8 +355,7 @@ class Drawer {
   }
 
   void draw_vectors(const StagePlan& plan) {
-    const std::vector<int64_t> box = Factors(candidate_).fetched_box(sketch_, plan);
-    const int64_t all = std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
+    const int64_t all = Limits(sketch_, gpu_, candidate_).fetched_elements(plan);
     for (const DecidedLevel& level : decided(plan, plan.tiles[0]))
       draw(level.decision, [&](int64_t v) { return all % v == 0; });
   }

@@ -156,14 +156,7 @@ bool rewrite(ComputeDag& dag, StageId id, const Target& target, const Products& 
 
 bool apply(ComputeDag& dag, const Target& target, const Products& products) {
   if (target.dots.bfloat16_tile <= static_cast<double>(products.number())) return false;
-  bool found = false;
-  for (int s = 0; s < dag.size(); ++s) {
-    const int before = dag.size();
-    if (!rewrite(dag, StageId{s}, target, products)) continue;
-    s += dag.size() - before;
-    found = true;
-  }
-  return found;
+  return rewrite_stages(dag, [&](StageId id) { return rewrite(dag, id, target, products); });
 }
 
 // Whether a DAG has a product of matrices: a convolution's terms have several axes.

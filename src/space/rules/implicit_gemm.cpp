@@ -23,17 +23,9 @@ struct Product {
   Group m, n, k;
 };
 
-bool moves(const Expr& e, int iterator) {
-  bool found = false;
-  visit(e, [&](const Expr& node) {
-    const Var* var = as<Var>(node);
-    found = found || (var != nullptr && var->id == VarId{iterator});
-  });
-  return found;
-}
-
 bool moves(const Load& load, int iterator) {
-  return std::ranges::any_of(load.indices, [&](const Expr& e) { return moves(e, iterator); });
+  return std::ranges::any_of(load.indices,
+                             [&](const Expr& e) { return reads(e, VarId{iterator}); });
 }
 
 // A product of two operands, the axes of one's rows before those of the other's columns, that is
@@ -104,7 +96,7 @@ void place(const Stage& stage, const Group& axes, Expr index, std::vector<Expr>&
 
 // Whether an operand's rows, not its terms, lie side by side in memory.
 bool has_terms_first(const Load& operand, const Group& rows) {
-  return moves(operand.indices.back(), rows.back());
+  return reads(operand.indices.back(), VarId{rows.back()});
 }
 
 // An operand as a matrix of its rows and terms, those last that lie side by side.
@@ -202,14 +194,8 @@ bool rewrite_product(ComputeDag& dag, StageId id) {
 }
 
 bool apply(ComputeDag& dag, const Target& target) {
-  bool found = false;
-  for (int s = 0; target.is_gpu() && s < dag.size(); ++s) {
-    const int before = dag.size();
-    if (!rewrite_product(dag, StageId{s})) continue;
-    s += dag.size() - before;
-    found = true;
-  }
-  return found;
+  return target.is_gpu() &&
+         rewrite_stages(dag, [&](StageId id) { return rewrite_product(dag, id); });
 }
 
 }  // namespace

@@ -49,23 +49,20 @@ void split(ComputeDag& dag, StageId id, size_t axis, int64_t parts) {
 }
 
 bool apply(ComputeDag& dag, const Target& target) {
-  bool found = false;
-  for (int s = 0; s < dag.size(); ++s) {
-    const Stage& stage = dag[StageId{s}];
-    if (stage.combiner != Combiner::kSum || !is_float(stage.dtype)) continue;
-    if (!needs_multi_level_tiling(dag, StageId{s}) || stage.axes.empty()) continue;
+  return rewrite_stages(dag, [&](StageId id) {
+    const Stage& stage = dag[id];
+    if (stage.combiner != Combiner::kSum || !is_float(stage.dtype)) return false;
+    if (!needs_multi_level_tiling(dag, id) || stage.axes.empty()) return false;
     const int64_t enough = target.is_gpu() ? kMostOutputsAnSm * target.gpu.sms
                                            : kMostVectorsAThread * target.lanes(4) * target.threads;
-    if (stage.num_elements() > enough) continue;
+    if (stage.num_elements() > enough) return false;
     const auto longest = std::ranges::max_element(stage.reduce_axes, {}, &Iterator::extent);
     const int64_t parts =
         parts_of(longest->extent, target.is_gpu() ? kMostPartsOnGpu : 2 * target.threads);
-    if (longest->extent < kLeastReduction || parts == 1) continue;
-    split(dag, StageId{s}, static_cast<size_t>(longest - stage.reduce_axes.begin()), parts);
-    ++s;
-    found = true;
-  }
-  return found;
+    if (longest->extent < kLeastReduction || parts == 1) return false;
+    split(dag, id, static_cast<size_t>(longest - stage.reduce_axes.begin()), parts);
+    return true;
+  });
 }
 
 }  // namespace

@@ -283,20 +283,16 @@ constexpr int64_t kLeastChannels = 8;
 
 bool rewrite(ComputeDag& dag, const Target& target, int m) {
   const bool gpu = target.is_gpu();
-  bool found = false;
-  for (int s = 0; s < dag.size(); ++s) {
-    const std::optional<Convolution> conv = match_convolution(dag, StageId{s});
-    if (!conv) continue;
+  return rewrite_stages(dag, [&](StageId id) {
+    const std::optional<Convolution> conv = match_convolution(dag, id);
+    if (!conv) return false;
     const Stage& stage = dag[conv->stage];
     // A GPU multiplies narrower numbers faster than it transforms them.
-    if (gpu && dag[conv->data].dtype != DType::kFloat32) continue;
-    if (std::min(stage.reduce_axes[2].extent, stage.axes[3].extent) < kLeastChannels) continue;
-    const int before = dag.size();
+    if (gpu && dag[conv->data].dtype != DType::kFloat32) return false;
+    if (std::min(stage.reduce_axes[2].extent, stage.axes[3].extent) < kLeastChannels) return false;
     Rewriter(dag, *conv, m, gpu).run(conv->weight);
-    s += dag.size() - before;
-    found = true;
-  }
-  return found;
+    return true;
+  });
 }
 
 }  // namespace

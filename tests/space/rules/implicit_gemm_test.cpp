@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "space/operator_task.h"
+#include "space/rules/form_check.h"
 #include "space/sketch_rule.h"
-#include "tensor/interpreter.h"
 #include "tensor/transform.h"
 
 namespace pruner {
@@ -66,19 +66,7 @@ TEST(ImplicitGemm, LaysOutWeightsOfBytesByTheirTerms) {
 class ImplicitGemmDag : public testing::TestWithParam<const char*> {};
 
 TEST_P(ImplicitGemmDag, ComputesWhatTheTaskDoes) {
-  const Task task = a100_task(GetParam());
-  ComputeDag dag = task.dag;
-  ASSERT_TRUE(kImplicitGemm.apply(dag, task.target));
-  Rng rng(3);
-  std::vector<Tensor> inputs = random_inputs(task.dag, rng);
-  const std::vector<Tensor> expected = interpret(task.dag, inputs);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    inputs[i] = transformed(inputs[i], dag[dag.inputs()[i]].transform);
-  const std::vector<Tensor> found = interpret(dag, inputs);
-  ASSERT_EQ(found.size(), expected.size());
-  ASSERT_EQ(found[0].num_elements(), expected[0].num_elements());
-  for (int64_t i = 0; i < expected[0].num_elements(); ++i)
-    ASSERT_NEAR(found[0].get(i), expected[0].get(i), 1e-3) << "element " << i;
+  expect_form_computes(kImplicitGemm, a100_task(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "space/operator_task.h"
+#include "space/rules/form_check.h"
 #include "space/sketch_rule.h"
-#include "tensor/interpreter.h"
 
 namespace pruner {
 namespace {
@@ -34,15 +34,7 @@ TEST(SplitK, TwoPartsAThreadWhereTheyDivideTheReduction) {
 class SplitKDag : public testing::TestWithParam<const char*> {};
 
 TEST_P(SplitKDag, ComputesWhatTheTaskDoes) {
-  const Task task = operator_task(GetParam());
-  ComputeDag dag = task.dag;
-  ASSERT_TRUE(kSplitK.apply(dag, task.target));
-  Rng rng(3);
-  const std::vector<Tensor> inputs = random_inputs(task.dag, rng);
-  const std::vector<Tensor> expected = interpret(task.dag, inputs), found = interpret(dag, inputs);
-  ASSERT_EQ(found.size(), expected.size());
-  for (int64_t i = 0; i < expected[0].num_elements(); ++i)
-    ASSERT_NEAR(found[0].get(i), expected[0].get(i), 1e-3) << "element " << i;
+  expect_form_computes(kSplitK, operator_task(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms,
