@@ -8,9 +8,9 @@ and compiled with its weights frozen, which oneDNN packs: the faster of the two 
 `ratio` is ours over torch's. `share` is of the peak that `device probe` finds for the unit in the
 same run.
 
-Then matmuls whose operands and sums lie in one core's L1, of bfloat16 and of bytes, with all their
-sums in tiles: `share` is of the whole call, `share_added` of what longer sums add to it, and
-`fixed_ns` is the rest, by least squares.
+Where the unit has tiles, then matmuls whose operands and sums lie in one core's L1, of bfloat16 and
+of bytes, with all their sums in tiles: `share` is of the whole call, `share_added` of what longer
+sums add to it, and `fixed_ns` is the rest, by least squares.
 """
 import json
 import pathlib
@@ -31,10 +31,10 @@ OPERATORS = {
     "conv 64x56x56 3x3": ("conv2d 1 64 56 56 64 3 3 padding=1",
                           torch.nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
 }
-# Of one core's L1 of 48 KiB: lengths of the sums of 32x32 results, and what the unit is called.
+# Of one core's L1 of 48 KiB, where there are tiles (AMX): lengths of the sums of 32x32 results.
 RESIDENT = {
-    "32x32x{} bf16": ("bits=16 exponent=8", "bfloat16_tile", (64, 128, 192, 256, 320)),
-    "32x32x{} int8": ("bits=8", "int8_tile", (128, 256, 384, 512, 640)),
+    "32x32x{} bf16": ("bits=16 exponent=8", (64, 128, 192, 256, 320)),
+    "32x32x{} int8": ("bits=8", (128, 256, 384, 512, 640)),
 }
 
 
@@ -61,11 +61,13 @@ def tuned(pruner, op, threads, folder):
     return folder / "module.so"
 
 
-def flops(pruner, module, threads, unit="bfloat16_tile"):
-    """Floating-point operations of the module's kernel, and the peak of its unit, GFLOP/s."""
+def flops(pruner, module, threads):
+    """Floating-point operations of the module's kernel, and its unit and that one's peak, GFLOP/s."""
     profile = pruner.json("bench", "--module", module, "--threads", threads, "--profile",
                           "--min-time", 0.1)
-    return profile["kernels"][0]["flops"], profile["unit_gflops"][unit]
+    kernel = profile["kernels"][0]
+    peaks = {"float32": profile["peak_gflops"], **profile["unit_gflops"]}
+    return kernel["flops"], kernel["precision"], peaks[kernel["precision"]]
 
 
 def compare(pruner, rounds, name, folder):
@@ -78,10 +80,10 @@ def compare(pruner, rounds, name, folder):
     ways = [way for way in turns if way != "ours"]
     medians = {way: statistics.median(times[way]) for way in turns}
     ratios = [ours / min(peers) for ours, *peers in zip(times["ours"], *(times[w] for w in ways))]
-    work, peak = flops(pruner, module, THREADS)
-    return {"operator": name, "threads": THREADS, "trials": TRIALS, "ours_ms": medians["ours"],
-            "torch_ms": min(medians[way] for way in ways), "ratio": statistics.median(ratios),
-            "ratio_min": min(ratios), "ratio_max": max(ratios),
+    work, unit, peak = flops(pruner, module, THREADS)
+    return {"operator": name, "unit": unit, "threads": THREADS, "trials": TRIALS,
+            "ours_ms": medians["ours"], "torch_ms": min(medians[way] for way in ways),
+            "ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios),
             "share": work / medians["ours"] * 1e-6 / peak, "rounds": clean, "dropped": dropped,
             "share_added": None, "fixed_ns": None}
 
@@ -109,16 +111,16 @@ def in_cache(pruner, op, folder):
 
 
 def resident(pruner, name):
-    kind, unit, lengths = RESIDENT[name]
+    kind, lengths = RESIDENT[name]
     work, times = [], []
     for length in lengths:
         with tempfile.TemporaryDirectory(prefix="resident_") as folder:
             ms, module = in_cache(pruner, f"dense 32 32 {length} {kind}", pathlib.Path(folder))
-            operations, peak = flops(pruner, module, 1, unit)
+            operations, unit, peak = flops(pruner, module, 1)
         work.append(operations)
         times.append(ms)
     slope, fixed = statistics.linear_regression(work, times)
-    return {"operator": name.format(lengths[-1]), "threads": 1, "trials": TRIALS,
+    return {"operator": name.format(lengths[-1]), "unit": unit, "threads": 1, "trials": TRIALS,
             "ours_ms": times[-1], "torch_ms": None, "ratio": None, "ratio_min": None,
             "ratio_max": None, "share": work[-1] / times[-1] * 1e-6 / peak, "rounds": ROUNDS,
             "dropped": 0, "share_added": 1e-6 / slope / peak, "fixed_ns": fixed * 1e6}
@@ -134,7 +136,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="bf16_") as folder:
             rows.append(compare(pruner, rounds, name, pathlib.Path(folder)))
             print(rows[-1], flush=True)
-    for name in RESIDENT:
+    for name in RESIDENT if rows[0]["unit"].endswith("_tile") else ():
         rows.append(resident(pruner, name))
         print(rows[-1], flush=True)
     runtimes.report("cpu_bf16_operators", "bf16_operators.py", rows)
