@@ -256,6 +256,20 @@ TEST_F(Commands, PrintShowsTheRecordedSchedule) {
             std::string::npos);
 }
 
+TEST_F(Commands, TuneOfAnOperatorWritesTheModuleThatIsAskedFor) {
+  const std::string module = dir + "/product.so";
+  out({"tune",
+       "--op",
+       "matmul 24 24 24",
+       "--n-trials",
+       "2",
+       "--work-dir",
+       dir + "/out",
+       "--out-file",
+       module});
+  EXPECT_GT(json({"bench", "--module", module, "--min-time", "0.01"})["median_ms"], 0);
+}
+
 TEST_F(Commands, RecordsCheckCountsWhatReplays) {
   const std::string record =
       R"({"i": [["[\"matmul_layer\", 8, 8, 8]", "cuda"], [[], [["SP", 2, 0, 8, [2], 1]]]], )"

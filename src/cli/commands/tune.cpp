@@ -159,7 +159,8 @@ struct Tune {
                  print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
     }
     TRY(draw_curve(session.dir(), source.name, mode.name));
-    if (source.network && end != TuneEnd::kInterrupted) {
+    const bool wants_module = source.network || !out_file.empty();
+    if (wants_module && end != TuneEnd::kInterrupted) {
       const std::string path =
           out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
       const ModuleOptions options{measure.jobs, "", mode.search.forms};
