@@ -138,8 +138,12 @@ class RowWriter {
     const int shape = shape_number(*use.mma);
     for (int s = 0; s < kMmaShapes; ++s) out_.push_back(s == shape ? 1.0f : 0.0f);
     const auto stages = static_cast<float>(use.stages);
-    for (const float amount :
-         {stages, use.steps, use.warps, use.stage_bytes, use.stage_bytes * (stages - 1)})
+    for (const float amount : {stages,
+                               use.steps,
+                               use.warps,
+                               use.stage_bytes,
+                               use.stage_bytes * (stages - 1),
+                               use.epilogue_bytes})
       out_.push_back(slog(amount));
   }
 

@@ -24,8 +24,8 @@ inline constexpr int kUnits = 8;
 inline constexpr int kUnitFeatures = kUnits + 7;
 static_assert(std::size(kDotRates) <= kUnits);
 // Of a unit that is a warp's: which shape of mma.h; stages of the pipeline; steps of a chunk; warps
-// of a block; bytes of a stage, and of those on their way.
-inline constexpr int kWarpFeatures = kMmaShapes + 5;
+// of a block; bytes of a stage, of those on their way, and of the sums in shared memory.
+inline constexpr int kWarpFeatures = kMmaShapes + 6;
 inline constexpr int kRowFeatures = kPublishedRowFeatures + kUnitFeatures + kWarpFeatures;
 inline constexpr int kDataflowSteps = 8;
 inline constexpr int kDataflowFeatures = 23;  // of a step

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/gpu_limits.h"
+#include "space/gpu/mma_contraction.h"
 #include "target/machine_model.h"
 
 namespace pruner {
@@ -105,9 +106,16 @@ class KernelAnalyzer {
   bool of_warps() const { return unit_.mma != nullptr; }
 
   // Of a thread beside instructions on matrices: copies of as many bytes as the rows of the tensor
-  // allow, which go ahead from four on; the sums' pairs of neighbours.
+  // allow, which go ahead from four on; the sums' pairs of neighbours, or runs of them that went
+  // through shared memory.
   double warp_accesses(const Statement& s, double iterations, bool fetch) {
-    if (!fetch) return iterations / unit_.mma->sum_fragment().run;
+    if (!fetch) {
+      const int64_t row = program_.shape_of(s.buffer).back();
+      const bool runs = unit_.epilogue_bytes > 0;
+      return iterations /
+             static_cast<double>(runs ? epilogue_run(row, program_.buffer(s.buffer).element_bytes)
+                                      : unit_.mma->sum_fragment().run);
+    }
     const StatementAccess& read = program_.accesses_of(s).front();
     const int64_t row = program_.shape_of(read.buffer).back();
     const int bytes = program_.buffer(read.buffer).element_bytes;
@@ -118,12 +126,11 @@ class KernelAnalyzer {
   }
 
   // Of all warps together, cycles of the tensor cores = operations / their rate, and of shared
-  // memory = bytes of both operands' fragments / 128 a cycle (CUDA C++ Programming Guide). A
-  // thread's share of the products is `iterations`.
+  // memory = bytes of both operands' fragments, and of sums that go through it there and back, /
+  // 128 a cycle (CUDA C++ Programming Guide). A thread's share of the products is `iterations`.
   void add_mma(double iterations) {
     const MmaInstruction& mma = *unit_.mma;
-    const double known = gpu_.tensor_rates.*mma.rate;
-    const double rate = known > 0 ? known : 2.0 * gpu_.fp32_lanes_per_sm;
+    const double rate = gpu_.tensor_rates.*mma.rate;
     const double lanes = gpu_.warp_size, fragments = unit_.rows * unit_.columns;
     const double products = double{1} * mma.m * mma.n * mma.k;
     const double instructions = iterations * lanes / products;
@@ -132,7 +139,8 @@ class KernelAnalyzer {
     tensor_cycles_ += 2 * iterations * lanes * warps_ / rate;
     const double bytes = (double{unit_.rows} * mma.m + double{unit_.columns} * mma.n) * mma.k *
                          static_cast<double>(dtype_bytes(mma.a));
-    shared_cycles_ += warps_ * steps_ * bytes / (kGpuModel.banks * kGpuModel.bank_bytes);
+    shared_cycles_ += (warps_ * steps_ * bytes + 2 * double{unit_.epilogue_bytes}) /
+                      (kGpuModel.banks * kGpuModel.bank_bytes);
     // A load of matrices for each fragment of the rows and for two of the columns.
     const double step = fragments + unit_.rows + unit_.columns / 2;
     other_instructions_ += steps_ * step;
@@ -322,7 +330,8 @@ class KernelAnalyzer {
     const double waits = copies_ahead_ ? 1 : chunks_;
     const double step_wait = penalties_.counts(Penalty::kComputeL0) ? m.step_wait_cycles : 0;
     const double own = std::max(busy, steps_ * std::max(step_cycles_, step_wait));
-    const double chain = waits * m.copy_cycles + own + chunks_ * m.barrier_cycles;
+    const double barriers = chunks_ + (unit_.epilogue_bytes > 0 ? 2 : 0);
+    const double chain = waits * m.copy_cycles + own + barriers * m.barrier_cycles;
     const double copies = ahead > 0 ? (chunks_ + ahead) * m.copy_cycles / ahead : 0;
     return std::max({blocks * busy, chain, copies});
   }
@@ -338,6 +347,7 @@ class KernelAnalyzer {
       k_.registers = kGpuModel.registers_per_accumulator * accumulators_ +
                      static_cast<double>(kGpuModel.registers_beside_accumulators);
     const double wanted = k_.registers;
+    shared_bytes_ = std::max(shared_bytes_, double{unit_.epilogue_bytes});
     const double held = held_blocks(std::min(most, wanted));
     const bool spills = penalties_.counts(Penalty::kMemoryL0);
     // What a warp has no register for is stored and loaded again once a step.

@@ -237,18 +237,19 @@ void NestLoops::span_own(int p) {
   }
 }
 
-// The contraction that a kernel's warps compute, whose root `p` is; null: they compute none.
-const MmaContraction* NestLoops::warps_of(int p) const {
+// The sums that a kernel's warps compute, which `p` is, or whose root; null: it is neither.
+const NestStage* NestLoops::sums_of_warps(int p) const {
+  const NestStage& one = nest_.stages[p];
+  if (nest_.tables->mmas[one.stage]) return &one;
   for (const NestStage& stage : nest_.stages) {
-    if (stage.at != nest_.stages[p].stage) continue;
-    if (const auto& mma = nest_.tables->mmas[stage.stage]) return &*mma;
+    if (stage.at == one.stage && nest_.tables->mmas[stage.stage]) return &stage;
   }
   return nullptr;
 }
 
 // Lanes are numbered over the thread loops in row-major order; threads that are the kernel's own
 // stand where the stage that reads this one there has them. Those of a warp that share a matrix of
-// sums stand side by side in it.
+// sums stand side by side in it, or in the rows that they write from shared memory.
 void NestLoops::place_lanes(int p) {
   StageLoops& made = stages_[p];
   const NestStage& stage = nest_.stages[p];
@@ -263,21 +264,31 @@ void NestLoops::place_lanes(int p) {
     return lanes_.data() + made.first_lane + lane * made.iterators;
   };
   const auto own = [](const NestLoop& loop) { return loop.kind == LoopKind::kThread; };
-  const MmaContraction* mma = stage.at.valid() ? nullptr : warps_of(p);
-  const int shared_axes = mma != nullptr ? 2 : 0;  // lanes are the innermost threads
-  const auto step_of = [&](const NestLoop& loop, int threads_inside) {
-    if (threads_inside >= shared_axes) return loop.step;
-    return int64_t{loop.axis == mma->n ? mma->instruction->sum_fragment().run : 1};
-  };
+  if (!stage.loops.empty() && stage.loops.back().kind == LoopKind::kVectorize)
+    made.lane_width = static_cast<int>(stage.loops.back().extent);  // a space draws only vectors
+  if (const NestStage* sums = sums_of_warps(p)) {
+    const MmaContraction& c = *nest_.tables->mmas[sums->stage];
+    const bool rows = sums->epilogue && !stage.at.valid();
+    const int64_t run =
+        rows ? epilogue_run(s.axes[static_cast<size_t>(c.n)].extent, dtype_bytes(s.dtype))
+             : c.instruction->sum_fragment().run;
+    const int64_t lanes_of_row = rows ? stage.block_extent(c.n) / run : kColumnLanes;
+    for (int lane = 0; lane < made.lanes; ++lane) {
+      values(lane)[c.m] += lane / lanes_of_row;
+      values(lane)[c.n] += lane % lanes_of_row * run;
+    }
+    made.lanes_move |= 1u << c.m | 1u << c.n;
+    made.lane_width = rows ? static_cast<int>(run) : 1;
+    return;
+  }
   if (std::ranges::any_of(stage.loops, own)) {
     for (int lane = 0; lane < made.lanes; ++lane) {
       uint32_t rest = static_cast<uint32_t>(lane);  // divided in 32 bits: that is faster
-      int inside = 0;                               // loops over threads
       for (size_t i = stage.loops.size(); i-- > 0;) {
         const NestLoop& loop = stage.loops[i];
         if (!own(loop)) continue;
         const auto loop_extent = static_cast<uint32_t>(loop.extent);
-        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(step_of(loop, inside++));
+        const uint32_t at = rest % loop_extent * static_cast<uint32_t>(loop.step);
         rest /= loop_extent;
         if (at == 0) continue;
         if (loop.axis >= 0) {

@@ -52,6 +52,8 @@ class NestLoops {
   uint32_t lanes_move(int p) const { return of(p).lanes_move; }
   /// Lanes of that warp that there are; 0: no threads.
   int lanes(int p) const { return of(p).lanes; }
+  /// Neighbouring elements that a lane takes at once.
+  int lane_width(int p) const { return of(p).lane_width; }
   size_t iterators(int p) const { return static_cast<size_t>(of(p).iterators); }
   /// Number of the root stage that it hangs in, itself for a root.
   int root(int p) const { return of(p).root; }
@@ -63,6 +65,7 @@ class NestLoops {
     int first = 0, count = 0;            // in groups_
     int first_span = 0, first_move = 0;  // in spans_ and moves_
     int first_lane = 0, lanes = 0;       // in lanes_
+    int lane_width = 1;
     uint32_t lanes_move = 0;
     int first_loop = 0;  // in group_of_
   };
@@ -87,7 +90,7 @@ class NestLoops {
   void span_own(int p);
   void span_inherited(int p, const Access& access, int reader);
   bool fetched_together(int p) const;
-  const MmaContraction* warps_of(int p) const;
+  const NestStage* sums_of_warps(int p) const;
   void place_lanes(int p);
 
   const LoopNest& nest_;

@@ -246,6 +246,8 @@ class Maker {
       bytes += static_cast<float>(buffer.allocated * buffer.element_bytes);
     }
     const float warps = threads / kWarpLanes;
+    const NestStage& root = nest(loops_.root(p));
+    const int64_t sums = epilogue_bytes(root.block_extent(c.m), root.block_extent(c.n));
     return {.factor_bits = row_of(mma.a).bits,
             .sum_bits = row_of(mma.sum).bits,
             .useful = static_cast<float>(s.num_elements() * s.reduce_size()) / made.iterations,
@@ -257,7 +259,8 @@ class Maker {
             .stages = nest(p).buffers,
             .steps = static_cast<float>(nest(p).chunk_extent(c.k)) / static_cast<float>(mma.k),
             .warps = warps,
-            .stage_bytes = bytes / static_cast<float>(nest(p).buffers)};
+            .stage_bytes = bytes / static_cast<float>(nest(p).buffers),
+            .epilogue_bytes = nest(p).epilogue ? static_cast<float>(sums) : 0};
   }
 
   // Loaded buffers in the reverse order of their first loads.
@@ -352,9 +355,7 @@ class Maker {
           lanes.elements[lane] += step * *value;
       }
     }
-    const NestLoop* last = nest(p).loops.empty() ? nullptr : &nest(p).loops.back();
-    if (last != nullptr && last->kind == LoopKind::kVectorize)
-      lanes.width = static_cast<int>(last->extent);  // a space draws only those that are vectors
+    lanes.width = loops_.lane_width(p);
     return shared ? bank_cycles(lanes, buffer.element_bytes) : sectors(lanes, buffer.element_bytes);
   }
 

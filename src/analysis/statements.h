@@ -91,6 +91,7 @@ struct UnitUse {
   int64_t stages = 1;                   // chunks that a warp's pipeline holds
   float steps = 1, warps = 1;           // of a chunk, and of a block
   float stage_bytes = 0;                // of both operands' chunks
+  float epilogue_bytes = 0;             // of the sums in shared memory; 0: they don't go there
   bool used() const { return unit >= 0 || mma != nullptr; }
   /// Registers that are loaded for an instruction.
   float loads() const { return (rows + columns) / (rows * columns); }

@@ -40,6 +40,7 @@ std::vector<Artifact::Launch> plan_launches(const Program& program,
     Artifact::Launch& launch = result.emplace_back();
     launch.kernel = symbol + "_" + std::to_string(result.size() - 1);
     launch.blocks = extent_of(*blocks);
+    int64_t over = 0;
     walk(
         blocks->body,
         [&](const StmtNode& s) {
@@ -47,11 +48,17 @@ std::vector<Artifact::Launch> plan_launches(const Program& program,
           if (loop && loop->kind == LoopKind::kThread) launch.threads = extent_of(*loop);
           const Allocate* allocation = std::get_if<Allocate>(&s.op);
           if (!allocation || program[allocation->buffer].scope != Scope::kShared) return;
-          launch.shared_bytes = shared_offset(launch.shared_bytes);
-          launch.shared_bytes += program[allocation->buffer].bytes();
+          const Buffer& buffer = program[allocation->buffer];
+          if (buffer.over) {
+            over = std::max(over, buffer.bytes());
+          } else {
+            launch.shared_bytes = shared_offset(launch.shared_bytes) + buffer.bytes();
+          }
         },
         [](const Expr&) {});
-    if (launch.shared_bytes > most_declared) launch.dynamic_bytes = launch.shared_bytes;
+    launch.shared_bytes = std::max(launch.shared_bytes, over);
+    // Buffers that are declared have places of their own.
+    if (launch.shared_bytes > most_declared || over > 0) launch.dynamic_bytes = launch.shared_bytes;
     const Touched touched = touched_buffers(program, blocks->body);
     for (size_t i = 0; i < program.args.size(); ++i) {
       if (touched.any(static_cast<size_t>(program.args[i].value))) {

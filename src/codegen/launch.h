@@ -9,8 +9,8 @@
 namespace pruner {
 
 /// The launches of `program`, in order; none of a program for CPUs. Kernel i is `symbol`_i. Of
-/// shared memory a kernel declares at most `most_declared` bytes; where it takes more, its launch
-/// gives it all of them.
+/// shared memory a kernel declares at most `most_declared` bytes; where it takes more, or has
+/// buffers that lie over others, its launch gives it all of them.
 std::vector<Artifact::Launch> plan_launches(const Program& program,
                                             const std::string& symbol,
                                             int64_t most_declared);

@@ -149,7 +149,8 @@ class GpuLowering : private ProgramParts {
     WarpOperand a, b;
     Expr lane;
     int64_t steps, chunks, stages;
-    TensorId sums = {};
+    TensorId sums = {},
+             block_sums = {};  // in registers; in shared memory, where they go through it
   };
   Stmt warp_tile(const NestStage& root);
   Stmt pipeline(const WarpTile& tile);
@@ -169,8 +170,11 @@ class GpuLowering : private ProgramParts {
                       const Expr& slot,
                       const Expr& step);
   Stmt write_sums(const NestStage& root, const WarpTile& tile);
+  Stmt write_through_shared(const NestStage& root, const WarpTile& tile);
   Stmt each_sum(const WarpTile& tile, const std::function<Stmt(const Expr&, const Expr&)>& body);
   Stmt unrolled(int64_t extent, const std::function<Stmt(const Expr&)>& body);
+  /// A vector of so many lanes; without a loop where it is one.
+  Stmt vector(int lanes, const std::function<Stmt(const Expr&)>& body);
 
   // ---- gpu_elements.cpp: a thread computes elements, or the threads of a row reduce it together
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lower/gpu_lowering.h"
+#include "space/factors.h"
 #include "space/structure.h"
 
 namespace pruner {
@@ -110,6 +111,12 @@ Stmt GpuLowering::unrolled(int64_t extent, const std::function<Stmt(const Expr&)
   return make_stmt(For{i, Expr(extent), LoopKind::kUnroll, 1, body(var(i))});
 }
 
+Stmt GpuLowering::vector(int lanes, const std::function<Stmt(const Expr&)>& body) {
+  if (lanes == 1) return body(Expr(0));
+  const VarId lane = new_var("v", {0, lanes - 1});
+  return make_stmt(For{lane, Expr(lanes), LoopKind::kVectorize, lanes, body(var(lane))});
+}
+
 Stmt GpuLowering::each_sum(const WarpTile& tile,
                            const std::function<Stmt(const Expr&, const Expr&)>& body) {
   return unrolled(tile.a.fragments, [&](const Expr& i) {
@@ -147,7 +154,7 @@ Stmt GpuLowering::copy_chunk(const WarpTile& tile, const WarpOperand& operand, c
   const int64_t runs = operand.width() / together, all = operand.lines() * runs;
   const int64_t all_terms = iterator_of(dag_[tile.sum.stage], tile.contraction.k).extent;
   const Expr slot = simple(floor_mod(chunk, Expr(tile.stages)));
-  return unrolled((all + place_.threads - 1) / place_.threads, [&](const Expr& round) {
+  return unrolled(divide_up(all, place_.threads), [&](const Expr& round) {
     const Expr number = round * Expr(place_.threads) + place_.thread_index;
     const Expr line = simple(floor_div(number, Expr(runs)));
     const Expr at = simple(floor_mod(number, Expr(runs)) * Expr(together));
@@ -291,19 +298,65 @@ Stmt GpuLowering::write_sums(const NestStage& root, const WarpTile& tile) {
       };
       const Expr first = run * Expr(lanes);
       const Expr within = inside(root.stage, point(first), 0, axes.size());
-      const auto write = [&](const Expr& v) {
-        state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
-        const Values at = point(v);
-        return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
-      };
-      if (lanes == 1) return if_inside(within, write(first));
-      const VarId lane = new_var("v", {0, lanes - 1});
       return if_inside(
-          within,
-          make_stmt(For{
-              lane, Expr(lanes), LoopKind::kVectorize, lanes, write(simple(first + var(lane)))}));
+          within, vector(lanes, [&](const Expr& lane) {
+            const Expr v = simple(first + lane);
+            state(tile.sum.stage) = {tile.sums, [=](const Values&) { return Values{i, j, v}; }};
+            const Values at = point(v);
+            return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
+          }));
     });
   });
+}
+
+// The sums of all warps meet where the chunks were; from there each thread takes runs of whole
+// rows.
+Stmt GpuLowering::write_through_shared(const NestStage& root, const WarpTile& tile) {
+  const MmaContraction& c = tile.contraction;
+  const Fragment f = c.instruction->sum_fragment();
+  const size_t m = static_cast<size_t>(c.m), n = static_cast<size_t>(c.n);
+  const Stage& s = dag_[root.stage];
+  const Stmt meet = each_sum(tile, [&](const Expr& i, const Expr& j) {
+    return unrolled(f.elements() / f.run, [&](const Expr& run) {
+      return vector(f.run, [&](const Expr& lane) {
+        const Expr v = simple(run * Expr(f.run) + lane);
+        const Expr row = tile.a.first + i * Expr(f.rows) + f.row(tile.lane, v);
+        const Expr column = tile.b.first + j * Expr(f.cols) + f.col(tile.lane, v);
+        return make_stmt(
+            Store{tile.block_sums, simple({row, column}), load_of(tile.sums, {i, j, v})});
+      });
+    });
+  });
+  const int64_t run = epilogue_run(s.axes[n].extent, dtype_bytes(s.dtype));
+  const int64_t runs = root.block_extent(c.n) / run, all = root.block_extent(c.m) * runs;
+  const int64_t rounds = divide_up(all, place_.threads);
+  const VarId round = new_var("round", {0, rounds - 1});
+  const auto write = [&] {
+    const Expr number = var(round) * Expr(place_.threads) + place_.thread_index;
+    const Expr row = simple(floor_div(number, Expr(runs)));
+    const Expr column = simple(floor_mod(number, Expr(runs)) * Expr(run));
+    Values first = place_.block;
+    first[m] = simple(first[m] + row);
+    first[n] = simple(first[n] + column);
+    const Stmt written = vector(static_cast<int>(run), [&](const Expr& lane) {
+      state(tile.sum.stage) = {tile.block_sums, [=](const Values&) {
+                                 return Values{row, column + lane};
+                               }};
+      Values at = first;
+      at[n] = simple(at[n] + lane);
+      return make_stmt(Store{state(root.stage).buffer, at, body_at(root.stage, at)});
+    });
+    return guarded(number < Expr(all),
+                   if_inside(inside(root.stage, first, 0, s.axes.size()), written));
+  };
+  std::vector<Stmt> parts = {make_stmt(Barrier{}),
+                             meet,
+                             make_stmt(Barrier{}),
+                             make_stmt(For{round, Expr(rounds), LoopKind::kSerial, 1, write()})};
+  // Also of chunks past the last.
+  if (compute_capability(gpu_) >= kFirstWithAsyncCopy)
+    parts.insert(parts.begin(), make_stmt(Wait{0}));
+  return block(std::move(parts));
 }
 
 Stmt GpuLowering::warp_tile(const NestStage& root) {
@@ -353,7 +406,17 @@ Stmt GpuLowering::warp_tile(const NestStage& root) {
       return make_stmt(Store{tile.sums, {i, j, v}, combiner_identity(Combiner::kSum, row.sum)});
     });
   });
-  Stmt body = block({clear, pipeline(tile), write_sums(root, tile)});
+  if (sum.epilogue) {
+    tile.block_sums = add_buffer(sum,
+                                 {root.block_extent(c->m), root.block_extent(c->n) + kEpiloguePad},
+                                 Scope::kShared,
+                                 ".block");
+    program_.buffers[static_cast<size_t>(tile.block_sums.value)].over = true;
+    shared_.push_back(tile.block_sums);
+  }
+  Stmt body = block({clear,
+                     pipeline(tile),
+                     sum.epilogue ? write_through_shared(root, tile) : write_sums(root, tile)});
   for (const TensorId buffer : registers) body = make_stmt(Allocate{buffer, std::move(body)});
   body = make_stmt(Let{lane, floor_mod(place_.thread_index, Expr(kWarpLanes)), std::move(body)});
   return make_stmt(Let{warp, floor_div(place_.thread_index, Expr(kWarpLanes)), std::move(body)});

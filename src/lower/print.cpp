@@ -116,6 +116,7 @@ class Printer {
         [&](const Allocate& n) {
           const Buffer& buffer = program_[n.buffer];
           line() << (buffer.scope == Scope::kRegister ? "register "
+                     : buffer.over                    ? "shared over others "
                      : buffer.scope == Scope::kShared ? "shared "
                                                       : "local ")
                  << declaration(buffer) << ";\n";

@@ -78,7 +78,9 @@ struct Buffer {
   // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
   // points; empty: it is whole. The interpreter's arguments are.
   std::vector<int64_t> box_of = {};
-  int rows = 1;  // kRegister only: of tiles; 1: it holds vectors
+  int rows = 1;       // kRegister only: of tiles; 1: it holds vectors
+  bool over = false;  // kShared only: it lies where the block's others begin, whose elements nobody
+                      // touches any more
   // Notes, each of which a pass carries out and takes away (passes.h).
   PackSpec repack = {};  // pack_operands: the order in which its loops read an argument
   bool stream = false;   // stream_stores: what is stored is not read here again

@@ -52,9 +52,12 @@ struct NestStage {
   int row_axes = 0;                // of a GPU kernel that computes rows: axes that number them
   int chunk_loops = 0;             // of a GPU contraction: its first loops, over chunks
   int64_t buffers = 1;             // GPU: chunks of operands that shared memory holds at a time
+  bool epilogue = false;           // GPU: its sums go through shared memory to the root
 
   /// Of a GPU contraction, its iterations over an axis in a chunk.
   int64_t chunk_extent(int axis) const;
+  /// Of a GPU kernel, the elements of an axis that a block computes.
+  int64_t block_extent(int axis) const;
 };
 
 /// A weight read in the order of the loops.

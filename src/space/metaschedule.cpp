@@ -26,16 +26,17 @@ constexpr std::string_view kIntrinsics[] = {"vpdpbusd", "sdot", "udot"};
 /// A group of instructions of tensor cores, in ours: a warp's fragments come in multiples.
 struct TensorCoreRow {
   std::string_view structure;
-  int32_t buffers;
+  int32_t buffers, epilogue;
   int64_t rows, columns;
   int below = 1000;  // compute capability of the first devices that have a larger one in its place
 };
-// wmma's 16 x 16 x 16, without a pipeline, that is with the shortest of ours; and m16n8k8, whose
-// pipeline has three stages and whose warps have multiples of 32 x 32.
-constexpr TensorCoreRow kTensorCores[] = {{"m16n8k16-tile", 2, 1, 2},
-                                          {"m16n8k32-tile", 2, 1, 2},
-                                          {"m8n8k16-tile", 2, 2, 2, 80},
-                                          {"m16n8k8-tile", 3, 2, 4}};
+// wmma's 16 x 16 x 16, without a pipeline, that is with the shortest of ours, and whose sums go
+// through shared memory; and m16n8k8, whose pipeline has three stages, whose warps have multiples
+// of 32 x 32 and write their sums themselves.
+constexpr TensorCoreRow kTensorCores[] = {{"m16n8k16-tile", 2, 1, 1, 2},
+                                          {"m16n8k32-tile", 2, 1, 1, 2},
+                                          {"m8n8k16-tile", 2, 1, 2, 2, 80},
+                                          {"m16n8k8-tile", 3, 0, 2, 4}};
 const TensorCoreRow* find_tensor_core(const LoopStructure& structure) {
   const auto found = std::ranges::find(kTensorCores, structure.name, &TensorCoreRow::structure);
   return found == std::end(kTensorCores) ? nullptr : found;
@@ -80,7 +81,8 @@ std::optional<Mutator> mutator_of(DecisionKind kind) {
     case DecisionKind::kOrder:
     case DecisionKind::kPrefetch:
     case DecisionKind::kStreaming:
-    case DecisionKind::kBuffers: break;
+    case DecisionKind::kBuffers:
+    case DecisionKind::kEpilogue: break;
   }
   return std::nullopt;
 }
@@ -154,7 +156,10 @@ class PartMaker {
     if (terms && !gpu() && (dot == nullptr || !is_one_of<std::string_view>(kIntrinsics, dot->name)))
       return false;
     part_.tensorized = part_.tensorized || terms;
-    if (terms && gpu()) keep_one(plan.buffers, find_tensor_core(structure)->buffers);
+    if (terms && gpu()) {
+      keep_one(plan.buffers, find_tensor_core(structure)->buffers);
+      keep_one(plan.epilogue, find_tensor_core(structure)->epilogue);
+    }
     const Stage& stage = sketch_.dag[plan.stage];
     for (const AxisTiles& tiles : plan.tiles) {
       if (tiles.axis < std::ssize(stage.axes)) continue;
@@ -265,6 +270,7 @@ class PartMaker {
       case DecisionKind::kChunk:
       case DecisionKind::kLocation:
       case DecisionKind::kThreads:
+      case DecisionKind::kEpilogue:
       case DecisionKind::kVector: break;
     }
   }

@@ -25,7 +25,8 @@ Rule rule_of(DecisionKind kind) {
     case DecisionKind::kUnroll:
     case DecisionKind::kPrefetch:
     case DecisionKind::kStreaming:
-    case DecisionKind::kBuffers: return Rule::kAutoUnroll;
+    case DecisionKind::kBuffers:
+    case DecisionKind::kEpilogue: return Rule::kAutoUnroll;
     case DecisionKind::kLocation: return Rule::kComputeLocation;
     case DecisionKind::kOrder: break;
   }

@@ -51,6 +51,7 @@ class NestMaker {
     out.prefetch_bytes = factors_.value(plan.prefetch, 0);
     out.streaming = factors_.value(plan.streaming, 0) == 1;
     out.buffers = factors_.value(plan.buffers);
+    out.epilogue = factors_.value(plan.epilogue, 0) == 1;
     place(plan, out);
     size_t loops = 0;
     for (size_t t = 0; t < plan.tiles.size(); ++t) {
@@ -257,6 +258,13 @@ int64_t NestStage::chunk_extent(int axis) const {
   int64_t extent = 1;
   for (size_t i = static_cast<size_t>(chunk_loops); i < loops.size(); ++i)
     if (loops[i].axis == axis) extent *= loops[i].extent;
+  return extent;
+}
+
+int64_t NestStage::block_extent(int axis) const {
+  int64_t extent = 1;
+  for (const NestLoop& loop : loops)
+    if (loop.axis == axis && loop.kind != LoopKind::kBlock) extent *= loop.extent;
   return extent;
 }
 

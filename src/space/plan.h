@@ -75,7 +75,8 @@ struct StagePlan {
   // A stage that accumulates.
   bool window = false;  // no operand is shared by a tile's points: loads need registers too
   DecisionRef unroll = kFixed, prefetch = kFixed;
-  DecisionRef buffers = kFixed;  // 2: the next chunk is fetched beside the sums of this one
+  DecisionRef buffers = kFixed;   // 2: the next chunk is fetched beside the sums of this one
+  DecisionRef epilogue = kFixed;  // 1: the sums go through shared memory to the root
   struct Packed {
     StageId operand;
     int dim;                 // the dimension that the vector axis indexes

@@ -267,6 +267,8 @@ void SketchMaker::add_reduction_decisions(StagePlan& plan) {
   };
   plan.unroll = add(DecisionKind::kUnroll, name + ".unroll", choices(plan.structure->unroll));
   plan.buffers = add(DecisionKind::kBuffers, name + ".buffers", choices(plan.structure->buffers));
+  plan.epilogue =
+      add(DecisionKind::kEpilogue, name + ".epilogue", choices(plan.structure->epilogue));
 }
 
 void SketchMaker::accumulate_in_root(StagePlan& plan) const {

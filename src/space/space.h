@@ -30,6 +30,7 @@ enum class DecisionKind : uint8_t {
   kThreads,    // threads of a GPU block or row, elements or rows of one
   kVector,     // elements in a row that a GPU thread fetches, at once where they are a vector
   kBuffers,    // 2: operands of the next chunk are fetched beside the sums of this one
+  kEpilogue,   // 1: a block's sums go through shared memory, from where it writes whole rows
 };
 
 /// One decision: its value is one of `choices`, ascending.

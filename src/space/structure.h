@@ -101,6 +101,8 @@ struct LoopStructure {
   std::span<const int32_t> unroll = {};   // choices of the statements in an unrolled reduction
   std::span<const int32_t> buffers = {};  // ... of how many chunks of operands there is room for
   std::span<const int32_t> raster = {};  // ... of rows of blocks that go along the columns together
+  std::span<const int32_t> epilogue = {};  // ... of how the sums get to the root: 1: through shared
+                                           // memory
   /// Tiles that would leave an axis start earlier and overlap; else they reach beyond its end.
   bool overlaps = false;
   /// Extents of its instruction's tile along the last spatial axes and, last, the last reduce axis.

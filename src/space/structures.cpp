@@ -193,6 +193,7 @@ constexpr int32_t kUnrollOnGpu[] = {0, 16, 64, 512, 1024};
 constexpr int32_t kBuffers[] = {1, 2};
 // Rows of blocks that share what they read of the columns in L2.
 constexpr int32_t kRaster[] = {1, 4, 8};
+constexpr int32_t kEpilogue[] = {0, 1};
 // Stages of a pipeline of copies; a device without them fetches one chunk ahead. Ten are CUTLASS's
 // for its smallest tile, whose chunks are 8 KiB.
 constexpr int32_t kPipeline[] = {2, 3, 4, 5, 6, 8, 10};
@@ -338,6 +339,7 @@ constexpr LoopStructure of_warps(const char* name, std::span<const int64_t> shap
           .fetch = {4, 1, Scope::kShared},
           .buffers = kPipeline,
           .raster = kRaster,
+          .epilogue = kEpilogue,
           .instruction = shape};
 }
 constexpr LoopStructure kWarpTile16 = of_warps("m16n8k16-tile", kM16N8K16);

@@ -63,7 +63,7 @@ struct GpuModel {
   // fit on records gave 28, and 32 keeps better ones (docs/analysis.md, The parameters).
   int64_t registers_beside_accumulators = 32;  // addresses, operands (judged, 05cd9bd; records)
   double warp_registers = 18;  // of a warp's tile beside sums, fragments and copies (cubins)
-  double copy_registers = 2, odd_copy_registers = 5;  // of a copy of an operand (cubins)
+  double copy_registers = 2, odd_copy_registers = 9;  // of a copy of an operand (cubins)
   double copies_apart = 16;                           // of an operand, with registers each (cubins)
   double registers_per_accumulator = 1.15;            // a little more than one each (fitted)
   double contraction_registers = 24;                  // beside tile, operands and fetches (cubins)

@@ -34,6 +34,23 @@ TEST(PlanLaunches, BeginsEachSharedBufferAt16Bytes) {
             (std::vector<Launch>{{"k_0", 1, 8, 16 + 20, {0}, false, 16 + 20}}));
 }
 
+// Which is not of buffers that are declared.
+TEST(PlanLaunches, LaysABufferOverOthers) {
+  for (const int64_t over : {9, 90}) {
+    ProgramBuilder b("over");
+    const TensorId y = b.output("y", {8}), first = b.shared("first", {12}),
+                   second = b.shared("second", {over});
+    b.program.buffers[second.value].over = true;
+    b.program.body = b.blocks(1, [&](Expr) {
+      const Stmt threads = b.threads(8, [&](Expr t) { return b.store(y, {t}, float_imm(0)); });
+      return b.allocate(first, b.allocate(second, threads));
+    });
+    const int64_t bytes = std::max<int64_t>(12, over) * 4;
+    EXPECT_EQ(plan_launches(b.program, "k", kAll),
+              (std::vector<Launch>{{"k_0", 1, 8, bytes, {0}, false, bytes}}));
+  }
+}
+
 TEST(Artifact, OfAGpuSurvivesTheWayThroughJson) {
   const Result<Artifact> artifact =
       compile(gpu_softmax(10, 33, 32), *parse_target("opencl", 0), "k");

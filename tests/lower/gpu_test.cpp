@@ -41,10 +41,11 @@ void expect_right(const Task& task, const Space& space, int candidates) {
     const Result<Unit> ran = interpret(*program, args);
     ASSERT_TRUE(ran.ok()) << ran.error().message() << "\n" << what << "\n" << print(*program);
     for (size_t o = 0; o < expected.size(); ++o) {
+      const double tolerance = tolerance_of(expected[o].dtype());
       for (int64_t e = 0; e < expected[o].num_elements(); ++e) {
         ASSERT_NEAR(args[inputs.size() + o].get(e),
                     expected[o].get(e),
-                    1e-4 * (1 + std::abs(expected[o].get(e))))
+                    tolerance * (1 + std::abs(expected[o].get(e))))
             << "element " << e << "\n"
             << what << "\n"
             << print(*program);
@@ -84,6 +85,18 @@ TEST(GpuProgram, MultipliesMatricesByWarps) {
     SCOPED_TRACE(std::string(row.arch) + " " + row.op);
     const Task task = warp_task(row);
     expect_right(task, warp_space(task, row.structure), candidates_each(12));
+  }
+}
+
+// Vectors of eight, of four, and none.
+TEST(GpuProgram, WritesHalvesByWarps) {
+  for (const char* op : {"dense 61 48 90 bits=16 +bias +relu",
+                         "dense 40 44 64 bits=16 +bias",
+                         "conv2d 1 21 7 7 16 3 3 padding=1 bits=16 +bias +relu"}) {
+    SCOPED_TRACE(op);
+    const Task task = with_half_result(gpu_task(op));
+    const bool conv = std::string_view(op).starts_with("conv2d");
+    expect_right(task, warp_space(task, conv ? kHalfConv : "m16n8k16-tile"), candidates_each(12));
   }
 }
 

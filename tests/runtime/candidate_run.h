@@ -56,7 +56,8 @@ inline void expect_candidates_compute(const Task& task, const Space& space) {
     for (size_t o = 0; o < outputs.size(); ++o) {
       for (int64_t e = 0; e < outputs[o].num_elements(); ++e) {
         const double want = expected[o].get(e);
-        ASSERT_NEAR(outputs[o].get(e), want, 1e-4 * (1 + std::fabs(want)))
+        const double tolerance = tolerance_of(expected[o].dtype());
+        ASSERT_NEAR(outputs[o].get(e), want, tolerance * (1 + std::fabs(want)))
             << "element " << e << "\n"
             << print(space, candidate);
       }

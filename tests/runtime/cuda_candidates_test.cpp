@@ -28,6 +28,15 @@ TEST(FakeCudaWarpCandidates, ComputeWhatTheDagDoes) {
   }
 }
 
+TEST(FakeCudaWarpCandidates, WriteHalves) {
+  const FakeCuda cuda;
+  for (const char* op : {"dense 61 48 90 bits=16 +bias +relu", "dense 40 44 64 bits=16 +bias"}) {
+    const Task task = with_half_result(gpu_task(op));
+    expect_candidates_compute(task, warp_space(task, "m16n8k16-tile"));
+  }
+  EXPECT_EQ(cuda.end(), "");
+}
+
 TEST(FakeCudaRuns, ComputeWhatTheDagDoes) {
   const FakeCuda cuda;
   for (const char* op : {"matmul 33 49 100 +bias", "conv2d 1 16 7 7 8 3 3 padding=1 +relu"}) {

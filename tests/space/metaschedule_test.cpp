@@ -100,6 +100,9 @@ TEST(MetaScheduleSpace, WarpsHaveWholeTilesOfItsInstructions) {
       if (is(".buffers")) {
         EXPECT_EQ(value, small ? 3 : 2);
       }
+      if (is(".epilogue")) {
+        EXPECT_EQ(value, small ? 0 : 1);
+      }
       if (is(".raster")) {
         EXPECT_EQ(value, 1);
       }

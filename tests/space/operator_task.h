@@ -91,4 +91,8 @@ inline const char* const kSmallOperators[] = {
     "coded_matmul 5 33 40 bits=4 block=40",
 };
 
+/// Relative and absolute, of a result: of float16, where the order of a sum may round it otherwise,
+/// one step.
+inline double tolerance_of(DType dtype) { return dtype == DType::kFloat16 ? 1e-3 : 1e-4; }
+
 }  // namespace pruner

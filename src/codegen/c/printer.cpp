@@ -239,13 +239,13 @@ void CPrinter::declare(TensorId id) {
   const Buffer& buffer = program_[id];
   const bool shared = buffer.scope == Scope::kShared;
   if (shared && !dynamic_shared_.empty()) {
-    shared_bytes_ = shared_offset(shared_bytes_);
+    const int64_t offset = buffer.over ? 0 : shared_offset(shared_bytes_);
     line() << fmt::format("{0}* const {1} = ({0}*)({2} + {3});\n",
                           storage_type(buffer.dtype),
                           name(id),
                           dynamic_shared_,
-                          shared_bytes_);
-    shared_bytes_ += buffer.bytes();
+                          offset);
+    if (!buffer.over) shared_bytes_ = offset + buffer.bytes();
     return;
   }
   const bool words = !shared && words_[id.value] && dtype_bytes(buffer.dtype) < 4;

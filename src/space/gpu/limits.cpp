@@ -44,7 +44,9 @@ class Limits {
       if (plan.structure != &kFetch || plan.at != contraction.stage) continue;
       bytes += fetched_elements(plan) * dtype_bytes(stage(plan).dtype);
     }
-    return bytes * factors_.value(contraction.buffers);
+    bytes *= factors_.value(contraction.buffers);
+    // Sums lie where the chunks were.
+    return goes_through_shared(contraction) ? std::max(bytes, sums_bytes(contraction)) : bytes;
   }
   int64_t fetched_elements(const StagePlan& fetch) const {
     const std::vector<int64_t> box = factors_.fetched_box(sketch_, fetch);
@@ -65,6 +67,18 @@ class Limits {
       return divided ? "" : "runs do not divide what is fetched of " + stage(plan).name;
     }
     return shared_bytes(plan) > most_shared_bytes(plan) ? "too much shared memory" : "";
+  }
+  bool goes_through_shared(const StagePlan& contraction) const {
+    return factors_.value(contraction.epilogue, 0) == 1;
+  }
+  int64_t sums_bytes(const StagePlan& contraction) const {
+    const MmaContraction& c = *sketch_.tables->mmas[contraction.stage];
+    int64_t rows = 1, columns = 1;
+    for (const AxisTiles& tiles : sketch_.plan(contraction.root).tiles) {
+      if (tiles.axis == c.m) rows = factors_.inside(tiles, 0);
+      if (tiles.axis == c.n) columns = factors_.inside(tiles, 0);
+    }
+    return epilogue_bytes(rows, columns);
   }
   int64_t vector_of(const StagePlan& fetch) const {
     return factors_.bound(fetch, fetch.tiles[0], Bind::kVector);
@@ -313,24 +327,29 @@ class Drawer {
     }
   }
 
-  // With one buffer, so that two don't make large blocks rare.
+  // With one buffer and without sums, so that these don't make large blocks rare.
   bool smallest_chunk_fits(const StagePlan& root) {
     for (const StagePlan& plan : sketch_.plans) {
       if (!plan.accumulates() || plan.root != root.stage) continue;
       make_chunks_smallest(plan);
-      const int32_t buffers = std::exchange(decision(plan.buffers), choices(plan.buffers).front());
+      const std::vector<int32_t> decided = candidate_.decisions;
+      for (const DecisionRef more : {plan.buffers, plan.epilogue}) make_least(more);
       const bool fits = fits_shared(plan);
-      decision(plan.buffers) = buffers;
+      candidate_.decisions = decided;
       if (!fits) return false;
     }
     return true;
+  }
+  void make_least(DecisionRef ref) {
+    if (ref != kFixed) decision(ref) = choices(ref).front();
   }
 
   // Chunks of the reduction that the shared memory holds.
   void draw_chunks(const StagePlan& plan) {
     const Stage& stage = sketch_.dag[plan.stage];
     make_chunks_smallest(plan);
-    if (!fits_shared(plan)) decision(plan.buffers) = choices(plan.buffers).front();
+    for (const DecisionRef more : {plan.buffers, plan.epilogue})
+      if (!fits_shared(plan)) make_least(more);
     std::vector<const AxisTiles*> axes;
     for (const AxisTiles& tiles : plan.tiles) {
       if (is_chunked(stage, tiles)) axes.push_back(&tiles);

@@ -71,6 +71,7 @@ std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                            dag[b->stage].dtype,
                            stage.dtype);
   if (row == nullptr || row->oldest > compute_capability(gpu)) return std::nullopt;
+  if (gpu.tensor_rates.*row->rate <= 0) return std::nullopt;
   // A unit that rounds is for products that say so.
   if ((row->a == DType::kFloat32) != tf32) return std::nullopt;
   if (!half_filled(stage.axes[static_cast<size_t>(m)].extent, row->m) ||

@@ -26,11 +26,27 @@ struct MmaContraction {
 };
 
 /// The contraction that a stage is, with the instruction of this shape, m x n x k, that the GPU has
-/// for its types; nothing where it is none, or has too few rows, columns or terms for one.
+/// for its types, at some rate; nothing where it is none, or has too few rows, columns or terms for
+/// one.
 std::optional<MmaContraction> find_mma(const ComputeDag& dag,
                                        StageId stage,
                                        std::span<const int64_t> shape,
                                        const Gpu& gpu);
+
+/// Sums that go through shared memory lie there in rows that are so much longer: the instruction
+/// has eight rows, which four sums apart lie in different banks.
+inline constexpr int64_t kEpiloguePad = 4;
+/// Of a block's tile.
+constexpr int64_t epilogue_bytes(int64_t rows, int64_t columns) {
+  return rows * (columns + kEpiloguePad) * 4;
+}
+/// How many neighbours of the root's row, of a length, a thread writes at once from there: up to 16
+/// bytes.
+constexpr int64_t epilogue_run(int64_t row, int64_t element_bytes) {
+  int64_t run = element_bytes > 2 ? 16 / element_bytes : 8;
+  while (row % run != 0) run /= 2;
+  return run;
+}
 
 /// Whether instructions of this shape compute all contractions of a DAG, of which there are some.
 bool contracts_by_mma(const ComputeDag& dag, std::span<const int64_t> shape, const Gpu& gpu);

@@ -62,9 +62,9 @@ TEST_F(CudaWarpCandidates, Compile) {
       SCOPED_TRACE(std::string(row.arch) + " " + row.op + " " + print(space, candidate));
       const Result<Program> program = lower(space, candidate, "k");
       ASSERT_TRUE(program.ok()) << program.error().message();
-      int64_t shared = 0;
+      int64_t shared = 0, over = 0;  // of the one kernel that has any
       for (const Buffer& buffer : program->buffers)
-        shared += buffer.scope == Scope::kShared ? buffer.bytes() : 0;
+        if (buffer.scope == Scope::kShared) (buffer.over ? over : shared) += buffer.bytes();
       const Result<Artifact> artifact = compile(*program, task.target, "k");
       ASSERT_TRUE(artifact.ok()) << artifact.error().message();
       const auto kernels = read_cubin(artifact->object);
@@ -79,7 +79,7 @@ TEST_F(CudaWarpCandidates, Compile) {
         ++compiled;
         spilled += (*kernels)[k].stack_bytes > 0 ? 1 : 0;
       }
-      EXPECT_EQ(launched, shared);
+      EXPECT_EQ(launched, std::max(shared, over));
     }
   }
   printf("%d of %d kernels of warps have local memory\n", spilled, compiled);

@@ -94,6 +94,24 @@ TEST(GpuLimits, OfTilesOfWarpsHaveEachTheirReason) {
                 "the tiles of T_matmul_NN.i do not fit it");
 }
 
+// Sums lie where the chunks were: those of 128 x 256 take 130 KiB, of 99 that there are.
+TEST(GpuLimits, OfTilesOfWarpsHaveRoomForSums) {
+  const Space space = make_space(
+      operator_task("matmul 512 512 512 bits=16", *parse_target("cuda --arch=sm_86", 0)));
+  const Decided chunks = {{".i.warps", 2},
+                          {".i.fragments", 4},
+                          {".j.warps", 2},
+                          {".j.fragments", 8},
+                          {".k.steps", 4},
+                          {".buffers", 3}};
+  Decided sums = chunks;
+  sums.push_back({".epilogue", 1});
+  EXPECT_EQ(reason(space, decided(space, 1, sums)), "") << "64 KiB, less than the chunks";
+  Decided large = chunks;
+  large.insert(large.end(), {{".j.warps", 4}, {".k.steps", 1}});
+  expect_broken(space, 1, large, {{".epilogue", 1}}, "too much shared memory");
+}
+
 // A tile of CUTLASS: of a block, the chunk's terms, stages, and warps.
 struct CutlassTile {
   int m, n, k, stages, warps_m, warps_n;
@@ -101,16 +119,19 @@ struct CutlassTile {
 
 void expect_legal(const Space& space, const CutlassTile& tile, int terms) {
   const SketchId sketch = space.drawn.front();
-  const Candidate candidate{sketch,
-                            {tile.k / terms,
-                             tile.stages,
-                             tile.warps_m,
-                             tile.m / 16 / tile.warps_m,
-                             tile.warps_n,
-                             tile.n / 8 / tile.warps_n,
-                             1}};
-  EXPECT_EQ(reason(space, candidate), "")
-      << tile.m << "x" << tile.n << "x" << tile.k << ": " << print(space, candidate);
+  for (const int epilogue : {0, 1}) {
+    const Candidate candidate{sketch,
+                              {tile.k / terms,
+                               tile.stages,
+                               epilogue,
+                               tile.warps_m,
+                               tile.m / 16 / tile.warps_m,
+                               tile.warps_n,
+                               tile.n / 8 / tile.warps_n,
+                               1}};
+    EXPECT_EQ(reason(space, candidate), "")
+        << tile.m << "x" << tile.n << "x" << tile.k << ": " << print(space, candidate);
+  }
 }
 
 // Every tile that CUTLASS's generator has for 16-bit types on sm_80.

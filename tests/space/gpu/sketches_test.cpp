@@ -57,6 +57,20 @@ TEST(GpuSketches, AreAsManyAsAnsorsOfASumOfAll) {
   EXPECT_EQ(direct_sketches(make_task(b.finish({sum}), gpu_target(), "sum")), 2);
 }
 
+// A device file may take a unit away.
+TEST(GpuSketches, HaveNoTensorCoresWithoutARate) {
+  const auto has_warps = [](const Target& target) {
+    const Space space = make_space(operator_task("matmul 64 64 64 bits=16", target));
+    return std::ranges::any_of(space.sketches, [](const Sketch& sketch) {
+      return sketch.name == "m16n8k16-tile" || sketch.name == "m16n8k8-tile";
+    });
+  };
+  Target target = *parse_target("cuda --arch=sm_80", 0);
+  EXPECT_TRUE(has_warps(target));
+  target.gpu.tensor_rates.f16_f32 = 0;
+  EXPECT_FALSE(has_warps(target));
+}
+
 TEST(GpuSketches, PrintAsThemselves) {
   EXPECT_GOLDEN("space/gpu/matmul_sketches.txt", print(make_space(gpu_task("matmul 32 48 64"))));
   EXPECT_GOLDEN("space/gpu/softmax_sketches.txt", print(make_space(gpu_task("softmax 6 64"))));

@@ -49,6 +49,15 @@ inline Task warp_task(const WarpOperator& row) {
   return operator_task(row.op, *target);
 }
 
+/// The same operator with a result of float16.
+inline Task with_half_result(const Task& task) {
+  ComputeDag dag = task.dag;
+  Stage& out = dag[dag.outputs()[0]];
+  out.dtype = DType::kFloat16;
+  out.body = cast(DType::kFloat16, out.body);
+  return make_task(std::move(dag), task.target, task.name + " in float16");
+}
+
 /// Only sketches of the structure are drawn; none is an error of the test.
 inline Space warp_space(const Task& task, const std::string& structure) {
   Space space = make_space(task);
