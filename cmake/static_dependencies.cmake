@@ -27,9 +27,12 @@ target_include_directories(pruner_base SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_link_libraries(pruner_base INTERFACE nlohmann_json::nlohmann_json pruner_text tl::expected
                       ${XXHASH_ARCHIVE} ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 
-# The header that others include is onnx/onnx_pb.h, which includes what is generated here.
+# The header that others include is onnx/onnx_pb.h, which includes what is generated here. As in
+# libonnx, the classes know their fields and keep those that they don't know, by their numbers.
 set(onnx_proto ${PROJECT_BINARY_DIR}/onnx/onnx-ml.proto)
-configure_file(${ONNX_PROTO_DIR}/onnx/onnx.proto ${onnx_proto} COPYONLY)
+file(READ ${ONNX_PROTO_DIR}/onnx/onnx.proto onnx_text)
+string(REPLACE "option optimize_for = LITE_RUNTIME;" "" onnx_text "${onnx_text}")
+file(CONFIGURE OUTPUT ${onnx_proto} CONTENT "${onnx_text}" @ONLY)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.cc ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.h
   COMMAND protobuf::protoc -I${PROJECT_BINARY_DIR} --cpp_out=${PROJECT_BINARY_DIR} ${onnx_proto}
@@ -39,7 +42,7 @@ add_library(pruner_onnx STATIC ${PROJECT_BINARY_DIR}/onnx/onnx-ml.pb.cc
 add_library(pruner::onnx ALIAS pruner_onnx)
 target_include_directories(pruner_onnx SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
 target_compile_definitions(pruner_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
-target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf-lite)
+target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf)
 
 # lld, and LLVM's assembler for this machine (src/codegen/llvm/link_only.cpp).
 set(PRUNER_LLVM OFF)
