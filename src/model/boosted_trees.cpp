@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "model/ranking_loss.h"
 #include "support/json.h"
@@ -36,11 +37,24 @@ struct XgBoost {
   int (*set_attribute)(Handle, const char* name, const char* value);
 };
 
+/// The system's library or, where it has none, the one in lib/ beside the program (the preset
+/// portable's, which bench/gpu_bundle.sh takes along).
+void* open_library(const char* name) {
+  if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  std::error_code unknown;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return dlopen((program.parent_path() / "lib" / name).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+void* open_xgboost() {
+  if (void* const library = dlopen("libxgboost.so", RTLD_NOW | RTLD_LOCAL)) return library;
+  // The loader takes what a library needs from those of its name that are there by then.
+  for (const char* name : {"libgomp.so.1", "libdmlc.so.0"}) open_library(name);
+  return open_library("libxgboost.so.0");
+}
+
 Result<XgBoost> load_library() {
-  void* library = nullptr;
-  for (const char* name : {"libxgboost.so.0", "libxgboost.so"}) {
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  }
+  void* const library = open_xgboost();
   if (library == nullptr)
     return Error("no libxgboost.so: install libxgboost-dev or set LD_LIBRARY_PATH");
   XgBoost calls;
