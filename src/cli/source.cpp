@@ -299,6 +299,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
     TRY_ASSIGN(Graph graph, read_network(options));
     return network_source(std::move(graph), network_name(options), options, target);
   }
+  if (options.precision != SourceOptions().precision)
+    return Error("--precision is of networks; an operator says it, e.g. bits=16 (`pruner ops`)");
   if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
     return single_source(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu_features.h"
+#include "codegen/cuda/nvrtc.h"
 #include "measure/dot_probe.h"
 #include "measure/gpu_probe.h"
 #include "measure/timing.h"
@@ -17,7 +18,7 @@ double MeasureResult::cost_s() const {
   return ok() && !costs_s.empty() ? typical(costs_s) : kFailedCost;
 }
 
-// Every code of CUDA is of an arch, which the device must be able to run.
+// Every code of CUDA is of an arch, which the device must be able to run and the compiler to make.
 static Result<Unit> check_gpus(const Target& target, std::span<const int> devices) {
   TRY_ASSIGN(const std::vector<GpuFacts> here, list_gpus(target.backend));
   const std::string_view backend = backend_name(target.backend);
@@ -45,6 +46,7 @@ static Result<Unit> check_gpus(const Target& target, std::span<const int> device
                    "\", or the model's name");
     }
   }
+  if (target.backend == Backend::kCuda) TRY(cuda_arch(target));
   return Unit{};
 }
 

@@ -61,6 +61,14 @@ TEST_F(Commands, Float16WithoutAUnitIsSaidInOneLine) {
   EXPECT_EQ(std::ranges::count(without.err, '\n'), 1) << without.err;
 }
 
+TEST_F(Commands, AnOperatorHasItsOwnPrecision) {
+  const ProgramRun run = run_program({"tasks", "--op", "matmul 8 8 8", "--precision", "f16"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.err.find("--precision is of networks; an operator says it, e.g. bits=16"),
+            std::string::npos)
+      << run.err;
+}
+
 TEST_F(Commands, TasksOfResNet50AreTheReferences) {
   const Json tasks = json({"tasks", "--network", "resnet_50"});
   EXPECT_EQ(tasks.size(), 27u);

@@ -98,6 +98,33 @@ TEST_F(CudaCommands, ProfileBesideThePeakOfTensorCores) {
   EXPECT_GT((*profile)["kernels"][0]["peak_percent"], 0);
 }
 
+// Of half the bytes, and computed in float32.
+TEST_F(CudaCommands, TuneFloat16WithoutTensorCores) {
+  const FakeCuda driver("arch=70");
+  const ProgramRun tuned = run_program({"tune",
+                                        "--op",
+                                        "matmul 16 32 24 bits=16",
+                                        "--target",
+                                        "cuda",
+                                        "--cost-model",
+                                        "draft-only",
+                                        "--n-trials",
+                                        "2",
+                                        "--work-dir",
+                                        driver.path("out")});
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  ASSERT_GE(records(driver).size(), 2u);
+  for (const Record& record : records(driver))
+    EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+  const ProgramRun network =
+      run_program({"tasks", "--network", "bert_tiny", "--precision", "f16", "--target", "cuda"});
+  EXPECT_EQ(network.exit_code, 0);
+  EXPECT_NE(network.err.find("has no unit that multiplies f16 faster than float32; its values take "
+                             "half the bytes"),
+            std::string::npos)
+      << network.err;
+}
+
 TEST_F(CudaCommands, ProbeADeviceIntoAFile) {
   const FakeCuda driver("arch=75");
   const std::string file = driver.path("mine.json");
@@ -141,6 +168,16 @@ TEST_F(CudaCommands, WarnOfOthersOnTheDevice) {
   const ProgramRun tuned = tune(driver, "1");
   EXPECT_EQ(tuned.exit_code, 0);
   EXPECT_NE(tuned.err.find("is used by process"), std::string::npos) << tuned.err;
+}
+
+TEST_F(CudaCommands, NameTheArchThatTheCompilerDoesNotKnow) {
+  const FakeCuda driver("arch=120");
+  const ProgramRun tuned = tune(driver, "1");
+  EXPECT_EQ(tuned.exit_code, 2);
+  EXPECT_NE(tuned.err.find("NVRTC 12.4 makes no code for \"sm_120\"; it knows sm_70, sm_75, sm_80"),
+            std::string::npos)
+      << tuned.err;
+  EXPECT_EQ(std::ranges::count(tuned.err, '\n'), 1) << tuned.err;
 }
 
 TEST_F(CudaCommands, SayWhatToMend) {

@@ -33,7 +33,18 @@ TEST(FakeCudaWarps, AreRefusedWhereADeviceHasTooLittleSharedMemory) {
   const Result<Artifact> artifact = compile(warp_matmul(g), sm_80(), "kernel");
   ASSERT_TRUE(artifact.ok()) << artifact.error().message();
   EXPECT_ERROR(LoadedProgram::load(*artifact),
-               "kernel_0 takes 131072 bytes of shared memory a block");
+               "kernel_0 takes 131072 bytes of shared memory a block, Fake GPU sm_86 has 101376");
+}
+
+// A driver may have less than it says.
+TEST(FakeCudaWarps, AreRefusedWithBothSizesByTheDriver) {
+  const FakeCuda cuda("arch=80,cuFuncSetAttribute@*=1");
+  const Result<Artifact> artifact = compile(warp_matmul(large_warp_matmul()), sm_80(), "kernel");
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message();
+  EXPECT_ERROR(
+      LoadedProgram::load(*artifact),
+      "(1): kernel_0 takes 98304 bytes of shared memory a block, Fake GPU sm_80 has 166912");
+  EXPECT_EQ(cuda.end(), "");
 }
 
 // What is not there yet is no number on the fake device, and a matrix of them none either.

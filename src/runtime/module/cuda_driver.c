@@ -130,12 +130,16 @@ struct GpuDevice {
   int64_t num_marks;
 };
 
+static const char* text_of(const Cuda* cuda, Status status) {
+  const char* text = NULL;
+  const Status known = cuda->error_text(status, &text);
+  return known == 0 && text != NULL ? text : "no error that is known";
+}
+
 /* 1 when a call succeeded; else its name and CUDA's text for the status are the error. */
 static int check(const Cuda* cuda, Status status, const char* call) {
   if (status == 0) return 1;
-  const char* text = NULL;
-  if (cuda->error_text(status, &text) != 0 || text == NULL) text = "no error that is known";
-  return pruner_fail("CUDA: %s: %s (%d)", call, text, status);
+  return pruner_fail("CUDA: %s: %s (%d)", call, text_of(cuda, status), status);
 }
 
 /* Opens the driver and returns the number of its devices. */
@@ -324,18 +328,30 @@ static GpuHandle load(GpuDevice* gpu, const PlanCode* code) {
 static GpuHandle kernel(GpuDevice* gpu, GpuHandle program, const PlanLaunch* launch) {
   const Cuda* cuda = &gpu->cuda;
   if (launch->shared_bytes > gpu->facts.most_shared_bytes) {
-    return (GpuHandle)pruner_fail("%s takes %lld bytes of shared memory a block, %s has %lld",
-                                  launch->kernel,
-                                  (long long)launch->shared_bytes,
-                                  gpu->facts.name,
-                                  (long long)gpu->facts.most_shared_bytes);
+    return (GpuHandle)pruner_fail(
+        "%s takes %lld bytes of shared memory a block, %s has %lld: compile it with --target "
+        "\"cuda --arch=%s\"",
+        launch->kernel,
+        (long long)launch->shared_bytes,
+        gpu->facts.name,
+        (long long)gpu->facts.most_shared_bytes,
+        gpu->facts.arch);
   }
   void* found = NULL;
   Status status = cuda->kernel(&found, pointer(program), launch->kernel);
   if (!check(cuda, status, "cuModuleGetFunction")) return 0;
   if (launch->dynamic_bytes == 0) return to_handle(found);
   status = cuda->set_attribute(found, kMostDynamicBytes, (int)launch->dynamic_bytes);
-  return check(cuda, status, "cuFuncSetAttribute") ? to_handle(found) : 0;
+  if (status == 0) return to_handle(found);
+  return (GpuHandle)pruner_fail(
+      "CUDA: cuFuncSetAttribute: %s (%d): %s takes %lld bytes of shared memory a block, %s has "
+      "%lld",
+      text_of(cuda, status),
+      status,
+      launch->kernel,
+      (long long)launch->shared_bytes,
+      gpu->facts.name,
+      (long long)gpu->facts.most_shared_bytes);
 }
 
 static void release(GpuDevice* gpu, int kind, GpuHandle handle) {
