@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The steps of gpu_check.sh: looks at the GPU, runs the device tests, probes the device, tunes operators and a
-network, and times them in turns with torch.
+"""The steps of gpu_check.sh: looks at the GPU, runs the device tests, probes the device, tunes operators and
+networks, times them in turns with torch, and compares the search with MetaSchedule's.
 
-  gpu_check.py OUT [--target 'cuda --arch=sm_90'] [--operators 'matmul 64 64 64; softmax 8 64'] ...
+  gpu_check.py OUT [--target 'cuda --arch=sm_90'] [--rows 'matmul 64 64 64 f16; resnet_18 image_size=64 f32; search ...']
 
+A row is an operator as `pruner --op` takes it or a network with its sizes, and what it multiplies: f32, f16, bf16, tf32 or int8.
+`search` before an operator: `pruner compare` of the modes metaschedule and pruner. Rows go in order of worth.
 Steps have limits; what no time is left for is skipped, and the table says so. OUT/gpu_check.tsv is written anew after each result.
 A time is the median over rounds, in which everybody has a turn. Of an operator `ours_ms` is the time of its kernels;
 of a network that of a whole call, its input and output copied, which torch's is not. `ratio` is ours over the faster
-of torch and torch.compile (max-autotune). Without torch there are our times alone.
+of torch and torch.compile (max-autotune); of a search the time to MetaSchedule's final latency over what MetaSchedule took to
+it. Narrow products of ours have results of float32, torch's of 16 bits are of 16. Without torch there are our times alone.
 """
 import argparse
 import collections
@@ -27,20 +30,61 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-OPERATORS = [
-    "matmul 1024 1024 1024",
-    "conv2d 1 64 112 112 3 7 7 stride=2 padding=3",
-    "conv2d 1 64 56 56 64 3 3 padding=1",
-    "conv2d 1 64 56 56 256 1 1",
-    "conv2d 1 512 7 7 512 3 3 padding=1",
-    "batch_matmul 32 512 512 64",
-    "softmax 4096 1024",
-]
-COLUMNS = ["what", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
-PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 150, 90, 30
-TUNE_LIMIT_S, NETWORK_LIMIT_S = 30, 150  # of one operator; of the network
-EAGER_LIMIT_S, COMPILE_LIMIT_S = 60, 60
+# BERT-base's products with one sequence; the operators of the list; the networks.
+ROWS = """
+matmul 4096 4096 4096 f16
+matmul 128 768 768 f16
+matmul 128 3072 768 f16
+matmul 128 768 3072 f16
+resnet_50 f16
+resnet_50 f32
+search matmul 1024 1024 1024 f16
+search conv2d 1 64 56 56 64 3 3 padding=1 f16
+bert_base f16
+matmul 1024 1024 1024 f16
+conv2d 1 64 112 112 3 7 7 stride=2 padding=3 f16
+conv2d 1 64 56 56 64 3 3 padding=1 f16
+conv2d 1 64 56 56 256 1 1 f16
+conv2d 1 512 7 7 512 3 3 padding=1 f16
+batch_matmul 32 512 512 64 f16
+matmul 1024 1024 1024 f32
+conv2d 1 64 112 112 3 7 7 stride=2 padding=3 f32
+conv2d 1 64 56 56 64 3 3 padding=1 f32
+conv2d 1 64 56 56 256 1 1 f32
+conv2d 1 512 7 7 512 3 3 padding=1 f32
+batch_matmul 32 512 512 64 f32
+softmax 4096 1024 f32
+dense 1024 1024 1024 int8
+bert_base bf16
+resnet_50 bf16
+matmul 1024 1024 1024 bf16
+conv2d 1 64 112 112 3 7 7 stride=2 padding=3 bf16
+conv2d 1 64 56 56 64 3 3 padding=1 bf16
+conv2d 1 64 56 56 256 1 1 bf16
+conv2d 1 512 7 7 512 3 3 padding=1 bf16
+batch_matmul 32 512 512 64 bf16
+conv2d 1 64 112 112 3 7 7 stride=2 padding=3 int8
+conv2d 1 64 56 56 64 3 3 padding=1 int8
+conv2d 1 64 56 56 256 1 1 int8
+conv2d 1 512 7 7 512 3 3 padding=1 int8
+"""
+# What a row is held to: whose time, and the most that ours may be of it.
+BARS = {
+    "matmul 4096 4096 4096 f16": ("torch", 2),
+    "matmul 128 768 768 f16": ("torch", 1 / 0.95),
+    "matmul 128 3072 768 f16": ("torch", 1 / 0.95),
+    "matmul 128 768 3072 f16": ("torch", 1 / 0.95),
+    "resnet_50 f16": ("compile", 0.9),
+    "resnet_50 f32": ("compile", 0.8),
+}
+SEARCH_BAR = 0.25  # of MetaSchedule's time
+OPERATOR_OPTIONS = {"f32": "", "tf32": " bits=19", "f16": " bits=16", "bf16": " bits=16 exponent=8", "int8": " bits=8"}
+COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
+PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
+TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
+LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 75
 NO_DEVICE = 77  # the exit code, where --target opencl finds none: ctest skips
+INTERRUPTED, ENDING_S = 130, 10  # the exit code of what Ctrl-C ends; what that may take
 LAST_S = 15  # kept for what is being stopped
 
 
@@ -67,9 +111,42 @@ class Clock:
         return limit
 
 
+class Work:
+    """A row's text, taken apart."""
+
+    def __init__(self, text):
+        self.text = " ".join(text.split())
+        *words, self.precision = self.text.split()
+        if not words or self.precision not in OPERATOR_OPTIONS:
+            sys.exit(f"--rows: \"{self.text}\" does not end with one of {', '.join(OPERATOR_OPTIONS)}")
+        is_network = not any(re.match(r"\d", word) for word in words)
+        self.kind = "search" if words[0] == "search" else "network" if is_network else "operator"
+        self.what = " ".join(words)
+        self.subject = self.what.removeprefix("search ")
+
+    def source(self):
+        """How `pruner` is told of it."""
+        if self.kind != "network":
+            return ["--op", self.subject + OPERATOR_OPTIONS[self.precision]]
+        name, *sizes = self.what.split()
+        options = [word for size in sizes for word in ("--" + size.replace("_", "-")).split("=")]
+        return ["--network", name, *options, "--precision", self.precision]
+
+
 class Row:
-    def __init__(self, what):
-        self.what, self.looks, self.cells, self.notes = what, collections.defaultdict(list), {}, []
+    def __init__(self, what, precision=None):
+        self.what, self.precision, self.looks, self.cells, self.notes = what, precision, collections.defaultdict(list), {}, []
+
+    def bar(self, medians):
+        """What it is held to, and whether it keeps to that."""
+        peer, most = BARS.get(f"{self.what} {self.precision}", (None, None))
+        if peer is None or "ours_ms" not in medians:
+            return []
+        words = f"bar: at most {most:.3g} of {peer}'s time"
+        if f"{peer}_ms" not in medians:
+            return [f"{words}, which is not known"]
+        share = medians["ours_ms"] / medians[f"{peer}_ms"]
+        return [f"{words}: {share:.3g}, {'met' if share <= most else 'missed'}"]
 
     def values(self):
         medians = {name: statistics.median(values) for name, values in self.looks.items()}
@@ -79,7 +156,7 @@ class Row:
             cells["ratio"] = medians["ours_ms"] / min(peers)
         spread = [f"{name[:-3]} {min(values):.4g} to {max(values):.4g} ms in {len(values)} rounds"
                   for name, values in self.looks.items()]
-        cells["note"] = "; ".join(self.notes + spread)
+        cells["note"] = "; ".join(self.bar(medians) + self.notes + spread)
         return cells
 
 
@@ -87,8 +164,8 @@ class Table:
     def __init__(self, path):
         self.path, self.head, self.rows = path, [], []
 
-    def row(self, what):
-        self.rows.append(Row(what))
+    def row(self, what, precision=None):
+        self.rows.append(Row(what, precision))
         return self.rows[-1]
 
     def write(self):
@@ -96,7 +173,7 @@ class Table:
             return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else re.sub(r"\s+", " ", str(value))
         lines = [f"# {line}" for line in self.head] + ["\t".join(COLUMNS)]
         for row in self.rows:
-            values = {"what": row.what, **row.values()}
+            values = {"what": row.what, "precision": row.precision, **row.values()}
             lines.append("\t".join(cell(values.get(column)) for column in COLUMNS))
         text = "\n".join(lines) + "\n"
         self.path.with_suffix(".new").write_text(text)
@@ -126,18 +203,25 @@ def start(command, **more):
     return running[-1]
 
 
-def output_of(command, limit, env=None, cwd=None, shown=True):
-    """What a command prints that succeeds within `limit` seconds; it is seen in the log, too."""
-    process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=cwd)
+def output_of(command, limit, env=None, cwd=None, shown=True, errors=subprocess.STDOUT, ends_when_asked=False):
+    """What a command prints that succeeds within `limit` seconds; it is seen in the log, too. One that
+    `ends_when_asked` to (by Ctrl-C) prints then what it has."""
+    process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=cwd)
     text, problem = b"", None
     try:
-        text, _ = process.communicate(timeout=limit)
+        try:
+            text, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            if not ends_when_asked:
+                raise
+            process.send_signal(signal.SIGINT)
+            text, _ = process.communicate(timeout=ENDING_S)
     except subprocess.TimeoutExpired as late:
         text, problem = late.stdout or b"", f"not done after {limit:.0f} s"
     finally:
         end(process)
     text = text.decode(errors="replace")
-    if problem is None and process.returncode != 0:
+    if problem is None and process.returncode not in (0, INTERRUPTED if ends_when_asked else 0):
         problem = f"exit {process.returncode}: {(text.strip().splitlines() or [''])[-1]}"[:300]
     if shown or problem:
         print(text, flush=True)
@@ -304,8 +388,9 @@ class Check:
         if self.torch and not self.torch_device:
             notes.append("torch sees no GPU: nothing is compared with it")
         known = self.pruner("devices", limit=30)
-        if options.target == "opencl" and not re.search(r"^ *opencl +\S", known, re.M):
-            print("no OpenCL device here")
+        backend = (options.target or "").split(" ")[0]
+        if backend and not re.search(rf"^ *{backend} +\S", known, re.M):
+            print(f"no device of {backend} here")
             sys.exit(NO_DEVICE)
         if options.target:
             self.target = options.target
@@ -349,31 +434,28 @@ class Check:
 
     # Ours.
 
-    def source(self, what):
-        options = self.options
-        if what != options.network:
-            return ["--op", what, "--target", self.target]
-        size = ["--image-size", options.image_size] if options.image_size else []
-        return ["--network", what, *size, "--target", self.target]
+    def mode(self):
+        """The program's own where its model can train, else that without one."""
+        return "pruner" if "PRUNER_TORCH_PLUGIN" in self.env else "draft-only"
 
-    def tune(self, row, what, trials, limit):
+    def source(self, work):
+        return [*work.source(), "--target", self.target]
+
+    def tune(self, row, work, trials, limit):
         """Tunes, keeps the records, and makes the module."""
-        print(f"\n== tune {what} ({self.clock.left():.0f} s left)", flush=True)
-        folder = self.folder / re.sub(r"\W+", "_", what)
+        folder = self.folder / re.sub(r"\W+", "_", work.text)
         budget = self.clock.limit(limit, 5)
         start, text = time.monotonic(), ""
         records = folder / "records.json"
-        mode = [] if "PRUNER_TORCH_PLUGIN" in self.env else ["--cost-model", "draft-only"]
         try:
-            text = self.pruner("tune", *self.source(what), *mode, "--n-trials", trials, "--budget", f"{max(budget - 5, 1):.0f}s",
-                        "--work-dir", folder, "--out-file", folder / "module.so",
-                        limit=self.clock.limit(budget + 20))
+            text = self.pruner("tune", *self.source(work), "--cost-model", self.mode(), "--n-trials", trials, "--budget",
+                               f"{max(budget - 5, 1):.0f}s", "--work-dir", folder, "--out-file", folder / "module.so",
+                               limit=self.clock.limit(budget + 20))
         except Skipped as reason:
             row.notes.append(f"tune: {reason}")
             text = reason.output
         seconds = time.monotonic() - start
-        with open(self.records, "a", encoding="utf-8") as log:
-            log.write(records.read_text() if records.exists() else "")
+        self.keep(records)
         done = max([int(trials) for trials in re.findall(r"\[ *(\d+)/", text)], default=0)
         row.cells.update({"trials": done, "trials_per_s": done / seconds, "seconds": seconds})
         if done < trials:
@@ -381,35 +463,69 @@ class Check:
         module = folder / "module.so"
         if not module.exists():
             known = ["--records", records] if done else []
-            self.pruner("compile", *self.source(what), *known, "-o", module, limit=self.clock.limit(90))
+            self.pruner("compile", *self.source(work), *known, "-o", module, limit=self.clock.limit(90))
         return module
 
-    def ours_ms(self, row, what, module):
+    def keep(self, *files):
+        with open(self.records, "a", encoding="utf-8") as log:
+            for file in files:
+                log.write(file.read_text() if file.exists() else "")
+
+    def ours_ms(self, row, work, module):
         text = output_of([self.program, "bench", "--module", module, "--profile", "--json", "--min-time",
-                          self.options.look_s], self.clock.limit(30), env=self.env, cwd=self.folder, shown=False)
+                          self.options.look_s], self.clock.limit(LOOK_LIMIT_S), env=self.env, cwd=self.folder, shown=False)
         found = json.loads(text[text.index("{"):])
         kernels_ms = sum(kernel["median_ms"] for kernel in found["kernels"])
-        row.looks["ours_ms"].append(found["median_ms"] if what == self.options.network else kernels_ms)
-        if what == self.options.network:
+        row.looks["ours_ms"].append(found["median_ms"] if work.kind == "network" else kernels_ms)
+        if work.kind == "network":
             row.looks["kernels_ms"].append(kernels_ms)
+        multiplied = sorted({kernel["precision"] for kernel in found["kernels"] if kernel.get("precision")})
+        units = f"multiplies {', '.join(multiplied)}"
+        if multiplied and units not in row.notes:
+            row.notes.append(units)
+
+    def search(self, row, work, trials, limit):
+        """What our search needs to reach what MetaSchedule's ends with."""
+        folder = self.folder / re.sub(r"\W+", "_", work.text)
+        start = time.monotonic()
+        text = output_of([self.program, "compare", *self.source(work), "--modes", f"metaschedule,{self.mode()}", "--n-trials",
+                          trials, "--seeds", 1, "--work-dir", folder, "--json"], self.clock.limit(limit, 10), env=self.env,
+                         cwd=self.folder, shown=False, errors=None, ends_when_asked=True)
+        seconds = time.monotonic() - start
+        self.keep(*sorted(folder.rglob("records*.json")))
+        measure, ours = json.loads(text)["modes"]
+        row.cells.update({"trials": 2 * trials, "trials_per_s": 2 * trials / seconds, "seconds": seconds})
+
+        def median(mode, key):
+            return mode[key]["median"] if mode[key] else None
+        if median(ours, "latency_s"):
+            row.looks["ours_ms"].append(1e3 * median(ours, "latency_s"))
+        share, share_of_trials = median(ours, "time_of_reach"), median(ours, "trials_of_reach")
+        final = f"MetaSchedule's final {1e3 * median(measure, 'latency_s'):.4g} ms" if median(measure, "latency_s") else "nothing"
+        if not ours["reached"]:
+            row.notes.append(f"{ours['mode']} does not reach {final}")
+            return
+        row.cells["ratio"] = share
+        row.notes.append(f"bar: at most {SEARCH_BAR} of MetaSchedule's time: {share:.3g}, "
+                         f"{'met' if share <= SEARCH_BAR else 'missed'}; {ours['mode']} reaches {final} in "
+                         f"{median(ours, 'seconds'):.3g} s, in {share_of_trials:.3g} of its trials")
 
     # Theirs.
 
-    def peer_ms(self, row, what, way, limit):
+    def peer_ms(self, row, work, way, limit):
         if not self.torch_device:
             return
         if way not in self.peers:
             self.peers[way] = Peer(self.torch_device, self.env)
-        more = [self.options.image_size or 224] if what == self.options.network else []
-        answer = self.peers[way].ask([what, way, *more], self.clock.limit(limit, 2))
+        answer = self.peers[way].ask([work.subject, work.precision, way], self.clock.limit(limit, 2))
         row.looks["torch_ms" if way == "eager" else "compile_ms"].append(answer["ms"])
 
-    def rounds(self, row, what, module, ways):
+    def rounds(self, row, work, module, ways):
         """Everybody in turns; who fails once has no further turn."""
-        turns = {"ours": lambda: self.ours_ms(row, what, module)}
+        turns = {"ours": lambda: self.ours_ms(row, work, module)}
         for way in ways:
             turns[way] = lambda way=way: self.peer_ms(
-                row, what, way, EAGER_LIMIT_S if way == "eager" else COMPILE_LIMIT_S)
+                row, work, way, EAGER_LIMIT_S if way == "eager" else COMPILE_LIMIT_S)
         for i in range(self.options.rounds):
             for name in list(turns) if i % 2 == 0 else list(turns)[::-1]:
                 try:
@@ -418,48 +534,53 @@ class Check:
                     row.notes.append(f"{name}: {reason}")
                     del turns[name]
         self.table.write()
-        print(f"{what}: {row.values()}", flush=True)
+        print(f"{work.text}: {row.values()}", flush=True)
 
-    def compiled(self, row, what, module, limit):
+    def compiled(self, row, work, module, limit):
         """torch.compile's time, beside another look at the others."""
-        print(f"\n== torch.compile {what} ({self.clock.left():.0f} s left)", flush=True)
+        if not (self.torch_device and self.options.compile):
+            return
+        print(f"\n== torch.compile {work.text} ({self.clock.left():.0f} s left)", flush=True)
         try:
-            self.peer_ms(row, what, "compile", limit)
+            self.peer_ms(row, work, "compile", limit)
         except Skipped as reason:
             row.notes.append(f"compile: {reason}")
             self.table.write()
             return
-        self.rounds(row, what, module, ["eager", "compile"])
+        self.rounds(row, work, module, ["eager", "compile"])
+
+    def measure(self, work):
+        """A row of the table; an operator's module, which torch.compile has yet to be held against."""
+        row = self.table.row(work.what, work.precision)
+        print(f"\n== {work.text} ({self.clock.left():.0f} s left)", flush=True)
+        trials, limit = getattr(self.options, f"{work.kind}_trials"), TUNE_LIMIT_S[work.kind]
+        module = None
+        try:
+            if work.kind == "search":
+                self.search(row, work, trials, limit)
+            else:
+                module = self.tune(row, work, trials, limit)
+                self.rounds(row, work, module, ["eager"])
+        except Skipped as reason:
+            row.notes.append(f"skipped: {reason}")
+        # Networks are held to torch.compile's time, and do not wait for the rows behind them.
+        if module and work.kind == "network":
+            self.compiled(row, work, module, NETWORK_COMPILE_LIMIT_S)
+        self.table.write()
+        return (row, work, module) if module and work.kind == "operator" else None
 
     def run(self):
-        options, made = self.options, []
+        options = self.options
+        works = [Work(text) for text in re.split(r"[;\n]", options.rows) if text.strip() and re.search(options.only, text)]
         self.step("look", self.look)
         self.plugin = Plugin(self.bundle, self.folder, self.torch, options.plugin)
         if options.tests:
             self.step("device tests", self.device_tests)
         self.step("device probe", self.probe)
         self.step("training", self.training)
-
-        def measure(what, trials, limit):
-            row = self.table.row(what)
-            try:
-                module = self.tune(row, what, trials, limit)
-                self.rounds(row, what, module, ["eager"])
-                made.append((row, what, module))
-            except Skipped as reason:
-                row.notes.append(f"skipped: {reason}")
-            self.table.write()
-
-        for operator in filter(None, map(str.strip, options.operators.split(";"))):
-            # The network and the peers that compile have their part of the time.
-            share = max(self.clock.left() - NETWORK_LIMIT_S - 100, 15)
-            measure(operator, options.trials, min(TUNE_LIMIT_S, share))
-        if options.network:
-            measure(options.network, options.network_trials, min(NETWORK_LIMIT_S, self.clock.left() - 60))
-        if self.torch_device and options.compile:
-            # The network first: it is what matters most, and takes the longest.
-            for row, what, module in reversed(made):
-                self.compiled(row, what, module, self.clock.left() / 2 if what == options.network else COMPILE_LIMIT_S)
+        made = [made for work in works if (made := self.measure(work))]
+        for row, work, module in made:
+            self.compiled(row, work, module, COMPILE_LIMIT_S)
 
     def close(self):
         for process in list(running):
@@ -473,15 +594,15 @@ def main():
     parser.add_argument("out", help="folder of the results")
     parser.add_argument("--bundle", default=HERE, help="folder of gpu_bundle.sh")
     parser.add_argument("--target", default=os.environ.get("PRUNER_GPU_CHECK_TARGET"), help="default: the GPU that is here")
-    parser.add_argument("--operators", default=";".join(OPERATORS), help="as `pruner --op` takes them, between ';'")
-    parser.add_argument("--trials", type=int, default=64, help="of each operator")
-    parser.add_argument("--network", default="resnet_50", help="resnet_18, resnet_50 or '' for none")
-    parser.add_argument("--image-size", type=int)
-    parser.add_argument("--network-trials", type=int, default=300)
+    parser.add_argument("--rows", default=ROWS, help="what is tuned, between ';', each with its precision")
+    parser.add_argument("--only", default="", help="of these those that a regular expression is found in, e.g. 'int8$'")
+    for kind, trials in {"operator": 64, "network": 300, "search": 128}.items():
+        parser.add_argument(f"--{kind}-trials", type=int, default=trials, help=f"of each {kind}, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--look-s", type=float, default=0.3, help="seconds of a look at a module of ours")
     parser.add_argument("--seconds", type=float, default=520, help="for everything")
     parser.add_argument("--torch-device", help="cuda or cpu; default: cuda where torch sees a GPU")
+    parser.add_argument("--strict", action="store_true", help="fails where a row has no time of ours")
     for part, what in {"tests": "the device tests", "plugin": "the plug-in for training",
                        "compile": "torch.compile"}.items():
         parser.add_argument(f"--no-{part}", dest=part, action="store_false", help=f"without {what}")
@@ -491,8 +612,9 @@ def main():
         check.run()
     finally:
         check.close()
-    if not any("ours_ms" in row.looks for row in check.table.rows):
-        sys.exit("nothing was tuned and timed; see the notes")
+    timed = ["ours_ms" in row.looks for row in check.table.rows if row.precision]
+    if not any(timed) or (check.options.strict and not all(timed)):
+        sys.exit("not everything was tuned and timed; see the notes" if any(timed) else "nothing was tuned and timed; see the notes")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""torch's times of operators and of ResNets on a GPU (or a CPU), in a process that answers on request.
+"""torch's times of operators, ResNets and BERTs on a GPU (or a CPU), in a process that answers on request.
 
-Needs torch alone: the networks are written out here. fp32 with TF32 off, cuDNN choosing by measuring;
-images in both memory formats. A time is the median over stretches of calls between two CUDA events, a stretch
+Needs torch alone: the networks are written out here. float32 without TF32, sums of 16 bits in float32, cuDNN choosing by
+measuring; images in both memory formats; attention as torch's own function; of int8 the products that torch has on a GPU. A time is the median over stretches of calls between two CUDA events, a stretch
 one CUDA graph of calls where the calls can be captured, so that a kernel of a microsecond is not
 measured by how fast Python launches it; the smaller of the two ways counts. On a CPU: whole calls.
 
-Run as a program: gpu_peers.py cuda|cpu; a JSON list [OP, WAY] or [NETWORK, WAY, IMAGE_SIZE] a line on standard input, WAY
-"eager" or "compile" (torch.compile, max-autotune); {"ms", "low_ms", "high_ms", "prepare_s"} or {"error"}
+Run as a program: gpu_peers.py cuda|cpu; a JSON list [OP or NETWORK, PRECISION, WAY] a line on standard input, PRECISION f32, f16, bf16
+or int8, WAY "eager" or "compile" (torch.compile, max-autotune); {"ms", "low_ms", "high_ms", "prepare_s"} or {"error"}
 a line on standard output. What was asked before is kept ready.
 """
+import copy
 import json
 import re
 import statistics
@@ -55,17 +56,65 @@ def resnet(depths, bottleneck):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
 
 
-NETWORKS = {"resnet_18": ((2, 2, 2, 2), False), "resnet_50": ((3, 4, 6, 3), True)}
+class Layer(nn.Module):
+    """One of BERT's."""
+
+    def __init__(self, hidden, inner, heads):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
+        self.output, self.norm = nn.Linear(hidden, hidden), nn.LayerNorm(hidden, eps=1e-12)
+        self.feed = nn.Sequential(nn.Linear(hidden, inner), nn.GELU(), nn.Linear(inner, hidden))
+        self.feed_norm = nn.LayerNorm(hidden, eps=1e-12)
+
+    def forward(self, x):
+        q, k, v = (part(x).unflatten(2, (self.heads, -1)).transpose(1, 2) for part in (self.query, self.key, self.value))
+        mixed = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = self.norm(x + self.output(mixed))
+        return self.feed_norm(x + self.feed(x))
 
 
-def operator(text):
-    """`pruner --op`'s text -> a function, its inputs, and which of them are images (NCHW here)."""
+class Bert(nn.Module):
+    """Of token numbers; the last layer and the pooled first token, as HuggingFace's BertModel."""
+
+    def __init__(self, layers, hidden, inner, heads):
+        super().__init__()
+        self.words, self.positions, self.types = (nn.Embedding(count, hidden) for count in (WORDS, 512, 2))
+        self.norm = nn.LayerNorm(hidden, eps=1e-12)
+        self.layers = nn.Sequential(*(Layer(hidden, inner, heads) for _ in range(layers)))
+        self.pooler = nn.Linear(hidden, hidden)
+
+    def forward(self, ids):
+        embedded = self.words(ids) + self.types.weight[0] + self.positions.weight[:ids.shape[1]]
+        x = self.layers(self.norm(embedded))
+        return x, torch.tanh(self.pooler(x[:, 0]))
+
+
+WORDS = 30522  # of BERT's vocabulary
+RESNETS = {"resnet_18": ((2, 2, 2, 2), False), "resnet_50": ((3, 4, 6, 3), True)}
+BERTS = {"bert_tiny": (6, 512, 2048, 8), "bert_base": (12, 768, 3072, 12)}
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
+
+
+def numbers(shape, precision, device):
+    if precision == "int8":
+        return torch.randint(-128, 128, shape, dtype=torch.int8, device=device)
+    return torch.randn(*shape, device=device).to(TYPES[precision])
+
+
+def operator(text, precision):
+    """`pruner --op`'s text -> a function, the shapes of its inputs, and whether they are images (NCHW here)."""
     name, *words = text.split()
     sizes = [int(word) for word in words if "=" not in word]
     options = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", text)}
-    if name == "matmul":
+    if precision == "int8" and name not in ("matmul", "dense"):
+        raise ValueError(f"torch has no int8 {name} on a GPU")
+    if name in ("matmul", "dense"):
         m, n, k = sizes
-        return torch.mm, [(m, k), (k, n)], False
+        product = torch._int_mm if precision == "int8" else torch.mm
+        if name == "matmul":
+            return product, [(m, k), (k, n)], False
+        return lambda x, w: product(x, w.t()), [(m, k), (n, k)], False
     if name == "batch_matmul":
         b, m, n, k = sizes
         return torch.bmm, [(b, m, k), (b, k, n)], False
@@ -80,22 +129,39 @@ def operator(text):
     raise ValueError(f"torch's form of \"{text}\" is not written here")
 
 
-def calls(device, what, way, image_size=224):
+def network(text, precision, device):
+    """A network's name and sizes -> it, its inputs, and whether they are images."""
+    name, *words = text.split()
+    sizes = dict(word.split("=") for word in words)
+    if precision == "int8":
+        raise ValueError("torch's quantized networks are of CPUs")
+    if name in BERTS:
+        ids = torch.randint(0, WORDS, (1, int(sizes.get("seq_len", 128))), device=device)
+        return Bert(*BERTS[name]), [ids], False
+    image = int(sizes.get("image_size", 224))
+    return resnet(*RESNETS[name]), [numbers((1, 3, image, image), precision, device)], True
+
+
+def calls(device, what, precision, way):
     """Ways to compute it: name -> a call without arguments."""
-    if what in NETWORKS:
-        function, shapes, images = None, [(1, 3, image_size, image_size)], True
+    if what.split()[0] in (*RESNETS, *BERTS):
+        function, tensors, images = network(what, precision, device)
+        function = function.to(device, TYPES[precision]).eval()
     else:
-        function, shapes, images = operator(what)
-    tensors = [torch.randn(*shape, device=device) for shape in shapes]
+        function, shapes, images = operator(what, precision)
+        tensors = [numbers(shape, precision, device) for shape in shapes]
     layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last} if images else {"": torch.contiguous_format}
     if way == "compile":
         layouts = dict(list(layouts.items())[:1])  # it chooses them itself
 
     def call(layout):
-        chosen = function or resnet(*NETWORKS[what]).to(device).eval().to(memory_format=layout)
+        chosen, arguments = function, tensors
+        if images:
+            arguments = [tensor.to(memory_format=layout) for tensor in tensors]
+            if isinstance(function, nn.Module):
+                chosen = copy.deepcopy(function).to(memory_format=layout)
         if way == "compile":
             chosen = torch.compile(chosen, mode="max-autotune")
-        arguments = [tensor.to(memory_format=layout) if images else tensor for tensor in tensors]
         return lambda: chosen(*arguments)
     return {name: call(layout) for name, layout in layouts.items()}
 
@@ -144,9 +210,9 @@ class Timer:
         return [events[2 * i].elapsed_time(events[2 * i + 1]) / self.reps for i in range(STRETCHES)]
 
 
-def timers(device, what, way, *more):
+def timers(device, what, precision, way):
     found = {}
-    for name, call in calls(device, what, way, *more).items():
+    for name, call in calls(device, what, precision, way).items():
         found[name] = Timer(call, device, False)
         # max-autotune replays graphs of its own already.
         if device == "cuda" and way == "eager":
@@ -161,6 +227,8 @@ def main():
     device = sys.argv[1]
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
     ready = {}

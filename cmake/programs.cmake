@@ -36,13 +36,20 @@ if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
   set_tests_properties(onnx_suite PROPERTIES LABELS slow TIMEOUT 1800)
 endif()
 
-# The steps of bench/gpu_check.sh, on this machine's OpenCL device.
+# The steps of bench/gpu_check.sh: on this machine's OpenCL device, and on the fake CUDA driver, where
+# operators and networks are of 16 bits and of bytes, on tensor cores, too.
 find_program(PRUNER_PYTHON python3)
+function(add_gpu_check name target rounds rows)
+  add_test(NAME ${name}
+           COMMAND ${CMAKE_COMMAND} -E env BUNDLE=$<TARGET_FILE_DIR:pruner> PYTHON=${PRUNER_PYTHON} ${ARGN}
+                   ${PROJECT_SOURCE_DIR}/bench/gpu_check.sh ${PROJECT_BINARY_DIR}/${name}_test --target ${target}
+                   --rows "${rows}" --operator-trials 4 --network-trials 4 --search-trials 8
+                   --rounds ${rounds} --look-s 0.02 --no-tests --no-plugin --strict)
+  set_tests_properties(${name} PROPERTIES LABELS slow TIMEOUT 540 SKIP_RETURN_CODE 77)
+endfunction()
 if(TARGET pruner AND PRUNER_PYTHON)
-  add_test(NAME gpu_check
-           COMMAND ${CMAKE_COMMAND} -E env BUNDLE=$<TARGET_FILE_DIR:pruner> PYTHON=${PRUNER_PYTHON}
-                   ${PROJECT_SOURCE_DIR}/bench/gpu_check.sh ${PROJECT_BINARY_DIR}/gpu_check_test
-                   --target opencl --operators "matmul 32 32 32" --trials 4 --network resnet_18
-                   --image-size 32 --network-trials 4 --rounds 2 --look-s 0.02 --no-tests --no-plugin)
-  set_tests_properties(gpu_check PROPERTIES LABELS slow TIMEOUT 540 SKIP_RETURN_CODE 77)
+  add_gpu_check(gpu_check opencl 2 "matmul 32 32 32 f32$<SEMICOLON>resnet_18 image_size=32 f32")
+  add_gpu_check(gpu_check_cuda cuda 1
+                "matmul 32 32 32 f16$<SEMICOLON>dense 16 16 32 int8$<SEMICOLON>resnet_18 image_size=32 f16$<SEMICOLON>search matmul 32 32 32 f16"
+                LD_LIBRARY_PATH=${PRUNER_FAKES} FAKE_CUDA=arch=80)
 endif()
