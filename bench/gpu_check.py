@@ -83,7 +83,7 @@ COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "t
 PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
 TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
 LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 75
-NO_DEVICE = 77  # the exit code, where --target opencl finds none: ctest skips
+NO_DEVICE = 77  # the exit code, where that of --target is not here: ctest skips
 INTERRUPTED, ENDING_S = 130, 10  # the exit code of what Ctrl-C ends; what that may take
 LAST_S = 15  # kept for what is being stopped
 
@@ -389,7 +389,7 @@ class Check:
             notes.append("torch sees no GPU: nothing is compared with it")
         known = self.pruner("devices", limit=30)
         backend = (options.target or "").split(" ")[0]
-        if backend and not re.search(rf"^ *{backend} +\S", known, re.M):
+        if backend and not re.search(rf"^ *{backend} +\S", known.partition("\nknown")[0], re.M):
             print(f"no device of {backend} here")
             sys.exit(NO_DEVICE)
         if options.target:
@@ -493,8 +493,12 @@ class Check:
                          cwd=self.folder, shown=False, errors=None, ends_when_asked=True)
         seconds = time.monotonic() - start
         self.keep(*sorted(folder.rglob("records*.json")))
-        measure, ours = json.loads(text)["modes"]
-        row.cells.update({"trials": 2 * trials, "trials_per_s": 2 * trials / seconds, "seconds": seconds})
+        found = json.loads(text)
+        measure, ours = found["modes"]
+        done = sum(curve["trials"] for curve in found["curves"])
+        row.cells.update({"trials": done, "trials_per_s": done / seconds, "seconds": seconds})
+        if not all(curve["complete"] for curve in found["curves"]):
+            row.notes.append(f"cut short, {' and '.join(str(curve['trials']) for curve in found['curves'])} of {trials} trials")
 
         def median(mode, key):
             return mode[key]["median"] if mode[key] else None
