@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """torch's times of operators, ResNets and BERTs on a GPU (or a CPU), in a process that answers on request.
 
-Needs torch alone: the networks are written out here. float32 without TF32, sums of 16 bits in float32, cuDNN choosing by
-measuring; images in both memory formats; attention as torch's own function; of int8 the products that torch has on a GPU. A time is the median over stretches of calls between two CUDA events, a stretch
-one CUDA graph of calls where the calls can be captured, so that a kernel of a microsecond is not
-measured by how fast Python launches it; the smaller of the two ways counts. On a CPU: whole calls.
+Needs torch alone: the networks are written out here. float32 without TF32, products of 16 bits as
+torch has them by default, cuDNN choosing by measuring; images in both memory formats; attention as
+torch's own function; of int8 the products that torch has on a GPU. A time is the median over
+stretches of calls between two CUDA events, a stretch one CUDA graph of calls where the calls can be
+captured, so that a kernel of a microsecond is not measured by how fast Python launches it; the
+smaller of the two ways counts. On a CPU: whole calls.
 
 Run as a program: gpu_peers.py cuda|cpu; a JSON list [OP or NETWORK, PRECISION, WAY] a line on standard input, PRECISION f32, f16, bf16
 or int8, WAY "eager" or "compile" (torch.compile, max-autotune); {"ms", "low_ms", "high_ms", "prepare_s"} or {"error"}
@@ -227,8 +229,6 @@ def main():
     device = sys.argv[1]
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries print what they like
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
     ready = {}
