@@ -30,44 +30,33 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# BERT-base's products with one sequence; the operators of the list; the networks.
-ROWS = """
-matmul 4096 4096 4096 f16
-matmul 128 768 768 f16
-matmul 128 3072 768 f16
-matmul 128 768 3072 f16
-resnet_50 f16
-resnet_50 f32
-search matmul 1024 1024 1024 f16
-search conv2d 1 64 56 56 64 3 3 padding=1 f16
-bert_base f16
-matmul 1024 1024 1024 f16
-conv2d 1 64 112 112 3 7 7 stride=2 padding=3 f16
-conv2d 1 64 56 56 64 3 3 padding=1 f16
-conv2d 1 64 56 56 256 1 1 f16
-conv2d 1 512 7 7 512 3 3 padding=1 f16
-batch_matmul 32 512 512 64 f16
-matmul 1024 1024 1024 f32
-conv2d 1 64 112 112 3 7 7 stride=2 padding=3 f32
-conv2d 1 64 56 56 64 3 3 padding=1 f32
-conv2d 1 64 56 56 256 1 1 f32
-conv2d 1 512 7 7 512 3 3 padding=1 f32
-batch_matmul 32 512 512 64 f32
-softmax 4096 1024 f32
-dense 1024 1024 1024 int8
-bert_base bf16
-resnet_50 bf16
-matmul 1024 1024 1024 bf16
-conv2d 1 64 112 112 3 7 7 stride=2 padding=3 bf16
-conv2d 1 64 56 56 64 3 3 padding=1 bf16
-conv2d 1 64 56 56 256 1 1 bf16
-conv2d 1 512 7 7 512 3 3 padding=1 bf16
-batch_matmul 32 512 512 64 bf16
-conv2d 1 64 112 112 3 7 7 stride=2 padding=3 int8
-conv2d 1 64 56 56 64 3 3 padding=1 int8
-conv2d 1 64 56 56 256 1 1 int8
-conv2d 1 512 7 7 512 3 3 padding=1 int8
-"""
+CONVOLUTIONS = [
+    "conv2d 1 64 112 112 3 7 7 stride=2 padding=3",
+    "conv2d 1 64 56 56 64 3 3 padding=1",
+    "conv2d 1 64 56 56 256 1 1",
+    "conv2d 1 512 7 7 512 3 3 padding=1",
+]
+PRODUCTS = ["matmul 1024 1024 1024", *CONVOLUTIONS, "batch_matmul 32 512 512 64"]
+# Of BERT-base the products with one sequence.
+ROWS = [
+    "matmul 4096 4096 4096 f16",
+    "matmul 128 768 768 f16",
+    "matmul 128 3072 768 f16",
+    "matmul 128 768 3072 f16",
+    "resnet_50 f16",
+    "resnet_50 f32",
+    "search matmul 1024 1024 1024 f16",
+    "search conv2d 1 64 56 56 64 3 3 padding=1 f16",
+    "bert_base f16",
+    *(f"{product} f16" for product in PRODUCTS),
+    *(f"{product} f32" for product in PRODUCTS),
+    "softmax 4096 1024 f32",
+    "dense 1024 1024 1024 int8",
+    "bert_base bf16",
+    "resnet_50 bf16",
+    *(f"{product} bf16" for product in PRODUCTS),
+    *(f"{convolution} int8" for convolution in CONVOLUTIONS),
+]
 # What a row is held to: whose time, and the most that ours may be of it.
 BARS = {
     "matmul 4096 4096 4096 f16": ("torch", 2),
@@ -575,7 +564,7 @@ class Check:
 
     def run(self):
         options = self.options
-        works = [Work(text) for text in re.split(r"[;\n]", options.rows) if text.strip() and re.search(options.only, text)]
+        works = [Work(text) for text in options.rows.split(";") if text.strip() and re.search(options.only, text)]
         self.step("look", self.look)
         self.plugin = Plugin(self.bundle, self.folder, self.torch, options.plugin)
         if options.tests:
@@ -598,7 +587,7 @@ def main():
     parser.add_argument("out", help="folder of the results")
     parser.add_argument("--bundle", default=HERE, help="folder of gpu_bundle.sh")
     parser.add_argument("--target", default=os.environ.get("PRUNER_GPU_CHECK_TARGET"), help="default: the GPU that is here")
-    parser.add_argument("--rows", default=ROWS, help="what is tuned, between ';', each with its precision")
+    parser.add_argument("--rows", default=";".join(ROWS), help="what is tuned, between ';', each with its precision")
     parser.add_argument("--only", default="", help="of these those that a regular expression is found in, e.g. 'int8$'")
     for kind, trials in {"operator": 64, "network": 300, "search": 128}.items():
         parser.add_argument(f"--{kind}-trials", type=int, default=trials, help=f"of each {kind}, at most")

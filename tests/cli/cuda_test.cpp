@@ -19,10 +19,11 @@ class CudaCommands : public testing::Test {
   static ProgramRun tune(const FakeCuda& driver,
                          const std::string& trials,
                          const std::vector<std::string>& more = {},
-                         const std::string& target = "cuda") {
+                         const std::string& target = "cuda",
+                         const std::string& op = "matmul 16 32 24") {
     std::vector<std::string> words = {"tune",
                                       "--op",
-                                      "matmul 16 32 24",
+                                      op,
                                       "--target",
                                       target,
                                       "--cost-model",
@@ -101,17 +102,7 @@ TEST_F(CudaCommands, ProfileBesideThePeakOfTensorCores) {
 // Of half the bytes, and computed in float32.
 TEST_F(CudaCommands, TuneFloat16WithoutTensorCores) {
   const FakeCuda driver("arch=70");
-  const ProgramRun tuned = run_program({"tune",
-                                        "--op",
-                                        "matmul 16 32 24 bits=16",
-                                        "--target",
-                                        "cuda",
-                                        "--cost-model",
-                                        "draft-only",
-                                        "--n-trials",
-                                        "2",
-                                        "--work-dir",
-                                        driver.path("out")});
+  const ProgramRun tuned = tune(driver, "2", {}, "cuda", "matmul 16 32 24 bits=16");
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   ASSERT_GE(records(driver).size(), 2u);
   for (const Record& record : records(driver))
