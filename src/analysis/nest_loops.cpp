@@ -278,7 +278,7 @@ void NestLoops::place_lanes(int p) {
       values(lane)[c.n] += lane % lanes_of_row * run;
     }
     made.lanes_move |= 1u << c.m | 1u << c.n;
-    made.lane_width = rows ? static_cast<int>(run) : 1;
+    if (rows) made.lane_width = static_cast<int>(run);
     return;
   }
   if (std::ranges::any_of(stage.loops, own)) {
