@@ -7,6 +7,7 @@
 #include <ctime>
 #include <thread>
 
+#include "measure/kernel_check.h"
 #include "measure/kernel_run.h"
 #include "measure/wire.h"
 #include "measure/worker_loop.h"
@@ -62,6 +63,7 @@ Result<Unit> DeviceRunner::prepare_flush() {
 MeasureResult DeviceRunner::run(const Artifact& artifact, double best_s) {
   CHECK(workload_.has_value()) << "no task to run a kernel of";
   const auto start = Clock::now();
+  workload_->fresh = workload_->fresh.split();
   MeasureResult result = check_and_time(artifact, best_s);
   result.run_s = std::chrono::duration<double>(Clock::now() - start).count();
   result.timestamp = std::time(nullptr);
@@ -103,22 +105,39 @@ MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best
   const auto buffers = fill_buffers(artifact, *arguments, made);
   if (!buffers.ok()) return bad(MeasureError::kRuntimeDevice, buffers);
 
-  const auto find_fault = [&](const char* when) -> MeasureResult {
-    for (size_t i = 0; i < artifact.arguments.size(); ++i) {
-      if (!artifact.arguments[i].output) continue;
-      const Result<Unit> read = (*buffers)[i]->read(arguments->pointers[i]);
-      if (!read.ok()) return bad(MeasureError::kRuntimeDevice, read);
-    }
-    const auto wrong = find_wrong(*workload_, artifact, *arguments);
-    return wrong ? failed_result(MeasureError::kWrongAnswer, *wrong + when) : MeasureResult{};
+  const auto outputs =
+      std::span(*buffers).subspan(workload_->inputs.size(), workload_->outputs.size());
+  KernelCheck check(*workload_, artifact, *arguments, workload_->fresh);
+  const auto read_outputs = [&]() -> Result<Unit> {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      TRY(outputs[i]->read(arguments->pointers[workload_->inputs.size() + i]));
+    return Unit{};
   };
   const Result<double> first = program->run(*buffers, 1);
   if (!first.ok()) return bad(MeasureError::kRuntimeDevice, first);
-  MeasureResult result = find_fault("");
+  if (const auto read = read_outputs(); !read.ok()) return bad(MeasureError::kRuntimeDevice, read);
+  const auto wrong = check.find_wrong();
+  MeasureResult result =
+      wrong ? failed_result(MeasureError::kWrongAnswer, *wrong) : MeasureResult{};
+  result.refuted = check.refuted();
   if (!result.ok()) return result;
-  const Timing timing = time(*program, *buffers, best_s, result);
+
+  GpuBuffer* flushed = flush_.empty() ? nullptr : &flush_.front();
+  const auto run = [&](int64_t calls) -> Result<double> {
+    for (GpuBuffer* output : outputs) TRY(output->fill(KernelCheck::kRefilled));
+    TRY_ASSIGN(const double seconds, program->run(*buffers, calls, flushed));
+    TRY(read_outputs());
+    return seconds;
+  };
+  const auto repeat = [&](int64_t calls) -> Repeat {
+    const Result<double> seconds = run(calls);
+    if (!seconds.ok()) result = bad(MeasureError::kRuntimeDevice, seconds);
+    if (const auto wrong = result.ok() ? check.find_wrong_again() : std::nullopt)
+      result = failed_result(MeasureError::kWrongAnswer, *wrong + " when run again");
+    return {result.ok() ? *seconds : kFailedCost};  // the latter ends the timing: too slow
+  };
+  const Timing timing = time(repeat, best_s, result);
   if (!result.ok()) return result;
-  if (MeasureResult again = find_fault(" when run again"); !again.ok()) return again;
   result.costs_s = timing.costs_s;
   result.cut_off = timing.cut_off;
   return result;
@@ -126,17 +145,9 @@ MeasureResult DeviceRunner::check_and_time(const Artifact& artifact, double best
 
 // Times that a device takes while it is slowed down, by heat say, are of another device: they are
 // taken again.
-Timing DeviceRunner::time(GpuProgram& program,
-                          std::span<GpuBuffer* const> buffers,
+Timing DeviceRunner::time(const std::function<Repeat(int64_t calls)>& repeat,
                           double best_s,
                           MeasureResult& result) {
-  GpuBuffer* flushed = flush_.empty() ? nullptr : &flush_.front();
-  const auto repeat = [&](int64_t calls) -> Repeat {
-    const Result<double> seconds = program.run(buffers, calls, flushed);
-    if (seconds.ok()) return {*seconds};
-    result = failed_result(MeasureError::kRuntimeDevice, seconds.error().message());
-    return {kFailedCost};  // ends the timing: too slow
-  };
   for (int attempt = 1;; ++attempt) {
     const auto before = read_gpu_clocks(context_->facts().bus);
     Timing timing = time_repeats(repeat, timing_rules(options_, best_s));

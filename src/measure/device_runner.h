@@ -2,6 +2,7 @@
 // those of one process, which the measurer starts anew when a candidate has spoilt it or hangs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -35,8 +36,8 @@ class DeviceRunner {
   Result<std::vector<GpuBuffer*>> fill_buffers(const Artifact& artifact,
                                                const KernelArguments& arguments,
                                                std::vector<GpuBuffer>& made);
-  Timing time(GpuProgram& program,
-              std::span<GpuBuffer* const> buffers,
+  /// `repeat` leaves in `result` what went wrong.
+  Timing time(const std::function<Repeat(int64_t calls)>& repeat,
               double best_s,
               MeasureResult& result);
 

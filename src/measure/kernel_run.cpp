@@ -11,6 +11,7 @@
 
 #include "measure/cache_state.h"
 #include "measure/fma_probe.h"
+#include "measure/kernel_check.h"
 #include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
 
@@ -56,14 +57,6 @@ void watch_for_faults(RunReport& report, const KernelArguments& arguments) {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-// What the form of the task that a kernel computes may round off (its weights tell).
-double form_error(const Artifact& artifact) {
-  double error = 0;
-  for (const Artifact::Argument& argument : artifact.arguments)
-    error = std::max(error, transform_error(argument.pack.transform));
-  return error;
-}
-
 // How often threads of this process had to leave their cores.
 int64_t preemptions() {
   rusage usage;
@@ -77,15 +70,20 @@ class KernelCall {
   KernelCall(PrunerKernel kernel,
              const KernelArguments& arguments,
              const CacheState& cache,
+             KernelCheck& check,
              PrunerPool& pool)
-      : kernel_(kernel), arguments_(arguments), cache_(cache), pool_(pool) {}
+      : kernel_(kernel), arguments_(arguments), cache_(cache), check_(check), pool_(pool) {}
+
+  /// The first thing that was wrong after a timed call.
+  const std::optional<std::string>& wrong() const { return wrong_; }
 
   /// Each call is timed alone, with the caches as they are in a network, which for a short one
   /// takes a hundred times as long as itself: few are enough.
   Repeat time(int64_t calls) {
+    if (wrong_) return {kFailedCost};
     calls = std::min(calls, kMostCalls);
     Repeat sum{0};
-    for (int64_t i = 0; i < calls; ++i) {
+    for (int64_t i = 0; i < calls && !wrong_; ++i) {
       const Repeat one = time_one();
       sum.cost_s += one.cost_s / static_cast<double>(calls);
       sum.disturbed |= one.disturbed;
@@ -95,20 +93,25 @@ class KernelCall {
 
  private:
   Repeat time_one() {
+    check_.refill();
     cache_.restore(pool_);
     const int64_t taken_over = pruner_pool_taken_over(&pool_);
     const int64_t preempted = preemptions();
     const auto start = Clock::now();
     kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
-    return {elapsed.count(),
-            preemptions() != preempted || pruner_pool_taken_over(&pool_) != taken_over};
+    const bool disturbed =
+        preemptions() != preempted || pruner_pool_taken_over(&pool_) != taken_over;
+    wrong_ = check_.find_wrong_again();
+    return {elapsed.count(), disturbed};
   }
 
   PrunerKernel kernel_;
   const KernelArguments& arguments_;
   const CacheState& cache_;
+  KernelCheck& check_;
   PrunerPool& pool_;
+  std::optional<std::string> wrong_;
 };
 
 // Times at a moment when the machine gives what it can, as far as one comes in a few attempts;
@@ -131,7 +134,7 @@ Timing time_when_quiet(KernelCall& call, TimingRules rules, PrunerPool& pool, do
     const bool quiet = !timing.disturbed && std::min(before, probe()) >= kQuiet * peak;
     if (attempt == 0 || typical(timing.costs_s) < typical(best.costs_s)) best = std::move(timing);
     // What is far off the best needs no better moment.
-    if (quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;
+    if (call.wrong() || quiet || (best.cut_off && best.costs_s[0] > 2 * rules.cut_off_s)) break;
   }
   return best;
 }
@@ -143,35 +146,20 @@ void fail(RunReport& report, MeasureError error, const std::string& text) {
   fmt::format_to_n(report.error_text, sizeof report.error_text - 1, "{}", text);
 }
 
-std::optional<std::string> find_wrong(const Workload& workload,
-                                      const Artifact& artifact,
-                                      const KernelArguments& arguments) {
-  const size_t inputs = workload.inputs.size();
-  for (size_t i = 0; i < workload.outputs.size(); ++i) {
-    const GuardedBuffer& buffer = *arguments.arguments[inputs + i];
-    const std::string name = argument_name(artifact, static_cast<int>(inputs + i));
-    if (!buffer.intact()) return "wrote past the end of " + name;
-    if (const auto wrong =
-            find_wrong_element(workload.outputs[i], buffer.data(), form_error(artifact))) {
-      return name + " " + *wrong;
-    }
-  }
-  if (!arguments.workspace().intact()) return "wrote past the end of the workspace";
-  return std::nullopt;
-}
-
 // One run on whole numbers, which must give every bit: it finds what is in the wrong place.
 static void run_exactly(const Workload& exact,
                         const Artifact& artifact,
                         PrunerKernel entry,
                         PrunerPool& pool,
+                        Rng fresh,
                         RunReport& report) {
   const auto arguments = make_arguments(exact, artifact);
   if (!arguments.ok())
     return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
   watch_for_faults(report, *arguments);
   entry(arguments->pointers.data(), arguments->workspace().data(), &pool);
-  if (const auto wrong = find_wrong(exact, artifact, *arguments))
+  KernelCheck check(exact, artifact, *arguments, fresh);
+  if (const auto wrong = check.find_wrong())
     fail(report, MeasureError::kWrongAnswer, *wrong + " exactly, of whole numbers");
 }
 
@@ -213,20 +201,20 @@ void run_kernel(const Workload& workload,
   watch_for_faults(report, *arguments);
   report.stage = RunStage::kFirstRun;
   entry(arguments->pointers.data(), arguments->workspace().data(), pool.get());
-  if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
-    return fail(report, MeasureError::kWrongAnswer, *wrong);
-  }
+  KernelCheck check(workload, artifact, *arguments, workload.fresh);
+  const auto wrong = check.find_wrong();
+  report.refuted = check.refuted();
+  if (wrong) return fail(report, MeasureError::kWrongAnswer, *wrong);
 
   report.stage = RunStage::kTiming;
   const CacheState cache(workload, *arguments, options.weights_from);
-  KernelCall call(entry, *arguments, cache, *pool);
+  KernelCall call(entry, *arguments, cache, check, *pool);
   const Timing timing = time_when_quiet(call, timing_rules(options, best_s), *pool, peak_gflops);
-  if (const auto wrong = find_wrong(workload, artifact, *arguments)) {
-    return fail(report, MeasureError::kWrongAnswer, *wrong + " when run again");
-  }
+  if (call.wrong())
+    return fail(report, MeasureError::kWrongAnswer, *call.wrong() + " when run again");
   // Packing other weights takes a while, so only what may be chosen is asked for every bit.
   if (workload.exact != nullptr && form_error(artifact) == 0 && typical(timing.costs_s) < best_s) {
-    run_exactly(*workload.exact, artifact, entry, *pool, report);
+    run_exactly(*workload.exact, artifact, entry, *pool, workload.fresh, report);
     if (report.error != MeasureError::kNone) return;
   }
   take(timing, report);

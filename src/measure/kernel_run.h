@@ -30,6 +30,7 @@ struct RunReport {
   int repeats = 0;
   double costs_s[kMaxRepeats] = {};
   bool cut_off = false;
+  bool refuted = false;     // the kernel whose outputs the candidates before had was wrong
   double peak_gflops = 0;   // the best probe
   int fault_argument = -1;  // argument that a crash's address belongs to; the workspace is the last
   int64_t fault_offset = 0;  // bytes from its beginning
@@ -48,10 +49,6 @@ void run_kernel(const Workload& workload,
 // What running on a CPU and on a GPU have in common.
 
 void fail(RunReport& report, MeasureError error, const std::string& text);
-/// The first thing that is wrong with what the kernel left in memory.
-std::optional<std::string> find_wrong(const Workload& workload,
-                                      const Artifact& artifact,
-                                      const KernelArguments& arguments);
 TimingRules timing_rules(const MeasureOptions& options, double best_s);
 /// Puts what was timed into the report.
 void take(const Timing& timing, RunReport& report);

@@ -72,7 +72,7 @@ class LocalMeasurer : public Measurer {
     if (runners_.empty() || task_backend_ != task.target.backend) make_runners(task.target.backend);
     task_ = &task;
     batch_ = batch;
-    best_s_ = best_s;
+    given_best_s_ = best_s_ = best_s;
     jobs_.assign(batch.size(), Job{});
     const int cores = available_cores();
     const bool elsewhere = !row_of(task.target.backend).on_host;
@@ -283,12 +283,22 @@ class LocalMeasurer : public Measurer {
     Job& job = jobs_[std::exchange(station.job, -1)];
     result.build_s = job.result.build_s;
     result.timestamp = std::time(nullptr);
+    if (result.refuted) measure_again();
     best_s_ = std::min(best_s_, result.cost_s());
     // What went wrong may be the task itself: the worker is told it again, and says so again.
     if (result.error == MeasureError::kUnknown) station.task_key.clear();
     job.result = std::move(result);
     job.artifact = {};
     job.step = Step::kDone;
+  }
+
+  // Those that agreed with a kernel that has turned out to be wrong.
+  void measure_again() {
+    log_detail("a kernel that others were compared with is wrong: they are measured again");
+    for (Job& job : jobs_) {
+      if (job.step == Step::kDone && job.result.ok()) job = Job{};
+    }
+    best_s_ = given_best_s_;
   }
 
   MeasureOptions options_;
@@ -299,6 +309,7 @@ class LocalMeasurer : public Measurer {
   // Of the batch at hand:
   const Task* task_ = nullptr;
   std::span<const Candidate> batch_;
+  double given_best_s_ = kFailedCost;
   double best_s_ = kFailedCost;
   std::vector<Job> jobs_;
   bool overlap_ = false;

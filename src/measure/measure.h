@@ -42,6 +42,7 @@ struct MeasureResult {
   double run_s = 0;       // wall time in the runner
   int64_t timestamp = 0;  // Unix seconds
   bool cut_off = false;   // stopped after its first timing: much slower than the best
+  bool refuted = false;   // it showed that a kernel was wrong which others were compared with
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
 
   bool ok() const { return error == MeasureError::kNone; }

@@ -40,7 +40,7 @@ int64_t first_unwritten(const ExpectedOutput& expected, const void* output) {
   return width == 4 ? find(uint32_t{0xffffffff}) : find(uint16_t{0xffff});
 }
 
-// The elements' values as a tensor of the output's dtype, which knows how to read them.
+// Values of the output as a tensor of its dtype, which knows how to read them.
 Tensor gather(const ExpectedOutput& expected, const void* output) {
   Tensor values(expected.dtype, {static_cast<int64_t>(expected.elements.size())});
   const int64_t width = dtype_bytes(expected.dtype);
@@ -88,14 +88,66 @@ ErrorBound bound_of(const SumsBehind& sums,
   return {share, unit * roundings * (products + output.largest)};
 }
 
+// The share of a DAG's elements that another order of sums may carry over a step, which is where
+// computed floats choose between values: a comparison, or a cast to integers.
+double jumps_of(const ComputeDag& dag) {
+  constexpr double kOfFloat32 = 1e-4, kOfNarrow = kMostRoundedApart;
+  bool steps = false, narrow = false;
+  for (const Stage& stage : dag.stages) {
+    if (stage.is_placeholder()) continue;
+    narrow |= is_narrow_float(stage.dtype);
+    visit(stage.body, [&](const Expr& e) {
+      if (const Binary* binary = as<Binary>(e))
+        steps |= e->dtype == DType::kBool && is_float(binary->a->dtype);
+      if (const Cast* cast = as<Cast>(e))
+        steps |= is_float(cast->value->dtype) && !is_float(e->dtype);
+      if (const Call* call = as<Call>(e)) {
+        steps |= call->function == Intrinsic::kFloor || call->function == Intrinsic::kCeil ||
+                 call->function == Intrinsic::kRound;
+      }
+    });
+  }
+  return steps ? (narrow ? kOfNarrow : kOfFloat32) : 0;
+}
+
 ExpectedOutput expect_output(
     const ComputeDag& dag, std::span<const Tensor> inputs, StageId stage, int64_t count, Rng& rng) {
-  ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}, 0, 0, false};
+  ExpectedOutput output{dag[stage].dtype, dag[stage].shape(), {}, {}};
+  output.stage = stage;
   output.elements = sample_elements(output.shape, count, rng);
   output.values = interpret_elements(dag, inputs, stage, output.elements);
   for (const double value : output.values)
     output.largest = std::max(output.largest, std::abs(value));
   return output;
+}
+
+// What its type does not hold is infinite to both.
+void keep_infinities(ExpectedOutput& output) {
+  for (double& value : output.values) {
+    const double rounded = round_to(output.dtype, value);
+    if (std::isinf(rounded)) value = rounded;
+  }
+}
+
+// Calls found(i) for the elements of a block that differ by more than 2 tolerance().
+template <typename Found>
+void compare_block(const ExpectedOutput& expected,
+                   const Tensor& a,
+                   const Tensor& b,
+                   double form_error,
+                   const Found& found) {
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double of_a = a.get(i), of_b = b.get(i);
+    if (of_a == of_b || (std::isnan(of_a) && std::isnan(of_b))) continue;
+    if (!(std::abs(of_a - of_b) <= 2 * tolerance(expected, of_b, form_error))) found(i);
+  }
+}
+
+// Whether all are nearer than `distance`; false where there is a NaN.
+bool all_near(std::span<const float> a, std::span<const float> b, float distance) {
+  int far = 0;
+  for (size_t i = 0; i < a.size(); ++i) far += std::abs(a[i] - b[i]) <= distance ? 0 : 1;
+  return far == 0;
 }
 
 }  // namespace
@@ -119,15 +171,13 @@ std::vector<ExpectedOutput> expect_outputs(const ComputeDag& dag,
     const ComputeDag unrounded = sums ? before_last_rounding(dag, stage) : dag;
     ExpectedOutput output = expect_output(unrounded, inputs, stage, count, rng);
     output.dtype = dag[stage].dtype;
+    output.unrounded = sums.has_value();
+    output.jumps = jumps_of(dag);
     output.rounded = has_floats && is_byte(output.dtype);
     if (sums) {
       const double products = products_of(dag, inputs, sums->contraction, rng);
       output.bound = bound_of(*sums, output, products, !is_float(dag[sums->contraction].dtype));
-      // What the type does not hold is infinite to both.
-      for (double& value : output.values) {
-        const double rounded = round_to(output.dtype, value);
-        if (std::isinf(rounded)) value = rounded;
-      }
+      keep_infinities(output);
     }
     outputs.push_back(std::move(output));
   }
@@ -146,6 +196,20 @@ std::vector<ExpectedOutput> expect_exact_outputs(const ComputeDag& dag,
     outputs.back().bound = ErrorBound{};
   }
   return outputs;
+}
+
+ExpectedOutput expect_elsewhere(const ComputeDag& dag,
+                                std::span<const Tensor> inputs,
+                                ExpectedOutput output,
+                                std::vector<int64_t> elements) {
+  output.elements = std::move(elements);
+  output.values =
+      interpret_elements(output.unrounded ? before_last_rounding(dag, output.stage) : dag,
+                         inputs,
+                         output.stage,
+                         output.elements);
+  if (output.unrounded) keep_infinities(output);
+  return output;
 }
 
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
@@ -188,6 +252,41 @@ std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
                        wanted);
   }
   return std::nullopt;
+}
+
+Differences find_differences(
+    const ExpectedOutput& expected, const void* a, const void* b, double form_error, Rng& rng) {
+  constexpr int64_t kBlock = 4096;  // elements
+  const int64_t width = dtype_bytes(expected.dtype), count = expected.num_elements();
+  // tolerance() grows with the value.
+  const auto least = static_cast<float>(2 * tolerance(expected, 0, form_error));
+  Differences differences;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t block = std::min(kBlock, count - begin);
+    const auto* of_a = static_cast<const std::byte*>(a) + begin * width;
+    const auto* of_b = static_cast<const std::byte*>(b) + begin * width;
+    if (std::memcmp(of_a, of_b, static_cast<size_t>(block * width)) == 0) continue;
+    const auto view = [&](const std::byte* data) {
+      return Tensor::view(expected.dtype, {block}, nullptr, data);
+    };
+    const Tensor tensor_a = view(of_a), tensor_b = view(of_b);
+    if (expected.dtype == DType::kFloat32 &&
+        all_near(tensor_a.values<float>(), tensor_b.values<float>(), least)) {
+      continue;
+    }
+    compare_block(expected, tensor_a, tensor_b, form_error, [&](int64_t i) {
+      // Each of those found so far is kept with the same chance.
+      const int64_t place = differences.count < Differences::kMost
+                                ? differences.count
+                                : rng.below(differences.count + 1);
+      ++differences.count;
+      if (place >= Differences::kMost) return;
+      differences.some.resize(
+          static_cast<size_t>(std::min<int64_t>(differences.count, Differences::kMost)));
+      differences.some[static_cast<size_t>(place)] = begin + i;
+    });
+  }
+  return differences;
 }
 
 std::string print_type(DType dtype, std::span<const int64_t> shape) {

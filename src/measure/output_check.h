@@ -1,5 +1,6 @@
 // Whether a kernel computed the right numbers: a sample of each output's elements, with every
-// corner, against the reference interpreter's values. The one place of the tolerances.
+// corner, against the reference interpreter's values, and the whole of it against another kernel's.
+// The one place of the tolerances.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,9 @@ struct ExpectedOutput {
   double products = 0;   // largest sum of |a| |b| of an element of a contraction behind it
   bool rounded = false;  // bytes that are made of floats
   std::optional<ErrorBound> bound = {};  // where it is known how an error comes about
+  StageId stage = {};
+  bool unrounded = false;  // `values` are those before the last rounding
+  double jumps = 0;        // the share of elements that rounding may carry over a step
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * dtype_bytes(dtype); }
@@ -52,6 +56,12 @@ std::vector<ExpectedOutput> expect_exact_outputs(const ComputeDag& dag,
                                                  std::span<const Tensor> inputs,
                                                  int64_t count,
                                                  Rng& rng);
+
+/// The same output at other elements.
+ExpectedOutput expect_elsewhere(const ComputeDag& dag,
+                                std::span<const Tensor> inputs,
+                                ExpectedOutput output,
+                                std::vector<int64_t> elements);
 
 /// By how much a value may differ.
 /// - Float32: 1e-4 of the value or 2e-5 of the output's largest, whichever is more: sums of n
@@ -72,6 +82,17 @@ double tolerance(const ExpectedOutput& output, double expected, double form_erro
 std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
                                               const void* output,
                                               double form_error = 0);
+
+/// Where two kernels' outputs are further apart than both are allowed to be from the right one.
+struct Differences {
+  static constexpr int kMost = 16;
+  int64_t count = 0;
+  std::vector<int64_t> some;  // kMost of them, drawn, or all
+};
+
+/// Looks at every element; `form_error` is the larger one of both kernels'.
+Differences find_differences(
+    const ExpectedOutput& expected, const void* a, const void* b, double form_error, Rng& rng);
 
 /// "float32 1x56x56x64".
 std::string print_type(DType dtype, std::span<const int64_t> shape);

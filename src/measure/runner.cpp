@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,11 +10,11 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <new>
 
 #include "measure/frame.h"
 #include "measure/kernel_arguments.h"
 #include "measure/process_limits.h"
+#include "measure/shared_memory.h"
 #include "measure/wire.h"
 #include "measure/worker_loop.h"
 
@@ -30,25 +29,6 @@ constexpr int64_t kThreadBytes = int64_t{64} << 20;
 
 // A probe seen long ago should not call every later moment noisy.
 constexpr double kForget = 0.998;
-
-// A T in memory that a child process shares.
-template <typename T>
-class Shared {
- public:
-  Shared()
-      : memory_(
-            mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    CHECK(memory_ != MAP_FAILED) << "no shared memory";
-    new (memory_) T;
-  }
-  Shared(const Shared&) = delete;
-  ~Shared() { munmap(memory_, sizeof(T)); }
-  T& operator*() const { return *static_cast<T*>(memory_); }
-  T* operator->() const { return static_cast<T*>(memory_); }
-
- private:
-  void* memory_;
-};
 
 struct End {
   bool timed_out;
@@ -140,6 +120,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   const double limit_s = options_.run_timeout_s;
   const double cpu_s = (limit_s + 2) * threads;
   const Shared<RunReport> report;
+  workload_->fresh = workload_->fresh.split();
   const pid_t child = fork();
   if (child < 0) return failed_result(MeasureError::kUnknown, "no process for the candidate");
   if (child == 0) {
@@ -153,6 +134,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
     peak_gflops_ = std::max(report->peak_gflops, peak_gflops_ * kForget);
   }
   MeasureResult result = judge(*report, end, artifact, limit_s);
+  result.refuted = report->refuted;
   result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.timestamp = std::time(nullptr);
   return result;

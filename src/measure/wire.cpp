@@ -87,7 +87,8 @@ Json to_json(const MeasureResult& result) {
                {"error_text", result.error_text},
                {"build_s", result.build_s},
                {"run_s", result.run_s},
-               {"cut_off", result.cut_off}};
+               {"cut_off", result.cut_off},
+               {"refuted", result.refuted}};
   if (result.clocks) json["clocks"] = to_json(*result.clocks);
   return json;
 }
@@ -101,6 +102,7 @@ Result<MeasureResult> result_from_json(const Json& json) {
   TRY_ASSIGN(result.build_s, json_get<double>(json, "build_s"));
   TRY_ASSIGN(result.run_s, json_get<double>(json, "run_s"));
   TRY_ASSIGN(result.cut_off, json_get<bool>(json, "cut_off"));
+  TRY_ASSIGN(result.refuted, json_get<bool>(json, "refuted"));
   if (json.contains("clocks")) {
     TRY_ASSIGN(result.clocks, clocks_from_json(json["clocks"]));
   }

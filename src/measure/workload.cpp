@@ -1,5 +1,6 @@
 #include "measure/workload.h"
 
+#include <chrono>
 #include <utility>
 
 #include "measure/narrow_contraction.h"
@@ -30,7 +31,8 @@ static Result<Unit> take_inputs(Workload& workload, std::vector<Tensor> inputs) 
 }
 
 Result<Workload> make_workload(Task task, const MeasureOptions& options) {
-  Workload workload{std::move(task), {}, {}, {}, {}, {}};
+  Workload workload;
+  workload.task = std::move(task);
   const ComputeDag& dag = workload.task.dag;
   Rng rng(options.seed);
   std::vector<Tensor> inputs = random_inputs(dag, rng);
@@ -38,6 +40,9 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   TRY(take_inputs(workload, std::move(inputs)));
   for (const StageId input : dag.inputs()) workload.constant.push_back(dag[input].constant);
   workload.outputs = expect_outputs(dag, workload.inputs, options.check_elements, rng);
+  workload.fresh =
+      Rng(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  workload.peer = std::make_unique<PeerOutputs>(workload.outputs);
   const Target& target = workload.task.target;
   // A core's own caches do not replace the oldest line first.
   constexpr int64_t kFillings = 2;
@@ -51,6 +56,7 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
     TRY(take_inputs(*workload.exact, whole_numbers(dag, rng)));
     workload.exact->outputs =
         expect_exact_outputs(dag, workload.exact->inputs, options.check_elements, rng);
+    workload.exact->peer = std::make_unique<PeerOutputs>(workload.exact->outputs);
   }
   return workload;
 }

@@ -7,6 +7,7 @@
 
 #include "measure/measure.h"
 #include "measure/output_check.h"
+#include "measure/peer_outputs.h"
 #include "runtime/guarded_buffer.h"
 
 namespace pruner {
@@ -18,6 +19,8 @@ struct Workload {
   std::vector<bool> constant;           // which of them are
   std::vector<ExpectedOutput> outputs;  // of dag.outputs()
   std::vector<std::byte> filling;       // of all cores' own caches (CacheState); none for a GPU
+  std::unique_ptr<PeerOutputs> peer;    // of the candidates that have run
+  Rng fresh{0};                         // of what is drawn for one candidate, never the same
   /// The same on whole_numbers(), whose outputs have to be exact; null: of a GPU, and where the DAG
   /// is not exact on them.
   std::unique_ptr<Workload> exact = {};

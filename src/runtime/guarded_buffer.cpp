@@ -40,6 +40,7 @@ Result<GuardedBuffer> GuardedBuffer::make(int64_t bytes) {
   if (unit == kHugePage) madvise(begin, content, MADV_HUGEPAGE);
   buffer.bytes_ = bytes;
   buffer.data_ = begin + content - std::max(round_up(bytes, kAlignment), kAlignment);
+  std::fill(buffer.begin(), buffer.data_, kWatched);
   std::fill(buffer.data_ + bytes, buffer.end(), kWatched);
   return buffer;
 }
@@ -59,6 +60,10 @@ GuardedBuffer::~GuardedBuffer() {
   if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
 }
 
+std::byte* GuardedBuffer::begin() const {
+  return data_ - reinterpret_cast<intptr_t>(data_) % kPage;
+}
+
 std::byte* GuardedBuffer::end() const {
   return data_ + std::max(round_up(bytes_, kAlignment), kAlignment);
 }
@@ -68,9 +73,7 @@ void GuardedBuffer::fill(std::byte value) { std::memset(data_, static_cast<int>(
 void GuardedBuffer::copy_from(const void* source) { std::memcpy(data_, source, bytes_); }
 
 void GuardedBuffer::protect(int protection) const {
-  // The page that data_ begins in holds nothing else.
-  std::byte* begin = data_ - reinterpret_cast<intptr_t>(data_) % kPage;
-  mprotect(begin, end() - begin, protection);
+  mprotect(begin(), end() - begin(), protection);
 }
 
 void GuardedBuffer::make_read_only() const { protect(PROT_READ); }
@@ -78,7 +81,8 @@ void GuardedBuffer::make_read_only() const { protect(PROT_READ); }
 void GuardedBuffer::make_writable() const { protect(PROT_READ | PROT_WRITE); }
 
 bool GuardedBuffer::intact() const {
-  return std::all_of(data_ + bytes_, end(), [](std::byte b) { return b == kWatched; });
+  const auto watched = [](std::byte b) { return b == kWatched; };
+  return std::all_of(begin(), data_, watched) && std::all_of(data_ + bytes_, end(), watched);
 }
 
 bool GuardedBuffer::holds(const void* address) const {

@@ -14,8 +14,9 @@ namespace pruner {
 /// An argument of a kernel that is measured; the owner of its mapping.
 class GuardedBuffer {
  public:
-  /// `bytes` of memory, 64-byte aligned, not yet backed by pages. The upper guard page begins less
-  /// than 64 bytes after the end; the bytes between are watched by intact().
+  /// `bytes` of memory, 64-byte aligned; only its first and last page are there yet. The upper
+  /// guard page begins less than 64 bytes after the end, the lower one ends less than 4096 bytes
+  /// before the beginning; the bytes between are watched by intact().
   static Result<GuardedBuffer> make(int64_t bytes);
   GuardedBuffer(GuardedBuffer&& other) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
@@ -32,7 +33,7 @@ class GuardedBuffer {
   /// Writing is an access violation from now on; or is not, any more.
   void make_read_only() const;
   void make_writable() const;
-  /// Whether the bytes between the end and the guard page are as they were.
+  /// Whether the bytes between the guard pages and the memory are as they were.
   bool intact() const;
   /// Whether `address` lies in this buffer or its guard pages.
   bool holds(const void* address) const;
@@ -40,7 +41,8 @@ class GuardedBuffer {
  private:
   GuardedBuffer() = default;
   void protect(int protection) const;
-  std::byte* end() const;  // of the memory: where the upper guard page begins
+  std::byte* begin() const;  // where the lower guard page ends
+  std::byte* end() const;    // where the upper guard page begins
 
   std::byte* mapping_ = nullptr;  // lower guard page, memory, upper guard page
   int64_t mapped_bytes_ = 0;      // of all three

@@ -79,6 +79,19 @@ TEST(LocalMeasurer, MeasuresABatchInOrder) {
   EXPECT_GT(measurer->times().build_s, 0);
 }
 
+TEST(LocalMeasurer, MeasuresAgainWhatWasComparedWithAWrongKernel) {
+  const auto measurer = make_measurer();
+  const std::vector<Candidate> batch = {
+      candidate(kBuildWrong), candidate(kBuildWrong), candidate(kBuildRight)};
+  const std::vector<MeasureResult> results = *measurer->measure(wide_matmul(1), batch, kFailedCost);
+  ASSERT_EQ(results.size(), 3u);
+  for (const int i : {0, 1}) {
+    EXPECT_EQ(results[i].error, MeasureError::kWrongAnswer);
+    EXPECT_NE(results[i].error_text.find("[170, 131]"), std::string::npos) << results[i].error_text;
+  }
+  EXPECT_TRUE(results[2].ok()) << results[2].error_text;
+}
+
 TEST(LocalMeasurer, ReplacesACompilerThatCrashesHangsOrEatsAllMemory) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer takes signals and address space for itself";

@@ -15,22 +15,26 @@ namespace pruner {
 
 namespace {
 
-constexpr int64_t kN = 16;
+constexpr int64_t kN = 16, kWide = 512;
+constexpr int64_t kUnseen = 87171;  // an element of the wide one's output, in no sample
 
-void multiply(void* const* args, void*, PrunerPool* pool) {
+template <int64_t kRows, int64_t kDepth>
+void multiply_of(void* const* args, PrunerPool* pool) {
   const auto* a = static_cast<const float*>(args[0]);
   const auto* b = static_cast<const float*>(args[1]);
   auto* c = static_cast<float*>(args[2]);
-  parallel_for(*pool, kN, [&](int64_t begin, int64_t end) {
+  parallel_for(*pool, kRows, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < kN; ++j) {
+      for (int64_t j = 0; j < kRows; ++j) {
         float sum = 0;
-        for (int64_t k = 0; k < kN; ++k) sum += a[i * kN + k] * b[k * kN + j];
-        c[i * kN + j] = sum;
+        for (int64_t k = 0; k < kDepth; ++k) sum += a[i * kDepth + k] * b[k * kRows + j];
+        c[i * kRows + j] = sum;
       }
     }
   });
 }
+
+void multiply(void* const* args, void*, PrunerPool* pool) { multiply_of<kN, kN>(args, pool); }
 
 float* output(void* const* args) { return static_cast<float*>(args[2]); }
 
@@ -96,6 +100,17 @@ void changes(void* const* args, void* workspace, PrunerPool* pool) {
   multiply(args, workspace, pool);
   if (calls++ > 0) output(args)[0] += 1;
 }
+// A race that one run of eight loses.
+void rarely(void* const* args, void* workspace, PrunerPool* pool) {
+  static int calls = 0;
+  multiply(args, workspace, pool);
+  if (++calls % 8 == 0) output(args)[77] = 0;
+}
+void wide(void* const* args, void*, PrunerPool* pool) { multiply_of<kWide, 4>(args, pool); }
+void wide_wrong(void* const* args, void* workspace, PrunerPool* pool) {
+  wide(args, workspace, pool);
+  output(args)[kUnseen] += 1;
+}
 
 void multiply_narrow(void* const* args, void*, PrunerPool*) {
   const auto value = [&](int arg, int64_t i) {
@@ -130,6 +145,9 @@ const std::map<std::string, PrunerKernel> kKernels = {{"right", multiply},
                                                       {"worker_crash", worker_crash},
                                                       {"prints", prints},
                                                       {"changes", changes},
+                                                      {"rarely", rarely},
+                                                      {"wide", wide},
+                                                      {"wide_wrong", wide_wrong},
                                                       {"narrow", multiply_narrow},
                                                       {"nearly", nearly}};
 
@@ -147,6 +165,10 @@ class TestKernel : public LoadedKernel {
 Task matmul_16(int threads) {
   Target target = host_target(threads);
   return make_task(*parse_operator("matmul 16 16 16"), std::move(target), "matmul 16x16x16");
+}
+
+Task wide_matmul(int threads) {
+  return make_task(*parse_operator("matmul 512 512 4"), host_target(threads), "matmul 512x512x4");
 }
 
 Task narrow_dense_16(int threads) {
@@ -181,10 +203,20 @@ Build test_build(const Space& space, const Candidate& candidate) {
   if (space.target.is_gpu()) return pruner::build(space, candidate);
   Build build;
   build.build_s = 0.001;
-  build.artifact = test_artifact("right");
+  const ComputeDag& dag = space.sketches.front().dag;
+  const bool wide = dag[dag.outputs().front()].shape().front() == kWide;
+  const auto artifact = [&](const std::string& name) {
+    if (!wide) return test_artifact(name);
+    Artifact artifact = test_artifact(name == "right" ? "wide" : "wide_" + name);
+    artifact.arguments[0].shape = {kWide, 4};
+    artifact.arguments[1].shape = {4, kWide};
+    artifact.arguments[2].shape = {kWide, kWide};
+    return artifact;
+  };
+  build.artifact = artifact("right");
   switch (static_cast<TestBuild>(candidate.decisions.at(0))) {
     case kBuildRight: break;
-    case kBuildWrong: build.artifact = test_artifact("wrong"); break;
+    case kBuildWrong: build.artifact = artifact("wrong"); break;
     case kBuildRunCrash: build.artifact = test_artifact("crash"); break;
     case kBuildError: return {MeasureError::kCompileHost, "does not compile", 0, {}};
     case kBuildCrash: raise(SIGSEGV); break;

@@ -12,9 +12,12 @@ namespace pruner {
 /// The task that the kernels are for, on `threads` threads.
 Task matmul_16(int threads);
 
+/// One of 512 x 512 x 4, whose wrong kernel is wrong at one element that no sample has.
+Task wide_matmul(int threads);
+
 /// An artifact that stands for the kernel of this name: "right", "slow", "wrong", "unwritten",
 /// "nan", "crash", "illegal", "past_end", "just_past_end", "writes_input", "hang", "memory",
-/// "deep_stack", "worker_crash", "prints".
+/// "deep_stack", "worker_crash", "prints", "changes", "rarely".
 Artifact test_artifact(const std::string& name);
 
 /// The same of bfloat16, [16, 16] times a weight [16, 16] transposed, with its kernels: "narrow",
