@@ -139,6 +139,13 @@ Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs) {
   return results;
 }
 
+std::vector<std::string> LoadedModule::precisions() const {
+  std::vector<std::string> precisions;
+  for (int k = 0; k < state_->module.num_kernels(); ++k)
+    precisions.emplace_back(state_->module.kernel_precision(k));
+  return precisions;
+}
+
 Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
                                         const BenchOptions& options) {
   TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, nullptr));

@@ -44,6 +44,8 @@ class LoadedModule {
   const std::vector<TensorSpec>& inputs() const;
   const std::vector<TensorSpec>& outputs() const;
   int threads() const;  // 0: it runs on a GPU
+  /// KernelTime::precision of each kernel.
+  std::vector<std::string> precisions() const;
 
   /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);

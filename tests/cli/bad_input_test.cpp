@@ -367,6 +367,8 @@ TEST_F(BadInput, ModuleThatIsNone) {
   expect_words(fail({"bench", "--module", dir + "/none.so"}), {"none.so"});
   expect_words(fail({"bench", "--module", write("text.so", "hello")}), {"text.so"});
   expect_words(fail({"bench"}), {"--module is missing"});
+  expect_words(fail({"bench", "--module", "m.so", "--network", "resnet_18"}), {"--verify"});
+  expect_words(fail({"bench", "--module", "m.so", "--verify"}), {"--verify", "MODEL.onnx"});
   expect_words(fail({"run", "--module", write("text.so", "hello"), "--outputs", dir + "/y.npz"}),
                {"text.so"});
   EXPECT_FALSE(fs::exists(dir + "/y.npz"));

@@ -106,6 +106,10 @@ TEST_F(Commands, TuneAnOperatorThenCompileAndTimeIt) {
   EXPECT_EQ(kernel["precision"], "float32");
   EXPECT_GT(kernel["peak_percent"].get<double>(), 0);
   EXPECT_GT(kernel["bandwidth_percent"].get<double>(), 0);
+  const Json verified =
+      json({"bench", "--module", module, "--min-time", "0", "--verify", op[0], op[1]});
+  EXPECT_LT(verified["verified"]["error"].get<double>(), verified["verified"]["bound"]);
+  EXPECT_TRUE(json({"compile", op[0], op[1], "-o", module, "--verify"}).contains("verified"));
 
   EXPECT_EQ(json({"records", "stat", records})["tasks"][0]["task"], "matmul 32 48 64 +relu");
   EXPECT_EQ(json({"records", "best", records})["tasks"], 1);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/source.h"
+#include "cli/verify.h"
 #include "deploy/loaded_module.h"
 #include "measure/measure.h"
 #include "report/profile_table.h"
@@ -46,16 +48,32 @@ struct Bench {
   int threads = 0;        // 0: the number the module was tuned for
   double min_time_s = 1;  // of the timed runs together
   bool profile = false;
+  bool verify = false;
+  SourceOptions what;  // of --verify: what the module was made of
+  int jobs = 0;        // that compile it again
 
   void add_to(CLI::App& app) {
     add_option(app, "--module", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_option(app, "--min-time", min_time_s).help("seconds to measure for");
     add_option(app, "--profile", profile).help("time each kernel");
+    add_verify(app, verify);
+    what.add_to(app);
+    add_jobs(app, jobs);
+  }
+
+  /// Compares with a module of the source for this CPU.
+  Result<Agreement> verify_with_source() const {
+    TRY_ASSIGN(const Target target, read_target({.threads = threads, .device = {}}));
+    TRY_ASSIGN(const Source source, read_source(what, target));
+    return verify_module(path, source.partition, target, jobs);
   }
 
   Result<int> run(const Invocation& call) const {
     if (path.empty()) return Error("bench: --module is missing; `pruner compile` makes one");
+    if (verify && !what.named())
+      return Error("--verify: say what the module was made of: MODEL.onnx, --network or --op");
+    if (!verify && what.named()) return Error("bench: a network beside --module is for --verify");
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     const std::vector<Tensor> inputs = seeded_inputs(module.inputs(), 0);
     const BenchOptions bench{.min_s = min_time_s};
@@ -66,6 +84,12 @@ struct Bench {
       TRY_ASSIGN(kernels, module.profile(inputs, bench));
       TRY_ASSIGN(peaks, peaks_for(kernels, result.threads));
     }
+    Json verified = Json::object();
+    std::string verified_text;
+    if (verify) {
+      TRY_ASSIGN(const Agreement agreement, verify_with_source());
+      TRY(show(agreement, verified, verified_text));
+    }
     if (call.json) {
       Json json = {{"median_ms", result.median_ms},
                    {"mean_ms", result.mean_ms},
@@ -73,6 +97,7 @@ struct Bench {
                    {"runs", result.runs},
                    {"threads", result.threads}};
       if (profile) json.update(profile_json(kernels, peaks));
+      json.update(verified);
       fmt::print("{}\n", print_json(json));
       return kDone;
     }
@@ -82,6 +107,7 @@ struct Bench {
     const std::string on =
         result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
     fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
+    fmt::print("{}", verified_text);
     return kDone;
   }
 };

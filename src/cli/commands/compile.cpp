@@ -8,6 +8,7 @@
 #include "cli/pool.h"
 #include "cli/record_files.h"
 #include "cli/stages.h"
+#include "cli/verify.h"
 #include "support/log.h"
 #include "transfer/nearest.h"
 #include "transfer/shipped.h"
@@ -95,6 +96,7 @@ struct Compile {
   int64_t trials = 0;
   OfferOptions offers;
   bool no_shipped_records = false;  // no effect beside --pool
+  bool verify = false;
   std::vector<std::string> records;
   std::string out_file, print;  // the module; a stage of --print, with which nothing is written
 
@@ -118,6 +120,7 @@ struct Compile {
     add_option(app, "--records,--logs,--log-file", records)
         .help("records to take the best schedules from");
     add_out_file(app, out_file);
+    add_verify(app, verify);
     add_option(app, "--print", print)
         .help(
             "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl, "
@@ -182,14 +185,17 @@ struct Compile {
                           taken_over,
                           offers.pool.empty() ? "that come with the program" : "of --pool",
                           counts.near.load());
-    return call.show(
-        {{"module", path},
-         {"kernels", summary.kernels},
-         {"weight_bytes", summary.weight_bytes},
-         {"activation_bytes", summary.activation_bytes},
-         {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
-         {"seconds", summary.seconds}},
-        text);
+    Json json = {{"module", path},
+                 {"kernels", summary.kernels},
+                 {"weight_bytes", summary.weight_bytes},
+                 {"activation_bytes", summary.activation_bytes},
+                 {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
+                 {"seconds", summary.seconds}};
+    if (verify) {
+      TRY_ASSIGN(const Agreement agreement, verify_module(path, source.partition, target, jobs));
+      TRY(show(agreement, json, text));
+    }
+    return call.show(json, text);
   }
 };
 

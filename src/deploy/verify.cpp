@@ -1,0 +1,110 @@
+#include "deploy/verify.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "deploy/loaded_module.h"
+#include "deploy/temporary_folder.h"
+#include "search/search.h"
+
+namespace pruner {
+namespace {
+
+constexpr double kFloat32Bound = 5e-4, kTf32Bound = 5e-3, kNarrowBound = 5e-2;
+constexpr double kMostDiffering = 0.01;  // of the integers
+
+double bound_of(const LoadedModule& module) {
+  double bound = kFloat32Bound;
+  for (const std::string& precision : module.precisions()) {
+    const bool wide = precision.empty() || precision == dtype_name(DType::kFloat32);
+    bound = std::max(bound, wide ? 0 : precision == "tf32" ? kTf32Bound : kNarrowBound);
+  }
+  return bound;
+}
+
+Result<Unit> check_same(std::span<const TensorSpec> a, std::span<const TensorSpec> b) {
+  bool same = a.size() == b.size();
+  for (size_t i = 0; same && i < a.size(); ++i)
+    same = a[i].shape == b[i].shape && a[i].dtype == b[i].dtype;
+  if (same) return Unit{};
+  const auto words = [](std::span<const TensorSpec> specs) {
+    std::string text;
+    for (const TensorSpec& spec : specs) text += (text.empty() ? "" : ", ") + print(spec);
+    return text;
+  };
+  return Error("the module's are ", words(a), ", the network's ", words(b));
+}
+
+void compare_integers(const Tensor& a, const Tensor& b, Agreement& agreement) {
+  agreement.integers += a.num_elements();
+  for (int64_t i = 0; i < a.num_elements(); ++i)
+    agreement.differing += a.get_int(i) == b.get_int(i) ? 0 : 1;
+}
+
+void compare_floats(const Tensor& a, const Tensor& b, const std::string& name, Agreement& worst) {
+  double largest = 0;
+  for (int64_t i = 0; i < b.num_elements(); ++i)
+    if (std::isfinite(b.get(i))) largest = std::max(largest, std::abs(b.get(i)));
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double of_a = a.get(i), of_b = b.get(i);
+    if (of_a == of_b || (std::isnan(of_a) && std::isnan(of_b))) continue;
+    double error = std::abs(of_a - of_b) / largest;
+    if (std::isnan(error)) error = HUGE_VAL;
+    if (error > worst.error) {
+      worst.error = error;
+      worst.output = name;
+      worst.element = i;
+    }
+  }
+}
+
+/// The best by draft score of a few that are drawn: hardly ever the one that a search finds.
+std::optional<Candidate> drawn_schedule(const Task& task, const Space& space) {
+  constexpr size_t kDraws = 32;
+  Rng rng(1);
+  std::vector<Candidate> drawn = sample_legal(space, kDraws, rng);
+  const std::vector<float> scores = make_draft_model()->predict(task, space, drawn);
+  if (scores.empty()) return std::nullopt;
+  return std::move(drawn[std::ranges::max_element(scores) - scores.begin()]);
+}
+
+}  // namespace
+
+bool Agreement::ok() const {
+  return error <= bound &&
+         static_cast<double>(differing) <= kMostDiffering * static_cast<double>(integers);
+}
+
+Result<Agreement> compare_outputs(const std::string& module,
+                                  const std::string& other,
+                                  int threads) {
+  TRY_ASSIGN(LoadedModule a, load_module(module, threads));
+  TRY_ASSIGN(LoadedModule b, load_module(other, threads));
+  TRY(check_same(a.inputs(), b.inputs()));
+  TRY(check_same(a.outputs(), b.outputs()));
+  const std::vector<Tensor> inputs = seeded_inputs(a.inputs(), 0);
+  TRY_ASSIGN(const std::vector<Tensor> of_a, a.run(inputs));
+  TRY_ASSIGN(const std::vector<Tensor> of_b, b.run(inputs));
+  Agreement agreement{.output = {}, .bound = std::max(bound_of(a), bound_of(b))};
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    if (is_float(of_a[i].dtype())) {
+      compare_floats(of_a[i], of_b[i], a.outputs()[i].name, agreement);
+    } else {
+      compare_integers(of_a[i], of_b[i], agreement);
+    }
+  }
+  return agreement;
+}
+
+Result<Agreement> verify_module(const std::string& path,
+                                const Partition& partition,
+                                const Target& target,
+                                int jobs) {
+  TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+  const std::string other = folder.path("other.so");
+  TRY(build_module(
+      partition, target, drawn_schedule, {.jobs = jobs, .work_dir = "", .forms = {}}, other));
+  return compare_outputs(path, other, target.threads);
+}
+
+}  // namespace pruner

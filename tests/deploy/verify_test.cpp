@@ -1,0 +1,67 @@
+// label: codegen
+#include "deploy/verify.h"
+
+#include "deploy/temporary_folder.h"
+#include "golden.h"
+#include "network_case.h"
+
+namespace pruner {
+namespace {
+
+class VerifyTest : public testing::Test {
+ protected:
+  VerifyTest() : folder_(*TemporaryFolder::make("")), path_(folder_.path("module.so")) {}
+
+  Partition cut(const Graph& graph) const { return *partition(graph, target_); }
+  void build(const Graph& graph) {
+    const auto built = build_module(cut(graph), target_, nullptr, {.work_dir = ""}, path_);
+    ASSERT_TRUE(built.ok()) << built.error().message();
+  }
+
+  Target target_ = host_target(2);
+  TemporaryFolder folder_;
+  std::string path_;
+};
+
+TEST_F(VerifyTest, OtherSchedulesGiveTheSame) {
+  build(small_convolutional());
+  const Result<Agreement> found = verify_module(path_, cut(small_convolutional()), target_, 2);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_TRUE(found->ok()) << found->error;
+  EXPECT_EQ(found->bound, 5e-4);
+  EXPECT_EQ(found->integers, 0);
+}
+
+TEST_F(VerifyTest, FindsAnotherWeight) {
+  build(small_convolutional());
+  Partition other = cut(small_convolutional());
+  for (PlannedValue& value : other.values) {
+    if (!value.constant || value.constant->dtype() != DType::kFloat32) continue;
+    Tensor tensor = value.constant->clone();
+    tensor.set(0, tensor.get(0) + 1);
+    value.constant = tensor;
+  }
+  const Result<Agreement> found = verify_module(path_, other, target_, 2);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_FALSE(found->ok()) << found->error;
+  EXPECT_FALSE(found->output.empty());
+}
+
+TEST_F(VerifyTest, SaysThatItIsAnotherNetwork) {
+  build(small_convolutional());
+  EXPECT_ERROR(verify_module(path_, cut(small_video()), target_, 2), "the module's are ");
+}
+
+TEST_F(VerifyTest, ComparesIntegers) {
+  build(small_sorting());
+  const Result<Agreement> found = verify_module(path_, cut(small_sorting()), target_, 2);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_GT(found->integers, 0);
+  EXPECT_EQ(found->differing, 0);
+  Agreement wrong = *found;
+  wrong.differing = wrong.integers;
+  EXPECT_FALSE(wrong.ok());
+}
+
+}  // namespace
+}  // namespace pruner
