@@ -115,6 +115,41 @@ TEST(ThreadPool, CountsThePartsThatTheCallerTookOver) {
   EXPECT_GT(pruner_pool_taken_over(pool.get()), 0);
 }
 
+// CPUs that the calling thread may run on.
+int allowed_cpus() {
+  cpu_set_t cpus;
+  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 0;
+}
+
+// A thread that sleeps is one that does not run, to the caller that waits for it.
+TEST(ThreadPool, FetchesAThreadThatDoesNotRun) {
+  const int cpus = allowed_cpus();
+  if (cpus < 2) GTEST_SKIP() << "one core";
+  for (const bool pinned : {false, true}) {
+    const ThreadPool pool = make_thread_pool(2, pinned);
+    std::atomic<bool> begun = false;
+    std::atomic<int> slept_on = 0, later_on = 0;
+    parallel_for(*pool, 2, [&](int64_t begin, int64_t) {
+      if (begin == 1) {
+        begun = true;
+        usleep(50000);
+        slept_on = allowed_cpus();
+      }
+      while (!begun) std::this_thread::yield();
+    });
+    EXPECT_EQ(slept_on, 1) << "the caller's, or its own";
+    begun = false;
+    parallel_for(*pool, 2, [&](int64_t begin, int64_t) {
+      if (begin == 1) {
+        begun = true;
+        later_on = allowed_cpus();
+      }
+      while (!begun) std::this_thread::yield();
+    });
+    EXPECT_EQ(later_on, pinned ? 1 : cpus) << "it went back";
+  }
+}
+
 TEST(ThreadPool, PinsEachThreadAndGivesTheCallerItsCoresBack) {
   cpu_set_t before, inside, after;
   sched_getaffinity(0, sizeof before, &before);

@@ -2,7 +2,9 @@
  * futexes only. [0, n) is cut into one contiguous part a thread, always the same part for the same
  * thread, so that data stays in the caches of its core. A thread claims its part; parts whose
  * thread has not woken up by the time the caller is done with its own are taken over by the caller.
- * So the caller only ever waits for threads that are running. */
+ * So the caller only ever waits for threads that have begun. One of those may lose its core to
+ * another process meanwhile, for the milliseconds of a time slice: the waiting caller fetches it
+ * onto its own core, where it ends its part at once. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/module/thread_pool.h"
@@ -18,6 +21,7 @@
 enum {
   kWorkerSpins = 20000,   /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
   kJoinSpins = 2000,      /* the ragged end of a job; what is awaited runs on another core */
+  kWatchSpins = 500,      /* some 10 us, in which a thread that has a core uses it */
   kStackBytes = 16 << 20, /* generated code keeps local buffers on the stack */
 };
 static const uint32_t kCallerSleeps = 1u << 31;
@@ -28,8 +32,16 @@ typedef struct Pool Pool;
 
 typedef struct {
   _Alignas(64) _Atomic uint32_t claimed; /* number of the last job whose part i was claimed */
+  _Atomic uint32_t done;                 /* number of the last job whose part i was done */
   Pool* pool;
-  pthread_t thread; /* of parts 1 and up; part 0 is the caller's */
+  /* Of parts 1 and up; part 0 is the caller's. */
+  pthread_t thread;
+  clockid_t clock; /* CPU time of the thread */
+  _Atomic pid_t tid;
+  /* The caller's, while it waits. */
+  int64_t ran_ns;
+  cpu_set_t cpus;          /* where the thread may run when it is not fetched */
+  _Atomic int32_t fetched; /* it may run on one CPU only, which is the caller's */
 } Part;
 
 struct Pool {
@@ -95,29 +107,87 @@ static uint32_t wait_for_job(Pool* pool, uint32_t last) {
   }
 }
 
+/* A thread that was fetched leaves the caller's core again, to which it would be woken otherwise.
+ */
+static void go_back(Part* part) {
+  if (!atomic_load_explicit(&part->fetched, memory_order_acquire)) return;
+  atomic_store_explicit(&part->fetched, 0, memory_order_relaxed);
+  cpu_set_t others = part->cpus;
+  CPU_CLR(sched_getcpu(), &others);
+  sched_setaffinity(0, sizeof others, &others);
+  sched_setaffinity(0, sizeof part->cpus, &part->cpus);
+}
+
 static void* work(void* argument) {
   Part* part = argument;
   Pool* pool = part->pool;
   const int64_t i = part - pool->part;
   uint32_t job = 0;
+  atomic_store(&part->tid, (pid_t)syscall(SYS_gettid));
   for (;;) {
     job = wait_for_job(pool, job);
+    go_back(part); /* fetched when it was done already */
     if (atomic_load_explicit(&pool->stop, memory_order_acquire)) return NULL;
     if (!claim(pool, i, job)) continue; /* too late, or the job has fewer parts */
     run_part(pool, i);
+    atomic_store_explicit(&part->done, job, memory_order_relaxed);
     if (atomic_fetch_sub_explicit(&pool->left, 1, memory_order_acq_rel) == (kCallerSleeps | 1)) {
       futex(&pool->left, FUTEX_WAKE_PRIVATE, 1);
     }
+    go_back(part);
   }
+}
+
+static int ends_within(Pool* pool, int32_t spins) {
+  for (int32_t spin = 0; spin < spins; spin++) {
+    if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0) return 1;
+    pause_briefly();
+  }
+  return 0;
+}
+
+static int64_t ran_ns(const Part* part) {
+  struct timespec time = {0, 0};
+  clock_gettime(part->clock, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* Whether the part of `job` is begun and not done. */
+static int is_at(Part* part, uint32_t job) {
+  return atomic_load_explicit(&part->claimed, memory_order_relaxed) == job &&
+         atomic_load_explicit(&part->done, memory_order_relaxed) != job;
+}
+
+static void fetch(Part* part) {
+  const pid_t tid = atomic_load(&part->tid);
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(sched_getcpu(), &here);
+  if (atomic_load(&part->fetched) || sched_getaffinity(tid, sizeof part->cpus, &part->cpus) != 0 ||
+      CPU_COUNT(&part->cpus) < 2) {
+    return;
+  }
+  /* The flag comes last: a thread that is done meanwhile sees it at its next job. */
+  if (sched_setaffinity(tid, sizeof here, &here) == 0)
+    atomic_store_explicit(&part->fetched, 1, memory_order_release);
+}
+
+/* Fetches the threads that have begun their parts and do not run. Whether all ended meanwhile. */
+static int fetch_stopped(Pool* pool, uint32_t job) {
+  for (int64_t i = 1; i < pool->parts; i++) pool->part[i].ran_ns = ran_ns(&pool->part[i]);
+  if (ends_within(pool, kWatchSpins)) return 1;
+  for (int64_t i = 1; i < pool->parts; i++) {
+    Part* part = &pool->part[i];
+    if (is_at(part, job) && ran_ns(part) == part->ran_ns) fetch(part);
+  }
+  return 0;
 }
 
 /* The caller's end of a job. It waits by futex for the word as it last read it, so a part that is
    done in between is not missed; the worker that does the last part wakes it. */
-static void join(Pool* pool) {
-  for (int32_t spin = 0; spin < kJoinSpins; spin++) {
-    if (atomic_load_explicit(&pool->left, memory_order_acquire) == 0) return;
-    pause_briefly();
-  }
+static void join(Pool* pool, uint32_t job) {
+  if (ends_within(pool, kJoinSpins)) return;
+  if (!pool->pinned && fetch_stopped(pool, job)) return;
   uint32_t left = atomic_fetch_or(&pool->left, kCallerSleeps) | kCallerSleeps;
   while (left != kCallerSleeps) {
     futex(&pool->left, FUTEX_WAIT_PRIVATE, left);
@@ -154,10 +224,11 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
   for (int64_t i = 0; i < pool->parts; i++) {
     if (!claim(pool, i, job)) continue;
     run_part(pool, i);
+    atomic_store_explicit(&pool->part[i].done, job, memory_order_relaxed);
     done++;
   }
   pool->taken_over += done - 1;
-  if (atomic_fetch_sub_explicit(&pool->left, done, memory_order_acq_rel) != done) join(pool);
+  if (atomic_fetch_sub_explicit(&pool->left, done, memory_order_acq_rel) != done) join(pool, job);
 }
 
 /* The CPU that thread i is pinned to: the i-th that this process may use, around again at the end.
@@ -185,6 +256,7 @@ static int start_worker(Pool* pool, int32_t i) {
   }
   const int error = pthread_create(&pool->part[i].thread, &attributes, work, &pool->part[i]);
   pthread_attr_destroy(&attributes);
+  if (!error) pthread_getcpuclockid(pool->part[i].thread, &pool->part[i].clock);
   return error;
 }
 
