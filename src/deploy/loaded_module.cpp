@@ -148,8 +148,11 @@ std::vector<std::string> LoadedModule::precisions() const {
 
 Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
                                         const BenchOptions& options) {
+  const CoreWatch watch;
   TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, nullptr));
-  return summarize(runs, threads());
+  BenchResult result = summarize(runs, threads());
+  result.busy = watch.time();
+  return result;
 }
 
 Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> inputs,

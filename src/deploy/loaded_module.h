@@ -8,6 +8,7 @@
 
 #include "deploy/tensor_file.h"
 #include "support/result.h"
+#include "target/core_watch.h"
 
 namespace pruner {
 
@@ -24,6 +25,7 @@ struct BenchResult {
   double std_ms = 0;  // of the runs, with n - 1
   int runs = 0;
   int threads = 0;  // 0: on a GPU
+  CoreTime busy;    // of the cores, while it was timed
 };
 
 /// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec) and its time.

@@ -189,6 +189,7 @@ void run_kernel(const Workload& workload,
   const auto kernel = loader(artifact);
   if (!kernel.ok()) return fail(report, MeasureError::kCompileDevice, kernel.error().message());
   const int threads = workload.task.target.threads;
+  const CoreWatch watch(threads);
   const ThreadPool pool = make_thread_pool(threads, true);
   if (pool == nullptr) {
     return fail(report, MeasureError::kRuntimeDevice, fmt::format("no {} threads", threads));
@@ -218,6 +219,7 @@ void run_kernel(const Workload& workload,
     if (report.error != MeasureError::kNone) return;
   }
   take(timing, report);
+  report.busy = watch.time();
   report.peak_gflops = peak_gflops;
   report.stage = RunStage::kDone;
 }

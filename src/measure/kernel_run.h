@@ -12,6 +12,7 @@
 #include "measure/kernel_arguments.h"
 #include "measure/timing.h"
 #include "measure/workload.h"
+#include "target/core_watch.h"
 
 namespace pruner {
 
@@ -32,6 +33,7 @@ struct RunReport {
   bool cut_off = false;
   bool refuted = false;     // the kernel whose outputs the candidates before had was wrong
   double peak_gflops = 0;   // the best probe
+  CoreTime busy;            // of the kernel's cores
   int fault_argument = -1;  // argument that a crash's address belongs to; the workspace is the last
   int64_t fault_offset = 0;  // bytes from its beginning
 };

@@ -284,6 +284,7 @@ class LocalMeasurer : public Measurer {
     result.build_s = job.result.build_s;
     result.timestamp = std::time(nullptr);
     if (result.refuted) measure_again();
+    times_.busy += result.busy;
     best_s_ = std::min(best_s_, result.cost_s());
     // What went wrong may be the task itself: the worker is told it again, and says so again.
     if (result.error == MeasureError::kUnknown) station.task_key.clear();

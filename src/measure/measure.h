@@ -13,6 +13,7 @@
 #include "runtime/nvml.h"
 #include "space/candidate.h"
 #include "support/result.h"
+#include "target/core_watch.h"
 #include "tensor/task.h"
 
 namespace pruner {
@@ -43,6 +44,7 @@ struct MeasureResult {
   int64_t timestamp = 0;  // Unix seconds
   bool cut_off = false;   // stopped after its first timing: much slower than the best
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
+  CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
 
   bool ok() const { return error == MeasureError::kNone; }
@@ -73,6 +75,7 @@ struct MeasureOptions {
 struct MeasureTimes {
   double build_s = 0;
   double run_s = 0;
+  CoreTime busy = {};  // of the cores of kernels that were timed
 };
 
 class Measurer {

@@ -135,6 +135,7 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   }
   MeasureResult result = judge(*report, end, artifact, limit_s);
   result.refuted = report->refuted;
+  result.busy = report->busy;
   result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.timestamp = std::time(nullptr);
   return result;

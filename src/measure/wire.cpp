@@ -88,7 +88,9 @@ Json to_json(const MeasureResult& result) {
                {"build_s", result.build_s},
                {"run_s", result.run_s},
                {"cut_off", result.cut_off},
-               {"refuted", result.refuted}};
+               {"refuted", result.refuted},
+               {"cores_s", result.busy.cores_s},
+               {"others_s", result.busy.others_s}};
   if (result.clocks) json["clocks"] = to_json(*result.clocks);
   return json;
 }
@@ -103,6 +105,8 @@ Result<MeasureResult> result_from_json(const Json& json) {
   TRY_ASSIGN(result.run_s, json_get<double>(json, "run_s"));
   TRY_ASSIGN(result.cut_off, json_get<bool>(json, "cut_off"));
   TRY_ASSIGN(result.refuted, json_get<bool>(json, "refuted"));
+  TRY_ASSIGN(result.busy.cores_s, json_get<double>(json, "cores_s"));
+  TRY_ASSIGN(result.busy.others_s, json_get<double>(json, "others_s"));
   if (json.contains("clocks")) {
     TRY_ASSIGN(result.clocks, clocks_from_json(json["clocks"]));
   }

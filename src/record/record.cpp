@@ -48,6 +48,10 @@ Json print_p(const Record& record) {
             {"build_s", record.result.build_s}};
   if (!record.mode.empty()) p["mode"] = record.mode;
   if (record.result.cut_off) p["cut_off"] = true;
+  // Of counters of 10 ms: less is no more than their error.
+  constexpr double kMarked = 0.2;
+  if (record.result.busy.share() >= kMarked)
+    p["others_share"] = std::round(100 * record.result.busy.share()) / 100;
   if (record.result.clocks) p["clocks"] = to_json(*record.result.clocks);
   if (!record.result.ok()) p["error"] = shortened(record.result.error_text);
   return p;
@@ -69,6 +73,7 @@ Result<Unit> parse_p(const Json& p, Record& record) {
   TRY_ASSIGN(record.result.build_s, json_get<double>(p, "build_s"));
   record.result.run_s -= record.result.build_s;
   record.result.cut_off = p.value("cut_off", false);
+  record.result.busy = {1, p.value("others_share", 0.0)};
   record.result.error_text = p.value("error", std::string());
   if (p.contains("clocks")) {
     TRY_ASSIGN(record.result.clocks, clocks_from_json(p["clocks"]));

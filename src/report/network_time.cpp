@@ -61,12 +61,17 @@ Result<Unit> append_result(const std::string& path,
                   unix_seconds()));
 }
 
-std::string explain_estimate(std::optional<double> estimated_ms, double mean_ms, double std_ms) {
+std::string explain_estimate(std::optional<double> estimated_ms,
+                             double mean_ms,
+                             double std_ms,
+                             const CoreTime& busy) {
   if (!estimated_ms || *estimated_ms <= 0) return "";
   const double ratio = mean_ms / *estimated_ms;
   if (std::abs(ratio - 1) <= kAgree) return "";
   std::string text = fmt::format("That is {:.2f} x the estimate: {}", ratio, kEstimateAndTime);
-  if (std_ms > kCalm * mean_ms)
+  if (const std::string others = print_busy(busy); !others.empty())
+    text += ", while which " + others;
+  else if (std_ms > kCalm * mean_ms)
     text += fmt::format(", and its runs vary by {:.0f} %: other programs may have run beside it",
                         100 * std_ms / mean_ms);
   return text + "\n";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/partition.h"
+#include "target/core_watch.h"
 
 namespace pruner {
 
@@ -34,8 +35,11 @@ Result<Unit> append_result(const std::string& path,
                            const Partition& partition,
                            const NetworkTime& time);
 
-/// Why the estimate and the measured time (mean and standard deviation) differ, as a line; empty
-/// where they agree within 5 %, or there is no estimate.
-std::string explain_estimate(std::optional<double> estimated_ms, double mean_ms, double std_ms);
+/// Why the estimate and the measured time (mean and standard deviation, and who had the cores
+/// meanwhile) differ, as a line; empty where they agree within 5 %, or there is no estimate.
+std::string explain_estimate(std::optional<double> estimated_ms,
+                             double mean_ms,
+                             double std_ms,
+                             const CoreTime& busy);
 
 }  // namespace pruner

@@ -44,6 +44,16 @@ Record sample_record() {
   return record;
 }
 
+TEST(PrintLine, MarksWhatWasMeasuredBesideOthers) {
+  Record record = sample_record();
+  record.result.busy = {2, 0.1};
+  EXPECT_EQ(print_line(record).find("others_share"), std::string::npos);
+  record.result.busy = {2, 0.7};
+  const std::string line = print_line(record);
+  EXPECT_NE(line.find("\"others_share\": 0.35"), std::string::npos) << line;
+  EXPECT_EQ(parse_line(line)->result.busy.share(), 0.35);
+}
+
 TEST(PrintLine, HasAnsorsKeysAndOurOwn) {
   EXPECT_EQ(
       print_line(sample_record()),

@@ -48,14 +48,16 @@ TEST(AppendResult, AddsALineOfEightColumns) {
 }
 
 TEST(ExplainEstimate, SaysWhyTheNumbersDiffer) {
-  const std::string line = explain_estimate(1.592, 3.96, 0.1);
+  const std::string line = explain_estimate(1.592, 3.96, 0.1, {});
   EXPECT_TRUE(line.starts_with("That is 2.49 x the estimate: the estimate adds up")) << line;
   EXPECT_TRUE(line.ends_with("\n"));
-  EXPECT_EQ(explain_estimate(10, 10.4, 5), "");
-  EXPECT_EQ(explain_estimate(std::nullopt, 10, 1), "");
+  EXPECT_EQ(explain_estimate(10, 10.4, 5, {}), "");
+  EXPECT_EQ(explain_estimate(std::nullopt, 10, 1, {}), "");
   EXPECT_EQ(line.find("vary"), std::string::npos);
-  EXPECT_NE(explain_estimate(10, 9, 0.1), "");
-  EXPECT_NE(explain_estimate(10, 20, 5).find("its runs vary by 25 %"), std::string::npos);
+  EXPECT_NE(explain_estimate(10, 9, 0.1, {}), "");
+  EXPECT_NE(explain_estimate(10, 20, 5, {}).find("its runs vary by 25 %"), std::string::npos);
+  EXPECT_NE(explain_estimate(10, 20, 5, {2, 0.8}).find("while which other processes had 40 % of"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ struct Bench {
                    {"mean_ms", result.mean_ms},
                    {"std_ms", result.std_ms},
                    {"runs", result.runs},
-                   {"threads", result.threads}};
+                   {"threads", result.threads},
+                   {"others_share", result.busy.share()}};
       if (profile) json.update(profile_json(kernels, peaks));
       json.update(verified);
       fmt::print("{}\n", print_json(json));
@@ -107,6 +108,8 @@ struct Bench {
     const std::string on =
         result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
     fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
+    if (const std::string busy = print_busy(result.busy); !busy.empty())
+      fmt::print("While it ran, {}: alone it is faster\n", busy);
     fmt::print("{}", verified_text);
     return kDone;
   }

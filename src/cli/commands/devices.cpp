@@ -11,6 +11,7 @@
 #include "runtime/gpu_context.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "target/core_watch.h"
 #include "target/device_file.h"
 
 namespace pruner {
@@ -98,9 +99,15 @@ struct Probe {
 
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const Target target, read_target(on));
+    const CoreWatch watch;
     Result<Target> found = probe_device(target, min_time_s);
+    const std::string busy = target.is_gpu() ? "" : print_busy(watch.time());
     if (!found.ok()) return Error("--target: ", found.error().message());
     Target& probed = *found;
+    if (!busy.empty()) {
+      log_warning("while it was measured, {}: what it can do alone is more", busy);
+      probed.source += "; " + busy;
+    }
     if (!file.empty()) probed.device = std::filesystem::path(file).stem().string();
     const Json json = target_to_json(probed);
     if (!file.empty()) TRY(write_file(file, json.dump(2) + "\n"));

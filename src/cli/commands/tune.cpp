@@ -150,9 +150,15 @@ struct Tune {
                      const Target& target,
                      const Contestant& mode,
                      Session& session,
-                     TuneEnd end) const {
+                     TuneEnd end,
+                     const CoreTime& busy) const {
     const Tuner& tuner = session.tuner();
     Json summary = tune_summary(tuner, end);
+    summary["others_share"] = busy.share();
+    TRY(session.note({{"others_share", busy.share()}}));
+    if (const std::string others = print_busy(busy); !others.empty())
+      log_warning("while kernels were timed, {}: the times, and the choice by them, are less sure",
+                  others);
     if (!call.json) {
       fmt::print("{}{}",
                  print_task_table(task_rows(tuner)),
@@ -183,7 +189,7 @@ struct Tune {
                    print_network(source.name, input_shapes(source.partition)),
                    time.mean_ms,
                    time.std_ms,
-                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms) +
+                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy) +
                        tell_precision(what, source, target));
     }
     if (call.json) fmt::print("{}\n", print_json(summary));
@@ -249,7 +255,7 @@ struct Tune {
     TRY_ASSIGN(const TuneEnd end, session->run());
     live.finish();
 
-    return finish(call, source, target, mode, *session, end);
+    return finish(call, source, target, mode, *session, end, measurer->times().busy);
   }
 };
 
