@@ -1,8 +1,35 @@
 #include "support/json.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace pruner {
 
+constexpr int kMostDepth = 500;  // of brackets: what walks a text's value does so recursively
+
+// The byte of the bracket that is nested too deep. Most texts have fewer brackets than that.
+static std::optional<size_t> too_deep(std::string_view text) {
+  const auto opens = [](char c) { return c == '[' || c == '{'; };
+  if (std::ranges::count_if(text, opens) <= kMostDepth) return std::nullopt;
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) {
+      i += c == '\\';  // what follows ends no string
+    } else if (opens(c)) {
+      if (++depth > kMostDepth) return i;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Json> parse_json(std::string_view text) {
+  if (const std::optional<size_t> at = too_deep(text))
+    return Error("more than ", kMostDepth, " brackets in one another at byte ", *at);
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {

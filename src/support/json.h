@@ -12,7 +12,8 @@ namespace pruner {
 
 using Json = nlohmann::ordered_json;
 
-/// Parses one JSON text; the error says at which byte it stopped being JSON.
+/// Parses one JSON text; the error says at which byte it stopped being JSON, or has more than 500
+/// brackets in one another.
 Result<Json> parse_json(std::string_view text);
 
 /// One line in Python's default separators (", " and ": "), as Ansor's records are written.

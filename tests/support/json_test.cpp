@@ -13,6 +13,21 @@ TEST(ParseJson, SaysWhereTheTextStopsBeingJson) {
   EXPECT_ERROR(parse_json("[1e999]"), "a number that no double holds");
 }
 
+TEST(ParseJson, RefusesWhatWouldExhaustTheStack) {
+  const auto nested = [](int depth) {
+    return std::string(static_cast<size_t>(depth), '[') +
+           std::string(static_cast<size_t>(depth), ']');
+  };
+  EXPECT_TRUE(parse_json(nested(500)).ok());
+  EXPECT_ERROR(parse_json(nested(501)), "more than 500 brackets in one another at byte 500");
+  EXPECT_ERROR(parse_json(nested(100'000)), "more than 500 brackets");
+  // Brackets of a string and those that are closed count for nothing.
+  EXPECT_TRUE(parse_json("[\"\\\"" + std::string(1000, '[') + "\"]").ok());
+  std::string flat = "[[]";
+  for (int i = 0; i < 1000; ++i) flat += ",{}";
+  EXPECT_TRUE(parse_json(flat + "]").ok());
+}
+
 TEST(ParseJson, ReadsNumbersExactly) {
   const Result<Json> json = parse_json("[0.1, 1e-7, 9007199254740993]");
   ASSERT_TRUE(json.ok());
