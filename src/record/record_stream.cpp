@@ -34,7 +34,7 @@ struct Batch {
       for (int64_t i = chunk * kChunk; i < std::min(count, (chunk + 1) * kChunk); ++i) {
         Line& line = lines[i];
         line.record =
-            line.cut ? Result<Record>(Error("a line of over 64 MiB")) : parse_line(text_of(line));
+            line.cut ? Result<Record>(Error("a line of over 16 MiB")) : parse_line(text_of(line));
         if (line.record->ok()) line.ids = ids_of(**line.record);
       }
     });

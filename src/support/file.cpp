@@ -8,17 +8,25 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/memory.h"
+
 namespace pruner {
 
 Result<Unit> check_readable(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return Error(path, ": no such file");
   if (std::filesystem::is_directory(path, code)) return Error(path, ": is a folder, not a file");
+  // A pipe may never end, nor even open.
+  if (!std::filesystem::is_regular_file(path, code))
+    return Error(path, ": is a pipe or a device, expected a file");
   return Unit{};
 }
 
 Result<std::string> read_file(const std::string& path) {
   TRY(check_readable(path));
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(path, unknown);
+  if (!unknown) TRY(check_memory(path, static_cast<double>(size)));
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error(path, ": cannot be read: ", std::strerror(errno));
   std::ostringstream content;

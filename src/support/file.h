@@ -8,7 +8,7 @@
 
 namespace pruner {
 
-/// Whether there is a file of this name.
+/// Whether there is a file of this name; folders, pipes and devices are none.
 Result<Unit> check_readable(const std::string& path);
 Result<std::string> read_file(const std::string& path);
 /// Writes to a sibling temporary file and renames it over `path`: a reader sees the old or the new

@@ -10,12 +10,12 @@
 #include <fstream>
 
 #include "support/file.h"
+#include "support/memory.h"
 
 namespace pruner {
 namespace {
 
 constexpr int kGzipOnly = 15 + 16;  // zlib's window bits for this format
-constexpr size_t kMaxContent = size_t{1} << 34;
 constexpr size_t kPiece = size_t{1} << 18;
 
 }  // namespace
@@ -93,9 +93,13 @@ bool UnpackedReader::damaged() const { return state_->damaged; }
 
 Result<UnpackedFile> read_unpacked(const std::string& path) {
   TRY_ASSIGN(UnpackedReader reader, UnpackedReader::open(path));
+  std::error_code unknown;
+  const auto packed = static_cast<double>(std::filesystem::file_size(path, unknown));
   UnpackedFile file;
   for (std::string_view piece = reader.next(); !piece.empty(); piece = reader.next()) {
-    if (file.content.size() + piece.size() > kMaxContent) return Error(path, ": over 16 GiB");
+    const size_t size = file.content.size() + piece.size();
+    if (const Result<Unit> fits = check_unpacked(packed, static_cast<double>(size)); !fits.ok())
+      return Error(path, ": ", fits.error().message());
     file.content += piece;
   }
   file.damaged = reader.damaged();

@@ -11,7 +11,8 @@
 namespace pruner {
 
 /// The content of a file; one that starts as a gzip file is unpacked. A packed file that is damaged
-/// or cut off gives what comes before, and `damaged` says so.
+/// or cut off gives what comes before, and `damaged` says so. Errors: it opens to more than
+/// check_unpacked() allows.
 struct UnpackedFile {
   std::string content;
   bool damaged = false;
@@ -45,7 +46,7 @@ class LineReader {
     int64_t number = 0;     // from 1
     bool cut = false;       // longer than kMostLine: the rest is left out
   };
-  static constexpr size_t kMostLine = size_t{64} << 20;
+  static constexpr size_t kMostLine = size_t{16} << 20;
 
   static Result<LineReader> open(const std::string& path);
   std::optional<Line> next();

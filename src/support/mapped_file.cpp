@@ -9,20 +9,16 @@
 #include <cstring>
 #include <utility>
 
+#include "support/file.h"
+
 namespace pruner {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
+  TRY(check_readable(path));
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno == ENOENT) return Error(path, ": no such file");
-    return Error(path, ": cannot be read: ", std::strerror(errno));
-  }
+  if (fd < 0) return Error(path, ": cannot be read: ", std::strerror(errno));
   struct stat status {};
   fstat(fd, &status);
-  if (S_ISDIR(status.st_mode)) {
-    close(fd);
-    return Error(path, ": is a folder, not a file");
-  }
   const auto size = static_cast<size_t>(status.st_size);
   void* data = size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   const int error = errno;

@@ -6,12 +6,13 @@
 
 #include <filesystem>
 
+#include "support/file.h"
+#include "support/memory.h"
+
 namespace pruner {
 
 #if PRUNER_ZIP
 namespace {
-
-constexpr uint64_t kMaxRatio = 1100;  // of unpacked to packed bytes; deflate reaches 1032
 
 struct CloseZip {
   void operator()(zip_t* zip) const { zip_discard(zip); }
@@ -32,21 +33,28 @@ Result<Zip> open_zip(const std::string& path, int flags) {
 
 struct ZipReader::Archive {
   Zip zip;
-  uint64_t file_bytes = 0;
 };
 
 Result<ZipReader> ZipReader::open(const std::string& path) {
+  TRY(check_readable(path));
   Archive archive;
   TRY_ASSIGN(archive.zip, open_zip(path, ZIP_RDONLY));
   std::error_code unknown;
-  archive.file_bytes = std::filesystem::file_size(path, unknown);
+  const auto file_bytes = static_cast<double>(std::filesystem::file_size(path, unknown));
   if (unknown) return Error(path, ": ", unknown.message());
   ZipReader reader;
+  double unpacked_bytes = 0;
   for (zip_int64_t i = 0; i < zip_get_num_entries(archive.zip.get(), 0); ++i) {
-    const char* name = zip_get_name(archive.zip.get(), static_cast<zip_uint64_t>(i), 0);
-    if (name == nullptr) return Error(path, ": entry ", i, ": ", zip_strerror(archive.zip.get()));
-    reader.names_.emplace_back(name);
+    zip_stat_t entry;
+    if (zip_stat_index(archive.zip.get(), static_cast<zip_uint64_t>(i), 0, &entry) != 0 ||
+        entry.name == nullptr) {
+      return Error(path, ": entry ", i, ": ", zip_strerror(archive.zip.get()));
+    }
+    unpacked_bytes += static_cast<double>(entry.size);
+    reader.names_.emplace_back(entry.name);
   }
+  if (const Result<Unit> fits = check_unpacked(file_bytes, unpacked_bytes); !fits.ok())
+    return Error(path, ": ", fits.error().message());
   reader.archive_ = std::make_shared<const Archive>(std::move(archive));
   return reader;
 }
@@ -55,7 +63,6 @@ Result<std::string> ZipReader::read(size_t index) const {
   zip_t* zip = archive_->zip.get();
   zip_stat_t entry;
   if (zip_stat_index(zip, index, 0, &entry) != 0) return Error(zip_strerror(zip));
-  if (entry.size > kMaxRatio * archive_->file_bytes) return Error("truncated");
   zip_file_t* file = zip_fopen_index(zip, index, 0);
   if (file == nullptr) return Error(zip_strerror(zip));
   std::string bytes(entry.size, '\0');

@@ -1,11 +1,14 @@
 #include "support/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "golden.h"
+#include "support/gzip.h"
+#include "support/mapped_file.h"
 
 namespace pruner {
 namespace {
@@ -44,6 +47,15 @@ TEST_F(File, AppendsToWhatIsThere) {
 TEST_F(File, NamesThePathThatCannotBeRead) {
   EXPECT_ERROR(read_file(folder_ / "none"), "none: no such file");
   EXPECT_ERROR(read_file(folder_), "is a folder, not a file");
+  // A pipe would wait for its other end, and this device never ends.
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/urandom")}) {
+    const std::string words = path + ": is a pipe or a device, expected a file";
+    EXPECT_ERROR(read_file(path), words);
+    EXPECT_ERROR(MappedFile::open(path), words);
+    EXPECT_ERROR(UnpackedReader::open(path), words);
+  }
 }
 
 TEST_F(File, NamesThePathThatCannotBeWritten) {

@@ -42,6 +42,26 @@ TEST(ReadUnpacked, UnpacksGzipFilesAndSeveralInOne) {
   EXPECT_EQ(unpacked(packed(std::string(1 << 22, 'x'))).content, std::string(1 << 22, 'x'));
 }
 
+TEST(ReadUnpacked, ReadsNoSmallFileThatOpensToALargeOne) {
+  const std::string path = own_path("gzip_test_large.gz");
+  constexpr int64_t kPieces = 300;
+  const std::string piece = std::string((1 << 20) - 1, 'x') + '\n';
+  {
+    Result<PackedWriter> writer = PackedWriter::open(path);
+    ASSERT_TRUE(writer.ok());
+    for (int64_t i = 0; i < kPieces; ++i) ASSERT_TRUE(writer->write(piece).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  }
+  EXPECT_ERROR(read_unpacked(path), "or more, over 100 times as many");
+  // Line by line there is no limit.
+  Result<LineReader> reader = LineReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  int64_t lines = 0;
+  while (reader->next()) ++lines;
+  EXPECT_EQ(lines, kPieces);
+  std::filesystem::remove(path);
+}
+
 TEST(ReadUnpacked, GivesWhatComesBeforeADamagedPlace) {
   std::string text;
   for (int i = 0; i < 20000; ++i) text += std::to_string(i * 7919 % 10007) + "\n";

@@ -27,5 +27,18 @@ TEST(Zip, SaysThatAFileIsNone) {
   EXPECT_ERROR(ZipReader::open(path), "cannot open as a zip archive: Not a zip archive");
 }
 
+TEST(Zip, OpensToNoMoreThanItsSizeAllows) {
+  const std::string path = own_path("large.zip");
+  const ZipEntry entries[] = {{"a", "text"}};
+  ASSERT_TRUE(write_zip(path, entries).ok());
+  std::string bytes = *read_file(path);
+  constexpr size_t kUnpackedSize = 24;  // its place in an entry of the directory
+  const size_t entry = bytes.find("PK\1\2");
+  ASSERT_NE(entry, std::string::npos);
+  bytes.replace(entry + kUnpackedSize, 4, "\xff\xff\xff\x7f");
+  ASSERT_TRUE(write_file(path, bytes).ok());
+  EXPECT_ERROR(ZipReader::open(path), "bytes open to 2.14748e+09 or more, over 100 times");
+}
+
 }  // namespace
 }  // namespace pruner
