@@ -71,6 +71,24 @@ std::vector<StageId> ComputeDag::producers(StageId id) const {
   return ids;
 }
 
+Result<Unit> check_sizes(const ComputeDag& dag) {
+  constexpr double kMostElements = 1e11, kMostTerms = 1e17;
+  const auto product_of = [](const std::vector<Iterator>& iterators) {
+    double n = 1;
+    for (const Iterator& i : iterators) n *= static_cast<double>(i.extent);
+    return n;
+  };
+  for (const Stage& stage : dag.stages) {
+    const double elements = product_of(stage.axes);
+    if (elements > kMostElements)
+      return Error("stage ", stage.name, ": ", elements, " elements, at most ", kMostElements);
+    const double terms = elements * product_of(stage.reduce_axes);
+    if (terms > kMostTerms)
+      return Error("stage ", stage.name, ": ", terms, " terms, at most ", kMostTerms);
+  }
+  return Unit{};
+}
+
 static Expr extreme(DType dtype, bool low) {
   if (!is_float(dtype)) return int_imm(low ? least_int(dtype) : greatest_int(dtype), dtype);
   return float_imm(low ? -HUGE_VAL : HUGE_VAL, dtype);

@@ -69,6 +69,10 @@ struct ComputeDag {
   std::vector<StageId> producers(StageId id) const;
 };
 
+/// An error where a stage has more elements (1e11) or terms of its reductions (1e17) than we work
+/// on: products of extents beyond that overflow.
+Result<Unit> check_sizes(const ComputeDag& dag);
+
 /// The neutral element that a reduction starts from.
 Expr combiner_identity(Combiner combiner, DType dtype);
 /// combine(a, b), e.g. a + b.

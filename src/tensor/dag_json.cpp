@@ -10,6 +10,7 @@ namespace pruner {
 namespace {
 
 constexpr int64_t kMaxExtent = 1'000'000'000;  // of an axis; a file may ask for anything
+constexpr size_t kMostStages = 1000;           // walks follow a chain of them recursively
 
 // Reads the stages of one list; what is read so far is the scope of what follows.
 class DagReader {
@@ -26,15 +27,13 @@ class DagReader {
     } else {
       return Error("kind is \"", kind, "\", expected placeholder or compute");
     }
-    double elements = 1;
-    for (const Iterator& axis : stage.axes) elements *= static_cast<double>(axis.extent);
-    if (elements > 1e11) return Error(elements, " elements, at most 1e11");
     scope_.tensors[stage.name] = StageId{dag_.size()};
     dag_.stages.push_back(std::move(stage));
     return Unit{};
   }
   Result<ComputeDag> finish() {
     if (dag_.outputs().empty()) return Error("no stage has \"output\": true");
+    TRY(check_sizes(dag_));
     return std::move(dag_);
   }
 
@@ -163,6 +162,8 @@ class DagReader {
 
 Result<ComputeDag> dag_from_json(const Json& dag) {
   if (!dag.is_array()) return Error("a dag is a list of stages");
+  if (dag.size() > kMostStages)
+    return Error("a dag of ", dag.size(), " stages, expected at most ", kMostStages);
   DagReader reader;
   for (size_t i = 0; i < dag.size(); ++i) {
     Result<Unit> added = reader.add(dag[i]);

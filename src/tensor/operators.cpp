@@ -467,11 +467,7 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
     TRY_ASSIGN(out, add_epilogue(b, out, std::string_view(epilogue).substr(1), channels_first));
   }
   const ComputeDag dag = b.finish({out});
-  for (const Stage& stage : dag.stages) {
-    double elements = 1;
-    for (const Iterator& axis : stage.axes) elements *= static_cast<double>(axis.extent);
-    if (elements > 1e11) return Error(stage.name, " has ", elements, " elements, at most 1e11");
-  }
+  TRY(check_sizes(dag));
   return dag;
 }
 

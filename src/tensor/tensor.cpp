@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <numeric>
 
 namespace pruner {
@@ -11,10 +12,11 @@ static int64_t count(const std::vector<int64_t>& shape) {
 }
 
 static std::shared_ptr<std::byte> allocate(int64_t bytes) {
+  constexpr std::align_val_t kAlignment{64};
   const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64;
-  void* memory = std::aligned_alloc(64, size ? size : 64);
-  CHECK(memory) << "no memory for a tensor of " << bytes << " bytes";
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+  // Without memory it throws or calls the new handler, as what the library allocates does.
+  void* memory = ::operator new(size, kAlignment);
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)

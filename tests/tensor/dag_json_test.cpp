@@ -38,7 +38,7 @@ TEST(DagFromJson, NamesTheStageAndWhatIsWrong) {
   EXPECT_ERROR(with("\"op\": \"B\"", "\"op\": \"A\""), "stage A: a second stage of this name");
   EXPECT_ERROR(with("\"kind\": \"compute\"", "\"kind\": \"scan\""), "stage C: kind is \"scan\"");
   EXPECT_ERROR(with("[4, 8]", "[4, 0]"), "stage A: extent 0, expected 1 to 1000000000");
-  EXPECT_ERROR(with("[4, 8]", "[1000000, 1000000]"), "stage A: 1e+12 elements, at most 1e11");
+  EXPECT_ERROR(with("[4, 8]", "[1000000, 1000000]"), "stage A: 1e+12 elements, at most 1e+11");
   EXPECT_ERROR(with("float32", "float33"), "stage A: unknown type \"float33\"");
   EXPECT_ERROR(with("(A[i, k]", "(Q[i, k]"), "stage C: body, at character 17: expected a tensor");
   EXPECT_ERROR(with("[\"j\", 6]", "[\"i\", 6]"), "stage C: two axes are called i");
@@ -49,6 +49,25 @@ TEST(DagFromJson, NamesTheStageAndWhatIsWrong) {
   EXPECT_ERROR(with("\"tag\": \"\"", "\"tag\": 5"), "key \"tag\" has a value of the wrong type");
   EXPECT_ERROR(with("true", "false"), "no stage has \"output\": true");
   EXPECT_ERROR(with("[[\"k\", 8]]", "[]"), "stage C: body");
+}
+
+TEST(DagFromJson, BoundsTheStagesAndTheirTerms) {
+  Json chain = *parse_json(R"json([
+    {"op": "s0", "kind": "placeholder", "shape": [4], "dtype": "float32"}])json");
+  for (int i = 1; i <= 1000; ++i) {
+    chain.push_back({{"op", "s" + std::to_string(i)},
+                     {"kind", "compute"},
+                     {"axis", Json::array({Json::array({"i", 4})})},
+                     {"reduce_axis", Json::array()},
+                     {"body", {"(s" + std::to_string(i - 1) + "[i] + 1.0)"}},
+                     {"output", i == 999}});
+    if (i == 999) {
+      EXPECT_TRUE(dag_from_json(chain).ok()) << dag_from_json(chain).error().message();
+    }
+  }
+  EXPECT_ERROR(dag_from_json(chain), "a dag of 1001 stages, expected at most 1000");
+  EXPECT_ERROR(with("[[\"k\", 8]]", "[[\"k\", 1000000000], [\"l\", 1000000000]]"),
+               "stage C: 2.4e+19 terms, at most 1e+17");
 }
 
 TEST(DagFromJson, EvaluatesExtentsThatAreOneNumber) {

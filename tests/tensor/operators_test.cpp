@@ -85,7 +85,7 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 1 1 +max_pool2d=two"), "expected a whole number");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 +relu 4"), "\"4\" comes after an epilogue");
   EXPECT_ERROR(parse_operator("softmax"), "DIMS... is missing");
-  EXPECT_ERROR(parse_operator("add 1000000 1000000"), "A has 1e+12 elements, at most 1e11");
+  EXPECT_ERROR(parse_operator("add 1000000 1000000"), "stage A: 1e+12 elements, at most 1e+11");
 }
 
 TEST(ParseOperator, RefusesWindowsThatDoNotFit) {
