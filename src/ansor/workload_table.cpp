@@ -6,6 +6,7 @@
 #include "ansor/workloads.h"
 #include "support/check.h"
 #include "support/gzip.h"
+#include "tensor/check_accesses.h"
 
 namespace pruner::ansor {
 namespace {
@@ -80,6 +81,8 @@ Result<Unit> WorkloadTable::add(const Json& task) {
   TRY_ASSIGN(const Json json, json_get<Json>(task, "dag"));
   const bool text = json.is_array() && !json.empty() && json[0].is_string();
   Result<ComputeDag> dag = text ? text_dag(json, key) : dag_from_json(json);
+  const Result<Unit> inside = dag.ok() ? check_accesses(*dag) : Result<Unit>(Unit{});
+  if (!inside.ok()) dag = inside.error();
   if (!dag.ok()) {
     unread_[canonical_key(key)] = "its DAG: " + dag.error().message();
     return Unit{};

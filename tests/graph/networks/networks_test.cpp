@@ -2,6 +2,7 @@
 
 #include "golden.h"
 #include "graph/small_graph.h"
+#include "tensor/check_accesses.h"
 
 namespace pruner {
 namespace {
@@ -188,6 +189,21 @@ TEST(Networks, HaveOneSeed) {
                           static_cast<size_t>(a.values[i].constant->bytes())),
               0)
         << a.values[i].name;
+  }
+}
+
+// A file may hold what we make ourselves (dag_to_json), and then has to be read.
+TEST(Networks, ReadInsideTheirTensors) {
+  NetworkOptions options = sized(0, 16);
+  options.weights_as_inputs = true;
+  for (const std::string& name : network_names()) {
+    const Result<Partition> cut =
+        partition(*build_network(name, options), *parse_target("llvm -mcpu=haswell", 1));
+    ASSERT_TRUE(cut.ok()) << name << ": " << cut.error().message();
+    for (const Group& group : cut->groups) {
+      const Result<Unit> inside = check_accesses(group.dag);
+      EXPECT_TRUE(inside.ok()) << name << ": " << group.name << ": " << inside.error().message();
+    }
   }
 }
 
