@@ -18,6 +18,7 @@ namespace pruner {
 static constexpr int64_t kSmall = 4096;                        // elements evaluated while inferring
 static constexpr int64_t kLargest = int64_t{1} << 36;          // elements of one tensor
 static constexpr int64_t kLargestConstant = int64_t{1} << 30;  // elements of one constant
+static constexpr int64_t kLargestMade = int64_t{1} << 26;      // of one that is made of far fewer
 
 std::string node_label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return "node \"" + node.name + "\"";
@@ -105,6 +106,16 @@ static Result<Unit> check_codes(const Graph& graph, const Node& node, const Grap
   return Unit{};
 }
 
+// Elements that a constant made by the node may have: a few numbers in a file make no gigabytes.
+static int64_t largest_constant(const Graph& graph, const Node& node) {
+  constexpr int64_t kMostGrowth = 16;
+  int64_t elements = node.op == "Constant" ? kLargestConstant : 0;
+  for (const ValueId id : node.inputs)
+    if (id.valid()) elements = std::max(elements, element_count(graph[id].shape));
+  if (elements >= kLargestConstant / kMostGrowth) return kLargestConstant;
+  return std::max(kLargestMade, kMostGrowth * elements);
+}
+
 static Result<Unit> infer(Graph& graph, Node& node) {
   const GraphOp* op = find_graph_op(node.op);
   if (op == nullptr) return Error("operator ", node.op, " is not supported");
@@ -128,8 +139,12 @@ static Result<Unit> infer(Graph& graph, Node& node) {
     const int64_t elements = element_count(value.shape);
     small &= elements <= kSmall;
     known &= value.constant.has_value();
-    if (constant && elements > kLargestConstant) {
-      return Error("the constant would have the shape ", print_shape(value.shape));
+    if (constant && elements > largest_constant(graph, node)) {
+      return Error("the constant would have the shape ",
+                   print_shape(value.shape),
+                   ", expected at most ",
+                   largest_constant(graph, node),
+                   " elements");
     }
   }
   // A view and a Constant share bytes that are there already, however many.

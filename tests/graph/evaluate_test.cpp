@@ -22,6 +22,16 @@ struct Emptied {
   ValueId x, none;
 };
 
+TEST(Constants, OfFewNumbersHaveALimit) {
+  const Ints large = {1 << 15, 1 << 15};
+  for (const std::string& message :
+       {refusal("ConstantOfShape", {large}), refusal("Expand", {Ints{1}, large})})
+    EXPECT_NE(message.find("the constant would have the shape 32768x32768, expected at most "
+                           "67108864 elements"),
+              std::string::npos)
+        << message;
+}
+
 TEST(Empty, IsKnown) {
   Emptied e;
   const ValueId relu = e.b.node("Relu", {e.none});

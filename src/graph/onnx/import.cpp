@@ -391,7 +391,7 @@ static Result<Graph> import_file(const std::string& path, const NetworkOptions& 
 }
 
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options) {
-  TRY(MappedFile::open(path));  // the error of a file that cannot be read
+  TRY(MappedFile::open(path));  // the error of what cannot be read or is no file
   Result<Graph> graph = import_file(path, options);
   if (!graph.ok()) return Error(path, ": ", graph.error().message());
   return graph;
