@@ -57,17 +57,37 @@ Json print_p(const Record& record) {
   return p;
 }
 
+/// A whole number that an int32 holds; others are an error, and none wraps around.
+Result<int32_t> whole_number(const Json& json, const std::string& what) {
+  if (json.is_number_integer()) {
+    const auto value = json.get<double>();  // exact where it matters
+    using Limits = std::numeric_limits<int32_t>;
+    if (value >= Limits::min() && value <= Limits::max()) return json.get<int32_t>();
+  }
+  return Error(what, " is ", json.dump().substr(0, 40), ", expected a whole number of 32 bits");
+}
+
+/// A time that was measured is some time.
+Result<Unit> check_costs(const MeasureResult& result) {
+  for (const double cost_s : result.costs_s) {
+    if (!(cost_s > 0) || cost_s >= kFailedCost)
+      return Error("a cost of ", cost_s, " s, expected more than 0 and less than ", kFailedCost);
+  }
+  return Unit{};
+}
+
 Result<Unit> parse_p(const Json& p, Record& record) {
   TRY_ASSIGN(record.task_name, json_get<std::string>(p, "task"));
   TRY_ASSIGN(record.sketch_name, json_get<std::string>(p, "sketch"));
   TRY_ASSIGN(record.sketch_hash, json_get<std::string>(p, "hash"));
   TRY_ASSIGN(const Json decisions, json_get<Json>(p, "decisions"));
   for (const auto& [name, value] : decisions.items()) {
-    if (!value.is_number_integer()) return Error("decision \"", name, "\" is not a number");
-    record.decisions.emplace_back(name, value.get<int32_t>());
+    TRY_ASSIGN(const int32_t choice, whole_number(value, "decision \"" + name + "\""));
+    record.decisions.emplace_back(name, choice);
   }
   TRY_ASSIGN(record.device, json_get<std::string>(p, "device"));
-  TRY_ASSIGN(record.threads, json_get<int>(p, "threads"));
+  TRY_ASSIGN(const Json threads, json_get<Json>(p, "threads"));
+  TRY_ASSIGN(record.threads, whole_number(threads, "\"threads\""));
   TRY_ASSIGN(record.origin, json_get<std::string>(p, "origin"));
   record.mode = p.value("mode", std::string());
   TRY_ASSIGN(record.result.build_s, json_get<double>(p, "build_s"));
@@ -78,7 +98,7 @@ Result<Unit> parse_p(const Json& p, Record& record) {
   if (p.contains("clocks")) {
     TRY_ASSIGN(record.result.clocks, clocks_from_json(p["clocks"]));
   }
-  return Unit{};
+  return check_costs(record.result);
 }
 
 // [workload_key, target, [8 ints], target_host, layout_rewrite_option, [task_input_names]], of
@@ -89,7 +109,9 @@ Result<Unit> parse_task(const Json& task, Record& record) {
   record.target = task[1].get<std::string>();
   if (task.size() > 2) record.hardware = task[2].get<std::vector<int64_t>>();
   if (task.size() > 3) record.target_host = task[3].get<std::string>();
-  if (task.size() > 4) record.layout_rewrite = task[4].get<int>();
+  if (task.size() > 4) {
+    TRY_ASSIGN(record.layout_rewrite, whole_number(task[4], "the layout's rewrite"));
+  }
   if (task.size() > 5) record.task_inputs = task[5];
   return Unit{};
 }
@@ -97,7 +119,7 @@ Result<Unit> parse_task(const Json& task, Record& record) {
 // [[costs], error, all_cost, timestamp]
 Result<MeasureResult> parse_result(const Json& r) {
   if (!r.is_array() || r.size() != 4) return Error("\"r\" has not four entries");
-  const int error = r[1].get<int>();
+  TRY_ASSIGN(const int error, whole_number(r[1], "the error's number"));
   if (error < 0 || error > static_cast<int>(MeasureError::kUnknown)) {
     return Error("error number ", error, " is not one of 0 to 8");
   }
@@ -183,27 +205,34 @@ Result<Record> parse_line(std::string_view line) {
   }
 }
 
-std::optional<Candidate> resolve(const Space& space, const Record& record) {
+Result<Candidate> find_candidate(const Space& space, const Record& record) {
   for (size_t s = 0; s < space.sketches.size(); ++s) {
     const Sketch& sketch = space.sketches[s];
     if (sketch.name != record.sketch_name || sketch.hash != record.sketch_hash) continue;
-    if (sketch.decisions.size() != record.decisions.size()) return std::nullopt;
+    if (sketch.decisions.size() != record.decisions.size())
+      return Error(record.decisions.size(), " decisions, expected ", sketch.decisions.size());
     Candidate candidate{SketchId{static_cast<int32_t>(s)}, {}};
-    if (std::ranges::find(space.drawn, candidate.sketch) == space.drawn.end()) return std::nullopt;
+    if (std::ranges::find(space.drawn, candidate.sketch) == space.drawn.end())
+      return Error("sketch ", sketch.name, " is of a form that is not drawn");
     for (const Decision& decision : sketch.decisions) {
       const auto found = std::find_if(record.decisions.begin(),
                                       record.decisions.end(),
                                       [&](const auto& d) { return d.first == decision.name; });
-      if (found == record.decisions.end()) return std::nullopt;
+      if (found == record.decisions.end()) return Error("no decision \"", decision.name, "\"");
       const auto& choices = decision.choices;
-      if (std::find(choices.begin(), choices.end(), found->second) == choices.end()) {
-        return std::nullopt;
-      }
+      if (std::find(choices.begin(), choices.end(), found->second) == choices.end())
+        return Error(
+            "decision \"", decision.name, "\" is ", found->second, ", none of its choices");
       candidate.decisions.push_back(found->second);
     }
     return candidate;
   }
-  return std::nullopt;
+  return Error("sketch ", record.sketch_name, " is not known in this version");
+}
+
+std::optional<Candidate> resolve(const Space& space, const Record& record) {
+  Result<Candidate> found = find_candidate(space, record);
+  return found.ok() ? std::optional(*std::move(found)) : std::nullopt;
 }
 
 std::map<std::string, Record> best_records(const std::vector<Record>& records,

@@ -58,8 +58,10 @@ std::vector<RecordLine> record_lines(std::string_view content);
 /// Whether a file that a folder has as well (RecordPath::named) is one of records, by its lines.
 bool look_like_records(std::span<const RecordLine> lines);
 
-/// The record's candidate in this space; nullopt when its sketch is not known here any more, is of
-/// a form that is not drawn, or a decision is out of range.
+/// The record's candidate in this space; the error says that its sketch is not known here any more,
+/// is of a form that is not drawn, or which decision is out of range.
+Result<Candidate> find_candidate(const Space& space, const Record& record);
+/// The same where nobody asks why there is none.
 std::optional<Candidate> resolve(const Space& space, const Record& record);
 
 /// What reading a record file gave. A torn last line and lines that are no record are counted and

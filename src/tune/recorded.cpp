@@ -48,6 +48,17 @@ int64_t RecordedSchedules::of_task(const Task& task) const {
   return found == by_key_.end() ? 0 : static_cast<int64_t>(found->second.size());
 }
 
+Reasons RecordedSchedules::unknown(const Task& task, const Space& space) const {
+  Reasons reasons;
+  const auto found = by_key_.find(task.key);
+  if (found == by_key_.end()) return reasons;
+  for (const Record& record : found->second) {
+    if (const Result<Candidate> candidate = find_candidate(space, record); !candidate.ok())
+      note(reasons, candidate.error().message(), task.name);
+  }
+  return reasons;
+}
+
 std::optional<Candidate> RecordedSchedules::best(const Task& task, const Space& space) const {
   const auto found = by_key_.find(task.key);
   if (found == by_key_.end()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/reasons.h"
 #include "record/record.h"
 #include "search/history.h"
 
@@ -37,6 +38,8 @@ class RecordedSchedules {
 
   /// The task's fastest recorded candidate; nullopt when there is none that this space knows.
   std::optional<Candidate> best(const Task& task, const Space& space) const;
+  /// Why which of its records have no candidate in this space, e.g. a decision out of range.
+  Reasons unknown(const Task& task, const Space& space) const;
   /// How many of its records are of this device, and how many of these are of the task.
   int64_t of_device() const { return of_device_; }
   int64_t of_task(const Task& task) const;

@@ -121,6 +121,38 @@ TEST(ParseLine, SaysWhatARecordHas) {
       "missing key \"task\"");
 }
 
+// A line of ours with `from` replaced.
+Result<Record> with(const std::string& from, const std::string& to) {
+  std::string line = print_line(sample_record());
+  const size_t at = line.find(from);
+  EXPECT_NE(at, std::string::npos) << line;
+  return parse_line(line.replace(at, from.size(), to));
+}
+
+TEST(ParseLine, RefusesTimesThatCannotBe) {
+  const std::string costs = print_json(Json(sample_record().result.costs_s));
+  EXPECT_TRUE(with(costs, "[0.5]").ok());
+  EXPECT_ERROR(with(costs, "[0.5, 0]"), "a cost of 0 s, expected more than 0");
+  EXPECT_ERROR(with(costs, "[-1e-3]"), "a cost of -0.001 s");
+  EXPECT_ERROR(with(costs, "[1e10]"), "a cost of 1e+10 s");
+  EXPECT_ERROR(with(costs, "[NaN]"), "not JSON");
+}
+
+TEST(ParseLine, RefusesNumbersThatWouldWrapAround) {
+  const Record record = sample_record();
+  const auto& [name, value] = record.decisions[0];
+  const std::string decision = "\"" + name + "\": ";
+  EXPECT_ERROR(with(decision + std::to_string(value), decision + "4294967300"),
+               "decision \"" + name + "\" is 4294967300, expected a whole number of 32 bits");
+  EXPECT_ERROR(with(decision + std::to_string(value), decision + "4.5"), "is 4.5, expected");
+  const std::string threads = "\"threads\": ";
+  EXPECT_ERROR(with(threads + std::to_string(record.threads), threads + "4294967298"),
+               "\"threads\" is 4294967298");
+  EXPECT_ERROR(
+      parse_line(R"({"i": [["k", "llvm"], []], "r": [[1], 4294967296, 1, 1], "v": "v0.6"})"),
+      "the error's number is 4294967296");
+}
+
 TEST(Resolve, FindsTheCandidateByNames) {
   const Space space = small_space();
   const Candidate candidate{SketchId{1}, {4, 16}};
@@ -132,9 +164,11 @@ TEST(Resolve, KnowsNothingOfOtherSketchesAndDecisions) {
   Record record = sample_record();
   record.sketch_hash = "older";
   EXPECT_EQ(resolve(space, record), std::nullopt);
+  EXPECT_ERROR(find_candidate(space, record), "is not known in this version");
   record = sample_record();
   record.decisions[0].second = 3;
   EXPECT_EQ(resolve(space, record), std::nullopt);
+  EXPECT_ERROR(find_candidate(space, record), "is 3, none of its choices");
   record = sample_record();
   record.decisions[1].first = "unrolled";
   EXPECT_EQ(resolve(space, record), std::nullopt);
