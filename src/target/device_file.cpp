@@ -12,12 +12,23 @@ namespace pruner {
 
 namespace {
 
+/// What a number of a file may be; beyond it is a mistake, and products of such would overflow.
+struct Bounds {
+  double least = 1, most = 1 << 30;
+};
+constexpr Bounds kRate = {1e3, 1e18};         // FLOP/s, bytes/s, Hz
+constexpr Bounds kGigaRate = {1e-6, 1e12};    // of 1e9 of them
+constexpr Bounds kPerCycle = {1e-3, 1e4};     // of a core
+constexpr Bounds kSeconds = {1e-12, 1e3};     // that starting something takes
+constexpr Bounds kCacheBytes = {1, 1 << 30};  // of a core
+constexpr Bounds kLargeBytes = {1, 1e12};     // of a machine's or a device's last cache
+
 /// A field by its name in a file.
 template <typename T>
 struct FieldRow {
   const char* name;
   std::variant<bool T::*, int T::*, int64_t T::*, double T::*, std::string T::*> field;
-  int64_t most = int64_t{1} << 40;  // of a whole number; the least is 1
+  Bounds bounds = {};  // of a number
 };
 
 constexpr FieldRow<Target> kNameFields[] = {
@@ -27,57 +38,57 @@ constexpr FieldRow<Target> kNameFields[] = {
 constexpr FieldRow<Target> kCpuFields[] = {
     {"mcpu", &Target::mcpu},
     {"features", &Target::features},
-    {"threads", &Target::threads, 4096},
+    {"threads", &Target::threads, {1, 4096}},
     {"vector_bytes", &Target::vector_bytes},
-    {"vector_registers", &Target::vector_registers, 1024},
-    {"fmas_per_cycle", &Target::fmas_per_cycle},
-    {"loads_per_cycle", &Target::loads_per_cycle},
+    {"vector_registers", &Target::vector_registers, {1, 1024}},
+    {"fmas_per_cycle", &Target::fmas_per_cycle, kPerCycle},
+    {"loads_per_cycle", &Target::loads_per_cycle, kPerCycle},
     {"masked_vectors", &Target::masked_vectors},
-    {"cache_line_bytes", &Target::cache_line_bytes},
-    {"l1_bytes", &Target::l1_bytes},
-    {"l2_bytes", &Target::l2_bytes},
-    {"l3_bytes", &Target::l3_bytes},
-    {"peak_flops", &Target::peak_flops},
-    {"l1_bandwidth", &Target::l1_bandwidth},
-    {"l2_bandwidth", &Target::l2_bandwidth},
-    {"l3_bandwidth", &Target::l3_bandwidth},
-    {"dram_bandwidth", &Target::dram_bandwidth},
-    {"launch_s", &Target::launch_s},
+    {"cache_line_bytes", &Target::cache_line_bytes, kCacheBytes},
+    {"l1_bytes", &Target::l1_bytes, kCacheBytes},
+    {"l2_bytes", &Target::l2_bytes, kCacheBytes},
+    {"l3_bytes", &Target::l3_bytes, kLargeBytes},
+    {"peak_flops", &Target::peak_flops, kRate},
+    {"l1_bandwidth", &Target::l1_bandwidth, kRate},
+    {"l2_bandwidth", &Target::l2_bandwidth, kRate},
+    {"l3_bandwidth", &Target::l3_bandwidth, kRate},
+    {"dram_bandwidth", &Target::dram_bandwidth, kRate},
+    {"launch_s", &Target::launch_s, kSeconds},
 };
 constexpr FieldRow<Gpu> kGpuFields[] = {
     {"arch", &Gpu::arch},
-    {"max_threads_per_block", &Gpu::max_threads_per_block},
-    {"max_registers_per_thread", &Gpu::max_registers_per_thread},
+    {"max_threads_per_block", &Gpu::max_threads_per_block, {1, 65536}},
+    {"max_registers_per_thread", &Gpu::max_registers_per_thread, {1, 65536}},
     {"registers_per_block", &Gpu::registers_per_block},
     {"shared_bytes_per_block", &Gpu::shared_bytes_per_block},
     {"most_shared_bytes_per_block", &Gpu::most_shared_bytes_per_block},
-    {"max_vthreads", &Gpu::max_vthreads},
-    {"vector_bytes", &Gpu::vector_bytes},
-    {"warp_size", &Gpu::warp_size, 1024},
-    {"sms", &Gpu::sms, 65536},
-    {"partitions_per_sm", &Gpu::partitions_per_sm, 64},
-    {"fp32_lanes_per_sm", &Gpu::fp32_lanes_per_sm, 65536},
-    {"max_threads_per_sm", &Gpu::max_threads_per_sm},
-    {"max_blocks_per_sm", &Gpu::max_blocks_per_sm},
+    {"max_vthreads", &Gpu::max_vthreads, {1, 65536}},
+    {"vector_bytes", &Gpu::vector_bytes, {1, 1024}},
+    {"warp_size", &Gpu::warp_size, {1, 1024}},
+    {"sms", &Gpu::sms, {1, 65536}},
+    {"partitions_per_sm", &Gpu::partitions_per_sm, {1, 64}},
+    {"fp32_lanes_per_sm", &Gpu::fp32_lanes_per_sm, {1, 65536}},
+    {"max_threads_per_sm", &Gpu::max_threads_per_sm, {1, 65536}},
+    {"max_blocks_per_sm", &Gpu::max_blocks_per_sm, {1, 65536}},
     {"registers_per_sm", &Gpu::registers_per_sm},
     {"shared_bytes_per_sm", &Gpu::shared_bytes_per_sm},
-    {"l2_bytes", &Gpu::l2_bytes},
-    {"clock_hz", &Gpu::clock_hz},
-    {"peak_flops", &Gpu::peak_flops},
-    {"dram_bandwidth", &Gpu::dram_bandwidth},
-    {"l2_bandwidth", &Gpu::l2_bandwidth},
-    {"shared_bandwidth", &Gpu::shared_bandwidth},
-    {"launch_s", &Gpu::launch_s},
+    {"l2_bytes", &Gpu::l2_bytes, kLargeBytes},
+    {"clock_hz", &Gpu::clock_hz, kRate},
+    {"peak_flops", &Gpu::peak_flops, kRate},
+    {"dram_bandwidth", &Gpu::dram_bandwidth, kRate},
+    {"l2_bandwidth", &Gpu::l2_bandwidth, kRate},
+    {"shared_bandwidth", &Gpu::shared_bandwidth, kRate},
+    {"launch_s", &Gpu::launch_s, kSeconds},
 };
 constexpr FieldRow<DeviceAbstraction> kAbstractionFields[] = {
-    {"peak_performance", &DeviceAbstraction::peak_performance},
-    {"glbmem_bandwidth", &DeviceAbstraction::glbmem_bandwidth},
-    {"vec_len", &DeviceAbstraction::vec_len, 65536},
-    {"active_blocks_per_sm", &DeviceAbstraction::active_blocks_per_sm, 65536},
-    {"sm_nums", &DeviceAbstraction::sm_nums, 65536},
-    {"arch_sm_partition", &DeviceAbstraction::arch_sm_partition, 64},
-    {"arch_warp_size", &DeviceAbstraction::arch_warp_size, 1024},
-    {"reg_cap", &DeviceAbstraction::reg_cap, 65536},
+    {"peak_performance", &DeviceAbstraction::peak_performance, kGigaRate},
+    {"glbmem_bandwidth", &DeviceAbstraction::glbmem_bandwidth, kGigaRate},
+    {"vec_len", &DeviceAbstraction::vec_len, {1, 65536}},
+    {"active_blocks_per_sm", &DeviceAbstraction::active_blocks_per_sm, {1, 65536}},
+    {"sm_nums", &DeviceAbstraction::sm_nums, {1, 65536}},
+    {"arch_sm_partition", &DeviceAbstraction::arch_sm_partition, {1, 64}},
+    {"arch_warp_size", &DeviceAbstraction::arch_warp_size, {1, 1024}},
+    {"reg_cap", &DeviceAbstraction::reg_cap, {1, 65536}},
 };
 // What is read and written by itself.
 constexpr std::string_view kOtherCpuFields[] = {"backend", "isa", "dots"},
@@ -87,6 +98,10 @@ template <typename T>
 Result<Unit> read_field(const Json& value, const FieldRow<T>& row, T& object) {
   const auto expected = [&](const auto&... what) {
     return Error(row.name, " is ", value.dump(), ", expected ", what...);
+  };
+  const auto within = [&row](const Json& number) {
+    return number.is_number() && number.get<double>() >= row.bounds.least &&
+           number.get<double>() <= row.bounds.most;
   };
   return match(
       row.field,
@@ -101,15 +116,14 @@ Result<Unit> read_field(const Json& value, const FieldRow<T>& row, T& object) {
         return Unit{};
       },
       [&](double T::*field) -> Result<Unit> {
-        if (!value.is_number() || !(value.template get<double>() > 0))
-          return expected("a number of more than 0");
+        if (!within(value))
+          return expected("a number from ", row.bounds.least, " to ", row.bounds.most);
         object.*field = value.template get<double>();
         return Unit{};
       },
       [&]<typename Whole>(Whole T::*field) -> Result<Unit> {
-        if (!value.is_number_integer() || value.template get<double>() < 1 ||
-            value.template get<double>() > static_cast<double>(row.most))
-          return expected("a whole number from 1 to ", row.most);
+        if (!value.is_number_integer() || !within(value))
+          return expected("a whole number from 1 to ", static_cast<int64_t>(row.bounds.most));
         object.*field = value.template get<Whole>();
         return Unit{};
       });

@@ -140,6 +140,22 @@ TEST(DeviceFile, HasNoLessSharedMemoryWithOptInThanWithout) {
       "most_shared_bytes_per_block is 1024, expected no less than shared_bytes_per_block, 49152");
 }
 
+TEST(DeviceFile, EachNumberHasARange) {
+  for (const char* base : {R"({"mcpu": "haswell", "name": "a", )",
+                           R"({"backend": "cuda", "arch": "sm_80", "name": "a", )"}) {
+    const Json written =
+        target_to_json(*target_from_json(*parse_json(base + std::string(R"("source": ""})"))));
+    for (const auto& [field, value] : written.items()) {
+      if (!value.is_number()) continue;
+      for (const char* absurd :
+           {"0", "-1", "1e300", "9223372036854775808", "-9223372036854775808", "null"}) {
+        const std::string text = base + ("\"" + field + "\": ") + absurd + "}";
+        EXPECT_ERROR(target_from_json(*parse_json(text)), field + " is ") << text;
+      }
+    }
+  }
+}
+
 TEST(DeviceFile, NamesWhatIsWrong) {
   EXPECT_ERROR(read("[]"), "found array, expected an object");
   EXPECT_ERROR(read("{}"), "missing key \"mcpu\"");
@@ -150,7 +166,7 @@ TEST(DeviceFile, NamesWhatIsWrong) {
                "threads is 0, expected a whole number from 1 to 4096");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "l1_bytes": -1})"), "l1_bytes is -1");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "peak_flops": 0})"),
-               "peak_flops is 0, expected a number of more than 0");
+               "peak_flops is 0, expected a number from 1000 to 1e+18");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_bytes": 24})"),
                "expected 16, 32 or 64");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_registers": 0})"),
