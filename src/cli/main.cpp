@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 
 #include "cli/commands.h"
 #include "support/log.h"
@@ -32,6 +33,8 @@ int main(int argc, char** argv) {
   // Ours throws nothing; a library that does is a bug here, not the user's.
   try {
     return pruner::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return pruner::fail(pruner::Error("out of memory"), pruner::kInternalError);
   } catch (const std::exception& e) {
     return pruner::fail(pruner::Error("internal error: ", e.what()), pruner::kInternalError);
   }

@@ -4,8 +4,10 @@
 #include <filesystem>
 
 #include "deploy/memory_plan.h"
+#include "measure/workload.h"
 #include "space/space.h"
 #include "support/log.h"
+#include "support/memory.h"
 
 namespace pruner {
 
@@ -81,6 +83,8 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
   }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
+  for (const WeightedTask& weighted : source.tasks)
+    TRY(check_memory(weighted.task.name, workload_bytes(weighted.task.dag)));
   // An operator alone keeps the default of MeasureOptions: weights in memory.
   if (source.network && !target.is_gpu()) {
     const int64_t bytes = bytes_of_a_run(source);

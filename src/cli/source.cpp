@@ -15,7 +15,9 @@
 #include "space/space.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "support/memory.h"
 #include "target/device_file.h"
+#include "tensor/check_accesses.h"
 #include "tensor/interpreter.h"
 #include "tensor/operators.h"
 
@@ -111,6 +113,8 @@ Result<ComputeDag> read_dag(const std::string& path) {
   const bool wrapped = json->is_object() && json->contains("dag");
   Result<ComputeDag> dag = dag_from_json(wrapped ? json->at("dag") : *json);
   if (!dag.ok()) return Error(path, ": ", dag.error().message());
+  if (const Result<Unit> inside = check_accesses(*dag); !inside.ok())
+    return Error(path, ": ", inside.error().message());
   return dag;
 }
 
@@ -143,19 +147,16 @@ Result<Source> network_source(Graph graph,
 }
 
 // Its task is named by the text that the user gave, its files by what of it fits a name.
-Source single_source(ComputeDag dag, std::string text, const Target& target, uint64_t seed) {
+Source single_source(ComputeDag dag, std::string text, const Target& target) {
   Source source{.name = file_name(text), .partition = {}, .tasks = {}};
-  source.partition = single_group(dag, text, seed);
+  source.partition = single_group(dag, text);
   source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
   return source;
 }
 
 }  // namespace
 
-Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
-  Rng rng(seed);
-  // Of all inputs; only the constants' are kept.
-  const std::vector<Tensor> values = random_inputs(dag, rng);
+Partition single_group(ComputeDag dag, const std::string& name) {
   Partition partition{.network = name, .values = {}, .groups = {}, .inputs = {}, .outputs = {}};
   Group group{.name = name,
               .dag = {},
@@ -171,17 +172,30 @@ Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed) {
   for (const StageId id : dag.inputs()) {
     const ValueId value = add(id);
     group.inputs.push_back(value);
-    if (dag[id].constant) {
-      partition.values.back().constant = values[group.inputs.size() - 1];
-    } else {
-      partition.inputs.push_back(value);
-    }
+    if (!dag[id].constant) partition.inputs.push_back(value);
   }
   group.output = add(dag.outputs().front());
   partition.outputs = {group.output};
   group.dag = std::move(dag);
   partition.groups.push_back(std::move(group));
   return partition;
+}
+
+Result<Unit> draw_constants(Source& source, uint64_t seed) {
+  if (source.network) return Unit{};
+  const Group& group = source.partition.groups.front();
+  const std::vector<StageId> inputs = group.dag.inputs();
+  double bytes = 0;
+  for (const StageId id : inputs)
+    bytes += static_cast<double>(group.dag[id].num_elements()) * dtype_bytes(group.dag[id].dtype);
+  TRY(check_memory(group.name, bytes));
+  Rng rng(seed);
+  std::vector<Tensor> values = random_inputs(group.dag, rng);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (group.dag[inputs[i]].constant)
+      source.partition.values[group.inputs[i].value].constant = std::move(values[i]);
+  }
+  return Unit{};
 }
 
 /// A GPU without an arch or a model ("cuda") is the first one here, if there is one.
@@ -285,7 +299,7 @@ std::string network_name(const SourceOptions& options) {
   return std::filesystem::path(options.model_file).stem().string();
 }
 
-Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed) {
+Result<Source> read_source(const SourceOptions& options, const Target& target) {
   const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() +
                     !options.task.empty();
   const std::string one = "; give one of MODEL.onnx, --network, --op and --task";
@@ -304,11 +318,11 @@ Result<Source> read_source(const SourceOptions& options, const Target& target, u
   if (task) {
     TRY_ASSIGN(ComputeDag dag, read_dag(options.task));
     return single_source(
-        std::move(dag), std::filesystem::path(options.task).stem().string(), target, seed);
+        std::move(dag), std::filesystem::path(options.task).stem().string(), target);
   }
   Result<ComputeDag> dag = parse_operator(options.op);
   if (!dag.ok()) return Error("--op: ", dag.error().message());
-  return single_source(*std::move(dag), options.op, target, seed);
+  return single_source(*std::move(dag), options.op, target);
 }
 
 void add_forms(CLI::App& app, std::string& forms) {
@@ -334,10 +348,15 @@ Result<std::vector<std::string>> read_forms(const std::string& text) {
 
 Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks) {
   if (pattern.empty()) return Unit{};
+  // std::regex calls itself for each group of a pattern and each character of a text.
+  constexpr size_t kMost = 1000;
+  if (pattern.size() > kMost)
+    return Error("--tasks: ", pattern.size(), " characters, expected at most ", kMost);
   try {
     const std::regex regex(pattern);
-    std::erase_if(tasks,
-                  [&](const WeightedTask& t) { return !std::regex_search(t.task.name, regex); });
+    std::erase_if(tasks, [&](const WeightedTask& t) {
+      return !std::regex_search(t.task.name.substr(0, kMost), regex);
+    });
   } catch (const std::regex_error& e) {
     return Error("--tasks: \"", pattern, "\" is no regular expression: ", e.what());
   }

@@ -43,9 +43,12 @@ void add_psa(CLI::App& app, std::string& device);
 
 /// The target, with the numbers of the device of --psa.
 Result<Target> read_target(const TargetOptions& options);
-/// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them. The
-/// constants of an operator are drawn by `seed`.
-Result<Source> read_source(const SourceOptions& options, const Target& target, uint64_t seed = 0);
+/// Reads what the options name: MODEL.onnx, --network, --op or --task; exactly one of them. An
+/// operator's constants are still without values.
+Result<Source> read_source(const SourceOptions& options, const Target& target);
+/// Draws an operator's constants, which its module holds; an error where there is no memory for its
+/// inputs. A network has its constants.
+Result<Unit> draw_constants(Source& source, uint64_t seed);
 /// The network of MODEL.onnx or --network, before the graph passes, and what it is called.
 Result<Graph> read_network(const SourceOptions& options);
 std::string network_name(const SourceOptions& options);
@@ -53,10 +56,11 @@ std::string network_name(const SourceOptions& options);
 void add_forms(CLI::App& app, std::string& forms);
 /// --forms as a list; the error names a form that there is not.
 Result<std::vector<std::string>> read_forms(const std::string& text);
-/// Leaves the tasks whose name --tasks matches; an error where there is none.
+/// Leaves the tasks whose name (its first 1000 characters) --tasks matches; an error where there is
+/// none, and for a pattern of more characters.
 Result<Unit> keep_matching(const std::string& pattern, std::vector<WeightedTask>& tasks);
 
-/// A DAG as a network of one group: what is no constant is an input.
-Partition single_group(ComputeDag dag, const std::string& name, uint64_t seed);
+/// A DAG as a network of one group: what is no constant is an input, constants are without values.
+Partition single_group(ComputeDag dag, const std::string& name);
 
 }  // namespace pruner

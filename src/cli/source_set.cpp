@@ -92,8 +92,8 @@ Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options
   return networks;
 }
 
-Result<Source> read_member(const SetMember& member, const Target& target, uint64_t seed) {
-  Result<Source> source = read_source(member.source, target, seed);
+Result<Source> read_member(const SetMember& member, const Target& target) {
+  Result<Source> source = read_source(member.source, target);
   if (member.name.empty()) return source;
   if (!source.ok()) return Error(member.name, ": ", source.error().message());
   source->name = member.name;

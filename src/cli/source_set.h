@@ -31,6 +31,6 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path,
 /// --network a,b,c; else what one operator or DAG the options name.
 Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options);
 /// Reads the network, and calls it as its set does.
-Result<Source> read_member(const SetMember& member, const Target& target, uint64_t seed = 0);
+Result<Source> read_member(const SetMember& member, const Target& target);
 
 }  // namespace pruner

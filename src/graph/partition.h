@@ -70,7 +70,7 @@ struct WeightedTask {
 struct Source {
   std::string name;      // for files: "resnet_50", "matmul_512_512_512"
   bool network = false;  // else one operator or DAG
-  Partition partition;   // of an operator: one group, its constants seeded
+  Partition partition;   // of an operator: one group
   std::vector<WeightedTask> tasks;
 };
 

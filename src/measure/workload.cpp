@@ -30,6 +30,15 @@ static Result<Unit> take_inputs(Workload& workload, std::vector<Tensor> inputs) 
   return Unit{};
 }
 
+double workload_bytes(const ComputeDag& dag) {
+  double bytes = 0;
+  for (const Stage& stage : dag.stages) {
+    const int copies = (stage.is_placeholder() ? 2 : 0) + (stage.output ? 1 : 0);
+    bytes += copies * static_cast<double>(stage.num_elements()) * dtype_bytes(stage.dtype);
+  }
+  return bytes;
+}
+
 Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   Workload workload;
   workload.task = std::move(task);

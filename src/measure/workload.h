@@ -26,6 +26,10 @@ struct Workload {
   std::unique_ptr<Workload> exact = {};
 };
 
+/// Bytes that measuring takes at least: the inputs twice, for packing and as arguments, and the
+/// outputs.
+double workload_bytes(const ComputeDag& dag);
+
 /// Draws the inputs, small bytes of both signs among them, and interprets a sample of the outputs.
 Result<Workload> make_workload(Task task, const MeasureOptions& options);
 

@@ -77,6 +77,41 @@ TEST_F(BadInput, NothingOrTooMuchToWorkOn) {
   expect_words(fail({"compile", "--print", "asm"}), {"nothing to work on"});
 }
 
+TEST_F(BadInput, MoreThanThereIsMemoryFor) {
+  const std::vector<std::string> huge = {"--op", "matmul 100000 100000 100000"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), huge.begin(), huge.end());
+    return arguments;
+  };
+  const ProgramRun listed = run_program(with({"tasks"}));
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_EQ(run_program(with({"tune", "--dry-run"})).exit_code, 0);
+  expect_words(fail(with({"tune", "--n-trials", "1", "--work-dir", dir + "/w"})),
+               {"matmul 100000 100000 100000 needs 200.0 GB of memory, there are"});
+  expect_words(fail(with({"compile", "-o", dir + "/m.so"})), {"needs 80.0 GB of memory"});
+}
+
+TEST_F(BadInput, WhatIsNestedOrLongBeyondReason) {
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  const std::string deep = write("deep.json", repeated("[", 100'000) + repeated("]", 100'000));
+  expect_words(fail({"tasks", "--task", deep}), {"more than 500 brackets in one another"});
+  expect_words(fail(small({"tune", "--dry-run", "--tasks", repeated("(", 40'000)})),
+               {"--tasks: 40000 characters, expected at most 1000"});
+}
+
+TEST_F(BadInput, DagsThatReadOutside) {
+  const std::string path = write("outside.json", R"json([
+    {"op": "x", "kind": "placeholder", "shape": [16], "dtype": "float32"},
+    {"op": "y", "kind": "compute", "tag": "", "axis": [["i", 16]], "reduce_axis": [],
+     "body": ["x[(i + 1000000)]"], "attrs": {}, "output": true}])json");
+  expect_words(fail({"compile", "--task", path, "-o", dir + "/m.so"}),
+               {"outside.json: stage y: reads x at (i + 1000000)", "expected 0 to 15"});
+}
+
 TEST_F(BadInput, CalibrationThatDoesNotFit) {
   const std::vector<std::string> quantize = {"quantize",
                                              "--network",

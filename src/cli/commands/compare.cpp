@@ -116,7 +116,7 @@ class Compare {
   }
 
   Result<Source> read_network(const SetMember& named) const {
-    TRY_ASSIGN(Source source, read_member(named, target_, measure_.seed));
+    TRY_ASSIGN(Source source, read_member(named, target_));
     TRY(keep_matching(explorer_.tasks, source.tasks));
     return source;
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <mutex>
 
 #include "cli/commands.h"
 #include "cli/pool.h"
@@ -72,6 +73,32 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
 struct NearestCounts {
   std::atomic<int> same{0}, near{0};
 };
+/// Why records that were given are not used, from all threads.
+struct UnknownRecords {
+  std::mutex mutex;
+  Reasons reasons;
+
+  void warn(const std::vector<std::string>& files) const {
+    if (reasons.empty()) return;
+    const auto& [reason, entry] = *reasons.begin();
+    log_warning("{}: {} records are left out: {} (of {})",
+                fmt::join(files, ", "),
+                total(reasons),
+                reason,
+                entry.first);
+  }
+};
+/// The best recorded ones. Both outlive the result.
+ScheduleChoice noted_choice(const RecordedSchedules& schedules, UnknownRecords& unknown) {
+  return [&schedules, &unknown, choice = schedule_choice(schedules)](const Task& task,
+                                                                     const Space& space) {
+    const Reasons reasons = schedules.unknown(task, space);
+    const std::lock_guard lock(unknown.mutex);
+    add(unknown.reasons, reasons);
+    return choice(task, space);
+  };
+}
+
 /// By `choice`, and by `nearest` where `choice` has nothing; both and `counts` outlive the result.
 ScheduleChoice or_nearest(ScheduleChoice choice,
                           const NearestSchedules& nearest,
@@ -152,12 +179,13 @@ struct Compile {
     SourceOptions named = what;
     if (!print.empty()) named.task.clear();  // the number of a task of what is named
     TRY_ASSIGN(const Target target, read_target(on));
-    TRY_ASSIGN(const Source source, read_source(named, target, seed));
+    TRY_ASSIGN(Source source, read_source(named, target));
     TRY_ASSIGN(const std::vector<std::string> forms, read_forms(forms_text));
     TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(records, jobs, source, target));
     TRY_ASSIGN(const NearestSchedules nearest, read_nearest(source, target, call.json));
     NearestCounts counts;
-    const ScheduleChoice choice = or_nearest(schedule_choice(schedules), nearest, counts);
+    UnknownRecords unknown;
+    const ScheduleChoice choice = or_nearest(noted_choice(schedules, unknown), nearest, counts);
     if (!print.empty()) {
       TRY_ASSIGN(const size_t number, task_number(what.task, source.tasks.size()));
       TRY_ASSIGN(const std::string text,
@@ -165,6 +193,7 @@ struct Compile {
       fmt::print("{}", text);
       return kDone;
     }
+    TRY(draw_constants(source, seed));
     const std::string path = out_file.empty() ? source.name + ".so" : out_file;
     TRY_ASSIGN(const ModuleSummary summary,
                build_module(source.partition,
@@ -172,6 +201,7 @@ struct Compile {
                             choice,
                             {.jobs = jobs, .work_dir = "", .forms = forms},
                             path));
+    unknown.warn(records);
     const int taken_over = counts.same + counts.near;
     std::string text =
         fmt::format("{}: {} kernels, {:.1f} MB of weights, {:.1f} MB of activations, {:.1f} s\n",

@@ -48,7 +48,7 @@ struct Collect {
   Result<int> run(const Invocation& call) {
     TRY(read_options());
     TRY_ASSIGN(const Target target, read_target(measure.target));
-    TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
+    TRY_ASSIGN(Source source, read_source(what, target));
     TRY(keep_matching(tasks, source.tasks));
 
     const std::atomic<bool>& interrupted = catch_interrupts();

@@ -158,8 +158,9 @@ struct Transfer {
     TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(experiment, what));
     std::vector<Source> networks;
     for (const SetMember& member : set) {
-      Result<Source> source = read_member(member, target, measure.seed);
+      Result<Source> source = read_member(member, target);
       if (!source.ok()) return Error(experiment, ": ", source.error().message());
+      TRY(draw_constants(*source, measure.seed));
       networks.push_back(*std::move(source));
     }
     if (networks.size() < 2)
@@ -195,7 +196,7 @@ struct Transfer {
     if (offers.pool.empty())
       return Error("transfer: no records are named; give those of tuned networks with --pool");
     TRY_ASSIGN(const Target target, read_target(measure.target));
-    TRY_ASSIGN(const Source source, read_source(what, target, measure.seed));
+    TRY_ASSIGN(const Source source, read_source(what, target));
     TRY_ASSIGN(std::vector<TransferSource> sources,
                read_pool(offers, source.tasks, measure.jobs, call.json));
     say_offers(sources, source.tasks);

@@ -223,7 +223,7 @@ struct Tune {
                                target,
                                !measure.target.device.empty()));
     TRY_ASSIGN(TuneOptions tune, tune_options(target, mode));
-    TRY_ASSIGN(Source source, read_source(what, target, measure.seed));
+    TRY_ASSIGN(Source source, read_source(what, target));
     TRY(keep_matching(explorer.tasks, source.tasks));
     mode.models.warm_up_samples =
         trials_of_a_round_each(tune.search.round_size, tune.trials, source.tasks.size());
@@ -241,6 +241,7 @@ struct Tune {
       return call.show(plan, print_dry_run(plan, source));
     }
 
+    if (!out_file.empty()) TRY(draw_constants(source, measure.seed));
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                make_measurer(measure, source, target, interrupted));
