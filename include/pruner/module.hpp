@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pruner/module.h"
+#include "pruner/module_file.h"
 
 namespace pruner {
 
@@ -16,7 +17,8 @@ namespace pruner {
 class Module {
  public:
   /// Loads `path` with an instance of `threads` threads (0: the number it was tuned for). When it
-  /// cannot, `error` says why: no such file, no shared library, no module, a CPU feature missing.
+  /// cannot, `error` says why: no such file, a damaged one, no shared library, no module, a CPU
+  /// feature missing.
   static std::optional<Module> load(const std::string& path, int threads, std::string* error) {
     Module module;
     const std::string problem = module.open(path, threads);
@@ -95,6 +97,7 @@ class Module {
   std::string open(const std::string& path, int threads) {
     // A bare file name would be searched on the library path.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+    if (const char* problem = pruner_check_module_file(file.c_str())) return problem;
     library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) {
       std::string reason = dlerror();

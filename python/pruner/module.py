@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 import time
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -90,6 +91,30 @@ class KernelTime(NamedTuple):
     ms: float
 
 
+def _damaged(path: str) -> bool:
+    """Whether the file has a checksum (include/pruner/module_file.h) that is not that of its bytes."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end < 32:
+            return False
+        file.seek(end - 32)
+        magic, *written = struct.unpack("<8s3Q", file.read(32))
+        if magic != b"PrunSum1":
+            return False
+        file.seek(0)
+        sums, place_sums = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
+        left = end - 32
+        while left > 0:
+            piece = file.read(min(left, 1 << 20))
+            left -= len(piece)
+            blocks = np.frombuffer(piece + bytes(-len(piece) % 64), "<u8").reshape(-1, 8)
+            later = np.arange(len(blocks), 0, -1, dtype=np.uint64)  # sums that a block is in
+            place_sums += np.uint64(len(blocks)) * sums + later @ blocks
+            sums += blocks.sum(axis=0, dtype=np.uint64)
+        odd = np.arange(1, 16, 2, dtype=np.uint64)
+        return written != [end - 32, int((odd * sums).sum()), int((odd * place_sums).sum())]
+
+
 class Module:
     """One instance of a module: its weights, activations and threads.
 
@@ -100,6 +125,10 @@ class Module:
     def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
         self._instance = None
         self._path = os.fspath(path)
+        if os.path.isfile(self._path) and _damaged(self._path):
+            raise OSError(
+                f"{path}: damaged: its bytes are not those that were written; compile it again"
+            )
         library = ctypes.CDLL(os.path.abspath(self._path))
         for name, (result, arguments) in _FUNCTIONS.items():
             try:

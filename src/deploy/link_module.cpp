@@ -3,9 +3,13 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <span>
 
 #include "codegen/loader.h"
+#include "pruner/module_file.h"
 #include "support/file.h"
 #include "support/mapped_file.h"
 
@@ -92,6 +96,23 @@ Result<int64_t> link_module(const ModulePlan& plan,
   for (const std::string_view kernel : kernels) TRY(add_object(kernel));
   TRY(link_shared_library(files, path, kExported));
   return place_of_weights(path, static_cast<uint64_t>(plan.weight_bytes));
+}
+
+Result<Unit> add_checksum(const std::string& path) {
+  const auto failed = [&] {
+    return Error(path, ": cannot write its checksum: ", std::strerror(errno));
+  };
+  const auto close = [](FILE* file) { std::fclose(file); };
+  const std::unique_ptr<FILE, decltype(close)> file(std::fopen(path.c_str(), "r+b"), close);
+  if (file == nullptr || std::fseek(file.get(), 0, SEEK_END) != 0) return failed();
+  PrunerChecksum checksum;
+  const auto bytes = static_cast<uint64_t>(std::ftell(file.get()));
+  if (pruner_file_checksum(file.get(), bytes, &checksum) != 0 ||
+      std::fseek(file.get(), 0, SEEK_END) != 0 ||
+      std::fwrite(&checksum, sizeof checksum, 1, file.get()) != 1 || std::fflush(file.get()) != 0) {
+    return failed();
+  }
+  return Unit{};
 }
 
 }  // namespace pruner

@@ -21,4 +21,7 @@ Result<int64_t> link_module(const ModulePlan& plan,
                             const TemporaryFolder& folder,
                             const std::string& path);
 
+/// Puts the checksum of pruner/module_file.h behind a module whose bytes are all there.
+Result<Unit> add_checksum(const std::string& path);
+
 }  // namespace pruner

@@ -298,6 +298,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
   }
   TRY_ASSIGN(const int64_t place, link_module(plan, objects, folder, output.path()));
   TRY(weights.write(output.path(), place, options.jobs));
+  TRY(add_checksum(output.path()));
   TRY(output.commit());
 
   ModuleSummary summary;

@@ -7,6 +7,8 @@
 #include "codegen/loader.h"
 #include "golden.h"
 #include "pruner/module.h"
+#include "pruner/module_file.h"
+#include "support/file.h"
 #include "tiny_module.h"
 
 namespace pruner {
@@ -65,6 +67,44 @@ TEST(LoadedModule, Runs) {
   ASSERT_TRUE(outputs.ok()) << outputs.error().message();
   for (int64_t i = 0; i < 16; ++i) EXPECT_EQ((*outputs)[0].get(i), 5.0 * static_cast<double>(i));
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ((*outputs)[1].get(i), static_cast<double>(i));
+}
+
+TEST(LoadModule, SaysThatAByteIsNotWhatWasWritten) {
+  SKIP_ELSEWHERE;
+  const ModuleFile file("flipped.so");
+  ASSERT_TRUE(make_tiny_module(file.path()).ok());
+  const std::string bytes = *read_file(file.path());
+  constexpr size_t kMagicBytes = 8, kChecksumBytes = 32;
+  ASSERT_GT(bytes.size(), kChecksumBytes);
+  constexpr size_t kApart = 13;
+  for (size_t at = bytes.size() % kApart; at < bytes.size(); at += kApart) {
+    const size_t left = bytes.size() - at;
+    // Without the magic it is a module of an older version, as whole as before.
+    if (left <= kChecksumBytes && left > kChecksumBytes - kMagicBytes) continue;
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << at % 8));
+    ASSERT_TRUE(write_file(file.path(), flipped).ok());
+    EXPECT_NE(pruner_check_module_file(file.path().c_str()), nullptr) << "byte " << at;
+    if (at % 97 == 0) {
+      EXPECT_FALSE(load_module(file.path()).ok()) << "byte " << at;
+    }
+  }
+  std::string flipped = bytes;
+  flipped[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file(file.path(), flipped).ok());
+  EXPECT_ERROR(load_module(file.path()), "flipped.so: damaged");
+  ASSERT_TRUE(write_file(file.path(), bytes).ok());
+  EXPECT_TRUE(load_module(file.path()).ok());
+}
+
+TEST(LoadModule, TakesModulesWithoutAChecksum) {
+  SKIP_ELSEWHERE;
+  const ModuleFile file("no_checksum.so");
+  ASSERT_TRUE(make_tiny_module(file.path()).ok());
+  std::string bytes = *read_file(file.path());
+  bytes.resize(bytes.size() - sizeof(PrunerChecksum));
+  ASSERT_TRUE(write_file(file.path(), bytes).ok());
+  EXPECT_TRUE(load_module(file.path()).ok());
 }
 
 TEST(LoadedModule, TakesTimes) {

@@ -65,7 +65,8 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
   std::fstream module(path, std::ios::in | std::ios::out | std::ios::binary);
   module.seekp(place);
   module.write(weights.data(), static_cast<std::streamsize>(weights.size()));
-  return Unit{};
+  module.close();
+  return add_checksum(path);
 }
 
 }  // namespace pruner
