@@ -136,7 +136,7 @@ TEST_F(BadInput, CalibrationThatDoesNotFit) {
                {"x.npz: \"input\" is float32 4x3x32x33, expected float32 1x3x32x32"});
   expect_words(with(arrays("picture", {1, 3, 32, 32})),
                {"x.npz: ", "input input float32 1x3x32x32 is missing", "picture"});
-  expect_words(with(dir + "/none.npz"), {"none.npz", "No such file"});
+  expect_words(with(dir + "/none.npz"), {"none.npz", "no such file"});
   expect_words(fail({"quantize", "--network", "resnet_18"}), {"--calibration is missing"});
   expect_words(fail({"quantize", "--calibration", "x.npz"}), {"MODEL.onnx", "--network"});
   EXPECT_FALSE(fs::exists(dir + "/q.onnx"));
