@@ -135,6 +135,12 @@ struct GraphOp {
     return fusion == Fusion::kInjective || fusion == Fusion::kAlias || fusion == Fusion::kConstant;
   }
 
+  template <typename T>
+  constexpr GraphOp changed(T GraphOp::*column, T value) const {
+    GraphOp row = *this;
+    row.*column = value;
+    return row;
+  }
   /// The row with one of the rarer columns.
   constexpr GraphOp from(int64_t opset) const { return changed(&GraphOp::since, opset); }
   constexpr GraphOp with(int of) const {
@@ -146,14 +152,6 @@ struct GraphOp {
   }
   constexpr GraphOp run_by(const Routine& function) const {
     return changed(&GraphOp::routine, &function);
-  }
-
- private:
-  template <typename T>
-  constexpr GraphOp changed(T GraphOp::*column, T value) const {
-    GraphOp row = *this;
-    row.*column = value;
-    return row;
   }
 };
 
