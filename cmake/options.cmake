@@ -19,12 +19,20 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(pruner_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
                                                   -Wno-stringop-overread -Wno-maybe-uninitialized)
 endif()
+# clang says of stable_sort that libstdc++ 12 calls deprecated what that takes its memory from.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(pruner_options INTERFACE -Wno-deprecated-declarations)
+endif()
 if("$ENV{CI}" STREQUAL "true")
   target_compile_options(pruner_options INTERFACE -Werror)
 endif()
 if(PRUNER_SANITIZE)
-  target_compile_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE}
-                                                  -fno-omit-frame-pointer -fno-sanitize=vptr)
+  # What is called may be machine code that we just made, without the bytes that `function` reads before it.
+  target_compile_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE} -fno-sanitize-recover=all
+                                                  -fno-omit-frame-pointer -fno-sanitize=vptr -g1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(pruner_options INTERFACE -fno-sanitize=function)
+  endif()
   target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
 endif()
 
@@ -48,5 +56,9 @@ if(PRUNER_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
                                   CCACHE_SLOPPINESS=pch_defines,time_macros ${PRUNER_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${PRUNER_CCACHE})
-  set(PRUNER_PCH_OPTIONS -fpch-preprocess)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(PRUNER_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
+  else()
+    set(PRUNER_PCH_OPTIONS -fpch-preprocess)
+  endif()
 endif()

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lower/lower.h"
+#include "space/operator_task.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
@@ -13,6 +14,9 @@ class Meaning {
  public:
   Meaning(const ComputeDag& dag, Rng& rng)
       : inputs_(random_inputs(dag, rng)), expected_(interpret(dag, inputs_)) {}
+
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<Tensor>& expected() const { return expected_; }
 
   void check(const Space& space, const Candidate& candidate) const {
     const Result<Program> program = lower(space, candidate, "k");
@@ -33,10 +37,11 @@ class Meaning {
                           << print(space, candidate) << "\n"
                           << print(*program);
     for (size_t o = 0; o < expected_.size(); ++o) {
+      const double tolerance = tolerance_of(expected_[o].dtype());
       for (int64_t e = 0; e < expected_[o].num_elements(); ++e) {
         ASSERT_NEAR(args[inputs_.size() + o].get(e),
                     expected_[o].get(e),
-                    1e-4 * (1 + std::abs(expected_[o].get(e))))
+                    tolerance * (1 + std::abs(expected_[o].get(e))))
             << "element " << e << "\n"
             << print(space, candidate) << "\n"
             << print(*program);
