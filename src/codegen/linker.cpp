@@ -20,7 +20,7 @@ namespace pruner {
 namespace {
 
 // Runs a program found on PATH; what it prints is the error.
-Result<Unit> run_program(const std::vector<std::string>& command) {
+[[maybe_unused]] Result<Unit> run_program(const std::vector<std::string>& command) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Error("no pipe for ", command[0]);
   posix_spawn_file_actions_t actions;
@@ -46,7 +46,7 @@ Result<Unit> run_program(const std::vector<std::string>& command) {
   return Error(command[0], ": ", output);
 }
 
-bool is_on_path(const std::string& program) {
+[[maybe_unused]] bool is_on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
