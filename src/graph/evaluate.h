@@ -9,6 +9,9 @@ namespace pruner {
 /// `node "conv1"`, or what it makes when it has no name.
 std::string node_label(const Graph& graph, const Node& node);
 
+/// Whether we work on tensors of such extents: no more than 2^36 elements, and none below 0.
+bool is_tensor_shape(std::span<const int64_t> shape);
+
 /// Checks the node and sets the types of its outputs; what follows from shapes and small constants
 /// (the arithmetic behind a Reshape) also gets its value.
 Result<Unit> infer_node(Graph& graph, Node& node);

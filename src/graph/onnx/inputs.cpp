@@ -2,6 +2,7 @@
 // the user gives a value.
 #include <algorithm>
 
+#include "graph/evaluate.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/ops/op.h"
@@ -79,6 +80,8 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
       return Error("input \"", input.name(), "\" has the extent ", extent, ", expected 0 or more");
     }
   }
+  if (!is_tensor_shape(shape))
+    return Error("input \"", input.name(), "\" would have the shape ", print_shape(shape));
   return shape;
 }
 

@@ -147,6 +147,23 @@ static bool is_harmless(std::string_view op, std::string_view attribute) {
   return false;
 }
 
+// An error if an attribute's number is larger than any shape has use for: shapes' arithmetic on two
+// of them would overflow. Some are values, or mean the end by the largest number.
+static Result<Unit> check_numbers(const std::string& name, const Attribute& value) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr std::string_view kOfAnySize[] = {"end", "ignore_index", "pool_int64s", "start"};
+  if (std::ranges::find(kOfAnySize, name) != std::end(kOfAnySize)) return Unit{};
+  std::span<const int64_t> numbers;
+  if (const auto* number = std::get_if<int64_t>(&value)) numbers = {number, 1};
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) numbers = *list;
+  for (const int64_t number : numbers) {
+    if (number < -kMost || number > kMost)
+      return Error(
+          "attribute \"", name, "\" has the number ", number, ", expected ", -kMost, " to ", kMost);
+  }
+  return Unit{};
+}
+
 Result<Unit> check_call(Node& node,
                         std::string_view attributes,
                         size_t min_inputs,
@@ -163,6 +180,7 @@ Result<Unit> check_call(Node& node,
     if (row == known.end()) return Error("attribute \"", name, "\" is not supported");
     if (kKinds[value.index()] != row->second)
       return Error("attribute \"", name, "\" has a value of the wrong type");
+    TRY(check_numbers(name, value));
   }
   // Optional inputs that are left out at the end count as none.
   while (!node.inputs.empty() && !node.inputs.back().valid()) node.inputs.pop_back();

@@ -80,6 +80,12 @@ TEST(Inputs, OfANetworkThatMakesNothingHoldSomething) {
   EXPECT_ERROR(import_model(model, options), "input \"x\" has the extent -1, expected 0 or more");
 }
 
+TEST(Inputs, OfMoreElementsThanWeWorkOnAreRefused) {
+  const int64_t most = int64_t{1} << 31;
+  EXPECT_ERROR(import_model(OnnxModel().input("x", {most, most, most}).output("x")),
+               "input \"x\" would have the shape 2147483648x2147483648x2147483648");
+}
+
 // A shape that follows from constants is known even where much lies between them.
 TEST(Constants, AreKnownBehindLargeOnes) {
   OnnxModel model;

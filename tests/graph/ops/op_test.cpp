@@ -1,5 +1,7 @@
 #include "graph/ops/op.h"
 
+#include <gmock/gmock.h>
+
 #include "graph/small_graph.h"
 
 namespace pruner {
@@ -63,6 +65,12 @@ TEST(GraphOps, WhatInfersAlsoRuns) {
     }
   }
   EXPECT_GT(accepted, 1000);
+}
+
+TEST(GraphOps, TakeNoNumbersWhoseProductOverflows) {
+  EXPECT_THAT(refusal("MaxPool", {waves({1, 1, 4, 4})}, {{"kernel_shape", Ints{INT64_MIN, 2}}}),
+              testing::HasSubstr("attribute \"kernel_shape\" has the number -9223372036854775808, "
+                                 "expected -2147483648 to 2147483648"));
 }
 
 }  // namespace
