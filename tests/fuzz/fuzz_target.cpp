@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 // The seeds become files of the first folder that is named, as libFuzzer reads them.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  spdlog::set_level(spdlog::level::off);
   const std::vector<std::string> seeds = pruner::seeds();
   for (size_t i = 0; i < seeds.size(); ++i)
     CHECK(read_input(seeds[i])) << "seed " << i << " is not read: " << seeds[i];

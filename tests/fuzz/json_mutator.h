@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "support/json.h"
@@ -35,7 +36,7 @@ inline void mutate(Json& json, Rng& rng) {
     }
     case 1: {
       if (!value.is_structured() || value.empty()) break;
-      const auto at = value.begin() + rng.below(std::ssize(value));
+      const auto at = std::next(value.begin(), rng.below(std::ssize(value)));
       value.erase(at);
       return;
     }
