@@ -203,8 +203,8 @@ bool Sinker::sink_slice(Node& node) {
   if (!transpose_of(node.inputs[0])) return false;
   const Order order = order_of(node.inputs[0]);
   const OpCall call{r_.graph(), node};
-  Order axes = identity(static_cast<size_t>(r_[node.inputs[1]].shape[0]));
-  if (call.has(3)) axes = *call.constant_integers(3, "axes");
+  Order axes = call.has(3) ? *call.constant_integers(3, "axes")
+                           : identity(call.constant_integers(1, "starts")->size());
   for (int64_t& axis : axes) axis = order[*normal_axis(axis, call.rank())];
   std::vector<ValueId> inputs = node.inputs;
   inputs.resize(std::max<size_t>(inputs.size(), 4));

@@ -112,6 +112,19 @@ TEST(SinkTransposes, MakesATransposedOperandAFlag) {
             "Transpose MatMul");
 }
 
+TEST(SinkTransposes, PassesASliceWhoseBoundsAreScalars) {
+  EXPECT_EQ(
+      arranged({2, 3, 4},
+               [](auto& b, ValueId x) {
+                 const ValueId t = b.node("Transpose", {x}, {{"perm", Ints{0, 2, 1}}});
+                 const auto scalar = [&](const char* name, int64_t value) {
+                   return b.constant(name, integers({}, {value}));
+                 };
+                 return b.node("Slice", {t, scalar("from", 0), scalar("to", 2), scalar("axis", 1)});
+               }),
+      "Slice Transpose");
+}
+
 TEST(ChannelsLast, ArrangesEveryWeight) {
   EXPECT_EQ(arranged({1, 4, 5, 5},
                      [](auto& b, ValueId x) {
