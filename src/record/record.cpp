@@ -107,7 +107,9 @@ Result<Unit> parse_task(const Json& task, Record& record) {
   if (!task.is_array() || task.size() < 2) return Error("\"i\" has no task");
   record.workload_key = task[0].get<std::string>();
   record.target = task[1].get<std::string>();
-  if (task.size() > 2) record.hardware = task[2].get<std::vector<int64_t>>();
+  if (task.size() > 2) {
+    TRY_ASSIGN(record.hardware, json_value<std::vector<int64_t>>(task[2], "the hardware"));
+  }
   if (task.size() > 3) record.target_host = task[3].get<std::string>();
   if (task.size() > 4) {
     TRY_ASSIGN(record.layout_rewrite, whole_number(task[4], "the layout's rewrite"));
@@ -128,7 +130,7 @@ Result<MeasureResult> parse_result(const Json& r) {
   if (result.ok()) result.costs_s = r[0].get<std::vector<double>>();
   if (result.ok() && result.costs_s.empty()) return Error("\"r\" has no costs");
   result.run_s = r[2].get<double>();
-  result.timestamp = r[3].get<int64_t>();
+  TRY_ASSIGN(result.timestamp, json_value<int64_t>(r[3], "the time"));
   return result;
 }
 

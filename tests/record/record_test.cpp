@@ -64,6 +64,16 @@ TEST(PrintLine, HasAnsorsKeysAndOurOwn) {
       R"("origin": "search", "build_s": 0.0125}})");
 }
 
+TEST(ParseLine, RefusesNumbersOutOfRange) {
+  const auto with = [](const std::string& part, const std::string& other) {
+    std::string line = print_line(sample_record());
+    return parse_line(line.replace(line.find(part), part.size(), other));
+  };
+  EXPECT_ERROR(with("[2, 64, 64", "[2, 1e300, 64"),
+               "the hardware has a number that is out of range");
+  EXPECT_ERROR(with("1700000000", "1e300"), "the time has a number that is out of range");
+}
+
 TEST(ParseLine, GivesBackWhatWasPrinted) {
   const Record record = sample_record();
   const Result<Record> parsed = parse_line(print_line(record));

@@ -58,5 +58,19 @@ TEST(JsonGet, NamesTheKeyThatIsMissingOrOfAnotherType) {
   EXPECT_ERROR(json_get<int>(Json(3), "threads"), "missing key");
 }
 
+TEST(JsonGet, GivesNoOtherNumberThanStandsThere) {
+  const Json object = *parse_json(
+      R"({"far": 1e300, "wide": 4294967297, "list": [1, -1e19], "unsigned": 18446744073709551615,
+          "least": -9223372036854775808, "half": 2.5})");
+  EXPECT_ERROR(json_get<int64_t>(object, "far"), "key \"far\" has a number that is out of range");
+  EXPECT_ERROR(json_get<int>(object, "wide"), "key \"wide\" has a number that is out of range");
+  EXPECT_ERROR(json_get<std::vector<int64_t>>(object, "list"), "out of range");
+  EXPECT_ERROR(json_get<int64_t>(object, "unsigned"), "out of range");
+  EXPECT_EQ(*json_get<int64_t>(object, "wide"), 4294967297);
+  EXPECT_EQ(*json_get<int64_t>(object, "least"), INT64_MIN);
+  EXPECT_EQ(*json_get<int>(object, "half"), 2);
+  EXPECT_EQ(*json_get<double>(object, "far"), 1e300);
+}
+
 }  // namespace
 }  // namespace pruner
