@@ -19,7 +19,7 @@ std::string with_checksum(std::string_view bytes) {
   const std::string_view data = bytes.substr(header->data);
   Hasher64 hasher;
   hasher.add(data);
-  header->metadata["checksum"] = dataset_checksum(hasher, header->metadata);
+  header->metadata["checksum"] = dataset_checksum(std::move(hasher), header->metadata);
   return print_safetensors_header(*header).append(data);
 }
 

@@ -27,13 +27,14 @@ std::vector<std::string> seeds() {
 
 bool read_input(std::string_view bytes) {
   (void)read_torch_pickle(bytes);
+  constexpr std::string_view kKnown[] = {
+      "collections OrderedDict", "torch FloatStorage", "torch._utils _rebuild_tensor_v2"};
+  if (!read_pickle(bytes, kKnown).ok()) return false;
   std::vector<ZipEntry> entries = small_archive();
   entries[0].bytes = bytes;
   CHECK(write_zip(input_path(), entries).ok());
   (void)read_torch_state_dict(input_path());
-  constexpr std::string_view kKnown[] = {
-      "collections OrderedDict", "torch FloatStorage", "torch._utils _rebuild_tensor_v2"};
-  return read_pickle(bytes, kKnown).ok();
+  return true;
 }
 
 }  // namespace pruner
