@@ -163,6 +163,7 @@ static Result<int64_t> parse_count(const std::string& name, const std::string& t
 }
 
 static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
+  constexpr int kMostThreads = 4096;
   static constexpr std::string_view kKnown[] = {"mcpu", "mtriple", "threads", "device"};
   // What TVM writes in records and means nothing here.
   static constexpr std::string_view kPassedOver[] = {
@@ -173,8 +174,10 @@ static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
       return unknown_option(name, "--mcpu, --threads or --device");
     }
   }
+  if (threads < 0 || threads > kMostThreads)
+    return Error(threads, " threads, expected 1 to ", kMostThreads);
   if (const std::string text = option(options, "threads"); !text.empty()) {
-    TRY_ASSIGN(const int64_t value, parse_count("threads", text, 4096));
+    TRY_ASSIGN(const int64_t value, parse_count("threads", text, kMostThreads));
     if (threads == 0) threads = static_cast<int>(value);
   }
   const std::string mcpu = option(options, "mcpu"), device = option(options, "device");

@@ -154,6 +154,8 @@ TEST(ParseTarget, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_target("llvm --speed=9", 0),
                "unknown option --speed, expected --mcpu, --threads");
   EXPECT_ERROR(parse_target("llvm --threads=0", 0), "--threads is \"0\", expected 1 to 4096");
+  EXPECT_ERROR(parse_target("llvm", 1 << 30), "llvm: 1073741824 threads, expected 1 to 4096");
+  EXPECT_ERROR(parse_target("llvm", -1), "llvm: -1 threads, expected 1 to 4096");
   EXPECT_ERROR(parse_target("llvm --threads=2x", 0), "--threads is \"2x\"");
   EXPECT_ERROR(parse_target("llvm --device=nowhere.json", 0), "nowhere.json");
   EXPECT_ERROR(parse_target("llvm --device=a.json --mcpu=haswell", 0), "leave out --mcpu");
