@@ -43,6 +43,7 @@ std::string onnx_type_name(int type) {
 static int64_t packed_bytes(DType dtype, int64_t n) { return (n * row_of(dtype).bits + 7) / 8; }
 
 static void copy_raw(const char* bytes, int64_t n, Tensor& tensor) {
+  if (n == 0) return;  // there may be no bytes
   const int bits = row_of(tensor.dtype()).bits;
   if (bits >= 8 && tensor.dtype() != DType::kBool) {
     std::memcpy(tensor.data(), bytes, static_cast<size_t>(tensor.bytes()));
@@ -107,7 +108,7 @@ static Result<std::vector<int64_t>> shape_of(const TensorProto& proto) {
 // Little-endian elements, in the file or in another one.
 static Tensor from_raw(DType dtype, std::vector<int64_t> shape, std::string_view bytes) {
   Tensor tensor(dtype, std::move(shape));
-  if (!bytes.empty()) copy_raw(bytes.data(), tensor.num_elements(), tensor);
+  copy_raw(bytes.data(), tensor.num_elements(), tensor);
   return tensor;
 }
 

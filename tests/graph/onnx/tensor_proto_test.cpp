@@ -40,6 +40,10 @@ void expect_tensor(const TensorProto& p, DType dtype, const V& values) {
   EXPECT_EQ(values_of(*tensor), values);
 }
 
+TEST(TensorFromProto, ReadsNoElementsOfAnyType) {
+  for (const DTypeRow& row : kDTypes) expect_tensor(proto(row.onnx, {2, 0}), row.dtype, {});
+}
+
 TEST(TensorFromProto, ReadsRawBytesOfEveryType) {
   expect_tensor(raw<float>(TensorProto::FLOAT, {1.5f, -2}), DType::kFloat32, {1.5, -2});
   expect_tensor(raw<double>(TensorProto::DOUBLE, {1.5, -2}), DType::kFloat64, {1.5, -2});
