@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "dataset/dataset_columns.h"
@@ -21,20 +19,6 @@ namespace {
 constexpr size_t kBufferBytes = 4 << 20;
 constexpr size_t kRowBytes = kRowFeatures * sizeof(float);
 constexpr size_t kDataflowBytes = kDataflowSize * sizeof(float);
-
-Error cannot_write(const std::string& path) {
-  return Error(path, ": cannot be written: ", std::strerror(errno));
-}
-
-bool write_whole(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
 
 bool read_whole(int fd, int64_t offset, std::string& bytes) {
   for (size_t done = 0; done < bytes.size();) {
@@ -57,25 +41,13 @@ std::string_view bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// A file that has no name, in the folder of `path`; gone when it is closed.
-int open_unnamed(const std::string& path) {
-  std::string name = path + ".XXXXXX";
-  const int fd = mkostemp(name.data(), O_CLOEXEC);
-  if (fd >= 0) unlink(name.c_str());
-  return fd;
-}
-
-/// The file that is being made; gone unless it was put in its place.
+/// The file that is being made, whose bytes are summed up.
 class NewFile {
  public:
-  explicit NewFile(std::string path)
-      : path_(std::move(path)), temporary_(path_ + ".tmp" + std::to_string(getpid())) {
-    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  }
+  explicit NewFile(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {}
   ~NewFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    if (!placed_) unlink(temporary_.c_str());
+    if (fd_ >= 0) close(fd_);
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -86,15 +58,9 @@ class NewFile {
     return write_whole(fd_, bytes);
   }
   Hasher64 take_hasher() { return std::move(hasher_); }
-  bool place() {
-    placed_ = rename(temporary_.c_str(), path_.c_str()) == 0;
-    return placed_;
-  }
 
  private:
-  std::string path_, temporary_;
-  int fd_ = -1;
-  bool placed_ = false;
+  int fd_;
   Hasher64 hasher_;
 };
 
@@ -140,18 +106,22 @@ SafetensorsHeader make_header(int64_t programs, int64_t rows, int64_t primitives
 }  // namespace
 
 Result<DatasetWriter> DatasetWriter::open(const std::string& path) {
+  TRY_ASSIGN(OutputFile output, OutputFile::open(path));
   DatasetWriter writer(path);
-  writer.rows_fd_ = open_unnamed(path);
-  if (writer.rows_fd_ < 0) return cannot_write(path);
-  writer.dataflow_fd_ = open_unnamed(path);
-  if (writer.dataflow_fd_ < 0) return cannot_write(path);
-  writer.primitives_fd_ = open_unnamed(path);
-  if (writer.primitives_fd_ < 0) return cannot_write(path);
+  writer.output_ = std::make_unique<OutputFile>(std::move(output));
+  const auto open_beside = [&](const char* name, int& fd) {
+    fd = ::open(writer.output_->beside(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return fd >= 0;
+  };
+  if (!open_beside("rows", writer.rows_fd_) || !open_beside("dataflow", writer.dataflow_fd_) ||
+      !open_beside("primitives", writer.primitives_fd_))
+    return cannot_write(path);
   return writer;
 }
 
 DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept
     : path_(std::move(other.path_)),
+      output_(std::move(other.output_)),
       rows_fd_(std::exchange(other.rows_fd_, -1)),
       dataflow_fd_(std::exchange(other.dataflow_fd_, -1)),
       primitives_fd_(std::exchange(other.primitives_fd_, -1)),
@@ -163,6 +133,7 @@ DatasetWriter::DatasetWriter(DatasetWriter&& other) noexcept
 
 DatasetWriter& DatasetWriter::operator=(DatasetWriter&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(output_, other.output_);
   std::swap(rows_fd_, other.rows_fd_);
   std::swap(dataflow_fd_, other.dataflow_fd_);
   std::swap(primitives_fd_, other.primitives_fd_);
@@ -227,7 +198,7 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
                      {"about", about},
                      {"checksum", dataset_checksum({}, {})}};  // as long as the one that follows
 
-  NewFile file(path_);
+  NewFile file(output_->path());
   const auto rows_of = [&](const DatasetRow& row) {
     const auto p = static_cast<size_t>(row.program);
     const auto bytes = static_cast<int64_t>(kRowBytes);
@@ -252,9 +223,9 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
   if (!written) return cannot_write(path_);
   header.metadata["checksum"] = dataset_checksum(file.take_hasher(), header.metadata);
   if (lseek(file.fd(), 0, SEEK_SET) != 0 ||
-      !write_whole(file.fd(), print_safetensors_header(header)) || !file.place())
+      !write_whole(file.fd(), print_safetensors_header(header)))
     return cannot_write(path_);
-  return Unit{};
+  return output_->commit();
 }
 
 }  // namespace pruner

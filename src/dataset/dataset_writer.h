@@ -1,15 +1,16 @@
-// Features of programs, one after the other -> a file of features. They wait in files without a
-// name beside it, so that memory does not grow with them; the file stands under its name when it is
+// Features of programs, one after the other -> a file of features. They wait in files
+// beside it, so that memory does not grow with them; the file stands under its name when it is
 // whole.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/features.h"
 #include "dataset/dataset.h"
-#include "support/result.h"
+#include "support/output_file.h"
 
 namespace pruner {
 
@@ -47,6 +48,7 @@ class DatasetWriter {
   Result<Unit> flush();
 
   std::string path_;
+  std::unique_ptr<OutputFile> output_;
   int rows_fd_ = -1, dataflow_fd_ = -1, primitives_fd_ = -1;
   std::string rows_, dataflow_, primitives_;                          // not yet written
   std::vector<int64_t> row_offsets_ = {0}, primitive_offsets_ = {0};  // of all that was added

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "deploy/plan_text.h"
-#include "deploy/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 

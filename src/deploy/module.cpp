@@ -9,7 +9,6 @@
 #include "codegen/cuda/nvrtc.h"
 #include "deploy/link_module.h"
 #include "deploy/memory_plan.h"
-#include "deploy/temporary_folder.h"
 #include "deploy/weights.h"
 #include "graph/ops/op.h"
 #include "lower/lower.h"
@@ -17,6 +16,7 @@
 #include "search/search.h"
 #include "space/precision.h"
 #include "support/file.h"
+#include "support/output_file.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -278,7 +278,7 @@ Result<ModuleSummary> build_module(const Partition& partition,
   // What cannot work is said before minutes of compiling.
   TRY(check_linkable(target.isa));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
-  TRY_ASSIGN(const PendingFile output, PendingFile::next_to(path));
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
   TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options));
 
   Weights weights(partition, alignment_of(target));

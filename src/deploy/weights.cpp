@@ -44,7 +44,7 @@ static bool write_at(int file, const Tensor& tensor, int64_t offset) {
 
 Result<Unit> Weights::write(const std::string& path, int64_t start, int jobs) const {
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return Error(path, ": cannot write: ", std::strerror(errno));
+  if (file < 0) return Error(path, ": cannot be written: ", std::strerror(errno));
   std::vector<int> errors(entries_.size(), 0);
   parallel_for(static_cast<int64_t>(entries_.size()), jobs, [&](int64_t i) {
     const Entry& entry = entries_[i];
@@ -52,7 +52,7 @@ Result<Unit> Weights::write(const std::string& path, int64_t start, int jobs) co
   });
   close(file);
   for (const int error : errors) {
-    if (error != 0) return Error(path, ": cannot write: ", std::strerror(error));
+    if (error != 0) return Error(path, ": cannot be written: ", std::strerror(error));
   }
   return Unit{};
 }

@@ -40,7 +40,7 @@ Result<MergeSummary> merge_records(std::span<const RecordPath> files,
                                    int jobs) {
   TRY(check_no_input(path, files));
   TRY_ASSIGN(PackedWriter writer, PackedWriter::open(path));
-  LineSorter sorter(path);
+  LineSorter sorter(writer.beside("sorted"));
   MergeSummary merged;
   const auto write = [&](std::string_view line) -> Result<Unit> {
     TRY(writer.write(line));

@@ -11,6 +11,7 @@
 
 #include "record/record.h"
 #include "support/file.h"
+#include "support/output_file.h"
 
 namespace pruner {
 
@@ -35,26 +36,14 @@ bool look_like_records(std::span<const RecordLine> lines) {
 
 namespace {
 
-Error cannot(const std::string& path, const char* what) {
-  return Error(path, ": cannot be ", what, ": ", std::strerror(errno));
-}
-
 // All of `text`, or nothing of it.
 Result<Unit> append_whole(int fd, const std::string& path, std::string_view text) {
   struct stat before;
-  if (fstat(fd, &before) != 0) return cannot(path, "written");
-  std::string_view left = text;
-  while (!left.empty()) {
-    const ssize_t written = write(fd, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const Error error = cannot(path, "written");
-      static_cast<void>(!ftruncate(fd, before.st_size));  // the file system is at fault already
-      return error;
-    }
-    left.remove_prefix(static_cast<size_t>(written));
-  }
-  return Unit{};
+  if (fstat(fd, &before) != 0) return cannot_write(path);
+  if (write_whole(fd, text)) return Unit{};
+  const Error error = cannot_write(path);
+  static_cast<void>(!ftruncate(fd, before.st_size));  // the file system is at fault already
+  return error;
 }
 
 // Mends the end of a file that a writer was killed at: a whole record gets its line end, a torn one
@@ -67,11 +56,12 @@ Result<Unit> mend_end(int fd, const std::string& path) {
   if (parse_line(line).ok()) return append_whole(fd, path, "\n");
   const std::string torn_path = path + ".torn";
   const int torn = ::open(torn_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (torn < 0) return cannot(torn_path, "written");
+  if (torn < 0) return cannot_write(torn_path);
   const Result<Unit> saved = append_whole(torn, torn_path, line + "\n");
   close(torn);
   TRY(saved);
-  if (ftruncate(fd, static_cast<off_t>(begin)) != 0) return cannot(path, "mended");
+  if (ftruncate(fd, static_cast<off_t>(begin)) != 0)
+    return Error(path, ": cannot be mended: ", std::strerror(errno));
   return Unit{};
 }
 
@@ -100,9 +90,15 @@ Result<RecordFile> read_records(const std::string& path) {
 
 Result<RecordWriter> RecordWriter::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return cannot(path, "opened for writing");
+  if (fd < 0) return cannot_write(path);
   RecordWriter writer(fd, path);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  const bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  // Another may have set the file aside since it was opened.
+  struct stat opened {
+  }, named{};
+  const bool moved = fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
+                     (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev);
+  if (held || moved) {
     return Error(path, ": another pruner is writing to it");
   }
   TRY(mend_end(fd, path));

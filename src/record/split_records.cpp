@@ -1,16 +1,15 @@
 #include "record/split_records.h"
 
-#include <unistd.h>
-
 #include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "record/record_id.h"
+#include "support/file.h"
 #include "support/hash.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 
@@ -52,17 +51,16 @@ class NewFolder {
     while (path.ends_with('/')) path.pop_back();
     std::error_code code;
     if (fs::exists(path, code)) return Error(path, ": is there already; choose another folder");
-    auto folder = std::make_unique<NewFolder>();
-    folder->path_ = path;
-    folder->temporary_ = path + ".tmp" + std::to_string(getpid());
+    const std::string parent = fs::path(path).parent_path();
+    std::optional<TemporaryFolder> around = TemporaryFolder::make_in(parent.empty() ? "." : parent);
+    if (!around) return Error(path, ": cannot be made: ", std::strerror(errno));
+    auto folder = std::make_unique<NewFolder>(path, *std::move(around));
     fs::create_directory(folder->temporary_, code);
     if (code) return Error(path, ": cannot be made: ", code.message());
     return folder;
   }
-  ~NewFolder() {
-    std::error_code ignored;
-    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
-  }
+  NewFolder(std::string path, TemporaryFolder around)
+      : path_(std::move(path)), around_(std::move(around)), temporary_(around_.path("new")) {}
 
   Result<Unit> add(const std::string& name, std::string_view line) {
     std::string& text = held_[name];
@@ -75,23 +73,22 @@ class NewFolder {
     std::error_code code;
     fs::rename(temporary_, path_, code);
     if (code) return Error(path_, ": cannot be made: ", code.message());
-    temporary_.clear();
     return Unit{};
   }
 
  private:
   Result<Unit> append() {
     for (const auto& [name, text] : held_) {
-      std::ofstream out(temporary_ + '/' + name, std::ios::binary | std::ios::app);
-      out << text;
-      if (!out.flush()) return Error(path_, '/', name, ": cannot be written: ", strerror(errno));
+      TRY(append_file(temporary_ + '/' + name, text));
     }
     held_.clear();
     held_bytes_ = 0;
     return Unit{};
   }
 
-  std::string path_, temporary_;
+  std::string path_;
+  TemporaryFolder around_;
+  std::string temporary_;
   std::map<std::string, std::string> held_;
   size_t held_bytes_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "support/file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "support/memory.h"
+#include "support/output_file.h"
 
 namespace pruner {
 
@@ -34,29 +36,27 @@ Result<std::string> read_file(const std::string& path) {
   return content.str();
 }
 
+// Writes to the file `at`, which stands for `path` in errors.
+static Result<Unit> write_to(const std::string& path,
+                             const std::string& at,
+                             int how,
+                             std::string_view content) {
+  const int fd = open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  const bool written = fd >= 0 && write_whole(fd, content);
+  const Error error = cannot_write(path);
+  const bool closed = fd < 0 || close(fd) == 0;  // some file systems tell of a full disk here
+  if (!written) return error;
+  return closed ? Result<Unit>(Unit{}) : cannot_write(path);
+}
+
 Result<Unit> write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    if (out) out.write(content.data(), static_cast<std::streamsize>(content.size()));
-    if (!out || !out.flush()) {
-      const Error error(path, ": cannot be written: ", std::strerror(errno));
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return error;
-    }
-  }
-  std::error_code code;
-  std::filesystem::rename(temporary, path, code);
-  if (code) return Error(path, ": cannot be written: ", code.message());
-  return Unit{};
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
+  TRY(write_to(path, output.path(), O_TRUNC, content));
+  return output.commit();
 }
 
 Result<Unit> append_file(const std::string& path, std::string_view content) {
-  std::ofstream out(path, std::ios::binary | std::ios::app);
-  if (out) out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!out || !out.flush()) return Error(path, ": cannot be written: ", std::strerror(errno));
-  return Unit{};
+  return write_to(path, path, O_APPEND, content);
 }
 
 }  // namespace pruner

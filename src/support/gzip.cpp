@@ -1,16 +1,15 @@
 #include "support/gzip.h"
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "support/file.h"
 #include "support/memory.h"
+#include "support/output_file.h"
 
 namespace pruner {
 namespace {
@@ -130,15 +129,13 @@ std::optional<LineReader::Line> LineReader::next() {
 }
 
 struct PackedWriter::State {
-  std::string path, temporary;
+  std::string path;
+  OutputFile output;
   gzFile file = nullptr;
 
   ~State() {
     if (file != nullptr) gzclose(file);
-    std::error_code ignored;
-    if (!temporary.empty()) std::filesystem::remove(temporary, ignored);
   }
-  Error error() const { return Error(path, ": cannot be written: ", std::strerror(errno)); }
 };
 
 PackedWriter::PackedWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -147,12 +144,10 @@ PackedWriter& PackedWriter::operator=(PackedWriter&&) noexcept = default;
 PackedWriter::~PackedWriter() = default;
 
 Result<PackedWriter> PackedWriter::open(const std::string& path) {
-  auto state = std::make_unique<State>();
-  state->path = path;
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  state->file = gzopen(temporary.c_str(), path.ends_with(".gz") ? "wb" : "wbT");
-  if (state->file == nullptr) return state->error();
-  state->temporary = temporary;
+  TRY_ASSIGN(OutputFile output, OutputFile::open(path));
+  auto state = std::make_unique<State>(path, std::move(output));
+  state->file = gzopen(state->output.path().c_str(), path.ends_with(".gz") ? "wb" : "wbT");
+  if (state->file == nullptr) return cannot_write(path);
   return PackedWriter(std::move(state));
 }
 
@@ -160,18 +155,19 @@ Result<Unit> PackedWriter::write(std::string_view text) {
   constexpr size_t kMost = size_t{1} << 30;  // gzwrite counts in unsigned int
   for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMost))) {
     const auto size = static_cast<unsigned>(std::min(text.size(), kMost));
-    if (gzwrite(state_->file, text.data(), size) != static_cast<int>(size)) return state_->error();
+    if (gzwrite(state_->file, text.data(), size) != static_cast<int>(size))
+      return cannot_write(state_->path);
   }
   return Unit{};
 }
 
+std::string PackedWriter::beside(const std::string& name) const {
+  return state_->output.beside(name);
+}
+
 Result<Unit> PackedWriter::commit() {
-  if (gzclose(std::exchange(state_->file, nullptr)) != Z_OK) return state_->error();
-  std::error_code code;
-  std::filesystem::rename(state_->temporary, state_->path, code);
-  if (code) return Error(state_->path, ": cannot be written: ", code.message());
-  state_->temporary.clear();
-  return Unit{};
+  if (gzclose(std::exchange(state_->file, nullptr)) != Z_OK) return cannot_write(state_->path);
+  return state_->output.commit();
 }
 
 }  // namespace pruner

@@ -68,6 +68,8 @@ class PackedWriter {
   static Result<PackedWriter> open(const std::string& path);
   Result<Unit> write(std::string_view text);
   Result<Unit> commit();
+  /// The path of another file that is needed until then.
+  std::string beside(const std::string& name) const;
 
   PackedWriter(PackedWriter&&) noexcept;
   PackedWriter& operator=(PackedWriter&&) noexcept;

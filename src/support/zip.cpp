@@ -8,6 +8,7 @@
 
 #include "support/file.h"
 #include "support/memory.h"
+#include "support/output_file.h"
 
 namespace pruner {
 
@@ -82,7 +83,8 @@ Result<std::string> ZipReader::read(size_t index) const {
 }
 
 Result<Unit> write_zip(const std::string& path, std::span<const ZipEntry> entries) {
-  TRY_ASSIGN(Zip zip, open_zip(path, ZIP_CREATE | ZIP_TRUNCATE));
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
+  TRY_ASSIGN(Zip zip, open_zip(output.path(), ZIP_CREATE | ZIP_TRUNCATE));
   for (const ZipEntry& entry : entries) {  // libzip reads their bytes when it closes
     zip_source_t* source = zip_source_buffer(zip.get(), entry.bytes.data(), entry.bytes.size(), 0);
     const zip_int64_t index = zip_file_add(zip.get(), entry.name.c_str(), source, ZIP_FL_ENC_UTF_8);
@@ -91,9 +93,10 @@ Result<Unit> write_zip(const std::string& path, std::span<const ZipEntry> entrie
       return Error(path, ": entry \"", entry.name, "\": ", zip_strerror(zip.get()));
     }
   }
-  if (zip_close(zip.get()) != 0) return Error(path, ": cannot write: ", zip_strerror(zip.get()));
+  if (zip_close(zip.get()) != 0)
+    return Error(path, ": cannot be written: ", zip_strerror(zip.get()));
   zip.release();
-  return Unit{};
+  return output.commit();
 }
 
 #else

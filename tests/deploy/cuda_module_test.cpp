@@ -3,12 +3,12 @@
 #include <map>
 
 #include "deploy/loaded_module.h"
-#include "deploy/temporary_folder.h"
 #include "fakes/driver_log.h"
 #include "fakes/fake_cuda.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {

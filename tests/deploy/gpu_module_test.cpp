@@ -4,12 +4,12 @@
 
 #include "codegen/cuda/nvrtc_fixture.h"
 #include "deploy/loaded_module.h"
-#include "deploy/temporary_folder.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
 #include "runtime/gpu_context.h"
 #include "shell.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {

@@ -2,10 +2,10 @@
 #include "deploy/module.h"
 
 #include "deploy/loaded_module.h"
-#include "deploy/temporary_folder.h"
 #include "golden.h"
 #include "graph/networks/network_builder.h"
 #include "network_case.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {
@@ -184,7 +184,7 @@ TEST(BuildModule, SaysWhatCannotBeWrittenBeforeItWorks) {
   const Result<Partition> cut = partition(small_convolutional(), target);
   ASSERT_TRUE(cut.ok());
   EXPECT_ERROR(build_module(*cut, target, nullptr, {}, "/nowhere/m.so"),
-               "/nowhere/m.so: cannot write: No such file");
+               "/nowhere/m.so: cannot be written: No such file");
   EXPECT_ERROR(
       build_module(*cut, target, nullptr, {.jobs = 1, .work_dir = "/nowhere"}, "/tmp/m.so"),
       "/nowhere: cannot make a folder");

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "deploy/loaded_module.h"
-#include "deploy/temporary_folder.h"
 #include "graph/evaluate.h"
 #include "graph/networks/network_builder.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 

@@ -1,8 +1,8 @@
 #include "deploy/weights.h"
 
-#include "deploy/temporary_folder.h"
 #include "golden.h"
 #include "support/file.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {
@@ -46,7 +46,7 @@ TEST(Weights, StoresEachPackedFormOnce) {
   for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(at[i], packed.get(i));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(at[32 + i], i);
   for (int i = 0; i < 15; ++i) EXPECT_EQ(at[64 + i], i);
-  EXPECT_ERROR(weights.write("/nowhere/w", 0, 1), "/nowhere/w: cannot write: No such file");
+  EXPECT_ERROR(weights.write("/nowhere/w", 0, 1), "/nowhere/w: cannot be written: No such file");
 }
 
 TEST(Weights, StoresEachTransformOnce) {

@@ -9,8 +9,8 @@
 #include "cli/source.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
-#include "deploy/temporary_folder.h"
 #include "graph/quantize.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 
