@@ -2,17 +2,23 @@
 #include "codegen/linker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "codegen/loader.h"
 #include "support/file.h"
+#include "support/output_file.h"
 
 extern char** environ;
 
@@ -55,6 +61,65 @@ namespace {
   return false;
 }
 
+/// lld writes to a mapping, and dies of SIGBUS where the disk is full: the space is asked for
+/// first. A library takes about what its objects do.
+Result<Unit> check_space(const std::vector<std::string>& object_files, const std::string& path) {
+  constexpr uintmax_t kMore = 1 << 20;  // headers and tables
+  uintmax_t bytes = kMore;
+  std::error_code code;
+  for (const std::string& file : object_files) bytes += std::filesystem::file_size(file, code);
+  const std::string probe = path + ".space";
+  const int fd = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return cannot_write(path);
+  const bool there =
+      fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0 || errno == EOPNOTSUPP || errno == ENOSYS;
+  const Error error = cannot_write(path);
+  close(fd);
+  unlink(probe.c_str());
+  return there ? Result<Unit>(Unit{}) : error;
+}
+
+/// What is left of the danger: others may fill the disk while lld writes.
+class WithoutBusError {
+ public:
+  WithoutBusError() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      constexpr std::string_view kLine =
+          "pruner: the module cannot be written: No space left on device\n";
+      static_cast<void>(!write(STDERR_FILENO, kLine.data(), kLine.size()));
+      exit_now(EXIT_FAILURE);
+    };
+    sigaction(SIGBUS, &action, &before_);
+  }
+  ~WithoutBusError() { sigaction(SIGBUS, &before_, nullptr); }
+  WithoutBusError(const WithoutBusError&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+/// The folder of `path` by a name of its own: lld takes each '%' in a path for a digit to draw.
+class PlainFolder {
+ public:
+  explicit PlainFolder(const std::string& path) {
+    const std::filesystem::path file = path;
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    fd_ = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    path_ = fd_ < 0 ? path : fmt::format("/proc/self/fd/{}/{}", fd_, file.filename().native());
+  }
+  ~PlainFolder() {
+    if (fd_ >= 0) close(fd_);
+  }
+  PlainFolder(const PlainFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
 // Only these names are seen from outside.
 std::string version_script(const std::vector<std::string>& exported_symbols) {
   std::string text = "{\n";
@@ -70,7 +135,10 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
                                  const std::vector<std::string>& exported_symbols) {
   const std::string script = path + ".exports";
   TRY(write_file(script, version_script(exported_symbols)));
-  std::vector<std::string> options = {"-shared", "-o", path};
+  TRY(check_space(object_files, path));
+  std::optional<PlainFolder> plain;
+  if (PRUNER_LLD && path.find('%') != std::string::npos) plain.emplace(path);
+  std::vector<std::string> options = {"-shared", "-o", plain ? plain->path() : path};
   options.insert(options.end(), object_files.begin(), object_files.end());
   // gc-sections drops what no exported symbol reaches, as the executor of the other kind of device;
   // relro makes the plan's pages read-only after relocation; separate-code keeps data out of
@@ -87,6 +155,7 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
   Result<Unit> linked =
       Error("no linker: this build has no lld, and ld.lld, ld and cc are not on PATH");
   if constexpr (PRUNER_LLD) {
+    const WithoutBusError guard;
     linked = run_lld(command("ld.lld", ""));
   } else {
     for (const std::string program : {"ld.lld", "ld", "cc"}) {

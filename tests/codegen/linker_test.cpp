@@ -58,6 +58,17 @@ TEST_F(LinkerTest, CanLinkAgainAfterAnError) {
   EXPECT_TRUE(link_shared_library({write("data.o", *data)}, folder_ + "/lib.so", {"x"}).ok());
 }
 
+// lld draws a digit for each '%' of the path that it writes to.
+TEST_F(LinkerTest, WritesWhereAPathHasPercentSigns) {
+  const Result<std::string> data = assemble(".data\n.globl x\nx: .quad 1\n");
+  ASSERT_TRUE(data.ok());
+  const std::string object = write("data.o", *data), library = folder_ + "/50%/%25.so";
+  std::filesystem::create_directory(folder_ + "/50%");
+  const Result<Unit> linked = link_shared_library({object}, library, {"x"});
+  ASSERT_TRUE(linked.ok()) << linked.error().message();
+  EXPECT_TRUE(std::filesystem::exists(library));
+}
+
 TEST(Assemble, NamesTheLineThatIsWrong) {
   EXPECT_ERROR(assemble(".data\nfoo bar baz\n"), ":2:");
   EXPECT_ERROR(assemble(".incbin \"/nowhere\"\n"), "/nowhere");

@@ -1,8 +1,12 @@
 // The door to lld. Its state is global: one link at a time, and none after one that crashed.
 #if PRUNER_LLD
 #include <lld/Common/Driver.h>
+#include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <mutex>
 
 #include "codegen/linker.h"
@@ -20,8 +24,12 @@ Result<Unit> run_lld(const std::vector<std::string>& command) {
   for (const std::string& arg : command) argv.push_back(arg.c_str());
   std::string output;
   llvm::raw_string_ostream out(output);
+  // Without it what is fatal to lld ends this process, without a word.
+  llvm::CrashRecoveryContext::Enable();
   const lld::Result result = lld::lldMain(argv, out, out, {{lld::Gnu, &lld::elf::link}});
+  llvm::CrashRecoveryContext::Disable();
   usable = result.canRunAgain;
+  if (result.retCode == 128 + SIGBUS) return Error(std::strerror(ENOSPC));  // of its mapping
   if (result.retCode != 0) return Error(output);
   return Unit{};
 }
