@@ -10,12 +10,14 @@
 #include <chrono>
 #include <ctime>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "measure/build_worker.h"
 #include "measure/wire.h"
 #include "measure/worker_process.h"
 #include "support/log.h"
+#include "support/machine_fault.h"
 
 namespace pruner {
 
@@ -23,7 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDeaths = 2;          // of workers, until it is the candidate's fault
+constexpr int kDeaths = 2;  // of workers, until it is the candidate's fault
+constexpr int kKills = 5;   // the same, where another killed them: of want of memory, say
+constexpr int kWants = 7;   // of the machine in a row, until measuring is given up
+constexpr auto kFirstPause = std::chrono::milliseconds(100);  // after one; each is twice as long
+constexpr auto kLongestPause = std::chrono::seconds(2);
 constexpr double kTaskSetupS = 10;  // on top of a time limit, when the task comes with it
 
 enum class Step { kToBuild, kBuilding, kToRun, kRunning, kDone };
@@ -87,7 +93,11 @@ class LocalMeasurer : public Measurer {
       if (!stopped) hand_out();
       if (std::ranges::all_of(runners_, [](const Station& s) { return !s.gone.empty(); }))
         return Error(runners_.front().gone);
-      if (!busy()) break;
+      if (wants_ >= kWants) return give_up();
+      if (!busy()) {
+        if (wants_ == 0 || stopped) break;
+        continue;  // what was put off is handed out again
+      }
       wait_and_collect();
     }
     std::vector<MeasureResult> results;
@@ -263,7 +273,7 @@ class LocalMeasurer : public Measurer {
                   : failed_result(
                         MeasureError::kBuildTimeout,
                         fmt::format("still compiling after {} s", options_.build_timeout_s)));
-    } else if (++job.deaths < kDeaths) {
+    } else if (++job.deaths < (end == "SIGKILL" ? kKills : kDeaths)) {
       log_detail("a worker ended ({}) and is started again", end);
       job.step = runs ? Step::kToRun : Step::kToBuild;
       station.job = -1;
@@ -274,6 +284,27 @@ class LocalMeasurer : public Measurer {
     }
   }
 
+  // The machine lacks something, which is no fault of the candidate: it is tried again later.
+  void wait_for_machine(std::string want) {
+    log_detail("{}; tried again", want);
+    want_ = std::move(want);
+    const auto pause = kFirstPause * (1 << wants_++);
+    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(pause, kLongestPause));
+  }
+
+  // Nothing is recorded of what was put off; the workers begin anew with the next batch.
+  Error give_up() {
+    for (std::vector<Station>* stations : {&builders_, &runners_}) {
+      for (Station& station : *stations) {
+        if (station.job < 0) continue;
+        station.process.end();
+        station.job = -1;
+      }
+    }
+    wants_ = 0;
+    return Error("nothing can be measured, after ", kWants, " attempts: ", want_);
+  }
+
   // The runner of CPUs has a child for what a kernel does; a GPU's driver runs in the worker.
   static MeasureError death_of_runner(const Station& runner) {
     return runner.devices.empty() ? MeasureError::kUnknown : MeasureError::kRuntimeDevice;
@@ -281,6 +312,12 @@ class LocalMeasurer : public Measurer {
 
   void finish(Station& station, MeasureResult result) {
     Job& job = jobs_[std::exchange(station.job, -1)];
+    if (result.error == MeasureError::kUnknown && is_machine_fault(result.error_text)) {
+      station.task_key.clear();
+      job.step = station.builds ? Step::kToBuild : Step::kToRun;
+      return wait_for_machine(std::move(result.error_text));
+    }
+    wants_ = 0;
     result.build_s = job.result.build_s;
     result.timestamp = std::time(nullptr);
     if (result.refuted) measure_again();
@@ -315,6 +352,9 @@ class LocalMeasurer : public Measurer {
   std::vector<Job> jobs_;
   bool overlap_ = false;
   int active_builders_ = 1;
+  // How often in a row the machine lacked something, and what.
+  int wants_ = 0;
+  std::string want_;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ std::vector<PeerOutputs::Place> PeerOutputs::lay_out(std::span<const ExpectedOut
 PeerOutputs::PeerOutputs(std::span<const ExpectedOutput> outputs)
     : places_(lay_out(outputs)), memory_(static_cast<size_t>(places_.back().begin)) {
   static_assert(sizeof(State) <= kAlignment);
-  new (memory_.data()) State;
+  if (mapped()) new (memory_.data()) State;
 }
 
 void PeerOutputs::hold(std::span<void* const> outputs, double form_error) {

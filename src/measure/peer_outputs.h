@@ -19,6 +19,8 @@ class PeerOutputs {
  public:
   explicit PeerOutputs(std::span<const ExpectedOutput> outputs);
 
+  /// Whether there was room for them.
+  bool mapped() const { return memory_.mapped(); }
   /// Takes copies; `form_error` is of the kernel that made them.
   void hold(std::span<void* const> outputs, double form_error);
   bool held() const { return state()->held; }

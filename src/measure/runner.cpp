@@ -1,15 +1,17 @@
 #include "measure/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "measure/frame.h"
 #include "measure/kernel_arguments.h"
@@ -27,29 +29,63 @@ namespace {
 constexpr int64_t kMemoryBytes = int64_t{4} << 30;
 constexpr int64_t kThreadBytes = int64_t{64} << 20;
 
+// How often a candidate is run that another kills, until it counts as its own fault.
+constexpr int kKilledAttempts = 3;
+
 // A probe seen long ago should not call every later moment noisy.
 constexpr double kForget = 0.998;
 
 struct End {
   bool timed_out;
   int wait_status;
+
+  /// By another than us: by a system that is short of memory, say.
+  bool killed() const {
+    return !timed_out && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
+  }
 };
 
-// Waits for a child, for at most `seconds`; then kills it.
-End wait_for_child(pid_t child, double seconds) {
-  const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-  const Deadline deadline = after(seconds);
-  pollfd entry{handle, POLLIN, 0};
-  int ready = -1;
-  do {
-    ready = poll(&entry, 1, milliseconds_until(deadline));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) kill(child, SIGKILL);
-  End end{ready == 0, 0};
-  while (waitpid(child, &end.wait_status, 0) < 0 && errno == EINTR) {
+/// Tells when a child ends: it alone holds the other end of a pipe. Every kernel has that, and
+/// every container allows it.
+class EndOfChild {
+ public:
+  EndOfChild() { open_ = pipe2(ends_, O_CLOEXEC) == 0; }
+  EndOfChild(const EndOfChild&) = delete;
+  ~EndOfChild() {
+    close_end(0);
+    close_end(1);
   }
-  close(handle);
-  return end;
+  bool open() const { return open_; }
+  void in_child() { close_end(0); }
+  void in_parent() { close_end(1); }
+
+  /// Waits for the child for at most `seconds`; then kills it.
+  End wait(pid_t child, double seconds) {
+    const Deadline deadline = after(seconds);
+    pollfd entry{ends_[0], POLLIN, 0};
+    int ready = -1;
+    do {
+      ready = poll(&entry, 1, milliseconds_until(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) kill(child, SIGKILL);
+    End end{ready == 0, 0};
+    while (waitpid(child, &end.wait_status, 0) < 0 && errno == EINTR) {
+    }
+    return end;
+  }
+
+ private:
+  void close_end(int which) {
+    if (open_ && ends_[which] >= 0) close(std::exchange(ends_[which], -1));
+  }
+
+  bool open_;
+  int ends_[2];
+};
+
+MeasureResult no_process() {
+  return failed_result(MeasureError::kUnknown,
+                       std::string("no process for a candidate: ") + std::strerror(errno));
 }
 
 std::string_view stage_words(RunStage stage) {
@@ -111,6 +147,18 @@ Result<Unit> Runner::set_task(Task task) {
 MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   CHECK(workload_.has_value()) << "no task to run a kernel of";
   const auto start = std::chrono::steady_clock::now();
+  MeasureResult result;
+  for (int attempt = 0; attempt < kKilledAttempts; ++attempt) {
+    const Attempt made = attempt_run(artifact, best_s);
+    result = made.result;
+    if (!made.killed) break;
+  }
+  result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.timestamp = std::time(nullptr);
+  return result;
+}
+
+Runner::Attempt Runner::attempt_run(const Artifact& artifact, double best_s) {
   int64_t memory_bytes = kMemoryBytes;
   for (size_t i = 0; i < artifact.arguments.size(); ++i) {
     memory_bytes += 4 * argument_bytes(artifact, static_cast<int>(i));
@@ -121,24 +169,26 @@ MeasureResult Runner::run(const Artifact& artifact, double best_s) {
   const double cpu_s = (limit_s + 2) * threads;
   const Shared<RunReport> report;
   workload_->fresh = workload_->fresh.split();
+  EndOfChild end_of_child;
+  if (!report.mapped() || !end_of_child.open()) return {no_process()};
   const pid_t child = fork();
-  if (child < 0) return failed_result(MeasureError::kUnknown, "no process for the candidate");
+  if (child < 0) return {no_process()};
   if (child == 0) {
+    end_of_child.in_child();
     die_with_parent();
     limit_this_process(memory_bytes, cpu_s);
     run_kernel(*workload_, artifact, loader_, options_, best_s, peak_gflops_, *report);
     _exit(0);
   }
-  const End end = wait_for_child(child, limit_s);
+  end_of_child.in_parent();
+  const End end = end_of_child.wait(child, limit_s);
   if (report->peak_gflops > 0) {
     peak_gflops_ = std::max(report->peak_gflops, peak_gflops_ * kForget);
   }
   MeasureResult result = judge(*report, end, artifact, limit_s);
   result.refuted = report->refuted;
   result.busy = report->busy;
-  result.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.timestamp = std::time(nullptr);
-  return result;
+  return {std::move(result), end.killed()};
 }
 
 static Result<MeasureResult> answer_run(Runner& runner, const Frame& request) {

@@ -21,6 +21,12 @@ class Runner {
   MeasureResult run(const Artifact& artifact, double best_s);
 
  private:
+  struct Attempt {
+    MeasureResult result;
+    bool killed = false;  // by another: worth a second attempt
+  };
+  Attempt attempt_run(const Artifact& artifact, double best_s);
+
   KernelLoader loader_;
   MeasureOptions options_;
   std::optional<Workload> workload_;

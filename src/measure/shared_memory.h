@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <new>
 
-#include "support/check.h"
-
 namespace pruner {
 
 /// The owner of a mapping of zeros, whose pages are there when they are first touched.
@@ -16,12 +14,15 @@ class SharedMemory {
   explicit SharedMemory(size_t bytes) : bytes_(bytes) {
     constexpr int kFlags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
     memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
-    CHECK(memory_ != MAP_FAILED) << "no shared memory";
   }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  ~SharedMemory() { munmap(memory_, bytes_); }
+  ~SharedMemory() {
+    if (mapped()) munmap(memory_, bytes_);
+  }
 
+  /// Whether there was room for it.
+  bool mapped() const { return memory_ != MAP_FAILED; }
   std::byte* data() const { return static_cast<std::byte*>(memory_); }
 
  private:
@@ -33,7 +34,10 @@ class SharedMemory {
 template <typename T>
 class Shared {
  public:
-  Shared() : memory_(sizeof(T)) { new (memory_.data()) T; }
+  Shared() : memory_(sizeof(T)) {
+    if (mapped()) new (memory_.data()) T;
+  }
+  bool mapped() const { return memory_.mapped(); }
   T& operator*() const { return *reinterpret_cast<T*>(memory_.data()); }
   T* operator->() const { return &**this; }
 

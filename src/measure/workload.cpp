@@ -1,6 +1,8 @@
 #include "measure/workload.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "measure/narrow_contraction.h"
@@ -39,6 +41,12 @@ double workload_bytes(const ComputeDag& dag) {
   return bytes;
 }
 
+static Result<Unit> keep_outputs(Workload& workload) {
+  workload.peer = std::make_unique<PeerOutputs>(workload.outputs);
+  if (!workload.peer->mapped()) return Error("the outputs of ", workload.task.name, ": ", std::strerror(ENOMEM));
+  return Unit{};
+}
+
 Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   Workload workload;
   workload.task = std::move(task);
@@ -51,7 +59,7 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
   workload.outputs = expect_outputs(dag, workload.inputs, options.check_elements, rng);
   workload.fresh =
       Rng(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
-  workload.peer = std::make_unique<PeerOutputs>(workload.outputs);
+  TRY(keep_outputs(workload));
   const Target& target = workload.task.target;
   // A core's own caches do not replace the oldest line first.
   constexpr int64_t kFillings = 2;
@@ -65,7 +73,7 @@ Result<Workload> make_workload(Task task, const MeasureOptions& options) {
     TRY(take_inputs(*workload.exact, whole_numbers(dag, rng)));
     workload.exact->outputs =
         expect_exact_outputs(dag, workload.exact->inputs, options.check_elements, rng);
-    workload.exact->peer = std::make_unique<PeerOutputs>(workload.exact->outputs);
+    TRY(keep_outputs(*workload.exact));
   }
   return workload;
 }

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "golden.h"
 #include "measure/measure.h"
@@ -138,6 +140,49 @@ TEST(LocalMeasurer, StartsADeadRunnerAgainAndTellsItTheTask) {
     const MeasureResult result = (*measurer->measure(task, batch, kFailedCost))[0];
     EXPECT_TRUE(result.ok()) << kind << ": " << result.error_text;
   }
+}
+
+/// While one lives, this process can open no file more.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDIN_FILENO);
+    close(next);
+    const rlimit few{static_cast<rlim_t>(next), before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(LocalMeasurer, TriesAgainWhatTheMachineHasFailed) {
+  const auto measurer = make_measurer();
+  const Task task = matmul_16(2);
+  const std::vector<Candidate> batch = {candidate(kBuildRight), candidate(kBuildRight)};
+  auto none = std::make_unique<NoMoreFiles>();  // no runner can be started
+  std::jthread mender([&] {
+    usleep(400000);
+    none.reset();
+  });
+  const std::vector<MeasureResult> results = *measurer->measure(task, batch, kFailedCost);
+  ASSERT_EQ(results.size(), 2u);
+  for (const MeasureResult& result : results) EXPECT_TRUE(result.ok()) << result.error_text;
+}
+
+TEST(LocalMeasurer, GivesUpWhenTheMachineStaysSo) {
+  const auto measurer = make_measurer();
+  const Task task = matmul_16(2);
+  const std::vector<Candidate> batch = {candidate(kBuildRight)};
+  {
+    const NoMoreFiles none;
+    EXPECT_ERROR(measurer->measure(task, batch, kFailedCost),
+                 "nothing can be measured, after 7 attempts: no socket for a worker: Too many open "
+                 "files");
+  }
+  EXPECT_TRUE((*measurer->measure(task, batch, kFailedCost))[0].ok());
 }
 
 TEST(LocalMeasurer, StopsBetweenCandidates) {

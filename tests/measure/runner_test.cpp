@@ -1,7 +1,21 @@
 #include "measure/runner.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+
+#include "own_path.h"
+#include "support/file.h"
 #include "test_kernels.h"
 
 namespace pruner {
@@ -93,6 +107,56 @@ TEST_F(RunnerTest, EndsAHangAndAMemoryHog) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   expect_failure("memory", MeasureError::kRuntimeDevice, "out of memory in its first run");
 #endif
+}
+
+// A loader that is called in the child, and kills it the first `times` times.
+KernelLoader killing_loader(const std::string& marks, uintmax_t times) {
+  return [=](const Artifact& artifact) {
+    std::error_code none;
+    if (!std::filesystem::exists(marks, none) || std::filesystem::file_size(marks, none) < times) {
+      static_cast<void>(append_file(marks, "."));
+      raise(SIGKILL);
+    }
+    return load_test_kernel(artifact);
+  };
+}
+
+TEST(Runner, RunsACandidateAgainThatAnotherKilled) {
+  const std::string marks = own_path("kills");
+  for (const uintmax_t times : {2, 3}) {
+    Runner runner(killing_loader(marks, times));
+    ASSERT_TRUE(runner.set_task(matmul_16(1)).ok());
+    const MeasureResult result = runner.run(test_artifact("right"), kFailedCost);
+    EXPECT_EQ(result.ok(), times == 2) << result.error_text;
+    EXPECT_EQ(result.error_text, times == 2 ? "" : "SIGKILL while it was loaded");
+    std::filesystem::remove(marks);
+  }
+}
+
+// Kernels before 5.3 have no pidfd_open(); older container engines forbid it.
+TEST(Runner, NeedsNoDescriptorOfAProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {std::size(rules), rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+      _exit(77);
+    Runner runner(load_test_kernel);
+    const bool ok = runner.set_task(matmul_16(1)).ok() &&
+                    runner.run(test_artifact("right"), kFailedCost).ok() &&
+                    runner.run(test_artifact("crash"), kFailedCost).error_text.starts_with("SIG");
+    _exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "system calls cannot be forbidden here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(RunnerTest, SaysWhatCannotBeLoadedOrCalled) {

@@ -1,0 +1,12 @@
+// What the machine lacks, told from what a user or a candidate did wrong.
+#pragma once
+
+#include <string_view>
+
+namespace pruner {
+
+/// Whether a message has the system's words for a want of the machine: memory, processes,
+/// descriptors, room on a disk, a disk that works.
+bool is_machine_fault(std::string_view message);
+
+}  // namespace pruner
