@@ -222,6 +222,7 @@ Result<Unit> set_aside_records(const std::string& work_dir,
   const std::string path = compared_records(work_dir, mode, seed);
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return Unit{};
+  TRY_ASSIGN(const RecordWriter held, RecordWriter::open(path));  // not while another run writes it
   int number = 1;
   while (std::filesystem::exists(fmt::format("{}.{}", path, number), code)) ++number;
   std::filesystem::rename(path, fmt::format("{}.{}", path, number), code);

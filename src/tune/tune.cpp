@@ -91,6 +91,18 @@ std::optional<double> Tuner::total_latency_s() const {
   return scheduler_.objective_s();
 }
 
+std::optional<Error> Tuner::all_failed() const {
+  if (any_ok_ || failures_.empty()) return std::nullopt;
+  const auto commonest = std::ranges::max_element(
+      failures_, {}, [](const auto& reason) { return reason.second.count; });
+  return Error("all ",
+               total(failures_),
+               " trials of this run failed, ",
+               commonest->second.count,
+               " of them so: ",
+               commonest->first);
+}
+
 std::optional<TuneEnd> Tuner::limit_reached() const {
   if (tools_.stop) return TuneEnd::kInterrupted;
   if (trials() >= options_.trials) return TuneEnd::kTrials;
@@ -281,6 +293,8 @@ Result<Unit> Tuner::append_results(size_t index,
     record.mode = options_.mode;
     TRY(tools_.writer.append(record));
     ++(results[i].ok() ? summary.ok : summary.failed);
+    any_ok_ = any_ok_ || results[i].ok();
+    if (!results[i].ok()) note(failures_, general_reason(results[i].error_text), task.key);
     samples.push_back(
         {&task, &tuned.space, batch[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
     if (summary.final) continue;

@@ -15,6 +15,7 @@
 #include "graph/partition.h"
 #include "measure/measure.h"
 #include "model/cost_model.h"
+#include "record/reasons.h"
 #include "record/record.h"
 #include "search/search.h"
 #include "tune/scheduler.h"
@@ -107,6 +108,8 @@ class Tuner {
   std::optional<double> eta_s() const;
   /// Sum of weight x best time; nullopt until every task has one.
   std::optional<double> total_latency_s() const;
+  /// Where all measurements of this run have failed: how many, and the commonest reason.
+  std::optional<Error> all_failed() const;
 
  private:
   std::optional<TuneEnd> limit_reached() const;
@@ -151,6 +154,8 @@ class Tuner {
   int64_t restored_trials_ = 0;
   int64_t last_gain_ = 0;  // trials() when the objective last improved
   int rounds_ = 0;
+  bool any_ok_ = false;  // of this run's measurements
+  Reasons failures_;     // of this run's
   std::optional<Round> in_flight_;
 };
 

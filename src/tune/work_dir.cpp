@@ -27,6 +27,11 @@ Result<Unit> WorkDir::set_aside() const {
     }
     return false;
   };
+  // Not while another run writes there; what is set aside keeps the lock until it has a new name.
+  std::optional<RecordWriter> held;
+  if (fs::exists(records(), code)) {
+    TRY_ASSIGN(held, RecordWriter::open(records()));
+  }
   int number = 1;
   while (taken(number)) ++number;
   for (const char* name : kFiles) {
@@ -40,15 +45,17 @@ Result<Unit> WorkDir::set_aside() const {
 Result<WorkDir> WorkDir::open(const std::string& path) {
   std::error_code code;
   fs::create_directories(path, code);
-  if (!fs::is_directory(path)) {
+  std::error_code missing;
+  if (!fs::is_directory(path, missing)) {
     return Error(path,
                  ": cannot be made: ",
                  code ? code.message() : "a file is there",
                  "; choose another folder with --work-dir");
   }
   const std::string probe = path + "/.pruner";
-  if (const Result<Unit> written = write_file(probe, ""); !written.ok()) {
-    return Error(path, ": cannot be written; choose another folder with --work-dir");
+  if (const Result<Unit> written = write_file(probe, "."); !written.ok()) {
+    const std::string why = written.error().message().substr(probe.size());
+    return Error(path, why, "; choose another folder with --work-dir");
   }
   fs::remove(probe, code);
   return WorkDir(path);

@@ -16,6 +16,7 @@ class WorkDir {
   /// Makes the folder, and checks that it can be written.
   static Result<WorkDir> open(const std::string& path);
   /// Makes room for new records: records.json becomes records.json.1, or the next free number.
+  /// Errors: another run writes to them.
   Result<Unit> set_aside() const;
 
   const std::string& path() const { return path_; }

@@ -177,6 +177,18 @@ TEST_F(TuneSession, SetsOldRecordsAsideWhenFresh) {
   EXPECT_EQ(records("search").size(), 60u);
 }
 
+TEST_F(TuneSession, TakesNothingFromAnotherThatRuns) {
+  ASSERT_TRUE(run().ok());
+  const Result<RecordWriter> other = RecordWriter::open(dir + "/records.json");
+  ASSERT_TRUE(other.ok());
+  for (const bool fresh : {false, true}) {
+    options.fresh = fresh;
+    EXPECT_ERROR(run(), "another pruner is writing to it");
+  }
+  EXPECT_FALSE(fs::exists(dir + "/records.json.1"));
+  EXPECT_FALSE(fs::exists(dir + "/run.json.1"));
+}
+
 TEST_F(TuneSession, RefusesAFolderOfAnotherModelUnlessAsked) {
   ASSERT_TRUE(run().ok());
   tasks = {operator_task("matmul 128 128 128")};

@@ -106,6 +106,21 @@ TEST_F(TunerTest, GivesATaskUpThatNeverWorks) {
   EXPECT_LE(tuner->trials(), 40);
 }
 
+TEST_F(TunerTest, SaysWhyAllTrialsFailed) {
+  run();
+  EXPECT_FALSE(tuner->all_failed());
+  std::filesystem::remove(path);
+  options.trials = 5;
+  run([](const Candidate&, int) { return kFailedCost; });
+  ASSERT_TRUE(tuner->all_failed());
+  EXPECT_EQ(tuner->all_failed()->message(),
+            "all 5 trials of this run failed, 5 of them so: made to fail");
+  std::filesystem::remove(path);
+  int64_t measured = 0;
+  run([&](const Candidate&, int) { return ++measured == 3 ? 1e-3 : kFailedCost; });
+  EXPECT_FALSE(tuner->all_failed());
+}
+
 TEST_F(TunerTest, EndsWhenASmallSpaceIsUsedUp) {
   tasks = {operator_task("relu 1")};
   EXPECT_EQ(run(), TuneEnd::kNothingLeft);
