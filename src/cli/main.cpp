@@ -1,18 +1,32 @@
 // The program: reads the command line, runs a command, turns errors into one line and an exit code.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "support/log.h"
+#include "support/machine_fault.h"
+#include "support/output_file.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 
 // The one line on standard error; gives `code` back.
 static int fail(const Error& error, int code) {
-  fmt::print(stderr, "pruner: {}\n", error.message());
+  // fmt::print() would throw where standard error is full, too.
+  std::fputs(("pruner: " + error.message() + "\n").c_str(), stderr);
   return code;
+}
+
+/// What a command came to; a want of the machine is no fault of the user's.
+static int exit_code(const Result<int>& result) {
+  if (result.ok()) return *result == kInterrupted ? exit_code_after_signals(*result) : *result;
+  const bool machine = is_machine_fault(result.error().message());
+  return exit_code_after_signals(fail(result.error(), machine ? kFailed : kUserError));
 }
 
 static int run(int argc, const char* const* argv) {
@@ -22,20 +36,49 @@ static int run(int argc, const char* const* argv) {
     fmt::print("{}", line->text);
     return kDone;
   }
+  if (!line->command->hidden) catch_signals();  // workers end with their measurer
   init_log(line->call.verbose);
-  const Result<int> code = line->run(line->call);
-  return code.ok() ? *code : fail(code.error(), kUserError);
+  return exit_code(line->run(line->call));
+}
+
+// What a standard library throws where the machine lacks something; all else is a bug here.
+static Error thrown(const std::exception& e) {
+  if (std::ferror(stdout) != 0) return cannot_write("standard output");
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+    return Error("out of memory: the machine, or a limit (ulimit -v), allows no more");
+  if (const auto* system = dynamic_cast<const std::system_error*>(&e);
+      system != nullptr && is_machine_fault(system->what()))
+    return Error("no thread: ",
+                 system->what(),
+                 "; the machine, or a limit (ulimit -u, -v), ",
+                 "allows no more");
+  return Error("internal error: ", e.what());
+}
+
+// An exception that left a thread, or code that has none.
+[[noreturn]] static void on_terminate() {
+  Error error("internal error: terminated");
+  if (const std::exception_ptr current = std::current_exception()) {
+    try {
+      std::rethrow_exception(current);
+    } catch (const std::exception& e) {
+      error = thrown(e);
+    } catch (...) {
+    }
+  }
+  exit_now(fail(error, kFailed));
 }
 
 }  // namespace pruner
 
 int main(int argc, char** argv) {
+  std::set_terminate(pruner::on_terminate);
   // Ours throws nothing; a library that does is a bug here, not the user's.
   try {
-    return pruner::run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return pruner::fail(pruner::Error("out of memory"), pruner::kInternalError);
+    const int code = pruner::run(argc, argv);
+    if (std::fflush(stdout) == 0) return code;
+    return pruner::fail(pruner::cannot_write("standard output"), pruner::kFailed);
   } catch (const std::exception& e) {
-    return pruner::fail(pruner::Error("internal error: ", e.what()), pruner::kInternalError);
+    return pruner::fail(pruner::thrown(e), pruner::kFailed);
   }
 }

@@ -100,4 +100,12 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
   return make_local_measurer(measure, program.string());
 }
 
+int exit_code_of(const Tuner& tuner, TuneEnd end, const std::string& records) {
+  if (end == TuneEnd::kInterrupted) return kInterrupted;
+  const std::optional<Error> failed = tuner.all_failed();
+  if (!failed) return kDone;
+  fmt::print(stderr, "pruner: {}; each one's reason is in {}\n", failed->message(), records);
+  return kFailed;
+}
+
 }  // namespace pruner

@@ -7,6 +7,7 @@
 #include "cli/source.h"
 #include "measure/measure.h"
 #include "model/learned_model.h"
+#include "tune/tune.h"
 
 namespace pruner {
 
@@ -35,5 +36,9 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted);
+
+/// The exit code of a run that has ended. One of which every trial failed is no success: a line on
+/// standard error says why, and that `records` has each reason.
+int exit_code_of(const Tuner& tuner, TuneEnd end, const std::string& records);
 
 }  // namespace pruner

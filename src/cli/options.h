@@ -22,8 +22,10 @@ namespace pruner {
 /// What `pruner --version` says and every report carries: the version of CMakeLists.txt.
 inline constexpr const char* kVersion = "0.1.0";
 
-/// 130 is 128 + SIGINT, as shells say of a program that Ctrl-C ended.
-enum ExitCode : int { kDone = 0, kInternalError = 1, kUserError = 2, kInterrupted = 130 };
+/// kFailed: the machine lacks something, or a bug here. 130 is 128 + SIGINT, as shells say of a
+/// program that Ctrl-C ended; for another signal it becomes that signal's
+/// (exit_code_after_signals).
+enum ExitCode : int { kDone = 0, kFailed = 1, kUserError = 2, kInterrupted = 130 };
 
 /// What every command is told, whatever its own options are.
 struct Invocation {

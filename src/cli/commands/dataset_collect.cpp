@@ -71,7 +71,7 @@ struct Collect {
                           collect.file,
                           tuner.trials(),
                           source.tasks.size()));
-    return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+    return exit_code_of(tuner, end, collect.file);
   }
 };
 

@@ -212,8 +212,10 @@ struct Transfer {
     TRY_ASSIGN(const std::unique_ptr<TransferRun> run,
                TransferRun::open(
                    source.tasks, std::move(sources), options, {*measurer, interrupted, on_round}));
-    TRY_ASSIGN(const TuneEnd end, run->run());
+    TRY_ASSIGN(TuneEnd end, run->run());
     live.finish();
+    release_interrupts();
+    if (interrupted) end = TuneEnd::kInterrupted;
 
     const Tuner& tuner = run->tuner();
     Json tasks = Json::array(), names = Json::array();
@@ -230,7 +232,7 @@ struct Transfer {
                  run->sources().size(),
                  tuner.elapsed_s());
     }
-    if (source.network && end != TuneEnd::kInterrupted) {
+    if (source.network && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
       const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
       TRY_ASSIGN(const KeptModule made,
                  run->make_module(source.partition, target, path, measure.jobs));
@@ -249,7 +251,7 @@ struct Transfer {
                    kept);
     }
     if (call.json) fmt::print("{}\n", print_json(summary));
-    return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+    return exit_code_of(tuner, end, run->dir().records());
   }
 };
 

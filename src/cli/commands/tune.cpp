@@ -166,7 +166,7 @@ struct Tune {
     }
     TRY(draw_curve(session.dir(), source.name, mode.name));
     const bool wants_module = source.network || !out_file.empty();
-    if (wants_module && end != TuneEnd::kInterrupted) {
+    if (wants_module && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
       const std::string path =
           out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
       const ModuleOptions options{measure.jobs, "", mode.search.forms};
@@ -193,7 +193,7 @@ struct Tune {
                        tell_precision(what, source, target));
     }
     if (call.json) fmt::print("{}\n", print_json(summary));
-    return end == TuneEnd::kInterrupted ? kInterrupted : kDone;
+    return exit_code_of(tuner, end, session.dir().records());
   }
 
   SessionOptions session_options(const Invocation& call,
@@ -255,8 +255,14 @@ struct Tune {
         Session::open(source.tasks, options, {*measurer, models.models(), interrupted, on_round}));
     TRY_ASSIGN(const TuneEnd end, session->run());
     live.finish();
-
-    return finish(call, source, target, mode, *session, end, measurer->times().busy);
+    release_interrupts();
+    return finish(call,
+                  source,
+                  target,
+                  mode,
+                  *session,
+                  interrupted ? TuneEnd::kInterrupted : end,
+                  measurer->times().busy);
   }
 };
 
