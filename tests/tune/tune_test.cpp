@@ -107,10 +107,10 @@ TEST_F(TunerTest, GivesATaskUpThatNeverWorks) {
 }
 
 TEST_F(TunerTest, SaysWhyAllTrialsFailed) {
+  options.trials = 5;
   run();
   EXPECT_FALSE(tuner->all_failed());
   std::filesystem::remove(path);
-  options.trials = 5;
   run([](const Candidate&, int) { return kFailedCost; });
   ASSERT_TRUE(tuner->all_failed());
   EXPECT_EQ(tuner->all_failed()->message(),
