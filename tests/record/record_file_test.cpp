@@ -104,7 +104,7 @@ TEST_F(RecordFileTest, HasOneWriter) {
 
 TEST_F(RecordFileTest, SaysWhyItCannotBeWritten) {
   EXPECT_ERROR(RecordWriter::open(folder_ / "missing" / "records.json"),
-               "cannot be opened for writing: No such file or directory");
+               "cannot be written: No such file or directory");
 }
 
 // A full disk, played by a limit on the file's size.
