@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -14,7 +15,11 @@ void parallel_for(int64_t n, int jobs, const std::function<void(int64_t)>& fn) {
     for (int64_t i = next++; i < n; i = next++) fn(i);
   };
   std::vector<std::jthread> helpers;
-  for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
+  try {
+    for (int t = 1; t < threads; ++t) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The machine has no more threads: those that there are do the work.
+  }
   work();
 }
 
