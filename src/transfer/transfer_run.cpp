@@ -1,9 +1,10 @@
 #include "transfer/transfer_run.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <cstdio>
 
 #include "deploy/loaded_module.h"
+#include "support/output_file.h"
 #include "tune/stopwatch.h"
 
 namespace pruner {
@@ -58,23 +59,20 @@ Result<KeptModule> TransferRun::make_module(const Partition& partition,
                                             const Target& target,
                                             const std::string& path,
                                             int jobs) const {
-  const std::string untuned = path + ".untuned.so";
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
+  const std::string untuned = output.beside("untuned.so");
   const ModuleOptions options{jobs, "", {}};
   const auto start = std::chrono::steady_clock::now();
-  TRY(build_module(partition, target, schedule_choice(tuner()), options, path));
+  TRY(build_module(partition, target, schedule_choice(tuner()), options, output.path()));
   KeptModule made{.build_s = seconds_since(start)};
   const ScheduleChoice none = [](const Task&, const Space&) { return std::nullopt; };
   TRY(build_module(partition, target, none, options, untuned));
-  TRY_ASSIGN(const std::vector<double> ms, race_modules({path, untuned}, target.threads));
+  TRY_ASSIGN(const std::vector<double> ms, race_modules({output.path(), untuned}, target.threads));
   made.transferred_ms = ms[0];
   made.untuned_ms = ms[1];
-  std::error_code code;
-  if (made.transferred()) {
-    std::filesystem::remove(untuned, code);
-  } else {
-    std::filesystem::rename(untuned, path, code);
-  }
-  if (code) return Error(untuned, ": ", code.message());
+  if (!made.transferred() && std::rename(untuned.c_str(), output.path().c_str()) != 0)
+    return cannot_write(path);
+  TRY(output.commit());
   made.check_s = seconds_since(start) - made.build_s;
   return made;
 }

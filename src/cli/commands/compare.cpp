@@ -18,6 +18,7 @@
 #include "report/progress.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "support/temporary_folder.h"
 #include "tune/compare.h"
 #include "tune/work_dir.h"
 
@@ -214,12 +215,13 @@ class Compare {
                                const WorkDir& dir,
                                uint64_t seed,
                                Comparison& comparison) const {
+    TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(dir.path()));
     std::vector<std::string> paths;
     for (const Contestant& contestant : contestants_) {
       TRY_ASSIGN(std::vector<Record> records,
                  read_intact_records(compared_records(dir.path(), contestant.name, seed)));
       const RecordedSchedules found(std::move(records), target_);
-      paths.push_back(dir.file(fmt::format("{}-{}.so", contestant.name, seed)));
+      paths.push_back(folder.path(contestant.name + ".so"));
       TRY(build_module(source.partition,
                        target_,
                        schedule_choice(found),
@@ -233,8 +235,6 @@ class Compare {
         if (curve.mode == mode && curve.seed == seed) curve.end_to_end_s = ms[i] / 1e3;
       TRY(append_result(
           dir.file("results.tsv"), target_, source.partition, {source.name, mode, ms[i]}));
-      std::error_code code;
-      std::filesystem::remove(paths[i], code);
     }
     return Unit{};
   }
