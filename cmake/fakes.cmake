@@ -29,6 +29,12 @@ add_fake(fake_nvrtc libnvrtc.so nvrtc ${fakes}/nvrtc.cpp ${fakes}/ptx.cpp)
 add_fake(fake_nvml libnvidia-ml.so.1 nvml ${fakes}/nvml.cpp)
 add_custom_target(fakes DEPENDS fake_cuda fake_nvrtc fake_nvml)
 
+# The machine's faults, for tests with `// label: fault`: LD_PRELOAD names it.
+add_library(faults SHARED EXCLUDE_FROM_ALL ${fakes}/faults.cpp)
+target_compile_options(faults PRIVATE -Wall -Wextra -Werror=return-type)
+target_link_libraries(faults PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(faults PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PRUNER_FAKES})
+
 # What a test program needs that runs with the fakes, which LD_LIBRARY_PATH names.
 function(use_fakes program)
   add_dependencies(${program} fakes)

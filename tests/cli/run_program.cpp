@@ -21,44 +21,70 @@ bool can_train() {
   return std::filesystem::exists(program.parent_path() / "libpruner_torch.so");
 }
 
-ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s) {
-  const std::string base =
-      (std::filesystem::temp_directory_path() / "pruner_cli_").string() + std::to_string(getpid());
-  const std::string out = base + ".out", err = base + ".err";
-  std::vector<char*> argv = {const_cast<char*>(PRUNER_BINARY)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+StartedProgram start_program(const std::vector<std::string>& arguments,
+                             const ProgramSettings& settings) {
+  static int number = 0;
+  StartedProgram program;
+  program.out = (std::filesystem::temp_directory_path() / "pruner_cli_").string() +
+                std::to_string(getpid()) + "_" + std::to_string(++number);
+  program.err = program.out + ".err";
+  std::vector<std::string> words = {PRUNER_BINARY};
+  if (!settings.first.empty())
+    words = {"/bin/sh", "-c", settings.first + " && exec \"$0\" \"$@\"", PRUNER_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
   // Builds without LibTorch (sanitizers) tune as well as they can.
-  const std::string untrained = "--allow-untrained";
   const bool tunes = !arguments.empty() && (arguments[0] == "tune" || arguments[0] == "compare" ||
                                             arguments[0] == "simulate");
-  if (tunes && !can_train()) argv.push_back(const_cast<char*>(untrained.c_str()));
-  argv.push_back(nullptr);
+  if (tunes && !can_train()) words.emplace_back("--allow-untrained");
+  std::vector<std::string> variables = settings.environment;
+  for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
+  const auto pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (std::string& text : texts) all.push_back(text.data());
+    all.push_back(nullptr);
+    return all;
+  };
+  const std::string out = settings.out_file.empty() ? program.out : settings.out_file;
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  constexpr int kHow = O_WRONLY | O_CREAT | O_TRUNC;
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  ProgramRun run;
-  pid_t pid = -1;
-  const bool started =
-      posix_spawn(&pid, PRUNER_BINARY, &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), kHow, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, program.err.c_str(), kHow, 0600);
+  const int failed = posix_spawn(&program.pid,
+                                 words[0].c_str(),
+                                 &actions,
+                                 nullptr,
+                                 pointers(words).data(),
+                                 pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (!started) return run;
-  if (signal_after_s > 0) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(signal_after_s));
-    kill(pid, SIGINT);
-  }
+  if (failed != 0) program.pid = -1;
+  return program;
+}
+
+ProgramRun StartedProgram::wait() {
+  if (pid < 0) return {};
+  ProgramRun run;
   int status = 0;
   waitpid(pid, &status, 0);
   run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  const Result<std::string> out_text = read_file(out), err_text = read_file(err);
-  if (!out_text.ok() || !err_text.ok()) return {};  // someone emptied the folder of temporary files
-  run.out = *out_text;
+  if (std::filesystem::exists(out)) run.out = *read_file(out);
+  const Result<std::string> err_text = read_file(err);
+  if (!err_text.ok()) return {};  // someone emptied the folder of temporary files
   run.err = *err_text;
   std::filesystem::remove(out);
   std::filesystem::remove(err);
   return run;
+}
+
+ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s) {
+  StartedProgram program = start_program(arguments);
+  if (signal_after_s > 0 && program.pid > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(signal_after_s));
+    kill(program.pid, SIGINT);
+  }
+  return program.wait();
 }
 
 }  // namespace pruner
