@@ -225,7 +225,9 @@ Result<Unit> DatasetWriter::finish(std::span<const DatasetRow> rows,
   if (lseek(file.fd(), 0, SEEK_SET) != 0 ||
       !write_whole(file.fd(), print_safetensors_header(header)))
     return cannot_write(path_);
-  return output_->commit();
+  TRY(output_->commit());
+  output_.reset();
+  return Unit{};
 }
 
 }  // namespace pruner
