@@ -80,6 +80,7 @@ struct Fault : testing::Test {
     return {"compile", "--network", "resnet_18", "--image-size", "32", "-o", out};
   }
   std::string records() const { return dir + "/tuned/records.json"; }
+  std::vector<Record> read() const { return read_records(records())->records; }
 
   /// What killed runs have left.
   Strings leftovers() const {
@@ -168,10 +169,10 @@ TEST_F(Fault, KilledWorkersAreNotTheCandidatesFault) {
   EXPECT_EQ(run.exit_code, 128 + SIGINT) << run.err;
   expect_no_orphan();
   expect_whole_records();
-  for (const Record& record : read_records(records())->records) {
-    EXPECT_EQ(record.result.error_text.find("SIGKILL"), std::string::npos)
-        << record.result.error_text;
-  }
+  // Only one that was hit five times counts as failed.
+  const std::vector<Record> all = read();
+  EXPECT_LE(std::ranges::count_if(all, [](const Record& r) { return !r.result.ok(); }),
+            moments / 20);
   EXPECT_EQ(leftovers(), Strings());
 }
 
@@ -305,8 +306,7 @@ TEST_F(Fault, AClockThatJumpsChangesNothing) {
   const ProgramRun run = start_program(tune(12), faults({"FAULT_CLOCK=1"})).wait();
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_GE(expect_whole_records(), 12);
-  for (const Record& record : read_records(records())->records)
-    EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+  for (const Record& record : read()) EXPECT_TRUE(record.result.ok()) << record.result.error_text;
 }
 
 TEST_F(Fault, FaultyWorkersCostOnlyTheirTrials) {
@@ -322,7 +322,7 @@ TEST_F(Fault, FaultyWorkersCostOnlyTheirTrials) {
   expect_no_orphan();
   EXPECT_GE(expect_whole_records(), trials);
   int64_t failed = 0;
-  for (const Record& record : read_records(records())->records) {
+  for (const Record& record : read()) {
     failed += !record.result.ok();
     EXPECT_EQ(record.result.ok(), record.result.error_text.empty());
   }
