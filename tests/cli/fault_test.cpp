@@ -312,7 +312,7 @@ TEST_F(Fault, AClockThatJumpsChangesNothing) {
 TEST_F(Fault, FaultyWorkersCostOnlyTheirTrials) {
   const int trials = setting("PRUNER_FAULT_TRIALS", 40);
   // One of ten ends badly; a hang and a leak take ten seconds each.
-  const std::string kinds = trials > 100 ? "ckckckckhl" : "ckckl";
+  const std::string kinds = trials > 100 ? "ckckckckhl" : "lckck";
   const ProgramRun run = start_program(tune(trials),
                                        faults({"FAULT_WORKERS=" + kinds + ",10",
                                                "FAULT_RUNS=" + dir + "/runs",

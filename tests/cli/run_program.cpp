@@ -52,12 +52,21 @@ StartedProgram start_program(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), kHow, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, program.err.c_str(), kHow, 0600);
+  // As a terminal starts it: under nohup the tests' own SIGHUP is ignored.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&defaults, each);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   const int failed = posix_spawn(&program.pid,
                                  words[0].c_str(),
                                  &actions,
-                                 nullptr,
+                                 &attributes,
                                  pointers(words).data(),
                                  pointers(variables).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) program.pid = -1;
   return program;
