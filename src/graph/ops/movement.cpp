@@ -1,7 +1,9 @@
 // Operators that move elements and compute nothing: each element of the output is one of an input.
 #include <algorithm>
+#include <array>
 #include <limits>
 
+#include "graph/evaluate.h"
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -371,7 +373,8 @@ static Types infer_tile(const OpCall& call) {
   if (repeats.size() != out.shape.size())
     return Error("repeats has ", repeats.size(), " elements, expected ", out.shape.size());
   for (size_t d = 0; d < repeats.size(); ++d) {
-    if (repeats[d] < 0) return Error("repeats has the element ", repeats[d]);
+    if (!is_tensor_shape(std::array{repeats[d], out.shape[d]}))
+      return Error("repeats has the element ", repeats[d]);
     out.shape[d] *= repeats[d];
   }
   return {{out}};

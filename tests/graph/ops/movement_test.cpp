@@ -137,6 +137,8 @@ TEST(Broadcasting, ExpandAndTileRepeat) {
   EXPECT_EQ(values_of(run_op("Expand", {x, Ints{1, 2, 3}})), (V{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(values_of(run_op("Expand", {x, Ints{1}})), (V{1, 2}));
   EXPECT_EQ(values_of(run_op("Tile", {x, Ints{2, 2}})), (V{1, 1, 2, 2, 1, 1, 2, 2}));
+  EXPECT_THAT(refusal("Tile", {x, Ints{1, INT64_MAX}}),
+              HasSubstr("repeats has the element 9223372036854775807"));
 }
 
 }  // namespace
