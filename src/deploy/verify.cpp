@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "deploy/loaded_module.h"
-#include "deploy/temporary_folder.h"
+#include "support/temporary_folder.h"
 #include "search/search.h"
 
 namespace pruner {

@@ -1,7 +1,7 @@
 // label: codegen
 #include "deploy/verify.h"
 
-#include "deploy/temporary_folder.h"
+#include "support/temporary_folder.h"
 #include "golden.h"
 #include "network_case.h"
 
