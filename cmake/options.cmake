@@ -36,6 +36,14 @@ if(PRUNER_SANITIZE)
   target_link_options(pruner_options INTERFACE -fsanitize=${PRUNER_SANITIZE})
 endif()
 
+# Of the program: modules carry C, which has to run with any C library.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PRUNER_SANITIZE)
+  target_compile_options(
+    pruner_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+                             -fstack-protector-strong -fstack-clash-protection>)
+  target_link_options(pruner_options INTERFACE -Wl,-z,relro,-z,now)
+endif()
+
 if(PRUNER_STATIC)
   target_compile_options(pruner_options INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(pruner_options INTERFACE -static-libstdc++ -static-libgcc -Wl,--gc-sections

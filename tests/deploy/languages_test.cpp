@@ -6,6 +6,7 @@
 
 #include "golden.h"
 #include "shell.h"
+#include "support/file.h"
 #include "tiny_module.h"
 
 namespace pruner {
@@ -44,6 +45,52 @@ TEST_F(Languages, RunFromCpp) {
   // Its second input is of integers, which the example does not fill.
   EXPECT_EQ(build_and_run("c++ -std=c++17", "run_module.cpp"),
             "input s \"é\\ is not of floats\nstatus 256");
+}
+
+// OpenMP's threads call modules, an instance each, and have loops of their own in between.
+TEST_F(Languages, RunBesideOpenMp) {
+  if (output_of("c++ --version >/dev/null") != "status 0") GTEST_SKIP() << "no c++ here";
+  const std::string program = R"(
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include "pruner/module.hpp"
+int main(int, char** args) {
+  int wrong = 0;
+  double sum = 0;
+#pragma omp parallel for num_threads(4) reduction(+ : wrong)
+  for (int i = 0; i < 16; i++) {
+    std::string error;
+    auto module = pruner::Module::load(args[1], 2, &error);
+    float x[16], y[16], c[3];
+    int64_t s = 0;
+    for (int k = 0; k < 16; k++) x[k] = i + k;
+    const void* inputs[] = {x, &s};
+    void* outputs[] = {y, c};
+    for (int run = 0; run < 20; run++) {
+      if (!module || !module->run(inputs, outputs)) { wrong++; continue; }
+      for (int k = 0; k < 16; k++) wrong += y[k] != x[k] + 2 * k;
+    }
+  }
+  std::string error;
+  auto module = pruner::Module::load(args[1], 2, &error);
+  for (int run = 0; run < 20; run++) {
+    float x[16] = {1}, y[16], c[3];
+    int64_t s = 0;
+    const void* inputs[] = {x, &s};
+    void* outputs[] = {y, c};
+#pragma omp parallel for num_threads(4) reduction(+ : sum)
+    for (int i = 0; i < 1000; i++) sum += 1;
+    if (!module->run(inputs, outputs) || y[0] != 1) wrong++;
+  }
+  std::printf("%d wrong, sum %g\n", wrong, sum);
+}
+)";
+  ASSERT_TRUE(write_file(folder_->path("beside.cpp"), program).ok());
+  const std::string built = folder_->path("beside");
+  const std::string compile = "c++ -std=c++17 -fopenmp -I" + test_path("..") + "/include " +
+                              folder_->path("beside.cpp") + " -ldl -o " + built;
+  EXPECT_EQ(output_of(compile + " && " + built + " " + module_), "0 wrong, sum 20000\nstatus 0");
 }
 
 TEST_F(Languages, RunFromPython) {
