@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "deploy/loaded_module.h"
-#include "support/temporary_folder.h"
 #include "search/search.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {

@@ -18,7 +18,7 @@ namespace pruner {
 static constexpr int64_t kSmall = 4096;                        // elements evaluated while inferring
 static constexpr int64_t kLargest = int64_t{1} << 36;          // elements of one tensor
 static constexpr int64_t kLargestConstant = int64_t{1} << 30;  // elements of one constant
-static constexpr int64_t kLargestMade = int64_t{1} << 26;      // of one that is made of far fewer
+static constexpr int64_t kLargestMade = int64_t{1} << 28;      // of one that is made of far fewer
 
 std::string node_label(const Graph& graph, const Node& node) {
   if (!node.name.empty()) return "node \"" + node.name + "\"";

@@ -43,7 +43,8 @@ double workload_bytes(const ComputeDag& dag) {
 
 static Result<Unit> keep_outputs(Workload& workload) {
   workload.peer = std::make_unique<PeerOutputs>(workload.outputs);
-  if (!workload.peer->mapped()) return Error("the outputs of ", workload.task.name, ": ", std::strerror(ENOMEM));
+  if (!workload.peer->mapped())
+    return Error("the outputs of ", workload.task.name, ": ", std::strerror(ENOMEM));
   return Unit{};
 }
 

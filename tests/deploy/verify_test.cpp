@@ -1,9 +1,9 @@
 // label: codegen
 #include "deploy/verify.h"
 
-#include "support/temporary_folder.h"
 #include "golden.h"
 #include "network_case.h"
+#include "support/temporary_folder.h"
 
 namespace pruner {
 namespace {
