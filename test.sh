@@ -23,8 +23,11 @@ if [ $# = 0 ]; then
   cmake --preset asan -DCMAKE_BUILD_TYPE=None
   # shellcheck disable=SC2086
   cmake --build build/asan -j "$(nproc)" --target fuzz_targets $sanitized
-  ctest --preset asan -j2 -L fuzz
-  for program in $sanitized; do "build/asan/$program" --gtest_brief=1 --gtest_filter="-*Public*"; done
+  (
+    ulimit -Ss 262144 # kB: frames are several times as large
+    ctest --preset asan -j2 -L fuzz
+    for program in $sanitized; do "build/asan/$program" --gtest_brief=1 --gtest_filter="-*Public*"; done
+  )
 fi
 
 cmake --preset release -DPRUNER_PEERS_PYTHON="$python"
