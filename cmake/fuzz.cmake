@@ -36,7 +36,7 @@ function(add_fuzz_tests)
     set(corpus ${PROJECT_BINARY_DIR}/fuzz/${program})
     file(MAKE_DIRECTORY ${corpus})
     add_test(NAME ${program}
-             COMMAND ${program} ${corpus} -artifact_prefix=${corpus}- -max_total_time=30 -timeout=60
+             COMMAND ${program} ${corpus} -artifact_prefix=${corpus}- -seed=1 -max_total_time=30 -timeout=60
                      -rss_limit_mb=4096 -print_final_stats=1)
     set_tests_properties(${program} PROPERTIES LABELS fuzz TIMEOUT 120)
   endforeach()
