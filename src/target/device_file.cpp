@@ -40,7 +40,7 @@ constexpr FieldRow<Target> kCpuFields[] = {
     {"features", &Target::features},
     {"threads", &Target::threads, {1, 4096}},
     {"vector_bytes", &Target::vector_bytes},
-    {"vector_registers", &Target::vector_registers, {1, 1024}},
+    {"vector_registers", &Target::vector_registers, {8, 1024}},  // fewer hold no tile
     {"fmas_per_cycle", &Target::fmas_per_cycle, kPerCycle},
     {"loads_per_cycle", &Target::loads_per_cycle, kPerCycle},
     {"masked_vectors", &Target::masked_vectors},
@@ -123,7 +123,10 @@ Result<Unit> read_field(const Json& value, const FieldRow<T>& row, T& object) {
       },
       [&]<typename Whole>(Whole T::*field) -> Result<Unit> {
         if (!value.is_number_integer() || !within(value))
-          return expected("a whole number from 1 to ", static_cast<int64_t>(row.bounds.most));
+          return expected("a whole number from ",
+                          static_cast<int64_t>(row.bounds.least),
+                          " to ",
+                          static_cast<int64_t>(row.bounds.most));
         object.*field = value.template get<Whole>();
         return Unit{};
       });
@@ -265,6 +268,7 @@ Result<Target> gpu_from_json(const Json& json, Backend backend) {
     }
   }
   TRY(read_fields(json, kGpuFields, target.gpu));
+  TRY(check_block_limits(target.gpu));
   int64_t& most = target.gpu.most_shared_bytes_per_block;
   const int64_t shared = target.gpu.shared_bytes_per_block;
   if (!json.contains("most_shared_bytes_per_block")) most = std::max(most, shared);
@@ -313,6 +317,22 @@ Result<Target> read_device_text(const std::string& origin, std::string_view text
 const DeviceFile* find_device_file(std::string_view name) {
   const auto found = std::ranges::find(device_files(), name, &DeviceFile::name);
   return found == device_files().end() ? nullptr : &*found;
+}
+
+Result<Unit> check_block_limits(const Gpu& gpu) {
+  const struct {
+    const char* name;
+    int64_t value, least;
+  } rows[] = {
+      {"max_threads_per_block", gpu.max_threads_per_block, gpu.warp_size},
+      {"max_registers_per_thread", gpu.max_registers_per_thread, 63},
+      {"registers_per_block", gpu.registers_per_block, 8192},
+      {"shared_bytes_per_block", gpu.shared_bytes_per_block, 1024},  // of OpenCL's embedded profile
+  };
+  if (gpu.warp_size > 128) return Error("warp_size is ", gpu.warp_size, ", expected at most 128");
+  for (const auto& [name, value, least] : rows)
+    if (value < least) return Error(name, " is ", value, ", expected at least ", least);
+  return Unit{};
 }
 
 Result<Target> target_from_json(const Json& json) {

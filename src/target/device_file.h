@@ -31,6 +31,10 @@ Result<Target> target_from_json(const Json& json);
 /// What target_from_json reads back.
 Json target_to_json(const Target& target);
 
+/// Fails if a block may hold less than any GPU's: no schedule keeps to it, which a search finds out
+/// late.
+Result<Unit> check_block_limits(const Gpu& gpu);
+
 /// The device's own numbers in the formulas' terms.
 DeviceAbstraction abstraction_of(const Gpu& gpu);
 

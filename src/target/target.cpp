@@ -263,6 +263,7 @@ static Result<Target> parse_gpu(Backend backend, const TargetOptions& options) {
       return unknown_option(name, "--model, --arch or --device");
     }
   }
+  TRY(check_block_limits(target.gpu));
   target.device = device;
   return target;
 }

@@ -4,6 +4,7 @@
 #include "fuzz/json_mutator.h"
 #include "lower/meaning.h"
 #include "space/operator_task.h"
+#include "tensor/check_accesses.h"
 
 namespace pruner {
 namespace {
@@ -43,6 +44,7 @@ bool read_input(std::string_view bytes) {
   CHECK(again.ok() && workload_key(*again) == key) << printed;
   (void)flop_count(*dag);
   (void)traffic_bytes(*dag);
+  if (!check_accesses(*dag).ok()) return false;  // as who reads a file asks
   if (!is_small(*dag)) return true;
   Rng rng(1);
   const Task task = make_task(*dag, test_target(), "fuzzed");

@@ -156,6 +156,21 @@ TEST(DeviceFile, EachNumberHasARange) {
   }
 }
 
+TEST(DeviceFile, ABlockHoldsWhatSchedulesNeed) {
+  const auto with = [](const std::string& fields) {
+    return target_from_json(*parse_json(R"({"name": "a", "backend": "cuda", )" + fields + "}"));
+  };
+  EXPECT_ERROR(with(R"("shared_bytes_per_block": 32)"),
+               "shared_bytes_per_block is 32, expected at least 1024");
+  EXPECT_ERROR(with(R"("registers_per_block": 3)"), "registers_per_block is 3, expected at least");
+  EXPECT_ERROR(with(R"("max_registers_per_thread": 33)"),
+               "max_registers_per_thread is 33, expected");
+  EXPECT_ERROR(with(R"("max_threads_per_block": 16)"),
+               "max_threads_per_block is 16, expected at least 32");
+  EXPECT_ERROR(with(R"("warp_size": 1000)"), "warp_size is 1000, expected at most 128");
+  EXPECT_TRUE(with(R"("warp_size": 16, "max_threads_per_block": 16)").ok());
+}
+
 TEST(DeviceFile, NamesWhatIsWrong) {
   EXPECT_ERROR(read("[]"), "found array, expected an object");
   EXPECT_ERROR(read("{}"), "missing key \"mcpu\"");
@@ -171,6 +186,8 @@ TEST(DeviceFile, NamesWhatIsWrong) {
                "expected 16, 32 or 64");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_registers": 0})"),
                "vector_registers is 0");
+  EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "vector_registers": 2})"),
+               "vector_registers is 2, expected a whole number from 8 to 1024");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "masked_vectors": 1})"),
                "masked_vectors is 1, expected true or false");
   EXPECT_ERROR(read(R"({"mcpu": "haswell", "name": "a", "isa": "mips"})"),

@@ -127,6 +127,8 @@ TEST(ParseTarget, NamesWhatIsWrongWithAGpu) {
   EXPECT_ERROR(parse_target("cuda --model=t4 --device=k80", 0), "leave out one");
   EXPECT_ERROR(parse_target("cuda --max_num_threads=0", 0),
                "--max_num_threads is \"0\", expected 1");
+  EXPECT_ERROR(parse_target("cuda --shared_memory_per_block=32", 0),
+               "cuda: shared_bytes_per_block is 32, expected at least 1024");
   EXPECT_ERROR(parse_target("cuda --model=epyc_9004", 0), "\"epyc_9004\" is a CPU, expected a GPU");
   EXPECT_ERROR(parse_target("llvm --device=t4", 0), "llvm: \"t4\" is a GPU, expected a CPU");
   EXPECT_ERROR(parse_target("opencl --device=nowhere.json", 0), "nowhere.json");
