@@ -52,11 +52,11 @@ std::optional<std::string> KernelCheck::compare_with_peer(size_t i) {
     return std::nullopt;
   const ExpectedOutput there =
       expect_elsewhere(workload_.task.dag, workload_.inputs, expected, differences.some);
-  if (auto wrong = find_wrong_element(there, outputs()[i], form_error_)) {
+  if (auto wrong = find_wrong_sample(there, outputs()[i], form_error_)) {
     return fmt::format(
         "{} ({} of {} differ from another kernel's)", *wrong, differences.count, count);
   }
-  refuted_ |= find_wrong_element(there, peer.output(i), peer.form_error()).has_value();
+  refuted_ |= find_wrong_sample(there, peer.output(i), peer.form_error()).has_value();
   return std::nullopt;
 }
 
@@ -67,7 +67,7 @@ std::optional<std::string> KernelCheck::find_wrong_in(size_t i) {
   for (int64_t& element : fresh) element = rng_.below(expected.num_elements());
   const ExpectedOutput there =
       expect_elsewhere(workload_.task.dag, workload_.inputs, expected, std::move(fresh));
-  if (auto wrong = find_wrong_element(there, outputs()[i], form_error_)) return wrong;
+  if (auto wrong = find_wrong_sample(there, outputs()[i], form_error_)) return wrong;
   return workload_.peer->held() ? compare_with_peer(i) : std::nullopt;
 }
 

@@ -235,6 +235,12 @@ std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
     const int64_t element = first_unwritten(expected, output);
     if (element >= 0) return print_position(element, expected.shape) + " was not written";
   }
+  return find_wrong_sample(expected, output, form_error);
+}
+
+std::optional<std::string> find_wrong_sample(const ExpectedOutput& expected,
+                                             const void* output,
+                                             double form_error) {
   const Tensor got = gather(expected, output);
   const auto count = static_cast<double>(expected.elements.size());
   double apart = 0;  // elements that differ by less than what is wrong

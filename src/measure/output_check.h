@@ -83,6 +83,11 @@ std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,
                                               const void* output,
                                               double form_error = 0);
 
+/// The same of its elements alone: what was not written elsewhere is not looked for.
+std::optional<std::string> find_wrong_sample(const ExpectedOutput& expected,
+                                             const void* output,
+                                             double form_error = 0);
+
 /// Where two kernels' outputs are further apart than both are allowed to be from the right one.
 struct Differences {
   static constexpr int kMost = 16;
