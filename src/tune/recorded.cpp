@@ -48,24 +48,19 @@ int64_t RecordedSchedules::of_task(const Task& task) const {
   return found == by_key_.end() ? 0 : static_cast<int64_t>(found->second.size());
 }
 
-Reasons RecordedSchedules::unknown(const Task& task, const Space& space) const {
-  Reasons reasons;
-  const auto found = by_key_.find(task.key);
-  if (found == by_key_.end()) return reasons;
-  for (const Record& record : found->second) {
-    if (const Result<Candidate> candidate = find_candidate(space, record); !candidate.ok())
-      note(reasons, candidate.error().message(), task.name);
-  }
-  return reasons;
-}
-
-std::optional<Candidate> RecordedSchedules::best(const Task& task, const Space& space) const {
+std::optional<Candidate> RecordedSchedules::best(const Task& task,
+                                                 const Space& space,
+                                                 Reasons* unknown) const {
   const auto found = by_key_.find(task.key);
   if (found == by_key_.end()) return std::nullopt;
   RecordedTrials trials;
   for (const Record& record : found->second) {
-    if (const std::optional<Candidate> candidate = resolve(space, record))
+    const Result<Candidate> candidate = find_candidate(space, record);
+    if (candidate.ok()) {
       trials.add(record, *candidate);
+    } else if (unknown != nullptr) {
+      note(*unknown, candidate.error().message(), task.name);
+    }
   }
   const std::vector<Trial> best = trials.history().best(1);
   if (best.empty()) return std::nullopt;

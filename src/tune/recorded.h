@@ -36,10 +36,12 @@ class RecordedSchedules {
  public:
   RecordedSchedules(std::vector<Record> records, const Target& target);
 
-  /// The task's fastest recorded candidate; nullopt when there is none that this space knows.
-  std::optional<Candidate> best(const Task& task, const Space& space) const;
-  /// Why which of its records have no candidate in this space, e.g. a decision out of range.
-  Reasons unknown(const Task& task, const Space& space) const;
+  /// The task's fastest recorded candidate; nullopt when there is none that this space knows. Where
+  /// `unknown` is given it takes in why records have no candidate here: a decision out of range,
+  /// say.
+  std::optional<Candidate> best(const Task& task,
+                                const Space& space,
+                                Reasons* unknown = nullptr) const;
   /// How many of its records are of this device, and how many of these are of the task.
   int64_t of_device() const { return of_device_; }
   int64_t of_task(const Task& task) const;

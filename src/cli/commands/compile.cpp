@@ -90,12 +90,12 @@ struct UnknownRecords {
 };
 /// The best recorded ones. Both outlive the result.
 ScheduleChoice noted_choice(const RecordedSchedules& schedules, UnknownRecords& unknown) {
-  return [&schedules, &unknown, choice = schedule_choice(schedules)](const Task& task,
-                                                                     const Space& space) {
-    const Reasons reasons = schedules.unknown(task, space);
+  return [&schedules, &unknown](const Task& task, const Space& space) {
+    Reasons reasons;
+    std::optional<Candidate> best = schedules.best(task, space, &reasons);
     const std::lock_guard lock(unknown.mutex);
     add(unknown.reasons, reasons);
-    return choice(task, space);
+    return best;
   };
 }
 
