@@ -59,11 +59,7 @@ Json print_p(const Record& record) {
 
 /// A whole number that an int32 holds; others are an error, and none wraps around.
 Result<int32_t> whole_number(const Json& json, const std::string& what) {
-  if (json.is_number_integer()) {
-    const auto value = json.get<double>();  // exact where it matters
-    using Limits = std::numeric_limits<int32_t>;
-    if (value >= Limits::min() && value <= Limits::max()) return json.get<int32_t>();
-  }
+  if (json.is_number_integer() && holds_numbers<int32_t>(json)) return json.get<int32_t>();
   return Error(what, " is ", json.dump().substr(0, 40), ", expected a whole number of 32 bits");
 }
 
