@@ -174,7 +174,9 @@ static void fetch(Part* part) {
 
 /* Fetches the threads that have begun their parts and do not run. Whether all ended meanwhile. */
 static int fetch_stopped(Pool* pool, uint32_t job) {
-  for (int64_t i = 1; i < pool->parts; i++) pool->part[i].ran_ns = ran_ns(&pool->part[i]);
+  for (int64_t i = 1; i < pool->parts; i++) {
+    if (is_at(&pool->part[i], job)) pool->part[i].ran_ns = ran_ns(&pool->part[i]);
+  }
   if (ends_within(pool, kWatchSpins)) return 1;
   for (int64_t i = 1; i < pool->parts; i++) {
     Part* part = &pool->part[i];
