@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <sstream>
 
@@ -22,10 +21,6 @@ std::vector<int> first_cpus(int most) {
       cpus.push_back(cpu);
   }
   return cpus;
-}
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 double own_cpu_s() {
@@ -56,12 +51,16 @@ CoreTime& CoreTime::operator+=(const CoreTime& other) {
 }
 
 CoreWatch::CoreWatch(int cpus)
-    : cpus_(first_cpus(cpus)), start_s_(now_s()), own_s_(own_cpu_s()), busy_s_(busy_now_s(cpus_)) {}
+    : cpus_(first_cpus(cpus)),
+      start_(std::chrono::steady_clock::now()),
+      own_s_(own_cpu_s()),
+      busy_s_(busy_now_s(cpus_)) {}
 
 CoreTime CoreWatch::time() const {
   const double busy_s = busy_now_s(cpus_);
   if (busy_s_ < 0 || busy_s < 0) return {};
-  return {(now_s() - start_s_) * static_cast<double>(cpus_.size()),
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  return {elapsed.count() * static_cast<double>(cpus_.size()),
           busy_s - busy_s_ - (own_cpu_s() - own_s_)};
 }
 

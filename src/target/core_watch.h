@@ -1,6 +1,7 @@
 // How busy others keep this machine's cores, so that what was measured meanwhile explains itself.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,8 @@ class CoreWatch {
 
  private:
   std::vector<int> cpus_;
-  double start_s_, own_s_, busy_s_;
+  std::chrono::steady_clock::time_point start_;
+  double own_s_, busy_s_;  // CPU seconds then
 };
 
 /// Seconds that the text of /proc/stat says these CPUs were not idle; negative: it does not say.

@@ -38,7 +38,7 @@ constexpr FieldRow<Target> kNameFields[] = {
 constexpr FieldRow<Target> kCpuFields[] = {
     {"mcpu", &Target::mcpu},
     {"features", &Target::features},
-    {"threads", &Target::threads, {1, 4096}},
+    {"threads", &Target::threads, {1, kMostThreads}},
     {"vector_bytes", &Target::vector_bytes},
     {"vector_registers", &Target::vector_registers, {8, 1024}},  // fewer hold no tile
     {"fmas_per_cycle", &Target::fmas_per_cycle, kPerCycle},

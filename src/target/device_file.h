@@ -11,6 +11,9 @@
 
 namespace pruner {
 
+/// Of a CPU's target, by a file or a text.
+inline constexpr int kMostThreads = 4096;
+
 /// A file of devices/.
 struct DeviceFile {
   std::string_view name;  // of the file, without .json

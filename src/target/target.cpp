@@ -163,7 +163,6 @@ static Result<int64_t> parse_count(const std::string& name, const std::string& t
 }
 
 static Result<Target> parse_llvm(const TargetOptions& options, int threads) {
-  constexpr int kMostThreads = 4096;
   static constexpr std::string_view kKnown[] = {"mcpu", "mtriple", "threads", "device"};
   // What TVM writes in records and means nothing here.
   static constexpr std::string_view kPassedOver[] = {
