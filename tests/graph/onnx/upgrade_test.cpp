@@ -89,6 +89,18 @@ TEST(Upgrade, OldOperandsStandFromTheirAxis) {
   EXPECT_EQ(values_of(run_old(
                 7, x, "Add", [](auto&) {}, z)),
             (std::vector<double>{11, 22, 13, 24}));
+  for (const int64_t outside : {int64_t{4}, int64_t{-4}, INT64_MAX, -INT64_MAX, INT64_MIN})
+    EXPECT_EQ(values_of(run_old(
+                  6,
+                  x,
+                  "Add",
+                  [&](auto& n) {
+                    set_int(n, "broadcast", 1);
+                    set_int(n, "axis", outside);
+                  },
+                  z)),
+              (std::vector<double>{11, 22, 13, 24}))
+        << outside;
 }
 
 TEST(Upgrade, ConstantsSayTheirValueInSeveralWays) {
