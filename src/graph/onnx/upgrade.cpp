@@ -81,7 +81,9 @@ static std::vector<Node> align_operand(Graph& graph, Node node) {
   const int64_t* given = given_axis ? std::get_if<int64_t>(&given_axis.mapped()) : nullptr;
   int64_t axis = given != nullptr ? *given : 1;
   if (axis < 0) axis += static_cast<int64_t>(a.size());
-  if ((given == nullptr && !slope) || axis < 0 || axis > static_cast<int64_t>(a.size()) || b.empty()) return {node};
+  if ((given == nullptr && !slope) || axis < 0 || axis > static_cast<int64_t>(a.size()) ||
+      b.empty())
+    return {node};
   const int64_t after = static_cast<int64_t>(a.size()) - axis - static_cast<int64_t>(b.size());
   if (after <= 0) return {node};
   b.insert(b.end(), static_cast<size_t>(after), 1);

@@ -8,7 +8,7 @@ namespace {
 Tensor run_old(int64_t opset,
                const Tensor& x,
                const char* op,
-               void (*attributes)(onnx::NodeProto&),
+               const std::function<void(onnx::NodeProto&)>& attributes,
                const Tensor& second = Tensor()) {
   OnnxModel model(opset);
   model.input("x", x.shape()).output("y");
