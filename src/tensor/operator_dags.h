@@ -5,6 +5,7 @@
 // them, are float32 (sum_type()); the result alone has the operands' type.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,6 +123,35 @@ StageId add_arg_reduce(
     DagBuilder& b, StageId data, int64_t axis, bool keep_dims, bool largest, bool last = false);
 /// T_softmax_maxelem, _exp, _expsum, _norm; with `log` the last stage is x - max - log(sum).
 StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log = false);
+/// Along `axis`: the largest elements, exp(x - largest), and the sums of these.
+struct SoftmaxTerms {
+  StageId largest, exps, sum;
+};
+SoftmaxTerms add_softmax_terms(DagBuilder& b, StageId data, int64_t axis);
+
+/// What attention reads: tensors [b, heads, positions, width], or with `positions_first`
+/// [b, positions, heads, width], which have the heads that are read from `first_heads` on (so that
+/// one tensor may be all three). To bias and visible the scores [b, heads, queries, keys] are
+/// broadcast.
+struct AttentionInputs {
+  StageId query, key, value;
+  StageId bias = {};     // is added to the scores
+  StageId visible = {};  // bool: a score where it is false is `hidden`
+};
+struct AttentionParams {
+  int64_t heads = 1;    // of queries
+  int64_t sharing = 1;  // heads of queries that read one of keys and values; divides `heads`
+  double scale = 1;
+  double hidden = 0;
+  bool causal = false;  // the last query is as late as the last key, and none sees a later one
+  bool positions_first = false;
+  std::array<int64_t, 3> first_heads = {};  // of query, key and value
+  Products products = {};
+};
+/// softmax(scale * query * key^T + bias) * value, laid out as the query: what is divided by the
+/// sums of the exponentials is the result, as in Dao et al., FlashAttention (2022), section 3.1.
+StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionParams& params);
+
 /// (x - mean) / sqrt(variance + epsilon) over `axes`.
 StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes, double epsilon);
 /// add_normalize over the dims from `axis` on, times scale plus shift (an invalid StageId:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -222,6 +223,23 @@ static Result<StageId> softmax(DagBuilder& b, const OperatorCall& c) {
   return add_softmax(b, b.placeholder("A", c.list("DIMS")), last_axis(c));
 }
 
+static Result<StageId> attention(DagBuilder& b, const OperatorCall& c) {
+  TRY_ASSIGN(const OperandType type, operand_type(c));
+  if (c["H"] % c["sharing"] != 0)
+    return Error("sharing ", c["sharing"], " does not divide H ", c["H"]);
+  if (c["causal"] != 0 && c["N"] < c["M"])
+    return Error("causal, with fewer keys N ", c["N"], " than queries M ", c["M"]);
+  const std::vector<int64_t> keys = {c["B"], c["H"] / c["sharing"], c["N"], c["D"]};
+  AttentionInputs in;
+  in.query = b.placeholder("query", {c["B"], c["H"], c["M"], c["D"]}, type.data);
+  in.key = b.placeholder("key", keys, type.data);
+  in.value = b.placeholder("value", keys, type.data);
+  AttentionParams params{.heads = c["H"], .sharing = c["sharing"], .products = type.products};
+  params.scale = 1 / std::sqrt(static_cast<double>(c["D"]));
+  params.causal = c["causal"] != 0;
+  return add_attention(b, in, params);
+}
+
 static Result<StageId> layernorm(DagBuilder& b, const OperatorCall& c) {
   const int64_t columns = c.list("DIMS").back();
   const StageId data = b.placeholder("data", c.list("DIMS"));
@@ -290,6 +308,11 @@ static constexpr OperatorRow kOperators[] = {
      [](DagBuilder& b, const OperatorCall& c) { return pool2d(b, c, PoolKind::kAverage); }},
     {"sum", "ROWS COLUMNS", "", "of each row", sum},
     {"softmax", "DIMS...", "", "over the last axis", softmax},
+    {"attention",
+     "B H M N D",
+     "sharing=1 causal=0 bits=32 exponent=5",
+     "of M queries to N keys, H heads of D; sharing: heads that read the same keys and values",
+     attention},
     {"layernorm", "DIMS...", "", "over the last axis, with scale and shift", layernorm},
     {"add", "DIMS...", "", "of two tensors", add},
     {"relu",
@@ -345,13 +368,13 @@ static Result<std::vector<int64_t>> whole_numbers(const std::string& name,
   return values;
 }
 
-// Extents, strides and the like are at least 1, padding at least 0. Windows have one value for all
-// of their `rank` dims or one a dim, padding one a side besides.
+// Extents, strides and the like are at least 1, padding and switches at least 0. Windows have one
+// value for all of their `rank` dims or one a dim, padding one a side besides.
 static Result<std::vector<int64_t>> parse_values(const std::string& name,
                                                  std::string_view text,
                                                  size_t rank) {
   TRY_ASSIGN(const std::vector<int64_t> values,
-             whole_numbers(name, text, name == "padding" ? 0 : 1));
+             whole_numbers(name, text, name == "padding" || name == "causal" ? 0 : 1));
   const bool is_window = name == "stride" || name == "padding" || name == "dilation";
   std::vector<size_t> counts = {1};
   if (is_window) counts.push_back(rank);

@@ -138,19 +138,27 @@ StageId add_arg_reduce(
                      index_if_equal);
 }
 
+static constexpr const char* kSoftmaxTag = "softmax_output";
+
 // exp(x - max): no exponential overflows.
-StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
-  const std::string tag = "softmax_output";
-  const DType dtype = b.stage(data).dtype;
-  data = add_cast(b, data, sum_type(dtype));
+SoftmaxTerms add_softmax_terms(DagBuilder& b, StageId data, int64_t axis) {
   const ReducedShape shape(b.shape(data), std::span(&axis, 1), false);
   const StageId largest =
-      reduce_over(b, "T_softmax_maxelem", data, shape, Combiner::kMax, value_itself, tag);
-  const StageId exps = map_points(b, "T_softmax_exp", data, tag, [&](Expr x, auto i) {
+      reduce_over(b, "T_softmax_maxelem", data, shape, Combiner::kMax, value_itself, kSoftmaxTag);
+  const StageId exps = map_points(b, "T_softmax_exp", data, kSoftmaxTag, [&](Expr x, auto i) {
     return call(Intrinsic::kExp, {x - row_value(b, largest, shape, i)});
   });
   const StageId sum =
-      reduce_over(b, "T_softmax_expsum", exps, shape, Combiner::kSum, value_itself, tag);
+      reduce_over(b, "T_softmax_expsum", exps, shape, Combiner::kSum, value_itself, kSoftmaxTag);
+  return {largest, exps, sum};
+}
+
+StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
+  const std::string tag = kSoftmaxTag;
+  const DType dtype = b.stage(data).dtype;
+  data = add_cast(b, data, sum_type(dtype));
+  const ReducedShape shape(b.shape(data), std::span(&axis, 1), false);
+  const auto [largest, exps, sum] = add_softmax_terms(b, data, axis);
   if (!log) {
     return map_points(b, "T_softmax_norm", exps, tag, [&](Expr e, auto i) {
       return cast(dtype, e / row_value(b, sum, shape, i));

@@ -89,6 +89,9 @@ inline const char* const kSmallOperators[] = {
     "coded_matmul 1 37 96 block=32 +bias",
     "coded_matmul 3 50 64 bits=4 block=16 +relu",
     "coded_matmul 5 33 40 bits=4 block=40",
+    "attention 2 3 7 19 16",
+    "attention 1 4 9 21 20 sharing=2 causal=1",
+    "attention 1 2 33 40 8 causal=1",
 };
 
 /// Relative and absolute, of a result: of float16, where the order of a sum may round it otherwise,

@@ -8,6 +8,13 @@
 
 namespace pruner {
 
+// Whether dimension d is read at quotients of other axes, as the heads of keys by those of queries.
+static bool steps_past(const Access& access, int d, int vector) {
+  const std::optional<SteppedIndex>& index = access.stepped[d];
+  return index && index->rest.coefficient(VarId{vector}) == 0 &&
+         std::ranges::none_of(index->quotients, [&](const auto& q) { return q.axis == vector; });
+}
+
 // The dimension of `access` that the vector axis moves through; -1 when it is the last one, or the
 // access does not have the plain form in which dimensions can be exchanged.
 static int strided_dim(const Stage& operand, const Access& access, int vector) {
@@ -15,6 +22,7 @@ static int strided_dim(const Stage& operand, const Access& access, int vector) {
   int dim = -1;
   int64_t stride = 1;  // of `dim`
   for (int d = 0; d <= last; ++d) {
+    if (!access.indices[d] && steps_past(access, d, vector)) continue;
     if (!access.indices[d]) return -1;
     if (access.indices[d]->coefficient(VarId{vector}) == 0) continue;
     if (dim >= 0) return -1;

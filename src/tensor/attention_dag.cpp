@@ -1,0 +1,96 @@
+// Attention: softmax(scale * query * key^T + bias) * value.
+#include <limits>
+
+#include "support/check.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+namespace {
+
+// Where an element of query, key or value is, and the order of an output's axes.
+class HeadLayout {
+ public:
+  explicit HeadLayout(const AttentionParams& params) : p_(params) {}
+
+  std::vector<int64_t> shape(int64_t batch, int64_t positions, int64_t width) const {
+    std::vector<int64_t> shape = {batch, p_.heads, positions, width};
+    if (p_.positions_first) std::swap(shape[1], shape[2]);
+    return shape;
+  }
+  int64_t positions(const std::vector<int64_t>& shape) const { return shape[dim_of_positions()]; }
+  Expr head(std::span<const Expr> i) const { return i[3 - dim_of_positions()]; }
+  Expr position(std::span<const Expr> i) const { return i[dim_of_positions()]; }
+
+  /// Of tensor 0, 1 or 2 (query, key, value), for the head of queries at output place `i`.
+  std::vector<Expr> index(size_t tensor,
+                          std::span<const Expr> i,
+                          Expr position,
+                          Expr element) const {
+    Expr at = head(i);
+    if (tensor > 0 && p_.sharing > 1) at = floor_div(at, Expr(p_.sharing));
+    if (p_.first_heads[tensor] > 0) at = at + Expr(p_.first_heads[tensor]);
+    if (p_.positions_first) std::swap(at, position);
+    return {i[0], std::move(at), std::move(position), std::move(element)};
+  }
+
+ private:
+  int dim_of_positions() const { return p_.positions_first ? 1 : 2; }
+
+  const AttentionParams& p_;
+};
+
+}  // namespace
+
+// The value at a point of the scores of a tensor that these are broadcast to.
+static Expr at_score(const DagBuilder& b, StageId tensor, std::span<const Expr> point) {
+  const std::vector<int64_t> shape = b.shape(tensor);
+  std::vector<Expr> index;
+  for (size_t d = 0; d < shape.size(); ++d)
+    index.push_back(shape[d] == 1 ? Expr(0) : point[4 - shape.size() + d]);
+  return b.at(tensor, index);
+}
+
+StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionParams& params) {
+  const std::vector<int64_t> q = b.shape(in.query), k = b.shape(in.key), v = b.shape(in.value);
+  CHECK(q.size() == 4 && k.size() == 4 && v.size() == 4 && q[3] == k[3])
+      << "attention of tensors without four dims, or queries unlike keys";
+  const HeadLayout layout(params);
+  const int64_t queries = layout.positions(q), keys = layout.positions(k);
+  const std::vector<int64_t> square = layout.shape(q[0], queries, keys);
+  const DType dtype = b.stage(in.query).dtype;
+
+  const auto dot = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    return product(b.at(in.query, layout.index(0, i, layout.position(i), r[0])),
+                   b.at(in.key, layout.index(1, i, i[3], r[0])),
+                   params.products);
+  };
+  const StageId products =
+      b.reduce("T_scores", square, {q[3]}, Combiner::kSum, dot, "batch_matmul");
+  const StageId scores = b.compute("T_masked", square, [&](std::span<const Expr> i) {
+    const Expr point[] = {i[0], layout.head(i), layout.position(i), i[3]};
+    Expr x = b.at(products, {i.begin(), i.end()}) * float_imm(params.scale);
+    if (in.bias.valid()) x = x + cast(x->dtype, at_score(b, in.bias, point));
+    if (in.visible.valid()) x = select(at_score(b, in.visible, point), x, float_imm(params.hidden));
+    if (!params.causal) return x;
+    return select(binary(BinaryOp::kLe, point[3], point[2] + Expr(keys - queries)),
+                  x,
+                  float_imm(-std::numeric_limits<double>::infinity()));
+  });
+  const auto [largest, exps, sum] = add_softmax_terms(b, scores, 3);
+  const std::vector<int64_t> shape = layout.shape(q[0], queries, v[3]);
+  const auto weigh = [&](std::span<const Expr> i, std::span<const Expr> r) {
+    return product(b.at(exps, {i[0], i[1], i[2], r[0]}),
+                   b.at(in.value, layout.index(2, i, r[0], i[3])),
+                   params.products);
+  };
+  const StageId weighed =
+      b.reduce("T_weighed", shape, {keys}, Combiner::kSum, weigh, "batch_matmul");
+  // Once an element of the result, which has fewer than the scores.
+  return b.compute("T_attention", shape, [&](std::span<const Expr> i) {
+    const Expr total = b.at(sum, {i[0], i[1], i[2]});
+    return cast(dtype, b.at(weighed, {i.begin(), i.end()}) / total);
+  });
+}
+
+}  // namespace pruner
