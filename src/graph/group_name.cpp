@@ -60,6 +60,12 @@ static std::string anchor_name(const OpCall& call) {
            std::to_string(call.integer("bits", 8)) + " bits in " +
            std::to_string(call.integer("block_size", 0));
   }
+  if (op == "FusedAttention") {
+    const size_t positions = call.integer("positions_first", 0) != 0 ? 1 : 2;
+    return "attention " + print_shape(call.output().shape) + " of " +
+           std::to_string(call.shape(1)[positions]) + " keys" +
+           (call.integer("causal", 0) != 0 ? ", causal" : "");
+  }
   const std::string_view shown = find_graph_op(op)->shown;
   return (shown.empty() ? lower_case(op) : std::string(shown)) + " " + data;
 }

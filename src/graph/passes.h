@@ -45,15 +45,16 @@ Graph split_kernels(Graph graph);    // into taps, where much of what they read 
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
 Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
-Graph run_quantized(Graph graph, const PassOptions& options);  // on integers, between bytes
-Graph widen_floats(Graph graph, const PassOptions& options);   // those of 16 bits, to float32
-Graph match_signs(Graph graph, const PassOptions& options);    // of bytes, for units
-Graph join_taps(Graph graph, const PassOptions& options);      // of few channels, for units
-Graph remove_dead(Graph graph);                                // what no output needs
-Graph place_concats(Graph graph);                              // marks those that need no copy
-Graph fuse(Graph graph);                                       // numbers the groups
-Graph narrow_floats(Graph graph, const PassOptions& options);  // what units read as bfloat16
-Graph round_factors(Graph graph, const PassOptions& options);  // of float32, to tf32
+Graph fuse_attention(Graph graph, const PassOptions& options);  // of heads: one kernel
+Graph run_quantized(Graph graph, const PassOptions& options);   // on integers, between bytes
+Graph widen_floats(Graph graph, const PassOptions& options);    // those of 16 bits, to float32
+Graph match_signs(Graph graph, const PassOptions& options);     // of bytes, for units
+Graph join_taps(Graph graph, const PassOptions& options);       // of few channels, for units
+Graph remove_dead(Graph graph);                                 // what no output needs
+Graph place_concats(Graph graph);                               // marks those that need no copy
+Graph fuse(Graph graph);                                        // numbers the groups
+Graph narrow_floats(Graph graph, const PassOptions& options);   // what units read as bfloat16
+Graph round_factors(Graph graph, const PassOptions& options);   // of float32, to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", run_quantized},
@@ -69,6 +70,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"combine_matmuls", always<combine_matmuls>},
     {"channels_last", always<channels_last>},
     {"sink_transposes", always<sink_transposes>},
+    {"fuse_attention", fuse_attention, true},
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},

@@ -110,14 +110,14 @@ TEST(Attention, SaysWhatDoesNotFit) {
             "16 (bfloat16)");
 }
 
-// As networks/transformer.cpp writes it: two products a head, a softmax, nothing that is moved.
-TEST(Attention, IsThreeKernelsWhereItIsPlain) {
+// As networks/transformer.cpp writes it.
+TEST(Attention, IsOneKernelWhereItIsPlain) {
   NetworkBuilder b("attention");
   std::vector<ValueId> ids;
   for (const char* name : {"q", "k", "v"})
     ids.push_back(b.input(name, {1, 2, 8, 4}, DType::kFloat32));
   const Graph graph = b.finish({{b.node("Attention", ids, {{"is_causal", int64_t{1}}}), "out"}});
-  EXPECT_EQ(operators(run_graph_passes(graph)), "MatMul Mul Where Softmax MatMul");
+  EXPECT_EQ(operators(run_graph_passes(graph)), "FusedAttention");
 }
 
 }  // namespace

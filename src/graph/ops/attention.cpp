@@ -1,0 +1,79 @@
+// FusedAttention, of ours: softmax(scale * query * key^T + bias) * value as one kernel. Inputs are
+// query, key and value, [b, heads, positions, width] or, with positions_first,
+// [b, positions, heads, width], of which the heads from first_heads on are read; a bias that is
+// added to the scores [b, heads, queries, keys]; and where they are visible (else `hidden`).
+#include "graph/ops/op.h"
+#include "tensor/operator_dags.h"
+
+namespace pruner {
+
+static AttentionParams params_of(const OpCall& call) {
+  AttentionParams params;
+  params.heads = call.integer("heads", 1);
+  params.sharing = call.integer("sharing", 1);
+  params.scale = call.number("scale", 1);
+  params.hidden = call.number("hidden", 0);
+  params.causal = call.integer("causal", 0) != 0;
+  params.positions_first = call.integer("positions_first", 0) != 0;
+  const std::vector<int64_t> first = call.integers("first_heads");
+  if (first.size() == params.first_heads.size())
+    std::ranges::copy(first, params.first_heads.begin());
+  return params;
+}
+
+static Types infer_attention(const OpCall& call) {
+  const AttentionParams p = params_of(call);
+  if (p.heads < 1 || p.sharing < 1 || p.heads % p.sharing != 0)
+    return Error("heads is ", p.heads, ", expected a multiple of sharing ", p.sharing);
+  const size_t positions = p.positions_first ? 1 : 2, heads = 3 - positions;
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t first = p.first_heads[i], count = i == 0 ? p.heads : p.heads / p.sharing;
+    if (call.rank(i) != 4 || first < 0 || first + count > call.shape(i)[heads] ||
+        call.shape(i)[0] != call.shape(0)[0])
+      return Error(print_shape(call.shape(i)), " has no ", count, " heads from ", first, " on");
+    if (call.input(i).dtype != call.input(0).dtype || !is_float(call.input(i).dtype))
+      return Error("query, key and value are not of one floating-point type");
+  }
+  const std::vector<int64_t>&q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
+  if (q[3] != k[3] || k[positions] != v[positions]) {
+    return Error("query ",
+                 print_shape(q),
+                 ", key ",
+                 print_shape(k),
+                 " and value ",
+                 print_shape(v),
+                 " do not fit");
+  }
+  if (p.causal && k[positions] < q[positions]) return Error("causal, with fewer keys than queries");
+  const std::vector<int64_t> scores = {q[0], p.heads, q[positions], k[positions]};
+  for (size_t i = 3; i < call.num_inputs(); ++i) {
+    if (!call.has(i)) continue;
+    const Result<std::vector<int64_t>> both = broadcast_shapes(scores, call.shape(i));
+    if (!both.ok() || *both != scores)
+      return Error(print_shape(call.shape(i)), " does not fit scores of ", print_shape(scores));
+  }
+  std::vector<int64_t> out = q;
+  out[heads] = p.heads;
+  out[3] = v[3];
+  return {{{call.input(0).dtype, out}}};
+}
+
+static StageId lower_attention(const OpCall& call, StageSink& to) {
+  AttentionInputs in;
+  in.query = to.input(call, 0);
+  in.key = to.input(call, 1);
+  in.value = to.input(call, 2);
+  if (call.has(3)) in.bias = to.input(call, 3);
+  if (call.has(4)) in.visible = to.input(call, 4);
+  return add_attention(to.dag, in, params_of(call));
+}
+
+// clang-format off
+static constexpr GraphOp kRows[] = {
+    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f positions_first:i scale:f sharing:i", infer_attention, lower_attention}.shown_as("attention"),
+};
+// clang-format on
+
+std::span<const GraphOp> attention_ops() { return kRows; }
+
+}  // namespace pruner

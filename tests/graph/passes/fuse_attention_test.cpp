@@ -1,0 +1,154 @@
+#include "graph/small_graph.h"
+
+namespace pruner {
+namespace {
+
+struct Spelling {
+  bool div = false, scaled_first = false, bias = false, causal = false, late = false;
+  bool mask = false, mask_input = false;
+  bool by_positions = false;  // slices of one projection
+  double hidden = std::numeric_limits<float>::lowest();
+};
+
+constexpr int64_t kBatch = 2, kHeads = 3, kWidth = 5;
+
+Tensor triangle(int64_t queries, int64_t keys, int64_t later) {
+  Tensor mask(DType::kBool, {1, 1, queries, keys});
+  for (int64_t i = 0; i < mask.num_elements(); ++i)
+    mask.set(i, i % keys <= i / keys + later ? 1 : 0);
+  return mask;
+}
+
+// Of 4 queries and as many keys, or 6.
+Graph attention(const Spelling& s) {
+  NetworkBuilder b("attention");
+  const int64_t queries = 4, keys = s.by_positions ? 4 : 6;
+  const auto heads = [&](const char* name, int64_t positions) {
+    return b.input(name, {kBatch, kHeads, positions, kWidth}, DType::kFloat32);
+  };
+  ValueId q, k, v;
+  if (s.by_positions) {
+    const ValueId all = b.input("all", {kBatch, queries, 3 * kHeads, kWidth}, DType::kFloat32);
+    const auto part = [&](int64_t i) {
+      const ValueId slice = b.node("Slice",
+                                   {all,
+                                    b.integers("start", {i * kHeads}),
+                                    b.integers("end", {(i + 1) * kHeads}),
+                                    b.integers("axis", {2})});
+      return b.node("Transpose", {slice}, {{"perm", Ints{0, 2, 1, 3}}});
+    };
+    q = part(0), k = part(1), v = part(2);
+  } else {
+    q = heads("q", queries), k = heads("k", keys), v = heads("v", keys);
+  }
+  const ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
+  ValueId x = b.node("MatMul", {q, turned});
+  if (s.div) x = b.node("Div", {x, b.scalar(2)});
+  if (!s.div)
+    x = s.scaled_first ? b.node("Mul", {b.scalar(0.3), x}) : b.node("Mul", {x, b.scalar(0.3)});
+  if (s.bias) x = b.node("Add", {b.input("bias", {kHeads, 1, keys}, DType::kFloat32), x});
+  if (s.causal || s.mask) {
+    ValueId seen = s.mask_input
+                       ? b.input("seen", {kBatch, 1, 1, keys}, DType::kBool)
+                       : b.constant("seen", triangle(queries, keys, s.late ? 1 : keys - queries));
+    x = b.node("Where", {seen, x, b.scalar(s.hidden)});
+  }
+  const ValueId y = b.node("MatMul", {b.node("Softmax", {x}, {{"axis", int64_t{-1}}}), v});
+  if (!s.by_positions) return b.finish({{y, "y"}});
+  return b.finish({{b.node("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}}), "y"}});
+}
+
+std::vector<Tensor> inputs_of(const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs) {
+    const Value& value = graph[id];
+    inputs.push_back(waves(value.shape, static_cast<double>(inputs.size())));
+    if (value.dtype != DType::kBool) continue;
+    Tensor seen(DType::kBool, value.shape);
+    for (int64_t i = 0; i < seen.num_elements(); ++i) seen.set(i, i % 3 != 1 ? 1 : 0);
+    inputs.back() = std::move(seen);
+  }
+  return inputs;
+}
+
+const Node* fused(const Graph& graph) {
+  const auto at = std::ranges::find(graph.nodes, "FusedAttention", &Node::op);
+  return at == graph.nodes.end() ? nullptr : &*at;
+}
+
+TEST(FuseAttention, KnowsItsSpellings) {
+  for (const Spelling& s : {Spelling{},
+                            Spelling{.div = true},
+                            Spelling{.scaled_first = true},
+                            Spelling{.bias = true},
+                            Spelling{.causal = true},
+                            Spelling{.bias = true, .causal = true},
+                            Spelling{.causal = true, .late = true},
+                            Spelling{.mask = true, .mask_input = true},
+                            Spelling{.bias = true, .mask = true, .mask_input = true, .hidden = -3},
+                            Spelling{.by_positions = true},
+                            Spelling{.causal = true, .by_positions = true}}) {
+    const Graph graph = attention(s), passed = run_graph_passes(graph);
+    EXPECT_EQ(operators(passed), "FusedAttention");
+    run_graph(graph, inputs_of(graph));
+    const Node* node = fused(passed);
+    ASSERT_NE(node, nullptr);
+    // A constant triangle is no input.
+    EXPECT_EQ(node->attributes.contains("causal"), s.causal && !s.late);
+    EXPECT_EQ(node->attributes.contains("positions_first"), s.by_positions);
+  }
+}
+
+TEST(FuseAttention, LeavesAloneWhatOthersRead) {
+  NetworkBuilder b("read");
+  const auto input = [&](const char* name) { return b.input(name, {1, 2, 4, 4}, DType::kFloat32); };
+  const ValueId q = input("q"), k = input("k"), v = input("v");
+  const ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
+  const ValueId weights =
+      b.node("Softmax", {b.node("MatMul", {q, turned})}, {{"axis", int64_t{-1}}});
+  const ValueId y = b.node("MatMul", {weights, v});
+  const Graph graph = b.finish({{y, "y"}, {weights, "weights"}});
+  EXPECT_EQ(fused(run_graph_passes(graph)), nullptr);
+  run_graph(graph, inputs_of(graph));
+}
+
+TEST(FuseAttention, LeavesProductsOf16BitsToTheirUnits) {
+  PassOptions options;
+  options.precision = Precision::kBFloat16;
+  options.target = *parse_target("llvm -mcpu=sapphirerapids", 2);
+  EXPECT_EQ(fused(run_graph_passes(attention({}), options)), nullptr);
+}
+
+TEST(FusedAttention, SharesHeadsOfKeysAndValues) {
+  const Tensor q = waves({1, 4, 3, 2}), k = waves({1, 2, 5, 2}, 1), v = waves({1, 2, 5, 7}, 2);
+  const Attributes shared = {{"heads", int64_t{4}}, {"sharing", int64_t{2}}, {"scale", 0.5}};
+  const Tensor found = run_op("FusedAttention", {q, k, v}, shared);
+  const auto twice = [](const Tensor& t) {
+    const int64_t head = t.num_elements() / 2;
+    std::vector<int64_t> shape = t.shape();
+    shape[1] = 4;
+    Tensor out(DType::kFloat32, shape);
+    for (int64_t i = 0; i < out.num_elements(); ++i)
+      out.set(i, t.get(i / (2 * head) * head + i % head));
+    return out;
+  };
+  const Attributes own = {{"heads", int64_t{4}}, {"scale", 0.5}};
+  expect_near(found, run_op("FusedAttention", {q, twice(k), twice(v)}, own));
+  EXPECT_EQ(found.shape(), (Ints{1, 4, 3, 7}));
+}
+
+TEST(FusedAttention, SaysWhatDoesNotFit) {
+  const Tensor q = waves({1, 2, 3, 4}), k = waves({1, 2, 5, 4}), v = waves({1, 2, 6, 4});
+  const Attributes two = {{"heads", int64_t{2}}};
+  EXPECT_EQ(refusal("FusedAttention", {q, k, v}, two),
+            "node \"it\": query 1x2x3x4, key 1x2x5x4 and value 1x2x6x4 do not fit");
+  EXPECT_EQ(refusal("FusedAttention", {q, k, k}, {{"heads", int64_t{3}}}),
+            "node \"it\": 1x2x3x4 has no 3 heads from 0 on");
+  EXPECT_EQ(refusal("FusedAttention", {k, q, q}, {{"heads", int64_t{2}}, {"causal", int64_t{1}}}),
+            "node \"it\": causal, with fewer keys than queries");
+  EXPECT_EQ(refusal("FusedAttention", {q, k, k, waves({3, 3})}, two),
+            "node \"it\": 3x3 does not fit scores of 1x2x3x5");
+}
+
+}  // namespace
+}  // namespace pruner
