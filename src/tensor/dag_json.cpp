@@ -18,6 +18,7 @@ class DagReader {
   Result<Unit> add(const Json& json) {
     Stage stage;
     TRY_ASSIGN(stage.name, json_get<std::string>(json, "op"));
+    if (!is_name(stage.name)) return Error("\"", stage.name, "\" is no name of a tensor");
     if (scope_.tensors.contains(stage.name)) return Error("a second stage of this name");
     TRY_ASSIGN(const std::string kind, json_get<std::string>(json, "kind"));
     if (kind == "placeholder") {
@@ -121,6 +122,7 @@ class DagReader {
         return Error(key, " is not a list of [name, extent]");
       }
       const auto name = pair[0].get<std::string>();
+      if (!is_name(name)) return Error("\"", name, "\" is no name of an axis");
       TRY_ASSIGN(const int64_t extent, read_extent(name, pair[1]));
       const auto id = static_cast<int32_t>(scope_.variables.size());
       if (!scope_.variables.emplace(name, make_var(VarId{id}, name)).second) {

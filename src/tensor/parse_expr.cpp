@@ -1,5 +1,6 @@
 #include "tensor/parse_expr.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -7,6 +8,15 @@
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
+static bool is_part_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@';
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+         std::ranges::all_of(text, is_part_of_name);
+}
+
 namespace {
 
 constexpr int kMaxDepth = 500;       // of nesting
@@ -92,10 +102,7 @@ class ExprParser {
   std::string_view identifier() {
     skip_space();
     const size_t start = at_;
-    const auto part = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@';
-    };
-    while (at_ < text_.size() && part(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_part_of_name(text_[at_])) ++at_;
     return text_.substr(start, at_ - start);
   }
 

@@ -20,6 +20,9 @@ struct ExprScope {
   std::map<std::string, Expr, std::less<>> variables;
 };
 
+/// Whether a text can name a tensor or an axis in an expression.
+bool is_name(std::string_view text);
+
 /// One expression and nothing after it; names have to be in the scope.
 Result<Expr> parse_expr(std::string_view text, const ExprScope& scope);
 

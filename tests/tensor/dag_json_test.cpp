@@ -42,6 +42,9 @@ TEST(DagFromJson, NamesTheStageAndWhatIsWrong) {
   EXPECT_ERROR(with("float32", "float33"), "stage A: unknown type \"float33\"");
   EXPECT_ERROR(with("(A[i, k]", "(Q[i, k]"), "stage C: body, at character 17: expected a tensor");
   EXPECT_ERROR(with("[\"j\", 6]", "[\"i\", 6]"), "stage C: two axes are called i");
+  EXPECT_ERROR(with("[\"j\", 6]", "[\"j\\u0000\", 6]"), "is no name of an axis");
+  EXPECT_ERROR(with("[\"j\", 6]", "[\"2j\", 6]"), "stage C: \"2j\" is no name of an axis");
+  EXPECT_ERROR(with("\"op\": \"C\"", "\"op\": \"C[\""), "\"C[\" is no name of a tensor");
   EXPECT_ERROR(with("[\"j\", 6]", "6"), "axis is not a list of [name, extent]");
   EXPECT_ERROR(with("[\"j\", 6]", "[\"j\", 6.5]"), "extent of j is no whole number");
   EXPECT_ERROR(with("[\"B\"]", "[\"Z\"]"), "layout free \"Z\" is no earlier placeholder");
