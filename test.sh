@@ -28,6 +28,10 @@ if [ $# = 0 ]; then
     ctest --preset asan -j2 -L fuzz
     for program in $sanitized; do "build/asan/$program" --gtest_brief=1 --gtest_filter="-*Public*"; done
   )
+  # The pool of threads; tools/sanitize.sh has the rest.
+  cmake --preset tsan -DCMAKE_BUILD_TYPE=None
+  cmake --build build/tsan -j "$(nproc)" --target runtime_test
+  ctest --preset tsan -j2 -R '^(ThreadPool|GuardedBuffer)'
 fi
 
 cmake --preset release -DPRUNER_PEERS_PYTHON="$python"

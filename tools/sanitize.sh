@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# By hand, about an hour on two cores: the tests of all layers under address and undefined-behaviour
+# sanitizers, and of what has threads under the thread sanitizer. test.sh runs a part of them.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/packages.sh
+install_packages $build_packages $training_packages $test_packages
+failed=""
+
+# Frames are several times as large.
+ulimit -Ss 262144 || true # kB
+layers="support target tensor record graph lower space analysis codegen measure runtime deploy search tune cli
+  model ansor dataset report transfer"
+programs="codegen_test_codegen measure_test_codegen deploy_test_codegen cli_test_codegen"
+for layer in $layers; do programs="$programs ${layer}_test"; done
+cmake --preset asan -DCMAKE_BUILD_TYPE=None
+# shellcheck disable=SC2086
+cmake --build build/asan -j "$(nproc)" --target $programs
+for program in $programs; do
+  echo "$program"
+  ASAN_OPTIONS=handle_segv=0 "build/asan/$program" --gtest_brief=1 || failed="$failed asan:$program"
+done
+
+# Not what no thread sanitizer follows: a fork of a process with threads, memory that it needs
+# itself, and kernels of the emulated driver that leave by a signal.
+programs="support_test runtime_test measure_test deploy_test_codegen runtime_test_cuda_fake measure_test_cuda_fake
+  deploy_test_cuda_fake fakes_test_cuda_fake"
+cmake --preset tsan -DCMAKE_BUILD_TYPE=None
+# shellcheck disable=SC2086
+cmake --build build/tsan -j "$(nproc)" --target $programs
+ctest --preset tsan -j2 -R '^(ThreadPool|ParallelFor|LocalMeasurer|CudaMeasurer|Runner|Frame|Timing|KernelCheck|BuildModule|LoadModule|LoadedModule|LongRun|Languages|VerifyTest|Fake)' \
+  -E 'LongRun.(LoadsRunsAndUnloads|AfterFork)|FakeDriver.FindsWhatIs|FakeCuda.*Candidates' || failed="$failed tsan"
+
+[ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
