@@ -100,6 +100,17 @@ def rowwise(name, onnx_op, expression, shape, bars, inputs=("x",), weights=None,
                     [(onnx_op, " ".join([*inputs, *weights]), attributes)], [expression], weights)
 
 
+def attention(heads, length, width, bars, sharing=1, causal=False):
+    shape, keys = [1, heads, length, width], [1, heads // sharing, length, width]
+    text = f"attention 1 {heads} {length} {length} {width}"
+    text += (f" sharing={sharing}" if sharing > 1 else "") + (" causal=1" if causal else "")
+    products = 4 * heads * length**2 * width
+    return Operator(text, bars, {"x": shape, "k": keys, "v": keys}, shape,
+                    [("Attention", "x k v", {"is_causal": int(causal)})],
+                    [f"torch.nn.functional.scaled_dot_product_attention(x, k, v, is_causal={causal}, "
+                     f"enable_gqa={sharing > 1})"], flops=products)
+
+
 OPERATORS = [
     matmul(512, 512, 512, {"peak": 92}),
     matmul(1024, 1024, 1024, {"peak": 92}),
@@ -124,6 +135,9 @@ OPERATORS = [
     conv(37, 19, 53, 3, {"peak": 70}),
     matmul(1, 4096, 4096, {"bandwidth": 90}),
     dense(1, 4096, 4096, {"bandwidth": 90}),
+    attention(12, 128, 64, {"peer": 0.8}),
+    attention(12, 512, 64, {"peer": 0.8}),
+    attention(32, 2048, 128, {"peer": 0.8}, sharing=4, causal=True),
 ]
 
 
@@ -143,6 +157,6 @@ def write_onnx(operator, path):
          for name, shape in operator.inputs.items()],
         [helper.make_tensor_value_info("t", onnx.TensorProto.FLOAT, operator.output)],
         [numpy_helper.from_array(array, name) for name, array in arrays(operator.weights, 1).items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
     onnx.checker.check_model(model)
     onnx.save(model, str(path))
