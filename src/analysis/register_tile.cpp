@@ -67,10 +67,27 @@ class TileLoads {
   double broadcasts(const Access& access) const {
     const auto elements = static_cast<int64_t>(tile_.vectors * tile_.lanes);
     double most = 1;
-    for_each_divisor(access, tile_.vector_axis, [&](int64_t divisor) {
-      most = std::max(most, static_cast<double>(elements / std::gcd(divisor, elements)));
+    for_each_quotient(access, tile_.vector_axis, [&](const SteppedIndex::Quotient& q) {
+      most = std::max(most, static_cast<double>(elements / std::gcd(q.divisor, elements)));
     });
     return std::min(most, tile_.vectors);
+  }
+
+  // Whether each vector reads a run by its quotients, which is spread over the lanes: tiles that
+  // start anywhere may be parted elsewhere.
+  bool is_spread(const Access& access) const {
+    bool spread = false, apart = false;
+    for_each_quotient(access, tile_.vector_axis, [&](const SteppedIndex::Quotient& q) {
+      const bool run = reads_one_run(q, static_cast<int64_t>(tile_.lanes));
+      (run ? spread : apart) = true;
+    });
+    const auto overlaps = [&](std::span<const NestLoop> loops) {
+      return std::ranges::any_of(loops, [&](const NestLoop& loop) {
+        return loop.axis == tile_.vector_axis && loop.clamp >= 0;
+      });
+    };
+    return spread && !apart && !overlaps(stage_.loops) &&
+           !(stage_.at.valid() && overlaps(nest_.of(stage_.at).loops));
   }
 
   // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
@@ -79,8 +96,8 @@ class TileLoads {
     const auto vectors = static_cast<int64_t>(tile_.vectors),
                lanes = static_cast<int64_t>(tile_.lanes);
     double parted = 0;
-    for_each_divisor(access, tile_.vector_axis, [&](int64_t divisor) {
-      const int64_t step = std::gcd(divisor, vectors * lanes);
+    for_each_quotient(access, tile_.vector_axis, [&](const SteppedIndex::Quotient& q) {
+      const int64_t step = std::gcd(q.divisor, vectors * lanes);
       int64_t count = 0;
       for (int64_t v = 0; v < vectors; ++v) count += v * lanes % step + lanes > step;
       parted = std::max(parted, static_cast<double>(count) / tile_.vectors);
@@ -115,6 +132,7 @@ class TileLoads {
     const bool whole =
         tile_.lanes * tile_.terms * bytes >= static_cast<double>(target_.vector_bytes);
     const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
+    if (stride == 0 && is_spread(access)) return rows * tile_.vectors * kCpuModel.spread_cycles;
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
       const double values = tile_.vector_axis >= 0 ? broadcasts(access) : 1;

@@ -35,14 +35,21 @@ struct Access {
   std::vector<std::optional<SteppedIndex>> stepped = {};  // by dimension, of those not affine
 };
 
-/// Calls fn(divisor) for each quotient of an axis that the access reads by.
+/// Calls fn(quotient) for each quotient of an axis that the access reads by.
 template <typename Fn>
-void for_each_divisor(const Access& access, int axis, const Fn& fn) {
+void for_each_quotient(const Access& access, int axis, const Fn& fn) {
   for (const std::optional<SteppedIndex>& index : access.stepped) {
     if (!index) continue;
     for (const SteppedIndex::Quotient& q : index->quotients)
-      if (q.axis == axis) fn(q.divisor);
+      if (q.axis == axis) fn(q);
   }
+}
+
+/// Whether a vector of so many lanes along the axis of a quotient has whole steps of it, which read
+/// a run of no more elements: code loads the run and spreads it (codegen/llvm/memory.cpp).
+inline bool reads_one_run(const SteppedIndex::Quotient& q, int64_t lanes) {
+  return q.divisor < lanes && lanes % q.divisor == 0 && q.coefficient > 0 &&
+         q.coefficient <= q.divisor;
 }
 
 /// The distinct loads of a stage's body.

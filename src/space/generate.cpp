@@ -72,16 +72,17 @@ class CpuSketchMaker : public SketchMaker {
   }
 
   // Lanes of the vectors of a stage. Those of a contraction that reads by a quotient of the vector
-  // axis, as one of groups, lie within a step of the quotient where 4 or more do.
+  // axis, as one of groups, lie within a step of the quotient where 4 or more do, or hold whole
+  // steps that read no more elements than there are lanes.
   int vector_lanes(StageId id, int vector) const {
     const Stage& stage = dag()[id];
     int lanes = lanes_for(stage.axes[vector].extent, stage.dtype, target_);
     const StageId anchor = clusters_.anchor_of[clusters_.root_of[id]];
     if (!anchor.valid()) return lanes;
     for (const Access& access : accesses_of(dag(), anchor)) {
-      for_each_divisor(access, vector, [&](int64_t divisor) {
-        const int within = static_cast<int>(std::gcd<int64_t>(divisor, lanes));
-        if (within >= kLeastLanes) lanes = within;
+      for_each_quotient(access, vector, [&](const SteppedIndex::Quotient& q) {
+        const int within = static_cast<int>(std::gcd<int64_t>(q.divisor, lanes));
+        if (within >= kLeastLanes && !reads_one_run(q, lanes)) lanes = within;
       });
     }
     return lanes;

@@ -19,6 +19,7 @@ struct CpuModel {
   double fma_latency_cycles = 5;  // manuals: 4; a chain of just 4 leaves gaps (judged, c614492)
   double narrow_per_cycle = 2;    // loads or operations below a vector, at least (swept, 0aac60a)
   double gather_cycles_per_lane = 1;  // of a vector whose lanes lie apart (judged, bc05b9d)
+  double spread_cycles = 0.6;         // of a run's elements over the lanes (measured, Zen 5)
   double spill_cycles = 3;        // to store and reload a vector without register (swept, 0061a58)
   double masked_step_factor = 3;  // on a step whose vectors have masks each (swept, 8f18c7e)
   double prefetch_cycles = 0.5;   // of one prefetch (judged, e305651)

@@ -77,7 +77,7 @@ TEST(Draft, CountsTheOperationsOfAWinogradProduct) {
   }
 }
 
-// Vectors of 16 lanes lie in two groups of 18 channels, in one of 16.
+// Vectors of 16 lanes lie in two groups of 18 channels, in one of 16, and are two whole ones of 8.
 TEST(Draft, CountsTheVectorsThatTwoGroupsShare) {
   const auto memory_cycles = [](const std::string& groups) {
     const Task task = operator_task("conv2d 1 " + groups + " 3 3 padding=1 groups=4");
@@ -93,6 +93,7 @@ TEST(Draft, CountsTheVectorsThatTwoGroupsShare) {
     return least;
   };
   EXPECT_GT(memory_cycles("72 14 14 72"), 2 * memory_cycles("64 14 14 64"));
+  EXPECT_GT(memory_cycles("72 14 14 72"), 2 * memory_cycles("32 14 14 32"));
 }
 
 // The sum of a convolution of 8 groups of 24 channels in vectors of 8, in tiles of `rows` rows.

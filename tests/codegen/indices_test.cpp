@@ -59,7 +59,7 @@ Program grouped_convolution() {
 }
 
 TEST(Indices, QuotientsAlongLanesAreWhatTheirDivisionGives) {
-  for (const int64_t group : {1, 2, 3, 8, 16, 20, 32, 40, 48, 80, 96, 240}) {
+  for (const int64_t group : {1, 2, 3, 4, 8, 16, 20, 32, 40, 48, 80, 96, 240}) {
     Rng rng(6);
     Tensor x(DType::kFloat32, {kLength / group + 1}), z(DType::kFloat32, {group});
     for (Tensor* t : {&x, &z})
@@ -68,12 +68,33 @@ TEST(Indices, QuotientsAlongLanesAreWhatTheirDivisionGives) {
   }
 }
 
-// Lanes of one group read one place, and follow each other within the group: nothing is gathered,
-// but by vectors that two groups may share: the third of five with groups of 40, all with 24.
-TEST(Indices, LanesOfOneGroupAreNotGathered) {
-  for (const int64_t group : {16, 80, 240}) EXPECT_EQ(gathers(grouped(group)), 0) << group;
+// Lanes of one group read one place, and follow each other within the group; those of whole groups
+// read a run: nothing is gathered, but by vectors that two groups may share a part of: the third of
+// five with groups of 40, all with 24.
+TEST(Indices, LanesOfWholeGroupsAreNotGathered) {
+  for (const int64_t group : {2, 4, 8, 16, 80, 240}) EXPECT_EQ(gathers(grouped(group)), 0) << group;
   EXPECT_GT(gathers(grouped(40)), 0);
   EXPECT_EQ(gathers(grouped(24)), kVectors * gathers(grouped(40)));
+}
+
+// Vectors of two groups of 8 channels, of which the last has one: a run is loaded and spread by two
+// instructions, the first of which four channels share.
+TEST(Indices, VectorsOfTwoGroupsAreSpread) {
+  const Task task =
+      operator_task("conv2d 1 104 28 28 104 3 3 padding=1 groups=13", test_target(64));
+  const Space space = make_space(task);
+  const auto candidate = parse_candidate(
+      space,
+      "register-tile: PaddedInput.at=1 Conv2dOutput.local.unroll=128 "
+      "Conv2dOutput.local.prefetch=0 Conv2dOutput.yy.middle=1 Conv2dOutput.yy.inner=14 "
+      "Conv2dOutput.yy.rows=2 Conv2dOutput.xx.middle=2 Conv2dOutput.xx.inner=2 "
+      "Conv2dOutput.xx.rows=7 Conv2dOutput.ff.middle=7 Conv2dOutput.ff.inner=1 "
+      "Conv2dOutput.ff.vectors=1 Conv2dOutput.parallel_order=0 Conv2dOutput.order=0");
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message();
+  const Program program = *lower(space, *candidate, "k");
+  EXPECT_EQ(gathers(program), 0);
+  EXPECT_EQ(count(program, "vfmadd"), 8 * 14);
+  EXPECT_EQ(count(program, "vpermpd"), 2 * 14);
 }
 
 // The rows of a tile lie at constant distances from one pointer a vector: were there one for each

@@ -61,9 +61,10 @@ TEST(MakeSpace, KeepsTheDirectFormOfATaskThatHasNoneOfThem) {
 }
 
 // The channels that a grouped convolution reads are a quotient of its vector axis: lanes stay
-// within a group, where that leaves four or more.
-TEST(MakeSpace, LanesOfAGroupedConvolutionStayWithinAGroup) {
-  for (const auto& [channels, lanes] : {std::pair{256, 16}, {160, 8}, {48, 4}, {72, 16}}) {
+// within a group, where that leaves four or more, or are those of whole groups.
+TEST(MakeSpace, LanesOfAGroupedConvolutionDivideAGroupOrHoldWholeOnes) {
+  for (const auto& [channels, lanes] :
+       {std::pair{256, 16}, {160, 8}, {48, 4}, {72, 16}, {32, 16}}) {
     const std::string op = "conv2d 1 " + std::to_string(channels) + " 14 14 " +
                            std::to_string(channels) + " 3 3 padding=1 groups=4";
     const Target target = *parse_target("llvm -mcpu=skylake-avx512", 2);

@@ -23,19 +23,27 @@
 
 namespace pruner {
 
-/// constant + lane * (number of the lane) + sum(coefficient * atom). An atom is an index value that
-/// is known only when the code runs; terms ascend by atom, and so by the depth of its definition.
+/// constant + lane * (number of the lane) + sum(coefficient * atom)
+/// + sum(coefficient * floor(number of the lane / divisor)). An atom is an index value that is
+/// known only when the code runs; terms ascend by atom, and so by the depth of its definition;
+/// steps ascend by divisor.
 struct LaneIndex {
   using Terms = llvm::SmallVector<std::pair<int, int64_t>, 4>;
+  using Steps = llvm::SmallVector<std::pair<int64_t, int64_t>, 1>;
   int64_t constant = 0;
   int64_t lane = 0;
   Terms terms;
+  Steps steps = {};
 
-  bool is_constant() const { return lane == 0 && terms.empty(); }
+  bool is_constant() const { return !counts_lanes() && terms.empty(); }
+  bool counts_lanes() const { return lane != 0 || !steps.empty(); }
+  /// What lane `i` has more than lane 0 but for atoms.
+  int64_t of_lane(int64_t i) const;
   void add(const LaneIndex& other, int64_t factor);
   friend bool operator==(const LaneIndex&, const LaneIndex&) = default;
   friend bool operator<(const LaneIndex& a, const LaneIndex& b) {
-    return std::tie(a.constant, a.lane, a.terms) < std::tie(b.constant, b.lane, b.terms);
+    return std::tie(a.constant, a.lane, a.terms, a.steps) <
+           std::tie(b.constant, b.lane, b.terms, b.steps);
   }
 };
 
@@ -189,6 +197,10 @@ class Emitter {
   Value* load(const Load& n, llvm::Constant* otherwise);
   Value* load_place(TensorId buffer, const LaneIndex& place, llvm::Constant* otherwise);
   Value* load_scattered(TensorId buffer, const LaneIndex& place);
+  struct Run;
+  std::optional<Run> run_of(TensorId buffer, const LaneIndex& place) const;
+  Value* load_spread(TensorId buffer, const LaneIndex& place, const Run& run);
+  Value* spread(Value* run, llvm::ArrayRef<int> element);
   void prefetch(const Prefetch& n);
   void store(const Store& n);
   Value* value_to_store(const Store& n);

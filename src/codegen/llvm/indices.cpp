@@ -6,18 +6,18 @@
 
 namespace pruner {
 
-void LaneIndex::add(const LaneIndex& other, int64_t factor) {
-  if (factor == 0) return;
-  constant += other.constant * factor;
-  lane += other.lane * factor;
-  if (other.terms.empty()) return;
-  Terms sum;
-  auto i = terms.begin();
-  auto j = other.terms.begin();
-  while (i != terms.end() || j != other.terms.end()) {
-    if (j == other.terms.end() || (i != terms.end() && i->first < j->first)) {
+namespace {
+
+// a + factor * b, of pairs that ascend by their first member.
+template <typename Pairs>
+Pairs sum_of(const Pairs& a, const Pairs& b, int64_t factor) {
+  Pairs sum;
+  auto i = a.begin();
+  auto j = b.begin();
+  while (i != a.end() || j != b.end()) {
+    if (j == b.end() || (i != a.end() && i->first < j->first)) {
       sum.push_back(*i++);
-    } else if (i == terms.end() || j->first < i->first) {
+    } else if (i == a.end() || j->first < i->first) {
       sum.push_back({j->first, j->second * factor});
       ++j;
     } else {
@@ -27,7 +27,23 @@ void LaneIndex::add(const LaneIndex& other, int64_t factor) {
       ++j;
     }
   }
-  terms = std::move(sum);
+  return sum;
+}
+
+}  // namespace
+
+void LaneIndex::add(const LaneIndex& other, int64_t factor) {
+  if (factor == 0) return;
+  constant += other.constant * factor;
+  lane += other.lane * factor;
+  if (!other.terms.empty()) terms = sum_of(terms, other.terms, factor);
+  if (!other.steps.empty()) steps = sum_of(steps, other.steps, factor);
+}
+
+int64_t LaneIndex::of_lane(int64_t i) const {
+  int64_t sum = lane * i;
+  for (const auto& [divisor, coefficient] : steps) sum += coefficient * (i / divisor);
+  return sum;
 }
 
 namespace {
@@ -40,6 +56,7 @@ bool is_power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 // of it and the divisor: a / divisor is (a - part) / divisor, and a % divisor that much more than
 // (a - part) % divisor. Zero where there is none.
 LaneIndex below_divisor(const LaneIndex& a, int64_t divisor, int64_t lanes) {
+  if (!a.steps.empty()) return {};
   int64_t step = divisor;
   for (const auto& [atom, coefficient] : a.terms) step = std::gcd(step, coefficient);
   const int64_t first = a.constant - floor_quotient(a.constant, step) * step;
@@ -148,13 +165,20 @@ llvm::Value* Emitter::marked(const Expr& e, Value* value) {
 // a OP b for a division or a remainder by a constant.
 LaneIndex Emitter::divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a) {
   LaneIndex quotient{a.constant / b.constant, 0, a.terms};
-  // All divisible: the quotient is a form again.
-  bool whole = a.lane == 0 && a.constant % b.constant == 0;
+  // All divisible, but for the numbers of the lanes: the quotient is a form again.
+  bool whole = (a.lane == 0 || a.lane == 1) && a.steps.empty() && a.constant % b.constant == 0;
   for (auto& [atom, coefficient] : quotient.terms) {
     whole = whole && coefficient % b.constant == 0;
     coefficient /= b.constant;
   }
-  if (whole) return op == BinaryOp::kFloorDiv ? quotient : LaneIndex{};
+  if (whole) {
+    LaneIndex remainder{0, a.lane, {}};
+    if (a.lane == 1) {
+      quotient.steps.push_back({b.constant, 1});
+      remainder.steps.push_back({b.constant, -b.constant});
+    }
+    return op == BinaryOp::kFloorDiv ? quotient : remainder;
+  }
   Value* result = once(op, a, b, [&]() -> Value* {
     Value *x = value(a), *y = value(b);
     unify(x, y);
@@ -182,10 +206,10 @@ llvm::Value* Emitter::value(const LaneIndex& form) {
     append(term->getType()->isVectorTy() ? varying : uniform, term);
   }
   if (form.constant != 0 || !uniform) append(uniform, int64(form.constant));
-  if (form.lane != 0) {
+  if (form.counts_lanes()) {
     std::vector<llvm::Constant*> ramp;
     for (int64_t i = 0; i < lanes_; ++i) {
-      ramp.push_back(llvm::ConstantInt::getSigned(b_.getInt64Ty(), i * form.lane));
+      ramp.push_back(llvm::ConstantInt::getSigned(b_.getInt64Ty(), form.of_lane(i)));
     }
     append(varying, llvm::ConstantVector::get(ramp));
   }

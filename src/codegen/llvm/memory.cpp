@@ -1,4 +1,8 @@
 // Buffers: addresses, loads, stores, registers and horizontal reductions.
+#include <llvm/ADT/bit.h>
+
+#include <numeric>
+
 #include "codegen/llvm/emitter.h"
 #include "support/check.h"
 #include "tensor/scalar_ops.h"
@@ -55,7 +59,7 @@ bool Emitter::varies_by_lane(const LaneIndex& place) const {
   for (const auto& [id, coefficient] : place.terms) {
     if (atom(id)->getType()->isVectorTy()) return true;
   }
-  return place.lane != 0;
+  return place.counts_lanes();
 }
 
 llvm::Value* Emitter::mask() { return logical_and(active_, predicate_.lanes); }
@@ -69,7 +73,8 @@ llvm::Value* Emitter::any_active() {
 llvm::Value*& Emitter::register_slot(TensorId id, const LaneIndex& place) {
   const Buffer& buffer = program_[id];
   const bool vector = buffer.lanes > 1;
-  CHECK(place.terms.empty() && place.lane == (vector ? 1 : 0) && place.constant % buffer.lanes == 0)
+  CHECK(place.terms.empty() && place.steps.empty() && place.lane == (vector ? 1 : 0) &&
+        place.constant % buffer.lanes == 0)
       << "register buffer " << buffer.name << " is not accessed by constants";
   CHECK(!vector || buffer.lanes == lanes_) << buffer.name << " is accessed by another vector width";
   auto& slots = registers_[id.value];
@@ -126,7 +131,10 @@ llvm::Value* Emitter::scattered_pointers(TensorId id, const LaneIndex& place) {
   LaneIndex uniform = place, varying;
   uniform.terms.clear();
   uniform.lane = 0;
+  uniform.steps.clear();
   varying.lane = place.lane * bytes;
+  for (const auto& [divisor, coefficient] : place.steps)
+    varying.steps.push_back({divisor, coefficient * bytes});
   for (const auto& [id, coefficient] : place.terms) {
     if (atom(id)->getType()->isVectorTy()) {
       varying.terms.push_back({id, coefficient * bytes});
@@ -137,8 +145,87 @@ llvm::Value* Emitter::scattered_pointers(TensorId id, const LaneIndex& place) {
   return b_.CreateGEP(b_.getInt8Ty(), address(id, uniform), value(varying));
 }
 
+// The elements that lanes read, where a vector holds them all.
+struct Emitter::Run {
+  int64_t begin;  // from the uniform part of the place to the first of them
+  int64_t block;  // of so many neighbours all lie in the buffer if one does
+  int elements;
+};
+
+// Blocks divide the last dimension and begin at its multiples.
+std::optional<Emitter::Run> Emitter::run_of(TensorId id, const LaneIndex& place) const {
+  if (place.steps.empty() || predicate_.uniform || predicate_.lanes) return std::nullopt;
+  const Buffer& buffer = program_[id];
+  int64_t low = 0, high = 0;
+  int64_t block = buffer.box_of.empty() ? std::gcd<int64_t>(lanes_, buffer.shape.back()) : 1;
+  for (const auto& [id, coefficient] : place.terms) {
+    if (atom(id)->getType()->isVectorTy()) return std::nullopt;
+    block = std::gcd(block, coefficient);
+  }
+  for (int64_t i = 0; i < lanes_; ++i) {
+    low = std::min(low, place.of_lane(i));
+    high = std::max(high, place.of_lane(i));
+  }
+  const int64_t first = place.constant + low, last = place.constant + high;
+  for (; block >= 1; block /= 2) {
+    const int64_t begin = floor_div(first, block) * block;
+    const int64_t elements = (floor_div(last, block) + 1) * block - begin;
+    if (elements <= lanes_) return Run{begin, block, static_cast<int>(elements)};
+  }
+  return std::nullopt;
+}
+
+// The run is loaded once, and its elements are spread over the lanes.
+llvm::Value* Emitter::load_spread(TensorId id, const LaneIndex& place, const Run& run) {
+  const DType dtype = program_[id].dtype;
+  const int width = static_cast<int>(llvm::bit_ceil(static_cast<unsigned>(run.elements)));
+  llvm::Type* type = at_width(memory_type(dtype), width);
+  const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
+  // By lane the element that it reads; of each element the first lane that reads of its block.
+  const int nobody = lanes_;
+  llvm::SmallVector<int, 16> element, reader(static_cast<size_t>(width), nobody);
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const int64_t at = place.constant + place.of_lane(lane) - run.begin;
+    element.push_back(static_cast<int>(at));
+    for (int64_t e = at / run.block * run.block; e < (at / run.block + 1) * run.block; ++e) {
+      int& first = reader[static_cast<size_t>(e)];
+      first = std::min(first, lane);
+    }
+  }
+  LaneIndex uniform{run.begin, 0, place.terms};
+  Value* from = address(id, uniform);
+  llvm::Constant* nothing = llvm::Constant::getNullValue(type);
+  llvm::Value* loaded;
+  if (active_ || run.elements < width) {
+    llvm::Type* lanes = at_width(b_.getInt1Ty(), lanes_);
+    Value* active = active_ ? active_ : llvm::Constant::getAllOnesValue(lanes);
+    Value* read = b_.CreateShuffleVector(active, llvm::Constant::getNullValue(lanes), reader);
+    loaded = annotate(
+        llvm::cast<llvm::CallInst>(b_.CreateMaskedLoad(type, from, align, read, nothing)), id);
+  } else {
+    loaded = annotate(b_.CreateAlignedLoad(type, from, align), id);
+  }
+  return spread(from_memory(loaded, dtype), element);
+}
+
+// Lane i gets element[i] of `run`. Vectors are made of parts of 16 bytes: within these elements
+// move by one instruction, whatever their order, between them by one that many such orders share.
+llvm::Value* Emitter::spread(Value* run, llvm::ArrayRef<int> element) {
+  const int part = 128 / static_cast<int>(run->getType()->getScalarSizeInBits());
+  llvm::SmallVector<int, 16> between, within;
+  for (size_t lane = 0; lane < element.size(); ++lane) {
+    const int own = static_cast<int>(lane) % part, first = static_cast<int>(lane) - own;
+    const int from = element[static_cast<size_t>(first)] / part;
+    if (element[lane] / part != from) return b_.CreateShuffleVector(run, element);
+    between.push_back(from * part + own);
+    within.push_back(first + element[lane] % part);
+  }
+  return b_.CreateShuffleVector(b_.CreateShuffleVector(run, between), within);
+}
+
 // A strided place is read lane by lane, anything else (or under a mask) by a gather.
 llvm::Value* Emitter::load_scattered(TensorId id, const LaneIndex& place) {
+  if (const std::optional<Run> run = run_of(id, place)) return load_spread(id, place, *run);
   const DType dtype = program_[id].dtype;
   const int64_t bytes = dtype_bytes(dtype);
   llvm::Type* scalar = memory_type(dtype);
