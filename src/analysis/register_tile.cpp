@@ -238,8 +238,19 @@ bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile&
   const auto packs = [&](const Access& access) {
     return packing_of(nest, access.producer) != nullptr;
   };
+  // A run that is spread is read up to its axis' end alone; what a single vector reads of it is
+  // masked once for many taps.
+  const auto spreads = [&](const Access& access) {
+    bool spread = false;
+    for_each_quotient(access, tile.vector_axis, [&](const SteppedIndex::Quotient& q) {
+      spread = spread || reads_one_run(q, static_cast<int64_t>(tile.lanes));
+    });
+    return spread;
+  };
+  const std::vector<Access>& accesses = accesses_of(nest, stage);
   return several && end > (*nest.dag)[stage.stage].axes[tile.vector_axis].extent &&
-         std::ranges::none_of(accesses_of(nest, stage), packs);
+         (std::ranges::none_of(accesses, packs) ||
+          (tile.vectors > 1 && std::ranges::any_of(accesses, spreads)));
 }
 
 const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage) {

@@ -1,5 +1,6 @@
 // Lets all lanes of a vector compute in the tail of a tile that sums in registers, where what they
-// read beyond the end is padding: packed operands and local buffers have room for whole vectors.
+// read beyond the end is padding: packed operands have room for whole vectors, and local buffers
+// where their shape says so.
 #include <algorithm>
 
 #include "lower/passes.h"
@@ -8,9 +9,13 @@
 namespace pruner {
 namespace {
 
-bool is_padded(const Buffer& buffer) {
-  return !buffer.pack.order.empty() || buffer.scope == Scope::kLocal ||
-         buffer.scope == Scope::kRegister;
+// Whether there is something to be read in all lanes.
+bool is_padded(const Buffer& buffer, const Load& read, std::span<const Range> ranges) {
+  if (!buffer.pack.order.empty() || buffer.scope == Scope::kRegister) return true;
+  if (buffer.scope != Scope::kLocal) return false;
+  for (size_t d = 0; d < read.indices.size(); ++d)
+    if (bounds(read.indices[d], ranges).second >= buffer.shape[d]) return false;
+  return true;
 }
 
 bool reads_the_same(const Select& choice) {
@@ -25,7 +30,10 @@ bool reads_the_same(const Select& choice) {
 
 // Whether `sum` adds to the lanes of `lane`, and all that they read by it is padded. A guard may
 // hold loads, so that its lanes stay as they are; a choice between what is read anyway is none.
-bool may_be_whole(const Program& program, const Store& sum, VarId lane) {
+bool may_be_whole(const Program& program, const Store& sum, const For& loop) {
+  const VarId lane = loop.var;
+  std::vector<Range> ranges = program.ranges;
+  ranges[static_cast<size_t>(lane.value)] = {0, loop.lanes - 1};
   const auto moves = [&](const Expr& index) { return reads(index, lane); };
   if (program[sum.buffer].scope != Scope::kRegister || std::ranges::none_of(sum.indices, moves))
     return false;
@@ -36,8 +44,8 @@ bool may_be_whole(const Program& program, const Store& sum, VarId lane) {
     const Load* read = as<Load>(e);
     if (read == nullptr) return;
     adds = adds || read->tensor == sum.buffer;
-    whole =
-        whole && (is_padded(program[read->tensor]) || std::ranges::none_of(read->indices, moves));
+    whole = whole && (is_padded(program[read->tensor], *read, ranges) ||
+                      std::ranges::none_of(read->indices, moves));
   });
   return adds && whole;
 }
@@ -56,7 +64,7 @@ Program whole_tails(Program program) {
       body = &terms->body;
     }
     const Store* sum = std::get_if<Store>(&(*body)->op);
-    if (sum == nullptr || !may_be_whole(program, *sum, loop->var)) return Stmt();
+    if (sum == nullptr || !may_be_whole(program, *sum, *loop)) return Stmt();
     For whole = *loop;
     whole.extent = Expr(loop->lanes);
     return make_stmt(std::move(whole));

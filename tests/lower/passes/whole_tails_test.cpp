@@ -37,6 +37,28 @@ TEST(WholeTails, StayMaskedWhereATensorEnds) {
   EXPECT_EQ(whole_tails(before).body, before.body);
 }
 
+// y[j] = z[j] for the first six of eight lanes, by a sum in registers of what a local buffer holds.
+Program tail_of_local(int64_t room) {
+  ProgramBuilder b("k");
+  const TensorId z = b.input("z", {6}), y = b.output("y", {6});
+  const TensorId held = b.local("held", {room}), sum = b.registers("sum", {8}, 8);
+  b.program.body = b.allocate(
+      held,
+      b.allocate(
+          sum,
+          b.block({b.vectorize(8, 6, [&](Expr j) { return b.store(held, {j}, b.read(z, {j})); }),
+                   b.vectorize(8, 8, [&](Expr j) { return b.store(sum, {j}, float_imm(0)); }),
+                   b.vectorize(8, 6, [&](Expr j) { return b.add(sum, {j}, b.read(held, {j})); }),
+                   b.vectorize(8, 6, [&](Expr j) { return b.store(y, {j}, b.read(sum, {j})); })})));
+  return b.program;
+}
+
+TEST(WholeTails, StayMaskedWhereALocalBufferEnds) {
+  const Program shorter = tail_of_local(6), whole = tail_of_local(8);
+  EXPECT_EQ(whole_tails(shorter).body, shorter.body);
+  EXPECT_NE(print(whole_tails(whole)), print(whole));
+}
+
 TEST(WholeTails, KeepWhatCandidatesCompute) {
   for (const char* op : {"dense 1 26 48 +bias",
                          "conv2d 1 9 6 5 19 3 3 padding=1",
