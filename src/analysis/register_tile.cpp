@@ -11,6 +11,8 @@
 namespace pruner {
 namespace {
 
+constexpr double kTapsOfRun = 4;  // that read one order of a run's parts (codegen's spread())
+
 class TileLoads {
  public:
   TileLoads(const LoopNest& nest,
@@ -90,6 +92,15 @@ class TileLoads {
            !(stage_.at.valid() && overlaps(nest_.of(stage_.at).loops));
   }
 
+  // Runs are kept for the taps of a step that are unrolled, beside the sums.
+  double spread_cycles(double runs) const {
+    const double kept = tile_.count() + runs;
+    const double spilled = std::max(0.0, kept - static_cast<double>(target_.vector_registers));
+    const double taps =
+        std::clamp(static_cast<double>(stage_.unroll_steps) / tile_.count(), 1.0, kTapsOfRun);
+    return runs * kCpuModel.spread_cycles + kCpuModel.spill_cycles / taps * spilled;
+  }
+
   // Share of a tile's vectors whose lanes read at more than one place, where the vector axis counts
   // as a quotient alone: those across a step of it (codegen/llvm/indices.cpp, below_divisor()).
   double parted_vectors(const Access& access) const {
@@ -132,7 +143,7 @@ class TileLoads {
     const bool whole =
         tile_.lanes * tile_.terms * bytes >= static_cast<double>(target_.vector_bytes);
     const double narrow = std::max(target_.loads_per_cycle, kCpuModel.narrow_per_cycle);
-    if (stride == 0 && is_spread(access)) return rows * tile_.vectors * kCpuModel.spread_cycles;
+    if (stride == 0 && is_spread(access)) return spread_cycles(rows * tile_.vectors);
     if (stride == 0) {
       const double parted = tile_.vector_axis >= 0 ? parted_vectors(access) : 0;
       const double values = tile_.vector_axis >= 0 ? broadcasts(access) : 1;
