@@ -34,6 +34,11 @@ class DagReader {
   }
   Result<ComputeDag> finish() {
     if (dag_.outputs().empty()) return Error("no stage has \"output\": true");
+    for (int s = 0; s < dag_.size(); ++s) {
+      const Stage& stage = dag_[StageId{s}];
+      if (!stage.is_placeholder() && !stage.output && dag_.consumers(StageId{s}).empty())
+        return Error("stage ", stage.name, ": is no output, and no stage reads it");
+    }
     TRY(check_sizes(dag_));
     return std::move(dag_);
   }

@@ -51,6 +51,11 @@ TEST(DagFromJson, NamesTheStageAndWhatIsWrong) {
   EXPECT_ERROR(with("\"body\": [", "\"body\": [\"i\","), "body has 2 texts, expected 1");
   EXPECT_ERROR(with("\"tag\": \"\"", "\"tag\": 5"), "key \"tag\" has a value of the wrong type");
   EXPECT_ERROR(with("true", "false"), "no stage has \"output\": true");
+  EXPECT_ERROR(
+      with("\"output\": true}",
+           "\"output\": true}, {\"op\": \"D\", \"kind\": \"compute\", \"axis\": [[\"i\", 2]], "
+           "\"reduce_axis\": [], \"body\": [\"2.0\"]}"),
+      "stage D: is no output, and no stage reads it");
   EXPECT_ERROR(with("[[\"k\", 8]]", "[]"), "stage C: body");
 }
 
