@@ -31,8 +31,8 @@ static Types infer_attention(const OpCall& call) {
     if (call.rank(i) != 4 || first < 0 || first + count > call.shape(i)[heads] ||
         call.shape(i)[0] != call.shape(0)[0])
       return Error(print_shape(call.shape(i)), " has no ", count, " heads from ", first, " on");
-    if (call.input(i).dtype != call.input(0).dtype || !is_float(call.input(i).dtype))
-      return Error("query, key and value are not of one floating-point type");
+    if (call.input(i).dtype != DType::kFloat32)
+      return Error(dtype_name(call.input(i).dtype), ", expected float32");
   }
   const std::vector<int64_t>&q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
   if (q[3] != k[3] || k[positions] != v[positions]) {

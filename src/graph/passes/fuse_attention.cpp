@@ -40,9 +40,12 @@ class AttentionFuser {
     const Node* node = r_.producer(id);
     return node != nullptr && node->op == op ? node : nullptr;
   }
-  // ... and read by one node alone.
+  // Whether one node alone reads a value of the graph that came in.
+  bool is_read_once(ValueId id) const {
+    return id.value < std::ssize(reads_) && reads_[id.value] == 1;
+  }
   const Node* only_made_by(ValueId id, std::string_view op) const {
-    return reads_[id.value] == 1 ? made_by(id, op) : nullptr;
+    return is_read_once(id) ? made_by(id, op) : nullptr;
   }
   std::optional<double> scalar(ValueId id) const {
     const std::optional<Tensor>& tensor = r_[id].constant;
@@ -64,10 +67,11 @@ class AttentionFuser {
 // Whether a constant mask shows each query the keys up to its own place, counted from the last.
 bool AttentionFuser::is_causal(const Scores& s, ValueId visible) const {
   const std::optional<Tensor>& mask = r_[visible].constant;
-  const std::vector<int64_t>&q = r_[s.query].shape, &k = r_[s.key].shape;
-  const int64_t queries = q[2], keys = k[2];
-  if (!mask || mask->num_elements() != queries * keys || keys < queries) return false;
-  if (r_[visible].shape.back() != keys) return false;
+  const int64_t queries = r_[s.query].shape[2], keys = r_[s.key].shape[2];
+  const std::vector<int64_t>& shape = r_[visible].shape;
+  if (!mask || shape.size() < 2 || mask->num_elements() != queries * keys || keys < queries)
+    return false;
+  if (shape.back() != keys || shape[shape.size() - 2] != queries) return false;
   for (int64_t i = 0; i < mask->num_elements(); ++i) {
     const bool sees = i % keys <= i / keys + keys - queries;
     if ((mask->get(i) != 0) != sees) return false;
@@ -88,7 +92,7 @@ bool AttentionFuser::take_bias(Scores& s, const Node& add, ValueId& data) const 
   if (s.bias.valid()) return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const Node* made = r_.producer(add.inputs[i]);
-    const bool scores = made != nullptr && reads_[add.inputs[i].value] == 1 &&
+    const bool scores = made != nullptr && is_read_once(add.inputs[i]) &&
                         (made->op == "MatMul" || made->op == "Mul" || made->op == "Div");
     if (!scores || r_[add.inputs[i]].shape != r_[add.outputs[0]].shape) continue;
     data = add.inputs[i];
@@ -163,10 +167,16 @@ bool AttentionFuser::fuse(const Node& product) {
   const Result<int64_t> axis = weights.axis("axis", -1, 4);
   if (!axis.ok() || *axis != 3) return false;
   std::optional<Scores> s = scores_of(softmax->inputs[0]);
-  if (!s || !is_float(r_[s->query].dtype)) return false;
+  if (!s || r_[s->query].dtype != DType::kFloat32) return false;
   const ValueId value = product.inputs[1];
   const std::vector<int64_t> q = r_[s->query].shape, k = r_[s->key].shape, v = r_[value].shape;
   if (q[0] != k[0] || q[1] != k[1] || k[0] != v[0] || k[1] != v[1]) return false;
+  const std::vector<int64_t> scores = {q[0], q[1], q[2], k[2]};
+  for (const ValueId id : {s->bias, s->visible}) {
+    if (!id.valid()) continue;
+    const Result<std::vector<int64_t>> both = broadcast_shapes(scores, r_[id].shape);
+    if (!both.ok() || *both != scores) return false;
+  }
 
   Node node{"FusedAttention", product.name, {s->query, s->key, value}, {}, {}};
   node.attributes = {{"heads", q[1]}, {"scale", s->scale}};

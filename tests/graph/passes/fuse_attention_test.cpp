@@ -112,6 +112,32 @@ TEST(FuseAttention, LeavesAloneWhatOthersRead) {
   run_graph(graph, inputs_of(graph));
 }
 
+// A mask of more batches than the scores, and what one attention makes for another without a node
+// between them.
+TEST(FuseAttention, TakesWhatFitsAlone) {
+  NetworkBuilder b("chain");
+  const auto input = [&](const char* name, int64_t batch) {
+    return b.input(name, {batch, 2, 4, 4}, DType::kFloat32);
+  };
+  const ValueId q = input("q", 1), k = input("k", 1), v = input("v", 1), w = input("w", 3);
+  const auto weights = [&](ValueId scores) {
+    return b.node("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  };
+  const auto turned = [&](ValueId x) {
+    return b.node("Transpose", {x}, {{"perm", Ints{0, 1, 3, 2}}});
+  };
+  const ValueId first = b.node("MatMul", {weights(b.node("MatMul", {q, turned(k)})), v});
+  const ValueId second =
+      b.node("MatMul", {weights(b.node("MatMul", {first, turned(first)})), first});
+  const ValueId seen = b.input("seen", {3, 1, 1, 4}, DType::kBool);
+  const ValueId wide =
+      b.node("Where", {seen, b.node("MatMul", {second, turned(k)}), b.scalar(-1e9)});
+  const Graph graph = b.finish({{b.node("MatMul", {weights(wide), w}), "y"}});
+  EXPECT_EQ(operators(run_graph_passes(graph)),
+            "FusedAttention FusedAttention MatMul Where Softmax MatMul");
+  run_graph(graph, inputs_of(graph));
+}
+
 TEST(FuseAttention, LeavesProductsOf16BitsToTheirUnits) {
   PassOptions options;
   options.precision = Precision::kBFloat16;
