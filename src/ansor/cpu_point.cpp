@@ -100,9 +100,9 @@ class CpuPointReader : public PointReader {
                                                const StateStage& around,
                                                const std::set<int>& parallel,
                                                int axis) {
-    const std::vector<Part> parts = parts_of(tiled, axis), outer = parts_of(around, axis);
+    const std::vector<SplitPart> parts = parts_of(tiled, axis), outer = parts_of(around, axis);
     int64_t split = 1;
-    for (const Part& part : parts) split *= std::max<int64_t>(part.factor, 1);
+    for (const SplitPart& part : parts) split *= std::max<int64_t>(part.factor, 1);
     const int64_t whole = tiled.iters[axis].extent;
     const auto extent = [&](size_t level) {
       return level > 0 ? parts[level].factor : (whole + split - 1) / split;
@@ -131,7 +131,7 @@ class CpuPointReader : public PointReader {
       int64_t chunk = 1;
       for (const int i : iterators(axis)) {
         if (i >= contraction.num_roots) return differs("other reductions");
-        const std::vector<Part> parts = parts_of(contraction, i);
+        const std::vector<SplitPart> parts = parts_of(contraction, i);
         int64_t within = parts.size() == 1 ? contraction.iters[i].extent : 1;
         for (size_t p = 1; p < parts.size(); ++p) within *= parts[p].factor;
         chunk *= within;

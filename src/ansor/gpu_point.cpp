@@ -77,7 +77,7 @@ class GpuPointReader : public PointReader {
                           tiled.at_stage == root &&
                           annotation_of(stage(root), tiled.at_iter) == Annotation::kThreadX;
     if (!attached) differs("a contraction that is not computed by each thread");
-    std::vector<std::vector<Part>> axes;
+    std::vector<std::vector<SplitPart>> axes;
     bool tiles = true;
     for (int a = 0; a < tiled.num_roots; ++a) {
       axes.push_back(parts_of(tiled, a));
@@ -105,7 +105,7 @@ class GpuPointReader : public PointReader {
     want(plan.unroll, static_cast<double>(unroll), "unrolling", 0);
   }
 
-  static bool in_order(const StateStage& stage, const std::vector<std::vector<Part>>& axes) {
+  static bool in_order(const StateStage& stage, const std::vector<std::vector<SplitPart>>& axes) {
     struct Level {
       bool reduce;
       size_t part;
@@ -128,11 +128,11 @@ class GpuPointReader : public PointReader {
   }
 
   // The root is split as the contraction is, with one tile a thread.
-  void match_root(const StateStage& root, const std::vector<std::vector<Part>>& axes) {
+  void match_root(const StateStage& root, const std::vector<std::vector<SplitPart>>& axes) {
     bool same = true;
     for (int a = 0; a < root.num_axes && static_cast<size_t>(a) < axes.size(); ++a) {
-      const std::vector<Part> mine = parts_of(root, a);
-      const std::vector<Part>& tiles = axes[a];
+      const std::vector<SplitPart> mine = parts_of(root, a);
+      const std::vector<SplitPart>& tiles = axes[a];
       same = same && tiles.size() == 5 && mine.size() == 4 && mine[1].factor == tiles[1].factor &&
              mine[2].factor == tiles[2].factor &&
              mine[3].factor == tiles[3].factor * tiles[4].factor;
@@ -153,7 +153,7 @@ class GpuPointReader : public PointReader {
       differs("a shared tile at another place");
     int64_t threads = 1;
     for (int a = 0; a < contraction.num_axes; ++a) {
-      const std::vector<Part> parts = parts_of(contraction, a);
+      const std::vector<SplitPart> parts = parts_of(contraction, a);
       threads *= parts.size() == 5 ? parts[2].factor : 0;
     }
     if (factor_at(shared, Annotation::kThreadX) != threads)

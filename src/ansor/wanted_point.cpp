@@ -6,8 +6,8 @@
 
 namespace pruner::ansor {
 
-std::vector<Part> parts_of(const StateStage& stage, int axis) {
-  std::vector<Part> parts;
+std::vector<SplitPart> parts_of(const StateStage& stage, int axis) {
+  std::vector<SplitPart> parts;
   for (const Relation& r : stage.relations) {
     if (r.fuse || r.parent != axis || r.nparts) continue;
     parts.push_back({r.inner, r.factor});
@@ -27,7 +27,7 @@ int64_t unroll_of(const StateStage& stage) {
 std::vector<int64_t> PointReader::factors(const StateStage& stage, int axis) const {
   std::vector<int64_t> product;
   for (const int i : iterators(axis)) {
-    const std::vector<Part> parts = parts_of(stage, i);
+    const std::vector<SplitPart> parts = parts_of(stage, i);
     if (!product.empty() && product.size() != parts.size()) return {};
     product.resize(parts.size(), 1);
     for (size_t p = 0; p < parts.size(); ++p) product[p] *= parts[p].factor;

@@ -33,12 +33,12 @@ WantedPoint wanted_on_cpu(const Space& space, const PointMatch& match, const Sta
 // What both read.
 
 /// What a split leaves of an iterator, outermost first; the factor of the first is the rest.
-struct Part {
+struct SplitPart {
   int iter;
   int64_t factor;
 };
 /// The parts of an axis that was split once or again from inside; others are no tiles of ours.
-std::vector<Part> parts_of(const StateStage& stage, int axis);
+std::vector<SplitPart> parts_of(const StateStage& stage, int axis);
 inline Annotation annotation_of(const StateStage& stage, int iter) {
   return stage.iters[iter].annotation;
 }

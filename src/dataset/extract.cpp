@@ -27,7 +27,7 @@ void append(std::string& bytes, const Json& json) {
   }
 }
 
-void set_label(const Record& record, Part& part, Extracted& to) {
+void set_label(const Record& record, FilePart& part, Extracted& to) {
   if (part.labels.empty() || record.target != part.target || record.device != part.device) {
     part.labels.push_back(device_of_record(record, part.file->path));
     part.target = record.target;
@@ -36,7 +36,7 @@ void set_label(const Record& record, Part& part, Extracted& to) {
   to.label = static_cast<int>(part.labels.size()) - 1;
 }
 
-void set_key(const Record& record, Part& part, Extracted& to) {
+void set_key(const Record& record, FilePart& part, Extracted& to) {
   if (part.keys.empty() || part.keys.back().text != record.workload_key)
     part.keys.push_back({record.workload_key, ansor::canonical_key(record.workload_key)});
   to.key = static_cast<int>(part.keys.size()) - 1;
@@ -52,7 +52,7 @@ bool is_chosen(const DeviceLabel& label, const std::vector<DeviceLabel>& targets
 std::string extract(const Record& record,
                     const MakeOptions& options,
                     const MakeTools& tools,
-                    Part& part,
+                    FilePart& part,
                     Extracted& to) {
   const auto ends = [&](Fate fate, std::string reason = {}) {
     to.fate = fate;
@@ -115,7 +115,7 @@ uint64_t program_id(const std::string& task_identity, uint64_t program_hash) {
   return hash64(task_identity + "\n" + std::to_string(program_hash));
 }
 
-void extract_part(const MakeOptions& options, const MakeTools& tools, Part& part) {
+void extract_part(const MakeOptions& options, const MakeTools& tools, FilePart& part) {
   part.records.resize(part.end - part.begin);
   for (size_t i = part.begin; i < part.end; ++i) {
     Extracted& to = part.records[i - part.begin];

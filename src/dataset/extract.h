@@ -39,7 +39,7 @@ struct TaskKey {
 };
 
 /// Some lines of one file, and what they gave, a record a line.
-struct Part {
+struct FilePart {
   const ReadFile* file = nullptr;
   size_t begin = 0, end = 0;  // lines
   std::vector<Extracted> records;
@@ -61,6 +61,6 @@ std::string task_identity(const DatasetTask& task);
 uint64_t program_id(const std::string& task_identity, uint64_t program_hash);
 
 /// Fills `part.records`, and the lists that they point into. Parts may be filled at the same time.
-void extract_part(const MakeOptions& options, const MakeTools& tools, Part& part);
+void extract_part(const MakeOptions& options, const MakeTools& tools, FilePart& part);
 
 }  // namespace pruner

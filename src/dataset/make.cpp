@@ -41,8 +41,8 @@ class Making {
 
  private:
   bool one_device() const { return !options_.mixed_targets && options_.targets.size() < 2; }
-  Result<Unit> add(const Part& part);
-  Result<Unit> add(const Part& part, const Extracted& record, int label, int task);
+  Result<Unit> add(const FilePart& part);
+  Result<Unit> add(const FilePart& part, const Extracted& record, int label, int task);
   Result<int> label_number(const DeviceLabel& label, const std::string& path);
   int task_number(const TaskKey& key, int label);
   void count_lines(const ReadFile& file);
@@ -98,7 +98,7 @@ int Making::task_number(const TaskKey& key, int label) {
   return entry->second;
 }
 
-Result<Unit> Making::add(const Part& part, const Extracted& record, int label, int task) {
+Result<Unit> Making::add(const FilePart& part, const Extracted& record, int label, int task) {
   const std::string where = part.file->path + ":" + std::to_string(record.line);
   DeviceCount& count = counts_[label];
   ++count.records;
@@ -130,7 +130,7 @@ Result<Unit> Making::add(const Part& part, const Extracted& record, int label, i
   return Unit{};
 }
 
-Result<Unit> Making::add(const Part& part) {
+Result<Unit> Making::add(const FilePart& part) {
   for (const Extracted& record : part.records) {
     if (record.fate == Fate::kUnreadable) {
       note(summary_.unreadable, record.reason, part.file->path + ":" + std::to_string(record.line));
@@ -157,7 +157,7 @@ void Making::count_lines(const ReadFile& file) {
 }
 
 Result<Unit> Making::read(const std::vector<ReadFile>& batch) {
-  std::vector<Part> parts;
+  std::vector<FilePart> parts;
   for (const ReadFile& file : batch) {
     if (file.other) {
       ++summary_.other_files;
@@ -165,7 +165,7 @@ Result<Unit> Making::read(const std::vector<ReadFile>& batch) {
     }
     count_lines(file);
     for (size_t begin = 0; begin < file.lines.size(); begin += kLinesAPart) {
-      Part& part = parts.emplace_back();
+      FilePart& part = parts.emplace_back();
       part.file = &file;
       part.begin = begin;
       part.end = std::min(begin + kLinesAPart, file.lines.size());
@@ -178,7 +178,7 @@ Result<Unit> Making::read(const std::vector<ReadFile>& batch) {
     });
     for (size_t i = begin; i < end; ++i) {
       TRY(add(parts[i]));
-      parts[i] = Part();
+      parts[i] = FilePart();
     }
   }
   return Unit{};

@@ -42,7 +42,7 @@ struct ExtractPart : testing::Test {
   RecordedPrograms programs{workloads};
   NetworkTasks held_out, only;
   ReadFile file;
-  Part part;
+  FilePart part;
 };
 
 TEST_F(ExtractPart, GivesEveryLineAFate) {
