@@ -34,6 +34,11 @@ const Node* Rewriter::producer(ValueId id) const {
   return &graph_.nodes[producer_[slot(id)]];
 }
 
+const Node* Rewriter::producer(ValueId id, std::string_view op) const {
+  const Node* node = producer(id);
+  return node != nullptr && node->op == op ? node : nullptr;
+}
+
 void Rewriter::emit(Node node) {
   for (ValueId& id : node.inputs) id = current(id);
   const Result<Unit> inferred = infer_node(graph_, node);

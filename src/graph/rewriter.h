@@ -21,8 +21,10 @@ class Rewriter {
   ValueId current(ValueId id) const;
   /// The node that makes a (current) value; null for inputs and constants.
   const Node* producer(ValueId id) const;
-  /// How many nodes read an old value, plus one if it is an output of the graph.
-  int uses(ValueId old) const { return uses_[old.value]; }
+  /// The same where that is a call of `op`; else null.
+  const Node* producer(ValueId id, std::string_view op) const;
+  /// How many nodes read an old value, plus one if it is an output of the graph; 0 of a new one.
+  int uses(ValueId id) const { return id.value < std::ssize(uses_) ? uses_[id.value] : 0; }
 
   /// Appends `node` with its inputs brought up to date. A node of constants becomes constants.
   void emit(Node node);

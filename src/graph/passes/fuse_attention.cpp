@@ -36,21 +36,9 @@ class AttentionFuser {
   Graph run() &&;
 
  private:
-  const Node* made_by(ValueId id, std::string_view op) const {
-    const Node* node = r_.producer(id);
-    return node != nullptr && node->op == op ? node : nullptr;
-  }
-  // Whether one node alone reads a value of the graph that came in.
-  bool is_read_once(ValueId id) const {
-    return id.value < std::ssize(reads_) && reads_[id.value] == 1;
-  }
+  // What makes a value that one node alone reads.
   const Node* only_made_by(ValueId id, std::string_view op) const {
-    return is_read_once(id) ? made_by(id, op) : nullptr;
-  }
-  std::optional<double> scalar(ValueId id) const {
-    const std::optional<Tensor>& tensor = r_[id].constant;
-    if (!tensor || tensor->num_elements() != 1) return std::nullopt;
-    return tensor->get(0);
+    return r_.uses(id) == 1 ? r_.producer(id, op) : nullptr;
   }
   bool is_causal(const Scores& s, ValueId visible) const;
   bool take_mask(Scores& s, const Node& where) const;
@@ -60,7 +48,6 @@ class AttentionFuser {
   bool fuse(const Node& product);
 
   Rewriter r_;
-  std::vector<int> reads_;                 // by value that is not replaced
   std::map<ValueId, ValueId> transposed_;  // a result, and it with positions first
 };
 
@@ -80,7 +67,7 @@ bool AttentionFuser::is_causal(const Scores& s, ValueId visible) const {
 }
 
 bool AttentionFuser::take_mask(Scores& s, const Node& where) const {
-  const std::optional<double> hidden = scalar(where.inputs[2]);
+  const std::optional<double> hidden = OpCall{r_.graph(), where}.scalar(2);
   if (!hidden || s.visible.valid() || s.causal) return false;
   s.visible = where.inputs[0];
   s.hidden = *hidden;
@@ -92,7 +79,7 @@ bool AttentionFuser::take_bias(Scores& s, const Node& add, ValueId& data) const 
   if (s.bias.valid()) return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const Node* made = r_.producer(add.inputs[i]);
-    const bool scores = made != nullptr && is_read_once(add.inputs[i]) &&
+    const bool scores = made != nullptr && r_.uses(add.inputs[i]) == 1 &&
                         (made->op == "MatMul" || made->op == "Mul" || made->op == "Div");
     if (!scores || r_[add.inputs[i]].shape != r_[add.outputs[0]].shape) continue;
     data = add.inputs[i];
@@ -115,8 +102,9 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   for (const char* op : {"Mul", "Div"}) {
     const Node* scaled = only_made_by(id, op);
     if (scaled == nullptr) continue;
-    const bool first = op[0] == 'M' && scalar(scaled->inputs[0]).has_value();
-    const std::optional<double> factor = scalar(scaled->inputs[first ? 0 : 1]);
+    const OpCall call{r_.graph(), *scaled};
+    const bool first = op[0] == 'M' && call.scalar(0).has_value();
+    const std::optional<double> factor = call.scalar(first ? 0 : 1);
     if (!factor) return std::nullopt;
     s.scale = op[0] == 'M' ? *factor : 1 / *factor;
     id = scaled->inputs[first ? 1 : 0];
@@ -139,11 +127,11 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
 
 // The tensor [b, positions, heads, width] of which a value is a transposed slice.
 std::optional<Heads> AttentionFuser::by_positions(ValueId id) const {
-  const Node* transpose = made_by(id, "Transpose");
+  const Node* transpose = r_.producer(id, "Transpose");
   if (transpose == nullptr || OpCall{r_.graph(), *transpose}.integers("perm") != kHeadsAndPositions)
     return std::nullopt;
   Heads heads{transpose->inputs[0]};
-  const Node* slice = made_by(heads.of, "Slice");
+  const Node* slice = r_.producer(heads.of, "Slice");
   if (slice == nullptr) return heads;
   const OpCall call{r_.graph(), *slice};
   const auto of_one = [&](size_t i) -> std::optional<int64_t> {
@@ -206,13 +194,8 @@ bool AttentionFuser::fuse(const Node& product) {
 }
 
 Graph AttentionFuser::run() && {
-  const std::vector<Node> nodes = r_.take_nodes();
-  reads_.assign(r_.graph().values.size(), 0);
-  for (const Node& node : nodes)
-    for (const ValueId id : node.inputs)
-      if (id.valid()) ++reads_[id.value];
-  for (const ValueId id : r_.graph().outputs) ++reads_[id.value];
-  for (Node node : nodes) {
+  std::vector<Node> nodes = r_.take_nodes();
+  for (Node& node : nodes) {
     if (node.op == "Transpose" && transposed_.contains(node.inputs[0]) &&
         OpCall{r_.graph(), node}.integers("perm") == kHeadsAndPositions) {
       r_.replace(node.outputs[0], transposed_.at(node.inputs[0]));

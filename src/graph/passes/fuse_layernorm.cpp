@@ -8,17 +8,6 @@
 
 namespace pruner {
 
-static const Node* made_by(const Rewriter& r, ValueId id, std::string_view op) {
-  const Node* node = r.producer(id);
-  return node != nullptr && node->op == op ? node : nullptr;
-}
-
-static std::optional<double> scalar(const Rewriter& r, ValueId id) {
-  const std::optional<Tensor>& tensor = r[id].constant;
-  if (!tensor || tensor->num_elements() != 1) return std::nullopt;
-  return tensor->get(0);
-}
-
 // First axis of a ReduceMean over the trailing dimensions that keeps them.
 static std::optional<int64_t> trailing_mean(const Rewriter& r, const Node* mean) {
   if (mean == nullptr || mean->inputs.size() < 2) return std::nullopt;
@@ -45,30 +34,31 @@ struct Normalized {
 
 // x - mean(x): gives x.
 static std::optional<ValueId> centered(const Rewriter& r, ValueId d, int64_t axis) {
-  const Node* sub = made_by(r, d, "Sub");
+  const Node* sub = r.producer(d, "Sub");
   if (sub == nullptr) return std::nullopt;
-  const Node* mean = made_by(r, sub->inputs[1], "ReduceMean");
+  const Node* mean = r.producer(sub->inputs[1], "ReduceMean");
   if (trailing_mean(r, mean) != axis || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
   return sub->inputs[0];
 }
 
 // What is squared: Pow(d, 2) or Mul(d, d).
 static std::optional<ValueId> squared(const Rewriter& r, ValueId id) {
-  const Node* pow = made_by(r, id, "Pow");
-  if (pow != nullptr && scalar(r, pow->inputs[1]) == 2.0) return pow->inputs[0];
-  const Node* mul = made_by(r, id, "Mul");
+  const Node* pow = r.producer(id, "Pow");
+  if (pow != nullptr && OpCall{r.graph(), *pow}.scalar(1) == 2.0) return pow->inputs[0];
+  const Node* mul = r.producer(id, "Mul");
   if (mul != nullptr && mul->inputs[0] == mul->inputs[1]) return mul->inputs[0];
   return std::nullopt;
 }
 
 static std::optional<Normalized> match_normalized(const Rewriter& r, ValueId id) {
-  const Node* div = made_by(r, id, "Div");
-  const Node* sqrt = div != nullptr ? made_by(r, div->inputs[1], "Sqrt") : nullptr;
-  const Node* add = sqrt != nullptr ? made_by(r, sqrt->inputs[0], "Add") : nullptr;
+  const Node* div = r.producer(id, "Div");
+  const Node* sqrt = div != nullptr ? r.producer(div->inputs[1], "Sqrt") : nullptr;
+  const Node* add = sqrt != nullptr ? r.producer(sqrt->inputs[0], "Add") : nullptr;
   if (add == nullptr) return std::nullopt;
-  const bool epsilon_first = scalar(r, add->inputs[0]).has_value();
-  const std::optional<double> epsilon = scalar(r, add->inputs[epsilon_first ? 0 : 1]);
-  const Node* variance = made_by(r, add->inputs[epsilon_first ? 1 : 0], "ReduceMean");
+  const OpCall sum{r.graph(), *add};
+  const bool epsilon_first = sum.scalar(0).has_value();
+  const std::optional<double> epsilon = sum.scalar(epsilon_first ? 0 : 1);
+  const Node* variance = r.producer(add->inputs[epsilon_first ? 1 : 0], "ReduceMean");
   const std::optional<int64_t> axis = trailing_mean(r, variance);
   if (!epsilon || !axis) return std::nullopt;
   const std::optional<ValueId> d = squared(r, variance->inputs[0]);
@@ -91,7 +81,7 @@ Graph fuse_layernorm(Graph graph) {
     for (ValueId& id : node.inputs) id = r.current(id);
     ValueId scaled, bias, unit, scale;
     if (node.op == "Add" && split_operand(r, node, scaled, bias)) {
-      const Node* mul = made_by(r, scaled, "Mul");
+      const Node* mul = r.producer(scaled, "Mul");
       const bool fits = mul != nullptr && split_operand(r, *mul, unit, scale);
       if (const auto n = fits ? match_normalized(r, unit) : std::nullopt;
           n && r[n->x].shape == r[node.outputs[0]].shape) {
