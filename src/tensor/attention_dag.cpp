@@ -42,15 +42,6 @@ class HeadLayout {
 
 }  // namespace
 
-// The value at a point of the scores of a tensor that these are broadcast to.
-static Expr at_score(const DagBuilder& b, StageId tensor, std::span<const Expr> point) {
-  const std::vector<int64_t> shape = b.shape(tensor);
-  std::vector<Expr> index;
-  for (size_t d = 0; d < shape.size(); ++d)
-    index.push_back(shape[d] == 1 ? Expr(0) : point[4 - shape.size() + d]);
-  return b.at(tensor, index);
-}
-
 StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionParams& params) {
   const std::vector<int64_t> q = b.shape(in.query), k = b.shape(in.key), v = b.shape(in.value);
   CHECK(q.size() == 4 && k.size() == 4 && v.size() == 4 && q[3] == k[3])
@@ -69,9 +60,13 @@ StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionP
       b.reduce("T_scores", square, {q[3]}, Combiner::kSum, dot, "batch_matmul");
   const StageId scores = b.compute("T_masked", square, [&](std::span<const Expr> i) {
     const Expr point[] = {i[0], layout.head(i), layout.position(i), i[3]};
+    const int64_t extents[] = {q[0], params.heads, queries, keys};
+    const auto at_score = [&](StageId tensor) {
+      return b.at(tensor, broadcast_index(b.shape(tensor), extents, point));
+    };
     Expr x = b.at(products, {i.begin(), i.end()}) * float_imm(params.scale);
-    if (in.bias.valid()) x = x + cast(x->dtype, at_score(b, in.bias, point));
-    if (in.visible.valid()) x = select(at_score(b, in.visible, point), x, float_imm(params.hidden));
+    if (in.bias.valid()) x = x + cast(x->dtype, at_score(in.bias));
+    if (in.visible.valid()) x = select(at_score(in.visible), x, float_imm(params.hidden));
     if (!params.causal) return x;
     return select(binary(BinaryOp::kLe, point[3], point[2] + Expr(keys - queries)),
                   x,

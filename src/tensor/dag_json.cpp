@@ -34,9 +34,13 @@ class DagReader {
   }
   Result<ComputeDag> finish() {
     if (dag_.outputs().empty()) return Error("no stage has \"output\": true");
+    IdMap<StageId, bool> read;
+    read.resize(static_cast<size_t>(dag_.size()), false);
+    for (int s = 0; s < dag_.size(); ++s)
+      for (const StageId producer : dag_.producers(StageId{s})) read[producer] = true;
     for (int s = 0; s < dag_.size(); ++s) {
       const Stage& stage = dag_[StageId{s}];
-      if (!stage.is_placeholder() && !stage.output && dag_.consumers(StageId{s}).empty())
+      if (!stage.is_placeholder() && !stage.output && !read[StageId{s}])
         return Error("stage ", stage.name, ": is no output, and no stage reads it");
     }
     TRY(check_sizes(dag_));

@@ -6,10 +6,9 @@
 
 namespace pruner {
 
-// The index of `extents` that meets `vars` when shapes are aligned at their last dim, as in numpy.
-static std::vector<Expr> broadcast_index(std::span<const int64_t> shape,
-                                         std::span<const int64_t> out_shape,
-                                         std::span<const Expr> vars) {
+std::vector<Expr> broadcast_index(std::span<const int64_t> shape,
+                                  std::span<const int64_t> out_shape,
+                                  std::span<const Expr> vars) {
   const size_t lead = out_shape.size() - shape.size();
   std::vector<Expr> index;
   for (size_t d = 0; d < shape.size(); ++d) {

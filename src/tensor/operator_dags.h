@@ -161,6 +161,12 @@ StageId add_layernorm(
 /// Local response normalisation over the last axis (ONNX LRN).
 StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double beta, double bias);
 
+/// The index of a tensor of `shape` that meets `vars`, those of `out_shape`, when the shapes are
+/// aligned at their last dim, as in numpy.
+std::vector<Expr> broadcast_index(std::span<const int64_t> shape,
+                                  std::span<const int64_t> out_shape,
+                                  std::span<const Expr> vars);
+
 /// One value a point from one value of each input; shapes broadcast as in numpy.
 StageId add_elementwise(DagBuilder& b,
                         std::string name,

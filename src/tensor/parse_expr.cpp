@@ -8,6 +8,7 @@
 #include "tensor/scalar_ops.h"
 
 namespace pruner {
+
 static bool is_part_of_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@';
 }

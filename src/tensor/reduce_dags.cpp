@@ -154,20 +154,20 @@ SoftmaxTerms add_softmax_terms(DagBuilder& b, StageId data, int64_t axis) {
 }
 
 StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
-  const std::string tag = kSoftmaxTag;
   const DType dtype = b.stage(data).dtype;
   data = add_cast(b, data, sum_type(dtype));
   const ReducedShape shape(b.shape(data), std::span(&axis, 1), false);
   const auto [largest, exps, sum] = add_softmax_terms(b, data, axis);
   if (!log) {
-    return map_points(b, "T_softmax_norm", exps, tag, [&](Expr e, auto i) {
+    return map_points(b, "T_softmax_norm", exps, kSoftmaxTag, [&](Expr e, auto i) {
       return cast(dtype, e / row_value(b, sum, shape, i));
     });
   }
-  const StageId log_sum = map_points(
-      b, "T_softmax_logsum", sum, tag, [&](Expr s, auto) { return call(Intrinsic::kLog, {s}); });
+  const StageId log_sum = map_points(b, "T_softmax_logsum", sum, kSoftmaxTag, [&](Expr s, auto) {
+    return call(Intrinsic::kLog, {s});
+  });
   // The maximum first: added to the logarithm, a large one would leave none of its digits.
-  return map_points(b, "T_softmax_norm", data, tag, [&](Expr x, auto i) {
+  return map_points(b, "T_softmax_norm", data, kSoftmaxTag, [&](Expr x, auto i) {
     const Expr below = x - row_value(b, largest, shape, i);
     return cast(dtype, below - row_value(b, log_sum, shape, i));
   });
