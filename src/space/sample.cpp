@@ -99,6 +99,8 @@ class LegalityCheck {
         const auto axis = static_cast<size_t>(tiles.axis);
         if (!tiles_fit(tiles, plan, extents[axis], candidate_))
           return "the tiles of " + stage.name + "." + stage.axes[axis].name + " do not fit it";
+        if (inside && !ends_with_axis(plan, tiles, extents[axis]))
+          return "a visit ends inside a tile of " + stage.name + "." + stage.axes[axis].name;
       }
     }
     if (plan.accumulates() &&
@@ -118,13 +120,29 @@ class LegalityCheck {
     return "";
   }
 
+  // A masked vector of the reader may reach beyond the axis; the visit is then cut to whole tiles.
+  bool ends_with_axis(const StagePlan& plan, const AxisTiles& tiles, int64_t visited) {
+    const Factors factors(candidate_);
+    const int64_t block = factors.inside(tiles, plan.structure->registers());
+    if (tiles.vector || block == 1) return true;
+    const auto axis = static_cast<size_t>(tiles.axis);
+    const int64_t extent = sketch_.dag[plan.stage].axes[axis].extent;
+    if (touched_extents(nest(), plan.stage, plan.at, 0)[axis] <= extent) return true;
+    return extent % block == 0 && visited % factors.inside(tiles, 0) == 0 &&
+           starts_at(plan, axis, block);
+  }
+
   // A cluster that reads packed blocks starts each visit at one.
   bool starts_at_blocks(const StagePlan& plan) {
     if (plan.overlaps) return true;
     const auto along = std::ranges::find_if(plan.tiles, &AxisTiles::vector);
     if (along == plan.tiles.end()) return true;
     const int64_t block = Factors(candidate_).inside(*along, plan.structure->registers());
-    const auto dim = static_cast<size_t>(along->axis);
+    return starts_at(plan, static_cast<size_t>(along->axis), block);
+  }
+
+  // Each visit of a cluster starts at a multiple of `block` along axis `dim`.
+  bool starts_at(const StagePlan& plan, size_t dim, int64_t block) {
     const NestStage& visited = nest().of(plan.stage);
     if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
     const NestStage& outer = nest().of(plan.at);

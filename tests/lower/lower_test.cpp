@@ -53,6 +53,34 @@ TEST(Lower, ReducesToAScalarAmidOthers) {
   }
 }
 
+// Sums of a contraction's rows, whose last step runs over the rows in masked vectors: these reach
+// beyond the last row, and the tiles of rows computed inside must not.
+TEST(Lower, EndsTilesOfRowsWhereMaskedVectorsOfTheirReaderEnd) {
+  int ended = 0;
+  for (const int64_t rows : {13, 29, 26}) {
+    DagBuilder b;
+    const StageId x = b.placeholder("A", {rows, 9}, DType::kFloat32);
+    const StageId y = b.placeholder("B", {20, 9}, DType::kFloat32, true);
+    const StageId dense = add_activation(b, add_dense(b, x, y), *find_activation("relu"));
+    const StageId sum = add_reduce(b, dense, std::vector<int64_t>{1}, false, ReduceKind::kSum);
+    const StageId root = add_cast(b, sum, DType::kFloat16);
+    Target target;
+    target.threads = 2;
+    target.vector_bytes = 64;
+    const Task task = make_task(b.finish({{root}}), target, "");
+    const Space space = make_space(task);
+    Rng rng(10);
+    const Meaning meaning(task.dag, rng);
+    for (int i = 0; i < 400; ++i) {
+      const Candidate candidate = draw(space, rng);
+      std::string why;
+      if (is_legal(space, candidate, &why)) meaning.check(space, candidate);
+      ended += why.starts_with("a visit ends inside a tile");
+    }
+  }
+  EXPECT_GT(ended, 0);
+}
+
 // What a record of Ansor becomes in our space computes what its workload does.
 TEST(Lower, NearestCandidatesOfRecordsComputeWhatTheDagDoes) {
   const auto dags = ansor::registered_workload(*parse_json(R"(["matmul_layer", 64, 64, 64])"));
