@@ -21,8 +21,9 @@ typedef struct {
 
 #define PRUNER_CHECKSUM_MAGIC "PrunSum1"
 
-/* Reads `bytes` of a file from its begin; 0: done. Fletcher's sums in 8 lanes, which a compiler has
-   in vectors: any one changed byte changes them. The last 64 bytes are filled up with zeros. */
+/* Reads `bytes` of a file from its begin; 0: done. Fletcher's sums in 8 lanes, four at a time,
+   which any compiler keeps in registers: any one changed byte changes them. The last 64 bytes are
+   filled up with zeros. */
 static inline int pruner_file_checksum(FILE* file, uint64_t bytes, PrunerChecksum* made) {
   enum { kLanes = 8, kPiece = 1 << 15 };
   uint64_t sums[kLanes] = {0}, place_sums[kLanes] = {0};
@@ -42,11 +43,17 @@ static inline int pruner_file_checksum(FILE* file, uint64_t bytes, PrunerChecksu
       return -1;
     }
     memset((char*)words + size, 0, blocks * 64 - size);
-    for (size_t block = 0; block < blocks; block++) {
-      for (int lane = 0; lane < kLanes; lane++) {
-        sums[lane] += words[block * kLanes + (size_t)lane];
-        place_sums[lane] += sums[lane];
+    for (size_t first = 0; first < kLanes; first += 4) {
+      uint64_t *s = sums + first, s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
+      uint64_t *p = place_sums + first, p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
+      for (size_t w = first; w < blocks * kLanes; w += kLanes) {
+        p0 += s0 += words[w];
+        p1 += s1 += words[w + 1];
+        p2 += s2 += words[w + 2];
+        p3 += s3 += words[w + 3];
       }
+      s[0] = s0, s[1] = s1, s[2] = s2, s[3] = s3;
+      p[0] = p0, p[1] = p1, p[2] = p2, p[3] = p3;
     }
     bytes -= size;
   }
