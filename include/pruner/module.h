@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PRUNER_MODULE_ABI 2
+#define PRUNER_MODULE_ABI 3
 
 typedef struct {
   const char* name;
@@ -28,6 +28,18 @@ typedef struct {
   int64_t bytes; /* to and from memory: inputs and weights read once, outputs written once */
 } PrunerKernelSpec;
 
+/* What an instance can run: the network, or parts of it that share weights and states, as "prefill"
+   and "decode" of a language model. */
+typedef struct {
+  const char* name; /* "main" where there is one alone */
+  int64_t num_inputs;
+  const PrunerTensorSpec* inputs;
+  int64_t num_outputs;
+  const PrunerTensorSpec* outputs;
+  int64_t first_kernel; /* of pruner_module_kernel() */
+  int64_t num_kernels;
+} PrunerPhase;
+
 typedef struct PrunerModule PrunerModule;
 
 /* The PRUNER_MODULE_ABI that the module was built with. */
@@ -39,6 +51,10 @@ PrunerModule* pruner_module_create(int32_t threads);
 void pruner_module_destroy(PrunerModule* module);
 /* Why the last pruner_module_create or run of this thread failed. */
 const char* pruner_module_error(void);
+
+/* The phases; what takes no number of one is of the first. */
+int32_t pruner_module_num_phases(void);
+const PrunerPhase* pruner_module_phase(int32_t index);
 
 int32_t pruner_module_num_inputs(void);
 int32_t pruner_module_num_outputs(void);
@@ -55,12 +71,28 @@ int32_t pruner_module_threads(const PrunerModule* module);
    pruner_module_error. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
 
-/* Kernels in execution order, for profiles: the seconds that each took in the last profiled run. */
+/* The same of a phase. `seconds`: NULL, or those that each of its kernels took, of a profiled run.
+ */
+int32_t pruner_module_run_phase(PrunerModule* module,
+                                int32_t phase,
+                                const void* const* inputs,
+                                void* const* outputs,
+                                double* seconds);
+
+/* What an instance keeps from run to run, of all phases: zeros at first and after a reset. To save
+   one, or to go on from a saved one, it is copied. Between runs; 0: done. */
+int32_t pruner_module_num_states(void);
+const PrunerTensorSpec* pruner_module_state(int32_t index);
+int32_t pruner_module_read_state(const PrunerModule* module, int32_t index, void* to);
+int32_t pruner_module_write_state(PrunerModule* module, int32_t index, const void* from);
+int32_t pruner_module_reset(PrunerModule* module);
+
+/* Kernels in execution order, phase after phase, for profiles. */
 int32_t pruner_module_num_kernels(void);
 const PrunerKernelSpec* pruner_module_kernel(int32_t index);
 /* What a kernel multiplies with: "float32" and the like, or a unit for narrow numbers, "bfloat16",
    "int8" or "int8_alike" of vectors, "bfloat16_tile", "float16_tile" or "int8_tile"; "": not known.
-   Older modules do not have this function. */
+ */
 const char* pruner_module_kernel_precision(int32_t index);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,

@@ -44,14 +44,36 @@ class Module {
   int threads() const { return api_.threads(instance_); }
   int num_kernels() const { return api_.num_kernels(); }
   const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
-  /// "" of a module that was made before there was such a word.
-  const char* kernel_precision(int i) const {
-    return api_.kernel_precision != nullptr ? api_.kernel_precision(i) : "";
+  const char* kernel_precision(int i) const { return api_.kernel_precision(i); }
+
+  /// What can be run beside phase 0, over the same weights and states.
+  int num_phases() const { return api_.num_phases(); }
+  const PrunerPhase& phase(int i) const { return *api_.phase(i); }
+  /// -1: there is no phase of that name.
+  int find_phase(const std::string& name) const {
+    for (int i = 0; i < num_phases(); ++i)
+      if (phase(i).name == name) return i;
+    return -1;
   }
+
+  /// What the instance keeps from run to run.
+  int num_states() const { return api_.num_states(); }
+  const PrunerTensorSpec& state(int i) const { return *api_.state(i); }
+  bool read_state(int i, void* to) const { return api_.read_state(instance_, i, to) == 0; }
+  bool write_state(int i, const void* from) { return api_.write_state(instance_, i, from) == 0; }
+  /// All states are zeros again.
+  void reset() { api_.reset(instance_); }
 
   /// Runs the network on dense row-major tensors in the order of the specs; false: see error().
   bool run(const void* const* inputs, void* const* outputs) {
     return api_.run(instance_, inputs, outputs) == 0;
+  }
+  /// The same of a phase; `seconds`: null, or those that each of its kernels took.
+  bool run_phase(int phase,
+                 const void* const* inputs,
+                 void* const* outputs,
+                 double* seconds = nullptr) {
+    return api_.run_phase(instance_, phase, inputs, outputs, seconds) == 0;
   }
   /// Why the last run of this thread was not done.
   const char* error() const { return api_.error(); }
@@ -72,10 +94,18 @@ class Module {
     decltype(&pruner_module_input) input;
     decltype(&pruner_module_output) output;
     decltype(&pruner_module_run) run;
+    decltype(&pruner_module_num_phases) num_phases;
+    decltype(&pruner_module_phase) phase;
+    decltype(&pruner_module_run_phase) run_phase;
+    decltype(&pruner_module_num_states) num_states;
+    decltype(&pruner_module_state) state;
+    decltype(&pruner_module_read_state) read_state;
+    decltype(&pruner_module_write_state) write_state;
+    decltype(&pruner_module_reset) reset;
     decltype(&pruner_module_num_kernels) num_kernels;
     decltype(&pruner_module_kernel) kernel;
     decltype(&pruner_module_run_profiled) run_profiled;
-    decltype(&pruner_module_kernel_precision) kernel_precision;  // may be null
+    decltype(&pruner_module_kernel_precision) kernel_precision;
   };
 
   Module() = default;
@@ -120,11 +150,19 @@ class Module {
     find(api_.input, "pruner_module_input");
     find(api_.output, "pruner_module_output");
     find(api_.run, "pruner_module_run");
+    find(api_.num_phases, "pruner_module_num_phases");
+    find(api_.phase, "pruner_module_phase");
+    find(api_.run_phase, "pruner_module_run_phase");
+    find(api_.num_states, "pruner_module_num_states");
+    find(api_.state, "pruner_module_state");
+    find(api_.read_state, "pruner_module_read_state");
+    find(api_.write_state, "pruner_module_write_state");
+    find(api_.reset, "pruner_module_reset");
     find(api_.num_kernels, "pruner_module_num_kernels");
     find(api_.kernel, "pruner_module_kernel");
     find(api_.run_profiled, "pruner_module_run_profiled");
-    if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
     find(api_.kernel_precision, "pruner_module_kernel_precision");
+    if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
     instance_ = api_.create(threads);
     return instance_ != nullptr ? "" : api_.error();
   }

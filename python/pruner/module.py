@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-_ABI = 2
+_ABI = 3
 # Each with the type of an element where numpy has none of that name.
 _DTYPES = (
     ("float32", None),
@@ -55,6 +55,18 @@ class _Kernel(ctypes.Structure):
     ]
 
 
+class _Phase(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("num_inputs", ctypes.c_int64),
+        ("inputs", ctypes.POINTER(_Spec)),
+        ("num_outputs", ctypes.c_int64),
+        ("outputs", ctypes.POINTER(_Spec)),
+        ("first_kernel", ctypes.c_int64),
+        ("num_kernels", ctypes.c_int64),
+    ]
+
+
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
 # name: (result, arguments); abi comes first, so that another version is noticed before the rest.
 _FUNCTIONS = {
@@ -63,17 +75,18 @@ _FUNCTIONS = {
     "destroy": (None, [ctypes.c_void_p]),
     "error": (ctypes.c_char_p, []),
     "threads": (ctypes.c_int32, [ctypes.c_void_p]),
-    "num_inputs": (ctypes.c_int32, []),
-    "num_outputs": (ctypes.c_int32, []),
-    "input": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
-    "output": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
-    "run": (ctypes.c_int32, [ctypes.c_void_p, _POINTERS, _POINTERS]),
-    "num_kernels": (ctypes.c_int32, []),
+    "num_phases": (ctypes.c_int32, []),
+    "phase": (ctypes.POINTER(_Phase), [ctypes.c_int32]),
     "kernel": (ctypes.POINTER(_Kernel), [ctypes.c_int32]),
-    "run_profiled": (
+    "run_phase": (
         ctypes.c_int32,
-        [ctypes.c_void_p, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
+        [ctypes.c_void_p, ctypes.c_int32, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
     ),
+    "num_states": (ctypes.c_int32, []),
+    "state": (ctypes.POINTER(_Spec), [ctypes.c_int32]),
+    "read_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
+    "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
+    "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
 
 
@@ -115,11 +128,73 @@ def _damaged(path: str) -> bool:
         return written != [end - 32, int((odd * sums).sum()), int((odd * place_sums).sum())]
 
 
+class Phase:
+    """What a module can run: the network, or e.g. the prefill or the decoding of a language model."""
+
+    def __init__(self, module: "Module", number: int):
+        self._module, self._number = module, number
+        phase = module._phase(number).contents
+        self.name = phase.name.decode()
+        self.inputs = [_spec(phase.inputs[i]) for i in range(phase.num_inputs)]
+        self.outputs = [_spec(phase.outputs[i]) for i in range(phase.num_outputs)]
+        self._kernels = range(phase.first_kernel, phase.first_kernel + phase.num_kernels)
+
+    def __repr__(self):
+        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<{self.name}: {inputs} -> {outputs}>"
+
+    def __call__(self, *inputs, **named) -> List[np.ndarray]:
+        """The outputs, in order, for inputs given by position or by name."""
+        return self._execute(self._arrays(inputs, named), None)
+
+    def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
+        """The same by name, both ways."""
+        names = [spec.name for spec in self.outputs]
+        return dict(zip(names, self._execute(self._arrays((), inputs), None)))
+
+    def profile(self, *inputs, **named) -> List[KernelTime]:
+        """What each kernel took in one run."""
+        seconds = (ctypes.c_double * max(len(self._kernels), 1))()
+        self._execute(self._arrays(inputs, named), seconds)
+        names = [self._module._kernel(i).contents.name.decode() for i in self._kernels]
+        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
+
+    def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
+        """The median time of a run, in milliseconds."""
+        arrays = self._arrays(inputs, named)
+        times = []
+        for _ in range(warm_up + runs):
+            start = time.perf_counter()
+            self._execute(arrays, None)
+            times.append(time.perf_counter() - start)
+        return float(np.median(times[warm_up:])) * 1e3
+
+    def _arrays(self, inputs: Sequence, named: Dict[str, object]) -> List[np.ndarray]:
+        names = [spec.name for spec in self.inputs]
+        unknown = [name for name in named if name not in names[len(inputs):]]
+        if unknown or len(inputs) + len(named) != len(names):
+            expected = ", ".join(map(str, self.inputs))
+            given = ", ".join([f"{len(inputs)} by position"] + list(named))
+            raise TypeError(f"expected inputs {expected}; found {given}")
+        values = list(inputs) + [named[name] for name in names[len(inputs):]]
+        return [_array(spec, value) for spec, value in zip(self.inputs, values)]
+
+    def _execute(self, arrays: List[np.ndarray], seconds) -> List[np.ndarray]:
+        results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
+        module = self._module
+        module._check(
+            module._run_phase(
+                module._instance, self._number, _pointers(arrays), _pointers(results), seconds
+            )
+        )
+        return results
+
+
 class Module:
-    """One instance of a module: its weights, activations and threads.
+    """One instance of a module: its weights, activations, states and threads.
 
     threads: 0 for the number that it was tuned for. One call at a time; for more, make more
-    instances (they share the weights).
+    instances (they share the weights). Its calls run the first phase; `phases` has all by name.
     """
 
     def __init__(self, path: Union[str, os.PathLike], threads: int = 0):
@@ -145,8 +220,12 @@ class Module:
         self._instance = self._create(threads)
         if not self._instance:
             raise OSError(f"{path}: {self._error().decode()}")
-        self.inputs = [_spec(self._input(i)) for i in range(self._num_inputs())]
-        self.outputs = [_spec(self._output(i)) for i in range(self._num_outputs())]
+        phases = [Phase(self, i) for i in range(self._num_phases())]
+        self.phases = {phase.name: phase for phase in phases}
+        self._first = phases[0]
+        self.inputs, self.outputs = self._first.inputs, self._first.outputs
+        # What it keeps from run to run.
+        self.states = [_spec(self._state(i).contents) for i in range(self._num_states())]
 
     def __del__(self):
         if getattr(self, "_instance", None):
@@ -154,8 +233,7 @@ class Module:
             self._instance = None
 
     def __repr__(self):
-        inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
-        return f"<pruner module {self._path}: {inputs} -> {outputs}>"
+        return f"<pruner module {self._path}: {', '.join(map(repr, self.phases.values()))}>"
 
     @property
     def threads(self) -> int:
@@ -163,49 +241,46 @@ class Module:
 
     def __call__(self, *inputs, **named) -> List[np.ndarray]:
         """The outputs, in order, for inputs given by position or by name."""
-        return self._execute(self._arrays(inputs, named), None)
+        return self._first(*inputs, **named)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """The same by name, both ways."""
-        names = [spec.name for spec in self.outputs]
-        return dict(zip(names, self._execute(self._arrays((), inputs), None)))
+        return self._first.run(inputs)
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
         """What each kernel took in one run."""
-        seconds = (ctypes.c_double * self._num_kernels())()
-        self._execute(self._arrays(inputs, named), seconds)
-        names = [self._kernel(i).contents.name.decode() for i in range(len(seconds))]
-        return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
+        return self._first.profile(*inputs, **named)
 
-    def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
-        """The median time of a run, in milliseconds."""
-        arrays = self._arrays(inputs, named)
-        times = []
-        for _ in range(warm_up + runs):
-            start = time.perf_counter()
-            self._execute(arrays, None)
-            times.append(time.perf_counter() - start)
-        return float(np.median(times[warm_up:])) * 1e3
+    def bench(self, *inputs, **named) -> float:
+        """The median time of a run, in milliseconds; see Phase.bench()."""
+        return self._first.bench(*inputs, **named)
 
-    def _arrays(self, inputs: Sequence, named: Dict[str, object]) -> List[np.ndarray]:
-        names = [spec.name for spec in self.inputs]
-        unknown = [name for name in named if name not in names[len(inputs):]]
-        if unknown or len(inputs) + len(named) != len(names):
-            expected = ", ".join(map(str, self.inputs))
-            given = ", ".join([f"{len(inputs)} by position"] + list(named))
-            raise TypeError(f"expected inputs {expected}; found {given}")
-        values = list(inputs) + [named[name] for name in names[len(inputs):]]
-        return [_array(spec, value) for spec, value in zip(self.inputs, values)]
+    def reset(self) -> None:
+        """Makes the states zeros, as they were at first."""
+        self._check(self._reset(self._instance))
 
-    def _execute(self, arrays: List[np.ndarray], seconds) -> List[np.ndarray]:
-        results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
-        if self._run_profiled(self._instance, _pointers(arrays), _pointers(results), seconds) != 0:
+    def read_states(self) -> Dict[str, np.ndarray]:
+        """Copies of the states."""
+        copies = {spec.name: np.empty(spec.shape, spec.dtype) for spec in self.states}
+        for i, copy in enumerate(copies.values()):
+            self._check(self._read_state(self._instance, i, copy.ctypes.data))
+        return copies
+
+    def write_states(self, states: Dict[str, object]) -> None:
+        """Goes on from what read_states() gave, or a part of it."""
+        numbers = {spec.name: i for i, spec in enumerate(self.states)}
+        for name, value in states.items():
+            if name not in numbers:
+                raise KeyError(f"there is no state {name}; there are {', '.join(numbers)}")
+            array = _array(self.states[numbers[name]], value)
+            self._check(self._write_state(self._instance, numbers[name], array.ctypes.data))
+
+    def _check(self, failed: int) -> None:
+        if failed:
             raise RuntimeError(f"{self._path}: {self._error().decode()}")
-        return results
 
 
-def _spec(pointer) -> TensorSpec:
-    spec = pointer.contents
+def _spec(spec: _Spec) -> TensorSpec:
     return TensorSpec(spec.name.decode(), _dtype(*_DTYPES[spec.dtype]), tuple(spec.shape[: spec.rank]))
 
 

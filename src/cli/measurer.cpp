@@ -26,8 +26,8 @@ static int64_t most_weight_bytes(const Task& task) {
 /// What a run of the network touches at most: weights and arena.
 static int64_t bytes_of_a_run(const Source& source) {
   // Workspaces are known after code is made only; they are left out.
-  const std::vector<KernelMemory> no_workspaces(source.partition.groups.size());
-  int64_t bytes = plan_memory(source.partition, no_workspaces).arena_bytes;
+  const std::vector<KernelMemory> no_workspaces(source.partition().groups.size());
+  int64_t bytes = plan_memory(source.partition(), no_workspaces).arena_bytes;
   for (const WeightedTask& weighted : source.tasks)
     bytes += weighted.weight * most_weight_bytes(weighted.task);
   return bytes;

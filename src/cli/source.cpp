@@ -133,23 +133,47 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
   return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16, int8 or auto");
 }
 
-Result<Source> network_source(Graph graph,
-                              std::string name,
-                              const SourceOptions& options,
-                              const Target& target) {
+/// The options of a network's second phase: --decode has the shapes of an ONNX file's inputs, or a
+/// built-in network's sequence length.
+Result<SourceOptions> decode_options(const SourceOptions& options) {
+  SourceOptions decode = options;
+  if (options.network.empty()) {
+    // The first mention of an input counts.
+    decode.input_shapes = options.decode + "," + options.input_shapes;
+    return decode;
+  }
+  const char* const end = options.decode.data() + options.decode.size();
+  const auto [at, code] = std::from_chars(options.decode.data(), end, decode.sizes.sequence_length);
+  if (code != std::errc() || at != end || decode.sizes.sequence_length < 1)
+    return Error("--decode: \"", options.decode, "\" is not the length of a sequence, as 1");
+  return decode;
+}
+
+Result<Source> network_source(const SourceOptions& options, const Target& target) {
+  Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
-  if (precision == Precision::kInt8 && !is_quantized(graph))
-    return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
-  TRY_ASSIGN(Partition cut, partition(std::move(graph), target, precision));
-  Source source{.name = std::move(name), .network = true, .partition = std::move(cut), .tasks = {}};
-  source.tasks = extract_tasks(source.partition, target);
+  const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
+    TRY_ASSIGN(Graph graph, read_network(of));
+    if (precision == Precision::kInt8 && !is_quantized(graph)) {
+      return Error(
+          "--precision int8: ", source.name, " is not quantized; `pruner quantize` does that");
+    }
+    TRY_ASSIGN(Partition cut, partition(std::move(graph), target, precision));
+    source.phases.push_back({std::move(phase), std::move(cut)});
+    return Unit{};
+  };
+  TRY(add(options.decode.empty() ? "main" : "prefill", options));
+  if (!options.decode.empty()) {
+    TRY_ASSIGN(const SourceOptions decode, decode_options(options));
+    TRY(add("decode", decode));
+  }
+  source.tasks = extract_tasks(source.phases, target);
   return source;
 }
 
 // Its task is named by the text that the user gave, its files by what of it fits a name.
 Source single_source(ComputeDag dag, std::string text, const Target& target) {
-  Source source{.name = file_name(text), .partition = {}, .tasks = {}};
-  source.partition = single_group(dag, text);
+  Source source{.name = file_name(text), .phases = {{"main", single_group(dag, text)}}};
   source.tasks.push_back({make_task(std::move(dag), target, std::move(text)), 1});
   return source;
 }
@@ -183,7 +207,8 @@ Partition single_group(ComputeDag dag, const std::string& name) {
 
 Result<Unit> draw_constants(Source& source, uint64_t seed) {
   if (source.network) return Unit{};
-  const Group& group = source.partition.groups.front();
+  Partition& partition = source.phases.front().partition;
+  const Group& group = partition.groups.front();
   const std::vector<StageId> inputs = group.dag.inputs();
   double bytes = 0;
   for (const StageId id : inputs)
@@ -193,7 +218,7 @@ Result<Unit> draw_constants(Source& source, uint64_t seed) {
   std::vector<Tensor> values = random_inputs(group.dag, rng);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (group.dag[inputs[i]].constant)
-      source.partition.values[group.inputs[i].value].constant = std::move(values[i]);
+      partition.values[group.inputs[i].value].constant = std::move(values[i]);
   }
   return Unit{};
 }
@@ -213,6 +238,8 @@ void add_sizes(CLI::App& app, NetworkOptions& sizes) {
       .help("of a built-in network; default: its usual one, 224 for most");
   add_option(app, "--seq-len", sizes.sequence_length, 1)
       .help("of a built-in network; default: 128");
+  add_option(app, "--cache-len", sizes.cache_length, 1)
+      .help("of a built-in decoder: keeps keys and values of so many positions from run to run");
 }
 
 static void add_network_name(CLI::App& app, SourceOptions& options) {
@@ -244,6 +271,14 @@ void SourceOptions::add_others_to(CLI::App& app) {
 void SourceOptions::add_inputs_to(CLI::App& app) {
   add_sizes(app, sizes);
   add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
+  add_option(app, "--states", states)
+      .help(
+          "inputs that an instance keeps, and the outputs that they are in its next run: "
+          "'past.*=present.*,...'");
+  add_option(app, "--decode", decode)
+      .help(
+          "a second phase over the same weights and states: its input shapes, "
+          "'input_ids:1x1,...', or of a built-in network its sequence length");
   add_option(app, "--constant", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
 }
@@ -290,8 +325,12 @@ Result<Graph> read_network(const SourceOptions& options) {
   if (options.model_file.empty() == options.network.empty())
     return Error("give one of MODEL.onnx and --network");
   TRY_ASSIGN(const NetworkOptions network, network_options(options));
-  if (!options.network.empty()) return build_network(options.network, network);
-  return import_onnx(options.model_file, network);
+  TRY_ASSIGN(Graph graph,
+             options.network.empty() ? import_onnx(options.model_file, network)
+                                     : build_network(options.network, network));
+  if (const Result<Unit> marked = mark_states(graph, options.states); !marked.ok())
+    return Error("--states: ", marked.error().message());
+  return graph;
 }
 
 std::string network_name(const SourceOptions& options) {
@@ -310,8 +349,7 @@ Result<Source> read_source(const SourceOptions& options, const Target& target) {
                  one,
                  task ? " (with --print, --task is the number of a task)" : "");
   if (!options.network.empty() || !options.model_file.empty()) {
-    TRY_ASSIGN(Graph graph, read_network(options));
-    return network_source(std::move(graph), network_name(options), options, target);
+    return network_source(options, target);
   }
   if (options.precision != SourceOptions().precision)
     return Error("--precision is of networks; an operator says it, e.g. bits=16 (`pruner ops`)");

@@ -18,6 +18,8 @@ struct SourceOptions {
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
   std::string precision = "f32";       // of its contractions: f32, bf16 or auto
+  std::string states;                  // "past.*=present.*,...": see mark_states()
+  std::string decode;                  // what the second phase's inputs are like; empty: one phase
 
   void add_to(CLI::App& app);
   /// All but the network's name.
@@ -49,7 +51,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target);
 /// Draws an operator's constants, which its module holds; an error where there is no memory for its
 /// inputs. A network has its constants.
 Result<Unit> draw_constants(Source& source, uint64_t seed);
-/// The network of MODEL.onnx or --network, before the graph passes, and what it is called.
+/// The network of MODEL.onnx or --network in its first phase, before the graph passes, and what it
+/// is called.
 Result<Graph> read_network(const SourceOptions& options);
 std::string network_name(const SourceOptions& options);
 /// Adds --forms.

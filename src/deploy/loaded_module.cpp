@@ -65,11 +65,24 @@ Result<Unit> check_shared_library(const std::string& path) {
 
 }  // namespace
 
-struct LoadedModule::State {
-  Module module;
-  std::vector<TensorSpec> inputs, outputs;
+static std::vector<TensorSpec> to_specs(const PrunerTensorSpec* specs, int64_t count) {
+  std::vector<TensorSpec> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back(to_spec(specs[i]));
+  return all;
+}
 
-  Result<std::vector<const void*>> check_inputs(std::span<const Tensor> tensors) const {
+struct LoadedModule::State {
+  struct Phase {
+    std::string name;
+    std::vector<TensorSpec> inputs, outputs;
+    int first_kernel = 0, num_kernels = 0;
+  };
+  Module module;
+  std::vector<Phase> phases;
+  std::vector<TensorSpec> states;
+
+  Result<std::vector<const void*>> check_inputs(std::span<const Tensor> tensors, int phase) const {
+    const std::vector<TensorSpec>& inputs = phases[phase].inputs;
     if (tensors.size() != inputs.size()) {
       return Error("expected ", inputs.size(), " inputs, found ", tensors.size());
     }
@@ -87,16 +100,17 @@ struct LoadedModule::State {
   /// Seconds of each run until `options` are satisfied; `kernels` gets those of each run's kernels.
   Result<std::vector<double>> repeat(std::span<const Tensor> tensors,
                                      const BenchOptions& options,
+                                     int phase,
                                      std::vector<std::vector<double>>* kernels) {
-    TRY_ASSIGN(const std::vector<const void*> in, check_inputs(tensors));
-    std::vector<Tensor> results = make_outputs();
+    TRY_ASSIGN(const std::vector<const void*> in, check_inputs(tensors, phase));
+    std::vector<Tensor> results = zeros(phases[phase].outputs);
     std::vector<void*> out = pointers_of(results);
-    std::vector<double> kernel_s(static_cast<size_t>(module.num_kernels()));
+    std::vector<double> kernel_s(static_cast<size_t>(phases[phase].num_kernels));
     std::vector<double> runs;
     double begin = now_s();
     for (int i = -options.warm_up; i < options.min_runs || now_s() - begin < options.min_s; ++i) {
       const double start = now_s();
-      if (!module.run_profiled(in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
+      if (!module.run_phase(phase, in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
         return Error(module.error());
       }
       if (i < 0) {
@@ -109,9 +123,9 @@ struct LoadedModule::State {
     return runs;
   }
 
-  std::vector<Tensor> make_outputs() const {
+  static std::vector<Tensor> zeros(std::span<const TensorSpec> specs) {
     std::vector<Tensor> tensors;
-    for (const TensorSpec& spec : outputs) tensors.emplace_back(spec.dtype, spec.shape);
+    for (const TensorSpec& spec : specs) tensors.emplace_back(spec.dtype, spec.shape);
     return tensors;
   }
 
@@ -127,15 +141,35 @@ LoadedModule::LoadedModule(LoadedModule&&) noexcept = default;
 LoadedModule& LoadedModule::operator=(LoadedModule&&) noexcept = default;
 LoadedModule::~LoadedModule() = default;
 
-const std::vector<TensorSpec>& LoadedModule::inputs() const { return state_->inputs; }
-const std::vector<TensorSpec>& LoadedModule::outputs() const { return state_->outputs; }
+std::vector<std::string> LoadedModule::phases() const {
+  std::vector<std::string> names;
+  for (const State::Phase& phase : state_->phases) names.push_back(phase.name);
+  return names;
+}
+const std::vector<TensorSpec>& LoadedModule::inputs(int phase) const {
+  return state_->phases[phase].inputs;
+}
+const std::vector<TensorSpec>& LoadedModule::outputs(int phase) const {
+  return state_->phases[phase].outputs;
+}
+const std::vector<TensorSpec>& LoadedModule::states() const { return state_->states; }
+
+std::vector<Tensor> LoadedModule::read_states() const {
+  std::vector<Tensor> states = State::zeros(state_->states);
+  for (size_t i = 0; i < states.size(); ++i)
+    state_->module.read_state(static_cast<int>(i), states[i].data());
+  return states;
+}
+
+void LoadedModule::reset() { state_->module.reset(); }
+
 int LoadedModule::threads() const { return state_->module.threads(); }
 
-Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs) {
-  TRY_ASSIGN(const std::vector<const void*> in, state_->check_inputs(inputs));
-  std::vector<Tensor> results = state_->make_outputs();
+Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs, int phase) {
+  TRY_ASSIGN(const std::vector<const void*> in, state_->check_inputs(inputs, phase));
+  std::vector<Tensor> results = State::zeros(outputs(phase));
   const std::vector<void*> out = State::pointers_of(results);
-  if (!state_->module.run(in.data(), out.data())) return Error(state_->module.error());
+  if (!state_->module.run_phase(phase, in.data(), out.data())) return Error(state_->module.error());
   return results;
 }
 
@@ -147,22 +181,25 @@ std::vector<std::string> LoadedModule::precisions() const {
 }
 
 Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
-                                        const BenchOptions& options) {
+                                        const BenchOptions& options,
+                                        int phase) {
   const CoreWatch watch;
-  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, nullptr));
+  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, phase, nullptr));
   BenchResult result = summarize(runs, threads());
   result.busy = watch.time();
   return result;
 }
 
 Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> inputs,
-                                                      const BenchOptions& options) {
+                                                      const BenchOptions& options,
+                                                      int phase) {
   std::vector<std::vector<double>> runs;
-  TRY(state_->repeat(inputs, options, &runs));
+  TRY(state_->repeat(inputs, options, phase, &runs));
   std::vector<KernelTime> kernels;
-  for (int k = 0; k < state_->module.num_kernels(); ++k) {
+  for (int i = 0; i < state_->phases[phase].num_kernels; ++i) {
     std::vector<double> times;
-    for (const std::vector<double>& run : runs) times.push_back(run[k]);
+    for (const std::vector<double>& run : runs) times.push_back(run[i]);
+    const int k = state_->phases[phase].first_kernel + i;
     const PrunerKernelSpec& spec = state_->module.kernel(k);
     kernels.push_back({spec.name,
                        spec.sketch,
@@ -181,10 +218,16 @@ Result<LoadedModule> load_module(const std::string& path, int threads) {
   if (!module) return Error(error);
   auto state =
       std::make_unique<LoadedModule::State>(LoadedModule::State{std::move(*module), {}, {}});
-  for (int i = 0; i < state->module.num_inputs(); ++i)
-    state->inputs.push_back(to_spec(state->module.input(i)));
-  for (int i = 0; i < state->module.num_outputs(); ++i)
-    state->outputs.push_back(to_spec(state->module.output(i)));
+  for (int i = 0; i < state->module.num_phases(); ++i) {
+    const PrunerPhase& phase = state->module.phase(i);
+    state->phases.push_back({phase.name,
+                             to_specs(phase.inputs, phase.num_inputs),
+                             to_specs(phase.outputs, phase.num_outputs),
+                             static_cast<int>(phase.first_kernel),
+                             static_cast<int>(phase.num_kernels)});
+  }
+  for (int i = 0; i < state->module.num_states(); ++i)
+    state->states.push_back(to_spec(state->module.state(i)));
   return LoadedModule(std::move(state));
 }
 

@@ -43,19 +43,28 @@ class LoadedModule {
   LoadedModule& operator=(LoadedModule&&) noexcept;
   ~LoadedModule();
 
-  const std::vector<TensorSpec>& inputs() const;
-  const std::vector<TensorSpec>& outputs() const;
+  /// What it can run; below, a number of one chooses it.
+  std::vector<std::string> phases() const;
+  const std::vector<TensorSpec>& inputs(int phase = 0) const;
+  const std::vector<TensorSpec>& outputs(int phase = 0) const;
+  /// What the instance keeps from run to run, and its content; reset() makes it zeros again.
+  const std::vector<TensorSpec>& states() const;
+  std::vector<Tensor> read_states() const;
+  void reset();
   int threads() const;  // 0: it runs on a GPU
-  /// KernelTime::precision of each kernel.
+  /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;
 
   /// Outputs in the order of outputs(). The error names an input that does not fit its spec.
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, int phase = 0);
   /// Times of whole runs, by the clock of the host.
-  Result<BenchResult> bench(std::span<const Tensor> inputs, const BenchOptions& options);
+  Result<BenchResult> bench(std::span<const Tensor> inputs,
+                            const BenchOptions& options,
+                            int phase = 0);
   /// One entry a kernel.
   Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,
-                                          const BenchOptions& options);
+                                          const BenchOptions& options,
+                                          int phase = 0);
 
  private:
   struct State;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/op.h"
 #include "support/check.h"
 
 namespace pruner {
@@ -56,18 +57,16 @@ int64_t place(std::vector<Block>& blocks) {
   return arena_bytes;
 }
 
-int64_t value_bytes(const PlannedValue& value) {
-  int64_t bytes = dtype_bytes(value.dtype);
-  for (const int64_t extent : value.shape) bytes *= extent;
-  return bytes;
-}
-
 class Planner {
  public:
-  Planner(const Partition& partition, std::span<const KernelMemory> kernels, int64_t alignment)
+  Planner(const Partition& partition,
+          std::span<const KernelMemory> kernels,
+          int64_t alignment,
+          const StateMemory& states)
       : partition_(partition),
         kernels_(kernels),
         alignment_(alignment),
+        states_(states),
         places_(partition.values.size()),
         last_use_(partition.values.size(), -1),
         block_of_(partition.values.size(), -1) {}
@@ -78,6 +77,12 @@ class Planner {
       for (const ValueId input : partition_.groups[g].inputs)
         last_use_[index(base(input))] = static_cast<int>(g);
     }
+    for (size_t i = 0; i < partition_.outputs.size(); ++i) {
+      // A state's next content, and a state that is an output as it is, are copied at the end.
+      const ValueId output = partition_.outputs[i];
+      if (state_of_output(i) >= 0 || is_state(output))
+        last_use_[index(base(output))] = static_cast<int>(partition_.groups.size());
+    }
     MemoryPlan result;
     std::vector<int> workspaces;
     for (size_t g = 0; g < partition_.groups.size(); ++g) {
@@ -85,24 +90,28 @@ class Planner {
           add_block(static_cast<int>(g), static_cast<int>(g), kernels_[g].workspace_bytes));
       add_output(static_cast<int>(g));
     }
-    result.arena_bytes = place(blocks_);
-    for (const int block : workspaces) result.workspaces.push_back(blocks_[block].offset);
+    const std::vector<int> aside = blocks_of_exchanged_states();
+    result.arena_bytes = states_.bytes + place(blocks_);
+    for (const int block : workspaces) result.workspaces.push_back(place_of(block).index);
     for (size_t v = 0; v < places_.size(); ++v) {
       const Storage storage = partition_.storage_of(ValueId{static_cast<int32_t>(v)});
       const size_t owner = index(storage.owner);
       ValuePlace place = places_[owner];
       if (block_of_[owner] >= 0) {
         const int64_t start = storage.first * dtype_bytes(partition_.values[owner].dtype);
-        place = {Place::kArena, blocks_[block_of_[owner]].offset + start};
+        place = place_of(block_of_[owner]);
+        place.index += start;
       }
       result.values.push_back(place);
     }
     for (size_t i = 0; i < partition_.outputs.size(); ++i) {
       const ValueId output = partition_.outputs[i];
       const ValuePlace from = result.values[index(output)];
-      if (from == ValuePlace{Place::kOutput, static_cast<int64_t>(i)}) continue;
-      result.copies.push_back({from, static_cast<int>(i), value_bytes(partition_[output])});
+      const ValuePlace to{Place::kOutput, static_cast<int64_t>(i)};
+      if (from != to && state_of_output(i) < 0)
+        result.copies.push_back({from, to, value_bytes(partition_[output])});
     }
+    copy_states(result, aside);
     return result;
   }
 
@@ -111,7 +120,53 @@ class Planner {
 
   ValueId base(ValueId id) const { return partition_.storage_of(id).owner; }
 
-  /// Constants, and what lies in the caller's tensors.
+  ValuePlace place_of(int block) const {
+    return {Place::kArena, states_.bytes + blocks_[block].offset};
+  }
+  ValuePlace place_of_state(size_t s) const { return {Place::kArena, states_.offsets[s]}; }
+
+  /// Those that have a place; without any, all are the caller's.
+  std::span<const State> states() const {
+    return std::span(partition_.states).first(states_.offsets.size());
+  }
+  /// The state whose next content output `i` is; -1: it is the caller's.
+  int state_of_output(size_t i) const {
+    for (size_t s = 0; s < states().size(); ++s)
+      if (states()[s].output == static_cast<int>(i)) return static_cast<int>(s);
+    return -1;
+  }
+  ValueId input_of(const State& state) const { return partition_.inputs[state.input]; }
+  ValueId next_of(const State& state) const { return partition_.outputs[state.output]; }
+  bool is_state(ValueId id) const {
+    return std::ranges::any_of(states(),
+                               [&](const State& s) { return base(input_of(s)) == base(id); });
+  }
+
+  /// For each state that becomes another one as it is: a block to hold it until all are copied;
+  /// -1: it needs none.
+  std::vector<int> blocks_of_exchanged_states() {
+    std::vector<int> blocks;
+    const int end = static_cast<int>(partition_.groups.size());
+    for (const State& state : states()) {
+      const ValueId next = next_of(state);
+      const bool exchanged = is_state(next) && base(next) != base(input_of(state));
+      blocks.push_back(exchanged ? add_block(0, end, value_bytes(partition_[next])) : -1);
+    }
+    return blocks;
+  }
+
+  void copy_states(MemoryPlan& plan, const std::vector<int>& aside) const {
+    const auto from = [&](size_t s) { return plan.values[index(next_of(states()[s]))]; };
+    const auto copy = [&](size_t s, ValuePlace of, ValuePlace to) {
+      if (of != to) plan.copies.push_back({of, to, value_bytes(partition_[next_of(states()[s])])});
+    };
+    for (size_t s = 0; s < aside.size(); ++s)
+      if (aside[s] >= 0) copy(s, from(s), place_of(aside[s]));
+    for (size_t s = 0; s < aside.size(); ++s)
+      copy(s, aside[s] >= 0 ? place_of(aside[s]) : from(s), place_of_state(s));
+  }
+
+  /// Constants, states, and what lies in the caller's tensors.
   void place_outside() {
     for (size_t v = 0; v < places_.size(); ++v) {
       if (partition_.values[v].constant) places_[v] = {Place::kConstant, static_cast<int64_t>(v)};
@@ -119,7 +174,10 @@ class Planner {
     for (size_t i = 0; i < partition_.inputs.size(); ++i) {
       places_[index(partition_.inputs[i])] = {Place::kInput, static_cast<int64_t>(i)};
     }
+    for (size_t s = 0; s < states().size(); ++s)
+      places_[index(input_of(states()[s]))] = place_of_state(s);
     for (size_t i = 0; i < partition_.outputs.size(); ++i) {
+      if (state_of_output(i) >= 0) continue;
       ValuePlace& place = places_[index(base(partition_.outputs[i]))];
       if (place.place == Place::kNone) place = {Place::kOutput, static_cast<int64_t>(i)};
     }
@@ -130,15 +188,22 @@ class Planner {
     return static_cast<int>(blocks_.size()) - 1;
   }
 
-  /// A block for group g's output: that of an input which dies here, or a new one.
+  /// A place for group g's output: a state's, that it is the next content of, or a block, of an
+  /// input which dies here or a new one.
   void add_output(int g) {
     const Group& group = partition_.groups[g];
     const size_t output = index(base(group.output));
     if (places_[output].place != Place::kNone) return;
     if (block_of_[output] >= 0) return;  // another part of it has been written
+    for (size_t s = 0; s < states().size(); ++s) {
+      const ValueId state = input_of(states()[s]);
+      if (index(base(next_of(states()[s]))) != output || !may_overwrite(g, state)) continue;
+      places_[output] = place_of_state(s);
+      return;
+    }
     const int last = std::max(g, last_use_[output]);
     for (const ValueId input : group.inputs) {
-      if (!may_overwrite(g, input)) continue;
+      if (block_of_[index(base(input))] < 0 || !may_overwrite(g, input)) continue;
       block_of_[output] = block_of_[index(base(input))];
       blocks_[block_of_[output]].last = last;
       return;
@@ -151,10 +216,14 @@ class Planner {
     const size_t owner = index(base(input));
     // A slice shares its owner's bytes with others, which may be read later.
     if (partition_[input].slice || partition_[group.output].slice) return false;
-    if (kernels_[g].rewrites || group.routine != nullptr || block_of_[owner] < 0 ||
-        last_use_[owner] != g ||
+    if (kernels_[g].rewrites || last_use_[owner] != g ||
         value_bytes(partition_[input]) != value_bytes(partition_[group.output])) {
       return false;
+    }
+    if (group.routine != nullptr) {
+      const auto uses =
+          std::ranges::count_if(group.inputs, [&](ValueId id) { return index(base(id)) == owner; });
+      return group.routine->in_place && index(base(group.inputs[0])) == owner && uses == 1;
     }
     const std::vector<StageId> stages = group.dag.inputs();
     for (size_t i = 0; i < group.inputs.size(); ++i) {  // the same bytes may come in more than once
@@ -167,6 +236,7 @@ class Planner {
   const Partition& partition_;
   std::span<const KernelMemory> kernels_;
   int64_t alignment_;
+  const StateMemory& states_;
   std::vector<ValuePlace> places_;  // of values outside of the arena
   std::vector<int> last_use_;       // the last group that reads it
   std::vector<int> block_of_;       // by owner: its block in the arena; -1: none
@@ -190,9 +260,17 @@ bool is_own_position(const Stage& stage, const std::vector<Expr>& indices) {
 
 MemoryPlan plan_memory(const Partition& partition,
                        std::span<const KernelMemory> kernels,
-                       int64_t alignment) {
+                       int64_t alignment,
+                       const StateMemory& states) {
   CHECK(kernels.size() == partition.groups.size());
-  return Planner(partition, kernels, alignment).plan();
+  CHECK(states.offsets.empty() || states.offsets.size() == partition.states.size());
+  return Planner(partition, kernels, alignment, states).plan();
+}
+
+int64_t value_bytes(const PlannedValue& value) {
+  int64_t bytes = dtype_bytes(value.dtype);
+  for (const int64_t extent : value.shape) bytes *= extent;
+  return bytes;
 }
 
 bool reads_in_place(const ComputeDag& dag, StageId input) {

@@ -1,6 +1,8 @@
 // Where every value lives while a module runs: constants among the weights, the model's inputs and
 // outputs in the caller's tensors, everything else in one arena. Values that are alive at the same
 // time share no byte, but for an output that takes the bytes of an input read at the same position.
+// States have places of their own at the arena's begin; what makes a state's next content writes it
+// there, if it may, else it is copied after the last kernel.
 #pragma once
 
 #include <span>
@@ -32,25 +34,36 @@ struct ValuePlace {
   friend bool operator==(const ValuePlace&, const ValuePlace&) = default;
 };
 
-/// A model output that no kernel writes in the caller's tensor: copied after the last kernel.
-struct OutputCopy {
-  ValuePlace from;
-  int output = 0;
+/// Bytes that are copied after the last kernel: an output that no kernel writes in the caller's
+/// tensor, or a state's next content.
+struct PlannedCopy {
+  ValuePlace from, to;
   int64_t bytes = 0;
+};
+
+/// The states of a module at the begin of its arena, all phases' together.
+struct StateMemory {
+  std::vector<int64_t> offsets;  // of the partition's states
+  int64_t bytes = 0;             // of all
 };
 
 /// What plan_memory() decides, by number of value and of group.
 struct MemoryPlan {
   std::vector<ValuePlace> values;   // one a value; an alias or a slice is where its bytes are
   std::vector<int64_t> workspaces;  // arena offset, one a group
-  std::vector<OutputCopy> copies;
+  std::vector<PlannedCopy> copies;  // outputs first
   int64_t arena_bytes = 0;
 };
 
 /// Plans the memory of a partition; `kernels`: one a group. Offsets are multiples of `alignment`.
+/// Without `states` those of the partition are inputs and outputs of the caller.
 MemoryPlan plan_memory(const Partition& partition,
                        std::span<const KernelMemory> kernels,
-                       int64_t alignment = kArenaAlignment);
+                       int64_t alignment = kArenaAlignment,
+                       const StateMemory& states = {});
+
+/// Bytes of a value's elements, which lie densely.
+int64_t value_bytes(const PlannedValue& value);
 
 /// Whether the DAG's output may overwrite `input`: every element of it that output element i
 /// depends on is element i.

@@ -28,11 +28,13 @@ struct Kernel {
   std::string precision;  // precision_of(); empty: a routine
 };
 
-/// The kernels of a partition: groups of one key share one.
+/// What makes two groups run one kernel: their key, and boxes_of() them.
+using KernelKey = std::pair<std::string, std::vector<std::vector<int64_t>>>;
+
+/// The kernels of a module, of all its phases.
 struct Kernels {
-  std::vector<size_t> first_group;  // of each kernel
-  std::vector<size_t> of_group;     // the number of its kernel, by group
   std::vector<Kernel> made;
+  std::map<KernelKey, size_t> known;  // their numbers
 };
 
 /// For each argument of a group's kernel the tensor that it is a slice of; empty where it is whole.
@@ -45,19 +47,6 @@ std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Gro
   for (const ValueId input : group.inputs) add(input);
   add(group.output);
   return boxes;
-}
-
-Kernels distinct_kernels(const Partition& partition) {
-  Kernels kernels;
-  std::map<std::pair<std::string, std::vector<std::vector<int64_t>>>, size_t> known;
-  for (size_t g = 0; g < partition.groups.size(); ++g) {
-    const Group& group = partition.groups[g];
-    const auto [at, is_new] =
-        known.try_emplace({group.key, boxes_of(partition, group)}, kernels.first_group.size());
-    if (is_new) kernels.first_group.push_back(g);
-    kernels.of_group.push_back(at->second);
-  }
-  return kernels;
 }
 
 int64_t bytes_of(const Artifact::Argument& argument) {
@@ -87,16 +76,52 @@ int64_t routine_bytes(const Kernel& kernel) {
   return bytes;
 }
 
+/// Whether a candidate reads each constant of its group packed as kernels before it do, if any
+/// does, so that one copy serves all.
+bool reads_packed_alike(const Partition& partition,
+                        const Group& group,
+                        const LoopNest& nest,
+                        Weights& weights) {
+  const std::vector<StageId> stages = nest.dag->inputs();
+  CHECK(stages.size() == group.inputs.size()) << group.name;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!partition[partition.storage_of(group.inputs[i]).owner].constant) continue;
+    const auto packed = std::ranges::find(nest.packed, stages[i], &PackedOperand::operand);
+    const PackSpec spec = packed == nest.packed.end() ? PackSpec() : packed->spec;
+    const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[i]);
+    if (!known.empty() && std::ranges::find(known, spec) == known.end()) return false;
+  }
+  return true;
+}
+
+/// What the chosen schedule would be, if weights of phases before stand as it reads them; else the
+/// one that needs no search among those that do.
+Candidate schedule_for(const Partition& partition,
+                       const Group& group,
+                       const Task& task,
+                       const Space& space,
+                       const ScheduleChoice& choice,
+                       Weights& weights) {
+  Candidate chosen = chosen_schedule(task, space, choice);
+  const auto fits = [&](const Candidate& candidate) {
+    return reads_packed_alike(partition, group, make_loop_nest(space, candidate), weights);
+  };
+  if (weights.bytes() == 0 || fits(chosen)) return chosen;
+  std::optional<Candidate> fitting = default_schedule_of(task, space, fits);
+  return fitting ? *std::move(fitting) : std::move(chosen);
+}
+
 Result<Kernel> compile_group(const Partition& partition,
                              const Group& group,
                              const Target& target,
                              const ScheduleChoice& choice,
                              std::span<const std::string> forms,
+                             Weights& weights,
                              const std::string& symbol) {
   if (group.routine != nullptr) return routine_kernel(partition, group);
   const Task task = make_task(group.dag, target, group.name);
   const Space space = make_space(task, forms);
-  const Candidate candidate = chosen_schedule(task, space, choice);
+  const Candidate candidate = schedule_for(partition, group, task, space, choice, weights);
   TRY_ASSIGN(Program program, lower(space, candidate, symbol));
   std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
   for (size_t a = 0; a < boxes.size(); ++a)
@@ -107,28 +132,36 @@ Result<Kernel> compile_group(const Partition& partition,
   return Kernel{std::move(artifact), sketch.name, std::string(precision_of(sketch))};
 }
 
-Result<Kernels> compile_kernels(const Partition& partition,
-                                const Target& target,
-                                const ScheduleChoice& choice,
-                                const ModuleOptions& options) {
-  Kernels kernels = distinct_kernels(partition);
-  const size_t n = kernels.first_group.size();
-  std::vector<std::optional<Result<Kernel>>> compiled(n);
-  parallel_for(static_cast<int64_t>(n), options.jobs, [&](int64_t i) {
+/// Compiles what of a phase's kernels is not there yet; gives the number of each group's.
+Result<std::vector<size_t>> compile_kernels(const Partition& partition,
+                                            const Target& target,
+                                            const ScheduleChoice& choice,
+                                            const ModuleOptions& options,
+                                            Weights& weights,
+                                            Kernels& kernels) {
+  std::vector<size_t> of_group;
+  std::vector<const Group*> fresh;
+  const size_t first = kernels.made.size();
+  for (const Group& group : partition.groups) {
+    const auto [at, is_new] =
+        kernels.known.try_emplace({group.key, boxes_of(partition, group)}, first + fresh.size());
+    if (is_new) fresh.push_back(&group);
+    of_group.push_back(at->second);
+  }
+  std::vector<std::optional<Result<Kernel>>> compiled(fresh.size());
+  parallel_for(std::ssize(fresh), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
-    const Group& group = partition.groups[kernels.first_group[k]];
     // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
-    const std::string symbol = target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", k);
-    compiled[k] = compile_group(partition, group, target, choice, options.forms, symbol);
+    const std::string symbol =
+        target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", first + k);
+    compiled[k] =
+        compile_group(partition, *fresh[k], target, choice, options.forms, weights, symbol);
   });
-  for (size_t k = 0; k < n; ++k) {
-    if (!compiled[k]->ok()) {
-      return Error(
-          partition.groups[kernels.first_group[k]].name, ": ", compiled[k]->error().message());
-    }
+  for (size_t k = 0; k < fresh.size(); ++k) {
+    if (!compiled[k]->ok()) return Error(fresh[k]->name, ": ", compiled[k]->error().message());
     kernels.made.push_back(**std::move(compiled[k]));
   }
-  return kernels;
+  return of_group;
 }
 
 std::vector<TensorSpec> specs_of(const Partition& partition, const std::vector<ValueId>& values) {
@@ -172,42 +205,89 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
                                             const Group& group,
                                             const ModulePlan::Step& step) {
   std::vector<ModulePlan::Indices> indices;
+  const auto add = [&](size_t i, std::vector<int64_t> extents) {
+    if (step.args[i].place == Place::kConstant) return;
+    const PlannedValue& value = partition[group.inputs[i]];
+    indices.push_back({{step.args[i], value_bytes(value)},
+                       dtype_bytes(value.dtype),
+                       value.name,
+                       std::move(extents)});
+  };
+  // A routine's stand before its parameters.
+  if (group.index_bound > 0) add(group.inputs.size() - 2, {group.index_bound});
   const std::vector<StageId> placeholders = group.dag.inputs();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const Stage& stage = group.dag[placeholders[i]];
-    if (stage.read_at.empty() || step.args[i].place == Place::kConstant) continue;
-    const int64_t bytes = dtype_bytes(stage.dtype);
-    indices.push_back({{step.args[i], bytes * stage.num_elements()},
-                       bytes,
-                       partition[group.inputs[i]].name,
-                       stage.read_at});
+    if (!stage.read_at.empty()) add(i, stage.read_at);
   }
   return indices;
 }
 
-/// What the module carries beside its code; constants are entered into `weights`.
-ModulePlan make_plan(const Partition& partition,
-                     const Target& target,
-                     const Kernels& kernels,
-                     Weights& weights) {
+/// The states of all phases, each once, by name; their places among those of every phase.
+struct States {
+  std::vector<ModulePlan::State> all;
+  std::vector<StateMemory> of_phase;
+};
+
+Result<States> place_states(std::span<const Phase> phases, int64_t alignment) {
+  States states;
+  int64_t bytes = 0;
+  for (const Phase& phase : phases) {
+    StateMemory& memory = states.of_phase.emplace_back();
+    for (const State& state : phase.partition.states) {
+      const PlannedValue& value = phase.partition[phase.partition.inputs[state.input]];
+      const TensorSpec spec{value.name, value.dtype, value.shape};
+      auto known = std::ranges::find(
+          states.all, spec.name, [](const ModulePlan::State& s) { return s.spec.name; });
+      if (known == states.all.end()) {
+        states.all.push_back({spec, bytes, value_bytes(value)});
+        known = states.all.end() - 1;
+        bytes += (known->bytes + alignment - 1) / alignment * alignment;
+      }
+      if (known->spec.dtype != spec.dtype || known->spec.shape != spec.shape)
+        return Error(phase.name, ": state ", print(spec), " is ", print(known->spec), " before");
+      memory.offsets.push_back(known->offset);
+    }
+  }
+  for (StateMemory& memory : states.of_phase) memory.bytes = bytes;
+  return states;
+}
+
+/// The model's inputs or outputs, without the states.
+std::vector<ValueId> callers(const Partition& partition,
+                             const std::vector<ValueId>& values,
+                             int State::*place) {
+  std::vector<ValueId> left;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto is_state = [&](const State& s) { return s.*place == static_cast<int>(i); };
+    if (std::ranges::none_of(partition.states, is_state)) left.push_back(values[i]);
+  }
+  return left;
+}
+
+/// A phase of the module beside its code; constants are entered into `weights`.
+ModulePlan::Phase make_phase(const Phase& phase,
+                             const Target& target,
+                             const Kernels& kernels,
+                             const std::vector<size_t>& of_group,
+                             const StateMemory& states,
+                             Weights& weights) {
+  const Partition& partition = phase.partition;
   std::vector<KernelMemory> needs;
-  for (const size_t k : kernels.of_group) {
+  for (const size_t k : of_group) {
     const Artifact& artifact = kernels.made[k].artifact;
     // The pointers of a GPU's kernel are declared to share no memory.
     needs.push_back({artifact.workspace_bytes, artifact.rewrites || target.is_gpu()});
   }
-  MemoryPlan memory = plan_memory(partition, needs, alignment_of(target));
-  ModulePlan plan;
-  plan.backend = target.backend;
-  plan.isa = target.isa;
-  plan.threads = target.threads;
-  if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
+  MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states);
+  ModulePlan::Phase plan;
+  plan.name = phase.name;
   plan.arena_bytes = memory.arena_bytes;
-  plan.inputs = specs_of(partition, partition.inputs);
-  plan.outputs = specs_of(partition, partition.outputs);
+  plan.inputs = specs_of(partition, callers(partition, partition.inputs, &State::input));
+  plan.outputs = specs_of(partition, callers(partition, partition.outputs, &State::output));
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const Kernel& kernel = kernels.made[kernels.of_group[g]];
+    const Kernel& kernel = kernels.made[of_group[g]];
     const Artifact& artifact = kernel.artifact;
     const bool runs = group.routine != nullptr;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
@@ -226,21 +306,21 @@ ModulePlan make_plan(const Partition& partition,
       const PackSpec& pack = artifact.arguments[i].pack;
       CHECK(pack.identity() || place.place == Place::kConstant)
           << group.name << " packs an activation";
-      if (place.place == Place::kConstant) place.index = weights.offset_of(input, pack);
+      if (place.place == Place::kConstant) place.index = weights.offset_of(partition, input, pack);
       step.args.push_back(place);
     }
     step.indices = indices_of(partition, group, step);
     step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
-      step.launches = place_launches(artifact, kernels.of_group[g], step);
+      step.launches = place_launches(artifact, of_group[g], step);
       // A GPU's launches have them, each its own.
       step.args.clear();
     }
   }
-  for (OutputCopy& copy : memory.copies) {
-    if (copy.from.place == Place::kConstant) {
-      copy.from.index = weights.offset_of(partition.outputs[copy.output], {});
-    }
+  for (PlannedCopy& copy : memory.copies) {
+    if (copy.from.place == Place::kConstant)
+      copy.from.index =
+          weights.offset_of(partition, ValueId{static_cast<int32_t>(copy.from.index)}, {});
   }
   plan.copies = std::move(memory.copies);
   return plan;
@@ -269,7 +349,7 @@ Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleCh
   return default_schedule(task, space);
 }
 
-Result<ModuleSummary> build_module(const Partition& partition,
+Result<ModuleSummary> build_module(std::span<const Phase> phases,
                                    const Target& target,
                                    const ScheduleChoice& choice,
                                    const ModuleOptions& options,
@@ -277,12 +357,28 @@ Result<ModuleSummary> build_module(const Partition& partition,
   const auto start = std::chrono::steady_clock::now();
   // What cannot work is said before minutes of compiling.
   TRY(check_linkable(target.isa));
+  TRY_ASSIGN(const States states, place_states(phases, alignment_of(target)));
+  if (target.is_gpu() && (phases.size() > 1 || !states.all.empty()))
+    return Error("states and several phases are for CPUs only; the target is ",
+                 backend_name(target.backend));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
-  TRY_ASSIGN(const Kernels kernels, compile_kernels(partition, target, choice, options));
 
-  Weights weights(partition, alignment_of(target));
-  ModulePlan plan = make_plan(partition, target, kernels, weights);
+  Kernels kernels;
+  Weights weights(alignment_of(target));
+  ModulePlan plan;
+  plan.backend = target.backend;
+  plan.isa = target.isa;
+  plan.threads = target.threads;
+  if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
+  for (size_t p = 0; p < phases.size(); ++p) {
+    TRY_ASSIGN(const std::vector<size_t> of_group,
+               compile_kernels(phases[p].partition, target, choice, options, weights, kernels));
+    plan.phases.push_back(
+        make_phase(phases[p], target, kernels, of_group, states.of_phase[p], weights));
+    plan.state_bytes = states.of_phase[p].bytes;
+  }
+  plan.states = states.all;
   plan.weight_bytes = weights.bytes();
   if (row_of(target.backend).has_arch) {
     TRY_ASSIGN(plan.gpu_arch, cuda_arch(target));
@@ -304,9 +400,19 @@ Result<ModuleSummary> build_module(const Partition& partition,
   ModuleSummary summary;
   summary.kernels = static_cast<int>(kernels.made.size());
   summary.weight_bytes = weights.bytes();
-  summary.activation_bytes = plan.arena_bytes;
+  summary.state_bytes = plan.state_bytes;
+  summary.activation_bytes = plan.arena_bytes() - plan.state_bytes;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
+}
+
+Result<ModuleSummary> build_module(const Partition& partition,
+                                   const Target& target,
+                                   const ScheduleChoice& choice,
+                                   const ModuleOptions& options,
+                                   const std::string& path) {
+  const Phase phase{"main", partition};
+  return build_module(std::span(&phase, 1), target, choice, options, path);
 }
 
 }  // namespace pruner

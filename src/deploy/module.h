@@ -36,11 +36,19 @@ struct ModuleOptions {
 struct ModuleSummary {
   int kernels = 0;               // distinct ones
   int64_t weight_bytes = 0;      // packed, with the padding of each
+  int64_t state_bytes = 0;       // that an instance keeps from run to run
   int64_t activation_bytes = 0;  // after buffer reuse
   double seconds = 0;            // of the whole build
 };
 
-/// Compiles every group (distinct ones once), plans memory, packs weights and links `path`.
+/// Compiles every group (distinct ones once), plans memory, packs weights and links `path`. Later
+/// phases read the weights as the first one packs them, where a schedule does.
+Result<ModuleSummary> build_module(std::span<const Phase> phases,
+                                   const Target& target,
+                                   const ScheduleChoice& choice,
+                                   const ModuleOptions& options,
+                                   const std::string& path);
+/// Of one phase, "main".
 Result<ModuleSummary> build_module(const Partition& partition,
                                    const Target& target,
                                    const ScheduleChoice& choice,

@@ -55,46 +55,25 @@ std::string executor_of(Backend backend) {
 class PlanText {
  public:
   std::string write(const ModulePlan& plan) {
-    std::string args, launches, indices;
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-      args += fmt::format(".Largs{}:\n", s);
-      for (const ValuePlace& arg : plan.steps[s].args) args += address(arg);
-      launches += fmt::format(".Llaunches{}:\n", s);
-      for (const ModulePlan::Launch& launch : plan.steps[s].launches) launches += text(launch);
-      indices += fmt::format(".Lindices{}:\n", s);
-      for (const ModulePlan::Indices& read : plan.steps[s].indices) indices += text(read);
+    std::string phases = ".Lphases:\n";
+    int64_t kernels = 0;
+    for (const ModulePlan::Phase& phase : plan.phases) {
+      phases += text(phase, kernels);
+      kernels += std::ssize(phase.steps);
     }
-    std::string steps = ".Lsteps:\n";
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-      const ModulePlan::Step& step = plan.steps[s];
-      steps += fmt::format(
-          ".quad {}, {}, {}, {}, {}, .Largs{}, {}, {}, .Llaunches{}, {}, .Lindices{}, {}, {}\n",
-          string(step.name),
-          string(step.sketch),
-          step.flops,
-          step.bytes,
-          step.symbol.empty() ? "0" : step.symbol,
-          s,
-          step.args.size(),
-          step.workspace,
-          s,
-          step.launches.size(),
-          s,
-          step.indices.size(),
-          string(step.precision));
+    std::vector<TensorSpec> states;
+    std::string places = ".Lstate_places:\n";
+    for (const ModulePlan::State& state : plan.states) {
+      states.push_back(state.spec);
+      places += fmt::format(".quad {}, {}\n", state.offset, state.bytes);
     }
-    std::string copies = ".Lcopies:\n";
-    for (const OutputCopy& copy : plan.copies) {
-      copies += address(copy.from) + fmt::format(".quad {}, {}\n", copy.output, copy.bytes);
-    }
-    const std::string inputs = ".Linputs:\n" + specs(plan.inputs);
-    const std::string outputs = ".Loutputs:\n" + specs(plan.outputs);
+    const std::string state_specs = ".Lstates:\n" + specs(states);
     // Pointers are written when the library is loaded, then the pages are read-only (RELRO).
     const std::string head = fmt::format(
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
-        ".quad {}, {}, {}, {}, {}, {}, {}, {}\n"
-        ".quad {}, .Linputs, {}, .Loutputs, {}, .Lsteps, {}, .Lcopies, {}, .Lcodes\n",
+        ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
+        ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n",
         PRUNER_MODULE_ABI,
         plan.threads,
         executor_of(plan.backend),
@@ -102,16 +81,16 @@ class PlanText {
         string(plan.gpu_arch),
         kWeightsSymbol,
         plan.weight_bytes,
-        plan.arena_bytes,
-        plan.inputs.size(),
-        plan.outputs.size(),
-        plan.steps.size(),
-        plan.copies.size(),
+        plan.arena_bytes(),
+        plan.state_bytes,
+        plan.phases.size(),
+        kernels,
+        plan.states.size(),
         plan.code_files.size());
     const std::string weights = weights_section(plan.isa, plan.weight_bytes);
     const std::string listed = codes(plan.code_files);
-    return head + args + launches + launch_args_ + indices + steps + copies + inputs + outputs +
-           listed + ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
+    return head + phases + places + state_specs + tables_ + listed +
+           ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
            ".section .note.GNU-stack,\"\",@progbits\n";
   }
 
@@ -120,12 +99,55 @@ class PlanText {
     return fmt::format(".quad {}, {}\n", plan_place(place.place), place.index);
   }
 
-  // PlanLaunch; its arguments stand with those of all launches.
+  // PlanPhase, whose kernels have the numbers from `first` on.
+  std::string text(const ModulePlan::Phase& phase, int64_t first) {
+    std::string steps, copies;
+    for (const ModulePlan::Step& step : phase.steps) steps += text(step);
+    for (const PlannedCopy& copy : phase.copies)
+      copies += address(copy.from) + address(copy.to) + fmt::format(".quad {}\n", copy.bytes);
+    const std::string name = string(phase.name), inputs = table(specs(phase.inputs)),
+                      outputs = table(specs(phase.outputs));
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
+                       name,
+                       phase.inputs.size(),
+                       inputs,
+                       phase.outputs.size(),
+                       outputs,
+                       first,
+                       phase.steps.size(),
+                       table(steps),
+                       phase.copies.size(),
+                       table(copies));
+  }
+
+  // PlanStep.
+  std::string text(const ModulePlan::Step& step) {
+    std::string args, launches, indices;
+    for (const ValuePlace& arg : step.args) args += address(arg);
+    for (const ModulePlan::Launch& launch : step.launches) launches += text(launch);
+    for (const ModulePlan::Indices& read : step.indices) indices += text(read);
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
+                       string(step.name),
+                       string(step.sketch),
+                       step.flops,
+                       step.bytes,
+                       step.symbol.empty() ? "0" : step.symbol,
+                       table(args),
+                       step.args.size(),
+                       step.workspace,
+                       table(launches),
+                       step.launches.size(),
+                       table(indices),
+                       step.indices.size(),
+                       string(step.precision));
+  }
+
+  // PlanLaunch.
   std::string text(const ModulePlan::Launch& launch) {
-    const std::string args = fmt::format(".Llaunch_args{}", labels_++);
-    launch_args_ += args + ":\n";
+    std::string list;
     for (const ModulePlan::Range& arg : launch.args)
-      launch_args_ += address(arg.at) + fmt::format(".quad {}\n", arg.bytes);
+      list += address(arg.at) + fmt::format(".quad {}\n", arg.bytes);
+    const std::string args = table(list);
     return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}\n",
                        string(launch.kernel),
                        launch.code,
@@ -160,6 +182,13 @@ class PlanText {
     return list;
   }
 
+  // Puts a list with pointers behind the plan; the label stands for its address.
+  std::string table(const std::string& content) {
+    const std::string name = fmt::format(".Ltable{}", labels_++);
+    tables_ += name + ":\n" + content;
+    return name;
+  }
+
   // Puts `content` among the constants; the label stands for its address.
   std::string label(const std::string& content) {
     const std::string name = fmt::format(".Lconstant{}", labels_++);
@@ -189,7 +218,7 @@ class PlanText {
     return text;
   }
 
-  std::string constants_, launch_args_;
+  std::string constants_, tables_;
   int labels_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // kernels and weights become ordinary relocations.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,18 @@ struct ModulePlan {
     std::vector<Indices> indices = {};  // checked before the kernel runs
     std::string precision = {};         // of a kernel's products, for profiles; empty: not known
   };
+  /// What runs at a time. The states are neither among its inputs nor its outputs.
+  struct Phase {
+    std::string name;
+    std::vector<TensorSpec> inputs, outputs;
+    std::vector<Step> steps;
+    std::vector<PlannedCopy> copies;
+    int64_t arena_bytes = 0;  // that it needs, with those of the states
+  };
+  struct State {
+    TensorSpec spec;
+    int64_t offset = 0, bytes = 0;  // in the arena
+  };
 
   Backend backend = {};
   Isa isa = kHostIsa;  // of the host, too
@@ -50,10 +63,15 @@ struct ModulePlan {
   std::string gpu_arch;                 // "sm_80"
   std::vector<std::string> code_files;  // a GPU's code: cubins, or OpenCL C
   int64_t weight_bytes = 0;             // of the constants, for which the module has a place
-  int64_t arena_bytes = 0;
-  std::vector<TensorSpec> inputs, outputs;
-  std::vector<Step> steps;
-  std::vector<OutputCopy> copies;
+  int64_t state_bytes = 0;              // the arena's first ones
+  std::vector<Phase> phases;
+  std::vector<State> states;
+
+  int64_t arena_bytes() const {
+    int64_t most = 0;
+    for (const Phase& phase : phases) most = std::max(most, phase.arena_bytes);
+    return most;
+  }
 };
 
 /// The symbol where the constants are to be, which the text leaves as zeros.

@@ -58,6 +58,19 @@ void compare_floats(const Tensor& a, const Tensor& b, const std::string& name, A
   }
 }
 
+void compare(std::span<const Tensor> a,
+             std::span<const Tensor> b,
+             std::span<const TensorSpec> specs,
+             Agreement& agreement) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (is_float(a[i].dtype())) {
+      compare_floats(a[i], b[i], specs[i].name, agreement);
+    } else {
+      compare_integers(a[i], b[i], agreement);
+    }
+  }
+}
+
 /// The best by draft score of a few that are drawn: hardly ever the one that a search finds.
 std::optional<Candidate> drawn_schedule(const Task& task, const Space& space) {
   constexpr size_t kDraws = 32;
@@ -80,30 +93,30 @@ Result<Agreement> compare_outputs(const std::string& module,
                                   int threads) {
   TRY_ASSIGN(LoadedModule a, load_module(module, threads));
   TRY_ASSIGN(LoadedModule b, load_module(other, threads));
-  TRY(check_same(a.inputs(), b.inputs()));
-  TRY(check_same(a.outputs(), b.outputs()));
-  const std::vector<Tensor> inputs = seeded_inputs(a.inputs(), 0);
-  TRY_ASSIGN(const std::vector<Tensor> of_a, a.run(inputs));
-  TRY_ASSIGN(const std::vector<Tensor> of_b, b.run(inputs));
+  if (a.phases() != b.phases())
+    return Error("the module's phases are not those of what it is compared with");
+  TRY(check_same(a.states(), b.states()));
   Agreement agreement{.output = {}, .bound = std::max(bound_of(a), bound_of(b))};
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    if (is_float(of_a[i].dtype())) {
-      compare_floats(of_a[i], of_b[i], a.outputs()[i].name, agreement);
-    } else {
-      compare_integers(of_a[i], of_b[i], agreement);
-    }
+  for (int phase = 0; phase < std::ssize(a.phases()); ++phase) {
+    TRY(check_same(a.inputs(phase), b.inputs(phase)));
+    TRY(check_same(a.outputs(phase), b.outputs(phase)));
+    const std::vector<Tensor> inputs = seeded_inputs(a.inputs(phase), 0);
+    TRY_ASSIGN(const std::vector<Tensor> of_a, a.run(inputs, phase));
+    TRY_ASSIGN(const std::vector<Tensor> of_b, b.run(inputs, phase));
+    compare(of_a, of_b, a.outputs(phase), agreement);
   }
+  compare(a.read_states(), b.read_states(), a.states(), agreement);
   return agreement;
 }
 
 Result<Agreement> verify_module(const std::string& path,
-                                const Partition& partition,
+                                std::span<const Phase> phases,
                                 const Target& target,
                                 int jobs) {
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
   const std::string other = folder.path("other.so");
   TRY(build_module(
-      partition, target, drawn_schedule, {.jobs = jobs, .work_dir = "", .forms = {}}, other));
+      phases, target, drawn_schedule, {.jobs = jobs, .work_dir = "", .forms = {}}, other));
   return compare_outputs(path, other, target.threads);
 }
 

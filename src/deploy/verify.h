@@ -19,15 +19,16 @@ struct Agreement {
   bool ok() const;
 };
 
-/// Runs both on the same seeded inputs; their inputs and outputs have to be of the same shapes.
+/// Runs each phase of both on the same seeded inputs, one after the other, and compares the states
+/// at the end, too; inputs, outputs and states have to be of the same shapes.
 /// The bound is 5e-4 of float32, 5e-3 of tf32, and 5e-2 where a kernel of either multiplies
 /// narrower numbers.
 Result<Agreement> compare_outputs(const std::string& module, const std::string& other, int threads);
 
-/// Compares the module at `path` with one of `partition` whose schedules are drawn at random.
+/// Compares the module at `path` with one of `phases` whose schedules are drawn at random.
 /// Errors: what keeps either from being built or run here.
 Result<Agreement> verify_module(const std::string& path,
-                                const Partition& partition,
+                                std::span<const Phase> phases,
                                 const Target& target,
                                 int jobs);
 

@@ -1,10 +1,12 @@
 // The constants of a module as one run of bytes in its file: each packed as the kernel that reads
-// it says, and stored once for all kernels that want it in the same form.
+// it says, and stored once for all kernels, of whatever phase, that want it in the same form.
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/partition.h"
@@ -17,12 +19,15 @@ inline constexpr int64_t kWeightAlignment = 64;  // bytes: of a CPU
 class Weights {
  public:
   /// Every constant begins at a multiple of `alignment`.
-  explicit Weights(const Partition& partition, int64_t alignment = kWeightAlignment)
-      : partition_(partition), alignment_(alignment) {}
+  explicit Weights(int64_t alignment = kWeightAlignment) : alignment_(alignment) {}
 
   /// Byte offset of constant `id` packed by `pack`; entered when it is new.
-  int64_t offset_of(ValueId id, const PackSpec& pack);
+  int64_t offset_of(const Partition& partition, ValueId id, const PackSpec& pack);
   int64_t bytes() const { return bytes_; }
+
+  /// How the constant's bytes are packed that were entered so far, under its shape. From any
+  /// thread.
+  std::vector<PackSpec> packs_of(const Partition& partition, ValueId id);
 
   /// Packs everything that was entered and writes it from byte `start` of a file on, which has
   /// zeros there. On `jobs` threads.
@@ -35,15 +40,21 @@ class Weights {
     PackSpec pack;
     int64_t offset;
   };
-  /// Owner, shape, and the three members of PackSpec: what makes the bytes that are stored.
-  using Key = std::tuple<ValueId,
+  /// Number of the content, shape, and the three members of PackSpec: what makes the bytes that are
+  /// stored.
+  using Key = std::tuple<size_t,
                          std::vector<int64_t>,
                          std::vector<int>,
                          std::vector<std::pair<int, int64_t>>,
                          Transform>;
 
-  const Partition& partition_;
+  size_t content_of(const Tensor& tensor);
+
   int64_t alignment_;
+  std::mutex mutex_;  // of the contents
+  std::vector<Tensor> contents_;
+  std::map<std::pair<const void*, int64_t>, size_t> known_;  // by address and bytes
+  std::unordered_multimap<size_t, size_t> by_hash_;
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
   int64_t bytes_ = 0;  // where the next one begins

@@ -54,12 +54,18 @@ struct Node {
   bool in_place = false;  // a Concat that is no kernel; set by the place_concats pass
 };
 
+/// What a run leaves for the next one: an output that is an input then, zeros in the first run.
+struct State {
+  int input = 0, output = 0;  // their places among the graph's inputs and outputs
+};
+
 struct Graph {
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;  // without the constants
   std::vector<ValueId> outputs;
+  std::vector<State> states = {};  // which of both an instance keeps for itself
 
   Value& operator[](ValueId id) { return values[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }
@@ -67,6 +73,11 @@ struct Graph {
 
 /// Inputs, then one line a node: `[group] out: float32 1x64x56x56 = Relu(in) {attributes}`.
 std::string print(const Graph& graph);
+
+/// Makes inputs and outputs states by their names: "h=h_out,past.*=present.*" has pairs, in which a
+/// `*` stands for the same text on both sides. Errors: a pair that names none, types that differ,
+/// a value named twice.
+Result<Unit> mark_states(Graph& graph, std::string_view pairs);
 
 /// "1x3x224x224"; a scalar is "scalar".
 std::string print_shape(std::span<const int64_t> shape);

@@ -112,6 +112,7 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   group.output = node.outputs[0];
   group.routine = &routine;
   if (routine.workspace_bytes != nullptr) group.workspace_bytes = routine.workspace_bytes(call);
+  if (routine.index_bound != nullptr) group.index_bound = routine.index_bound(call);
   // Only its equals share what a kernel is made once for.
   group.key = std::string(routine.symbol);
   for (int64_t i = 0; i < parameters.num_elements(); ++i)
@@ -174,6 +175,7 @@ static Partition cut(Graph graph) {
   }
   p.inputs = std::move(graph.inputs);
   p.outputs = std::move(graph.outputs);
+  p.states = std::move(graph.states);
   return p;
 }
 
@@ -206,11 +208,11 @@ Result<Partition> partition(Graph graph, const Target& target, Precision precisi
   return cut(std::move(graph));
 }
 
-std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target) {
+// The groups of a partition, each before those that it reads, its anchor's data first.
+static std::vector<const Group*> groups_from_outputs(const Partition& partition) {
   std::map<ValueId, size_t> maker;
   for (size_t i = 0; i < partition.groups.size(); ++i) maker[partition.groups[i].output] = i;
-  // Depth first from the outputs, a group before those that it reads, its anchor's data first.
-  std::vector<size_t> order;
+  std::vector<const Group*> order;
   std::set<size_t> seen;
   std::vector<ValueId> open(partition.outputs.rbegin(), partition.outputs.rend());
   while (!open.empty()) {
@@ -221,19 +223,36 @@ std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target
     const ValueId alias = partition[id].alias_of;
     const auto it = maker.find(alias.valid() ? alias : id);
     if (it == maker.end() || !seen.insert(it->second).second) continue;
-    order.push_back(it->second);
+    order.push_back(&partition.groups[it->second]);
     const std::vector<ValueId>& inputs = partition.groups[it->second].inputs;
     open.insert(open.end(), inputs.rbegin(), inputs.rend());
   }
-  std::vector<WeightedTask> tasks;
-  std::map<std::string, size_t> known;
-  for (const size_t i : order) {
-    const Group& group = partition.groups[i];
-    if (!group.complex) continue;
-    const auto [it, fresh] = known.try_emplace(group.key, tasks.size());
-    if (fresh) tasks.push_back({make_task(group.dag, target, group.name), 0});
+  return order;
+}
+
+static void add_tasks(const Partition& partition,
+                      const Target& target,
+                      std::map<std::string, size_t>& known,
+                      std::vector<WeightedTask>& tasks) {
+  for (const Group* group : groups_from_outputs(partition)) {
+    if (!group->complex) continue;
+    const auto [it, fresh] = known.try_emplace(group->key, tasks.size());
+    if (fresh) tasks.push_back({make_task(group->dag, target, group->name), 0});
     ++tasks[it->second].weight;
   }
+}
+
+std::vector<WeightedTask> extract_tasks(std::span<const Phase> phases, const Target& target) {
+  std::vector<WeightedTask> tasks;
+  std::map<std::string, size_t> known;
+  for (const Phase& phase : phases) add_tasks(phase.partition, target, known, tasks);
+  return tasks;
+}
+
+std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target) {
+  std::vector<WeightedTask> tasks;
+  std::map<std::string, size_t> known;
+  add_tasks(partition, target, known, tasks);
   return tasks;
 }
 

@@ -22,6 +22,7 @@ struct Group {
   ValueId output;
   const Routine* routine = nullptr;  // what runs instead of a kernel of the DAG, which is empty
   int64_t workspace_bytes = 0;       // that the routine needs
+  int64_t index_bound = 0;           // what the routine's indices are below; 0: it has none
 };
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
@@ -50,6 +51,7 @@ struct Partition {
   std::vector<Group> groups;    // in execution order
   std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
+  std::vector<State> states = {};
 
   const PlannedValue& operator[](ValueId id) const { return values[id.value]; }
   Storage storage_of(ValueId id) const;
@@ -66,15 +68,26 @@ struct WeightedTask {
   int weight = 0;  // number of groups
 };
 
-/// What is tuned and compiled: a network, or one operator or DAG.
-struct Source {
-  std::string name;      // for files: "resnet_50", "matmul_512_512_512"
-  bool network = false;  // else one operator or DAG
-  Partition partition;   // of an operator: one group
-  std::vector<WeightedTask> tasks;
+/// What a module can run: a network, or forms of it that share weights, and states by their names,
+/// as the prefill and the decoding of a language model.
+struct Phase {
+  std::string name;
+  Partition partition;
 };
 
-/// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer.
+/// What is tuned and compiled: a network, or one operator or DAG.
+struct Source {
+  std::string name;                      // for files: "resnet_50", "matmul_512_512_512"
+  bool network = false;                  // else one operator or DAG
+  std::vector<Phase> phases;             // at least one; of an operator: of one group
+  std::vector<WeightedTask> tasks = {};  // of all phases
+
+  const Partition& partition() const { return phases.front().partition; }
+};
+
+/// The distinct complex groups on `target`, in the reference's order: task 0 is the last layer, of
+/// the first phase.
+std::vector<WeightedTask> extract_tasks(std::span<const Phase> phases, const Target& target);
 std::vector<WeightedTask> extract_tasks(const Partition& partition, const Target& target);
 
 /// A value that the user gives an input (--constant): an array of a file, or numbers that take the
@@ -88,7 +101,8 @@ struct GivenConstant {
 struct NetworkOptions {
   int64_t batch_size = 1;
   int64_t image_size = 0, sequence_length = 0;  // 0: the network's usual one
-  bool weights_as_inputs = false;               // built-in networks: draws none, for shapes alone
+  int64_t cache_length = 0;        // of a built-in decoder: positions that its states have room for
+  bool weights_as_inputs = false;  // built-in networks: draws none, for shapes alone
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
   std::map<std::string, GivenConstant> constants = {};       // --constant name=...
 };

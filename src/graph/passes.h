@@ -51,6 +51,7 @@ Graph widen_floats(Graph graph, const PassOptions& options);    // those of 16 b
 Graph match_signs(Graph graph, const PassOptions& options);     // of bytes, for units
 Graph join_taps(Graph graph, const PassOptions& options);       // of few channels, for units
 Graph remove_dead(Graph graph);                                 // what no output needs
+Graph update_states(Graph graph);                               // in place, row by row
 Graph place_concats(Graph graph);                               // marks those that need no copy
 Graph fuse(Graph graph);                                        // numbers the groups
 Graph narrow_floats(Graph graph, const PassOptions& options);   // what units read as bfloat16
@@ -74,6 +75,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"widen_floats", widen_floats},
     {"join_taps", join_taps},
     {"remove_dead", always<remove_dead>},
+    {"update_states", always<update_states>, true},
     {"place_concats", always<place_concats>, true},
     {"fuse", always<fuse>},
     {"narrow_floats", narrow_floats},

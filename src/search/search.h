@@ -14,6 +14,10 @@ namespace pruner {
 /// The task's best candidate by draft score, found without measuring: the same for every run, in
 /// some 20 ms. Trial 0 of each task, and what a module without records is built with.
 Candidate default_schedule(const Task& task, const Space& space);
+/// The same of those that `accepts` takes; nullopt: it takes none of some 4,000 draws.
+std::optional<Candidate> default_schedule_of(const Task& task,
+                                             const Space& space,
+                                             const std::function<bool(const Candidate&)>& accepts);
 
 /// A search's constants; the defaults are the Latent Schedule Explorer's, the reference's where it
 /// has them. A policy has its own (SearchPolicy::options).

@@ -96,7 +96,7 @@ class Experiment {
                        const std::string& name) {
     const auto start = std::chrono::steady_clock::now();
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(file("modules")));
-    TRY(build_module(member.network.partition,
+    TRY(build_module(member.network.phases,
                      options_.target,
                      choice,
                      {options_.models.jobs, "", {}},

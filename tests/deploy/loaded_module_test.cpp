@@ -134,48 +134,6 @@ TEST(LoadedModule, TakesTimes) {
   EXPECT_EQ((*kernels)[1].precision, "");
 }
 
-// What modules had to export before they told of the precision of their kernels.
-std::string older_module() {
-  std::string text =
-      ".section .rodata\nname:\n.asciz \"k\"\n.section .data.rel.ro,\"aw\"\nspec:\n"
-      ".quad name, name, 16, 192\n.text\n";
-  const auto function = [&](const std::string& name, const std::string& returns) {
-    text +=
-        ".global pruner_module_" + name + "\npruner_module_" + name + ":\n" + returns + "\nret\n";
-  };
-  const std::string zero = "xor %eax, %eax", spec = "lea spec(%rip), %rax";
-  function("abi", "mov $" + std::to_string(PRUNER_MODULE_ABI) + ", %eax");
-  function("threads", "mov $1, %eax");
-  function("num_kernels", "mov $1, %eax");
-  for (const char* name : {"create", "kernel"}) function(name, spec);
-  function("error", "lea name(%rip), %rax");
-  for (const char* name :
-       {"destroy", "num_inputs", "num_outputs", "input", "output", "run", "run_profiled"})
-    function(name, zero);
-  return text + ".section .note.GNU-stack,\"\",@progbits\n";
-}
-
-TEST(LoadedModule, TellsNoPrecisionOfAnOlderModule) {
-  SKIP_ELSEWHERE;
-  const ModuleFile file("older.so"), part("older.o");
-  const std::string text = older_module();
-  const Result<std::string> object = assemble(text);
-  ASSERT_TRUE(object.ok()) << object.error().message();
-  ASSERT_TRUE(write_file(part.path(), *object).ok());
-  std::vector<std::string> exported;
-  for (size_t at = 0; (at = text.find(".global ", at)) != std::string::npos; ++at)
-    exported.push_back(text.substr(at + 8, text.find('\n', at) - at - 8));
-  ASSERT_TRUE(link_shared_library({part.path()}, file.path(), exported).ok());
-  Result<LoadedModule> module = load_module(file.path());
-  ASSERT_TRUE(module.ok()) << module.error().message();
-  const Result<std::vector<KernelTime>> kernels =
-      module->profile({}, {.warm_up = 0, .min_runs = 1, .min_s = 0});
-  ASSERT_TRUE(kernels.ok()) << kernels.error().message();
-  ASSERT_EQ(kernels->size(), 1u);
-  EXPECT_EQ((*kernels)[0].flops, 16);
-  EXPECT_EQ((*kernels)[0].precision, "");
-}
-
 TEST(LoadedModule, NamesTheInputThatDoesNotFit) {
   SKIP_ELSEWHERE;
   const ModuleFile file("inputs.so");

@@ -1,6 +1,7 @@
 #include "deploy/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "golden.h"
@@ -208,12 +209,68 @@ TEST(PlanMemory, CopiesOutputsThatNoKernelWrites) {
   EXPECT_EQ(plan.values[static_cast<size_t>(view.value)], (ValuePlace{Place::kOutput, 1}));
   ASSERT_EQ(plan.copies.size(), 4u);
   EXPECT_EQ(plan.copies[0].from, (ValuePlace{Place::kInput, 0}));
-  EXPECT_EQ(plan.copies[0].output, 0);
+  EXPECT_EQ(plan.copies[0].to, (ValuePlace{Place::kOutput, 0}));
   EXPECT_EQ(plan.copies[1].from, (ValuePlace{Place::kOutput, 1}));
-  EXPECT_EQ(plan.copies[1].output, 2);
+  EXPECT_EQ(plan.copies[1].to, (ValuePlace{Place::kOutput, 2}));
   EXPECT_EQ(plan.copies[1].bytes, 256);
   EXPECT_EQ(plan.copies[2].from, (ValuePlace{Place::kConstant, c.value}));
   EXPECT_EQ(plan.copies[3].from, (ValuePlace{Place::kInput, 0}));
+}
+
+/// A partition whose inputs 1, 2, ... are states that outputs 1, 2, ... are next.
+MemoryPlan plan_with_states(PartitionBuilder& b, std::vector<int64_t> offsets, int64_t bytes) {
+  for (int s = 1; s <= std::ssize(offsets); ++s) b.partition.states.push_back({s, s});
+  const StateMemory states{std::move(offsets), bytes};
+  return plan_memory(
+      b.partition, std::vector<KernelMemory>(b.partition.groups.size()), kArenaAlignment, states);
+}
+
+constexpr ValuePlace arena(int64_t offset) { return {Place::kArena, offset}; }
+
+TEST(PlanMemory, WritesStatesInPlace) {
+  PartitionBuilder b;
+  const ValueId x = b.input(64), state = b.input(64);
+  const ValueId next = b.add({state, x}, 64);
+  const ValueId hidden = b.add({next}, 32);
+  b.partition.outputs = {b.add({hidden}, 16), next};
+  const MemoryPlan plan = plan_with_states(b, {512}, 1024);
+  EXPECT_EQ(plan.values[static_cast<size_t>(state.value)], arena(512));
+  EXPECT_EQ(plan.values[static_cast<size_t>(next.value)], arena(512));
+  EXPECT_EQ(plan.values[static_cast<size_t>(hidden.value)], arena(1024));  // behind the states
+  EXPECT_TRUE(plan.copies.empty());
+  EXPECT_EQ(plan.arena_bytes, 1024 + 128);
+}
+
+TEST(PlanMemory, CopiesStatesWhoseOldContentIsStillRead) {
+  PartitionBuilder b;
+  const ValueId x = b.input(64), state = b.input(64), kept = b.input(64);
+  const ValueId next = b.add({state, x}, 64);
+  const ValueId later = b.add({state, next}, 64);
+  // Later than the last group of another's: an output that is the old content.
+  b.partition.outputs = {later, next, b.add({kept}, 64), b.alias(kept, {8, 8})};
+  const MemoryPlan plan = plan_with_states(b, {0, 256}, 512);
+  const ValuePlace made = plan.values[static_cast<size_t>(next.value)];
+  EXPECT_EQ(made.place, Place::kArena);
+  EXPECT_GE(made.index, 512);
+  ASSERT_EQ(plan.copies.size(), 3u);
+  EXPECT_EQ(plan.copies[0].from, arena(256));  // before it is overwritten
+  EXPECT_EQ(plan.copies[0].to, (ValuePlace{Place::kOutput, 3}));
+  EXPECT_EQ(plan.copies[1].from, made);
+  EXPECT_EQ(plan.copies[1].to, arena(0));
+  EXPECT_EQ(plan.copies[2].to, arena(256));
+}
+
+TEST(PlanMemory, ExchangesStates) {
+  PartitionBuilder b;
+  const ValueId x = b.input(64), one = b.input(64), two = b.input(64), same = b.input(64);
+  b.partition.outputs = {b.add({x}, 64), two, one, same};
+  const MemoryPlan plan = plan_with_states(b, {0, 256, 512}, 768);
+  ASSERT_EQ(plan.copies.size(), 4u);  // one and two by way of blocks of their own, same not at all
+  std::map<int64_t, int> content = {{0, 1}, {256, 2}, {512, 3}};
+  for (const PlannedCopy& copy : plan.copies) content[copy.to.index] = content[copy.from.index];
+  EXPECT_EQ(content[0], 2);
+  EXPECT_EQ(content[256], 1);
+  EXPECT_EQ(content[512], 3);
 }
 
 TEST(PlanMemory, WritesOverAnInputThatDies) {

@@ -18,6 +18,11 @@ class VerifyTest : public testing::Test {
     ASSERT_TRUE(built.ok()) << built.error().message();
   }
 
+  Result<Agreement> verify(Partition other) const {
+    const Phase phases[] = {{"main", std::move(other)}};
+    return verify_module(path_, phases, target_, 2);
+  }
+
   Target target_ = host_target(2);
   TemporaryFolder folder_;
   std::string path_;
@@ -25,7 +30,7 @@ class VerifyTest : public testing::Test {
 
 TEST_F(VerifyTest, OtherSchedulesGiveTheSame) {
   build(small_convolutional());
-  const Result<Agreement> found = verify_module(path_, cut(small_convolutional()), target_, 2);
+  const Result<Agreement> found = verify(cut(small_convolutional()));
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_TRUE(found->ok()) << found->error;
   EXPECT_EQ(found->bound, 5e-4);
@@ -41,7 +46,7 @@ TEST_F(VerifyTest, FindsAnotherWeight) {
     tensor.set(0, tensor.get(0) + 1);
     value.constant = tensor;
   }
-  const Result<Agreement> found = verify_module(path_, other, target_, 2);
+  const Result<Agreement> found = verify(std::move(other));
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_FALSE(found->ok()) << found->error;
   EXPECT_FALSE(found->output.empty());
@@ -49,12 +54,12 @@ TEST_F(VerifyTest, FindsAnotherWeight) {
 
 TEST_F(VerifyTest, SaysThatItIsAnotherNetwork) {
   build(small_convolutional());
-  EXPECT_ERROR(verify_module(path_, cut(small_video()), target_, 2), "the module's are ");
+  EXPECT_ERROR(verify(cut(small_video())), "the module's are ");
 }
 
 TEST_F(VerifyTest, ComparesIntegers) {
   build(small_sorting());
-  const Result<Agreement> found = verify_module(path_, cut(small_sorting()), target_, 2);
+  const Result<Agreement> found = verify(cut(small_sorting()));
   ASSERT_TRUE(found.ok()) << found.error().message();
   EXPECT_GT(found->integers, 0);
   EXPECT_EQ(found->differing, 0);

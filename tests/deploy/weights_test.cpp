@@ -24,12 +24,12 @@ TEST(Weights, StoresEachPackedFormOnce) {
   const ValueId view = add({"view", DType::kFloat32, {15}, {}, a});
   const PackSpec blocks = {{0, 1}, {{1, 4}}};  // 3 x 2 x 4
 
-  Weights weights(partition);
-  EXPECT_EQ(weights.offset_of(a, blocks), 0);
-  EXPECT_EQ(weights.offset_of(b, {}), 128);
-  EXPECT_EQ(weights.offset_of(a, {}), 256);
-  EXPECT_EQ(weights.offset_of(view, {}), 256);
-  EXPECT_EQ(weights.offset_of(a, blocks), 0);
+  Weights weights;
+  EXPECT_EQ(weights.offset_of(partition, a, blocks), 0);
+  EXPECT_EQ(weights.offset_of(partition, b, {}), 128);
+  EXPECT_EQ(weights.offset_of(partition, a, {}), 256);
+  EXPECT_EQ(weights.offset_of(partition, view, {}), 256);
+  EXPECT_EQ(weights.offset_of(partition, a, blocks), 0);
   EXPECT_EQ(weights.bytes(), 320);
 
   const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
@@ -49,6 +49,27 @@ TEST(Weights, StoresEachPackedFormOnce) {
   EXPECT_ERROR(weights.write("/nowhere/w", 0, 1), "/nowhere/w: cannot be written: No such file");
 }
 
+// A phase has tensors of its own with the bytes of another's.
+TEST(Weights, StoresEqualContentsOnceAndSaysHowTheyArePacked) {
+  Partition first, second;
+  first.values.push_back({"w", DType::kFloat32, {4, 8}, counted({4, 8}), {}});
+  second.values.push_back({"other", DType::kFloat32, {8, 4}, counted({8, 4}), {}});
+  second.values.push_back({"w", DType::kFloat32, {4, 8}, counted({4, 8}), {}});
+  second.values.push_back({"shorter", DType::kFloat32, {4, 4}, counted({4, 4}), {}});
+  const PackSpec blocks = {{0, 1}, {{1, 4}}};
+  Weights weights;
+  EXPECT_TRUE(weights.packs_of(second, ValueId{1}).empty());
+  const int64_t at = weights.offset_of(first, ValueId{0}, blocks);
+  EXPECT_EQ(weights.packs_of(second, ValueId{1}), std::vector{blocks});
+  EXPECT_TRUE(weights.packs_of(second, ValueId{0}).empty());  // of another shape
+  EXPECT_TRUE(weights.packs_of(second, ValueId{2}).empty());
+  EXPECT_EQ(weights.offset_of(second, ValueId{1}, blocks), at);
+  EXPECT_EQ(weights.bytes(), 128);
+  weights.offset_of(second, ValueId{1}, {});
+  EXPECT_EQ(weights.packs_of(first, ValueId{0}).size(), 2u);
+  EXPECT_EQ(weights.packs_of(second, ValueId{0}), std::vector{PackSpec()});
+}
+
 TEST(Weights, StoresEachTransformOnce) {
   Partition partition;
   partition.values.push_back({"w", DType::kFloat32, {3, 3, 2, 5}, counted({3, 3, 2, 5}), {}});
@@ -57,12 +78,12 @@ TEST(Weights, StoresEachTransformOnce) {
   const PackSpec two{{}, {}, kWinograd2}, blocks{{0, 1, 2}, {{2, 4}}, kWinograd2},
       four{{}, {}, kWinograd4};
 
-  Weights weights(partition);
-  EXPECT_EQ(weights.offset_of(w, two), 0);        // 16 x 2 x 5
-  EXPECT_EQ(weights.offset_of(w, four), 640);     // 36 x 2 x 5
-  EXPECT_EQ(weights.offset_of(w, blocks), 2112);  // 16 x 2 x 2 x 4
-  EXPECT_EQ(weights.offset_of(w, {}), 3136);
-  EXPECT_EQ(weights.offset_of(w, four), 640);
+  Weights weights;
+  EXPECT_EQ(weights.offset_of(partition, w, two), 0);        // 16 x 2 x 5
+  EXPECT_EQ(weights.offset_of(partition, w, four), 640);     // 36 x 2 x 5
+  EXPECT_EQ(weights.offset_of(partition, w, blocks), 2112);  // 16 x 2 x 2 x 4
+  EXPECT_EQ(weights.offset_of(partition, w, {}), 3136);
+  EXPECT_EQ(weights.offset_of(partition, w, four), 640);
 
   const Result<TemporaryFolder> folder = TemporaryFolder::make(testing::TempDir());
   ASSERT_TRUE(folder.ok());

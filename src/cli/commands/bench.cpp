@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/phase.h"
 #include "cli/source.h"
 #include "cli/verify.h"
 #include "deploy/loaded_module.h"
@@ -47,6 +48,7 @@ struct Bench {
   std::string path;
   int threads = 0;        // 0: the number the module was tuned for
   double min_time_s = 1;  // of the timed runs together
+  std::string phase;      // empty: the first one
   bool profile = false;
   bool verify = false;
   SourceOptions what;  // of --verify: what the module was made of
@@ -55,6 +57,7 @@ struct Bench {
   void add_to(CLI::App& app) {
     add_option(app, "--module", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
+    add_phase(app, phase);
     add_option(app, "--min-time", min_time_s).help("seconds to measure for");
     add_option(app, "--profile", profile).help("time each kernel");
     add_verify(app, verify);
@@ -66,7 +69,7 @@ struct Bench {
   Result<Agreement> verify_with_source() const {
     TRY_ASSIGN(const Target target, read_target({.threads = threads, .device = {}}));
     TRY_ASSIGN(const Source source, read_source(what, target));
-    return verify_module(path, source.partition, target, jobs);
+    return verify_module(path, source.phases, target, jobs);
   }
 
   Result<int> run(const Invocation& call) const {
@@ -75,13 +78,14 @@ struct Bench {
       return Error("--verify: say what the module was made of: MODEL.onnx, --network or --op");
     if (!verify && what.named()) return Error("bench: a network beside --module is for --verify");
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
-    const std::vector<Tensor> inputs = seeded_inputs(module.inputs(), 0);
+    TRY_ASSIGN(const int number, find_phase(module, phase));
+    const std::vector<Tensor> inputs = seeded_inputs(module.inputs(number), 0);
     const BenchOptions bench{.min_s = min_time_s};
-    TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench));
+    TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench, number));
     std::vector<KernelTime> kernels;
     PeakRates peaks{.dots = {}, .threads = result.threads};
     if (profile) {
-      TRY_ASSIGN(kernels, module.profile(inputs, bench));
+      TRY_ASSIGN(kernels, module.profile(inputs, bench, number));
       TRY_ASSIGN(peaks, peaks_for(kernels, result.threads));
     }
     Json verified = Json::object();

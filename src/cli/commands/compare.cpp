@@ -222,7 +222,7 @@ class Compare {
                  read_intact_records(compared_records(dir.path(), contestant.name, seed)));
       const RecordedSchedules found(std::move(records), target_);
       paths.push_back(folder.path(contestant.name + ".so"));
-      TRY(build_module(source.partition,
+      TRY(build_module(source.phases,
                        target_,
                        schedule_choice(found),
                        {measure_.jobs, "", contestant.search.forms},
@@ -234,7 +234,7 @@ class Compare {
       for (TuningCurve& curve : comparison.curves)
         if (curve.mode == mode && curve.seed == seed) curve.end_to_end_s = ms[i] / 1e3;
       TRY(append_result(
-          dir.file("results.tsv"), target_, source.partition, {source.name, mode, ms[i]}));
+          dir.file("results.tsv"), target_, source.partition(), {source.name, mode, ms[i]}));
     }
     return Unit{};
   }

@@ -195,12 +195,10 @@ struct Compile {
     }
     TRY(draw_constants(source, seed));
     const std::string path = out_file.empty() ? source.name + ".so" : out_file;
-    TRY_ASSIGN(const ModuleSummary summary,
-               build_module(source.partition,
-                            target,
-                            choice,
-                            {.jobs = jobs, .work_dir = "", .forms = forms},
-                            path));
+    TRY_ASSIGN(
+        const ModuleSummary summary,
+        build_module(
+            source.phases, target, choice, {.jobs = jobs, .work_dir = "", .forms = forms}, path));
     unknown.warn(records);
     const int taken_over = counts.same + counts.near;
     std::string text =
@@ -210,6 +208,8 @@ struct Compile {
                     static_cast<double>(summary.weight_bytes) / 1e6,
                     static_cast<double>(summary.activation_bytes) / 1e6,
                     summary.seconds);
+    if (summary.state_bytes > 0)
+      text += fmt::format("{:.1f} MB of states\n", static_cast<double>(summary.state_bytes) / 1e6);
     if (taken_over > 0)
       text += fmt::format("{} kernels have schedules {}, {} of them those of a like task\n",
                           taken_over,
@@ -219,10 +219,11 @@ struct Compile {
                  {"kernels", summary.kernels},
                  {"weight_bytes", summary.weight_bytes},
                  {"activation_bytes", summary.activation_bytes},
+                 {"state_bytes", summary.state_bytes},
                  {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
                  {"seconds", summary.seconds}};
     if (verify) {
-      TRY_ASSIGN(const Agreement agreement, verify_module(path, source.partition, target, jobs));
+      TRY_ASSIGN(const Agreement agreement, verify_module(path, source.phases, target, jobs));
       TRY(show(agreement, json, text));
     }
     return call.show(json, text);

@@ -235,7 +235,7 @@ struct Transfer {
     if (source.network && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
       const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
       TRY_ASSIGN(const KeptModule made,
-                 run->make_module(source.partition, target, path, measure.jobs));
+                 run->make_module(source.partition(), target, path, measure.jobs));
       const char* kept = made.transferred() ? "transferred" : "untuned";
       summary.update({{"module", path},
                       {"untuned_ms", made.untuned_ms},

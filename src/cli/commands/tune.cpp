@@ -170,12 +170,12 @@ struct Tune {
       const std::string path =
           out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
       const ModuleOptions options{measure.jobs, "", mode.search.forms};
-      TRY(build_module(source.partition, target, schedule_choice(tuner), options, path));
+      TRY(build_module(source.phases, target, schedule_choice(tuner), options, path));
       TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
       TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
       TRY(append_result(session.dir().file("results.tsv"),
                         target,
-                        source.partition,
+                        source.partition(),
                         {source.name, mode.name, time.mean_ms}));
       TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
       summary.update({{"module", path},
@@ -186,7 +186,7 @@ struct Tune {
       if (estimated_ms) *estimated_ms *= 1e3;
       if (!call.json)
         fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
-                   print_network(source.name, input_shapes(source.partition)),
+                   print_network(source.name, input_shapes(source.partition())),
                    time.mean_ms,
                    time.std_ms,
                    explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy) +
@@ -210,7 +210,7 @@ struct Tune {
             .input = source.name,
             .facts = run_facts(mode.name,
                                std::string(update_mode(mode.mode)),
-                               input_shapes(source.partition),
+                               input_shapes(source.partition()),
                                source.tasks.size())};
   }
 

@@ -19,29 +19,31 @@ static ValueId gelu_new(NetworkBuilder& b, ValueId x) {
   return b.node("Mul", {b.node("Mul", {x, b.scalar(0.5)}), factor});
 }
 
-// Which words (last dimension) a word sees: those before it and itself.
-static ValueId causal_mask(NetworkBuilder& b, int64_t length) {
-  Tensor mask(DType::kBool, {1, 1, length, length});
-  for (int64_t i = 0; i < length; ++i) {
-    for (int64_t j = 0; j <= i; ++j) mask.set_int(i * length + j, 1);
-  }
-  return b.constant("causal_mask", mask);
-}
-
 Result<Graph> build_gpt2(const NetworkOptions& options) {
   NetworkBuilder b("gpt2", options);
   const int64_t batch = options.batch_size, length = options.sequence_length;
   const ValueId ids = b.input("input_ids", {batch, length}, DType::kInt64);
   const ValueId words = b.weight("wte", {kVocabulary, kHidden}, kHidden, 1);
   const ValueId positions = b.weight("wpe", {kPositions, kHidden}, kHidden, 1);
-  const ValueId mask = causal_mask(b, length);
-  ValueId x = b.node("Add",
-                     {b.node("Gather", {words, ids}, {{"axis", int64_t{0}}}),
-                      first_rows(b, "positions", positions, length)});
+  const CachePlace cache = cache_place(b, options);
+  const ValueId mask = causal_mask(b, cache, length);
+  const auto rows_of = [&](ValueId table, ValueId at) {
+    return b.node("Gather", {table, at}, {{"axis", int64_t{0}}});
+  };
+  const ValueId places = cache.has_cache() ? rows_of(positions, row_places(b, cache, length))
+                                           : first_rows(b, "positions", positions, length);
+  ValueId x = b.node("Add", {rows_of(words, ids), places});
   for (int64_t layer = 0; layer < kLayers; ++layer) {
     const std::string name = "h." + std::to_string(layer);
     const ValueId seen = layer_norm(b, name + ".ln_1", x, kEpsilon);
-    const Attention self{seen, seen, seen, kHidden, kHeads, mask};
+    const Attention self{.query = seen,
+                         .key = seen,
+                         .value = seen,
+                         .width = kHidden,
+                         .heads = kHeads,
+                         .mask = mask,
+                         .cache = cache,
+                         .cache_name = std::to_string(layer)};
     x = b.node("Add", {attention(b, name + ".attn", self), x});
     ValueId y = layer_norm(b, name + ".ln_2", x, kEpsilon);
     y = gelu_new(b, linear(b, name + ".mlp.c_fc", y, 4 * kHidden));

@@ -1,5 +1,6 @@
 #include "graph/networks/network_builder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "graph/functions/body.h"
@@ -20,6 +21,17 @@ ValueId NetworkBuilder::add_value(Value value) {
 ValueId NetworkBuilder::input(const std::string& name, std::vector<int64_t> shape, DType dtype) {
   graph_.inputs.push_back(add_value({name, dtype, std::move(shape), std::nullopt}));
   return graph_.inputs.back();
+}
+
+ValueId NetworkBuilder::state(const std::string& name, std::vector<int64_t> shape) {
+  return input(name, std::move(shape), DType::kFloat32);
+}
+
+void NetworkBuilder::next_state(ValueId state, ValueId next, const std::string& name) {
+  const auto input = std::ranges::find(graph_.inputs, state);
+  CHECK(input != graph_.inputs.end()) << name << " is of no input";
+  state_inputs_.push_back(static_cast<int>(input - graph_.inputs.begin()));
+  state_outputs_.emplace_back(next, name);
 }
 
 ValueId NetworkBuilder::image(const NetworkOptions& options) {
@@ -180,6 +192,10 @@ ValueId NetworkBuilder::classifier(const std::string& name, ValueId x, int64_t c
 }
 
 Graph NetworkBuilder::finish(std::vector<std::pair<ValueId, std::string>> outputs) {
+  for (size_t i = 0; i < state_inputs_.size(); ++i) {
+    graph_.states.push_back({state_inputs_[i], static_cast<int>(outputs.size())});
+    outputs.push_back(std::move(state_outputs_[i]));
+  }
   for (auto& [id, name] : outputs) {
     graph_[id].name = name;
     graph_.outputs.push_back(id);

@@ -41,6 +41,10 @@ class NetworkBuilder {
   ValueId input(const std::string& name, std::vector<int64_t> shape, DType dtype);
   /// "input", batch x 3 x size x size.
   ValueId image(const NetworkOptions& options);
+  /// An input of float32 that an instance keeps from run to run; in the next one it is `next`,
+  /// which becomes an output.
+  ValueId state(const std::string& name, std::vector<int64_t> shape);
+  void next_state(ValueId state, ValueId next, const std::string& name);
   /// A node with one output.
   ValueId node(const std::string& op,
                std::vector<ValueId> inputs,
@@ -83,6 +87,8 @@ class NetworkBuilder {
   ValueId convolve(const std::string& name, ValueId x, const ConvLayer& layer);
 
   Graph graph_;
+  std::vector<std::pair<ValueId, std::string>> state_outputs_;  // behind the others
+  std::vector<int> state_inputs_;                               // of each
   Rng rng_;
   bool draw_weights_;
 };

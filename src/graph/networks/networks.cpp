@@ -24,7 +24,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"efficientnet_b0", build_efficientnet_b0, kImage},
     {"efficientnet_b4", build_efficientnet_b4, kImage},
     {"googlenet", build_googlenet, kImage},
-    {"gpt2", build_gpt2, {false, 1, 1024, 128}},
+    {"gpt2", build_gpt2, {false, 1, 1024, 128}, 1024},
     {"inception_v3", build_inception_v3, {true, 75, 4096, 299}},
     {"mnasnet1_0", build_mnasnet1_0, kImage},
     {"mobilebert", build_mobilebert, kTokens},
@@ -62,6 +62,12 @@ static Result<Unit> check_size(const InputSize& size, int64_t given) {
                size.most);
 }
 
+static Result<Unit> check_cache(const NetworkRow& row, int64_t length) {
+  if (length == 0 || (length >= 1 && length <= row.most_cached)) return Unit{};
+  if (row.most_cached == 0) return Error(row.name, " has no cache");
+  return Error("a cache of ", length, " positions, expected 1 to ", row.most_cached);
+}
+
 Result<Graph> build_network(std::string_view name, const NetworkOptions& options) {
   const auto row = std::find_if(std::begin(kNetworks),
                                 std::end(kNetworks),
@@ -74,6 +80,7 @@ Result<Graph> build_network(std::string_view name, const NetworkOptions& options
   if (options.batch_size < 1 || options.batch_size > 4096) {
     return Error("batch size ", options.batch_size, ", expected 1 to 4096");
   }
+  TRY(check_cache(*row, options.cache_length));
   NetworkOptions sized = options;
   int64_t& size = row->size.is_image ? sized.image_size : sized.sequence_length;
   if (size == 0) size = row->size.usual;

@@ -19,6 +19,7 @@ struct NetworkRow {
   std::string_view name;
   Result<Graph> (*build)(const NetworkOptions&);
   InputSize size;
+  int64_t most_cached = 0;  // positions that a decoder's cache may have; 0: it has none
 };
 
 Result<Graph> build_alexnet(const NetworkOptions& options);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace pruner {
 
@@ -48,25 +49,68 @@ ValueId token(NetworkBuilder& b, ValueId x, int64_t index) {
   return b.node("Gather", {x, b.constant("token", at)}, {{"axis", int64_t{1}}});
 }
 
-// [batch, sequence, width] to [batch, heads, sequence, head], or with its last two exchanged.
-static ValueId split_heads(
-    NetworkBuilder& b, const std::string& name, ValueId x, int64_t heads, bool transposed) {
+CachePlace cache_place(NetworkBuilder& b, const NetworkOptions& options) {
+  if (options.cache_length == 0) return {};
+  return {b.input("past_length", {options.batch_size}, DType::kInt64), options.cache_length};
+}
+
+static ValueId count(NetworkBuilder& b, const std::string& name, int64_t n) {
+  Ints all(static_cast<size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  return b.integers(name, all);
+}
+
+ValueId row_places(NetworkBuilder& b, const CachePlace& cache, int64_t rows) {
+  const ValueId own = count(b, "rows", rows);
+  if (!cache.has_cache()) return own;
+  const Ints shape = {b.shape(cache.past)[0], 1};
+  return b.node("Add", {b.node("Reshape", {cache.past, b.integers("past.shape", shape)}), own});
+}
+
+ValueId causal_mask(NetworkBuilder& b, const CachePlace& cache, int64_t rows) {
+  if (!cache.has_cache()) {
+    Tensor mask(DType::kBool, {1, 1, rows, rows});
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j <= i; ++j) mask.set_int(i * rows + j, 1);
+    }
+    return b.constant("causal_mask", mask);
+  }
+  const Ints shape = {b.shape(cache.past)[0], 1, rows, 1};
+  const ValueId places =
+      b.node("Reshape", {row_places(b, cache, rows), b.integers("places.shape", shape)});
+  return b.node("LessOrEqual", {count(b, "keys", cache.length), places});
+}
+
+ValueId cached(NetworkBuilder& b, const CachePlace& cache, const std::string& name, ValueId x) {
+  if (!cache.has_cache()) return x;
+  Ints shape = b.shape(x);
+  shape[2] = cache.length;
+  const ValueId past = b.state("past_key_values." + name, shape);
+  const ValueId present = b.node("TensorScatter", {past, x, cache.past}, {{"axis", int64_t{2}}});
+  b.next_state(past, present, "present." + name);
+  return present;
+}
+
+// [batch, sequence, width] to [batch, heads, sequence, head].
+static ValueId split_heads(NetworkBuilder& b, const std::string& name, ValueId x, int64_t heads) {
   const Ints& in = b.shape(x);
   const Ints split = {in[0], in[1], heads, in[2] / heads};
   const ValueId parts = b.node("Reshape", {x, b.integers(name + ".heads", split)});
-  return b.node("Transpose", {parts}, {{"perm", transposed ? Ints{0, 2, 3, 1} : Ints{0, 2, 1, 3}}});
+  return b.node("Transpose", {parts}, {{"perm", Ints{0, 2, 1, 3}}});
 }
 
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a) {
-  const auto heads = [&](const char* which, ValueId x, bool transposed) {
+  const auto heads = [&](const char* which, ValueId x) {
     const std::string at = name + "." + which;
     const ValueId y = a.input_bias ? linear(b, at, x, a.width) : project(b, at, x, a.width);
-    return split_heads(b, at, y, a.heads, transposed);
+    return split_heads(b, at, y, a.heads);
   };
-  const ValueId q = heads("query", a.query, false), k = heads("key", a.key, true),
-                v = heads("value", a.value, false);
+  const ValueId q = heads("query", a.query);
+  const ValueId k = cached(b, a.cache, a.cache_name + ".key", heads("key", a.key));
+  const ValueId v = cached(b, a.cache, a.cache_name + ".value", heads("value", a.value));
+  const ValueId columns = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
   const auto head = static_cast<double>(a.width) / static_cast<double>(a.heads);
-  ValueId scores = b.node("Div", {b.node("MatMul", {q, k}), b.scalar(std::sqrt(head))});
+  ValueId scores = b.node("Div", {b.node("MatMul", {q, columns}), b.scalar(std::sqrt(head))});
   if (a.mask.valid()) {
     const ValueId never = b.scalar(std::numeric_limits<float>::lowest());
     scores = b.node("Where", {a.mask, scores, never});

@@ -16,11 +16,31 @@ ValueId first_rows(NetworkBuilder& b, const std::string& name, ValueId table, in
 /// Element `index` of the sequence: [batch, width].
 ValueId token(NetworkBuilder& b, ValueId x, int64_t index);
 
+/// Where the rows of a run of a decoder stand among those that it has seen: `past` of each item of
+/// the batch, int64 [batch], came before; caches have room for `length`.
+struct CachePlace {
+  ValueId past;
+  int64_t length = 0;
+
+  bool has_cache() const { return length > 0; }
+};
+/// "past_length" of the network, if it has a cache.
+CachePlace cache_place(NetworkBuilder& b, const NetworkOptions& options);
+/// The places of the run's rows: int64 [batch, rows], or [rows] without a cache.
+ValueId row_places(NetworkBuilder& b, const CachePlace& cache, int64_t rows);
+/// Which keys a row sees: those up to its own place; truth values [batch or 1, 1, rows, keys].
+ValueId causal_mask(NetworkBuilder& b, const CachePlace& cache, int64_t rows);
+/// Keys or values [batch, heads, rows, head] put behind those of the runs before: the whole cache
+/// [batch, heads, length, head], which is a state; `x` without a cache. `name`: "0.key".
+ValueId cached(NetworkBuilder& b, const CachePlace& cache, const std::string& name, ValueId x);
+
 struct Attention {
   ValueId query, key, value;
   int64_t width = 0, heads = 0;  // of the result, and into how many parts it is cut
   ValueId mask;                  // truth values that broadcast to the scores; invalid: all true
   bool input_bias = true;        // of the projections of query, key and value
+  CachePlace cache = {};         // of keys and values,
+  std::string cache_name = {};   // whose states are past_key_values.<name>.key and .value
 };
 /// Multi-head attention with its four projections (Vaswani et al. 2017).
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/ops/op.h"
+#include "graph/routines/routines.h"
 #include "tensor/operator_dags.h"
 
 namespace pruner {
@@ -285,6 +286,33 @@ static StageId lower_tensor_scatter(const OpCall& call, StageSink& to) {
   });
 }
 
+// UpdateState, of ours: TensorScatter of a state, with its indices.
+static std::vector<int64_t> update_state_parameters(const OpCall& call) {
+  const std::vector<int64_t>& state = call.shape(0);
+  const auto axis = static_cast<size_t>(*call.axis("axis", -2, call.rank()));
+  const auto inner = element_count(std::span(state).subspan(axis + 1));
+  return {static_cast<int64_t>(call.input(2).dtype),
+          state[0],
+          element_count(std::span(state).first(axis).subspan(1)),
+          state[axis],
+          call.shape(1)[axis],
+          inner * dtype_bytes(call.input(0).dtype),
+          call.text("mode", "linear") == "circular" ? 1 : 0};
+}
+
+static int64_t update_state_bound(const OpCall& call) {
+  const int64_t axis = *call.axis("axis", -2, call.rank());
+  const int64_t last = call.text("mode", "linear") == "circular" ? 1 : call.shape(1)[axis];
+  return call.shape(0)[axis] - last + 1;
+}
+
+static constexpr Routine kUpdateState = {.symbol = "pruner_update_state",
+                                         .function = pruner_update_state,
+                                         .tensors = 3,
+                                         .parameters = update_state_parameters,
+                                         .in_place = true,
+                                         .index_bound = update_state_bound};
+
 // Lookup, of ours: what a table of int32 has for each of the 256 numbers of a byte, least first.
 static Types infer_lookup(const OpCall& call) {
   const DType of = call.input(1).dtype;
@@ -322,6 +350,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"SpaceToDepth", kInjective, 1, 1, "blocksize:i mode:s", infer_space_to_depth, lower_space_to_depth}.with(kReadsOnce),
     GraphOp{"TensorScatter", kInjective, 2, 3, "axis:i mode:s", infer_tensor_scatter, lower_tensor_scatter}.from(24).with(kReadsOnce),
     GraphOp{"Trilu", kInjective, 1, 2, "upper:i", infer_trilu, lower_trilu}.from(14).with(kReadsOnce),
+    GraphOp{"UpdateState", kOpaque, 3, 3, "axis:i mode:s", infer_tensor_scatter, nullptr}.run_by(kUpdateState),
 };
 // clang-format on
 

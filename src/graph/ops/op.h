@@ -96,6 +96,9 @@ struct Routine {
   /// What it takes as its last input: the shapes and attributes that a kernel has in its code.
   std::vector<int64_t> (*parameters)(const OpCall&);
   int64_t (*workspace_bytes)(const OpCall&) = nullptr;  // null: it needs none
+  bool in_place = false;  // its output may be its first input, of which it then writes a part
+  /// Its last tensor has indices, which lie in [-bound, bound); null: it has none, or takes any.
+  int64_t (*index_bound)(const OpCall&) = nullptr;
 };
 
 /// What passes and inference ask of an operator beside its row's columns.

@@ -33,6 +33,15 @@ typedef struct {
 } PrunerScatterNd;
 void pruner_scatter_nd(void* const* args, void* workspace, PrunerPool* pool);
 
+/* UpdateState: a state, seen as batch x blocks x extent rows; updates, batch x blocks x rows; of
+   each item of the batch the place of its first new row. The output may be the state. */
+typedef struct {
+  int64_t index_dtype; /* PrunerDType */
+  int64_t batch, blocks, extent, rows, row_bytes;
+  int64_t circular; /* a truth value: rows behind the end begin again at 0 */
+} PrunerUpdateState;
+void pruner_update_state(void* const* args, void* workspace, PrunerPool* pool);
+
 /* TopK: data, seen as outer x extent x inner. */
 typedef struct {
   int64_t dtype, outer, extent, inner, k;

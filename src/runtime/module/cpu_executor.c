@@ -100,8 +100,10 @@ static PrunerModule* create(int32_t threads) {
     return NULL;
   }
   int64_t num_args = 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    num_args = max(num_args, pruner_plan.steps[s].num_args);
+  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
+    const PlanPhase* phase = &pruner_plan.phases[p];
+    for (int64_t s = 0; s < phase->spec.num_kernels; s++)
+      num_args = max(num_args, phase->steps[s].num_args);
   }
   if (threads <= 0) threads = (int32_t)pruner_plan.threads;
   PrunerModule* module = calloc(1, sizeof *module);
@@ -111,6 +113,7 @@ static PrunerModule* create(int32_t threads) {
     module->pool = pruner_pool_create(threads, 0);
     if (module->args != NULL && module->arena != NULL && module->pool != NULL) {
       module->weights = take_weights();
+      memset(module->arena, 0, (size_t)pruner_plan.state_bytes);
       return module;
     }
     destroy(module);
@@ -152,25 +155,28 @@ static void run_step(const Run* run, const PlanStep* step) {
   step->kernel(module->args, module->arena + step->workspace, module->pool);
 }
 
-static int32_t run_plan(PrunerModule* module,
-                        const void* const* inputs,
-                        void* const* outputs,
-                        double* seconds) {
+static int32_t run_phase(PrunerModule* module,
+                         const PlanPhase* phase,
+                         const void* const* inputs,
+                         void* const* outputs,
+                         double* seconds) {
   const Run run = {module, inputs, outputs};
   double start = seconds != NULL ? pruner_now() : 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    if (!check_indices(&run, &pruner_plan.steps[s])) return 1;
-    run_step(&run, &pruner_plan.steps[s]);
+  for (int64_t s = 0; s < phase->spec.num_kernels; s++) {
+    if (!check_indices(&run, &phase->steps[s])) return 1;
+    run_step(&run, &phase->steps[s]);
     if (seconds == NULL) continue;
     const double end = pruner_now();
     seconds[s] = end - start;
     start = end;
   }
-  for (int64_t c = 0; c < pruner_plan.num_copies; c++) {
-    const PlanCopy* copy = &pruner_plan.copies[c];
-    memcpy(outputs[copy->output], resolve(&run, &copy->from), (size_t)copy->bytes);
+  for (int64_t c = 0; c < phase->num_copies; c++) {
+    const PlanCopy* copy = &phase->copies[c];
+    memcpy(resolve(&run, &copy->to), resolve(&run, &copy->from), (size_t)copy->bytes);
   }
   return 0;
 }
 
-const PlanExecutor pruner_cpu_executor = {create, destroy, threads_of, run_plan};
+static unsigned char* arena_of(const PrunerModule* module) { return module->arena; }
+
+const PlanExecutor pruner_cpu_executor = {create, destroy, threads_of, run_phase, arena_of};

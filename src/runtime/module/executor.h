@@ -3,7 +3,7 @@
 #ifndef PRUNER_RUNTIME_MODULE_EXECUTOR_H_
 #define PRUNER_RUNTIME_MODULE_EXECUTOR_H_
 
-#include "pruner/module.h"
+#include "runtime/module/plan.h"
 
 /* The functions of pruner/module.h that the executors do differently. */
 typedef struct PlanExecutor {
@@ -12,9 +12,12 @@ typedef struct PlanExecutor {
   int32_t (*threads)(const PrunerModule* module); /* of a CPU; 0 on a GPU */
   /* 0: done. `seconds`: NULL, or one number for each step, written by a profiled run. */
   int32_t (*run)(PrunerModule* module,
+                 const PlanPhase* phase,
                  const void* const* inputs,
                  void* const* outputs,
                  double* seconds);
+  /* Of a CPU: the arena, whose first bytes hold the states; NULL on a GPU, which has none. */
+  unsigned char* (*arena)(const PrunerModule* module);
 } PlanExecutor;
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;

@@ -31,6 +31,9 @@ struct PrunerModule {
   GpuHandle recording; /* 0: none */
 };
 
+/* A module for a GPU has one phase, and no states. */
+static const PlanPhase* the_phase(void) { return &pruner_plan.phases[0]; }
+
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A tensor is dense: its elements, by the sizes of pruner/dtype.h. */
@@ -76,9 +79,9 @@ typedef struct {
 } Totals;
 
 static Totals count(void) {
-  Totals totals = {0, 0, {pruner_plan.gpu_arch, 0, 0, pruner_plan.num_steps + 1}};
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    const PlanStep* step = &pruner_plan.steps[s];
+  Totals totals = {0, 0, {pruner_plan.gpu_arch, 0, 0, the_phase()->spec.num_kernels + 1}};
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
+    const PlanStep* step = &the_phase()->steps[s];
     for (int64_t i = 0; i < step->num_launches; i++) {
       const PlanLaunch* launch = &step->launches[i];
       totals.launches++;
@@ -91,7 +94,7 @@ static Totals count(void) {
 }
 
 static int make_tables(PrunerModule* module, const Totals* totals) {
-  const int64_t inputs = pruner_plan.num_inputs, outputs = pruner_plan.num_outputs;
+  const int64_t inputs = the_phase()->spec.num_inputs, outputs = the_phase()->spec.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
   /* Weights, arena and recording; programs; an input's memory and pinned memory; an output's, and a
      view if it is copied from elsewhere; kernels; a view for each argument. */
@@ -117,19 +120,19 @@ static int make_memory(PrunerModule* module) {
   const int64_t weight_bytes = pruner_plan.weight_bytes;
   if ((module->weights = allocate(module, weight_bytes)) == 0) return 0;
   if ((module->arena = allocate(module, pruner_plan.arena_bytes)) == 0) return 0;
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
-    module->inputs[i] = allocate(module, bytes_of(&pruner_plan.inputs[i]));
+  for (int64_t i = 0; i < the_phase()->spec.num_inputs; i++) {
+    module->inputs[i] = allocate(module, bytes_of(&the_phase()->spec.inputs[i]));
     if (module->inputs[i] == 0) return 0;
   }
-  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
-    module->outputs[o] = allocate(module, bytes_of(&pruner_plan.outputs[o]));
+  for (int64_t o = 0; o < the_phase()->spec.num_outputs; o++) {
+    module->outputs[o] = allocate(module, bytes_of(&the_phase()->spec.outputs[o]));
     if (module->outputs[o] == 0) return 0;
     module->results[o] = module->outputs[o];
   }
-  for (int64_t c = 0; c < pruner_plan.num_copies; c++) {
-    const PlanCopy* copy = &pruner_plan.copies[c];
-    module->results[copy->output] = resolve(module, &copy->from, copy->bytes);
-    if (module->results[copy->output] == 0) return 0;
+  for (int64_t c = 0; c < the_phase()->num_copies; c++) {
+    const PlanCopy* copy = &the_phase()->copies[c];
+    module->results[copy->to.where] = resolve(module, &copy->from, copy->bytes);
+    if (module->results[copy->to.where] == 0) return 0;
   }
   const GpuDriver* driver = pruner_plan.driver;
   if (weight_bytes == 0) return 1;
@@ -146,8 +149,8 @@ static int make_launches(PrunerModule* module) {
   }
   GpuHandle* kernel = module->kernels;
   GpuHandle* arg = module->args;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    const PlanStep* step = &pruner_plan.steps[s];
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
+    const PlanStep* step = &the_phase()->steps[s];
     for (int64_t i = 0; i < step->num_launches; i++) {
       const PlanLaunch* launch = &step->launches[i];
       const GpuHandle program = module->programs[launch->code];
@@ -163,8 +166,8 @@ static int make_launches(PrunerModule* module) {
 }
 
 static int write_inputs(PrunerModule* module, const void* const* inputs) {
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++) {
-    const int64_t bytes = bytes_of(&pruner_plan.inputs[i]);
+  for (int64_t i = 0; i < the_phase()->spec.num_inputs; i++) {
+    const int64_t bytes = bytes_of(&the_phase()->spec.inputs[i]);
     if (bytes == 0) continue;
     if (!pruner_plan.driver->write(module->device, module->inputs[i], inputs[i], bytes)) return 0;
   }
@@ -189,11 +192,11 @@ static int run_steps(PrunerModule* module, int marked) {
   const GpuDriver* driver = pruner_plan.driver;
   const GpuHandle* kernel = module->kernels;
   const GpuHandle* args = module->args;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     if (marked && !driver->mark(module->device, s)) return 0;
-    if (!launch_step(module, &pruner_plan.steps[s], &kernel, &args)) return 0;
+    if (!launch_step(module, &the_phase()->steps[s], &kernel, &args)) return 0;
   }
-  return !marked || driver->mark(module->device, pruner_plan.num_steps);
+  return !marked || driver->mark(module->device, the_phase()->spec.num_kernels);
 }
 
 /* The time that each step takes on the device, of a run that follows another one at once: when it
@@ -201,15 +204,15 @@ static int run_steps(PrunerModule* module, int marked) {
 static int time_steps(PrunerModule* module, double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!run_steps(module, 0) || !run_steps(module, 1) || !driver->wait(module->device)) return 0;
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     if (!driver->elapsed(module->device, s, &seconds[s])) return 0;
   }
   return 1;
 }
 
 static int read_outputs(PrunerModule* module, void* const* outputs) {
-  for (int64_t o = 0; o < pruner_plan.num_outputs; o++) {
-    const int64_t bytes = bytes_of(&pruner_plan.outputs[o]);
+  for (int64_t o = 0; o < the_phase()->spec.num_outputs; o++) {
+    const int64_t bytes = bytes_of(&the_phase()->spec.outputs[o]);
     if (bytes == 0) continue;
     if (!pruner_plan.driver->read(module->device, outputs[o], module->results[o], bytes)) return 0;
   }
@@ -244,8 +247,14 @@ static int pin_all(PrunerModule* module,
 /* A driver without recordings (pin is NULL) launches each step of each run. */
 static int make_recording(PrunerModule* module) {
   if (pruner_plan.driver->pin == NULL) return 1;
-  return pin_all(module, pruner_plan.inputs, pruner_plan.num_inputs, module->staged_inputs) &&
-         pin_all(module, pruner_plan.outputs, pruner_plan.num_outputs, module->staged_outputs) &&
+  return pin_all(module,
+                 the_phase()->spec.inputs,
+                 the_phase()->spec.num_inputs,
+                 module->staged_inputs) &&
+         pin_all(module,
+                 the_phase()->spec.outputs,
+                 the_phase()->spec.num_outputs,
+                 module->staged_outputs) &&
          record_run(module);
 }
 
@@ -314,12 +323,12 @@ static int wait_for_all(PrunerModule* module, int given) {
 /* A recording has fixed addresses: the caller's tensors go through pinned memory. */
 static int run_recorded(PrunerModule* module, const void* const* inputs, void* const* outputs) {
   const GpuDriver* driver = pruner_plan.driver;
-  for (int64_t i = 0; i < pruner_plan.num_inputs; i++)
-    memcpy(module->staged_inputs[i], inputs[i], (size_t)bytes_of(&pruner_plan.inputs[i]));
+  for (int64_t i = 0; i < the_phase()->spec.num_inputs; i++)
+    memcpy(module->staged_inputs[i], inputs[i], (size_t)bytes_of(&the_phase()->spec.inputs[i]));
   const int given = driver->replay(module->device, module->recording);
   const int done = wait_for_all(module, given);
-  for (int64_t o = 0; done && o < pruner_plan.num_outputs; o++)
-    memcpy(outputs[o], module->staged_outputs[o], (size_t)bytes_of(&pruner_plan.outputs[o]));
+  for (int64_t o = 0; done && o < the_phase()->spec.num_outputs; o++)
+    memcpy(outputs[o], module->staged_outputs[o], (size_t)bytes_of(&the_phase()->spec.outputs[o]));
   return done;
 }
 
@@ -336,8 +345,8 @@ static int run_each(PrunerModule* module,
 
 /* Of the caller's tensors: what a kernel makes stays on the device. */
 static int check_inputs(const void* const* inputs) {
-  for (int64_t s = 0; s < pruner_plan.num_steps; s++) {
-    const PlanStep* step = &pruner_plan.steps[s];
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
+    const PlanStep* step = &the_phase()->steps[s];
     for (int64_t i = 0; i < step->num_indices; i++) {
       const PlanAddress* at = &step->indices[i].range.at;
       if (at->place != kPlanInput) continue;
@@ -347,10 +356,12 @@ static int check_inputs(const void* const* inputs) {
   return 1;
 }
 
-static int32_t run_plan(PrunerModule* module,
-                        const void* const* inputs,
-                        void* const* outputs,
-                        double* seconds) {
+static int32_t run_phase(PrunerModule* module,
+                         const PlanPhase* phase,
+                         const void* const* inputs,
+                         void* const* outputs,
+                         double* seconds) {
+  (void)phase; /* the one that was recorded */
   const GpuDriver* driver = pruner_plan.driver;
   if (!check_inputs(inputs)) return 1;
   if (!driver->enter(module->device)) return 1;
@@ -361,4 +372,4 @@ static int32_t run_plan(PrunerModule* module,
   return done ? 0 : 1;
 }
 
-const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_plan};
+const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_phase, NULL};

@@ -58,12 +58,25 @@ typedef struct {
   const char* precision; /* for profiles, as spec */
 } PlanStep;
 
-/* An output that no kernel writes in place. */
+/* After the last kernel: an output that none writes in place, or a state's next content. */
 typedef struct {
-  PlanAddress from;
-  int64_t output; /* its number among the plan's outputs */
+  PlanAddress from, to;
   int64_t bytes;
 } PlanCopy;
+
+/* What runs at a time. */
+typedef struct {
+  PrunerPhase spec;
+  const PlanStep* steps; /* spec.num_kernels, in the order they run */
+  int64_t num_copies;
+  const PlanCopy* copies;
+} PlanPhase;
+
+/* A tensor that an instance keeps. */
+typedef struct {
+  int64_t offset; /* in the arena */
+  int64_t bytes;
+} PlanState;
 
 /* A cubin, or OpenCL C. */
 typedef struct {
@@ -85,14 +98,13 @@ typedef struct {
   const unsigned char* weights;        /* in read-only pages of the module's file */
   int64_t weight_bytes;
   int64_t arena_bytes; /* of one instance */
-  int64_t num_inputs;
-  const PrunerTensorSpec* inputs;
-  int64_t num_outputs;
-  const PrunerTensorSpec* outputs;
-  int64_t num_steps;
-  const PlanStep* steps; /* in the order they run */
-  int64_t num_copies;
-  const PlanCopy* copies;
+  int64_t state_bytes; /* its first ones, which hold the states */
+  int64_t num_phases;
+  const PlanPhase* phases;
+  int64_t num_kernels; /* of all phases */
+  int64_t num_states;
+  const PrunerTensorSpec* states;
+  const PlanState* state_places; /* one a state */
   int64_t num_codes;
   const PlanCode* codes; /* of a GPU */
 } PrunerPlan;

@@ -1,0 +1,176 @@
+// label: codegen
+// Modules of several phases, and what an instance keeps from run to run.
+#include <gtest/gtest.h>
+
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
+#include "deploy/verify.h"
+#include "golden.h"
+#include "graph/networks/networks.h"
+#include "graph/networks/transformer.h"
+#include "support/temporary_folder.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kWidth = 32, kHeads = 4, kWords = 50, kCache = 24;
+
+/// A decoder of one layer, of `rows` rows a run.
+Graph decoder(int64_t rows, int64_t batch = 1, int64_t cached = kCache) {
+  NetworkOptions options;
+  options.batch_size = batch;
+  options.cache_length = cached;
+  NetworkBuilder b("decoder", options);
+  const ValueId ids = b.input("input_ids", {batch, rows}, DType::kInt64);
+  const CachePlace cache = cache_place(b, options);
+  const ValueId mask = causal_mask(b, cache, rows);
+  const ValueId words = b.weight("words", {kWords, kWidth}, kWidth, 1);
+  const ValueId x = b.node("Gather", {words, ids}, {{"axis", int64_t{0}}});
+  const Attention self{.query = x,
+                       .key = x,
+                       .value = x,
+                       .width = kWidth,
+                       .heads = kHeads,
+                       .mask = mask,
+                       .cache = cache,
+                       .cache_name = "0"};
+  const ValueId y = b.node("Add", {attention(b, "attention", self), x});
+  return b.finish({{linear(b, "head", y, kWords), "logits"}});
+}
+
+Phase phase(std::string name, const Graph& graph) {
+  Result<Partition> cut = partition(graph, host_target(2));
+  EXPECT_TRUE(cut.ok()) << cut.error().message();
+  return {std::move(name), *std::move(cut)};
+}
+
+Tensor integers(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
+  Tensor tensor(DType::kInt64, std::move(shape));
+  for (size_t i = 0; i < values.size(); ++i) tensor.set_int(static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+
+class Phases : public testing::Test {
+ protected:
+  ModuleSummary build(const std::vector<Phase>& phases) {
+    const auto built = build_module(phases, host_target(2), nullptr, {.work_dir = ""}, path_);
+    EXPECT_TRUE(built.ok()) << built.error().message();
+    return built.ok() ? *built : ModuleSummary();
+  }
+
+  const TemporaryFolder folder_ = *TemporaryFolder::make("");
+  const std::string path_ = folder_.path("module.so");
+};
+
+// A prompt of 7 words at once, then words one by one: the logits are those of all words at once.
+TEST_F(Phases, DecodeGivesWhatTheWholeSequenceDoes) {
+  constexpr int64_t kBatch = 2, kPrompt = 7, kAll = 12;
+  build({phase("prefill", decoder(kPrompt, kBatch)), phase("decode", decoder(1, kBatch))});
+  Result<LoadedModule> module = load_module(path_);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  EXPECT_EQ(module->phases(), (std::vector<std::string>{"prefill", "decode"}));
+  ASSERT_EQ(module->states().size(), 2u);
+  EXPECT_EQ(module->states()[0].name, "past_key_values.0.key");
+  EXPECT_EQ(module->inputs(1).size(), 2u);
+  EXPECT_EQ(module->outputs(1).size(), 1u);
+
+  Rng rng(3);
+  std::vector<int64_t> words;
+  for (int64_t i = 0; i < kBatch * kAll; ++i) words.push_back(rng.below(kWords));
+  const std::vector<Tensor> whole =
+      *interpret_graph(decoder(kAll, kBatch, 0), std::vector{integers({kBatch, kAll}, words)});
+  const auto rows = [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> part;
+    for (int64_t item = 0; item < kBatch; ++item)
+      for (int64_t i = begin; i < end; ++i) part.push_back(words[item * kAll + i]);
+    return integers({kBatch, end - begin}, part);
+  };
+  const auto expect_rows = [&](const Result<std::vector<Tensor>>& found, int64_t begin) {
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    const Tensor& logits = (*found)[0];
+    const int64_t count = logits.shape()[1];
+    for (int64_t i = 0; i < logits.num_elements(); ++i) {
+      const int64_t word = i % kWords, row = i / kWords % count, item = i / kWords / count;
+      ASSERT_NEAR(logits.get(i), whole[0].get((item * kAll + begin + row) * kWords + word), 1e-4)
+          << "row " << begin + row;
+    }
+  };
+  for (const bool again : {false, true}) {
+    if (again) module->reset();
+    const Tensor none = integers({kBatch}, {0, 0});
+    expect_rows(module->run(std::vector{rows(0, kPrompt), none}, 0), 0);
+    for (int64_t i = kPrompt; i < kAll; ++i) {
+      const Tensor past = integers({kBatch}, {i, i});
+      expect_rows(module->run(std::vector{rows(i, i + 1), past}, 1), i);
+    }
+  }
+  EXPECT_ERROR(module->run(std::vector{rows(0, 1), integers({kBatch}, {0, kCache})}, 1),
+               "\"past_length\" holds the index 24, expected one in [-24, 23]");
+}
+
+TEST_F(Phases, ShareTheWeights) {
+  const ModuleSummary one = build({phase("prefill", decoder(16))});
+  const ModuleSummary both = build({phase("prefill", decoder(16)), phase("decode", decoder(1))});
+  // The masks' numbers are others; weights are 50 x 32 and more.
+  EXPECT_LT(both.weight_bytes, one.weight_bytes + 1024);
+  EXPECT_EQ(both.state_bytes, 2 * kCache * kWidth * 4);
+}
+
+TEST_F(Phases, AreVerified) {
+  const std::vector<Phase> phases = {phase("prefill", decoder(5)), phase("decode", decoder(1))};
+  build(phases);
+  const Result<Agreement> found = verify_module(path_, phases, host_target(2), 2);
+  ASSERT_TRUE(found.ok()) << found.error().message();
+  EXPECT_TRUE(found->ok()) << found->error;
+  EXPECT_ERROR(verify_module(path_, std::span(phases).first(1), host_target(2), 2),
+               "the module's phases are not those");
+}
+
+TEST_F(Phases, NameTheStateThatIsAnother) {
+  const std::vector<Phase> phases = {phase("prefill", decoder(5)),
+                                     phase("decode", decoder(1, 1, kCache / 2))};
+  EXPECT_ERROR(build_module(phases, host_target(2), nullptr, {}, path_),
+               "decode: state past_key_values.0.key float32 1x4x12x8 is past_key_values.0.key "
+               "float32 1x4x24x8 before");
+}
+
+// Sums up, beside a state that is no cache and one that is handed on as it was.
+TEST(States, StayFromRunToRun) {
+  NetworkBuilder b("sums");
+  const ValueId x = b.input("x", {2, 3}, DType::kFloat32);
+  const ValueId sum = b.state("sum", {2, 3}), last = b.state("last", {2, 3}),
+                before = b.state("before", {2, 3});
+  const ValueId added = b.node("Add", {sum, x});
+  const ValueId difference = b.node("Sub", {x, before});
+  b.next_state(sum, added, "next_sum");
+  b.next_state(last, b.node("Mul", {x, b.scalar(1)}), "next_last");
+  b.next_state(before, last, "next_before");
+  const Phase main = phase("main", b.finish({{difference, "difference"}}));
+  const TemporaryFolder folder = *TemporaryFolder::make("");
+  const std::string path = folder.path("module.so");
+  const auto built = build_module(main.partition, host_target(2), nullptr, {.work_dir = ""}, path);
+  ASSERT_TRUE(built.ok()) << built.error().message();
+  Result<LoadedModule> module = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  double sums = 0, last_x = 0, before_x = 0;
+  for (const double value : {3.0, 5.0, 11.0, 2.0}) {
+    Tensor input(DType::kFloat32, {2, 3});
+    for (int64_t i = 0; i < 6; ++i) input.set(i, value);
+    const auto found = module->run(std::vector{input});
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ((*found)[0].get(5), value - before_x);
+    before_x = std::exchange(last_x, value);
+    sums += value;
+    const std::vector<Tensor> states = module->read_states();
+    EXPECT_EQ(states[0].get(5), sums);
+    EXPECT_EQ(states[1].get(5), last_x);
+    EXPECT_EQ(states[2].get(5), before_x);
+  }
+  module->reset();
+  for (const Tensor& state : module->read_states()) EXPECT_EQ(state.get(0), 0);
+  EXPECT_ERROR(build_module(main.partition, *parse_target("opencl", 0), nullptr, {}, path),
+               "states and several phases are for CPUs only; the target is opencl");
+}
+
+}  // namespace
+}  // namespace pruner
