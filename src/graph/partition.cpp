@@ -18,6 +18,7 @@ static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilog
       {"ConvTranspose", {"data", "weight", "bias"}},
       {"Gemm", {"data", "weight", "bias"}},
       {"LayerNormalization", {"data", "gamma", "beta"}},
+      {"RMSNormalization", {"data", "gamma"}},
       {"AveragePool", {"data"}},
       {"MaxPool", {"data"}}};
   if (const auto it = kNames.find(call.node.op); it != kNames.end()) return it->second[i];

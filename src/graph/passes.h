@@ -37,7 +37,7 @@ Graph always(Graph graph, const PassOptions&) {
 Graph keep_codes(Graph graph);       // of weights of few bits, where few rows are multiplied
 Graph simplify(Graph graph);         // many spellings to one: Squeeze to Reshape, Split to Slices
 Graph fold_constants(Graph graph);   // nodes of constants become constants
-Graph fuse_layernorm(Graph graph);   // its eight nodes become one
+Graph fuse_layernorm(Graph graph);   // and RMS norm: their nodes become one
 Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one multiply and add
 Graph tabulate(Graph graph);         // functions of one byte that take long, into tables
 Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone

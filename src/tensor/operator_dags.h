@@ -158,6 +158,9 @@ StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes
 /// without); both broadcast to the data.
 StageId add_layernorm(
     DagBuilder& b, StageId data, int64_t axis, StageId scale, StageId shift, double epsilon);
+/// x / sqrt(mean(x * x) + epsilon) over the dims from `axis` on, of `scale`'s type and times it
+/// (Zhang and Sennrich 2019).
+StageId add_rms_norm(DagBuilder& b, StageId data, int64_t axis, StageId scale, double epsilon);
 /// Local response normalisation over the last axis (ONNX LRN).
 StageId add_lrn(DagBuilder& b, StageId data, int64_t size, double alpha, double beta, double bias);
 

@@ -248,6 +248,12 @@ static Result<StageId> layernorm(DagBuilder& b, const OperatorCall& c) {
   return add_layernorm(b, data, last_axis(c), scale, shift, 1e-5);
 }
 
+static Result<StageId> rms_norm(DagBuilder& b, const OperatorCall& c) {
+  const StageId data = b.placeholder("data", c.list("DIMS"));
+  const StageId scale = b.placeholder("gamma", {c.list("DIMS").back()}, DType::kFloat32, true);
+  return add_rms_norm(b, data, last_axis(c), scale, 1e-5);
+}
+
 static Result<StageId> add(DagBuilder& b, const OperatorCall& c) {
   const StageId lhs = b.placeholder("A", c.list("DIMS"));
   return add_add(b, lhs, b.placeholder("B", c.list("DIMS")));
@@ -314,6 +320,7 @@ static constexpr OperatorRow kOperators[] = {
      "of M queries to N keys, H heads of D; sharing: heads that read the same keys and values",
      attention},
     {"layernorm", "DIMS...", "", "over the last axis, with scale and shift", layernorm},
+    {"rms_norm", "DIMS...", "", "over the last axis, with scale", rms_norm},
     {"add", "DIMS...", "", "of two tensors", add},
     {"relu",
      "DIMS...",

@@ -173,11 +173,18 @@ StageId add_softmax(DagBuilder& b, StageId data, int64_t axis, bool log) {
   });
 }
 
+// 1 / sqrt(sum / size + epsilon): once a row, not once an element.
+static StageId add_inverse_root(DagBuilder& b, StageId sums, int64_t size, double epsilon) {
+  const Expr n = float_imm(static_cast<double>(size));
+  return map_points(b, "T_rsqrt", sums, "elemwise", [&](Expr s, auto) {
+    return call(Intrinsic::kRsqrt, {s / n + float_imm(epsilon)});
+  });
+}
+
 StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes, double epsilon) {
   const ReducedShape shape(b.shape(data), axes, true);
   const DType dtype = b.stage(data).dtype;
   data = add_cast(b, data, sum_type(dtype));
-  const Expr n = float_imm(static_cast<double>(shape.size()));
   const StageId mean = add_reduce(b, data, axes, true, ReduceKind::kMean);
   // The sum of squared distances: n times the variance.
   const StageId squares =
@@ -185,25 +192,42 @@ StageId add_normalize(DagBuilder& b, StageId data, std::span<const int64_t> axes
         const Expr distance = x - row_value(b, mean, shape, i);
         return distance * distance;
       });
-  // Once a row, not once an element.
-  const StageId scale = map_points(b, "T_rsqrt", squares, "elemwise", [&](Expr s, auto) {
-    return call(Intrinsic::kRsqrt, {s / n + float_imm(epsilon)});
-  });
+  const StageId scale = add_inverse_root(b, squares, shape.size(), epsilon);
   return map_points(b, "T_normalize", data, "broadcast", [&](Expr x, auto i) {
     return cast(dtype, (x - row_value(b, mean, shape, i)) * row_value(b, scale, shape, i));
   });
 }
 
-StageId add_layernorm(
-    DagBuilder& b, StageId data, int64_t axis, StageId scale, StageId shift, double epsilon) {
+static std::vector<int64_t> axes_from(const DagBuilder& b, StageId data, int64_t axis) {
   std::vector<int64_t> axes(b.shape(data).size() - static_cast<size_t>(axis));
   std::iota(axes.begin(), axes.end(), axis);
-  StageId out = add_normalize(b, data, axes, epsilon);
-  if (scale.valid()) {
-    const StageId inputs[] = {out, scale};
-    out = add_elementwise(b, "T_multiply", inputs, [](auto x) { return x[0] * x[1]; });
-  }
+  return axes;
+}
+
+static StageId add_multiply(DagBuilder& b, StageId data, StageId scale) {
+  const StageId inputs[] = {data, scale};
+  return add_elementwise(b, "T_multiply", inputs, [](auto x) { return x[0] * x[1]; });
+}
+
+StageId add_layernorm(
+    DagBuilder& b, StageId data, int64_t axis, StageId scale, StageId shift, double epsilon) {
+  StageId out = add_normalize(b, data, axes_from(b, data, axis), epsilon);
+  if (scale.valid()) out = add_multiply(b, out, scale);
   return shift.valid() ? add_add(b, out, shift) : out;
+}
+
+StageId add_rms_norm(DagBuilder& b, StageId data, int64_t axis, StageId scale, double epsilon) {
+  const std::vector<int64_t> axes = axes_from(b, data, axis);
+  const ReducedShape shape(b.shape(data), axes, true);
+  const DType dtype = b.stage(scale).dtype;
+  data = add_cast(b, data, sum_type(b.stage(data).dtype));
+  const StageId squares =
+      reduce_over(b, "T_squares", data, shape, Combiner::kSum, [](Expr x, auto) { return x * x; });
+  const StageId inverse = add_inverse_root(b, squares, shape.size(), epsilon);
+  const StageId unit = map_points(b, "T_normalize", data, "broadcast", [&](Expr x, auto i) {
+    return cast(dtype, x * row_value(b, inverse, shape, i));
+  });
+  return add_multiply(b, unit, scale);
 }
 
 // ONNX, LRN: x / (bias + alpha / size * sum of squares)^beta. The window of `size` channels begins

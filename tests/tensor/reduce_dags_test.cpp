@@ -180,6 +180,24 @@ TEST(LayernormDag, GoesWithoutScaleAndShift) {
   EXPECT_NEAR(std::accumulate(y.begin(), y.end(), 0.0), 0, 1e-5);
 }
 
+TEST(RmsNormDag, DividesByTheRootOfTheMeanSquareInTheScalesType) {
+  DagBuilder b;
+  const StageId x = b.placeholder("x", {2, 3}, DType::kFloat16), g = b.placeholder("g", {3});
+  const ComputeDag dag = b.finish({add_rms_norm(b, x, 1, g, 0.5)});
+  Tensor data(DType::kFloat16, {2, 3});
+  for (int64_t i = 0; i < 6; ++i) data.set(i, kSix[static_cast<size_t>(i)]);
+  const Values scale = {1, 2, 3};
+  const Tensor found = interpret(dag, std::vector{data, tensor_of({3}, scale)})[0];
+  EXPECT_EQ(found.dtype(), DType::kFloat32);
+  const Values y = values_of(found);
+  for (size_t row = 0; row < 6; row += 3) {
+    double squares = 0;
+    for (size_t i = row; i < row + 3; ++i) squares += kSix[i] * kSix[i];
+    for (size_t i = row; i < row + 3; ++i)
+      EXPECT_NEAR(y[i], kSix[i] / std::sqrt(squares / 3 + 0.5) * scale[i - row], 1e-5);
+  }
+}
+
 TEST(LrnDag, DividesByTheNeighboursSquares) {
   const Values x = {1, 2, 3, 4};
   const Values y = values_of(

@@ -43,19 +43,13 @@ static void group_normalization(Body& b) {
   b.output(0, unit * by_channel(b, scale, rank) + by_channel(b, bias, rank));
 }
 
-// x / sqrt(mean(x * x) + epsilon) over the axes from `axis` on.
-static Term root_mean_square_normalized(Body& b, Term x, int64_t axis, double epsilon) {
-  const Term wide = b.cast(x, sum_type(x.dtype()));
-  const Term mean = b.reduce("ReduceMean", wide * wide, axes_from(axis, x.rank()));
-  return wide / b.add("Sqrt", {mean + epsilon});
-}
-
-static void rms_normalization(Body& b) {
-  const Term x = b.input(0), scale = b.input(1);
-  const Result<int64_t> axis = b.call().axis("axis", -1, x.rank());
-  if (!axis.ok()) return b.fail(axis.error());
-  const Term unit = root_mean_square_normalized(b, x, *axis, b.call().number("epsilon", 1e-5));
-  b.output(0, b.cast(unit, scale.dtype()) * scale);
+// ONNX Runtime's name of RMSNormalization.
+static void simplified_layer_normalization(Body& b) {
+  const OpCall& call = b.call();
+  b.output(0,
+           b.add("RMSNormalization",
+                 {b.input(0), b.input(1)},
+                 {{"axis", call.integer("axis", -1)}, {"epsilon", call.number("epsilon", 1e-5)}}));
 }
 
 // x / |x|; nothing but zeros stays as it is.
@@ -152,10 +146,9 @@ static void skip_layer_normalization(Body& b) {
 }
 
 static void skip_simplified_layer_normalization(Body& b) {
-  const Term sum = skip_sum(b, 3), scale = b.input(2);
-  const Term unit =
-      root_mean_square_normalized(b, sum, sum.rank() - 1, b.call().number("epsilon", 1e-12));
-  b.output(0, b.cast(unit, scale.dtype()) * scale);
+  const Term sum = skip_sum(b, 3);
+  const double epsilon = b.call().number("epsilon", 1e-12);
+  b.output(0, b.add("RMSNormalization", {sum, b.input(2)}, {{"epsilon", epsilon}}));
   b.output(3, sum);
 }
 
@@ -188,13 +181,12 @@ static constexpr Function kRows[] = {
     {"GroupNormalization", 3, 3, "epsilon:f num_groups:i stash_type:i", group_normalization},
     {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
-    {"RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
     {kStatisticalLayerNormalization, 2, 3, "axis:i epsilon:f stash_type:i", statistical_layer_normalization},
     {kTrainingBatchNormalization, 5, 5, "epsilon:f momentum:f training_mode:i", training_batch_normalization},
     {"ReduceLogSumExp", 1, 2, "keepdims:i noop_with_empty_axes:i", reduce_log_sum_exp},
-    {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {"SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", simplified_layer_normalization},
     {"com.microsoft::EmbedLayerNormalization", 1, 9, "epsilon:f mask_index_type:i", embed_layer_normalization},
-    {"com.microsoft::SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", rms_normalization},
+    {"com.microsoft::SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", simplified_layer_normalization},
     {"com.microsoft::SkipLayerNormalization", 3, 5, "epsilon:f", skip_layer_normalization},
     {"com.microsoft::SkipSimplifiedLayerNormalization", 3, 4, "epsilon:f", skip_simplified_layer_normalization},
 };

@@ -134,6 +134,7 @@ static constexpr HarmlessAttributes kHarmless[] = {
     {"Dropout", "is_test ratio seed"},
     {"Gemm", "broadcast"},
     {"LayerNormalization", "stash_type"},
+    {"RMSNormalization", "stash_type"},
     {"Range", "stash_type"},
     {"Resize", "cubic_coeff_a exclude_outside extrapolation_value"},
 };

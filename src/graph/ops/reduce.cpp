@@ -106,15 +106,19 @@ static StageId lower_softmax(const OpCall& call, StageSink& to) {
 }
 
 // Scale and shift have to broadcast to the data and not beyond.
+static Result<Unit> check_extents(const OpCall& call, size_t i, const char* what) {
+  TRY_ASSIGN(const std::vector<int64_t> both, broadcast_shapes(call.shape(0), call.shape(i)));
+  if (both == call.shape(0)) return Unit{};
+  return Error(
+      what, " ", print_shape(call.shape(i)), " does not fit data ", print_shape(call.shape(0)));
+}
+
 static Result<Unit> check_operand(const OpCall& call, size_t i, const char* what) {
   if (!call.has(i)) return Unit{};
   if (call.input(i).dtype != call.input(0).dtype) {
     return Error(what, " and data differ in type");
   }
-  TRY_ASSIGN(const std::vector<int64_t> both, broadcast_shapes(call.shape(0), call.shape(i)));
-  if (both == call.shape(0)) return Unit{};
-  return Error(
-      what, " ", print_shape(call.shape(i)), " does not fit data ", print_shape(call.shape(0)));
+  return check_extents(call, i, what);
 }
 
 static Types infer_layernorm(const OpCall& call) {
@@ -130,6 +134,21 @@ static StageId lower_layernorm(const OpCall& call, StageSink& to) {
   const StageId shift = call.has(2) ? to.input(call, 2) : StageId{};
   const int64_t axis = *call.axis("axis", -1, call.rank());
   return add_layernorm(to.dag, data, axis, scale, shift, call.number("epsilon", 1e-5));
+}
+
+// The result is of the scale's type, which may be another than the data's.
+static Types infer_rms_norm(const OpCall& call) {
+  if (!is_float(call.input(0).dtype) || !is_float(call.input(1).dtype))
+    return Error("data and scale have to be of floating-point types");
+  TRY(call.axis("axis", -1, call.rank()));
+  TRY(check_extents(call, 1, "scale"));
+  return {{{call.input(1).dtype, call.shape(0)}}};
+}
+
+static StageId lower_rms_norm(const OpCall& call, StageSink& to) {
+  const StageId data = to.input(call, 0), scale = to.input(call, 1);
+  const int64_t axis = *call.axis("axis", -1, call.rank());
+  return add_rms_norm(to.dag, data, axis, scale, call.number("epsilon", 1e-5));
 }
 
 // The per-channel operands of BatchNormalization and InstanceNormalization.
@@ -201,6 +220,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"InstanceNormalization", kOpaque, 3, 3, "epsilon:f", infer_channel_norm, lower_instance_norm}.shown_as("instance_norm"),
     GraphOp{"LayerNormalization", kOpaque, 2, 3, "axis:i epsilon:f", infer_layernorm, lower_layernorm}.from(17).shown_as("layernorm"),
     GraphOp{"LogSoftmax", kOpaque, 1, 1, "axis:i", infer_softmax, lower_softmax}.shown_as("log_softmax"),
+    GraphOp{"RMSNormalization", kOpaque, 2, 2, "axis:i epsilon:f", infer_rms_norm, lower_rms_norm}.from(23).shown_as("rms_norm"),
     GraphOp{"ReduceL1", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
     GraphOp{"ReduceL2", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),
     GraphOp{"ReduceLogSum", kReduce, 1, 2, kReduceAttributes, infer_reduce, lower_reduce}.moved("axes:1"),

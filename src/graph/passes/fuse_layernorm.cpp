@@ -1,6 +1,8 @@
 // Layer normalisation as exporters write it before opset 17,
 //   d = x - ReduceMean(x);  y = d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias,
-// becomes one LayerNormalization node.
+// becomes one LayerNormalization node, and before opset 23
+//   y = x / Sqrt(ReduceMean(x * x) + epsilon) * scale
+// one RMSNormalization.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -50,21 +52,69 @@ static std::optional<ValueId> squared(const Rewriter& r, ValueId id) {
   return std::nullopt;
 }
 
-static std::optional<Normalized> match_normalized(const Rewriter& r, ValueId id) {
-  const Node* div = r.producer(id, "Div");
-  const Node* sqrt = div != nullptr ? r.producer(div->inputs[1], "Sqrt") : nullptr;
-  const Node* add = sqrt != nullptr ? r.producer(sqrt->inputs[0], "Add") : nullptr;
+// What the inverse of a value is made of: 1 / root.
+static const Node* inverted_root(const Rewriter& r, ValueId id) {
+  const Node* inverse = r.producer(id, "Reciprocal");
+  if (inverse != nullptr) return r.producer(inverse->inputs[0], "Sqrt");
+  inverse = r.producer(id, "Div");
+  const bool of_one = inverse != nullptr && OpCall{r.graph(), *inverse}.scalar(0) == 1.0;
+  return of_one ? r.producer(inverse->inputs[1], "Sqrt") : nullptr;
+}
+
+namespace {
+
+// x / root, where root is a Sqrt node.
+struct Quotient {
+  ValueId x;
+  const Node* root = nullptr;
+};
+
+}  // namespace
+
+// Div(x, root), or Mul of x and 1 / root.
+static Quotient match_quotient(const Rewriter& r, ValueId id) {
+  if (const Node* div = r.producer(id, "Div"))
+    return {div->inputs[0], r.producer(div->inputs[1], "Sqrt")};
+  const Node* mul = r.producer(id, "Mul");
+  if (mul == nullptr) return {};
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (const Node* root = inverted_root(r, mul->inputs[i])) return {mul->inputs[1 - i], root};
+  }
+  return {};
+}
+
+// x / sqrt(mean(y * y) + epsilon), where the second value is y.
+static std::optional<std::pair<Normalized, ValueId>> match_scaled(const Rewriter& r, ValueId id) {
+  const auto [x, root] = match_quotient(r, id);
+  const Node* add = root != nullptr ? r.producer(root->inputs[0], "Add") : nullptr;
   if (add == nullptr) return std::nullopt;
   const OpCall sum{r.graph(), *add};
   const bool epsilon_first = sum.scalar(0).has_value();
   const std::optional<double> epsilon = sum.scalar(epsilon_first ? 0 : 1);
-  const Node* variance = r.producer(add->inputs[epsilon_first ? 1 : 0], "ReduceMean");
-  const std::optional<int64_t> axis = trailing_mean(r, variance);
+  const Node* mean = r.producer(add->inputs[epsilon_first ? 1 : 0], "ReduceMean");
+  const std::optional<int64_t> axis = trailing_mean(r, mean);
   if (!epsilon || !axis) return std::nullopt;
-  const std::optional<ValueId> d = squared(r, variance->inputs[0]);
-  const std::optional<ValueId> x = centered(r, div->inputs[0], *axis);
-  if (!d || !x || centered(r, *d, *axis) != x) return std::nullopt;
-  return Normalized{*x, *axis, *epsilon};
+  const std::optional<ValueId> y = squared(r, mean->inputs[0]);
+  if (!y) return std::nullopt;
+  return std::pair(Normalized{x, *axis, *epsilon}, *y);
+}
+
+static std::optional<Normalized> match_layer_norm(const Rewriter& r, ValueId id) {
+  const auto scaled = match_scaled(r, id);
+  if (!scaled) return std::nullopt;
+  auto [n, d] = *scaled;
+  const std::optional<ValueId> x = centered(r, n.x, n.axis);
+  if (!x || centered(r, d, n.axis) != x) return std::nullopt;
+  n.x = *x;
+  return n;
+}
+
+static std::optional<Normalized> match_rms_norm(const Rewriter& r, ValueId id) {
+  const auto scaled = match_scaled(r, id);
+  if (!scaled || scaled->first.x != scaled->second) return std::nullopt;
+  // A layer norm's, before its bias.
+  if (centered(r, scaled->second, scaled->first.axis)) return std::nullopt;
+  return scaled->first;
 }
 
 // The operand that is a constant over dimensions from `axis` on, and the other one.
@@ -75,24 +125,41 @@ static bool split_operand(const Rewriter& r, const Node& node, ValueId& data, Va
   return r[constant].constant && r[constant].shape.size() <= r[data].shape.size();
 }
 
+static std::optional<Node> layer_norm_of(const Rewriter& r, const Node& add) {
+  ValueId scaled, bias, unit, scale;
+  if (!split_operand(r, add, scaled, bias)) return std::nullopt;
+  const Node* mul = r.producer(scaled, "Mul");
+  if (mul == nullptr || !split_operand(r, *mul, unit, scale)) return std::nullopt;
+  const std::optional<Normalized> n = match_layer_norm(r, unit);
+  if (!n) return std::nullopt;
+  return Node{"LayerNormalization",
+              add.name,
+              {n->x, scale, bias},
+              add.outputs,
+              {{"axis", n->axis}, {"epsilon", n->epsilon}}};
+}
+
+static std::optional<Node> rms_norm_of(const Rewriter& r, const Node& mul) {
+  ValueId unit, scale;
+  if (!split_operand(r, mul, unit, scale)) return std::nullopt;
+  const std::optional<Normalized> n = match_rms_norm(r, unit);
+  if (!n) return std::nullopt;
+  return Node{"RMSNormalization",
+              mul.name,
+              {n->x, scale},
+              mul.outputs,
+              {{"axis", n->axis}, {"epsilon", n->epsilon}}};
+}
+
 Graph fuse_layernorm(Graph graph) {
   Rewriter r(std::move(graph));
   for (Node& node : r.take_nodes()) {
     for (ValueId& id : node.inputs) id = r.current(id);
-    ValueId scaled, bias, unit, scale;
-    if (node.op == "Add" && split_operand(r, node, scaled, bias)) {
-      const Node* mul = r.producer(scaled, "Mul");
-      const bool fits = mul != nullptr && split_operand(r, *mul, unit, scale);
-      if (const auto n = fits ? match_normalized(r, unit) : std::nullopt;
-          n && r[n->x].shape == r[node.outputs[0]].shape) {
-        node = Node{"LayerNormalization",
-                    node.name,
-                    {n->x, scale, bias},
-                    node.outputs,
-                    {{"axis", n->axis}, {"epsilon", n->epsilon}}};
-      }
-    }
-    r.emit(std::move(node));
+    std::optional<Node> norm;
+    if (node.op == "Add") norm = layer_norm_of(r, node);
+    if (node.op == "Mul") norm = rms_norm_of(r, node);
+    const bool fits = norm && r[norm->inputs[0]].shape == r[node.outputs[0]].shape;
+    r.emit(fits ? *std::move(norm) : std::move(node));
   }
   return r.finish();
 }

@@ -35,6 +35,33 @@ TEST(FuseLayernorm, KnowsItsSpellings) {
   }
 }
 
+enum class Inverse { kDiv, kReciprocal, kOneOver };
+
+Graph rms_norm(Inverse inverse, bool swapped) {
+  NetworkBuilder b("rms_norm");
+  const ValueId x = b.input("x", {2, 3, 8}, DType::kFloat32);
+  const ValueId mean = b.node("ReduceMean", {b.node("Mul", {x, x}), b.integers("axes", {-1})});
+  const ValueId root = b.node("Sqrt", {b.node("Add", {mean, b.scalar(1e-3)})});
+  const auto unit = [&] {
+    if (inverse == Inverse::kDiv) return b.node("Div", {x, root});
+    const ValueId factor = inverse == Inverse::kReciprocal ? b.node("Reciprocal", {root})
+                                                           : b.node("Div", {b.scalar(1), root});
+    return swapped ? b.node("Mul", {factor, x}) : b.node("Mul", {x, factor});
+  }();
+  const ValueId scale = b.random("scale", {8}, 1, 0.5);
+  return b.finish({{swapped ? b.node("Mul", {scale, unit}) : b.node("Mul", {unit, scale}), "y"}});
+}
+
+TEST(FuseLayernorm, KnowsRmsNormsSpellings) {
+  for (const Inverse inverse : {Inverse::kDiv, Inverse::kReciprocal, Inverse::kOneOver}) {
+    for (const bool swapped : {false, true}) {
+      const Graph graph = rms_norm(inverse, swapped);
+      EXPECT_EQ(operators(fuse_layernorm(graph)), "RMSNormalization");
+      run_graph(graph, {waves({2, 3, 8})});
+    }
+  }
+}
+
 TEST(FuseLayernorm, LeavesOtherAxesAlone) {
   const Graph graph = layer_norm({.other_axis = true});
   EXPECT_EQ(operators(fuse_layernorm(graph)), operators(graph));
