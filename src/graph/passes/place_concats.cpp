@@ -1,6 +1,8 @@
 // Marks the Concats that cost nothing: what makes an input of one writes it at its place in the
 // result, and what reads a result of which another has the same inputs in a row reads it there
-// (DenseNet's layers, each of which joins all the earlier ones).
+// (DenseNet's layers, each of which joins all the earlier ones). Where all inputs are parts that
+// are cut out, and perhaps changed, to be joined (a cyclic shift, a rotary embedding), one kernel
+// that does all of it is better than one for each.
 #include <algorithm>
 
 #include "graph/ops/op.h"
@@ -17,14 +19,22 @@ class ConcatPlacer {
  private:
   bool may_move(ValueId id) const { return movable_[id.value]; }
   std::optional<Slice>& slice(ValueId id) { return graph_[id].slice; }
+  bool joins_cuttings(const Node& concat) const;
   bool place_inputs(const Node& concat, int64_t axis);
   bool place_result(const Node& concat, int64_t axis);
 
   Graph graph_;
-  std::vector<bool> movable_;  // by value: made by a kernel, and read by kernels alone
+  // By value:
+  std::vector<bool> movable_;  // made by a kernel, and read by kernels alone
+  std::vector<bool> cut_;      // a Slice, or element-wise of such and constants
+  std::vector<int> readers_;
 };
 
-ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(graph_.values.size()) {
+ConcatPlacer::ConcatPlacer(Graph graph)
+    : graph_(std::move(graph)),
+      movable_(graph_.values.size()),
+      cut_(graph_.values.size()),
+      readers_(graph_.values.size()) {
   for (const Node& node : graph_.nodes) {
     const GraphOp& op = *find_graph_op(node.op);
     // A routine takes and makes whole tensors.
@@ -32,10 +42,21 @@ ConcatPlacer::ConcatPlacer(Graph graph) : graph_(std::move(graph)), movable_(gra
     // Indices are checked as a row of numbers.
     if (op.is(kReadsAtIndices)) movable_[node.inputs[1].value] = false;
     for (const ValueId id : node.outputs) movable_[id.value] = kernel;
-    for (const ValueId id : node.inputs)
-      if (id.valid() && !kernel) movable_[id.value] = false;
+    bool cut = op.fusion <= Fusion::kBroadcast;
+    for (const ValueId id : node.inputs) {
+      if (!id.valid()) continue;
+      if (!kernel) movable_[id.value] = false;
+      cut = cut && (cut_[id.value] || graph_[id].constant);
+      ++readers_[id.value];
+    }
+    for (const ValueId id : node.outputs) cut_[id.value] = cut || node.op == "Slice";
   }
   for (const ValueId id : graph_.outputs) movable_[id.value] = false;
+}
+
+bool ConcatPlacer::joins_cuttings(const Node& concat) const {
+  return std::ranges::all_of(concat.inputs,
+                             [&](ValueId id) { return cut_[id.value] && readers_[id.value] == 1; });
 }
 
 // Gives each input its place in the result, if all can have one.
@@ -80,7 +101,8 @@ Graph ConcatPlacer::run() && {
   for (Node* node : concats) {
     const OpCall call{graph_, *node};
     const int64_t axis = *call.axis("axis", 0, call.rank());
-    node->in_place = place_inputs(*node, axis) || place_result(*node, axis);
+    node->in_place =
+        !joins_cuttings(*node) && (place_inputs(*node, axis) || place_result(*node, axis));
   }
   return std::move(graph_);
 }

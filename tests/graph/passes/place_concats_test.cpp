@@ -44,6 +44,40 @@ TEST(PlaceConcats, WhatIsJoinedLiesInTheResult) {
   EXPECT_EQ(p.storage_of(whole).owner, whole);
 }
 
+// A cyclic shift, and one of changed parts that stand in another order.
+TEST(PlaceConcats, WhatIsCutOutToBeJoinedIsOneKernel) {
+  NetworkBuilder b("shift");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat32), y = linear(b, x, 8);
+  const auto part = [&](ValueId of, int64_t start, int64_t end) {
+    return b.node(
+        "Slice",
+        {of, b.integers("start", {start}), b.integers("end", {end}), b.integers("axis", {1})});
+  };
+  const ValueId shifted = join(b, {part(y, 3, 8), part(y, 0, 3)});
+  const ValueId z = linear(b, shifted, 8);
+  const ValueId turned = join(b, {b.node("Neg", {part(z, 4, 8)}), part(z, 0, 4)});
+  const Partition p = cut(b.finish({{b.node("Add", {z, turned}), "y"}}));
+  EXPECT_EQ(
+      group_names(p),
+      (Names{"matmul 4x8 8x8", "slice+slice+concat 4x8", "matmul 4x8 8x8", "slice+...+add 4x8"}));
+}
+
+// Of which another node reads a part: that is made once, and lies in the result.
+TEST(PlaceConcats, APartThatIsReadElsewhereIsWrittenInPlace) {
+  NetworkBuilder b("read");
+  const ValueId x = b.input("x", {4, 8}, DType::kFloat32), y = linear(b, x, 8);
+  const auto part = [&](int64_t start) {
+    return b.node(
+        "Slice",
+        {y, b.integers("start", {start}), b.integers("end", {start + 4}), b.integers("axis", {1})});
+  };
+  const ValueId first = b.node("Tanh", {part(0)}), all = join(b, {part(4), first});
+  const ValueId sum = b.node("Add", {linear(b, all, 4), linear(b, first, 4)});
+  const Partition p = cut(b.finish({{sum, "y"}}));
+  for (const Group& group : p.groups)
+    EXPECT_EQ(group.name.find("concat"), std::string::npos) << group.name;
+}
+
 // DenseNet: each layer joins what all before it made.
 TEST(PlaceConcats, ARowOfPartsIsReadInTheLargestResult) {
   NetworkBuilder b("dense");
