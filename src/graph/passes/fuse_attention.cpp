@@ -2,7 +2,9 @@
 //   MatMul(Softmax(hide(MatMul(q, k^T) * scale) + bias), v),
 // becomes one FusedAttention, whose scores nothing outside of a kernel sees. Where queries, keys
 // and values are transposed slices of projections [b, positions, heads, width], it reads these, and
-// writes what the transpose after it would.
+// writes what the transpose after it would. Heads of queries that share one of keys and values are
+// rows of one product, between reshapes (functions/attention.h), or have it repeated (HuggingFace's
+// repeat_kv, torch's enable_gqa).
 #include <algorithm>
 
 #include "graph/ops/op.h"
@@ -17,14 +19,27 @@ constexpr double kNever = -1e30;
 
 const std::vector<int64_t> kHeadsAndPositions = {0, 2, 1, 3};  // exchanged
 
-// The heads of query, key or value in a tensor [b, positions, heads, width].
-struct Heads {
-  ValueId of;
-  int64_t first = 0;
+// A query, key or value where it lies: [b, heads, positions, width], or with positions first.
+struct Operand {
+  ValueId data;
+  bool positions_first = false;
+  double scale = 1;  // of the elements
+  int64_t heads = 0, positions = 0;
+
+  /// Whether both orders are the same bytes.
+  bool in_any_order() const { return heads == 1 || positions == 1; }
+};
+
+// The product of heads that scores are, under constant factors and reshapes.
+struct Product {
+  ValueId result;
+  const Node* node = nullptr;
+  double scale = 1;
 };
 
 struct Scores {
-  ValueId query, key;
+  std::vector<int64_t> shape = {};  // [b, heads, queries, keys]
+  ValueId query = {}, key = {};
   double scale = 1, hidden = 0;
   ValueId bias = {}, visible = {};
   bool causal = false;
@@ -40,28 +55,55 @@ class AttentionFuser {
   const Node* only_made_by(ValueId id, std::string_view op) const {
     return r_.uses(id) == 1 ? r_.producer(id, op) : nullptr;
   }
-  bool is_causal(const Scores& s, ValueId visible) const;
+  bool exchanges(const Node* node) const;
+  bool is_product(const Node& node, bool transposed) const;
+  bool is_causal(const Scores& s, ValueId mask) const;
   bool take_mask(Scores& s, const Node& where) const;
-  bool take_bias(Scores& s, const Node& add, ValueId& data) const;
+  std::optional<double> take_scale(const Node& node, ValueId& data) const;
+  std::optional<Product> product_under(ValueId id) const;
   std::optional<Scores> scores_of(ValueId id) const;
-  std::optional<Heads> by_positions(ValueId id) const;
+  ValueId unrepeated(const Operand& o) const;
+  Operand operand(ValueId id, bool scaled) const;
+  std::pair<ValueId, int64_t> unsliced(ValueId id) const;
+  ValueId in_order(const Operand& o, bool positions_first);
+  bool fits(const Scores& s, const Operand& query, const Operand& key, const Operand& value) const;
+  ValueId attention(Node node, std::span<const Operand> parts);
   bool fuse(const Node& product);
+  bool cancels(const Node& node);
 
   Rewriter r_;
-  std::map<ValueId, ValueId> transposed_;  // a result, and it with positions first
 };
 
-// Whether a constant mask shows each query the keys up to its own place, counted from the last.
-bool AttentionFuser::is_causal(const Scores& s, ValueId visible) const {
-  const std::optional<Tensor>& mask = r_[visible].constant;
-  const int64_t queries = r_[s.query].shape[2], keys = r_[s.key].shape[2];
-  const std::vector<int64_t>& shape = r_[visible].shape;
-  if (!mask || shape.size() < 2 || mask->num_elements() != queries * keys || keys < queries)
-    return false;
+// Whether it is a transpose of heads and positions.
+bool AttentionFuser::exchanges(const Node* node) const {
+  return node != nullptr && node->op == "Transpose" &&
+         OpCall{r_.graph(), *node}.integers("perm") == kHeadsAndPositions;
+}
+
+// Whether it multiplies heads, the second factor transposed or not.
+bool AttentionFuser::is_product(const Node& node, bool transposed) const {
+  const OpCall call{r_.graph(), node};
+  return node.op == "MatMul" && !call.sums() && call.integer("transA", 0) == 0 &&
+         (call.integer("transB", 0) != 0) == transposed && call.rank(0) == 4 && call.rank(1) == 4 &&
+         std::ranges::equal(std::span(call.shape(0)).first(2), std::span(call.shape(1)).first(2));
+}
+
+// Whether a constant shows each query the keys up to its own place, counted from the last: a mask,
+// or a bias of zeros and of what is lower than any score.
+bool AttentionFuser::is_causal(const Scores& s, ValueId id) const {
+  if (!id.valid() || !r_[id].constant) return false;
+  const Tensor& mask = *r_[id].constant;
+  const int64_t queries = s.shape[2], keys = s.shape[3];
+  const std::vector<int64_t>& shape = mask.shape();
+  if (shape.size() < 2 || mask.num_elements() != queries * keys || keys < queries) return false;
   if (shape.back() != keys || shape[shape.size() - 2] != queries) return false;
-  for (int64_t i = 0; i < mask->num_elements(); ++i) {
+  const bool is_bias = mask.dtype() != DType::kBool;
+  for (int64_t i = 0; i < mask.num_elements(); ++i) {
     const bool sees = i % keys <= i / keys + keys - queries;
-    if ((mask->get(i) != 0) != sees) return false;
+    const double value = mask.get(i);
+    const bool shown = is_bias ? value == 0 : value != 0,
+               hidden = is_bias ? value <= kNever : !shown;
+    if (!(sees ? shown : hidden)) return false;
   }
   return true;
 }
@@ -74,65 +116,105 @@ bool AttentionFuser::take_mask(Scores& s, const Node& where) const {
   return true;
 }
 
-// An Add of a bias, whichever operand it is: it is not what a product of two values makes.
-bool AttentionFuser::take_bias(Scores& s, const Node& add, ValueId& data) const {
-  if (s.bias.valid()) return false;
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    const Node* made = r_.producer(add.inputs[i]);
-    const bool scores = made != nullptr && r_.uses(add.inputs[i]) == 1 &&
-                        (made->op == "MatMul" || made->op == "Mul" || made->op == "Div");
-    if (!scores || r_[add.inputs[i]].shape != r_[add.outputs[0]].shape) continue;
-    data = add.inputs[i];
-    s.bias = add.inputs[1 - i];
-    return true;
+// A product with a constant, or a quotient: the factor, and what is multiplied.
+std::optional<double> AttentionFuser::take_scale(const Node& node, ValueId& data) const {
+  const OpCall call{r_.graph(), node};
+  const bool first = node.op == "Mul" && call.scalar(0).has_value();
+  const std::optional<double> factor = call.scalar(first ? 0 : 1);
+  const size_t other = first ? 1 : 0;
+  if (!factor || call.shape(other) != call.output().shape) return std::nullopt;
+  data = node.inputs[other];
+  return node.op == "Mul" ? *factor : 1 / *factor;
+}
+
+std::optional<Product> AttentionFuser::product_under(ValueId id) const {
+  Product product{id};
+  while (r_.uses(id) == 1) {
+    product.result = id;
+    product.node = r_.producer(id);
+    if (product.node == nullptr) return std::nullopt;
+    if (is_product(*product.node, true)) return product;
+    if (product.node->op == "Mul" || product.node->op == "Div") {
+      const std::optional<double> factor = take_scale(*product.node, id);
+      if (!factor) return std::nullopt;
+      product.scale *= *factor;
+    } else if (product.node->op == "Reshape") {
+      id = product.node->inputs[0];
+    } else {
+      return std::nullopt;
+    }
   }
-  return false;
+  return std::nullopt;
 }
 
 // What softmax reads, followed to the product of queries and keys. A mask is applied last, a bias
 // to what is scaled.
 std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
-  Scores s;
+  Scores s{.shape = r_[id].shape};
   if (const Node* where = only_made_by(id, "Where")) {
     if (!take_mask(s, *where)) return std::nullopt;
     id = where->inputs[1];
   }
-  if (const Node* add = only_made_by(id, "Add"); add != nullptr && !take_bias(s, *add, id))
-    return std::nullopt;
-  for (const char* op : {"Mul", "Div"}) {
-    const Node* scaled = only_made_by(id, op);
-    if (scaled == nullptr) continue;
-    const OpCall call{r_.graph(), *scaled};
-    const bool first = op[0] == 'M' && call.scalar(0).has_value();
-    const std::optional<double> factor = call.scalar(first ? 0 : 1);
-    if (!factor) return std::nullopt;
-    s.scale = op[0] == 'M' ? *factor : 1 / *factor;
-    id = scaled->inputs[first ? 1 : 0];
-    break;
+  std::optional<Product> product = product_under(id);
+  if (const Node* add = product ? nullptr : only_made_by(id, "Add")) {
+    for (size_t i = 0; i < 2 && !product; ++i) {
+      id = add->inputs[i];
+      s.bias = add->inputs[1 - i];
+      product = product_under(id);
+    }
   }
-  const Node* product = only_made_by(id, "MatMul");
-  if (product == nullptr) return std::nullopt;
-  const OpCall call{r_.graph(), *product};
-  if (call.sums() || call.integer("transA", 0) != 0 || call.integer("transB", 0) != 1 ||
-      call.rank(0) != 4 || call.rank(1) != 4)
-    return std::nullopt;
-  s.query = product->inputs[0];
-  s.key = product->inputs[1];
+  // Heads that share keys may be rows of one product.
+  if (!product || s.shape.size() != 4 || r_[id].shape != s.shape) return std::nullopt;
+  const std::vector<int64_t>& rows = r_[product->result].shape;
+  if (rows[0] != s.shape[0] || rows[3] != s.shape[3]) return std::nullopt;
+  s.query = product->node->inputs[0];
+  s.key = product->node->inputs[1];
+  s.scale = product->scale;
   if (s.visible.valid() && s.hidden <= kNever && is_causal(s, s.visible)) {
     s.causal = true;
     s.visible = {};
+  } else if (!s.visible.valid() && is_causal(s, s.bias)) {
+    s.causal = true;
+    s.bias = {};
   }
   return s;
 }
 
-// The tensor [b, positions, heads, width] of which a value is a transposed slice.
-std::optional<Heads> AttentionFuser::by_positions(ValueId id) const {
-  const Node* transpose = r_.producer(id, "Transpose");
-  if (transpose == nullptr || OpCall{r_.graph(), *transpose}.integers("perm") != kHeadsAndPositions)
-    return std::nullopt;
-  Heads heads{transpose->inputs[0]};
-  const Node* slice = r_.producer(heads.of, "Slice");
-  if (slice == nullptr) return heads;
+// Reshape(Expand(Reshape(x))), in which each head stands several times in a row: x.
+ValueId AttentionFuser::unrepeated(const Operand& o) const {
+  const Node* joined = r_.producer(o.data, "Reshape");
+  const Node* expand = joined != nullptr ? r_.producer(joined->inputs[0], "Expand") : nullptr;
+  const Node* parted = expand != nullptr ? r_.producer(expand->inputs[0], "Reshape") : nullptr;
+  if (parted == nullptr || r_[parted->inputs[0]].shape.size() != 4) return o.data;
+  const int64_t dim = o.positions_first ? 2 : 1;
+  std::vector<int64_t> one = r_[parted->inputs[0]].shape, several = one, shape = one;
+  const int64_t repeats = r_[o.data].shape[dim] / one[dim];
+  one.insert(one.begin() + dim + 1, 1);
+  several.insert(several.begin() + dim + 1, repeats);
+  shape[dim] *= repeats;
+  const bool repeated = r_[expand->inputs[0]].shape == one &&
+                        r_[expand->outputs[0]].shape == several && r_[o.data].shape == shape;
+  return repeated ? parted->inputs[0] : o.data;
+}
+
+Operand AttentionFuser::operand(ValueId id, bool scaled) const {
+  Operand o{id};
+  if (const Node* transpose = r_.producer(id); exchanges(transpose))
+    o = {transpose->inputs[0], true};
+  // torch scales queries and keys.
+  const Node* mul = scaled ? r_.producer(o.data, "Mul") : nullptr;
+  if (mul != nullptr) o.scale = take_scale(*mul, o.data).value_or(1);
+  o.data = unrepeated(o);
+  const std::vector<int64_t>& shape = r_[o.data].shape;
+  o.heads = shape[o.positions_first ? 2 : 1];
+  o.positions = shape[o.positions_first ? 1 : 2];
+  return o;
+}
+
+// The tensor of which one with positions first is a slice, and the first head of it.
+std::pair<ValueId, int64_t> AttentionFuser::unsliced(ValueId id) const {
+  const Node* slice = r_.producer(id, "Slice");
+  if (slice == nullptr) return {id, 0};
   const OpCall call{r_.graph(), *slice};
   const auto of_one = [&](size_t i) -> std::optional<int64_t> {
     const auto found = call.constant_integers(i, "");
@@ -140,69 +222,105 @@ std::optional<Heads> AttentionFuser::by_positions(ValueId id) const {
   };
   const std::optional<int64_t> start = of_one(1), axis = of_one(3);
   const std::optional<int64_t> step = call.has(4) ? of_one(4) : 1;
-  if (start.value_or(-1) < 0 || axis != 2 || step != 1) return heads;
-  return Heads{slice->inputs[0], *start};
+  if (start.value_or(-1) < 0 || axis != 2 || step != 1) return {id, 0};
+  return {slice->inputs[0], *start};
+}
+
+bool AttentionFuser::fits(const Scores& s,
+                          const Operand& query,
+                          const Operand& key,
+                          const Operand& value) const {
+  for (const Operand* o : {&query, &key, &value}) {
+    if (r_[o->data].shape[0] != s.shape[0] || r_[o->data].dtype != DType::kFloat32) return false;
+  }
+  if (query.heads != s.shape[1] || query.positions != s.shape[2] || key.heads != value.heads ||
+      query.heads % key.heads != 0 || key.positions != s.shape[3] || value.positions != s.shape[3])
+    return false;
+  return std::ranges::all_of(std::array{s.bias, s.visible}, [&](ValueId id) {
+    if (!id.valid()) return true;
+    const Result<std::vector<int64_t>> both = broadcast_shapes(s.shape, r_[id].shape);
+    return both.ok() && *both == s.shape;
+  });
+}
+
+ValueId AttentionFuser::in_order(const Operand& o, bool positions_first) {
+  if (o.positions_first == positions_first) return o.data;
+  std::vector<int64_t> shape = r_[o.data].shape;
+  std::swap(shape[1], shape[2]);
+  return o.in_any_order() ? r_.add_reshape(o.data, shape)
+                          : r_.add_transpose(o.data, kHeadsAndPositions);
+}
+
+// Emits the node on its first inputs: [b, heads, queries, width].
+ValueId AttentionFuser::attention(Node node, std::span<const Operand> parts) {
+  const bool positions_first = std::ranges::any_of(parts, &Operand::positions_first) &&
+                               std::ranges::all_of(parts, [](const Operand& o) {
+                                 return o.positions_first || o.in_any_order();
+                               });
+  std::vector<int64_t> first_heads;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    ValueId data = in_order(parts[i], positions_first);
+    if (positions_first) {
+      const auto [whole, first] = unsliced(data);
+      data = whole;
+      first_heads.push_back(first);
+    }
+    node.inputs[i] = data;
+  }
+  if (!positions_first) return r_.add(std::move(node));
+  node.attributes["positions_first"] = int64_t{1};
+  node.attributes["first_heads"] = first_heads;
+  return r_.add_transpose(r_.add(std::move(node)), kHeadsAndPositions);
 }
 
 bool AttentionFuser::fuse(const Node& product) {
-  const OpCall call{r_.graph(), product};
-  if (call.sums() || call.integer("transA", 0) != 0 || call.integer("transB", 0) != 0 ||
-      call.rank(0) != 4 || call.rank(1) != 4)
-    return false;
-  const Node* softmax = only_made_by(product.inputs[0], "Softmax");
-  if (softmax == nullptr) return false;
-  const OpCall weights{r_.graph(), *softmax};
-  const Result<int64_t> axis = weights.axis("axis", -1, 4);
+  if (!is_product(product, false)) return false;
+  ValueId weights = product.inputs[0];
+  if (const Node* rows = only_made_by(weights, "Reshape")) weights = rows->inputs[0];
+  const Node* softmax = only_made_by(weights, "Softmax");
+  if (softmax == nullptr || r_[weights].shape.size() != 4) return false;
+  const Result<int64_t> axis = OpCall{r_.graph(), *softmax}.axis("axis", -1, 4);
   if (!axis.ok() || *axis != 3) return false;
-  std::optional<Scores> s = scores_of(softmax->inputs[0]);
-  if (!s || r_[s->query].dtype != DType::kFloat32) return false;
-  const ValueId value = product.inputs[1];
-  const std::vector<int64_t> q = r_[s->query].shape, k = r_[s->key].shape, v = r_[value].shape;
-  if (q[0] != k[0] || q[1] != k[1] || k[0] != v[0] || k[1] != v[1]) return false;
-  const std::vector<int64_t> scores = {q[0], q[1], q[2], k[2]};
-  for (const ValueId id : {s->bias, s->visible}) {
-    if (!id.valid()) continue;
-    const Result<std::vector<int64_t>> both = broadcast_shapes(scores, r_[id].shape);
-    if (!both.ok() || *both != scores) return false;
-  }
+  const std::optional<Scores> s = scores_of(softmax->inputs[0]);
+  const std::vector<int64_t> rows = r_[product.inputs[0]].shape;
+  if (!s || rows[0] != s->shape[0] || rows[3] != s->shape[3]) return false;
+  // Rows of one product become heads again.
+  const std::vector<int64_t> heads = {s->shape[0], s->shape[1], s->shape[2], r_[s->query].shape[3]};
+  const Operand parts[] = {operand(r_.add_reshape(s->query, heads), true),
+                           operand(s->key, true),
+                           operand(product.inputs[1], false)};
+  if (!fits(*s, parts[0], parts[1], parts[2])) return false;
 
-  Node node{"FusedAttention", product.name, {s->query, s->key, value}, {}, {}};
-  node.attributes = {{"heads", q[1]}, {"scale", s->scale}};
+  Node node{"FusedAttention", product.name, {{}, {}, {}}, {}, {}};
+  node.attributes = {{"heads", s->shape[1]}, {"scale", s->scale * parts[0].scale * parts[1].scale}};
+  if (const int64_t sharing = s->shape[1] / parts[1].heads; sharing > 1)
+    node.attributes["sharing"] = sharing;
   if (s->causal) node.attributes["causal"] = int64_t{1};
   if (s->bias.valid() || s->visible.valid()) node.inputs.push_back(s->bias);
   if (s->visible.valid()) {
     node.inputs.push_back(s->visible);
     node.attributes["hidden"] = s->hidden;
   }
-  const std::optional<Heads> heads[] = {
-      by_positions(s->query), by_positions(s->key), by_positions(value)};
-  if (!std::ranges::all_of(heads, [](const auto& h) { return h.has_value(); })) {
-    r_.replace(product.outputs[0], r_.add(std::move(node)));
-    return true;
-  }
-  std::vector<int64_t> first;
-  for (size_t i = 0; i < std::size(heads); ++i) {
-    node.inputs[i] = heads[i]->of;
-    first.push_back(heads[i]->first);
-  }
-  node.attributes["positions_first"] = int64_t{1};
-  node.attributes["first_heads"] = first;
-  const ValueId result = r_.add(std::move(node));
-  transposed_[product.outputs[0]] = result;
-  r_.replace(product.outputs[0], r_.add_transpose(result, kHeadsAndPositions));
+  const ValueId result = attention(std::move(node), parts);
+  r_.replace(product.outputs[0], r_.add_reshape(result, r_[product.outputs[0]].shape));
+  return true;
+}
+
+// What undoes the reshape or transpose after a result.
+bool AttentionFuser::cancels(const Node& node) {
+  const Node* before = node.inputs.empty() ? nullptr : r_.producer(node.inputs[0], node.op);
+  if (before == nullptr) return false;
+  const bool parts =
+      node.op == "Reshape" && r_[before->inputs[0]].shape == r_[node.outputs[0]].shape;
+  if (!parts && !(exchanges(&node) && exchanges(before))) return false;
+  r_.replace(node.outputs[0], before->inputs[0]);
   return true;
 }
 
 Graph AttentionFuser::run() && {
-  std::vector<Node> nodes = r_.take_nodes();
-  for (Node& node : nodes) {
-    if (node.op == "Transpose" && transposed_.contains(node.inputs[0]) &&
-        OpCall{r_.graph(), node}.integers("perm") == kHeadsAndPositions) {
-      r_.replace(node.outputs[0], transposed_.at(node.inputs[0]));
-      continue;
-    }
+  for (Node& node : r_.take_nodes()) {
     for (ValueId& id : node.inputs) id = r_.current(id);
-    if (node.op != "MatMul" || !fuse(node)) r_.emit(std::move(node));
+    if (!cancels(node) && !fuse(node)) r_.emit(std::move(node));
   }
   return std::move(r_).finish();
 }

@@ -66,6 +66,7 @@ class Sinker {
   bool sink_reduce(Node& node);
   bool sink_slice(Node& node);
   bool sink_pad(Node& node);
+  bool sink_expand(Node& node);
   bool sink_reshape(Node& node);
   bool sink_resize(Node& node);
   bool sink_lookup(Node& node);
@@ -229,6 +230,16 @@ bool Sinker::sink_pad(Node& node) {
   return replace(node, std::move(inputs), order);
 }
 
+bool Sinker::sink_expand(Node& node) {
+  const std::vector<int64_t> to = r_[node.outputs[0]].shape;
+  if (!transpose_of(node.inputs[0]) || r_[node.inputs[0]].shape.size() != to.size()) return false;
+  const Order order = order_of(node.inputs[0]);
+  Order physical(to.size());
+  for (size_t d = 0; d < to.size(); ++d) physical[order[d]] = to[d];
+  const ValueId shape = r_.add_integers(node.name + "/shape", physical);
+  return replace(node, {move(node.inputs[0], inverse(order)), shape}, order);
+}
+
 bool Sinker::sink_resize(Node& node) {
   if (!transpose_of(node.inputs[0])) return false;
   const Order order = order_of(node.inputs[0]);
@@ -248,7 +259,8 @@ bool Sinker::sink_lookup(Node& node) {
   return replace(node, {node.inputs[0], move(node.inputs[1], inverse(order))}, order);
 }
 
-// Runs of dimensions of two shapes with equal products: what a reshape splits and merges.
+// Runs of dimensions of two shapes with equal products: what a reshape splits and merges. A new
+// extent of one belongs to the dimension before it, since what is repeated there is joined with it.
 struct Block {
   std::vector<size_t> from, to;
   int64_t last = -1;  // place of the block's last source dimension in memory
@@ -265,6 +277,7 @@ static std::vector<Block> blocks_of(std::span<const int64_t> from, std::span<con
     if (i < from.size()) take_from();
     if (j < to.size()) take_to();
     while (a != b) a < b ? take_from() : take_to();
+    while (j < to.size() && to[j] == 1 && (i == from.size() || from[i] != 1)) take_to();
     blocks.push_back(std::move(block));
   }
   return blocks;
@@ -329,6 +342,7 @@ Sinker::Rule Sinker::rule_for(const std::string& op) {
       {"LogSoftmax", &Sinker::sink_softmax},
       {"Slice", &Sinker::sink_slice},
       {"Pad", &Sinker::sink_pad},
+      {"Expand", &Sinker::sink_expand},
       {"Reshape", &Sinker::sink_reshape},
       {"Resize", &Sinker::sink_resize},
       {"MatMul", &Sinker::sink_matmul},

@@ -3,14 +3,20 @@
 namespace pruner {
 namespace {
 
+// How heads of queries share those of keys and values.
+enum class Sharing { kNone, kRows, kRepeats };
+
 struct Spelling {
   bool div = false, scaled_first = false, bias = false, causal = false, late = false;
   bool mask = false, mask_input = false;
   bool by_positions = false;  // slices of one projection
   double hidden = std::numeric_limits<float>::lowest();
+  Sharing sharing = Sharing::kNone;
+  bool factors_scaled = false;  // as torch.nn.functional.scaled_dot_product_attention is exported
+  bool causal_bias = false;     // 0 and what is lower than any score
 };
 
-constexpr int64_t kBatch = 2, kHeads = 3, kWidth = 5;
+constexpr int64_t kBatch = 2, kHeads = 4, kWidth = 5;
 
 Tensor triangle(int64_t queries, int64_t keys, int64_t later) {
   Tensor mask(DType::kBool, {1, 1, queries, keys});
@@ -19,33 +25,60 @@ Tensor triangle(int64_t queries, int64_t keys, int64_t later) {
   return mask;
 }
 
+// HuggingFace's repeat_kv.
+ValueId repeated(NetworkBuilder& b, ValueId x, int64_t times) {
+  const Ints shape = b.shape(x);
+  const ValueId parted = b.node("Unsqueeze", {x, b.integers("axis", {2})});
+  const ValueId expanded = b.node(
+      "Expand", {parted, b.integers("times", {shape[0], shape[1], times, shape[2], shape[3]})});
+  return b.node("Reshape",
+                {expanded, b.integers("heads", {shape[0], times * shape[1], shape[2], shape[3]})});
+}
+
 // Of 4 queries and as many keys, or 6.
 Graph attention(const Spelling& s) {
   NetworkBuilder b("attention");
   const int64_t queries = 4, keys = s.by_positions ? 4 : 6;
-  const auto heads = [&](const char* name, int64_t positions) {
-    return b.input(name, {kBatch, kHeads, positions, kWidth}, DType::kFloat32);
+  const int64_t sharing = s.sharing == Sharing::kNone ? 1 : 2, shared = kHeads / sharing;
+  const auto heads = [&](const char* name, int64_t count, int64_t positions) {
+    return b.input(name, {kBatch, count, positions, kWidth}, DType::kFloat32);
   };
   ValueId q, k, v;
   if (s.by_positions) {
-    const ValueId all = b.input("all", {kBatch, queries, 3 * kHeads, kWidth}, DType::kFloat32);
-    const auto part = [&](int64_t i) {
+    const ValueId all =
+        b.input("all", {kBatch, queries, kHeads + 2 * shared, kWidth}, DType::kFloat32);
+    const auto part = [&](int64_t first, int64_t count) {
       const ValueId slice = b.node("Slice",
                                    {all,
-                                    b.integers("start", {i * kHeads}),
-                                    b.integers("end", {(i + 1) * kHeads}),
+                                    b.integers("start", {first}),
+                                    b.integers("end", {first + count}),
                                     b.integers("axis", {2})});
       return b.node("Transpose", {slice}, {{"perm", Ints{0, 2, 1, 3}}});
     };
-    q = part(0), k = part(1), v = part(2);
+    q = part(0, kHeads), k = part(kHeads, shared), v = part(kHeads + shared, shared);
   } else {
-    q = heads("q", queries), k = heads("k", keys), v = heads("v", keys);
+    q = heads("q", kHeads, queries), k = heads("k", shared, keys), v = heads("v", shared, keys);
   }
-  const ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
-  ValueId x = b.node("MatMul", {q, turned});
+  if (s.sharing == Sharing::kRepeats) k = repeated(b, k, sharing), v = repeated(b, v, sharing);
+  ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
+  if (s.factors_scaled) {
+    q = b.node("Mul", {q, b.scalar(0.6)});
+    turned = b.node("Mul", {turned, b.scalar(0.5)});
+  }
+  const auto parted = [&](ValueId of, const char* name, Ints shape) {
+    return s.sharing == Sharing::kRows ? b.node("Reshape", {of, b.integers(name, shape)}) : of;
+  };
+  const int64_t rows = sharing * queries;
+  q = parted(q, "rows", {kBatch, shared, rows, kWidth});
+  ValueId x = parted(b.node("MatMul", {q, turned}), "scores", {kBatch, kHeads, queries, keys});
   if (s.div) x = b.node("Div", {x, b.scalar(2)});
-  if (!s.div)
+  if (!s.div && !s.factors_scaled)
     x = s.scaled_first ? b.node("Mul", {b.scalar(0.3), x}) : b.node("Mul", {x, b.scalar(0.3)});
+  if (s.causal_bias) {
+    Tensor never = triangle(queries, keys, keys - queries), bias(DType::kFloat32, never.shape());
+    for (int64_t i = 0; i < bias.num_elements(); ++i) bias.set(i, never.get(i) != 0 ? 0 : s.hidden);
+    x = b.node("Add", {x, b.constant("bias", bias)});
+  }
   if (s.bias) x = b.node("Add", {b.input("bias", {kHeads, 1, keys}, DType::kFloat32), x});
   if (s.causal || s.mask) {
     ValueId seen = s.mask_input
@@ -53,7 +86,10 @@ Graph attention(const Spelling& s) {
                        : b.constant("seen", triangle(queries, keys, s.late ? 1 : keys - queries));
     x = b.node("Where", {seen, x, b.scalar(s.hidden)});
   }
-  const ValueId y = b.node("MatMul", {b.node("Softmax", {x}, {{"axis", int64_t{-1}}}), v});
+  const ValueId weights = parted(
+      b.node("Softmax", {x}, {{"axis", int64_t{-1}}}), "weights", {kBatch, shared, rows, keys});
+  const ValueId y =
+      parted(b.node("MatMul", {weights, v}), "result", {kBatch, kHeads, queries, kWidth});
   if (!s.by_positions) return b.finish({{y, "y"}});
   return b.finish({{b.node("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}}), "y"}});
 }
@@ -87,14 +123,28 @@ TEST(FuseAttention, KnowsItsSpellings) {
                             Spelling{.mask = true, .mask_input = true},
                             Spelling{.bias = true, .mask = true, .mask_input = true, .hidden = -3},
                             Spelling{.by_positions = true},
-                            Spelling{.causal = true, .by_positions = true}}) {
+                            Spelling{.causal = true, .by_positions = true},
+                            Spelling{.factors_scaled = true},
+                            Spelling{.by_positions = true, .factors_scaled = true},
+                            Spelling{.causal_bias = true},
+                            Spelling{.hidden = -3, .causal_bias = true},
+                            Spelling{.bias = true, .sharing = Sharing::kRows},
+                            Spelling{.causal = true, .sharing = Sharing::kRepeats},
+                            Spelling{.by_positions = true, .sharing = Sharing::kRows},
+                            Spelling{.by_positions = true, .sharing = Sharing::kRepeats},
+                            Spelling{.by_positions = true,
+                            .sharing = Sharing::kRepeats,
+                            .factors_scaled = true,
+                            .causal_bias = true}}) {
     const Graph graph = attention(s), passed = run_graph_passes(graph);
     EXPECT_EQ(operators(passed), "FusedAttention");
     run_graph(graph, inputs_of(graph));
     const Node* node = fused(passed);
     ASSERT_NE(node, nullptr);
     // A constant triangle is no input.
-    EXPECT_EQ(node->attributes.contains("causal"), s.causal && !s.late);
+    const bool causal_bias = s.causal_bias && s.hidden < -3;
+    EXPECT_EQ(node->attributes.contains("causal"), (s.causal && !s.late) || causal_bias);
+    EXPECT_EQ(node->attributes.contains("sharing"), s.sharing != Sharing::kNone);
     EXPECT_EQ(node->attributes.contains("positions_first"), s.by_positions);
   }
 }

@@ -51,6 +51,19 @@ TEST(SinkTransposes, PassesBroadcastsAndReductions) {
       "Transpose Conv PRelu Softmax Pad Slice ReduceMean");
 }
 
+TEST(SinkTransposes, RepeatsWhatIsNotTransposed) {
+  EXPECT_EQ(arranged({1, 4, 6, 6},
+                     [](auto& b, ValueId x) {
+                       const ValueId y = conv(b, x, 4);
+                       const ValueId mean = b.node("ReduceMean", {y, b.integers("w", {3})});
+                       const ValueId shape = b.integers("shape", {1, 4, 6, 5});
+                       return b.node("ReduceMax",
+                                     {b.node("Expand", {mean, shape}), b.integers("c", {1})},
+                                     {{"keepdims", int64_t{0}}});
+                     }),
+            "Transpose Conv ReduceMean Expand ReduceMax");
+}
+
 // Squeeze and excitation: the small branch has extents of one to move, which costs nothing.
 TEST(SinkTransposes, MovesExtentsOfOneForFree) {
   EXPECT_EQ(arranged({1, 4, 6, 6},
