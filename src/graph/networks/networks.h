@@ -37,6 +37,7 @@ Result<Graph> build_efficientnet_b4(const NetworkOptions& options);
 Result<Graph> build_googlenet(const NetworkOptions& options);
 Result<Graph> build_gpt2(const NetworkOptions& options);
 Result<Graph> build_inception_v3(const NetworkOptions& options);
+Result<Graph> build_llama_135m(const NetworkOptions& options);
 Result<Graph> build_mnasnet1_0(const NetworkOptions& options);
 Result<Graph> build_mobilebert(const NetworkOptions& options);
 Result<Graph> build_mobilebert_seq_class(const NetworkOptions& options);

@@ -8,8 +8,7 @@ namespace pruner {
 
 using Ints = std::vector<int64_t>;
 
-static ValueId project(
-    NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain = 1) {
+ValueId project(NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain) {
   const int64_t in = b.shape(x).back();
   return b.node("MatMul", {x, b.weight(name + ".weight", {in, out}, in, gain)});
 }

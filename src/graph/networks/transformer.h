@@ -6,7 +6,10 @@
 
 namespace pruner {
 
-/// x times a weight of `out` columns, and a bias.
+/// x times a weight of `out` columns.
+ValueId project(
+    NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain = 1);
+/// The same, and a bias.
 ValueId linear(NetworkBuilder& b, const std::string& name, ValueId x, int64_t out, double gain = 1);
 ValueId layer_norm(NetworkBuilder& b, const std::string& name, ValueId x, double epsilon);
 /// With the error function.

@@ -69,6 +69,7 @@ constexpr Published kPublished[] = {
     {"googlenet", 224, 6'624'904, 1.498},
     {"gpt2", 1024, 124'439'808, 0},
     {"inception_v3", 299, 27'161'264 - 3'326'696, 5.713},
+    {"llama_135m", 128, 134'515'008, 0},
     {"mnasnet1_0", 224, 4'383'312, 0.314},
     {"mobilebert", 512, 24'581'888, 0},
     {"mobilebert_seq_class", 512, 24'582'914, 0},
@@ -159,6 +160,7 @@ TEST(Networks, FollowTheirOptions) {
   EXPECT_EQ(output("r3d_18"), (Ints{2, 400}));
   EXPECT_EQ(output("vit_pruner"), (Ints{2, 1000}));
   EXPECT_EQ(output("gpt2"), (Ints{2, 16, 50257}));
+  EXPECT_EQ(output("llama_135m"), (Ints{2, 16, 49152}));
   EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
   EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
   EXPECT_EQ(output("deeplabv3_resnet50"), (Ints{2, 21, 64, 64}));
