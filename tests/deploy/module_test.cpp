@@ -150,9 +150,11 @@ TEST(BuildModule, RunsTheBuiltInNetworksSmall) {
                            "densenet_121",
                            "efficientnet_b0",
                            "googlenet",
+                           "llama_135m",
                            "mobilebert",
                            "mobilenet_v2",
                            "mobilenet_v3",
+                           "regnet_y_400mf",
                            "resnet_18",
                            "resnet_50"}) {
     SCOPED_TRACE(name);

@@ -4,15 +4,14 @@
 
 namespace pruner {
 
-// Multiplies each channel by a gate of its mean (Hu et al. 2018).
-static ValueId squeeze_and_excite(NetworkBuilder& b,
-                                  const std::string& name,
-                                  ValueId x,
-                                  const InvertedResidual& block) {
+ValueId squeeze_and_excite(NetworkBuilder& b,
+                           const std::string& name,
+                           ValueId x,
+                           const SqueezeAndExcite& layer) {
   ValueId gate = b.node("GlobalAveragePool", {x});
-  gate = b.conv(
-      name + ".fc1", gate, {.channels = block.squeezed, .bias = true, .then = block.squeeze});
-  gate = b.conv(name + ".fc2", gate, {.channels = b.shape(x)[1], .bias = true, .then = block.gate});
+  gate =
+      b.conv(name + ".fc1", gate, {.channels = layer.squeezed, .bias = true, .then = layer.then});
+  gate = b.conv(name + ".fc2", gate, {.channels = b.shape(x)[1], .bias = true, .then = layer.gate});
   return b.node("Mul", {x, gate});
 }
 
@@ -35,7 +34,8 @@ ValueId inverted_residual(NetworkBuilder& b,
                    .groups = block.expanded,
                    .then = block.then,
                    .epsilon = block.epsilon});
-  if (block.squeezed > 0) y = squeeze_and_excite(b, name + ".se", y, block);
+  if (block.squeezed > 0)
+    y = squeeze_and_excite(b, name + ".se", y, {block.squeezed, block.squeeze, block.gate});
   const bool residual = block.stride == 1 && in == block.channels;
   y = b.conv_norm(name + ".project",
                   y,

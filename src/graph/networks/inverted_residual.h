@@ -7,6 +7,17 @@
 
 namespace pruner {
 
+/// Multiplies each channel by a gate of its mean (Hu et al. 2018), through a layer of `squeezed`
+/// channels.
+struct SqueezeAndExcite {
+  int64_t squeezed;
+  Nonlinearity then = Nonlinearity::kRelu, gate = Nonlinearity::kSigmoid;
+};
+ValueId squeeze_and_excite(NetworkBuilder& b,
+                           const std::string& name,
+                           ValueId x,
+                           const SqueezeAndExcite& layer);
+
 struct InvertedResidual {
   int64_t expanded = 0, channels = 0;  // inside and out; no expansion where that is the input's
   int64_t kernel = 3, stride = 1;

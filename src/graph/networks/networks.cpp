@@ -33,6 +33,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"mobilenet_v2", build_mobilenet_v2, kImage},
     {"mobilenet_v3", build_mobilenet_v3, kImage},
     {"r3d_18", build_r3d_18, kVideo},
+    {"regnet_y_400mf", build_regnet_y_400mf, kImage},
     {"resnet3d_18", build_resnet3d_18, kVideo},
     {"resnet_18", build_resnet_18, kImage},
     {"resnet_50", build_resnet_50, kImage},

@@ -44,6 +44,7 @@ Result<Graph> build_mobilebert_seq_class(const NetworkOptions& options);
 Result<Graph> build_mobilenet_v2(const NetworkOptions& options);
 Result<Graph> build_mobilenet_v3(const NetworkOptions& options);
 Result<Graph> build_r3d_18(const NetworkOptions& options);
+Result<Graph> build_regnet_y_400mf(const NetworkOptions& options);
 Result<Graph> build_resnet3d_18(const NetworkOptions& options);
 Result<Graph> build_resnet_18(const NetworkOptions& options);
 Result<Graph> build_resnet_50(const NetworkOptions& options);

@@ -76,6 +76,7 @@ constexpr Published kPublished[] = {
     {"mobilenet_v2", 224, 3'504'872, 0.301},
     {"mobilenet_v3", 224, 5'483'032, 0.217},
     {"r3d_18", 112, 33'371'472, 40.697},
+    {"regnet_y_400mf", 224, 4'344'144, 0.402},
     {"resnet3d_18", 112, 33'371'472, 0},
     {"resnet_18", 224, 11'689'512, 1.814},
     {"resnet_50", 224, 25'557'032, 4.089},
@@ -109,6 +110,7 @@ TEST(Networks, KeepTheirMeaningAndSize) {
                            "mobilebert",
                            "mobilenet_v2",
                            "mobilenet_v3",
+                           "regnet_y_400mf",
                            "resnet_18"}) {
     SCOPED_TRACE(name);
     const Graph graph = *build_network(name, sized(32, 3));
