@@ -147,6 +147,7 @@ TEST(BuildModule, ChangesTheSizeOfImages) {
 
 TEST(BuildModule, RunsTheBuiltInNetworksSmall) {
   for (const char* name : {"bert_tiny",
+                           "convnext_tiny",
                            "densenet_121",
                            "efficientnet_b0",
                            "googlenet",

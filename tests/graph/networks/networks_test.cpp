@@ -61,6 +61,7 @@ constexpr Published kPublished[] = {
     {"bert_base_seq_class", 512, 109'483'778, 0},
     {"bert_large", 512, 335'141'888, 0},
     {"bert_tiny", 512, 35'068'416, 0},
+    {"convnext_tiny", 224, 28'589'128, 4.456},
     {"deeplabv3_resnet50", 520, 42'004'074 - 2'365'205, 178.722 - 9.991},
     {"densenet_121", 224, 7'978'856, 2.834},
     {"detr", 224, 41'524'768 + 53'120, 0},
@@ -103,7 +104,8 @@ TEST(Networks, HaveTheirPublishedSize) {
 
 // Small enough to interpret; the passes have to keep what they compute.
 TEST(Networks, KeepTheirMeaningAndSize) {
-  for (const char* name : {"densenet_121",
+  for (const char* name : {"convnext_tiny",
+                           "densenet_121",
                            "efficientnet_b0",
                            "googlenet",
                            "mnasnet1_0",
