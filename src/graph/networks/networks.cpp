@@ -17,6 +17,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"bert_large", build_bert_large, kTokens},
     {"bert_medium", build_bert_medium, kTokens},
     {"bert_tiny", build_bert_tiny, kTokens},
+    {"clip_vit_b32", build_clip_vit_b32, {true, 32, 4096, 224, 32}},
     {"convnext_tiny", build_convnext_tiny, kImage},
     {"dcgan", build_dcgan, {true, 32, 4096, 64, 16}},
     {"deeplabv3_resnet50", build_deeplabv3_resnet50, kImage},

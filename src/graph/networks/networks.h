@@ -28,6 +28,7 @@ Result<Graph> build_bert_base_seq_class(const NetworkOptions& options);
 Result<Graph> build_bert_large(const NetworkOptions& options);
 Result<Graph> build_bert_medium(const NetworkOptions& options);
 Result<Graph> build_bert_tiny(const NetworkOptions& options);
+Result<Graph> build_clip_vit_b32(const NetworkOptions& options);
 Result<Graph> build_convnext_tiny(const NetworkOptions& options);
 Result<Graph> build_dcgan(const NetworkOptions& options);
 Result<Graph> build_deeplabv3_resnet50(const NetworkOptions& options);

@@ -99,17 +99,19 @@ static ValueId split_heads(NetworkBuilder& b, const std::string& name, ValueId x
 }
 
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a) {
-  const auto heads = [&](const char* which, ValueId x) {
+  const auto heads = [&](const char* which, ValueId x, bool bias) {
     const std::string at = name + "." + which;
-    const ValueId y = a.input_bias ? linear(b, at, x, a.width) : project(b, at, x, a.width);
+    const ValueId y = bias ? linear(b, at, x, a.width) : project(b, at, x, a.width);
     return split_heads(b, at, y, a.heads);
   };
-  const ValueId q = heads("query", a.query);
-  const ValueId k = cached(b, a.cache, a.cache_name + ".key", heads("key", a.key));
-  const ValueId v = cached(b, a.cache, a.cache_name + ".value", heads("value", a.value));
+  const ValueId q = heads("query", a.query, a.input_bias);
+  const ValueId key = heads("key", a.key, a.input_bias && a.key_bias);
+  const ValueId k = cached(b, a.cache, a.cache_name + ".key", key);
+  const ValueId v = cached(b, a.cache, a.cache_name + ".value", heads("value", a.value, a.input_bias));
   const ValueId columns = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
   const auto head = static_cast<double>(a.width) / static_cast<double>(a.heads);
   ValueId scores = b.node("Div", {b.node("MatMul", {q, columns}), b.scalar(std::sqrt(head))});
+  if (a.bias.valid()) scores = b.node("Add", {scores, a.bias});
   if (a.mask.valid()) {
     const ValueId never = b.scalar(std::numeric_limits<float>::lowest());
     scores = b.node("Where", {a.mask, scores, never});
@@ -120,6 +122,19 @@ ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a
   const Ints joined = {b.shape(mixed)[0], b.shape(mixed)[1], a.width};
   const ValueId all = b.node("Reshape", {mixed, b.integers(name + ".join", joined)});
   return linear(b, name + ".output", all, a.width);
+}
+
+ValueId encoder_layer(NetworkBuilder& b,
+                      const std::string& name,
+                      ValueId x,
+                      const EncoderLayer& layer) {
+  const ValueId seen = layer_norm(b, name + ".ln_1", x, layer.epsilon);
+  const Attention self{
+      seen, seen, seen, layer.hidden, layer.heads, {}, layer.input_bias, layer.key_bias};
+  x = b.node("Add", {attention(b, name + ".self_attention", self), x});
+  ValueId y = layer_norm(b, name + ".ln_2", x, layer.epsilon);
+  y = layer.activation(b, linear(b, name + ".mlp.0", y, layer.inner));
+  return b.node("Add", {linear(b, name + ".mlp.3", y, layer.hidden), x});
 }
 
 }  // namespace pruner

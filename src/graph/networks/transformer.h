@@ -42,10 +42,25 @@ struct Attention {
   int64_t width = 0, heads = 0;  // of the result, and into how many parts it is cut
   ValueId mask;                  // truth values that broadcast to the scores; invalid: all true
   bool input_bias = true;        // of the projections of query, key and value
+  bool key_bias = true;          // of the key's, where they have one
+  ValueId bias = {};             // added to the scores, to which it broadcasts; invalid: none
   CachePlace cache = {};         // of keys and values,
   std::string cache_name = {};   // whose states are past_key_values.<name>.key and .value
 };
 /// Multi-head attention with its four projections (Vaswani et al. 2017).
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a);
+
+/// A layer of an encoder that normalizes what its two parts read, not what they give (pre-LN), with
+/// torchvision's names.
+struct EncoderLayer {
+  int64_t hidden, inner, heads;
+  double epsilon;
+  bool input_bias = true, key_bias = true;  // as Attention's
+  ValueId (*activation)(NetworkBuilder&, ValueId) = gelu;
+};
+ValueId encoder_layer(NetworkBuilder& b,
+                      const std::string& name,
+                      ValueId x,
+                      const EncoderLayer& layer);
 
 }  // namespace pruner

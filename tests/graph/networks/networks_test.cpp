@@ -61,6 +61,7 @@ constexpr Published kPublished[] = {
     {"bert_base_seq_class", 512, 109'483'778, 0},
     {"bert_large", 512, 335'141'888, 0},
     {"bert_tiny", 512, 35'068'416, 0},
+    {"clip_vit_b32", 224, 87'849'216, 0},
     {"convnext_tiny", 224, 28'589'128, 4.456},
     {"deeplabv3_resnet50", 520, 42'004'074 - 2'365'205, 178.722 - 9.991},
     {"densenet_121", 224, 7'978'856, 2.834},
@@ -165,6 +166,7 @@ TEST(Networks, FollowTheirOptions) {
   EXPECT_EQ(output("vit_pruner"), (Ints{2, 1000}));
   EXPECT_EQ(output("gpt2"), (Ints{2, 16, 50257}));
   EXPECT_EQ(output("llama_135m"), (Ints{2, 16, 49152}));
+  EXPECT_EQ(output("clip_vit_b32"), (Ints{2, 512}));
   EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
   EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
   EXPECT_EQ(output("deeplabv3_resnet50"), (Ints{2, 21, 64, 64}));
