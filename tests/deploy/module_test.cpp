@@ -157,7 +157,8 @@ TEST(BuildModule, RunsTheBuiltInNetworksSmall) {
                            "mobilenet_v3",
                            "regnet_y_400mf",
                            "resnet_18",
-                           "resnet_50"}) {
+                           "resnet_50",
+                           "whisper_tiny"}) {
     SCOPED_TRACE(name);
     const Result<Case> c = make_case(
         build_network(name, {.image_size = 32, .sequence_length = 12, .input_shapes = {}}));

@@ -44,6 +44,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"vgg_16", build_vgg_16, kImage},
     {"vit", build_vit, kMultipleOf16},
     {"vit_pruner", build_vit_pruner, {true, 32, 4096, 256, 32}},
+    {"whisper_tiny", build_whisper_tiny, {false, 1, 1500, 1500}},
     {"wide_resnet_50", build_wide_resnet_50, kImage},
 };
 

@@ -55,6 +55,7 @@ Result<Graph> build_unet(const NetworkOptions& options);
 Result<Graph> build_vgg_16(const NetworkOptions& options);
 Result<Graph> build_vit(const NetworkOptions& options);
 Result<Graph> build_vit_pruner(const NetworkOptions& options);
+Result<Graph> build_whisper_tiny(const NetworkOptions& options);
 Result<Graph> build_wide_resnet_50(const NetworkOptions& options);
 
 }  // namespace pruner

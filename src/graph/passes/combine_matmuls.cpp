@@ -1,6 +1,7 @@
 // Products of one value with several constant matrices become one product and slices of it (relay's
 // CombineParallelDense): query, key and value of an attention. Only where a reshape follows, which
-// ends a kernel anyway; an epilogue that could be fused is worth more.
+// ends a kernel anyway; an epilogue that could be fused is worth more. One without a bias beside
+// others with one (Whisper's keys) gets zeros.
 #include <algorithm>
 
 #include "graph/passes.h"
@@ -17,7 +18,7 @@ struct Branch {
 };
 
 // What nodes have in common that can be joined: their operands, one beside the other.
-using Key = std::tuple<ValueId, bool, std::string>;
+using Key = std::pair<ValueId, std::string>;
 
 class Branches {
  public:
@@ -34,7 +35,7 @@ class Branches {
       const std::optional<Branch> branch = branch_at(i);
       if (!branch) continue;
       const Node& node = graph.nodes[i];
-      const Key key{node.inputs[0], branch->add.has_value(), form_of(node)};
+      const Key key{node.inputs[0], form_of(node)};
       const size_t first = first_.try_emplace(key, i).first->second;
       starting_at_[first].push_back(*branch);
     }
@@ -105,6 +106,12 @@ ValueId add_slice(Rewriter& r, ValueId data, int64_t axis, int64_t start, int64_
   return r.add("Slice", {data, from, to, along}, {}, name);
 }
 
+ValueId bias_of(Rewriter& r, const Branch& branch) {
+  if (branch.add) return r.current(branch.bias);
+  const Value& result = r[branch.result];
+  return r.add_constant(result.name + "/bias", Tensor(result.dtype, {result.shape.back()}));
+}
+
 void emit_combined(Rewriter& r,
                    const std::vector<Node>& nodes,
                    const std::vector<Branch>& branches) {
@@ -116,10 +123,10 @@ void emit_combined(Rewriter& r,
       parts.push_back(r.current(nodes[branch.matmul].inputs[i]));
     operands.push_back(r.add("Concat", parts, {{"axis", int64_t{1}}}, first.name));
   }
-  for (const Branch& branch : branches)
-    if (branch.add) biases.push_back(r.current(branch.bias));
+  const auto has_bias = [](const Branch& branch) { return branch.add.has_value(); };
   ValueId product = r.add(first.op, operands, first.attributes, first.name);
-  if (!biases.empty()) {
+  if (std::ranges::any_of(branches, has_bias)) {
+    for (const Branch& branch : branches) biases.push_back(bias_of(r, branch));
     const ValueId bias = r.add("Concat", biases, {{"axis", int64_t{0}}}, first.name);
     product = r.add("Add", {product, bias}, {}, first.name);
   }

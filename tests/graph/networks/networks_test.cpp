@@ -87,6 +87,7 @@ constexpr Published kPublished[] = {
     {"vgg_16", 224, 138'357'544, 15.470},
     {"vit", 224, 86'567'656, 17.564},
     {"vit_pruner", 256, 54'630'376, 0},
+    {"whisper_tiny", 1500, 37'184'640 - 29'552'256, 0},  // of the decoder
     {"wide_resnet_50", 224, 68'883'240, 11.398},
 };
 
@@ -114,7 +115,8 @@ TEST(Networks, KeepTheirMeaningAndSize) {
                            "mobilenet_v2",
                            "mobilenet_v3",
                            "regnet_y_400mf",
-                           "resnet_18"}) {
+                           "resnet_18",
+                           "whisper_tiny"}) {
     SCOPED_TRACE(name);
     const Graph graph = *build_network(name, sized(32, 3));
     const Value& input = graph[graph.inputs[0]];
@@ -145,6 +147,8 @@ TEST(Networks, FollowTheirOptions) {
     const Value& input = graph[graph.inputs[0]];
     if (input.dtype == DType::kInt64) {
       EXPECT_EQ(input.shape, (Ints{2, 16}));
+    } else if (name == "whisper_tiny") {
+      EXPECT_EQ(input.shape, (Ints{2, 80, 32}));
     } else if (name == "r3d_18") {
       EXPECT_EQ(input.shape, (Ints{2, 3, 16, 64, 64}));
     } else if (name == "resnet3d_18") {  // as TenSet has it
@@ -167,6 +171,7 @@ TEST(Networks, FollowTheirOptions) {
   EXPECT_EQ(output("gpt2"), (Ints{2, 16, 50257}));
   EXPECT_EQ(output("llama_135m"), (Ints{2, 16, 49152}));
   EXPECT_EQ(output("clip_vit_b32"), (Ints{2, 512}));
+  EXPECT_EQ(output("whisper_tiny"), (Ints{2, 16, 384}));
   EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
   EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
   EXPECT_EQ(output("deeplabv3_resnet50"), (Ints{2, 21, 64, 64}));

@@ -38,6 +38,13 @@ TEST(CombineMatmuls, BiasIsNotNeeded) {
             "MatMul Reshape Slice Transpose Reshape Slice Transpose Add");
 }
 
+TEST(CombineMatmuls, OneWithoutABiasGetsZeros) {
+  EXPECT_EQ(combined([](NetworkBuilder& b, ValueId x) {
+              return b.node("Add", {project(b, x, 2, false), project(b, x, 2, true)});
+            }),
+            "MatMul Add Reshape Slice Transpose Reshape Slice Transpose Add");
+}
+
 TEST(CombineMatmuls, LeavesAnEpilogueToEach) {
   EXPECT_EQ(combined([](NetworkBuilder& b, ValueId x) {
               return b.node("Add", {project(b, x, 2, true, true), project(b, x, 2, true, true)});
