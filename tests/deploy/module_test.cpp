@@ -158,6 +158,7 @@ TEST(BuildModule, RunsTheBuiltInNetworksSmall) {
                            "regnet_y_400mf",
                            "resnet_18",
                            "resnet_50",
+                           "swin_t",
                            "whisper_tiny"}) {
     SCOPED_TRACE(name);
     const Result<Case> c = make_case(

@@ -155,6 +155,7 @@ TEST(Partition, GroupsRunInOrderAndHaveOneOutput) {
                               "mobilebert",
                               "mobilenet_v3",
                               "resnet_18",
+                              "swin_t",
                               "unet"}) {
     const Partition p = partition_of(network);
     std::set<ValueId> ready(p.inputs.begin(), p.inputs.end());

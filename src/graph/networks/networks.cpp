@@ -40,6 +40,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"resnet_18", build_resnet_18, kImage},
     {"resnet_50", build_resnet_50, kImage},
     {"resnext_50", build_resnext_50, kImage},
+    {"swin_t", build_swin_t, kImage},
     {"unet", build_unet, kMultipleOf16},
     {"vgg_16", build_vgg_16, kImage},
     {"vit", build_vit, kMultipleOf16},

@@ -51,6 +51,7 @@ Result<Graph> build_resnet3d_18(const NetworkOptions& options);
 Result<Graph> build_resnet_18(const NetworkOptions& options);
 Result<Graph> build_resnet_50(const NetworkOptions& options);
 Result<Graph> build_resnext_50(const NetworkOptions& options);
+Result<Graph> build_swin_t(const NetworkOptions& options);
 Result<Graph> build_unet(const NetworkOptions& options);
 Result<Graph> build_vgg_16(const NetworkOptions& options);
 Result<Graph> build_vit(const NetworkOptions& options);

@@ -83,6 +83,7 @@ constexpr Published kPublished[] = {
     {"resnet_18", 224, 11'689'512, 1.814},
     {"resnet_50", 224, 25'557'032, 4.089},
     {"resnext_50", 224, 25'028'904, 4.230},
+    {"swin_t", 224, 28'288'354, 4.491},
     {"unet", 224, 17'262'977 + 20 * 65, 0},  // published with one class, ours has 21
     {"vgg_16", 224, 138'357'544, 15.470},
     {"vit", 224, 86'567'656, 17.564},
@@ -116,6 +117,7 @@ TEST(Networks, KeepTheirMeaningAndSize) {
                            "mobilenet_v3",
                            "regnet_y_400mf",
                            "resnet_18",
+                           "swin_t",
                            "whisper_tiny"}) {
     SCOPED_TRACE(name);
     const Graph graph = *build_network(name, sized(32, 3));
@@ -172,6 +174,7 @@ TEST(Networks, FollowTheirOptions) {
   EXPECT_EQ(output("llama_135m"), (Ints{2, 16, 49152}));
   EXPECT_EQ(output("clip_vit_b32"), (Ints{2, 512}));
   EXPECT_EQ(output("whisper_tiny"), (Ints{2, 16, 384}));
+  EXPECT_EQ(output("swin_t"), (Ints{2, 1000}));
   EXPECT_EQ(output("dcgan"), (Ints{2, 3, 64, 64}));
   EXPECT_EQ(output("unet"), (Ints{2, 21, 64, 64}));
   EXPECT_EQ(output("deeplabv3_resnet50"), (Ints{2, 21, 64, 64}));
