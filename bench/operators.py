@@ -111,6 +111,16 @@ def attention(heads, length, width, bars, sharing=1, causal=False):
                      f"enable_gqa={sharing > 1})"], flops=products)
 
 
+def gated(m, n, k, bars):
+    """The gate of a gated MLP: silu(x w) y, where y is the other product."""
+    linear = "torch.ops.aten.linear(x, w)"
+    return Operator(f"dense {m} {n} {k} +silu +gate", bars, {"x": [m, k], "y": [m, n]}, [m, n],
+                    [("Gemm", "x w", {"transB": 1}), ("Sigmoid", "t", {}), ("Mul", "t t_Gemm", {}),
+                     ("Mul", "t y", {})],
+                    [f"torch.nn.functional.silu({linear}) * y"], {"w": [n, k]},
+                    flops=2 * m * n * k, bytes=4 * (m * k + k * n + 2 * m * n))
+
+
 OPERATORS = [
     matmul(512, 512, 512, {"peak": 92}),
     matmul(1024, 1024, 1024, {"peak": 92}),
@@ -137,7 +147,13 @@ OPERATORS = [
     dense(1, 4096, 4096, {"bandwidth": 90}),
     attention(12, 128, 64, {"peer": 0.8}),
     attention(12, 512, 64, {"peer": 0.8}),
+    # Named by `pruner ops`, with their sources: llama_3_8b_attention, deepseek_r1_expert,
+    # flux_attention, flux_convolution, llama_4_mlp.
     attention(32, 2048, 128, {"peer": 0.8}, sharing=4, causal=True),
+    gated(16, 2048, 7168, {"bandwidth": 90}),
+    attention(24, 4608, 128, {"peer": 0.8}),
+    conv(512, 128, 512, 3, {"winograd": 1.3}),
+    gated(128, 8192, 5120, {"peak": 92}),
 ]
 
 

@@ -334,6 +334,32 @@ static constexpr OperatorRow kOperators[] = {
      [](DagBuilder& b, const OperatorCall& c) { return activation(b, c, "gelu"); }},
 };
 
+// Operators of models by name, at the sizes of their published configurations.
+struct NamedOperator {
+  std::string_view name, text, help;
+};
+
+// The five of Tang et al., "Reasoning Compiler" (2025), section 4. The configurations are those of
+// meta-llama/Meta-Llama-3-8B, deepseek-ai/DeepSeek-R1, black-forest-labs/FLUX.1-dev (of its
+// transformer and of its decoder's first convolutions) and meta-llama/Llama-4-Scout-17B-16E.
+static constexpr NamedOperator kNamedOperators[] = {
+    {"llama_3_8b_attention",
+     "attention 1 32 2048 2048 128 sharing=4 causal=1",
+     "32 heads of 128, 8 of keys and values, 2048 tokens"},
+    {"deepseek_r1_expert",
+     "dense 16 2048 7168 +silu +gate",
+     "7168 wide, 2048 inside; 16 tokens: of 512 in all each goes to 8 of 256 experts"},
+    {"flux_attention",
+     "attention 1 24 4608 4608 128",
+     "24 heads of 128; 512 tokens of text and 64x64 of an image of 1024x1024"},
+    {"flux_convolution",
+     "conv2d 1 512 128 128 512 3 3 padding=1",
+     "512 channels; an image of 1024x1024 is 128x128 here"},
+    {"llama_4_mlp",
+     "dense 128 8192 5120 +silu +gate",
+     "5120 wide, 8192 inside (the expert of all tokens); 128 tokens"},
+};
+
 static std::vector<std::string> words(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::vector<std::string> out;
@@ -467,6 +493,10 @@ static Result<StageId> add_epilogue(DagBuilder& b,
     return add_add(b, out, b.placeholder("bias", bias, DType::kFloat32, true));
   }
   if (name == "residual") return add_add(b, out, b.placeholder("residual", shape));
+  if (name == "gate") {
+    const StageId factors[] = {out, b.placeholder("gate", shape)};
+    return add_elementwise(b, "T_multiply", factors, [](auto x) { return x[0] * x[1]; });
+  }
   for (const auto& [pool, kind] :
        {std::pair{"max_pool2d=", PoolKind::kMax}, {"avg_pool2d=", PoolKind::kAverage}}) {
     if (name.starts_with(pool)) {
@@ -479,7 +509,7 @@ static Result<StageId> add_epilogue(DagBuilder& b,
   }
   return Error("unknown epilogue \"+",
                name,
-               "\", expected +bias, +residual, +max_pool2d=K,STRIDE,PADDING, "
+               "\", expected +bias, +residual, +gate, +max_pool2d=K,STRIDE,PADDING, "
                "+avg_pool2d=K,STRIDE,PADDING or an activation: ",
                names_of(activations()));
 }
@@ -502,8 +532,14 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
 }
 
 Result<ComputeDag> parse_operator(std::string_view text) {
-  const std::vector<std::string> parts = words(text);
+  std::vector<std::string> parts = words(text);
   if (parts.empty()) return Error("empty operator, expected one of: ", names_of(kOperators));
+  const auto named = std::ranges::find(kNamedOperators, parts[0], &NamedOperator::name);
+  if (named != std::end(kNamedOperators)) {
+    const std::vector<std::string> meant = words(named->text);
+    parts.erase(parts.begin());
+    parts.insert(parts.begin(), meant.begin(), meant.end());
+  }
   const auto row = std::ranges::find(kOperators, parts[0], &OperatorRow::name);
   if (row == std::end(kOperators)) {
     return Error("unknown operator \"", parts[0], "\", expected one of: ", names_of(kOperators));
@@ -513,18 +549,24 @@ Result<ComputeDag> parse_operator(std::string_view text) {
   return dag;
 }
 
+static std::string help_line(std::string line, std::string_view help) {
+  line.resize(std::max<size_t>(line.size() + 2, 83), ' ');
+  line += help;
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
 std::string operator_help() {
   std::string out;
-  for (const OperatorRow& row : kOperators) {
-    std::string line = usage(row);
-    line.resize(std::max<size_t>(line.size() + 2, 83), ' ');
-    out += line + std::string(row.help);
-    out.erase(out.find_last_not_of(' ') + 1) += '\n';
-  }
+  for (const OperatorRow& row : kOperators) out += help_line(usage(row), row.help);
   out +=
-      "then any of: +bias, +residual, +max_pool2d=K,STRIDE,PADDING, +avg_pool2d=K,STRIDE,PADDING";
+      "then any of: +bias, +residual, +gate (times a tensor), +max_pool2d=K,STRIDE,PADDING, "
+      "+avg_pool2d=K,STRIDE,PADDING";
   for (const Activation& row : activations()) out += ", +" + std::string(row.name);
-  return out + "\n";
+  out += "\nby name, of models:\n";
+  for (const NamedOperator& row : kNamedOperators)
+    out += help_line(std::string(row.name) + ": " + std::string(row.text), row.help);
+  return out;
 }
 
 }  // namespace pruner

@@ -1,4 +1,5 @@
 // The operators that `--op` names, one row each: "matmul 512 512 512 +bias +relu" -> ComputeDag.
+// Some operators of models have a name of their own: "flux_attention".
 #pragma once
 
 #include <span>

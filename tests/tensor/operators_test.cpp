@@ -51,6 +51,31 @@ TEST(ParseOperator, AddsEpiloguesInOrder) {
   EXPECT_EQ(input_shape(operator_dag("conv3d 1 8 2 5 5 4 1 1 1 +bias"), 2), (Shape{1, 1, 1, 1, 8}));
 }
 
+TEST(ParseOperator, GatesByATensor) {
+  const ComputeDag dag = operator_dag("matmul 1 2 1 +gate");
+  EXPECT_EQ(input_shape(dag, 2), (Shape{1, 2}));
+  const auto tensor = [](Shape shape, std::initializer_list<double> values) {
+    Tensor t(DType::kFloat32, std::move(shape));
+    int64_t i = 0;
+    for (const double value : values) t.set(i++, value);
+    return t;
+  };
+  const Tensor found = interpret(
+      dag, std::vector{tensor({1, 1}, {2}), tensor({1, 2}, {3, 5}), tensor({1, 2}, {7, 11})})[0];
+  EXPECT_EQ(found.get(0), 42);
+  EXPECT_EQ(found.get(1), 110);
+}
+
+TEST(ParseOperator, KnowsOperatorsOfModelsByName) {
+  EXPECT_EQ(print(operator_dag("llama_4_mlp")),
+            print(operator_dag("dense 128 8192 5120 +silu +gate")));
+  EXPECT_EQ(print(operator_dag("flux_convolution +bias")),
+            print(operator_dag("conv2d 1 512 128 128 512 3 3 padding=1 +bias")));
+  EXPECT_EQ(output_shape(operator_dag("flux_attention")), (Shape{1, 24, 4608, 128}));
+  EXPECT_EQ(output_shape(operator_dag("llama_3_8b_attention")), (Shape{1, 32, 2048, 128}));
+  EXPECT_EQ(output_shape(operator_dag("deepseek_r1_expert")), (Shape{16, 2048}));
+}
+
 TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator(""), "empty operator, expected one of: matmul, dense");
   EXPECT_ERROR(parse_operator("gemm 1 2 3"),
