@@ -28,7 +28,7 @@ static constexpr NetworkRow kNetworks[] = {
     {"googlenet", build_googlenet, kImage},
     {"gpt2", build_gpt2, {false, 1, 1024, 128}, 1024},
     {"inception_v3", build_inception_v3, {true, 75, 4096, 299}},
-    {"llama_135m", build_llama_135m, {false, 1, 2048, 128}},
+    {"llama_135m", build_llama_135m, {false, 1, 2048, 128}, 2048},
     {"mnasnet1_0", build_mnasnet1_0, kImage},
     {"mobilebert", build_mobilebert, kTokens},
     {"mobilebert_seq_class", build_mobilebert_seq_class, kTokens},

@@ -90,12 +90,32 @@ ValueId cached(NetworkBuilder& b, const CachePlace& cache, const std::string& na
   return present;
 }
 
-// [batch, sequence, width] to [batch, heads, sequence, head].
-static ValueId split_heads(NetworkBuilder& b, const std::string& name, ValueId x, int64_t heads) {
+ValueId split_heads(NetworkBuilder& b, const std::string& name, ValueId x, int64_t heads) {
   const Ints& in = b.shape(x);
   const Ints split = {in[0], in[1], heads, in[2] / heads};
   const ValueId parts = b.node("Reshape", {x, b.integers(name + ".heads", split)});
   return b.node("Transpose", {parts}, {{"perm", Ints{0, 2, 1, 3}}});
+}
+
+ValueId join_heads(NetworkBuilder& b, const std::string& name, ValueId x) {
+  const Ints& in = b.shape(x);
+  const Ints joined = {in[0], in[2], in[1] * in[3]};
+  const ValueId parts = b.node("Transpose", {x}, {{"perm", Ints{0, 2, 1, 3}}});
+  return b.node("Reshape", {parts, b.integers(name + ".join", joined)});
+}
+
+ValueId attend(
+    NetworkBuilder& b, ValueId query, ValueId key, ValueId value, const ScoreMask& masked) {
+  const ValueId columns = b.node("Transpose", {key}, {{"perm", Ints{0, 1, 3, 2}}});
+  const auto head = static_cast<double>(b.shape(query)[3]);
+  ValueId scores = b.node("Div", {b.node("MatMul", {query, columns}), b.scalar(std::sqrt(head))});
+  if (masked.bias.valid()) scores = b.node("Add", {scores, masked.bias});
+  if (masked.mask.valid()) {
+    const ValueId never = b.scalar(std::numeric_limits<float>::lowest());
+    scores = b.node("Where", {masked.mask, scores, never});
+  }
+  const ValueId weights = b.node("Softmax", {scores}, {{"axis", int64_t{-1}}});
+  return b.node("MatMul", {weights, value});
 }
 
 ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a) {
@@ -104,23 +124,13 @@ ValueId attention(NetworkBuilder& b, const std::string& name, const Attention& a
     const ValueId y = bias ? linear(b, at, x, a.width) : project(b, at, x, a.width);
     return split_heads(b, at, y, a.heads);
   };
+  const auto whole = [&](const char* which, ValueId x) {
+    return cached(b, a.cache, a.cache_name + "." + which, x);
+  };
   const ValueId q = heads("query", a.query, a.input_bias);
-  const ValueId key = heads("key", a.key, a.input_bias && a.key_bias);
-  const ValueId k = cached(b, a.cache, a.cache_name + ".key", key);
-  const ValueId v = cached(b, a.cache, a.cache_name + ".value", heads("value", a.value, a.input_bias));
-  const ValueId columns = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
-  const auto head = static_cast<double>(a.width) / static_cast<double>(a.heads);
-  ValueId scores = b.node("Div", {b.node("MatMul", {q, columns}), b.scalar(std::sqrt(head))});
-  if (a.bias.valid()) scores = b.node("Add", {scores, a.bias});
-  if (a.mask.valid()) {
-    const ValueId never = b.scalar(std::numeric_limits<float>::lowest());
-    scores = b.node("Where", {a.mask, scores, never});
-  }
-  const ValueId weights = b.node("Softmax", {scores}, {{"axis", int64_t{-1}}});
-  const ValueId mixed =
-      b.node("Transpose", {b.node("MatMul", {weights, v})}, {{"perm", Ints{0, 2, 1, 3}}});
-  const Ints joined = {b.shape(mixed)[0], b.shape(mixed)[1], a.width};
-  const ValueId all = b.node("Reshape", {mixed, b.integers(name + ".join", joined)});
+  const ValueId k = whole("key", heads("key", a.key, a.input_bias && a.key_bias));
+  const ValueId v = whole("value", heads("value", a.value, a.input_bias));
+  const ValueId all = join_heads(b, name, attend(b, q, k, v, {.mask = a.mask, .bias = a.bias}));
   return linear(b, name + ".output", all, a.width);
 }
 

@@ -37,6 +37,19 @@ ValueId causal_mask(NetworkBuilder& b, const CachePlace& cache, int64_t rows);
 /// [batch, heads, length, head], which is a state; `x` without a cache. `name`: "0.key".
 ValueId cached(NetworkBuilder& b, const CachePlace& cache, const std::string& name, ValueId x);
 
+/// [batch, sequence, width] to [batch, heads, sequence, head], and back.
+ValueId split_heads(NetworkBuilder& b, const std::string& name, ValueId x, int64_t heads);
+ValueId join_heads(NetworkBuilder& b, const std::string& name, ValueId x);
+
+/// What is done to the scores of queries and keys; each broadcasts to them, or is not there.
+struct ScoreMask {
+  ValueId mask;       // truth values: the keys that are seen
+  ValueId bias = {};  // added
+};
+/// softmax(query key^T / sqrt(head)) value, of [batch, heads, positions, head].
+ValueId attend(
+    NetworkBuilder& b, ValueId query, ValueId key, ValueId value, const ScoreMask& scores);
+
 struct Attention {
   ValueId query, key, value;
   int64_t width = 0, heads = 0;  // of the result, and into how many parts it is cut
