@@ -234,6 +234,7 @@ void Emitter::allocate(const Allocate& n) {
 }
 
 void Emitter::for_loop(const For& n) {
+  if ((n.kind == LoopKind::kSerial || n.kind == LoopKind::kUnroll) && copy_transposed(n)) return;
   switch (n.kind) {
     case LoopKind::kUnroll: return unrolled(n);
     case LoopKind::kVectorize: return vectorized(n);
@@ -287,6 +288,17 @@ void Emitter::loop(VarId var, Value* begin, Value* end, bool may_be_empty, const
 
 // The test is at the bottom, so that what is invariant can be hoisted as it stands.
 void Emitter::rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body) {
+  counted_loop(begin, end, body, [&](const LaneIndex& counter) {
+    vars_[var.value] = counter;
+    stmt(body);
+  });
+}
+
+// `parts` has the stores to registers of what `body` emits.
+void Emitter::counted_loop(Value* begin,
+                           Value* end,
+                           const Stmt& parts,
+                           const std::function<void(const LaneIndex&)>& body) {
   BasicBlock* before = b_.GetInsertBlock();
   BasicBlock* block = BasicBlock::Create(kernel_.context, "", function_);
   push_scope(b_.CreateBr(block));
@@ -299,7 +311,7 @@ void Emitter::rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body
     PHINode* phi;
   };
   std::vector<Carried> carried;
-  for (const TensorId id : kernel_.stored_registers(body)) {
+  for (const TensorId id : kernel_.stored_registers(parts)) {
     for (Value*& slot : registers_[id.value]) {
       PHINode* phi = b_.CreatePHI(slot->getType(), 2);
       phi->addIncoming(slot, before);
@@ -307,8 +319,7 @@ void Emitter::rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body
       slot = phi;
     }
   }
-  vars_[var.value] = as_linear(counter, depth());
-  stmt(body);
+  body(as_linear(counter, depth()));
 
   Value* next = b_.CreateAdd(counter, int64(1), "", true, true);
   BasicBlock* latch = b_.GetInsertBlock();

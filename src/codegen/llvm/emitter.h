@@ -115,6 +115,10 @@ class Emitter {
   void for_loop(const For& n);
   void loop(VarId var, Value* begin, Value* end, bool may_be_empty, const Stmt& body);
   void rotated_loop(VarId var, Value* begin, Value* end, const Stmt& body);
+  void counted_loop(Value* begin,
+                    Value* end,
+                    const Stmt& parts,
+                    const std::function<void(const LaneIndex&)>& body);
   void unrolled(const For& n);
   void vectorized(const For& n);
   void dot(const For& n);
@@ -161,6 +165,10 @@ class Emitter {
                         Value* pairs,
                         const std::pair<TensorId, TilePlace>& rows,
                         const std::pair<TensorId, TilePlace>& lanes);
+
+  // transpose.cpp: copies whose reads are contiguous outside of the vector.
+  bool copy_transposed(const For& n);
+  void transpose(llvm::MutableArrayRef<Value*> rows);
 
   // indices.cpp: index arithmetic.
   LaneIndex linear(const Expr& e);
