@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "support/check.h"
+#include "support/hash.h"
 #include "support/parallel_for.h"
 
 namespace pruner {
@@ -25,7 +26,7 @@ size_t Weights::content_of(const Tensor& tensor) {
   const auto text = [](const Tensor& t) {
     return std::string_view(static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes()));
   };
-  const size_t hash = std::hash<std::string_view>()(text(tensor));
+  const uint64_t hash = hash64(text(tensor));
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto like = first; like != last; ++like) {
     const Tensor& content = contents_[like->second];

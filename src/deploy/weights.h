@@ -54,7 +54,7 @@ class Weights {
   std::mutex mutex_;  // of the contents
   std::vector<Tensor> contents_;
   std::map<std::pair<const void*, int64_t>, size_t> known_;  // by address and bytes
-  std::unordered_multimap<size_t, size_t> by_hash_;
+  std::unordered_multimap<uint64_t, size_t> by_hash_;
   std::map<Key, int64_t> offsets_;
   std::vector<Entry> entries_;
   int64_t bytes_ = 0;  // where the next one begins

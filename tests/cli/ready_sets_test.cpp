@@ -20,7 +20,7 @@ std::vector<std::string> networks_of(const std::string& name) {
     const Result<Source> source = read_member(member, *target);
     EXPECT_TRUE(source.ok()) << source.error().message();
     if (!source.ok()) continue;
-    const Partition& cut = source->partition;
+    const Partition& cut = source->partition();
     int64_t calls = 0;
     for (const WeightedTask& task : source->tasks) calls += task.weight;
     EXPECT_EQ(calls, std::ranges::count(cut.groups, true, &Group::complex));

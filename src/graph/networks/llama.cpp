@@ -20,9 +20,8 @@ struct Places {
 /// Cosines and sines of the angles of rotary position embeddings (Su et al. 2021).
 Places places_of(NetworkBuilder& b, const Llama& llama, int64_t rows, const CachePlace& cache) {
   const int64_t pairs = llama.head() / 2;
-  const std::vector<int64_t> shape = cache.has_cache()
-                                         ? std::vector<int64_t>{cache.length, pairs}
-                                         : std::vector<int64_t>{1, rows, pairs};
+  const std::vector<int64_t> shape = cache.has_cache() ? std::vector<int64_t>{cache.length, pairs}
+                                                       : std::vector<int64_t>{1, rows, pairs};
   Tensor cosine(DType::kFloat32, shape), sine = cosine.clone();
   for (int64_t i = 0; i < cosine.num_elements(); ++i) {
     const double part = static_cast<double>(i % pairs) / static_cast<double>(pairs);

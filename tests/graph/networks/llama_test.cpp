@@ -10,11 +10,13 @@ using Rows = std::vector<std::vector<double>>;
 constexpr Llama kSmall = {"small", 2, 12, 3, 1, 10, 7, 100, 1e-3};
 constexpr int64_t kHead = 4, kLength = 5;
 
-Graph small() {
-  NetworkBuilder b(kSmall.name);
+Graph small(int64_t cached = 0) {
+  NetworkOptions options;
+  options.cache_length = cached;
+  NetworkBuilder b(kSmall.name, options);
   const ValueId ids = b.input("input_ids", {1, kLength}, DType::kInt64);
-  const RotaryTables places = rotary_tables(b, kSmall, 0, kLength);
-  return b.finish({{llama_logits(b, kSmall, ids, places, causal_attention(b, kSmall)), "logits"}});
+  const CachePlace cache = cache_place(b, options);
+  return b.finish({{llama_logits(b, kSmall, ids, cache), "logits"}});
 }
 
 // The same from its formulas, position by position, on the weights of a graph.
@@ -146,17 +148,27 @@ TEST(Llama, ComputesItsFormulas) {
   expect_near(found, floats({1, kLength, kSmall.vocabulary}, expected), 1e-4);
 }
 
-// A position is what comes before it: the tables may begin anywhere.
-TEST(Llama, TurnsByTheDistanceOfPositions) {
-  const auto logits = [](int64_t first) {
-    NetworkBuilder b(kSmall.name);
-    const ValueId ids = b.input("input_ids", {1, kLength}, DType::kInt64);
-    const RotaryTables places = rotary_tables(b, kSmall, first, kLength);
-    const Graph graph =
-        b.finish({{llama_logits(b, kSmall, ids, places, causal_attention(b, kSmall)), "logits"}});
-    return run_graph(graph, {integers({1, kLength}, {3, 0, 6, 6, 2})})[0];
+// Keys and values stand in caches, and what comes before the rows of a run was put there.
+TEST(Llama, ComputesTheSameByItsCaches) {
+  const Ints ids = {3, 0, 6, 6, 2};
+  const Graph whole = small(), cached = small(2 * kLength);
+  const auto run = [&](int64_t past, const std::vector<Tensor>& states) {
+    std::vector<Tensor> inputs = {integers({1, kLength}, ids), integers({1}, {past})};
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    return run_graph(cached, inputs);
   };
-  expect_near(logits(9), logits(0), 1e-4);
+  std::vector<Tensor> zeros;
+  for (const State& state : cached.states)
+    zeros.emplace_back(DType::kFloat32, cached[cached.inputs[state.input]].shape);
+  const std::vector<Tensor> first = run(0, zeros);
+  expect_near(first[0], run_graph(whole, {integers({1, kLength}, ids)})[0], 1e-4);
+  // The last row sees all ten.
+  const Tensor second = run(kLength, {first.begin() + 1, first.end()})[0];
+  Ints twice = ids;
+  twice.insert(twice.end(), ids.begin(), ids.end());
+  const std::vector<double> expected = Reference(whole).logits(twice).back();
+  for (int64_t word = 0; word < kSmall.vocabulary; ++word)
+    EXPECT_NEAR(second.get((kLength - 1) * kSmall.vocabulary + word), expected[word], 1e-4);
 }
 
 TEST(Llama, FusesWhatABlockIsMadeOf) {
@@ -165,6 +177,10 @@ TEST(Llama, FusesWhatABlockIsMadeOf) {
   EXPECT_EQ(count["FusedAttention"], kSmall.layers);
   EXPECT_EQ(count["RMSNormalization"], 2 * kSmall.layers + 1);
   EXPECT_EQ(count["Transpose"], 0);
+  count.clear();
+  for (const Node& node : run_graph_passes(small(kLength)).nodes) ++count[node.op];
+  EXPECT_EQ(count["FusedAttention"], kSmall.layers);
+  EXPECT_EQ(count["UpdateState"], 2 * kSmall.layers);
 }
 
 }  // namespace
