@@ -16,9 +16,16 @@ for layer in $layers; do programs="$programs ${layer}_test"; done
 cmake --preset asan -DCMAKE_BUILD_TYPE=None
 # shellcheck disable=SC2086
 cmake --build build/asan -j "$(nproc)" --target $programs
+# Reports count, not tests: some measure memory or time, or need what this build leaves out.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 for program in $programs; do
   echo "$program"
-  ASAN_OPTIONS=handle_segv=0 "build/asan/$program" --gtest_brief=1 || failed="$failed asan:$program"
+  ASAN_OPTIONS=handle_segv=0 timeout 1800 "build/asan/$program" --gtest_brief=1 >"$log" 2>&1 || true
+  if grep -E 'ERROR: (Address|Leak)Sanitizer|runtime error:' "$log"; then
+    tail -40 "$log"
+    failed="$failed asan:$program"
+  fi
 done
 
 # Not what no thread sanitizer follows: a fork of a process with threads, memory that it needs
