@@ -107,7 +107,7 @@ class Planner {
     for (size_t i = 0; i < partition_.outputs.size(); ++i) {
       const ValueId output = partition_.outputs[i];
       const ValuePlace from = result.values[index(output)];
-      const ValuePlace to{Place::kOutput, static_cast<int64_t>(i)};
+      const ValuePlace to = callers(Place::kOutput, i, &State::output);
       if (from != to && state_of_output(i) < 0)
         result.copies.push_back({from, to, value_bytes(partition_[output])});
     }
@@ -134,6 +134,12 @@ class Planner {
     for (size_t s = 0; s < states().size(); ++s)
       if (states()[s].output == static_cast<int>(i)) return static_cast<int>(s);
     return -1;
+  }
+  /// Input or output `i`, whose number leaves the states before it out.
+  ValuePlace callers(Place place, size_t i, int State::*member) const {
+    const auto before = std::ranges::count_if(
+        states(), [&](const State& s) { return s.*member < static_cast<int>(i); });
+    return {place, static_cast<int64_t>(i) - before};
   }
   ValueId input_of(const State& state) const { return partition_.inputs[state.input]; }
   ValueId next_of(const State& state) const { return partition_.outputs[state.output]; }
@@ -172,14 +178,14 @@ class Planner {
       if (partition_.values[v].constant) places_[v] = {Place::kConstant, static_cast<int64_t>(v)};
     }
     for (size_t i = 0; i < partition_.inputs.size(); ++i) {
-      places_[index(partition_.inputs[i])] = {Place::kInput, static_cast<int64_t>(i)};
+      places_[index(partition_.inputs[i])] = callers(Place::kInput, i, &State::input);
     }
     for (size_t s = 0; s < states().size(); ++s)
       places_[index(input_of(states()[s]))] = place_of_state(s);
     for (size_t i = 0; i < partition_.outputs.size(); ++i) {
       if (state_of_output(i) >= 0) continue;
       ValuePlace& place = places_[index(base(partition_.outputs[i]))];
-      if (place.place == Place::kNone) place = {Place::kOutput, static_cast<int64_t>(i)};
+      if (place.place == Place::kNone) place = callers(Place::kOutput, i, &State::output);
     }
   }
 

@@ -24,8 +24,8 @@ enum class Place : uint8_t {
   kNone,      // nobody writes it, or nobody reads it
   kArena,     // index: byte offset
   kConstant,  // index: the value that has the data
-  kInput,     // index: of the model's inputs
-  kOutput,    // index: of the model's outputs
+  kInput,     // index: among the model's inputs without the states
+  kOutput,    // index: among its outputs without them
 };
 
 struct ValuePlace {

@@ -254,7 +254,7 @@ TEST(PlanMemory, CopiesStatesWhoseOldContentIsStillRead) {
   EXPECT_GE(made.index, 512);
   ASSERT_EQ(plan.copies.size(), 3u);
   EXPECT_EQ(plan.copies[0].from, arena(256));  // before it is overwritten
-  EXPECT_EQ(plan.copies[0].to, (ValuePlace{Place::kOutput, 3}));
+  EXPECT_EQ(plan.copies[0].to, (ValuePlace{Place::kOutput, 1}));  // the second of the caller's
   EXPECT_EQ(plan.copies[1].from, made);
   EXPECT_EQ(plan.copies[1].to, arena(0));
   EXPECT_EQ(plan.copies[2].to, arena(256));

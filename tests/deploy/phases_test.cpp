@@ -137,15 +137,19 @@ TEST_F(Phases, NameTheStateThatIsAnother) {
 // Sums up, beside a state that is no cache and one that is handed on as it was.
 TEST(States, StayFromRunToRun) {
   NetworkBuilder b("sums");
+  const ValueId sum = b.state("sum", {2, 3}), last = b.state("last", {2, 3});
   const ValueId x = b.input("x", {2, 3}, DType::kFloat32);
-  const ValueId sum = b.state("sum", {2, 3}), last = b.state("last", {2, 3}),
-                before = b.state("before", {2, 3});
+  const ValueId before = b.state("before", {2, 3});
   const ValueId added = b.node("Add", {sum, x});
   const ValueId difference = b.node("Sub", {x, before});
   b.next_state(sum, added, "next_sum");
   b.next_state(last, b.node("Mul", {x, b.scalar(1)}), "next_last");
   b.next_state(before, last, "next_before");
-  const Phase main = phase("main", b.finish({{difference, "difference"}}));
+  Graph graph = b.finish({{difference, "difference"}});
+  // The caller's output is neither the first nor the last.
+  std::swap(graph.outputs[0], graph.outputs[2]);
+  for (State& state : graph.states) state.output = state.output == 2 ? 0 : state.output;
+  const Phase main = phase("main", graph);
   const TemporaryFolder folder = *TemporaryFolder::make("");
   const std::string path = folder.path("module.so");
   const auto built = build_module(main.partition, host_target(2), nullptr, {.work_dir = ""}, path);
