@@ -97,6 +97,55 @@ TEST(Indices, VectorsOfTwoGroupsAreSpread) {
   EXPECT_EQ(count(program, "vpermpd"), 2 * 14);
 }
 
+// y[i] = x[step * i + first] where that is in x, else 0: a window of this stride at its border.
+Program strided(int64_t step, int64_t first) {
+  ProgramBuilder b("strided");
+  const TensorId x = b.input("x", {kLength}), y = b.output("y", {kLength});
+  b.program.body = b.serial(kTiles * kVectors, [&](Expr v) {
+    return b.vectorize(kLanes, kLanes, [&](Expr l) {
+      const Expr i = v * Expr(kLanes) + l, at = i * Expr(step) + Expr(first);
+      const Expr inside = at >= Expr(0) && at < Expr(kLength);
+      return b.store(y, {i}, select(inside, b.read(x, {at}), float_imm(0)));
+    });
+  });
+  return b.program;
+}
+
+// y[p, c] = x[c, p], whose rows are shorter than a vector.
+Program short_rows(int64_t channels) {
+  ProgramBuilder b("short_rows");
+  const TensorId x = b.input("x", {channels, kLength}), y = b.output("y", {kLength, channels});
+  b.program.body = b.serial(kLength, [&](Expr p) {
+    return b.vectorize(4, channels, [&](Expr c) { return b.store(y, {p, c}, b.read(x, {c, p})); });
+  });
+  return b.program;
+}
+
+TEST(Indices, StridedLanesUnderAMaskAreNotGathered) {
+  Rng rng(7);
+  for (const auto& [step, first] : {std::pair<int64_t, int64_t>{2, -3},
+                                    {2, 1 - kLength},
+                                    {-1, kLength - 5},
+                                    {-1, kLength + 7}}) {
+    const Program program = strided(step, first);
+    Tensor x(DType::kFloat32, {kLength});
+    for (int64_t i = 0; i < kLength; ++i) x.set(i, rng.uniform());
+    expect_same(program, {x, Tensor(DType::kFloat32, {kLength})}, 0);
+    EXPECT_EQ(gathers(program), 0) << step;
+  }
+  EXPECT_GT(gathers(strided(3, -1)), 0);
+}
+
+TEST(Indices, RowsShorterThanAVectorAreReadByLane) {
+  for (const int64_t channels : {2, 3}) {
+    Rng rng(8);
+    Tensor x(DType::kFloat32, {channels, kLength});
+    for (int64_t i = 0; i < x.num_elements(); ++i) x.set(i, rng.uniform());
+    expect_same(short_rows(channels), {x, Tensor(DType::kFloat32, {kLength, channels})}, 0);
+    EXPECT_EQ(gathers(short_rows(channels)), 0) << channels;
+  }
+}
+
 // The rows of a tile lie at constant distances from one pointer a vector: were there one for each
 // row, they would be kept in memory and loaded for each multiply-add.
 TEST(Indices, RowsBehindAQuotientShareAPointer) {

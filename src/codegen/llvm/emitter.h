@@ -205,6 +205,7 @@ class Emitter {
   Value* load(const Load& n, llvm::Constant* otherwise);
   Value* load_place(TensorId buffer, const LaneIndex& place, llvm::Constant* otherwise);
   Value* load_scattered(TensorId buffer, const LaneIndex& place);
+  Value* load_strided(TensorId buffer, const LaneIndex& first, int64_t step, Value* active);
   struct Run;
   std::optional<Run> run_of(TensorId buffer, const LaneIndex& place) const;
   Value* load_spread(TensorId buffer, const LaneIndex& place, const Run& run);

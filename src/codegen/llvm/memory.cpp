@@ -223,48 +223,68 @@ llvm::Value* Emitter::spread(Value* run, llvm::ArrayRef<int> element) {
   return b_.CreateShuffleVector(b_.CreateShuffleVector(run, between), within);
 }
 
-// A strided place is read lane by lane, anything else (or under a mask) by a gather.
+// Lanes that go backwards or over every other element: vectors that overlap in one element reach
+// from the first to the last. An inactive lane reads nothing.
+llvm::Value* Emitter::load_strided(TensorId id,
+                                   const LaneIndex& first,
+                                   int64_t step,
+                                   Value* active) {
+  llvm::Type* type = at_width(memory_type(program_[id].dtype), lanes_);
+  const Align align(static_cast<uint64_t>(dtype_bytes(program_[id].dtype)));
+  const int nobody = lanes_;
+  const auto vector = [&](int64_t begin) -> Value* {
+    LaneIndex at = first;
+    at.constant += begin;
+    Value* from = address(id, at);
+    if (!active) return annotate(b_.CreateAlignedLoad(type, from, align), id);
+    llvm::SmallVector<int, 16> reader(static_cast<size_t>(lanes_), nobody);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const int64_t element = step * lane - begin;
+      if (element >= 0 && element < lanes_) reader[static_cast<size_t>(element)] = lane;
+    }
+    Value* read =
+        b_.CreateShuffleVector(active, llvm::Constant::getNullValue(active->getType()), reader);
+    return annotate(
+        b_.CreateMaskedLoad(type, from, align, read, llvm::Constant::getNullValue(type)), id);
+  };
+  llvm::SmallVector<int, 16> order;
+  for (int i = 0; i < lanes_; ++i) {
+    order.push_back(step == -1 ? lanes_ - 1 - i : 2 * i < lanes_ ? 2 * i : 2 * i + 1);
+  }
+  if (step == -1) return b_.CreateShuffleVector(vector(1 - lanes_), order);
+  Value* low = vector(0);
+  return b_.CreateShuffleVector(low, vector(lanes_ - 1), order);
+}
+
+// A strided place is read by vectors or, where its active lanes are known, lane by lane, anything
+// else by a gather.
 llvm::Value* Emitter::load_scattered(TensorId id, const LaneIndex& place) {
   if (const std::optional<Run> run = run_of(id, place)) return load_spread(id, place, *run);
   const DType dtype = program_[id].dtype;
-  const int64_t bytes = dtype_bytes(dtype);
   llvm::Type* scalar = memory_type(dtype);
   llvm::Type* type = at_width(scalar, lanes_);
-  const Align align(static_cast<uint64_t>(bytes));
+  const Align align(static_cast<uint64_t>(dtype_bytes(dtype)));
   LaneIndex uniform = place;
   uniform.lane = 0;
+  const bool strided = !varies_by_lane(uniform);
   Value* active = mask();
   if (predicate_.uniform) active = logical_and(active, widened(predicate_.uniform));
-  if (active || varies_by_lane(uniform)) {
+  if (strided && (place.lane == -1 || place.lane == 2))
+    return from_memory(load_strided(id, uniform, place.lane, active), dtype);
+  const auto* known = llvm::dyn_cast_or_null<llvm::Constant>(active);
+  if ((active && !known) || !strided) {
     Value* pointers = scattered_pointers(id, place);
     if (!active) active = llvm::Constant::getAllOnesValue(at_width(b_.getInt1Ty(), lanes_));
     Value* value =
         b_.CreateMaskedGather(type, pointers, align, active, llvm::Constant::getNullValue(type));
     return from_memory(annotate(llvm::cast<llvm::CallInst>(value), id), dtype);
   }
-  const auto from = [&](int64_t lane, int64_t offset) {
-    LaneIndex at = uniform;
-    at.constant += place.lane * lane + offset;
-    return address(id, at);
-  };
-  if (place.lane == -1 || place.lane == 2) {
-    // Vectors that overlap in one element and reach from the first to the last.
-    const auto vector = [&](Value* at) {
-      return annotate(b_.CreateAlignedLoad(type, at, align), id);
-    };
-    llvm::SmallVector<int, 16> order;
-    for (int i = 0; i < lanes_; ++i) {
-      order.push_back(place.lane == -1 ? lanes_ - 1 - i : 2 * i < lanes_ ? 2 * i : 2 * i + 1);
-    }
-    if (place.lane == -1) {
-      return from_memory(b_.CreateShuffleVector(vector(from(lanes_ - 1, 0)), order), dtype);
-    }
-    return from_memory(
-        b_.CreateShuffleVector(vector(from(0, 0)), vector(from(0, lanes_ - 1)), order), dtype);
-  }
-  Value* result = llvm::PoisonValue::get(type);
+  Value* result = known ? llvm::Constant::getNullValue(type) : llvm::PoisonValue::get(type);
   for (int i = 0; i < lanes_; ++i) {
-    Value* element = annotate(b_.CreateAlignedLoad(scalar, from(i, 0), align), id);
+    if (known && known->getAggregateElement(static_cast<unsigned>(i))->isNullValue()) continue;
+    LaneIndex at = uniform;
+    at.constant += place.lane * i;
+    Value* element = annotate(b_.CreateAlignedLoad(scalar, address(id, at), align), id);
     result = b_.CreateInsertElement(result, element, static_cast<uint64_t>(i));
   }
   return from_memory(result, dtype);
