@@ -24,7 +24,8 @@ constexpr DType sum_type(DType t) { return is_narrow_float(t) ? DType::kFloat32 
 /// How a window moves over the spatial dimensions; an empty vector is all ones (pads: all zeros).
 struct Window {
   std::vector<int64_t> stride, dilation, pad_before, pad_after;
-  int64_t pad_value = 0;  // what a convolution reads in the padding
+  int64_t pad_value = 0;        // what a convolution reads in the padding
+  bool channels_first = false;  // data are [n, c, spatial...], not [n, spatial..., c]
 };
 
 struct ConvParams {
@@ -53,12 +54,12 @@ int64_t window_output(int64_t input,
                       int64_t pad_after,
                       bool ceil = false);
 
-/// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co].
-/// A pad stage only where something is padded. The weight is marked layout free.
+/// Convolution of any spatial rank: data [n, spatial..., ci], weight [kernel..., ci / groups, co],
+/// which is marked layout free; with channels first [co, ci / groups, kernel...]. A pad stage only
+/// where something is padded.
 StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
-/// The same of images with channels first: data [n, ci, h, w], weight [co, ci, kh, kw].
-StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params);
-/// Depthwise: weight [kernel..., c, multiplier]; output channel c * multiplier + m.
+/// Depthwise: weight [kernel..., c, multiplier], with channels first [c * multiplier, 1,
+/// kernel...]; output channel c * multiplier + m.
 StageId add_depthwise_conv(DagBuilder& b,
                            StageId data,
                            StageId weight,

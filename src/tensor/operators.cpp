@@ -14,6 +14,7 @@ namespace pruner {
 
 // The arguments of one operator text, checked against its row.
 struct OperatorCall {
+  bool channels_first = false;
   std::map<std::string, std::vector<int64_t>, std::less<>> values;
 
   int64_t operator[](std::string_view name) const { return values.find(name)->second[0]; }
@@ -50,6 +51,7 @@ static WindowDims dims_of(const OperatorCall& call) {
 static Window window_of(const OperatorCall& call) {
   const size_t rank = dims_of(call).out.size();
   Window window;
+  window.channels_first = call.channels_first;
   for (size_t d = 0; d < rank; ++d) {
     window.stride.push_back(call.dim("stride", d));
     window.dilation.push_back(call.values.contains("dilation") ? call.dim("dilation", d) : 1);
@@ -59,7 +61,7 @@ static Window window_of(const OperatorCall& call) {
   return window;
 }
 
-// The shape [n, spatial..., channels] of the data that a window operator with these outputs reads.
+// The shape of the data that a window operator with these outputs reads.
 static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int64_t channels) {
   const WindowDims dims = dims_of(call);
   const Window w = window_of(call);
@@ -74,7 +76,7 @@ static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int
     }
     shape.push_back(in);
   }
-  shape.push_back(channels);
+  shape.insert(call.channels_first ? shape.begin() + 1 : shape.end(), channels);
   return shape;
 }
 
@@ -167,10 +169,9 @@ static Result<StageId> conv(DagBuilder& b, const OperatorCall& c) {
 
 static Result<StageId> conv2d_nchw(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
-  TRY_ASSIGN(const std::vector<int64_t> in, windowed_shape(c, c["CI"]));
-  const StageId data = b.placeholder("data", {in[0], in[3], in[1], in[2]}, type.data);
+  TRY_ASSIGN(const StageId data, windowed_data(b, c, c["CI"], type.data));
   const StageId weight = weight_of(b, {c["CO"], c["CI"], c["KH"], c["KW"]}, type.weight);
-  return add_conv_nchw(b, data, weight, {window_of(c), 1, type.products});
+  return add_conv(b, data, weight, {window_of(c), 1, type.products});
 }
 
 static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
@@ -194,7 +195,9 @@ static Result<StageId> conv2d_transpose(DagBuilder& b, const OperatorCall& c) {
 
 static Result<StageId> depthwise_conv2d(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const StageId data, windowed_data(b, c, c["C"]));
-  const StageId weight = weight_of(b, {c["KH"], c["KW"], c["C"], c["multiplier"]});
+  std::vector<int64_t> shape = {c["KH"], c["KW"], c["C"], c["multiplier"]};
+  if (c.channels_first) shape = {c["C"] * c["multiplier"], 1, c["KH"], c["KW"]};
+  const StageId weight = weight_of(b, std::move(shape));
   return add_depthwise_conv(b, data, weight, window_of(c));
 }
 
@@ -207,6 +210,14 @@ static Result<StageId> pool2d(DagBuilder& b, const OperatorCall& c, PoolKind kin
   }
   TRY_ASSIGN(const StageId data, windowed_data(b, c, c["C"]));
   return add_pool(b, data, {kind, {c["KH"], c["KW"]}, window_of(c)});
+}
+
+static Result<StageId> max_pool2d(DagBuilder& b, const OperatorCall& c) {
+  return pool2d(b, c, PoolKind::kMax);
+}
+
+static Result<StageId> avg_pool2d(DagBuilder& b, const OperatorCall& c) {
+  return pool2d(b, c, PoolKind::kAverage);
 }
 
 static Result<StageId> sum(DagBuilder& b, const OperatorCall& c) {
@@ -302,16 +313,23 @@ static constexpr OperatorRow kOperators[] = {
      "stride=1 padding=0 dilation=1 multiplier=1",
      "NHWC",
      depthwise_conv2d},
-    {"max_pool2d",
+    {"depthwise_conv2d_nchw",
      "N C HO WO KH KW",
-     "stride=1 padding=0",
-     "NHWC",
-     [](DagBuilder& b, const OperatorCall& c) { return pool2d(b, c, PoolKind::kMax); }},
+     "stride=1 padding=0 dilation=1 multiplier=1",
+     "NCHW",
+     depthwise_conv2d},
+    {"max_pool2d", "N C HO WO KH KW", "stride=1 padding=0", "NHWC", max_pool2d},
+    {"max_pool2d_nchw", "N C HO WO KH KW", "stride=1 padding=0", "NCHW", max_pool2d},
     {"avg_pool2d",
      "N C HO WO KH KW",
      "stride=1 padding=0",
      "NHWC, without the padding",
-     [](DagBuilder& b, const OperatorCall& c) { return pool2d(b, c, PoolKind::kAverage); }},
+     avg_pool2d},
+    {"avg_pool2d_nchw",
+     "N C HO WO KH KW",
+     "stride=1 padding=0",
+     "NCHW, without the padding",
+     avg_pool2d},
     {"sum", "ROWS COLUMNS", "", "of each row", sum},
     {"softmax", "DIMS...", "", "over the last axis", softmax},
     {"attention",
@@ -423,6 +441,7 @@ static Result<std::vector<int64_t>> parse_values(const std::string& name,
 static Result<OperatorCall> parse_arguments(const OperatorRow& row,
                                             std::span<const std::string> arguments) {
   OperatorCall call;
+  call.channels_first = row.name.ends_with("_nchw");
   const std::vector<std::string> extents = words(row.extents);
   const bool any_rank = row.extents == "DIMS...";
   const size_t window_rank = std::ranges::find(extents, "KD") == extents.end() ? 2 : 3;
@@ -523,8 +542,8 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
   if (b.stage(out).dtype == DType::kInt32) out = add_cast(b, out, DType::kFloat32);
   for (const std::string& epilogue : arguments.subspan(count)) {
     if (!epilogue.starts_with('+')) return Error("\"", epilogue, "\" comes after an epilogue");
-    const bool channels_first = row.name.ends_with("_nchw");
-    TRY_ASSIGN(out, add_epilogue(b, out, std::string_view(epilogue).substr(1), channels_first));
+    const std::string_view name = std::string_view(epilogue).substr(1);
+    TRY_ASSIGN(out, add_epilogue(b, out, name, call.channels_first));
   }
   const ComputeDag dag = b.finish({out});
   TRY(check_sizes(dag));

@@ -21,8 +21,9 @@ int64_t window_output(int64_t input,
   return output;
 }
 
-// One spatial dimension of a window.
+// One spatial dimension of a window, and which dimension of the data it is.
 struct WindowDim {
+  size_t axis;
   int64_t in, kernel, stride, dilation, before, after, out;
 
   int64_t reach() const { return dilation * (kernel - 1) + 1; }
@@ -33,14 +34,20 @@ static int64_t value_or(const std::vector<int64_t>& list, size_t d, int64_t othe
   return d < list.size() ? list[d] : otherwise;
 }
 
+static size_t channel_axis(const Window& w, size_t spatial_rank) {
+  return w.channels_first ? 1 : spatial_rank + 1;
+}
+
 static std::vector<WindowDim> window_dims(const std::vector<int64_t>& data_shape,
                                           std::span<const int64_t> kernel,
                                           const Window& w,
                                           bool ceil = false) {
-  CHECK(data_shape.size() == kernel.size() + 2) << "data are [n, spatial..., c]";
+  CHECK(data_shape.size() == kernel.size() + 2) << "data have a batch and channels";
   std::vector<WindowDim> dims;
   for (size_t d = 0; d < kernel.size(); ++d) {
-    WindowDim dim{data_shape[d + 1],
+    const size_t axis = d + (w.channels_first ? 2 : 1);
+    WindowDim dim{axis,
+                  data_shape[axis],
                   kernel[d],
                   value_or(w.stride, d, 1),
                   value_or(w.dilation, d, 1),
@@ -54,25 +61,30 @@ static std::vector<WindowDim> window_dims(const std::vector<int64_t>& data_shape
   return dims;
 }
 
-// "nn", "yy", "xx", "ff" and then "ry", "rx", "rc", as TVM's conv2d_nhwc; "zz" before for 3-D.
-static std::vector<std::string> conv_names(size_t rank, bool channel_reduced) {
+// "nn", "yy", "xx", "ff" and then "ry", "rx", "rc", as TVM's conv2d_nhwc; "zz" before for 3-D, and
+// with channels first theirs before the others.
+static std::vector<std::string> conv_names(size_t rank,
+                                           bool channel_reduced,
+                                           bool channels_first = false) {
   static constexpr const char* kDims[] = {"z", "y", "x"};
-  std::vector<std::string> names(2 * rank + 2);
+  std::vector<std::string> names = {"nn"}, taps;
   for (size_t d = 0; d < rank; ++d) {
     const std::string dim = rank <= 3 ? kDims[3 - rank + d] : "d" + std::to_string(d);
-    names[1 + d] = dim + dim;
-    names[2 + rank + d] = "r" + dim;
+    names.push_back(dim + dim);
+    taps.push_back("r" + dim);
   }
-  names[0] = "nn";
-  names[1 + rank] = "ff";
-  if (channel_reduced) names.push_back("rc");
+  names.insert(channels_first ? names.begin() + 1 : names.end(), "ff");
+  if (channel_reduced) taps.insert(channels_first ? taps.begin() : taps.end(), "rc");
+  names.insert(names.end(), taps.begin(), taps.end());
   return names;
 }
 
 static std::string rank_text(size_t rank) { return std::to_string(rank) + "d"; }
 
-static std::string layout_text(size_t rank) {
-  return rank == 1 ? "nwc" : rank == 2 ? "nhwc" : rank == 3 ? "ndhwc" : "channels_last";
+static std::string layout_text(size_t rank, bool channels_first = false) {
+  if (rank > 3) return channels_first ? "channels_first" : "channels_last";
+  const std::string dims = std::string("dhw").substr(3 - rank);
+  return channels_first ? "nc" + dims : "n" + dims + "c";
 }
 
 static StageId pad_with(DagBuilder& b,
@@ -121,33 +133,35 @@ static StageId pad_windows(DagBuilder& b,
                            std::string name) {
   std::vector<int64_t> before(dims.size() + 2, 0), after(dims.size() + 2, 0);
   bool padded = false;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const WindowDim& dim = dims[d];
-    before[d + 1] = dim.before;
+  for (const WindowDim& dim : dims) {
+    before[dim.axis] = dim.before;
     const int64_t read = (dim.out - 1) * dim.stride + dim.reach();
-    after[d + 1] = std::max(dim.after, read - dim.in - dim.before);
-    padded |= before[d + 1] != 0 || after[d + 1] != 0;
+    after[dim.axis] = std::max(dim.after, read - dim.in - dim.before);
+    padded |= before[dim.axis] != 0 || after[dim.axis] != 0;
   }
   return padded ? pad_with(b, data, before, after, value, std::move(name)) : data;
 }
 
 static std::vector<int64_t> output_shape(int64_t n, std::span<const WindowDim> dims, int64_t c) {
-  std::vector<int64_t> shape = {n};
-  for (const WindowDim& dim : dims) shape.push_back(dim.out);
-  shape.push_back(c);
+  std::vector<int64_t> shape(dims.size() + 2, c);
+  shape[0] = n;
+  for (const WindowDim& dim : dims) shape[dim.axis] = dim.out;
   return shape;
 }
 
-// data[n, y*stride + ry*dilation, ..., channel]
+// data[n, y*stride + ry*dilation, ..., channel], or with the channel before these.
 static Expr window_load(const DagBuilder& b,
                         StageId data,
                         std::span<const WindowDim> dims,
                         std::span<const Expr> i,
                         std::span<const Expr> r,
-                        Expr channel) {
-  std::vector<Expr> index = {i[0]};
-  for (size_t d = 0; d < dims.size(); ++d) index.push_back(dims[d].at(i[d + 1], r[d]));
-  index.push_back(std::move(channel));
+                        const Expr& channel) {
+  std::vector<Expr> index(i.size(), channel);
+  index[0] = i[0];
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const WindowDim& dim = dims[d];
+    index[dim.axis] = dim.at(i[dim.axis], r[d]);
+  }
   return b.at(data, std::move(index));
 }
 
@@ -158,86 +172,71 @@ static Expr group_channel(const Expr& out, const Expr& rc, int64_t groups, int64
 }
 
 StageId add_conv(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
-  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
-  const size_t rank = in.size() - 2;
-  const int64_t ci = in.back(), co = kernel.back();
-  CHECK(kernel.size() == rank + 2 && kernel[rank] * params.groups == ci && co % params.groups == 0)
-      << "a conv weight is [kernel..., ci / groups, co]";
-  const auto dims = window_dims(in, std::span(kernel).first(rank), params.window);
+  const std::vector<int64_t> in = b.shape(data), shape = b.shape(weight);
+  const size_t rank = in.size() - 2, channel = channel_axis(params.window, rank);
+  const bool first = params.window.channels_first;
+  const int64_t ci = in[channel], co = first ? shape[0] : shape.back();
+  CHECK(shape.size() == rank + 2 && shape[first ? 1 : rank] * params.groups == ci &&
+        co % params.groups == 0)
+      << "a conv weight is [kernel..., ci / groups, co] or [co, ci / groups, kernel...]";
+  const auto dims = window_dims(in, std::span(shape).subspan(first ? 2 : 0, rank), params.window);
   const StageId padded =
       pad_windows(b, data, dims, cast(b.stage(data).dtype, params.window.pad_value), "PaddedInput");
 
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
     std::vector<Expr> tap(r.begin(), r.end());
-    tap.push_back(i.back());
-    const Expr channel = group_channel(i.back(), r.back(), params.groups, co, ci);
-    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), params.products);
+    tap.insert(first ? tap.begin() : tap.end(), i[channel]);
+    const Expr from =
+        group_channel(i[channel], first ? r.front() : r.back(), params.groups, co, ci);
+    const Expr read = window_load(b, padded, dims, i, r.subspan(first ? 1 : 0, rank), from);
+    return product(read, b.at(weight, tap), params.products);
   };
-  const std::vector<int64_t> reduced(kernel.begin(), kernel.end() - 1);
-  const std::string conv = "conv" + rank_text(rank) + "_" + layout_text(rank);
+  std::vector<int64_t> reduced = shape;
+  reduced.erase(first ? reduced.begin() : reduced.end() - 1);
+  const std::string conv = "conv" + rank_text(rank) + "_" + layout_text(rank, first);
   const StageId out = b.reduce("Conv" + rank_text(rank) + "Output",
                                output_shape(in[0], dims, co),
                                reduced,
                                Combiner::kSum,
                                body,
                                params.groups == 1 ? conv : "group_" + conv,
-                               conv_names(rank, true));
-  b.allow_repacking(out, weight);
-  return params.products.sums ? out : add_cast(b, out, b.stage(data).dtype);
-}
-
-StageId add_conv_nchw(DagBuilder& b, StageId data, StageId weight, const ConvParams& params) {
-  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
-  CHECK(in.size() == 4 && kernel.size() == 4 && kernel[1] == in[1] && params.groups == 1)
-      << "a conv weight is [co, ci, kh, kw]";
-  const auto dims =
-      window_dims({in[0], in[2], in[3], in[1]}, std::span(kernel).last(2), params.window);
-  const std::vector<int64_t> before = {0, 0, dims[0].before, dims[1].before};
-  const std::vector<int64_t> after = {0, 0, dims[0].after, dims[1].after};
-  const auto padding = [](int64_t pad) { return pad > 0; };
-  const bool padded = std::ranges::any_of(before, padding) || std::ranges::any_of(after, padding);
-  const StageId source = padded ? add_pad(b, data, before, after, 0, "PaddedInput") : data;
-  const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
-    return product(b.at(source, {i[0], r[0], dims[0].at(i[2], r[1]), dims[1].at(i[3], r[2])}),
-                   b.at(weight, {i[1], r[0], r[1], r[2]}),
-                   params.products);
-  };
-  const StageId out = b.reduce("Conv2dOutput",
-                               {in[0], kernel[0], dims[0].out, dims[1].out},
-                               {in[1], kernel[2], kernel[3]},
-                               Combiner::kSum,
-                               body,
-                               "conv2d_nchw",
-                               {"nn", "ff", "yy", "xx", "rc", "ry", "rx"});
+                               conv_names(rank, true, first));
+  if (!first) b.allow_repacking(out, weight);  // lanes are along rows, which no weight has
   return params.products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
 StageId add_depthwise_conv(
     DagBuilder& b, StageId data, StageId weight, const Window& window, const Products& products) {
-  const std::vector<int64_t> in = b.shape(data), kernel = b.shape(weight);
-  const size_t rank = in.size() - 2;
-  const int64_t multiplier = kernel.back();
-  CHECK(kernel.size() == rank + 2 && kernel[rank] == in.back())
-      << "a depthwise weight is [kernel..., c, multiplier]";
-  const auto dims = window_dims(in, std::span(kernel).first(rank), window);
+  const std::vector<int64_t> in = b.shape(data), shape = b.shape(weight);
+  const size_t rank = in.size() - 2, channel = channel_axis(window, rank);
+  const bool first = window.channels_first;
+  const int64_t multiplier = first ? shape[0] / in[channel] : shape.back();
+  CHECK(shape.size() == rank + 2 &&
+        (first ? shape[0] % in[channel] == 0 && shape[1] == 1 : shape[rank] == in[channel]))
+      << "a depthwise weight is [kernel..., c, multiplier] or [c * multiplier, 1, kernel...]";
+  const std::span<const int64_t> kernel = std::span(shape).subspan(first ? 2 : 0, rank);
+  const auto dims = window_dims(in, kernel, window);
   const StageId padded =
       pad_windows(b, data, dims, cast(b.stage(data).dtype, window.pad_value), "PaddedInput");
 
   const auto body = [&](std::span<const Expr> i, std::span<const Expr> r) {
-    const Expr channel = floor_div(i.back(), multiplier);
+    const Expr from = floor_div(i[channel], multiplier);
     std::vector<Expr> tap(r.begin(), r.end());
-    tap.push_back(channel);
-    tap.push_back(floor_mod(i.back(), multiplier));
-    return product(window_load(b, padded, dims, i, r, channel), b.at(weight, tap), products);
+    if (first) {
+      tap.insert(tap.begin(), {i[channel], 0});
+    } else {
+      tap.insert(tap.end(), {from, floor_mod(i[channel], multiplier)});
+    }
+    return product(window_load(b, padded, dims, i, r, from), b.at(weight, tap), products);
   };
   const std::string conv = "conv" + rank_text(rank);
   const StageId out = b.reduce("DepthwiseC" + conv.substr(1),
-                               output_shape(in[0], dims, in.back() * multiplier),
-                               {kernel.begin(), kernel.end() - 2},
+                               output_shape(in[0], dims, in[channel] * multiplier),
+                               {kernel.begin(), kernel.end()},
                                Combiner::kSum,
                                body,
-                               "depthwise_" + conv + "_" + layout_text(rank),
-                               conv_names(rank, false));
+                               "depthwise_" + conv + "_" + layout_text(rank, first),
+                               conv_names(rank, false, first));
   return products.sums ? out : add_cast(b, out, b.stage(data).dtype);
 }
 
@@ -328,14 +327,15 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
   for (size_t d = 0; d < dims.size(); ++d) {
     names.push_back(dims.size() == 2 ? (d == 0 ? "dh" : "dw") : "d" + std::to_string(d));
   }
-  const std::vector<int64_t> shape = output_shape(in[0], dims, in.back());
+  const size_t channel = channel_axis(params.window, dims.size());
+  const std::vector<int64_t> shape = output_shape(in[0], dims, in[channel]);
   const StageId pooled = b.reduce(
       "tensor",
       shape,
       params.kernel,
       combiner,
       [&](auto i, auto r) {
-        const Expr value = window_load(b, padded, dims, i, r, i.back());
+        const Expr value = window_load(b, padded, dims, i, r, i[channel]);
         return is_max ? value : cast(sum_type(dtype), value);
       },
       is_max ? "pool_max" : "pool_sum",
@@ -344,11 +344,10 @@ StageId add_pool(DagBuilder& b, StageId data, const PoolParams& params) {
 
   const auto average = [&](std::span<const Expr> i) {
     Expr taps = 1;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const WindowDim& dim = dims[d];
+    for (const WindowDim& dim : dims) {
       const bool all = params.count_include_pad;
-      taps =
-          taps * taps_inside(dim, i[d + 1], all ? -dim.before : 0, dim.in + (all ? dim.after : 0));
+      taps = taps *
+             taps_inside(dim, i[dim.axis], all ? -dim.before : 0, dim.in + (all ? dim.after : 0));
     }
     return cast(dtype, b.at(pooled, {i.begin(), i.end()}) / cast(sum_type(dtype), taps));
   };

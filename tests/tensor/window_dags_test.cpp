@@ -147,6 +147,53 @@ TEST(DepthwiseConvDag, HasAMultiplier) {
       }
 }
 
+// t with dimension order[d] of its own as number d.
+Tensor transposed(const Tensor& t, const std::vector<size_t>& order) {
+  const std::vector<int64_t>& from = t.shape();
+  std::vector<int64_t> shape;
+  for (const size_t d : order) shape.push_back(from[d]);
+  Tensor out(t.dtype(), shape);
+  for (int64_t i = 0; i < out.num_elements(); ++i) {
+    std::vector<int64_t> at(order.size());
+    int64_t rest = i, place = 0;
+    for (size_t d = order.size(); d-- > 0; rest /= shape[d]) at[order[d]] = rest % shape[d];
+    for (size_t d = 0; d < order.size(); ++d) place = place * from[d] + at[d];
+    out.set(i, t.get(place));
+  }
+  return out;
+}
+
+TEST(ChannelsFirst, MeansTheSameOfTransposedData) {
+  for (const auto& [name, arguments] : {
+           std::pair{"conv2d", "2 5 4 6 3 3 2 stride=2,1 padding=1,0 dilation=1,2"},
+           {"depthwise_conv2d", "2 3 4 6 3 2 stride=1,2 padding=1,0,2,1 multiplier=2"},
+           {"max_pool2d", "2 3 4 5 3 3 stride=2 padding=1"},
+           {"avg_pool2d", "2 3 4 5 3 2 stride=2,1 padding=1,1"},
+       }) {
+    const ComputeDag last = operator_dag(std::string(name) + " " + arguments);
+    const ComputeDag first = operator_dag(std::string(name) + "_nchw " + arguments);
+    Rng rng(4);
+    const std::vector<Tensor> in = random_inputs(last, rng);
+    std::vector<Tensor> moved = {transposed(in[0], {0, 3, 1, 2})};
+    if (in.size() > 1) moved.push_back(transposed(in[1], {3, 2, 0, 1}));
+    if (std::string_view(name) == "depthwise_conv2d")
+      moved[1] = transposed(in[1], {2, 3, 0, 1}).reshaped({6, 1, 3, 2});
+    const Tensor expected = transposed(interpret(last, in)[0], {0, 3, 1, 2});
+    const Tensor found = interpret(first, moved)[0];
+    ASSERT_EQ(found.shape(), expected.shape()) << name;
+    for (int64_t i = 0; i < found.num_elements(); ++i)
+      ASSERT_NEAR(found.get(i), expected.get(i), 1e-6) << name << " element " << i;
+  }
+}
+
+TEST(ChannelsFirst, HasNamesAndTagsOfTvm) {
+  const ComputeDag dag = operator_dag("depthwise_conv2d_nchw 1 8 5 5 3 3 padding=1");
+  EXPECT_EQ(dag[StageId{2}].name, "PaddedInput");
+  EXPECT_EQ(dag[StageId{3}].tag, "depthwise_conv2d_nchw");
+  EXPECT_EQ(dag[StageId{3}].axes[1].name, "ff");
+  EXPECT_EQ(dag[StageId{3}].reduce_axes[1].name, "rx");
+}
+
 struct Transposed {
   int64_t in, k, stride, pad, output_padding, dilation, groups;
 };
