@@ -27,17 +27,23 @@ static std::string window_text(const OpCall& call, std::span<const int64_t> kern
   return text;
 }
 
+// "2d", and where images are [n, c, h, w] what --op calls them.
+static std::string rank_text(const OpCall& call) {
+  return std::to_string(call.rank(0) - 2) + (channels_last(call) ? "d" : "d_nchw");
+}
+
 static std::string conv_name(const OpCall& call) {
-  const std::vector<int64_t>& weight = call.shape(1);
-  const std::vector<int64_t> kernel(weight.begin(), weight.end() - 2);
+  const auto weight = std::span(call.shape(1));
+  const std::span<const int64_t> kernel =
+      weight.subspan(channels_last(call) ? 0 : 2, weight.size() - 2);
   const int64_t groups = call.integer("group", 1);
-  const bool transposed = call.node.op == "ConvTranspose";
-  const bool depthwise = !transposed && groups > 1 && groups == channels(call);
+  const bool transposed = call.node.op == "ConvTranspose", depthwise = is_depthwise(call);
   std::string text = depthwise ? "depthwise_conv" : "conv";
-  text += std::to_string(kernel.size()) + "d" + (transposed ? "_transpose " : " ");
+  text += rank_text(call) + (transposed ? "_transpose " : " ");
   text += print_shape(call.shape(0)) + window_text(call, kernel);
   if (groups > 1 && !depthwise) text += " g" + std::to_string(groups);
-  return text + " -> " + std::to_string(call.output().shape.back());
+  const std::vector<int64_t>& made = call.output().shape;
+  return text + " -> " + std::to_string(channels_last(call) ? made.back() : made[1]);
 }
 
 static std::string anchor_name(const OpCall& call) {
@@ -47,7 +53,7 @@ static std::string anchor_name(const OpCall& call) {
   if (op == "MaxPool" || op == "AveragePool") {
     const std::vector<int64_t> kernel = call.integers("kernel_shape");
     const std::string kind = op == "MaxPool" ? "max_pool" : "avg_pool";
-    return kind + std::to_string(kernel.size()) + "d " + data + window_text(call, kernel);
+    return kind + rank_text(call) + " " + data + window_text(call, kernel);
   }
   if (op == "Gemm") return "dense " + data + " -> " + std::to_string(call.output().shape.back());
   if (op == "MatMul") {

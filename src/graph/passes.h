@@ -43,8 +43,8 @@ Graph tabulate(Graph graph);         // functions of one byte that take long, in
 Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone
 Graph split_kernels(Graph graph);    // into taps, where much of what they read is padding
 Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
-Graph channels_last(Graph graph);    // convolutions and pools between two transposes
 Graph sink_transposes(Graph graph);  // transposes move down and cancel
+Graph channels_last(Graph graph, const PassOptions& options);   // windows, between two transposes
 Graph fuse_attention(Graph graph, const PassOptions& options);  // of heads: one kernel
 Graph run_quantized(Graph graph, const PassOptions& options);   // on integers, between bytes
 Graph widen_floats(Graph graph, const PassOptions& options);    // those of 16 bits, to float32
@@ -69,7 +69,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"crop_kernels", always<crop_kernels>},
     {"split_kernels", always<split_kernels>, true},
     {"combine_matmuls", always<combine_matmuls>},
-    {"channels_last", always<channels_last>},
+    {"channels_last", channels_last},
     {"sink_transposes", always<sink_transposes>},
     {"fuse_attention", fuse_attention, true},
     {"widen_floats", widen_floats},

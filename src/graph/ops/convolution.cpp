@@ -1,8 +1,8 @@
 // Conv and ConvTranspose. With the attribute channels_last (set by the layout pass) data are
 // [n, spatial..., c], the weight is [kernel..., ci / groups, co] and the bias [1, 1..., co];
-// without it they are in ONNX's order and the lowering transposes, which is right but slow. Conv
-// may have the attributes sums and factors (OpCall::products) and, of integers, pad_value, which
-// stands in the padding: the zero point of the data.
+// without it they are in ONNX's order; a ConvTranspose then transposes, which is right but slow.
+// Conv may have the attributes sums and factors (OpCall::products) and, of integers, pad_value,
+// which stands in the padding: the zero point of the data.
 #include "graph/ops/op.h"
 #include "graph/ops/window.h"
 
@@ -20,12 +20,6 @@ struct WeightShape {
 };
 
 }  // namespace
-
-// One input channel a group; several output channels a group are its multiplier.
-static bool is_depthwise(const OpCall& call) {
-  const int64_t groups = call.integer("group", 1);
-  return call.node.op == "Conv" && groups > 1 && groups == channels(call);
-}
 
 static WeightShape weight_shape(const OpCall& call) {
   const std::vector<int64_t>& w = call.shape(1);
@@ -99,44 +93,25 @@ static Types infer_conv(const OpCall& call) {
   return {{{dtype, data_shape(call, call.shape(0)[0], w.co, out)}}};
 }
 
-// The weight laid out as [kernel..., ci / groups, co] or, depthwise, [kernel..., c, multiplier].
-static StageId weight_channels_last(const OpCall& call, StageSink& to) {
-  const StageId weight = to.input(call, 1);
-  if (channels_last(call)) return weight;
-  const WeightShape w = weight_shape(call);
-  const int64_t groups = call.integer("group", 1), rank = call.rank(1);
-  const bool conv = call.node.op == "Conv", depthwise = is_depthwise(call);
-  const int64_t inner = depthwise ? w.co / groups : w.co / (conv ? w.co : groups);
-  std::vector<int64_t> shape = w.kernel;
-  shape.insert(shape.end(), {depthwise ? groups : w.ci, depthwise ? inner : w.co});
-  const auto body = [&](std::span<const Expr> axes) {
-    const Expr i = axes[rank - 2], o = axes[rank - 1];
-    std::vector<Expr> indices;
-    if (depthwise) {
-      indices = {i * inner + o, 0};
-    } else if (conv) {
-      indices = {o, i};
-    } else {
-      indices = {floor_div(o, inner) * w.ci + i, floor_mod(o, inner)};
-    }
-    indices.insert(indices.end(), axes.begin(), axes.end() - 2);
-    return to.dag.at(weight, indices);
-  };
-  return to.dag.compute("weight", shape, body, "injective");
-}
-
+// Of a Conv in either layout.
 static StageId add_bias(const OpCall& call, StageSink& to, StageId result) {
-  if (call.has(2)) result = add_add(to.dag, result, to.input(call, 2));
-  return result_in_layout(call, to, result);
+  if (!call.has(2)) return result;
+  const StageId bias = to.input(call, 2);
+  if (channels_last(call)) return add_add(to.dag, result, bias);
+  const auto body = [&](std::span<const Expr> i) {
+    return to.dag.at(result, {i.begin(), i.end()}) + to.dag.at(bias, {i[1]});
+  };
+  return to.dag.compute("T_add", to.dag.shape(result), body, "broadcast");
 }
 
 static StageId lower_conv(const OpCall& call, StageSink& to) {
   ConvParams params;
   params.window = *window_of(call, weight_shape(call).kernel);
+  params.window.channels_first = !channels_last(call);
+  params.window.pad_value = call.integer("pad_value", 0);
   params.groups = call.integer("group", 1);
   params.products = call.products();
-  params.window.pad_value = call.integer("pad_value", 0);
-  const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
+  const StageId data = to.input(call, 0), weight = to.input(call, 1);
   const StageId result =
       is_depthwise(call) ? add_depthwise_conv(to.dag, data, weight, params.window, params.products)
                          : add_conv(to.dag, data, weight, params);
@@ -206,12 +181,30 @@ static Types infer_conv_transpose(const OpCall& call) {
   return {{{call.input(0).dtype, data_shape(call, call.shape(0)[0], w.co, t.output)}}};
 }
 
+// The weight of a ConvTranspose laid out as [kernel..., ci / groups, co].
+static StageId weight_channels_last(const OpCall& call, StageSink& to) {
+  const StageId weight = to.input(call, 1);
+  if (channels_last(call)) return weight;
+  const WeightShape w = weight_shape(call);
+  const int64_t inner = w.co / call.integer("group", 1), rank = call.rank(1);
+  std::vector<int64_t> shape = w.kernel;
+  shape.insert(shape.end(), {w.ci, w.co});
+  const auto body = [&](std::span<const Expr> axes) {
+    const Expr i = axes[rank - 2], o = axes[rank - 1];
+    std::vector<Expr> indices = {floor_div(o, inner) * w.ci + i, floor_mod(o, inner)};
+    indices.insert(indices.end(), axes.begin(), axes.end() - 2);
+    return to.dag.at(weight, indices);
+  };
+  return to.dag.compute("weight", shape, body, "injective");
+}
+
 static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
   const TransposedWindow t = *transposed_window(call, weight_shape(call).kernel);
   const ConvParams params{t.window, call.integer("group", 1), {}};
   const StageId data = data_channels_last(call, to), weight = weight_channels_last(call, to);
-  const StageId result = add_conv_transpose(to.dag, data, weight, params, t.output_padding);
-  return add_bias(call, to, result);
+  StageId result = add_conv_transpose(to.dag, data, weight, params, t.output_padding);
+  if (call.has(2)) result = add_add(to.dag, result, to.input(call, 2));
+  return result_in_layout(call, to, result);
 }
 
 // clang-format off

@@ -57,7 +57,8 @@ static PoolParams pool_params(const OpCall& call) {
 static StageId lower_pool(const OpCall& call, StageSink& to) {
   PoolParams params = pool_params(call);
   params.kind = call.node.op == "MaxPool" ? PoolKind::kMax : PoolKind::kAverage;
-  return result_in_layout(call, to, add_pool(to.dag, data_channels_last(call, to), params));
+  params.window.channels_first = !channels_last(call);
+  return add_pool(to.dag, to.input(call, 0), params);
 }
 
 namespace {

@@ -16,6 +16,11 @@ int64_t channels(const OpCall& call) {
   return channels_last(call) ? call.shape(0).back() : call.shape(0)[1];
 }
 
+bool is_depthwise(const OpCall& call) {
+  const int64_t groups = call.integer("group", 1);
+  return call.node.op == "Conv" && groups > 1 && groups == channels(call);
+}
+
 std::vector<int64_t> data_shape(const OpCall& call,
                                 int64_t n,
                                 int64_t c,

@@ -11,6 +11,8 @@ namespace pruner {
 std::vector<int64_t> spatial_shape(const OpCall& call);
 int64_t channels(const OpCall& call);
 bool channels_last(const OpCall& call);
+/// A Conv of one input channel a group; several output channels a group are its multiplier.
+bool is_depthwise(const OpCall& call);
 /// [n, c, spatial...], or [n, spatial..., c] when the node is channels-last.
 std::vector<int64_t> data_shape(const OpCall& call,
                                 int64_t n,

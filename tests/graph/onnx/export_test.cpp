@@ -76,7 +76,7 @@ TEST(ExportOnnx, TakesTheOpsetThatItsOperatorsNeed) {
 TEST(ExportOnnx, RefusesWhatOnlyThePassesWrite) {
   NetworkBuilder b("passed");
   const ValueId x = b.input("x", {1, 2, 4, 4}, DType::kFloat32);
-  const Graph graph = b.finish({{b.node("MaxPool", {x}, {{"kernel_shape", Ints{2, 2}}}), "y"}});
+  const Graph graph = b.finish({{b.node("LRN", {x}, {{"size", int64_t{3}}}), "y"}});
   EXPECT_ERROR(export_onnx(run_graph_passes(graph), scratch_path("out.onnx")),
                "before the graph passes, not after them");
   EXPECT_ERROR(export_onnx(graph, "/nonexistent/out.onnx"), "/nonexistent/out.onnx");

@@ -9,7 +9,7 @@ std::string arranged(std::vector<int64_t> shape, ValueId (*build)(NetworkBuilder
   const ValueId x = b.input("x", shape, DType::kFloat32);
   const Graph graph = b.finish({{build(b, x), "y"}});
   run_graph(graph, {waves(shape)});
-  return operators(sink_transposes(channels_last(fold_batch_norm(simplify(graph)))));
+  return operators(sink_transposes(channels_last(fold_batch_norm(simplify(graph)), {})));
 }
 
 ValueId conv(NetworkBuilder& b, ValueId x, int64_t out, int64_t group = 1, int64_t kernel = 1) {
