@@ -8,6 +8,7 @@
 #include "golden.h"
 #include "graph/networks/networks.h"
 #include "graph/networks/transformer.h"
+#include "shell.h"
 #include "support/temporary_folder.h"
 
 namespace pruner {
@@ -106,6 +107,35 @@ TEST_F(Phases, DecodeGivesWhatTheWholeSequenceDoes) {
   }
   EXPECT_ERROR(module->run(std::vector{rows(0, 1), integers({kBatch}, {0, kCache})}, 1),
                "\"past_length\" holds the index 24, expected one in [-24, 23]");
+}
+
+// The examples, on a prompt that the prefill takes in two parts, beside the whole sequence.
+TEST_F(Phases, AreDecodedByTheExamples) {
+  if (output_of("c++ --version >/dev/null") != "status 0") GTEST_SKIP() << "no c++ here";
+  build({phase("prefill", decoder(3)), phase("decode", decoder(1))});
+  std::vector<int64_t> words = {7, 41, 3, 19};
+  std::string prompt, expected;
+  for (const int64_t word : words) prompt += " " + std::to_string(word);
+  for (int i = 0; i < 6; ++i) {
+    const auto count = std::ssize(words);
+    const Tensor logits =
+        (*interpret_graph(decoder(count, 1, 0), std::vector{integers({1, count}, words)}))[0];
+    int64_t best = 0;
+    const auto of = [&](int64_t word) { return logits.get((count - 1) * kWords + word); };
+    for (int64_t word = 1; word < kWords; ++word) best = of(word) > of(best) ? word : best;
+    words.push_back(best);
+    expected += (i > 0 ? " " : "") + std::to_string(best);
+  }
+  const std::string root = test_path(".."), program = folder_.path("decode");
+  const std::string arguments = " " + path_ + " 6" + prompt + " 2>/dev/null";
+  EXPECT_EQ(output_of("c++ -std=c++17 -Wall -Wextra -I" + root + "/include " + root +
+                      "/examples/decode.cpp -ldl -o " + program + " && " + program + arguments),
+            expected + "\nstatus 0");
+  if (output_of("python3 -c 'import numpy' 2>/dev/null") != "status 0")
+    GTEST_SKIP() << "no numpy here";
+  EXPECT_EQ(output_of("PYTHONPATH=" + root + "/python python3 " + root + "/examples/decode.py" +
+                      arguments),
+            expected + "\nstatus 0");
 }
 
 TEST_F(Phases, ShareTheWeights) {
