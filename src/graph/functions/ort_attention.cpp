@@ -192,14 +192,12 @@ static Result<Unit> check_group_query_attention(const OpCall& call) {
   return Unit{};
 }
 
-// One text has all positions. Of several, seqlens_k has the last ones'; they all begin with a call
-// that brings all tokens.
+// seqlens_k has the last token's of each text; they all begin with a call that brings all tokens.
 static Places places_of(Body& b, int64_t tokens) {
   const auto total = static_cast<int64_t>(*b.call().scalar(6));
   Places p{total, b.integers({{total - tokens}}), {}};
-  if (b.input(0).extent(0) > 1 && tokens != total) {
+  if (tokens != total)
     p.first = b.reshape(b.cast(b.input(5), DType::kInt64), {-1}) - static_cast<double>(tokens - 1);
-  }
   p.all = b.reshape(p.first, {-1, 1}) + positions(b, tokens);
   return p;
 }

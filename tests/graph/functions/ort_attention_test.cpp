@@ -129,6 +129,26 @@ TEST_F(GroupQueryAttentionTest, ATokenComesBehindThePast) {
   expect_near(found[0], joined_heads(plain_attention(parted_heads(q, 4), all_k, all_v)));
 }
 
+// Two tokens of one text behind one, in a cache with room for six: its length comes at run time.
+TEST_F(GroupQueryAttentionTest, ATextFillsACacheStepByStep) {
+  const Tensor q = waves({1, 2, 16}, 3), k = waves({1, 2, 8}, 4), v = waves({1, 2, 8}, 5);
+  const Tensor past_k = waves({1, 2, 6, 4}, 6), past_v = waves({1, 2, 6, 4}, 7);
+  const std::vector<Tensor> found =
+      run({q, k, v, past_k, past_v, integers({1}, {2}, DType::kInt32), int32s({6})}, attributes());
+  Tensor all_k = past_k.clone(), all_v = past_v.clone();
+  for (int64_t i = 0; i < 16; ++i) {  // two tokens of two heads of four
+    const int64_t to = (i / 4 % 2 * 6 + 1 + i / 8) * 4 + i % 4;
+    all_k.set(to, k.get(i));
+    all_v.set(to, v.get(i));
+  }
+  expect_near(found[1], all_k);
+  expect_near(found[2], all_v);
+  const auto rule = [](int64_t, int64_t, int64_t i, int64_t j, double score) {
+    return j <= 1 + i ? score : kHidden;
+  };
+  expect_near(found[0], joined_heads(plain_attention(parted_heads(q, 4), all_k, all_v, 0, rule)));
+}
+
 // Texts of 2 and 1 tokens in a cache with room for 3; lengths that come at run time.
 TEST_F(GroupQueryAttentionTest, TextsOfOtherLengthsShareACache) {
   const Tensor q = waves({2, 1, 16}, 3), k = waves({2, 1, 8}, 4), v = waves({2, 1, 8}, 5);
