@@ -166,6 +166,10 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
   if (!options.decode.empty()) {
     TRY_ASSIGN(const SourceOptions decode, decode_options(options));
     TRY(add("decode", decode));
+    if (source.phases.back().partition.states.empty())
+      return Error("--decode: ",
+                   source.name,
+                   " keeps nothing from run to run; give --cache-len or --states");
   }
   source.tasks = extract_tasks(source.phases, target);
   return source;

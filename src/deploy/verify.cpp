@@ -16,7 +16,10 @@ constexpr double kMostDiffering = 0.01;  // of the integers
 double bound_of(const LoadedModule& module) {
   double bound = kFloat32Bound;
   for (const std::string& precision : module.precisions()) {
-    const bool wide = precision.empty() || precision == dtype_name(DType::kFloat32);
+    // Indices and truth values are exact.
+    const std::optional<DType> type = parse_dtype(precision);
+    const bool exact = type == DType::kInt64 || type == DType::kInt32 || type == DType::kBool;
+    const bool wide = precision.empty() || type == DType::kFloat32 || exact;
     bound = std::max(bound, wide ? 0 : precision == "tf32" ? kTf32Bound : kNarrowBound);
   }
   return bound;

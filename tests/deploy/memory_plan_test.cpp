@@ -253,7 +253,7 @@ TEST(PlanMemory, CopiesStatesWhoseOldContentIsStillRead) {
   EXPECT_EQ(made.place, Place::kArena);
   EXPECT_GE(made.index, 512);
   ASSERT_EQ(plan.copies.size(), 3u);
-  EXPECT_EQ(plan.copies[0].from, arena(256));  // before it is overwritten
+  EXPECT_EQ(plan.copies[0].from, arena(256));                     // before it is overwritten
   EXPECT_EQ(plan.copies[0].to, (ValuePlace{Place::kOutput, 1}));  // the second of the caller's
   EXPECT_EQ(plan.copies[1].from, made);
   EXPECT_EQ(plan.copies[1].to, arena(0));

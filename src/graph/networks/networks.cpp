@@ -68,10 +68,18 @@ static Result<Unit> check_size(const InputSize& size, int64_t given) {
                size.most);
 }
 
-static Result<Unit> check_cache(const NetworkRow& row, int64_t length) {
-  if (length == 0 || (length >= 1 && length <= row.most_cached)) return Unit{};
+static Result<Unit> check_cache(const NetworkRow& row, const NetworkOptions& options) {
+  const int64_t length = options.cache_length, rows = options.sequence_length;
+  if (length == 0 || (length >= rows && length <= row.most_cached)) return Unit{};
   if (row.most_cached == 0) return Error(row.name, " has no cache");
-  return Error("a cache of ", length, " positions, expected 1 to ", row.most_cached);
+  return Error("a cache of ",
+               length,
+               " positions for sequences of ",
+               rows,
+               ", expected ",
+               rows,
+               " to ",
+               row.most_cached);
 }
 
 Result<Graph> build_network(std::string_view name, const NetworkOptions& options) {
@@ -86,11 +94,11 @@ Result<Graph> build_network(std::string_view name, const NetworkOptions& options
   if (options.batch_size < 1 || options.batch_size > 4096) {
     return Error("batch size ", options.batch_size, ", expected 1 to 4096");
   }
-  TRY(check_cache(*row, options.cache_length));
   NetworkOptions sized = options;
   int64_t& size = row->size.is_image ? sized.image_size : sized.sequence_length;
   if (size == 0) size = row->size.usual;
   TRY(check_size(row->size, size));
+  TRY(check_cache(*row, sized));
   return row->build(sized);
 }
 
