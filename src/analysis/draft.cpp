@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/computed_share.h"
 #include "analysis/gpu_draft.h"
 #include "analysis/operand.h"
 #include "analysis/register_tile.h"
@@ -86,7 +87,7 @@ class Analyzer {
     const NestStage& parent = of(stage.at);
     double n = visits(parent);
     for (int i = 0; i < stage.depth; ++i) n *= static_cast<double>(parent.loops[i].extent);
-    return n;
+    return n * computed_share(nest_, parent, static_cast<size_t>(stage.depth));
   }
 
   static double points(const Stage& stage) {
@@ -112,6 +113,8 @@ class Analyzer {
       if (loop.axis < spatial) tiles = out.steps;  // with the chunks of a reduction around it
       if (loop.kind == LoopKind::kSerial) iterations = out.steps;
     }
+    const double share = computed_share(nest_, stage, tile.begin);
+    for (double* count : {&out.steps, &tiles, &iterations}) *count *= share;
     out.overhead_cycles =
         overhead_cycles(stage, tile, iterations, out.visits, s.is_reduction() ? tiles : 0);
     if (!penalties_.counts(Penalty::kComputeL1))
@@ -285,9 +288,9 @@ class Analyzer {
     const double bytes = bytes_of(s);
     const bool root = !stage.at.valid();
     if (s.output && stage.streaming) out.dram_bytes += bytes;
-    if (s.output && !stage.streaming && bytes > usable(target_.l3_bytes))
-      out.dram_bytes += 2 * bytes;
     const bool workspace = root && stage.scope == Scope::kWorkspace;
+    if ((workspace || (s.output && !stage.streaming)) && bytes > usable(target_.l3_bytes))
+      out.dram_bytes += 2 * bytes;
     if (workspace && bytes > usable(target_.l2_bytes * target_.threads)) out.l3_bytes += 2 * bytes;
     if (root && stage.scope != Scope::kRegister) out.l3_bytes += contended_bytes(stage, vector);
   }

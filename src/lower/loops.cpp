@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "lower/lowering.h"
+#include "space/plan.h"
 
 namespace pruner {
 
@@ -21,7 +22,7 @@ Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
   std::vector<TensorId> allocations;
   std::vector<std::pair<VarId, Expr>> starts;  // of boxes that were moved, each named once
   for (const NestStage& child : nest_.stages) {
-    if (child.at != nest.stage || child.depth != i) continue;
+    if (child.at != nest.stage || child.depth != i || in_part_) continue;
     std::vector<Expr> start = region_start(nest_, child.stage, nest.stage, values);
     for (size_t d = 0; d < start.size(); ++d) {
       if (as<Binary>(start[d]) == nullptr || as<Binary>(start[d])->op != BinaryOp::kMax) continue;
@@ -52,7 +53,11 @@ Stmt Lowering::emit_rest(const NestStage& nest, int i, const Values& values) {
     }
   }
   if (i == static_cast<int>(nest.loops.size())) {
-    return store_of(nest.stage, values, body_at(nest.stage, values));
+    const DType dtype = dag_[nest.stage].dtype;
+    return store_of(nest.stage,
+                    values,
+                    in_part_ ? float_imm(nest_.tables->constant_parts[nest.stage]->value, dtype)
+                             : body_at(nest.stage, values));
   }
   return emit_loop(
       nest, i, values, [&](const Values& inner) { return emit_loops(nest, i + 1, inner); });
@@ -88,7 +93,11 @@ Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, con
     };
     return emit_one_loop(nest, loop, {{}, Expr(loop.extent), loop.kind}, values, guarded);
   }
-  For made{{}, loop_extent(nest, loop, values), loop.kind};
+  if (!in_part_ && !dag_[nest.stage].is_reduction()) {
+    if (const Expr before = iterations_before_part(nest, i, values))
+      return emit_split_loop(nest, i, values, before);
+  }
+  For made{{}, loop_extent(nest, i, values), loop.kind};
   // Tiles go from memory on by rows, a few of them in one pass of the loop.
   constexpr int kRowsInPass = 4;
   const bool last = i + 2 == static_cast<int>(nest.loops.size());
@@ -108,9 +117,54 @@ Stmt Lowering::emit_one_loop(const NestStage& nest,
   return make_stmt(std::move(made));
 }
 
-Expr Lowering::loop_extent(const NestStage& nest,
-                           const NestLoop& loop,
-                           const Values& values) const {
+Stmt Lowering::emit_split_loop(const NestStage& nest,
+                               int i,
+                               const Values& values,
+                               const Expr& before) {
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  const std::string& name = iterator_name(dag_[nest.stage], loop.axis);
+  const auto inner = [&](const Values& at) { return emit_loops(nest, i + 1, at); };
+  const Expr extent = loop_extent(nest, i, values);
+  const VarId end = new_var(name + "_end", {0, loop.extent});
+  Stmt computed = emit_one_loop(nest, loop, {{}, var(end), loop.kind}, values, inner);
+  const Range all = {0, loop.extent - 1};
+  const VarId step = new_var(name, all), index = new_var(name, all);
+  in_part_ = true;
+  Stmt known = advance(nest, loop, var(index), values, inner);
+  in_part_ = false;
+  known = make_stmt(Let{index, var(end) + var(step), std::move(known)});
+  known = make_stmt(For{step, simple(extent - var(end)), loop.kind, 1, std::move(known)});
+  return make_stmt(Let{
+      end, simple(min(before, extent)), make_stmt(Block{{std::move(computed), std::move(known)}})});
+}
+
+Expr Lowering::iterations_before_part(const NestStage& nest, int i, const Values& values) const {
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
+  const std::optional<ConstantPart>& part = nest_.tables->constant_parts[nest.stage];
+  if (!part || loop.kind != LoopKind::kSerial || loop.clamp >= 0) return {};
+  const int64_t coefficient = part->beyond.coefficient(VarId{loop.axis});
+  if (coefficient <= 0) return {};
+  // The least of the form in what the first iteration covers; it grows with each further one.
+  Expr least(part->beyond.constant);
+  for (const auto& [iterator, factor] : part->beyond.terms) {
+    Expr at = values[static_cast<size_t>(iterator.value)];
+    for (size_t k = static_cast<size_t>(i) + 1; factor < 0 && k < nest.loops.size(); ++k)
+      if (const NestLoop& inner = nest.loops[k]; inner.axis == iterator.value)
+        at = at + Expr((inner.extent - 1) * inner.step);
+    least = least + at * Expr(factor);
+  }
+  // Single terms of a reduction are unrolled by some, which are to be all of them.
+  constexpr int64_t kMostUnrolled = 16;
+  const bool unrolled = dag_[nest.stage].is_reduction() && coefficient * loop.step == 1;
+  const int64_t round = unrolled ? std::gcd(loop.extent, kMostUnrolled) : 1;
+  const Expr rounds = floor_div(Expr(0) - least, Expr(coefficient * loop.step * round)) + Expr(1);
+  const Expr before = simple(Expr(round) * max(Expr(0), min(Expr(loop.extent / round), rounds)));
+  const int64_t* known = as_int(before);
+  return known != nullptr && *known == loop.extent ? Expr() : before;
+}
+
+Expr Lowering::loop_extent(const NestStage& nest, int i, const Values& values) const {
+  const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   const Stage& stage = dag_[nest.stage];
   const int spatial_axes = static_cast<int>(stage.axes.size());
   if (loop.clamp >= 0) return Expr(loop.extent);
@@ -121,8 +175,10 @@ Expr Lowering::loop_extent(const NestStage& nest,
   };
   if (loop.axis >= spatial_axes) {
     const int64_t end = stage.reduce_axes[static_cast<size_t>(loop.axis - spatial_axes)].extent;
-    if (!loop.ragged) return Expr(loop.extent);
-    return simple(min(Expr(loop.extent), iterations_to(Expr(end))));
+    const Expr before = iterations_before_part(nest, i, values);
+    if (!loop.ragged) return before ? before : Expr(loop.extent);
+    const Expr left = min(Expr(loop.extent), iterations_to(Expr(end)));
+    return simple(before ? min(before, left) : left);
   }
   if (loop.kind == LoopKind::kUnroll || loop.kind == LoopKind::kMatrix) return Expr(loop.extent);
   const size_t axis = static_cast<size_t>(loop.axis);

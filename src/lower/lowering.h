@@ -75,8 +75,13 @@ class Lowering : private ProgramParts {
                      For made,
                      const Values& values,
                      const Emit& inner);
-  /// Iterations of a loop at this place: fewer than its extent where the axis or the region ends.
-  Expr loop_extent(const NestStage& nest, const NestLoop& loop, const Values& values) const;
+  /// Iterations of loop `i` at this place: fewer than its extent where the axis or the region ends,
+  /// or all terms of a reduction that are left are its neutral element.
+  Expr loop_extent(const NestStage& nest, int i, const Values& values) const;
+  /// Iterations of loop `i` before the stage's constant part; empty: none of them lies in it.
+  Expr iterations_before_part(const NestStage& nest, int i, const Values& values) const;
+  /// A loop of two parts: what is computed, and what is known (ConstantPart).
+  Stmt emit_split_loop(const NestStage& nest, int i, const Values& values, const Expr& before);
   Stmt emit_parallel(const NestStage& nest, Values values);
 
   // ---- reductions.cpp
@@ -110,6 +115,7 @@ class Lowering : private ProgramParts {
   const Sketch& sketch_;
   const ComputeDag& dag_;
   const LoopNest& nest_;
+  bool in_part_ = false;  // what is emitted is a constant part
   std::vector<StageState> stages_;
   std::map<int32_t, std::vector<Expr>> region_base_;
 };

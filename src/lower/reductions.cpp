@@ -46,7 +46,7 @@ Stmt Lowering::emit_tile(const NestStage& nest,
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   const bool reduces = loop.axis >= static_cast<int>(dag_[nest.stage].axes.size());
   if (reduces && !adds) return statement(values);
-  const Expr extent = masked ? loop_extent(nest, loop, values) : Expr(loop.extent);
+  const Expr extent = masked ? loop_extent(nest, i, values) : Expr(loop.extent);
   return emit_one_loop(nest, loop, {{}, extent, loop.kind}, values, [&](const Values& inner) {
     return emit_tile(nest, i + 1, masked, inner, statement, adds);
   });
@@ -129,7 +129,7 @@ Stmt Lowering::emit_run(
     const NestStage& nest, const ReduceRun& run, int i, const Values& values, const Emit& inner) {
   if (i == run.end) return inner(values);
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
-  For made{{}, loop_extent(nest, loop, values), loop.kind};
+  For made{{}, loop_extent(nest, i, values), loop.kind};
   if (loop.kind == LoopKind::kSerial) made.unroll = nest.unroll_steps;
   if (i + 1 == run.end) made.prefetch_bytes = nest.prefetch_bytes;
   return emit_one_loop(nest, loop, std::move(made), values, [&](const Values& at) {

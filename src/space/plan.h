@@ -11,6 +11,7 @@
 #include "space/access.h"
 #include "space/gpu/mma_contraction.h"
 #include "space/structure.h"
+#include "tensor/constant_part.h"
 #include "tensor/operation_counts.h"
 
 namespace pruner {
@@ -99,6 +100,7 @@ struct SketchTables {
   IdMap<StageId, std::vector<StageId>> consumers;
   IdMap<StageId, int> plan_of;                         // its place in the plans; -1: a placeholder
   IdMap<StageId, double> body_operations;              // vector instructions of one evaluation
+  ConstantParts constant_parts;                        // where loops end early
   IdMap<StageId, const DotInstruction*> dots;          // null: it has none
   IdMap<StageId, double> dot_rates;                    // DotRates' of it
   IdMap<StageId, std::optional<MmaContraction>> mmas;  // of what accumulates, by warps

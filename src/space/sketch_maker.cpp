@@ -309,6 +309,7 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
                              const std::function<StagePlan(StageId)>& plan) {
   auto tables = std::make_shared<SketchTables>();
   tables->accesses = access_table(dag());
+  tables->constant_parts = constant_parts(dag());
   tables->plan_of.assign(dag().stages.size(), -1);
   for (int s = 0; s < dag().size(); ++s) {
     const Stage& stage = dag()[StageId{s}];

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ansor/cpu_steps.h"
 #include "ansor/own_points.h"
 #include "ansor/workloads.h"
@@ -51,6 +53,34 @@ TEST(Lower, ReducesToAScalarAmidOthers) {
     const Meaning meaning(task.dag, rng);
     for (int i = 0; i < 20; ++i) meaning.check(space, sample(space, rng));
   }
+}
+
+// What no row of a tile sees is neither computed nor read. The last value is not a number here: a
+// product with it would not be, either, not even one by zero.
+TEST(Lower, EndsLoopsWhereCausalAttentionHidesTheRest) {
+  const Task task = operator_task("attention 1 2 120 128 16 causal=1");
+  const Space space = make_space(task);
+  Rng rng(7);
+  const Meaning meaning(task.dag, rng);
+  int ended = 0, split = 0;
+  for (int i = 0; i < 12; ++i) {
+    const Candidate candidate = sample(space, rng);
+    meaning.check(space, candidate);
+    const Result<Program> program = lower(space, candidate, "k");
+    ASSERT_TRUE(program.ok());
+    split += print(*program).find("_end") != std::string::npos;
+    std::vector<Tensor> args = meaning.inputs();
+    ASSERT_EQ(args[2].shape(), (std::vector<int64_t>{1, 2, 128, 16}));
+    args[2] = Tensor(DType::kFloat32, args[2].shape());
+    for (int64_t e = 0; e < args[2].num_elements(); ++e)
+      args[2].set(e, e / 16 == 127 ? std::nan("") : 1);
+    args.push_back(Tensor(DType::kFloat32, meaning.expected()[0].shape()));
+    ASSERT_TRUE(interpret(*program, args).ok());
+    EXPECT_TRUE(std::isnan(args[3].get(119 * 16)));  // the last row, of the first head
+    ended += !std::isnan(args[3].get(0));
+  }
+  EXPECT_EQ(ended, 12);
+  EXPECT_GE(split, 6);
 }
 
 // Sums of a contraction's rows, whose last step runs over the rows in masked vectors: these reach
