@@ -57,7 +57,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=what)
     parser.add_argument("--network", default="resnet_50", help="that is tuned")
-    parser.add_argument("--networks", nargs="+", help="of `networks`; default: all six")
+    parser.add_argument("--networks", nargs="+", help="of `networks`, ONNX files too; default: all six")
     parser.add_argument("--peers", nargs="+", help="of `networks`: onnxruntime, openvino, torch")
     parser.add_argument("--work-dir", help="where tuning runs are left, and gone on from; default: nowhere")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,4 +1,4 @@
-"""Whole networks beside their peers: tuned here, then timed in turns.
+"""Whole networks beside their peers: tuned here, then timed in turns. Built-in ones, or ONNX files.
 
 A row a network and a runtime. `ratio` is ours over the best peer's, of medians over the clean rounds.
 """
@@ -19,17 +19,24 @@ NETWORKS = ["resnet_50", "mobilenet_v2", "inception_v3", "densenet_121", "bert_b
 BENCH_S = 1.0
 
 
+def is_file(network):
+    return network.endswith(".onnx")
+
+
+def source(network):
+    return [network] if is_file(network) else ["--network", network]
+
+
 def tuned_records(pruner, network, options, folder):
     """Records of --trials trials; those in --work-dir are used again and gone on from."""
-    work_dir = pathlib.Path(options.work_dir or folder) / network
-    pruner.run("tune", "--network", network, "--n-trials", options.trials, "--threads", options.threads,
+    work_dir = pathlib.Path(options.work_dir or folder) / pathlib.Path(network).stem
+    pruner.run("tune", *source(network), "--n-trials", options.trials, "--threads", options.threads,
                "--work-dir", work_dir)
     return work_dir / "records.json"
 
 
 def build_modules(pruner, network, options, folder):
     """Modules by name, and the seconds that compiling each took."""
-    source = ["--network", network, "--threads", options.threads]
     ways = {"0 trials": [], "no records": ["--no-shipped-records"]}
     if options.trials > 0:
         ways["tuned"] = ["--records", tuned_records(pruner, network, options, folder)]
@@ -37,7 +44,7 @@ def build_modules(pruner, network, options, folder):
     for name, more in ways.items():
         modules[name] = folder / f"{name.replace(' ', '_')}.so"
         start = time.perf_counter()
-        pruner.run("compile", *source, *more, "-o", modules[name])
+        pruner.run("compile", *source(network), "--threads", options.threads, *more, "-o", modules[name])
         seconds[name] = time.perf_counter() - start
     return modules, seconds
 
@@ -66,8 +73,10 @@ def load(path):
 
 
 def compare_network(pruner, rounds, network, options, folder):
-    model = folder / f"{network}.onnx"
-    pruner.run("networks", "export", network, "-o", model)
+    model = pathlib.Path(network)
+    if not is_file(network):
+        model = folder / f"{network}.onnx"
+        pruner.run("networks", "export", network, "-o", model)
     modules, compile_s = build_modules(pruner, network, options, folder)
     np.savez(folder / "inputs.npz", **runtimes.OnnxRuntime(model, options.threads).seeded_feeds())
     with contextlib.ExitStack() as stack:
@@ -89,7 +98,7 @@ def compare_network(pruner, rounds, network, options, folder):
             prepared[name] = {**process.ready, "prepare_s": compile_s[name]}
         outputs = load(folder / f"{'pruner' if ours else name}.npz")
         rows.append({
-            "network": network,
+            "network": model.stem,
             "threads": options.threads,
             "runtime": f"pruner, {name}" if ours else name,
             "median_ms": middle[name],
@@ -110,7 +119,7 @@ def compare_network(pruner, rounds, network, options, folder):
 def compare_networks(pruner, options, folder, command):
     rounds, rows = Rounds(pruner, options.threads), []
     for network in options.networks or NETWORKS:
-        place = folder / network
+        place = folder / pathlib.Path(network).stem
         place.mkdir()
         rows += compare_network(pruner, rounds, network, options, place)
         runtimes.report("cpu_networks", command, rows, keep=not options.networks)
