@@ -44,12 +44,13 @@ static bool has_dots(const Program& program) {
   return found;
 }
 
-Kernel::Kernel(const Program& p, llvm::Module& m, bool has_bfloat16)
+Kernel::Kernel(const Program& p, llvm::Module& m, CpuInstructions instructions)
     : program(p),
       module(m),
       context(m.getContext()),
       isa(llvm::Triple(m.getTargetTriple()).isAArch64() ? Isa::kArm : Isa::kX86),
-      makes_bfloat16(has_bfloat16 && has_dots(p)),
+      makes_bfloat16(instructions.bfloat16 && has_dots(p)),
+      has_avx512(instructions.avx512),
       argument(p.buffers.size(), -1) {
   for (size_t i = 0; i < p.args.size(); ++i) {
     argument[p.args[i].value] = static_cast<int>(i);
@@ -126,8 +127,8 @@ llvm::Constant* Kernel::splat_in_memory(llvm::Constant* value, int lanes) {
 void emit_kernel(const Program& program,
                  llvm::Module& module,
                  const std::string& symbol,
-                 bool has_bfloat16) {
-  Kernel kernel(program, module, has_bfloat16);
+                 CpuInstructions instructions) {
+  Kernel kernel(program, module, instructions);
   llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
   llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
   // PrunerKernel: args, workspace, pool.

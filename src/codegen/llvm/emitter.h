@@ -47,9 +47,15 @@ struct LaneIndex {
   }
 };
 
+/// What a CPU has beyond what LLVM finds by itself.
+struct CpuInstructions {
+  bool bfloat16 = false;  // one that rounds float32 to bfloat16
+  bool avx512 = false;    // those of AVX-512F
+};
+
 /// What the functions of one kernel share.
 struct Kernel {
-  Kernel(const Program& program, llvm::Module& module, bool has_bfloat16);
+  Kernel(const Program& program, llvm::Module& module, CpuInstructions instructions);
 
   /// The register buffers that are stored to inside `body`.
   const std::vector<TensorId>& stored_registers(const Stmt& body);
@@ -59,8 +65,9 @@ struct Kernel {
   const Program& program;
   llvm::Module& module;
   llvm::LLVMContext& context;
-  const Isa isa;                              // the module's
-  const bool makes_bfloat16;                  // by an instruction, as products by one are made
+  const Isa isa;              // the module's
+  const bool makes_bfloat16;  // by an instruction, as products by one are made
+  const bool has_avx512;
   std::vector<int> argument;                  // of a buffer: its place in the kernel's args
   std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
   std::vector<TensorId> streams;              // the buffers of streaming stores
@@ -74,12 +81,11 @@ struct Kernel {
   std::map<std::pair<llvm::Constant*, int>, llvm::Constant*> in_memory_;
 };
 
-/// Adds the kernel of `program` to `module` as the function `symbol`. `has_bfloat16`: the CPU has
-/// an instruction that rounds float32 to bfloat16.
+/// Adds the kernel of `program` to `module` as the function `symbol`.
 void emit_kernel(const Program& program,
                  llvm::Module& module,
                  const std::string& symbol,
-                 bool has_bfloat16);
+                 CpuInstructions instructions);
 
 class Emitter {
  public:

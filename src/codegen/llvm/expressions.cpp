@@ -364,7 +364,7 @@ llvm::Value* Emitter::intrinsic(const Call& n) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
   }
   // What is the same in all lanes is computed once.
-  return emit_math(b_, n.function, args);
+  return emit_math(b_, n.function, args, kernel_.has_avx512);
 }
 
 // All lanes of a vector combined, by halves.

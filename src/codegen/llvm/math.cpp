@@ -2,7 +2,10 @@
 // same code serves a float and a vector of floats; selects stand in for branches.
 #include "codegen/llvm/math.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <cmath>
+#include <iterator>
 
 #include "support/check.h"
 
@@ -11,10 +14,116 @@ namespace {
 
 using llvm::Value;
 
+// erf(n / kErfNodes + d / kErfNodes), |d| <= 0.5, as a polynomial of d: by degree, then by n.
+// Fitted to the least error of each in turn, of n = 0 to the least relative one. The last node's
+// is 1.
+constexpr double kErfNodes = 0x1.e460c8p+1;
+constexpr float kErfNear[6][16] = {
+    {0,
+     0x1.2a6078p-2,
+     0x1.1723ecp-1,
+     0x1.79bd7ep-1,
+     0x1.bae7b4p-1,
+     0x1.e06b38p-1,
+     0x1.f33ab8p-1,
+     0x1.fb71eap-1,
+     0x1.fe9200p-1,
+     0x1.ff9b1ap-1,
+     0x1.ffe79ap-1,
+     0x1.fffad6p-1,
+     0x1.ffff0ap-1,
+     0x1.ffffd8p-1,
+     0x1.fffffap-1,
+     1},
+    {0x1.315678p-2,
+     0x1.1cbe38p-2,
+     0x1.cdd996p-3,
+     0x1.45bc0cp-3,
+     0x1.8f940ep-4,
+     0x1.aa453cp-5,
+     0x1.8b785cp-6,
+     0x1.3f122ep-7,
+     0x1.bfc028p-9,
+     0x1.113658p-10,
+     0x1.21f5fap-12,
+     0x1.0b9f88p-14,
+     0x1.ad9e68p-17,
+     0x1.2be322p-19,
+     0x1.6c16d8p-22,
+     0},
+    {0x1.b57666p-24,
+     -0x1.3e235cp-6,
+     -0x1.020266p-5,
+     -0x1.10f4fap-5,
+     -0x1.be7430p-6,
+     -0x1.29abccp-6,
+     -0x1.4b679ep-7,
+     -0x1.37f01ap-8,
+     -0x1.f411c2p-10,
+     -0x1.575660p-11,
+     -0x1.93235ap-13,
+     -0x1.a0197ep-15,
+     -0x1.4d2474p-17,
+     -0x1.dca14ep-20,
+     0x1.095afap-26,
+     0},
+    {-0x1.c6f29ep-8,
+     -0x1.6cf208p-8,
+     -0x1.2fad8ap-9,
+     0x1.f2b7d2p-11,
+     0x1.6f75b2p-9,
+     0x1.8b8efap-9,
+     0x1.28a066p-9,
+     0x1.5b3484p-10,
+     0x1.4af390p-11,
+     0x1.065666p-12,
+     0x1.5e0df2p-14,
+     0x1.8c2764p-16,
+     0x1.7e329cp-18,
+     0x1.3b807ep-20,
+     0x1.bee7d2p-23,
+     0},
+    {0x1.1b26b8p-18,
+     0x1.50540ap-11,
+     0x1.d22506p-11,
+     0x1.612658p-11,
+     0x1.0061b8p-12,
+     -0x1.abc568p-14,
+     -0x1.ef3baep-13,
+     -0x1.bd7916p-13,
+     -0x1.1b63acp-13,
+     -0x1.0d7dd6p-14,
+     -0x1.dace3cp-16,
+     -0x1.7c684ap-18,
+     -0x1.674256p-18,
+     -0x1.92ea40p-20,
+     -0x1.8c3f0ap-20,
+     0},
+    {0x1.25d236p-13,
+     0x1.9b4ef4p-14,
+     -0x1.0437b0p-20,
+     -0x1.3dab94p-14,
+     -0x1.66c238p-14,
+     -0x1.98bf04p-15,
+     -0x1.fc0a64p-18,
+     0x1.cb16e4p-17,
+     0x1.0f7ec2p-16,
+     0x1.66e726p-17,
+     0x1.5a2d42p-18,
+     0x1.06ce5ep-19,
+     0x1.449540p-21,
+     0x1.4c1b62p-23,
+     0x1.1cad0ep-25,
+     0},
+};
+
 class MathEmitter {
  public:
-  MathEmitter(llvm::IRBuilder<>& b, llvm::Type* type)
-      : b_(b), type_(type), bits_(type->getWithNewType(b.getInt32Ty())) {}
+  MathEmitter(llvm::IRBuilder<>& b, llvm::Type* type, bool avx512 = false)
+      : b_(b),
+        type_(type),
+        bits_(type->getWithNewType(b.getInt32Ty())),
+        in_zmm_(avx512 && type == llvm::FixedVectorType::get(b.getFloatTy(), 16)) {}
 
   Value* emit(Intrinsic function, Value* x, Value* y) {
     switch (function) {
@@ -143,7 +252,7 @@ class MathEmitter {
 
   // exp(x) = 2^n * exp(r), |r| <= ln(2)/2.
   struct Power {
-    Value *rounded, *fraction;  // kRounder + n, exp(r)
+    Value *rounded, *whole, *fraction;  // kRounder + n, n, exp(r)
   };
   Power split_exp(Value* x) {
     // log2(e); then -ln(2) in two parts, the first short enough that its multiples are exact.
@@ -153,22 +262,33 @@ class MathEmitter {
     r = fma(whole, f(-0x1.7f7d1cp-20), r);
     return {
         rounded,
+        whole,
         polynomial(
             r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1})};
   }
   // For |x| <= 80: the result is a normal number, so n is added to its exponent.
   Value* exp_of_small(Value* x) {
-    const auto [rounded, fraction] = split_exp(x);
+    const auto [rounded, whole, fraction] = split_exp(x);
+    if (in_zmm_) return scaled(fraction, whole);
     return as_float(b_.CreateAdd(as_bits(fraction), b_.CreateShl(as_bits(rounded), i(23))));
   }
   // The power is multiplied in two halves, so that results beyond the normal range round once.
   Value* exp(Value* x) {
     // Beyond these limits exp is infinite, or rounds to 0.
-    const auto [rounded, power] = split_exp(clamp(x, -104.5, 89.5));
+    const auto [rounded, whole, power] = split_exp(clamp(x, -104.5, 89.5));
+    if (in_zmm_) return scaled(power, whole);
     Value* n = b_.CreateSub(as_bits(rounded), as_bits(f(kRounder)));
     Value* half = b_.CreateAShr(n, i(1));
     return b_.CreateFMul(b_.CreateFMul(power, power_of_two(half)),
                          power_of_two(b_.CreateSub(n, half)));
+  }
+  // x * 2^n, by one instruction, which rounds once.
+  Value* scaled(Value* x, Value* n) {
+    return zmm(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+               {x, n, x, b_.getInt16(0xffff), b_.getInt32(4)});  // all lanes, rounded as ever
+  }
+  Value* zmm(llvm::Intrinsic::ID id, llvm::ArrayRef<Value*> args) {
+    return b_.CreateIntrinsic(id, {}, args);
   }
   Value* power_of_two(Value* n) { return as_float(b_.CreateShl(b_.CreateAdd(n, i(127)), i(23))); }
 
@@ -221,7 +341,24 @@ class MathEmitter {
     return b_.CreateFDiv(numerator, b_.CreateFAdd(f(1), e));
   }
 
+  // The polynomial around the nearest of 16 nodes, whose coefficients an instruction looks up.
+  Value* erf_by_nodes(Value* x) {
+    const double last = (std::size(kErfNear[0]) - 1) / kErfNodes;
+    Value* t = at_most(abs(x), last);  // beyond, erf is 1
+    Value* rounded = fma(t, f(kErfNodes), f(kRounder));
+    Value* whole = b_.CreateFSub(rounded, f(kRounder));
+    Value* d = fma(t, f(kErfNodes), b_.CreateFNeg(whole));
+    Value* sum = nullptr;
+    for (size_t degree = std::size(kErfNear); degree-- > 0;) {
+      Value* nodes = llvm::ConstantDataVector::get(b_.getContext(), kErfNear[degree]);
+      Value* c = zmm(llvm::Intrinsic::x86_avx512_permvar_sf_512, {nodes, as_bits(rounded)});
+      sum = sum == nullptr ? c : fma(sum, d, c);
+    }
+    return with_sign_of(sum, x);
+  }
+
   Value* erf(Value* x) {
+    if (in_zmm_) return erf_by_nodes(x);
     Value* t = at_most(abs(x), 4);  // beyond, erf is 1
     Value* s = b_.CreateFMul(t, t);
     Value* far = fma(f(-1.72853470e-5), t, f(3.83197126e-4));
@@ -558,13 +695,17 @@ class MathEmitter {
   llvm::IRBuilder<>& b_;
   llvm::Type* type_;
   llvm::Type* bits_;  // the integers of type_'s width
+  bool in_zmm_;       // values are 16 floats, in a register of AVX-512
 };
 
 }  // namespace
 
-Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<Value*> args) {
+Value* emit_math(llvm::IRBuilder<>& b,
+                 Intrinsic function,
+                 llvm::ArrayRef<Value*> args,
+                 bool avx512) {
   if (args[0]->getType()->getScalarType()->isDoubleTy()) return emit_double_math(b, function, args);
-  return MathEmitter(b, args[0]->getType())
+  return MathEmitter(b, args[0]->getType(), avx512)
       .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
 }
 

@@ -1,6 +1,6 @@
 // Mathematical functions as inline code, for floats and vectors of them of any width: no calls.
 // Over all floats the worst errors are, in units of the last place: exp 0.87, log 0.77, rsqrt 1.5,
-// tanh 1.3, sigmoid 2.4, erf 1.0, sin and cos 1.5, pow and sqrt 0.5, the other functions of angles
+// tanh 1.3, sigmoid 2.4, erf 1.9, sin and cos 1.5, pow and sqrt 0.5, the other functions of angles
 // and hyperbolas 4 (math_test); special values are those of IEEE 754. Of doubles: exp 0.95, log
 // 0.79, rsqrt 1.5, tanh 1.3, sigmoid 2.1, erf 0.84, pow 1.1, sin and cos 2.2 (math_double_test).
 #pragma once
@@ -11,8 +11,12 @@
 
 namespace pruner {
 
-/// The code of `function` on values (or vectors) of one type, float or double.
-llvm::Value* emit_math(llvm::IRBuilder<>& b, Intrinsic function, llvm::ArrayRef<llvm::Value*> args);
+/// The code of `function` on values (or vectors) of one type, float or double. `avx512`: 16 floats
+/// may use its instructions.
+llvm::Value* emit_math(llvm::IRBuilder<>& b,
+                       Intrinsic function,
+                       llvm::ArrayRef<llvm::Value*> args,
+                       bool avx512);
 /// x % y of floats, rounding down.
 llvm::Value* emit_remainder(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 /// Of doubles.

@@ -37,8 +37,13 @@ Result<std::unique_ptr<Compilation>> emit_module(const Program& program,
   TRY_ASSIGN(c->machine, make_machine(target));
   c->module.setDataLayout(c->machine->createDataLayout());
   c->module.setTargetTriple(c->machine->getTargetTriple().str());
-  const char* rounds = target.isa == Isa::kArm ? "+bf16" : "+avx512bf16,+avx512vl";
-  emit_kernel(program, c->module, symbol, c->machine->getMCSubtargetInfo()->checkFeatures(rounds));
+  const auto has = [&](const char* features) {
+    return c->machine->getMCSubtargetInfo()->checkFeatures(features);
+  };
+  const bool arm = target.isa == Isa::kArm;
+  const CpuInstructions instructions = {.bfloat16 = has(arm ? "+bf16" : "+avx512bf16,+avx512vl"),
+                                        .avx512 = !arm && has("+avx512f")};
+  emit_kernel(program, c->module, symbol, instructions);
 #ifndef NDEBUG
   std::string problem;
   llvm::raw_string_ostream out(problem);
