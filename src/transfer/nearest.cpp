@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/draft.h"
 #include "search/search.h"
 #include "space/plan.h"
 #include "transfer/adapt.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
 constexpr double kNear = 0.1;
+// A draft this many times that of the default leaves threads without work (bench/scaling.py).
+constexpr double kIdleThreads = 1.1;
 
 /// The numbers of a workload key.
 std::vector<double> extents_of(std::string_view workload_key) {
@@ -60,13 +63,23 @@ std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
     if (!own) own = default_schedule(task, space);
     return has_instruction(space, *own) == has_instruction(space, candidate);
   };
+  // Nor does one for another number of threads that leaves some of these without work.
+  const auto suits_threads = [&](const Record& record, const Candidate& candidate) {
+    if (record.threads == task.target.threads) return true;
+    if (!own) own = default_schedule(task, space);
+    const auto drafted = [&](const Candidate& c) {
+      return draft_latency_s(make_loop_nest(space, c), task.target);
+    };
+    return drafted(candidate) <= kIdleThreads * drafted(*own);
+  };
   const std::string of = kernel_class(task.name), device = device_fingerprint(task.target);
   const Record* nearest = nullptr;
   double distance = kNear;
   for (const Record& record : records_) {
     if (record.workload_key == task.key) {
       const std::optional<Candidate> same = resolve(space, record);
-      if (same && (record.device == device || fits(*same))) return Found{*same, true};
+      if (same && (record.device == device || fits(*same)) && suits_threads(record, *same))
+        return Found{*same, true};
       if (same) continue;
     }
     if (kernel_class(record.task_name) != of) continue;
@@ -78,7 +91,7 @@ std::optional<NearestSchedules::Found> NearestSchedules::find(const Task& task,
   if (nearest == nullptr) return std::nullopt;
   if (!own) own = default_schedule(task, space);
   const Result<Candidate> adapted = adapt(*nearest, space, *own);
-  if (!adapted.ok() || !fits(*adapted)) return std::nullopt;
+  if (!adapted.ok() || !fits(*adapted) || !suits_threads(*nearest, *adapted)) return std::nullopt;
   return Found{*adapted, false};
 }
 

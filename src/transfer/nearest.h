@@ -26,7 +26,7 @@ class NearestSchedules {
     bool same_task = false;  // else adapted from the nearest
   };
   /// The task's own schedule, or else that of the nearest task of its class, when that is near
-  /// enough and fits. nullopt: the task's default is the better guess.
+  /// enough and fits, the number of threads, too. nullopt: the task's default is the better guess.
   std::optional<Found> find(const Task& task, const Space& space) const;
 
  private:

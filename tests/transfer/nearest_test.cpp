@@ -80,6 +80,24 @@ TEST(NearestSchedules, SayNothingOfInstructionsThatTheirMachineLacks) {
   EXPECT_TRUE(found->same_task);
 }
 
+// One tile for each of two threads is no schedule for 64.
+TEST(NearestSchedules, SayNothingOfWhatLeavesThreadsWithoutWork) {
+  const std::string op = "matmul 512 512 512";
+  Task task = operator_task(op);
+  const Space space = make_space(task);
+  MeasureResult result;
+  result.costs_s = {1e-3};
+  const Record record = make_record(task, space, default_schedule(task, space), result);
+  ASSERT_EQ(record.threads, 2);
+  const NearestSchedules nearest({record});
+  EXPECT_TRUE(nearest.find(task, space).has_value());
+  Target many = task.target;
+  many.threads = 64;
+  const Task wide = operator_task(op, many);
+  const auto found = nearest.find(wide, make_space(wide));
+  EXPECT_FALSE(found.has_value());
+}
+
 TEST(NearestSchedules, SayNothingOfWhatIsFarOrOfAnotherClass) {
   const NearestSchedules nearest({tuned("matmul 512 512 512", 1).record});
   for (const char* op : {"matmul 8 64 4096", "softmax 512 512"}) {
