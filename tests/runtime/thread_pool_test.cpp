@@ -26,7 +26,7 @@ std::vector<int> visits(PrunerPool& pool, int64_t n) {
 }
 
 TEST(ThreadPool, RunsEveryItemOnce) {
-  for (const int threads : {1, 2, 3, 8}) {
+  for (const int threads : {1, 2, 3, 8, 16, 17, 40, 130}) {
     const ThreadPool pool = make_thread_pool(threads, false);
     ASSERT_NE(pool, nullptr);
     EXPECT_EQ(pool->threads, threads);
@@ -50,31 +50,34 @@ TEST(ThreadPool, CutsIntoOneContiguousPartAThread) {
 }
 
 TEST(ThreadPool, AllThreadsRunAtTheSameTime) {
-  const ThreadPool pool = make_thread_pool(4, false);
-  for (int round = 0; round < 100; ++round) {
-    std::atomic<int> met = 0;
-    Meeting meeting(4);
-    parallel_for(*pool, 4, [&](int64_t, int64_t) {
-      meeting.arrive_and_wait();  // ends only when each part has a thread of its own
-      met++;
-    });
-    EXPECT_EQ(met, 4);
+  for (const int threads : {4, 70}) {
+    const ThreadPool pool = make_thread_pool(threads, false);
+    for (int round = 0; round < 100; ++round) {
+      std::atomic<int> met = 0;
+      Meeting meeting(threads);
+      parallel_for(*pool, threads, [&](int64_t, int64_t) {
+        meeting.arrive_and_wait();  // ends only when each part has a thread of its own
+        met++;
+      });
+      EXPECT_EQ(met, threads);
+    }
   }
 }
 
 TEST(ThreadPool, KeepsCountUnderStressWithMoreThreadsThanCores) {
-  for (const int threads : {2, 16}) {
+  for (const auto& [threads, rounds] : {std::pair{2, 20000}, {16, 20000}, {70, 4000}}) {
     const ThreadPool pool = make_thread_pool(threads, false);
     int64_t plain = 0;  // written by the caller, read by the workers: ordered by fork and join
     std::atomic<int64_t> sum = 0;
-    for (int round = 0; round < 20000; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       plain = round;
-      parallel_for(
-          *pool, 1 + round % 40, [&](int64_t begin, int64_t end) { sum += plain * (end - begin); });
+      parallel_for(*pool, 1 + round % 80, [&](int64_t begin, int64_t end) {
+        sum += plain * (end - begin);
+      });
     }
     int64_t expected = 0;
-    for (int round = 0; round < 20000; ++round)
-      expected += static_cast<int64_t>(round) * (1 + round % 40);
+    for (int round = 0; round < rounds; ++round)
+      expected += static_cast<int64_t>(round) * (1 + round % 80);
     EXPECT_EQ(sum, expected);
   }
 }

@@ -4,7 +4,11 @@
  * thread has not woken up by the time the caller is done with its own are taken over by the caller.
  * So the caller only ever waits for threads that have begun. One of those may lose its core to
  * another process meanwhile, for the milliseconds of a time slice: the waiting caller fetches it
- * onto its own core, where it ends its part at once. */
+ * onto its own core, where it ends its part at once.
+ *
+ * A word that every thread writes goes from core to core as often as there are threads, some 0.1 us
+ * each. So more than kGroupParts count down by groups, and of so many the caller looks at the
+ * claims only when they do not end by themselves. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +26,8 @@ enum {
   kWorkerSpins = 20000,   /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
   kJoinSpins = 2000,      /* the ragged end of a job; what is awaited runs on another core */
   kWatchSpins = 500,      /* some 10 us, in which a thread that has a core uses it */
+  kClaimSpins = 100,      /* some 2 us, as long as looking at 20 claims that others have written */
+  kGroupParts = 16,
   kStackBytes = 16 << 20, /* generated code keeps local buffers on the stack */
 };
 static const uint32_t kCallerSleeps = 1u << 31;
@@ -44,6 +50,10 @@ typedef struct {
   _Atomic int32_t fetched; /* it may run on one CPU only, which is the caller's */
 } Part;
 
+typedef struct {
+  _Alignas(64) _Atomic uint32_t left; /* of the group's parts */
+} Group;
+
 struct Pool {
   PrunerPool base; /* first: a PrunerPool* is a Pool* */
   PrunerBody body; /* the job; it stands still while one of its parts is claimed and not done */
@@ -59,7 +69,9 @@ struct Pool {
   _Atomic int32_t caller_cpu;        /* where the caller was when it announced the job */
   _Atomic uint32_t sleepers;         /* workers in futex(), or about to be */
   _Atomic uint32_t stop;             /* 1: workers end instead of claiming */
-  _Alignas(64) _Atomic uint32_t left; /* parts not done, | kCallerSleeps; a sleeping caller waits */
+  Group* groups; /* of kGroupParts parts each; NULL: there are no more threads than that */
+  /* Parts, or groups, that are not done, | kCallerSleeps; a sleeping caller waits. */
+  _Alignas(64) _Atomic uint32_t left;
   Part part[];
 };
 
@@ -87,6 +99,32 @@ static int claim(Pool* pool, int64_t i, uint32_t job) {
 static void run_part(Pool* pool, int64_t i) {
   const int64_t n = pool->n, parts = pool->parts;
   pool->body(pool->closure, n * i / parts, n * (i + 1) / parts);
+}
+
+static int64_t num_groups(int64_t parts) { return (parts + kGroupParts - 1) / kGroupParts; }
+
+static void count_parts(Pool* pool) {
+  if (pool->groups == NULL) {
+    atomic_store_explicit(&pool->left, (uint32_t)pool->parts, memory_order_relaxed);
+    return;
+  }
+  const int64_t groups = num_groups(pool->parts);
+  for (int64_t g = 0; g < groups; g++) {
+    const int64_t rest = pool->parts - g * kGroupParts;
+    const uint32_t parts = (uint32_t)(rest < kGroupParts ? rest : kGroupParts);
+    atomic_store_explicit(&pool->groups[g].left, parts, memory_order_relaxed);
+  }
+  atomic_store_explicit(&pool->left, (uint32_t)groups, memory_order_relaxed);
+}
+
+/* Part i is done; the last one wakes a caller that sleeps. */
+static void end_part(Pool* pool, int64_t i, uint32_t job) {
+  atomic_store_explicit(&pool->part[i].done, job, memory_order_relaxed);
+  if (pool->groups != NULL &&
+      atomic_fetch_sub_explicit(&pool->groups[i / kGroupParts].left, 1, memory_order_acq_rel) != 1)
+    return;
+  if (atomic_fetch_sub_explicit(&pool->left, 1, memory_order_acq_rel) == (kCallerSleeps | 1))
+    futex(&pool->left, FUTEX_WAKE_PRIVATE, 1);
 }
 
 static uint32_t wait_for_job(Pool* pool, uint32_t last) {
@@ -130,10 +168,7 @@ static void* work(void* argument) {
     if (atomic_load_explicit(&pool->stop, memory_order_acquire)) return NULL;
     if (!claim(pool, i, job)) continue; /* too late, or the job has fewer parts */
     run_part(pool, i);
-    atomic_store_explicit(&part->done, job, memory_order_relaxed);
-    if (atomic_fetch_sub_explicit(&pool->left, 1, memory_order_acq_rel) == (kCallerSleeps | 1)) {
-      futex(&pool->left, FUTEX_WAKE_PRIVATE, 1);
-    }
+    end_part(pool, i, job);
     go_back(part);
   }
 }
@@ -220,17 +255,16 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
   for (int64_t i = pool->parts; i < base->threads; i++) {
     atomic_store_explicit(&pool->part[i].claimed, job, memory_order_relaxed);
   }
-  atomic_store_explicit(&pool->left, (uint32_t)pool->parts, memory_order_relaxed);
+  count_parts(pool);
   announce(pool, job);
-  uint32_t done = 0;
   for (int64_t i = 0; i < pool->parts; i++) {
+    if (i == 1 && pool->groups != NULL && ends_within(pool, kClaimSpins)) return;
     if (!claim(pool, i, job)) continue;
     run_part(pool, i);
-    atomic_store_explicit(&pool->part[i].done, job, memory_order_relaxed);
-    done++;
+    end_part(pool, i, job);
+    pool->taken_over += i > 0;
   }
-  pool->taken_over += done - 1;
-  if (atomic_fetch_sub_explicit(&pool->left, done, memory_order_acq_rel) != done) join(pool, job);
+  if (atomic_load_explicit(&pool->left, memory_order_acquire) != 0) join(pool, job);
 }
 
 /* The CPU that thread i is pinned to: the i-th that this process may use, around again at the end.
@@ -264,12 +298,14 @@ static int start_worker(Pool* pool, int32_t i) {
 
 PrunerPool* pruner_pool_create(int32_t threads, int32_t pin) {
   if (threads < 1) return NULL;
-  const size_t bytes = sizeof(Pool) + (size_t)threads * sizeof(Part);
+  const size_t groups = threads > kGroupParts ? (size_t)num_groups(threads) : 0;
+  const size_t bytes = sizeof(Pool) + (size_t)threads * sizeof(Part) + groups * sizeof(Group);
   Pool* pool = aligned_alloc(64, bytes);
   if (pool == NULL) return NULL;
   memset(pool, 0, bytes);
   pool->base.parallel_for = parallel_for;
   pool->base.threads = threads;
+  if (groups > 0) pool->groups = (Group*)&pool->part[threads];
   pool->started = 1;
   const int known = sched_getaffinity(0, sizeof pool->caller_cpus, &pool->caller_cpus) == 0;
   /* Spinning threads that outnumber the cores would only keep each other from running. */
