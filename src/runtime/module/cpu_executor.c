@@ -12,7 +12,7 @@
 #include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
 
-enum { kAlignment = 64, kHugePage = 2 << 20 };
+enum { kAlignment = 64, kHugePage = 2 << 20, kCopiedBytes = 16 << 20 };
 
 struct PrunerModule {
   PrunerPool* pool;
@@ -63,8 +63,11 @@ static const unsigned char* take_weights(void) {
   if (bytes < kHugePage || !has_huge_pages()) return pruner_plan.weights;
   pthread_mutex_lock(&huge_weights.lock);
   if (huge_weights.users == 0 && (huge_weights.copy = allocate(bytes)) != NULL) {
-    memcpy(huge_weights.copy, pruner_plan.weights, (size_t)bytes);
-    give_back_pages(pruner_plan.weights, bytes);
+    for (int64_t at = 0; at < bytes; at += kCopiedBytes) {  /* never more of them are there twice */
+      const int64_t size = bytes - at < kCopiedBytes ? bytes - at : kCopiedBytes;
+      memcpy(huge_weights.copy + at, pruner_plan.weights + at, (size_t)size);
+      give_back_pages(pruner_plan.weights + at, size);
+    }
   }
   unsigned char* copy = huge_weights.copy;
   if (copy != NULL) huge_weights.users++;
