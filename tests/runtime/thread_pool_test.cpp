@@ -71,9 +71,8 @@ TEST(ThreadPool, KeepsCountUnderStressWithMoreThreadsThanCores) {
     std::atomic<int64_t> sum = 0;
     for (int round = 0; round < rounds; ++round) {
       plain = round;
-      parallel_for(*pool, 1 + round % 80, [&](int64_t begin, int64_t end) {
-        sum += plain * (end - begin);
-      });
+      parallel_for(
+          *pool, 1 + round % 80, [&](int64_t begin, int64_t end) { sum += plain * (end - begin); });
     }
     int64_t expected = 0;
     for (int round = 0; round < rounds; ++round)

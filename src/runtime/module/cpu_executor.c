@@ -63,7 +63,7 @@ static const unsigned char* take_weights(void) {
   if (bytes < kHugePage || !has_huge_pages()) return pruner_plan.weights;
   pthread_mutex_lock(&huge_weights.lock);
   if (huge_weights.users == 0 && (huge_weights.copy = allocate(bytes)) != NULL) {
-    for (int64_t at = 0; at < bytes; at += kCopiedBytes) {  /* never more of them are there twice */
+    for (int64_t at = 0; at < bytes; at += kCopiedBytes) { /* never more of them are there twice */
       const int64_t size = bytes - at < kCopiedBytes ? bytes - at : kCopiedBytes;
       memcpy(huge_weights.copy + at, pruner_plan.weights + at, (size_t)size);
       give_back_pages(pruner_plan.weights + at, size);

@@ -23,10 +23,10 @@
 #include "runtime/module/thread_pool.h"
 
 enum {
-  kWorkerSpins = 20000,   /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
-  kJoinSpins = 2000,      /* the ragged end of a job; what is awaited runs on another core */
-  kWatchSpins = 500,      /* some 10 us, in which a thread that has a core uses it */
-  kClaimSpins = 100,      /* some 2 us, as long as looking at 20 claims that others have written */
+  kWorkerSpins = 20000, /* 0.3 to 1 ms: longer than the gap between two kernels of a network */
+  kJoinSpins = 2000,    /* the ragged end of a job; what is awaited runs on another core */
+  kWatchSpins = 500,    /* some 10 us, in which a thread that has a core uses it */
+  kClaimSpins = 100,    /* some 2 us, as long as looking at 20 claims that others have written */
   kGroupParts = 16,
   kStackBytes = 16 << 20, /* generated code keeps local buffers on the stack */
 };
