@@ -40,7 +40,7 @@ class Analyzer {
     for (size_t i = 0; i < draft.stages.size(); ++i) {
       const NestStage& root = root_of(nest_.stages[i]);
       draft.latency_s += seconds(draft.stages[i], speedup(root));
-      if (root.stage == nest_.stages[i].stage) draft.latency_s += target_.launch_s;
+      if (root.stage == nest_.stages[i].stage) draft.latency_s += fork_join_s(root);
     }
     return draft;
   }
@@ -51,13 +51,23 @@ class Analyzer {
     return stage.at.valid() ? root_of(of(stage.at)) : stage;
   }
 
+  static double tasks(const NestStage& root) {
+    double n = 1;
+    for (int i = 0; i < root.parallel_loops; ++i) n *= static_cast<double>(root.loops[i].extent);
+    return n;
+  }
+
   // Cores kept busy by the root's parallel loops.
   double speedup(const NestStage& root) const {
     if (!penalties_.counts(Penalty::kComputeL2)) return target_.threads;
-    double tasks = 1;
-    for (int i = 0; i < root.parallel_loops; ++i)
-      tasks *= static_cast<double>(root.loops[i].extent);
-    return tasks / std::ceil(tasks / target_.threads);
+    const double n = tasks(root);
+    return n / std::ceil(n / target_.threads);
+  }
+
+  // That of two threads, and as much again for each doubling.
+  double fork_join_s(const NestStage& root) const {
+    const double threads = std::min<double>(tasks(root), target_.threads);
+    return target_.launch_s * std::max(1.0, std::log2(threads));
   }
 
   // cycles = steps * max(longer + 0.15 shorter of operations and loads, chain) + overhead; then
