@@ -8,7 +8,6 @@ import tempfile
 import time
 
 import numpy as np
-import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
@@ -79,6 +78,8 @@ class OnnxRuntime:
     """A session of ONNX Runtime on the CPU with all its graph optimizations."""
 
     def __init__(self, model, threads):
+        import onnxruntime  # here, so that what is not compared with it runs without
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
