@@ -24,7 +24,7 @@ import pathlib
 import sys
 import tempfile
 import time
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple
 
 import numpy as np
 
@@ -59,13 +59,13 @@ class Machine(NamedTuple):
     fork_join_s: float  # of two threads, and more for each doubling
 
 
-class Pool(ctypes.Structure):
-    """PrunerPool of include/pruner/kernel.h."""
-
-
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_int64)
-Pool._fields_ = [("parallel_for", PARALLEL_FOR), ("threads", ctypes.c_int32)]
+
+
+class Pool(ctypes.Structure):
+    """PrunerPool of include/pruner/kernel.h."""
+    _fields_ = [("parallel_for", PARALLEL_FOR), ("threads", ctypes.c_int32)]
 
 
 class LoopRecorder:
