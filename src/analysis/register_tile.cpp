@@ -268,9 +268,4 @@ const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& st
   return nest.tables->accesses[stage.stage];
 }
 
-const PackSpec* packing_of(const LoopNest& nest, StageId operand) {
-  const auto found = std::ranges::find(nest.packed, operand, &PackedOperand::operand);
-  return found == nest.packed.end() ? nullptr : &found->spec;
-}
-
 }  // namespace pruner

@@ -45,7 +45,5 @@ bool is_masked(const LoopNest& nest, const NestStage& stage, const RegisterTile&
 
 /// The distinct loads of a nest's stage.
 const std::vector<Access>& accesses_of(const LoopNest& nest, const NestStage& stage);
-/// How an operand is packed; null: it is not.
-const PackSpec* packing_of(const LoopNest& nest, StageId operand);
 
 }  // namespace pruner

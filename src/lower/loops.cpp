@@ -31,7 +31,7 @@ Stmt Lowering::emit_loops(const NestStage& nest, int i, const Values& values) {
       start[d] = var(starts.back().first);
     }
     statements.push_back(emit_stage(child, std::move(start)));
-    allocations.push_back(state(child.stage).buffer);
+    if (child.scope != Scope::kWorkspace) allocations.push_back(state(child.stage).buffer);
   }
   statements.push_back(emit_rest(nest, i, values));
   Stmt result = statements.size() == 1 ? statements[0] : make_stmt(Block{std::move(statements)});

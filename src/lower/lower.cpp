@@ -24,8 +24,7 @@ void Lowering::declare_buffers() {
     const Stage& stage = dag_[id];
     Buffer buffer{stage.name, stage.dtype, stage.shape(), Scope::kArgument, 1, stage.output, {}, 0};
     buffer.pack.transform = stage.transform;  // whose result is what the stage holds
-    for (const PackedOperand& packed : nest_.packed)
-      if (packed.operand == id) buffer.repack = packed.spec;
+    if (const PackSpec* spec = packing_of(nest_, id)) buffer.repack = *spec;
     if (state(id).buffer.valid()) continue;
     state(id).buffer = program_.add_buffer(std::move(buffer));
     all_dims(id);
@@ -45,7 +44,12 @@ void Lowering::declare_buffers() {
     if (stage.scope == Scope::kWorkspace) {
       buffer.shape = s.shape();
       buffer.workspace_offset = program_.workspace_bytes;
-      program_.workspace_bytes += (buffer.bytes() + 63) / 64 * 64;
+      Buffer room = buffer;
+      if (const PackSpec* spec = packing_of(nest_, stage.stage)) {
+        buffer.repack = *spec;
+        room.shape = spec->packed_shape(buffer.shape);
+      }
+      program_.workspace_bytes += (room.bytes() + 63) / 64 * 64;
       all_dims(stage.stage);
     } else {
       // A region keeps the dimensions of more than one element, and that of the vectors.

@@ -69,11 +69,11 @@ namespace pruner {
 struct Buffer {
   std::string name;
   DType dtype = DType::kFloat32;
-  std::vector<int64_t> shape;  // row-major; of a packed argument: the packed shape
+  std::vector<int64_t> shape;  // row-major; of what is packed: the packed shape
   Scope scope = Scope::kArgument;
   int lanes = 1;                 // kRegister only
   bool output = false;           // kArgument only
-  PackSpec pack;                 // kArgument only; identity when not packed
+  PackSpec pack;                 // kArgument and kWorkspace; identity when not packed
   int64_t workspace_offset = 0;  // kWorkspace only, bytes, 64-byte aligned
   // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
   // points; empty: it is whole. The interpreter's arguments are.
@@ -82,7 +82,7 @@ struct Buffer {
   bool over = false;  // kShared only: it lies where the block's others begin, whose elements nobody
                       // touches any more
   // Notes, each of which a pass carries out and takes away (passes.h).
-  PackSpec repack = {};  // pack_operands: the order in which its loops read an argument
+  PackSpec repack = {};  // pack_operands: the order in which its loops read it
   bool stream = false;   // stream_stores: what is stored is not read here again
 
   int64_t num_elements() const;

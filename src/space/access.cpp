@@ -93,6 +93,12 @@ int last_longer(const std::vector<Iterator>& axes, int end) {
   return end;
 }
 
+bool steps_past(const Access& access, int d, int axis) {
+  const std::optional<SteppedIndex>& index = access.stepped[static_cast<size_t>(d)];
+  return index && index->rest.coefficient(VarId{axis}) == 0 &&
+         std::ranges::none_of(index->quotients, [&](const auto& q) { return q.axis == axis; });
+}
+
 bool needs_multi_level_tiling(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
   if (stage.is_placeholder()) return false;

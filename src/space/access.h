@@ -52,6 +52,10 @@ inline bool reads_one_run(const SteppedIndex::Quotient& q, int64_t lanes) {
          q.coefficient <= q.divisor;
 }
 
+/// Whether dimension `d` is read at quotients of axes other than `axis`, as the heads of keys by
+/// those of queries.
+bool steps_past(const Access& access, int d, int axis);
+
 /// The distinct loads of a stage's body.
 std::vector<Access> accesses_of(const ComputeDag& dag, StageId stage);
 

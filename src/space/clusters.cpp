@@ -72,6 +72,11 @@ Clusters find_clusters(const ComputeDag& dag) {
       continue;
     }
     clusters.root_of[id] = clusters.root_of[readers[0]];
+    if (dag[id].tag == kKeptTag) {
+      for (const StageId reader : readers)
+        clusters.root_of[id] = std::min(clusters.root_of[id], clusters.root_of[reader]);
+      continue;
+    }
     for (const StageId reader : readers) {
       if (clusters.root_of[reader] != clusters.root_of[id]) clusters.root_only[id] = true;
     }

@@ -127,7 +127,9 @@ bool is_packable(const ComputeDag& dag, StageId stage, StageId operand, int vect
   for (const Access& access : accesses_of(dag, stage)) {
     if (access.producer != operand) continue;
     ++uses;
-    for (const std::optional<Affine>& index : access.indices) {
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      const std::optional<Affine>& index = access.indices[d];
+      if (!index && steps_past(access, static_cast<int>(d), vector)) continue;
       if (!index || index->constant != 0) return false;
       const bool by_vector = index->coefficient(VarId{vector}) != 0;
       if (by_vector && index->terms != decltype(index->terms){{VarId{vector}, 1}}) return false;

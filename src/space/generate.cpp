@@ -129,6 +129,16 @@ class CpuSketchMaker : public SketchMaker {
 
   void add_location(StagePlan& plan) {
     plan.location = add(DecisionKind::kLocation, dag()[plan.stage].name + ".at", {0, 1, 2});
+    // Blocks are there to be computed where they are read.
+    const bool in_block = dag()[plan.stage].tag == kKeptTag || feeds_kept(plan.stage);
+    if (in_block && dag()[plan.stage].tag != kCacheReadTag)
+      sketch_.decisions[static_cast<size_t>(plan.location)].worth_drawing = {1, 2};
+  }
+
+  bool feeds_kept(StageId id) const {
+    return std::ranges::any_of(dag().consumers(id), [&](StageId reader) {
+      return dag()[reader].tag == kKeptTag || (is_row_part(reader) && feeds_kept(reader));
+    });
   }
 
   void plan_anchor(StagePlan& plan) {
@@ -144,7 +154,14 @@ class CpuSketchMaker : public SketchMaker {
     for (const StageId operand : stage.layout_free) {
       if (dag()[operand].constant) add_packed(plan, operand, vector);
     }
-    if (!plan.packed.empty())
+    const bool weight = !plan.packed.empty();
+    // Rows of a copy lie apart by what its other tiles have: in one tile's order they stand
+    // together.
+    for (const StageId operand : dag().producers(plan.stage)) {
+      if (dag()[operand].tag == kCacheReadTag && plan.structure->instruction.empty())
+        add_packed(plan, operand, vector);
+    }
+    if (weight)
       plan.prefetch =
           add(DecisionKind::kPrefetch, stage.name + ".prefetch", {0, kPrefetchRound, 1024, 4096});
   }
@@ -178,6 +195,7 @@ class CpuSketchMaker : public SketchMaker {
     const int spatial = static_cast<int>(stage.axes.size());
     plan.at = plan.root;
     plan.box = true;
+    if (stage.tag == kKeptTag) plan.memory = Scope::kWorkspace;
     if (stage.is_reduction() && is_fold(plan.stage)) {
       plan.structure = &kFold;
       plan.lanes = lanes_for(stage.reduce_axes[0].extent, stage.dtype, target_);
@@ -201,6 +219,10 @@ class CpuSketchMaker : public SketchMaker {
       std::vector<std::pair<int, int>> dims;  // (iterator, dim)
       for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
         const std::optional<Affine>& index = access.indices[d];
+        if (!index) {
+          dims.push_back({access.stepped[d]->quotients.back().axis, d});
+          continue;
+        }
         // A split axis has two iterators, of which the last is the inner one.
         const int iterator = index->terms.empty() ? -1 : index->terms.back().first.value;
         if (index->coefficient(VarId{vector}) != 0) {

@@ -60,7 +60,7 @@ struct NestStage {
   int64_t block_extent(int axis) const;
 };
 
-/// A weight read in the order of the loops.
+/// A weight, or a copy in the kernel's workspace, that lies in the order of the loops that read it.
 struct PackedOperand {
   StageId operand;
   PackSpec spec;
@@ -74,6 +74,9 @@ struct LoopNest {
 
   const NestStage& of(StageId id) const;
 };
+
+/// How an operand is packed; null: it is not.
+const PackSpec* packing_of(const LoopNest& nest, StageId operand);
 
 std::string print(const LoopNest& nest);
 

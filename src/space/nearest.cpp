@@ -75,11 +75,8 @@ class NearestOnCpu {
   /// What a stage feeds is computed where it is or further inside.
   void fit_places() {
     for (const StagePlan& plan : std::views::reverse(sketch_.plans)) {
-      for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
-        const StagePlan* other = &sketch_.plan(reader);
-        if (other->structure == &kRowPart) other = &sketch_.plan(other->root);
-        if (other->follows_readers()) set_place(plan, std::min(place(plan), place(*other)));
-      }
+      for (const StageId follower : sketch_.tables->followers[plan.stage])
+        set_place(plan, std::min(place(plan), place(sketch_.plan(follower))));
     }
   }
 

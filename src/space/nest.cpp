@@ -71,11 +71,19 @@ class NestMaker {
     const Staging& fetch = plan.structure->fetch;
     if (plan.accumulates() && fetch.level >= 0) out.chunk_loops = ends[fetch.loops_of];
     for (const StagePlan::Packed& packed : plan.packed) {
+      if (is_attached(packed.operand)) continue;
       PackSpec spec{packed.order, {{packed.dim, packed_block(plan)}}};
       if (packed.terms_dim >= 0)
         spec.blocks.push_back({packed.terms_dim, plan.structure->instruction.back()});
       nest_.packed.push_back({packed.operand, std::move(spec)});
     }
+  }
+
+  /// Whether it is a copy of what one visit of another's loops reads.
+  bool is_attached(StageId operand) const {
+    if (sketch_.dag[operand].is_placeholder()) return false;
+    const StagePlan& plan = sketch_.plan(operand);
+    return plan.at_levels >= 0 || factors_.value(plan.location, 0) > 0;
   }
 
   // Those of the root, whose loops are made.
@@ -266,6 +274,11 @@ int64_t NestStage::block_extent(int axis) const {
   for (const NestLoop& loop : loops)
     if (loop.axis == axis && loop.kind != LoopKind::kBlock) extent *= loop.extent;
   return extent;
+}
+
+const PackSpec* packing_of(const LoopNest& nest, StageId operand) {
+  const auto found = std::ranges::find(nest.packed, operand, &PackedOperand::operand);
+  return found == nest.packed.end() ? nullptr : &found->spec;
 }
 
 const NestStage& LoopNest::of(StageId id) const {

@@ -65,7 +65,7 @@ struct StagePlan {
   int at_levels = -1;             // ... in so many of its levels; < 0: at the root
   DecisionRef location = kFixed;  // where chosen, in place of at_levels
   bool box = false;               // of all that is read there, not just one tile
-  Scope memory = Scope::kLocal;   // of what it writes there
+  Scope memory = Scope::kLocal;   // of what it writes there; kWorkspace: it is kept
 
   // A root.
   bool overlaps = false;  // along the vector axis too: no packed operand asks for whole blocks
@@ -90,6 +90,8 @@ struct StagePlan {
   bool accumulates() const { return first > 0 && first == structure->sum.level; }
   /// Whether it is the tiled root of a cluster that overlaps.
   bool overlapped() const { return structure->overlaps && first == 0; }
+  /// Whether other clusters read it, too.
+  bool is_kept() const { return memory == Scope::kWorkspace; }
   /// Whether its location follows from that of what it feeds.
   bool follows_readers() const { return structure == &kBox || structure == &kFold; }
 };
@@ -97,7 +99,11 @@ struct StagePlan {
 /// What make_loop_nest needs of a sketch beyond the plans, computed once; by stage.
 struct SketchTables {
   AccessTable accesses;
+  /// What reads a stage; of one that is kept, in the loops that it is computed in.
   IdMap<StageId, std::vector<StageId>> consumers;
+  /// What must be computed at the same place as a stage or further inside: what reads it and, of a
+  /// cluster's root, what reads there what the cluster keeps.
+  IdMap<StageId, std::vector<StageId>> followers;
   IdMap<StageId, int> plan_of;                         // its place in the plans; -1: a placeholder
   IdMap<StageId, double> body_operations;              // vector instructions of one evaluation
   ConstantParts constant_parts;                        // where loops end early

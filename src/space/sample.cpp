@@ -107,15 +107,9 @@ class LegalityCheck {
         !registers_fit(sketch_.plan(plan.root), plan, candidate_, space_.target))
       return "the register tile exceeds the registers";
     if (inside && !starts_at_blocks(plan)) return "tiles of " + stage.name + " part a packed block";
-    if (plan.follows_readers() || inside) {
-      // What it feeds must be computed at the same place or further inside.
-      for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
-        const StagePlan& other = sketch_.plan(reader);
-        const bool part = other.structure == &kRowPart;
-        if ((part || other.follows_readers()) &&
-            location(plan) > location(part ? sketch_.plan(other.root) : other))
-          return stage.name + " is computed inside its reader";
-      }
+    for (const StageId follower : sketch_.tables->followers[plan.stage]) {
+      if (location(plan) > location(sketch_.plan(follower)))
+        return stage.name + " is computed inside its reader";
     }
     return "";
   }
@@ -143,8 +137,9 @@ class LegalityCheck {
 
   // Each visit of a cluster starts at a multiple of `block` along axis `dim`.
   bool starts_at(const StagePlan& plan, size_t dim, int64_t block) {
-    const NestStage& visited = nest().of(plan.stage);
-    if (visited.extents[dim] >= sketch_.dag[plan.stage].axes[dim].extent) return true;
+    const NestStage& visited = nest().of(plan.stage);  // its extents are of whole tiles
+    if (visited_extents(nest(), plan.stage)[dim] >= sketch_.dag[plan.stage].axes[dim].extent)
+      return true;
     const NestStage& outer = nest().of(plan.at);
     for (const StageId reader : sketch_.tables->consumers[plan.stage]) {
       if (reader != plan.at && !sketch_.plan(reader).accumulates()) return false;
@@ -234,7 +229,7 @@ void draw_axis(const Sketch& sketch,
 static Candidate draw_cpu(const Sketch& sketch, SketchId id, const Target& target, Rng& rng) {
   Candidate candidate{id, {}};
   for (const Decision& decision : sketch.decisions)
-    candidate.decisions.push_back(pick(decision.choices, rng));
+    candidate.decisions.push_back(pick(decision.drawn(), rng));
   // A cluster's tiles divide what those of the one that it is inside of leave it.
   for (const StagePlan& plan : std::views::reverse(sketch.plans)) {
     if (!plan.overlapped() || plan.tiles.empty()) continue;

@@ -305,6 +305,26 @@ void SketchMaker::link_to_roots() {
   }
 }
 
+void SketchMaker::find_followers(SketchTables& tables) const {
+  tables.followers.resize(dag().stages.size());
+  const auto whole = [&](StageId id) -> const StagePlan& {  // of lanes that are folded
+    const StagePlan& plan = sketch_.plan(id);
+    return plan.structure == &kRowPart ? sketch_.plan(plan.root) : plan;
+  };
+  for (const StagePlan& plan : sketch_.plans) {
+    std::vector<StageId>& readers = tables.consumers[plan.stage];
+    const auto elsewhere = [&](StageId id) {
+      return plan.is_kept() && whole(id).root != plan.root;
+    };
+    for (const StageId reader : readers) {
+      const StagePlan& other = whole(reader);
+      if (!other.follows_readers()) continue;
+      tables.followers[elsewhere(reader) ? plan.root : plan.stage].push_back(other.stage);
+    }
+    std::erase_if(readers, elsewhere);
+  }
+}
+
 Sketch SketchMaker::complete(const ComputeDag& task_dag,
                              const std::function<StagePlan(StageId)>& plan) {
   auto tables = std::make_shared<SketchTables>();
@@ -339,6 +359,8 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
       tables->mmas[StageId{s}] =
           find_mma(dag(), StageId{s}, made.structure->instruction, target_.gpu);
   }
+  sketch_.tables = tables;
+  find_followers(*tables);
   for (const StageId input : task_dag.inputs())
     sketch_.args.push_back(find_stage(dag(), task_dag[input].name));
   for (const StageId output : task_dag.outputs())
@@ -346,7 +368,6 @@ Sketch SketchMaker::complete(const ComputeDag& task_dag,
   std::string text = sketch_.name + "\n" + print(dag());
   for (const Decision& decision : sketch_.decisions) text += decision.name + " ";
   sketch_.hash = hash_hex(text).substr(0, 16);
-  sketch_.tables = std::move(tables);
   link_to_roots();
   for (StagePlan& plan : sketch_.plans) {
     for (AxisTiles& tiles : plan.tiles) {

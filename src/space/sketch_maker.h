@@ -42,6 +42,7 @@ class SketchMaker {
  private:
   Factor factor(const StagePlan& plan, const Level& level, const AxisTiles& tiles, int group);
   void link_to_roots();
+  void find_followers(SketchTables& tables) const;
 
   int next_group_ = 0;
 };

@@ -21,7 +21,7 @@ struct Form {
 };
 
 extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3, kImplicitGemm,
-    kImplicitGemmSplitK;
+    kImplicitGemmSplitK, kKeyBlocks;
 inline constexpr const Form* kForms[] = {&kDirect,
                                          &kSplitK,
                                          &kWinograd2,
@@ -29,7 +29,8 @@ inline constexpr const Form* kForms[] = {&kDirect,
                                          &kBf16Parts2,
                                          &kBf16Parts3,
                                          &kImplicitGemm,
-                                         &kImplicitGemmSplitK};
+                                         &kImplicitGemmSplitK,
+                                         &kKeyBlocks};
 
 struct DagRule {
   const char* name;
@@ -70,11 +71,18 @@ int vector_axis(const Stage& stage);
 /// folded, so lanes must hold partial results (rfactor).
 bool reduces_rows(const ComputeDag& dag, StageId stage);
 
+/// Tag of a copy in which a contraction's operand is contiguous along its vectors.
+inline constexpr const char* kCacheReadTag = "packed";
+
 /// Tag of the stage that rfactor makes: partial results, one a lane.
 inline constexpr const char* kRowPartTag = "rfactor";
 
 /// Tag of the stage that split-K makes: partial sums, which the threads divide.
 inline constexpr const char* kSplitTag = "split";
+
+/// Tag of a stage that is computed in the loops of the first cluster that reads it, and kept for
+/// the others.
+inline constexpr const char* kKeptTag = "kept";
 
 /// Tag of a stage that copies what a tile of a transform reads into registers.
 inline constexpr const char* kTileTag = "tile";

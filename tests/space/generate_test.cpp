@@ -29,7 +29,8 @@ TEST(FormNames, BeginWithTheTaskAsItStands) {
                    "bf16-2-parts",
                    "bf16-3-parts",
                    "implicit-gemm",
-                   "implicit-gemm-split-k"}));
+                   "implicit-gemm-split-k",
+                   "key-blocks"}));
 }
 
 TEST(MakeSpace, DrawsOnlyFromTheFormsAskedFor) {

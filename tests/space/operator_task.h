@@ -94,6 +94,7 @@ inline const char* const kSmallOperators[] = {
     "attention 2 3 7 19 16",
     "attention 1 4 9 21 20 sharing=2 causal=1",
     "attention 1 2 33 40 8 causal=1",
+    "attention 1 2 9 192 8 sharing=2 causal=1",
     "depthwise_conv2d_nchw 1 6 9 21 3 3 padding=1 +bias +relu",
     "depthwise_conv2d_nchw 1 3 7 19 5 5 stride=2 padding=2 multiplier=2",
     "max_pool2d_nchw 2 5 9 18 3 3 stride=2 padding=1",

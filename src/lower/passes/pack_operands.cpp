@@ -1,5 +1,5 @@
-// Lays arguments out in the order in which their loops read them (pack.h): weights, which are
-// packed before the kernel runs.
+// Lays operands out in the order in which their loops read them (pack.h): weights, which are packed
+// before the kernel runs, and copies that the kernel makes.
 #include <algorithm>
 #include <utility>
 
@@ -24,24 +24,32 @@ std::vector<Expr> packed(const std::vector<Expr>& indices, const PackSpec& spec)
 }  // namespace
 
 Program pack_operands(Program program) {
-  std::vector<TensorId> repacked;
-  for (const TensorId id : program.args) {
-    Buffer& buffer = program.buffers[static_cast<size_t>(id.value)];
-    if (buffer.repack.order.empty()) continue;
+  std::vector<bool> repacked;
+  for (Buffer& buffer : program.buffers) {
+    repacked.push_back(!buffer.repack.order.empty());
+    if (!repacked.back()) continue;
     buffer.shape = buffer.repack.packed_shape(buffer.shape);
     buffer.repack.transform = buffer.pack.transform;
     buffer.pack = std::exchange(buffer.repack, {});
-    repacked.push_back(id);
   }
-  if (repacked.empty()) return program;
-  program.body = rewrite(program.body, {}, [&](const Expr& e) {
+  if (std::ranges::find(repacked, true) == repacked.end()) return program;
+  const auto is_repacked = [&](TensorId id) { return repacked[static_cast<size_t>(id.value)]; };
+  const auto moved_loads = [&](const Expr& e) {
     const Expr moved = rewrite(e, [&](const Expr& part) {
       const Load* read = as<Load>(part);
-      if (read == nullptr || !std::ranges::count(repacked, read->tensor)) return Expr();
+      if (read == nullptr || !is_repacked(read->tensor)) return Expr();
       return load(read->tensor, packed(read->indices, program[read->tensor].pack), part->dtype);
     });
     return moved.same_as(e) ? e : program.simple(moved);
-  });
+  };
+  const auto moved_stores = [&](const Stmt& s) {
+    const Store* store = std::get_if<Store>(&s->op);
+    if (store == nullptr || !is_repacked(store->buffer)) return Stmt();
+    std::vector<Expr> place = packed(store->indices, program[store->buffer].pack);
+    for (Expr& index : place) index = program.simple(index);
+    return make_stmt(Store{store->buffer, std::move(place), moved_loads(store->value)});
+  };
+  program.body = rewrite(program.body, moved_stores, moved_loads);
   return program;
 }
 

@@ -8,13 +8,6 @@
 
 namespace pruner {
 
-// Whether dimension d is read at quotients of other axes, as the heads of keys by those of queries.
-static bool steps_past(const Access& access, int d, int vector) {
-  const std::optional<SteppedIndex>& index = access.stepped[d];
-  return index && index->rest.coefficient(VarId{vector}) == 0 &&
-         std::ranges::none_of(index->quotients, [&](const auto& q) { return q.axis == vector; });
-}
-
 // The dimension of `access` that the vector axis moves through; -1 when it is the last one, or the
 // access does not have the plain form in which dimensions can be exchanged.
 static int strided_dim(const Stage& operand, const Access& access, int vector) {
@@ -32,6 +25,19 @@ static int strided_dim(const Stage& operand, const Access& access, int vector) {
   return stride == 1 ? -1 : dim;
 }
 
+// The other axis that the reader goes along the dimension by, in steps of the vector axis' extent;
+// -1: there is none.
+static int blocks_axis(const Stage& reader, const Affine& index, int vector) {
+  const bool two =
+      index.terms.size() == 2 && index.constant == 0 && index.coefficient(VarId{vector}) == 1;
+  for (const auto& [axis, coefficient] : index.terms) {
+    if (two && axis.value != vector && coefficient == reader.axes[vector].extent &&
+        axis.value < std::ssize(reader.axes))
+      return axis.value;
+  }
+  return -1;
+}
+
 static void apply(ComputeDag& dag, const Target&) {
   for (int s = 0; s < dag.size(); ++s) {
     if (!dag[StageId{s}].is_reduction() || !needs_multi_level_tiling(dag, StageId{s})) continue;
@@ -43,22 +49,44 @@ static void apply(ComputeDag& dag, const Target&) {
       if (std::find(free.begin(), free.end(), access.producer) != free.end()) continue;
       const int dim = strided_dim(dag[access.producer], access, vector);
       if (dim < 0) continue;
-      // copy[..., last, dim] = operand[..., dim, last]: the strided dimension goes last.
-      const int last = static_cast<int>(access.indices.size()) - 1;
+      // copy[..., last, dim] = operand[..., dim, last]: the strided dimension goes last; of one in
+      // blocks, copy[..., o, last, i] = operand[..., o * extent + i, last].
+      const int blocks = blocks_axis(reader, *access.indices[dim], vector);
       Stage copy = copy_stage(dag, access.producer, dag[access.producer].name + ".packed");
-      std::rotate(copy.axes.begin() + dim, copy.axes.begin() + dim + 1, copy.axes.end());
-      std::vector<Expr> vars = iterator_vars(copy);
-      std::rotate(vars.begin() + dim, vars.begin() + last, vars.end());
-      copy.body = load(access.producer, vars, copy.dtype);
+      copy.tag = kCacheReadTag;
+      Iterator strided = copy.axes[dim];
+      if (blocks < 0) {
+        copy.axes.erase(copy.axes.begin() + dim);
+      } else {
+        copy.axes[dim] = {strided.name + "_o", reader.axes[blocks].extent};
+        strided = {strided.name + "_i", reader.axes[vector].extent};
+      }
+      copy.axes.push_back(strided);
+      std::vector<Expr> place = iterator_vars(copy);
+      const Expr inner = place.back();
+      place.pop_back();
+      if (blocks < 0) {
+        place.insert(place.begin() + dim, inner);
+      } else {
+        place[dim] = place[dim] * Expr(strided.extent) + inner;
+      }
+      copy.body = load(access.producer, std::move(place), copy.dtype);
       const StageId operand = access.producer;
       insert_stage(dag, s, std::move(copy));
       const StageId packed{s};
       Stage& contraction = dag[StageId{s + 1}];
+      const std::vector<Expr> vars = iterator_vars(contraction);
       contraction.body = rewrite(contraction.body, [&](const Expr& e) -> Expr {
         const Load* read = as<Load>(e);
         if (read == nullptr || read->tensor != operand) return Expr();
         std::vector<Expr> indices = read->indices;
-        std::rotate(indices.begin() + dim, indices.begin() + dim + 1, indices.end());
+        if (blocks < 0) {
+          indices.push_back(indices[dim]);
+          indices.erase(indices.begin() + dim);
+        } else {
+          indices[dim] = vars[blocks];
+          indices.push_back(vars[vector]);
+        }
         return load(packed, std::move(indices), e->dtype);
       });
       ++s;
