@@ -49,7 +49,7 @@ TEST(ComputedShare, IsWhatCausalAttentionComputesOfItsSquare) {
   const Task task = operator_task("attention 1 1 96 128 16 causal=1");
   const std::string forms[] = {"direct"};
   const Space space = make_space(task, forms);
-  Rng rng(3);
+  Rng rng(5);
   int parts = 0;
   for (int i = 0; i < 20; ++i) {
     const LoopNest nest = make_loop_nest(space, sample(space, rng));
@@ -64,7 +64,7 @@ TEST(ComputedShare, IsWhatCausalAttentionComputesOfItsSquare) {
         --depth;
       const double share = computed_share(nest, stage, depth);
       if (share == 1) continue;
-      EXPECT_NEAR(share, counted_share(nest, stage, depth), 0.1) << print(nest);
+      EXPECT_NEAR(share, counted_share(nest, stage, depth), 0.08) << print(nest);
       ++parts;
     }
   }
