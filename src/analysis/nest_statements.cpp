@@ -91,10 +91,7 @@ class Maker {
       const Stage& tensor = dag_.stages[s];
       buffer.element_bytes = static_cast<int>(dtype_bytes(tensor.dtype));
       buffer.first_dim = static_cast<int>(out_.shape.size());
-      const PackSpec* packing = nullptr;
-      for (const PackedOperand& packed : nest_.packed) {
-        if (packed.operand.value == static_cast<int>(s)) packing = &packed.spec;
-      }
+      const PackSpec* packing = packing_of(nest_, StageId{static_cast<int32_t>(s)});
       if (packing != nullptr && !packing->order.empty()) {
         add_packed_dims(*packing, tensor);
       } else {

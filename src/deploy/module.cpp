@@ -86,8 +86,8 @@ bool reads_packed_alike(const Partition& partition,
   CHECK(stages.size() == group.inputs.size()) << group.name;
   for (size_t i = 0; i < stages.size(); ++i) {
     if (!partition[partition.storage_of(group.inputs[i]).owner].constant) continue;
-    const auto packed = std::ranges::find(nest.packed, stages[i], &PackedOperand::operand);
-    const PackSpec spec = packed == nest.packed.end() ? PackSpec() : packed->spec;
+    const PackSpec* packing = packing_of(nest, stages[i]);
+    const PackSpec spec = packing == nullptr ? PackSpec() : *packing;
     const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[i]);
     if (!known.empty() && std::ranges::find(known, spec) == known.end()) return false;
   }

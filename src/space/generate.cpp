@@ -130,9 +130,8 @@ class CpuSketchMaker : public SketchMaker {
   void add_location(StagePlan& plan) {
     plan.location = add(DecisionKind::kLocation, dag()[plan.stage].name + ".at", {0, 1, 2});
     // Blocks are there to be computed where they are read.
-    const bool in_block = dag()[plan.stage].tag == kKeptTag || feeds_kept(plan.stage);
-    if (in_block && dag()[plan.stage].tag != kCacheReadTag)
-      sketch_.decisions[static_cast<size_t>(plan.location)].worth_drawing = {1, 2};
+    if (dag()[plan.stage].tag == kKeptTag || feeds_kept(plan.stage))
+      sketch_.decisions.back().worth_drawing = {1, 2};
   }
 
   bool feeds_kept(StageId id) const {

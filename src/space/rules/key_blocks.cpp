@@ -1,10 +1,13 @@
 // Attention by blocks of keys, so that no more than a block of a tile's scores stands in memory
 // (FlashAttention, Dao et al., 2022), and threads may divide the keys (its split for decoding).
 // Each block has a softmax of its own; the blocks are weighed by how their maxima differ:
-//   M[i, o] = max_j S[i, o, j]   E[i, o, j] = exp(S[i, o, j] - M[i, o])   L[i, o] = sum_j E[i, o,
-//   j] P[i, o, d] = sum_j E[i, o, j] V[o * W + j, d] / L[i, o] w[i, o] = L[i, o] exp(M[i, o] -
-//   max_o M[i, o]) sum_j E[i, j] V[j, d] = sum_o w[i, o] P[i, o, d]      sum_j E[i, j] = sum_o w[i,
-//   o]
+//   M[i, o] = max_j S[i, o, j]
+//   E[i, o, j] = exp(S[i, o, j] - M[i, o])
+//   L[i, o] = sum_j E[i, o, j]
+//   P[i, o, d] = sum_j E[i, o, j] V[o * W + j, d] / L[i, o]
+//   w[i, o] = L[i, o] exp(M[i, o] - max_o M[i, o])
+//   sum_j E[i, j] V[j, d] = sum_o w[i, o] P[i, o, d]
+//   sum_j E[i, j] = sum_o w[i, o]
 // There the maximum and the sum run along with the blocks; here they are kept, eight bytes a row
 // and block, and the results of a block are not scaled anew with each further one.
 #include <algorithm>
@@ -127,7 +130,10 @@ class KeyBlocks {
   bool has_blocks(StageId id) const { return std::ranges::find(divided_, id) != divided_.end(); }
 
   // A body at new values of its iterators, with the block that its reads are of.
-  Expr with_block(const Expr& body, const std::vector<Expr>& values, const Expr& o, const Expr& j) {
+  Expr with_block(const Expr& body,
+                  const std::vector<Expr>& values,
+                  const Expr& o,
+                  const Expr& j) const {
     return rewrite(body, [&](const Expr& e) -> Expr {
       if (const Var* var = as<Var>(e)) return values[static_cast<size_t>(var->id.value)];
       const Load* read = as<Load>(e);
@@ -147,28 +153,37 @@ class KeyBlocks {
     });
   }
 
-  Expr key(const Expr& o, const Expr& j) const { return o * Expr(block_) + j; }
+  Iterator blocks_of(const Iterator& keys) const {
+    return {keys.name + "_o", keys.extent / block_};
+  }
+  Iterator within(const Iterator& keys) const { return {keys.name + "_i", block_}; }
+
+  // Iterator `o` of the stage is new; without it, the one numbered `key` was k = o * block + j.
+  void divide_body(Stage& stage, size_t o, size_t key) const {
+    std::vector<Expr> values = iterator_vars(stage);
+    const Expr block = values[o];
+    values.erase(values.begin() + static_cast<int64_t>(o));
+    const Expr place = values[key];
+    values[key] = block * Expr(block_) + place;
+    stage.body = with_block(stage.body, values, block, place);
+  }
 
   // X[..., k] -> X[..., o, j], k = o * block + j.
   void divide(StageId id) {
     Stage& stage = dag_[id];
     const size_t last = stage.axes.size() - 1;
     const Iterator keys = stage.axes[last];
-    stage.axes[last] = {keys.name + "_o", keys.extent / block_};
-    stage.axes.push_back({keys.name + "_i", block_});
-    std::vector<Expr> values = iterator_vars(stage);
-    const Expr o = values[last], j = values[last + 1];
-    values.erase(values.begin() + static_cast<int64_t>(last));
-    values[last] = key(o, j);
-    stage.body = with_block(stage.body, values, o, j);
+    stage.axes[last] = blocks_of(keys);
+    stage.axes.push_back(within(keys));
+    divide_body(stage, last, last);
   }
 
   // X[...] = fold of Y[..., k] -> X[..., o] = fold of Y[..., o, j]
   void divide_row(StageId id) {
     Stage& stage = dag_[id];
     Iterator& keys = stage.reduce_axes[0];
-    stage.axes.push_back({keys.name + "_o", keys.extent / block_});
-    keys = {keys.name + "_i", block_};
+    stage.axes.push_back(blocks_of(keys));
+    keys = within(keys);
     const StageId rows = as<Load>(stage.body)->tensor;
     stage.body = load(rows, iterator_vars(stage), stage.dtype);
     stage.tag = kKeptTag;
@@ -179,14 +194,9 @@ class KeyBlocks {
     Stage& stage = dag_[s_.weighed];
     const size_t last = stage.axes.size() - 1;
     Iterator& keys = stage.reduce_axes[0];
-    stage.axes.insert(stage.axes.begin() + static_cast<int64_t>(last),
-                      {keys.name + "_o", keys.extent / block_});
-    keys = {keys.name + "_i", block_};
-    std::vector<Expr> values = iterator_vars(stage);
-    const Expr o = values[last], j = values.back();
-    values.erase(values.begin() + static_cast<int64_t>(last));
-    values.back() = key(o, j);
-    stage.body = with_block(stage.body, values, o, j);
+    stage.axes.insert(stage.axes.begin() + static_cast<int64_t>(last), blocks_of(keys));
+    keys = within(keys);
+    divide_body(stage, last, stage.axes.size() - 1);
   }
 
   // Rows of the softmax as a stage that weighs values reads them at `values`.

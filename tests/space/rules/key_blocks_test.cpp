@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "space/operator_task.h"
 #include "space/rules/form_check.h"
 
