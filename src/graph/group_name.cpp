@@ -86,24 +86,34 @@ static std::string suffix(const Graph& graph, const Node& node, const std::strin
   return whole && !constant ? "residual" : "add";
 }
 
-std::string group_name(const Graph& graph, std::span<const Node* const> nodes, int anchor) {
-  if (anchor < 0) {
-    std::string text;
+// An anchor with what follows it, up to the next one.
+static std::string anchored_name(const Graph& graph, std::span<const Node* const> nodes) {
+  const OpCall call{graph, *nodes[0]};
+  std::string text = anchor_name(call);
+  const std::string& op = call.node.op;
+  const bool takes_bias = op == "Conv" || op == "ConvTranspose" || op == "Gemm";
+  if (takes_bias && call.has(2)) text += " +bias";
+  for (const Node* node : nodes.subspan(1)) text += " +" + suffix(graph, *node, text);
+  return text;
+}
+
+std::string group_name(const Graph& graph, std::span<const Node* const> nodes) {
+  const auto is_anchor = [](const Node* node) { return find_graph_op(node->op)->is_anchor(); };
+  auto anchor = std::ranges::find_if(nodes, is_anchor);
+  std::string text;
+  if (anchor == nodes.end()) {
     for (const Node* node : nodes) text += (text.empty() ? "" : "+") + lower_case(node->op);
     if (nodes.size() > 4) {
       text = lower_case(nodes.front()->op) + "+...+" + lower_case(nodes.back()->op);
     }
     return text + " " + print_shape(graph[nodes.back()->outputs[0]].shape);
   }
-  const Node& node = *nodes[anchor];
-  const OpCall call{graph, node};
-  std::string text, before;
-  for (int i = 0; i < anchor; ++i) before += lower_case(nodes[i]->op) + "+";
-  text = before + anchor_name(call);
-  const bool takes_bias = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm";
-  if (takes_bias && call.has(2)) text += " +bias";
-  for (size_t i = static_cast<size_t>(anchor) + 1; i < nodes.size(); ++i) {
-    text += " +" + suffix(graph, *nodes[i], text);
+  for (auto it = nodes.begin(); it != anchor; ++it) text += lower_case((*it)->op) + "+";
+  while (anchor != nodes.end()) {
+    const auto next = std::find_if(anchor + 1, nodes.end(), is_anchor);
+    text += anchored_name(graph, {anchor, next});
+    if (next != nodes.end()) text += " +";
+    anchor = next;
   }
   return text;
 }

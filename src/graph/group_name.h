@@ -7,8 +7,7 @@
 
 namespace pruner {
 
-/// The name of the kernel of `nodes` (in order), whose anchor is nodes[anchor], or -1 when nothing
-/// in it reduces.
-std::string group_name(const Graph& graph, std::span<const Node* const> nodes, int anchor);
+/// The name of the kernel of `nodes`, in order: each anchor with what follows it.
+std::string group_name(const Graph& graph, std::span<const Node* const> nodes);
 
 }  // namespace pruner

@@ -28,8 +28,8 @@ static std::string placeholder_name(const OpCall& call, size_t i, bool in_epilog
 
 namespace {
 
-// Lowers the nodes of one group into one DAG. The anchor goes first, so that its operands are the
-// first inputs whatever the order of an Add's.
+// Lowers the nodes of one group into one DAG. The last anchor goes first, after what it reads, so
+// that its operands are the first inputs whatever the order of an Add's.
 class GroupLowering {
  public:
   GroupLowering(const Graph& graph, std::vector<const Node*> nodes)
@@ -38,8 +38,7 @@ class GroupLowering {
                                                      }} {
     for (const Node* node : nodes_) makers_.try_emplace(node->outputs[0], node);
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const Fusion fusion = find_graph_op(nodes_[i]->op)->fusion;
-      if (fusion >= Fusion::kReduce && fusion <= Fusion::kOpaque) anchor_ = static_cast<int>(i);
+      if (find_graph_op(nodes_[i]->op)->is_anchor()) anchor_ = static_cast<int>(i);
     }
   }
 
@@ -49,7 +48,7 @@ class GroupLowering {
     group.output = nodes_.back()->outputs[0];
     group.dag = dag_.finish({result(*nodes_.back())});
     group.inputs = std::move(inputs_);
-    group.name = group_name(graph_, nodes_, anchor_);
+    group.name = group_name(graph_, nodes_);
     group.key = workload_key(group.dag);
     const std::vector<Stage>& stages = group.dag.stages;
     group.complex = std::any_of(
@@ -97,7 +96,7 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   const Routine& routine = *find_graph_op(node.op)->routine;
   const Node* const nodes[] = {&node};
   Group group;
-  group.name = group_name(graph, nodes, 0);
+  group.name = group_name(graph, nodes);
   for (size_t i = 0; i < std::min(routine.tensors, node.inputs.size()); ++i) {
     if (node.inputs[i].valid()) group.inputs.push_back(node.inputs[i]);
   }

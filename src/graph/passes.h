@@ -53,7 +53,7 @@ Graph join_taps(Graph graph, const PassOptions& options);       // of few channe
 Graph remove_dead(Graph graph);                                 // what no output needs
 Graph update_states(Graph graph);                               // in place, row by row
 Graph place_concats(Graph graph);                               // marks those that need no copy
-Graph fuse(Graph graph);                                        // numbers the groups
+Graph fuse(Graph graph, const PassOptions& options);            // numbers the groups
 Graph narrow_floats(Graph graph, const PassOptions& options);   // what units read as bfloat16
 Graph round_factors(Graph graph, const PassOptions& options);   // of float32, to tf32
 
@@ -77,7 +77,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"remove_dead", always<remove_dead>},
     {"update_states", always<update_states>, true},
     {"place_concats", always<place_concats>, true},
-    {"fuse", always<fuse>},
+    {"fuse", fuse},
     {"narrow_floats", narrow_floats},
     {"round_factors", round_factors},
 };

@@ -481,22 +481,45 @@ static Result<OperatorCall> parse_arguments(const OperatorRow& row,
   return call;
 }
 
-// "2", "3,2" or "3,2,1": a square window, its stride (the window without one) and padding.
-static Result<StageId> pool_epilogue(
-    DagBuilder& b, StageId out, PoolKind kind, std::string_view text, bool channels_first) {
-  if (b.shape(out).size() != 4 || channels_first)
-    return Error("a pooling follows an operator of [n, h, w, c]");
-  TRY_ASSIGN(const std::vector<int64_t> v, whole_numbers("a pooling", text, 0));
-  const int64_t kernel = v[0], stride = v.size() > 1 ? v[1] : kernel;
+// A window that follows an operator: "3", "3,2" or "3,2,1" are its square kernel, its stride and
+// its padding.
+struct FollowingWindow {
+  std::vector<int64_t> kernel;
+  Window window;
+};
+static Result<FollowingWindow> parse_following(std::span<const int64_t> shape,
+                                               const std::string& what,
+                                               std::string_view text,
+                                               std::optional<int64_t> usual_stride,
+                                               bool channels_first) {
+  if (shape.size() != 4 || channels_first)
+    return Error(what, " follows an operator of [n, h, w, c]");
+  TRY_ASSIGN(const std::vector<int64_t> v, whole_numbers(what, text, 0));
+  const int64_t kernel = v[0], stride = v.size() > 1 ? v[1] : usual_stride.value_or(kernel);
   const int64_t padding = v.size() > 2 ? v[2] : 0;
-  const std::vector<int64_t> shape = b.shape(out);
   if (v.size() > 3 || kernel < 1 || stride < 1 || padding >= kernel ||
       kernel > std::min(shape[1], shape[2]) + 2 * padding)
-    return Error("a pooling \"", text, "\" does not fit ", shape[1], "x", shape[2]);
-  return add_pool(
-      b,
-      out,
-      {kind, {kernel, kernel}, {{stride, stride}, {1, 1}, {padding, padding}, {padding, padding}}});
+    return Error(what, " \"", text, "\" does not fit ", shape[1], "x", shape[2]);
+  return FollowingWindow{{kernel, kernel},
+                         {{stride, stride}, {1, 1}, {padding, padding}, {padding, padding}}};
+}
+
+static Result<StageId> pool_epilogue(
+    DagBuilder& b, StageId out, PoolKind kind, std::string_view text, bool channels_first) {
+  TRY_ASSIGN(const FollowingWindow w,
+             parse_following(b.shape(out), "a pooling", text, std::nullopt, channels_first));
+  return add_pool(b, out, {kind, w.kernel, w.window});
+}
+
+static Result<StageId> depthwise_epilogue(DagBuilder& b,
+                                          StageId out,
+                                          std::string_view text,
+                                          bool channels_first) {
+  const std::vector<int64_t> shape = b.shape(out);
+  TRY_ASSIGN(const FollowingWindow w,
+             parse_following(shape, "a depthwise convolution", text, 1, channels_first));
+  const StageId weight = weight_of(b, {w.kernel[0], w.kernel[1], shape[3], 1}, b.stage(out).dtype);
+  return add_depthwise_conv(b, out, weight, w.window);
 }
 
 static Result<StageId> add_epilogue(DagBuilder& b,
@@ -523,13 +546,16 @@ static Result<StageId> add_epilogue(DagBuilder& b,
           b, out, kind, name.substr(std::string_view(pool).size()), channels_first);
     }
   }
+  if (constexpr std::string_view kDepthwise = "depthwise_conv2d="; name.starts_with(kDepthwise))
+    return depthwise_epilogue(b, out, name.substr(kDepthwise.size()), channels_first);
   if (const Activation* activation = find_activation(name)) {
     return add_activation(b, out, *activation);
   }
   return Error("unknown epilogue \"+",
                name,
                "\", expected +bias, +residual, +gate, +max_pool2d=K,STRIDE,PADDING, "
-               "+avg_pool2d=K,STRIDE,PADDING or an activation: ",
+               "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING or an "
+               "activation: ",
                names_of(activations()));
 }
 
@@ -580,7 +606,7 @@ std::string operator_help() {
   for (const OperatorRow& row : kOperators) out += help_line(usage(row), row.help);
   out +=
       "then any of: +bias, +residual, +gate (times a tensor), +max_pool2d=K,STRIDE,PADDING, "
-      "+avg_pool2d=K,STRIDE,PADDING";
+      "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING";
   for (const Activation& row : activations()) out += ", +" + std::string(row.name);
   out += "\nby name, of models:\n";
   for (const NamedOperator& row : kNamedOperators)

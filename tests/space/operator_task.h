@@ -88,6 +88,8 @@ inline const char* const kSmallOperators[] = {
     "conv2d 1 20 7 9 33 3 3 +relu +max_pool2d=3,2,1",
     "conv2d 1 24 6 6 48 1 1 +avg_pool2d=2",
     "conv2d 1 16 5 5 72 1 1 +bias +residual +relu +avg_pool2d=5",
+    "conv2d 1 12 9 11 40 1 1 +bias +relu6 +depthwise_conv2d=3,1,1 +bias +relu6",
+    "conv2d 1 9 8 10 24 3 3 padding=1 +bias +silu +depthwise_conv2d=5,2,2 +bias",
     "coded_matmul 1 37 96 block=32 +bias",
     "coded_matmul 3 50 64 bits=4 block=16 +relu",
     "coded_matmul 5 33 40 bits=4 block=40",

@@ -12,6 +12,16 @@ std::vector<int64_t> input_shape(const ComputeDag& dag, size_t i) {
 std::vector<int64_t> output_shape(const ComputeDag& dag) { return dag[dag.outputs()[0]].shape(); }
 using Shape = std::vector<int64_t>;
 
+TEST(ParseOperator, ADepthwiseConvolutionFollowsAConvolution) {
+  const ComputeDag dag =
+      operator_dag("conv2d 1 24 9 7 8 1 1 +bias +relu6 +depthwise_conv2d=3,2,1 +bias");
+  EXPECT_EQ(input_shape(dag, 3), (Shape{3, 3, 24, 1}));
+  EXPECT_TRUE(dag[dag.inputs()[3]].constant);
+  EXPECT_EQ(output_shape(dag), (Shape{1, 5, 4, 24}));
+  EXPECT_EQ(output_shape(operator_dag("conv2d 1 8 5 5 4 1 1 +depthwise_conv2d=3")),
+            (Shape{1, 3, 3, 8}));
+}
+
 TEST(ParseOperator, MakesTheInputFitTheOutput) {
   const ComputeDag conv = operator_dag("conv2d 2 64 28 14 32 3 5 stride=2,1 padding=1,2,0,2");
   EXPECT_EQ(input_shape(conv, 0), (Shape{2, 56, 14, 32}));
@@ -101,6 +111,10 @@ TEST(ParseOperator, NamesWhatIsWrong) {
   EXPECT_ERROR(parse_operator("matmul 1 2 3,4"), "K has 2 values, expected 1");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 +swoosh"),
                "unknown epilogue \"+swoosh\", expected +bias");
+  EXPECT_ERROR(parse_operator("matmul 1 2 3 +depthwise_conv2d=3"),
+               "a depthwise convolution follows an operator of [n, h, w, c]");
+  EXPECT_ERROR(parse_operator("conv2d 1 8 5 5 4 1 1 +depthwise_conv2d=3,1,3"),
+               "a depthwise convolution \"3,1,3\" does not fit 5x5");
   EXPECT_ERROR(parse_operator("matmul 1 2 3 +max_pool2d=2"),
                "a pooling follows an operator of [n, h, w, c]");
   for (const char* window : {"0", "9", "2,0", "2,2,2", "2,1,0,1"}) {

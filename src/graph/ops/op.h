@@ -133,6 +133,8 @@ struct GraphOp {
   const Routine* routine = nullptr;  // where `lower` is null and fusion kOpaque
 
   bool is(GraphOpTrait trait) const { return (traits & trait) != 0; }
+  /// Whether it decides the loops of its group: what is fused with it follows.
+  bool is_anchor() const { return fusion >= Fusion::kReduce && fusion <= Fusion::kOpaque; }
   /// Whether what it makes are elements of its inputs (or of an attribute), unchanged.
   bool only_moves() const {
     return fusion == Fusion::kInjective || fusion == Fusion::kAlias || fusion == Fusion::kConstant;

@@ -81,6 +81,40 @@ TEST(Fuse, AValueOfSeveralGroupsEndsItsGroup) {
           "matmul 4x8 8x8 +bias +relu", "matmul 4x8 8x8 +bias", "matmul 4x8 8x8 +bias +residual"}));
 }
 
+// MobileNet's inverted residual of [1, 4, 6, 6], with 24 channels between: 3,456 bytes. Its
+// kernels.
+Names inverted_residual(const Target& target, Precision precision = Precision::kFloat32) {
+  NetworkBuilder b("residual");
+  const auto conv = [&](ValueId x, int64_t in, int64_t out, int64_t k, int64_t groups) {
+    return b.node("Conv",
+                  {x, b.random("w", {out, in / groups, k, k}, 0, 1), b.random("b", {out}, 0, 1)},
+                  {{"group", groups}, {"pads", Ints{k / 2, k / 2, k / 2, k / 2}}});
+  };
+  const ValueId x = b.input("x", {1, 4, 6, 6}, DType::kFloat32);
+  const ValueId wide = b.node("Relu", {conv(x, 4, 24, 1, 1)});
+  const ValueId y = conv(b.node("Relu", {conv(wide, 24, 24, 3, 24)}), 24, 4, 1, 1);
+  const Graph graph = b.finish({{b.node("Add", {x, y}), "y"}});
+  Names names;
+  const Result<Partition> cut = partition(graph, target, precision);
+  for (const Group& group : cut->groups) {
+    if (group.complex) names.push_back(group.name);
+  }
+  return names;
+}
+
+TEST(Fuse, ADepthwiseConvolutionTakesTheOneBeforeItWhoseResultNoL2Holds) {
+  const std::string wide = "conv2d 1x6x6x4 1x1 s1 -> 24 +bias +relu",
+                    depthwise = "depthwise_conv2d 1x6x6x24 3x3 s1 -> 24 +bias +relu",
+                    narrow = "conv2d 1x6x6x24 1x1 s1 -> 4 +bias +residual";
+  Target target;
+  target.l2_bytes = 1728, target.threads = 2;
+  EXPECT_EQ(inverted_residual(target), (Names{wide, depthwise, narrow}));
+  target.threads = 1;
+  EXPECT_EQ(inverted_residual(target), (Names{wide + " +" + depthwise, narrow}));
+  target.dots.bfloat16 = 2;
+  EXPECT_EQ(inverted_residual(target, Precision::kBFloat16).size(), 3u);
+}
+
 TEST(Fuse, ChainsAreOneKernel) {
   EXPECT_EQ(groups({4, 6},
                    [](auto& b, ValueId x) {
