@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <set>
 
 #include "codegen/codegen.h"
 #include "codegen/cpu_features.h"
@@ -28,8 +29,13 @@ struct Kernel {
   std::string precision;  // precision_of(); empty: a routine
 };
 
-/// What makes two groups run one kernel: their key, and boxes_of() them.
-using KernelKey = std::pair<std::string, std::vector<std::vector<int64_t>>>;
+/// What makes two groups run one kernel.
+struct KernelKey {
+  std::string group;                        // its key
+  std::vector<std::vector<int64_t>> boxes;  // boxes_of() it
+  bool read_from_cache = false;             // its output is
+  auto operator<=>(const KernelKey&) const = default;
+};
 
 /// The kernels of a module, of all its phases.
 struct Kernels {
@@ -47,6 +53,25 @@ std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Gro
   for (const ValueId input : group.inputs) add(input);
   add(group.output);
   return boxes;
+}
+
+/// The values whose bytes groups read.
+std::set<ValueId> values_read(const Partition& partition) {
+  std::set<ValueId> read;
+  for (const Group& group : partition.groups)
+    for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
+  return read;
+}
+
+/// Whether the last cache holds a value for the kernels that read it, and what they read beside it.
+/// What L2 holds is stored there in any case.
+bool is_read_from_cache(const Partition& partition,
+                        const std::set<ValueId>& read,
+                        ValueId id,
+                        const Target& target) {
+  const int64_t bytes = value_bytes(partition[id]);
+  return !target.is_gpu() && read.contains(partition.storage_of(id).owner) &&
+         bytes >= target.l2_bytes && bytes <= target.l3_bytes / 2;
 }
 
 int64_t bytes_of(const Artifact::Argument& argument) {
@@ -111,8 +136,16 @@ Candidate schedule_for(const Partition& partition,
   return fitting ? *std::move(fitting) : std::move(chosen);
 }
 
+/// Takes stores past the caches back, which a kernel gains by where nobody reads what it makes: as
+/// it was measured.
+void store_in_caches(const Sketch& sketch, Candidate& candidate) {
+  for (size_t d = 0; d < candidate.decisions.size(); ++d)
+    if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;
+}
+
 Result<Kernel> compile_group(const Partition& partition,
                              const Group& group,
+                             bool read_from_cache,
                              const Target& target,
                              const ScheduleChoice& choice,
                              std::span<const std::string> forms,
@@ -121,14 +154,15 @@ Result<Kernel> compile_group(const Partition& partition,
   if (group.routine != nullptr) return routine_kernel(partition, group);
   const Task task = make_task(group.dag, target, group.name);
   const Space space = make_space(task, forms);
-  const Candidate candidate = schedule_for(partition, group, task, space, choice, weights);
+  Candidate candidate = schedule_for(partition, group, task, space, choice, weights);
+  const Sketch& sketch = space[candidate.sketch];
+  if (read_from_cache) store_in_caches(sketch, candidate);
   TRY_ASSIGN(Program program, lower(space, candidate, symbol));
   std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
   for (size_t a = 0; a < boxes.size(); ++a)
     // After lowering: a schedule is of the task, whose tensors are whole.
     program.buffers[program.args[a].value].box_of = std::move(boxes[a]);
   TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
-  const Sketch& sketch = space[candidate.sketch];
   return Kernel{std::move(artifact), sketch.name, std::string(precision_of(sketch))};
 }
 
@@ -141,11 +175,18 @@ Result<std::vector<size_t>> compile_kernels(const Partition& partition,
                                             Kernels& kernels) {
   std::vector<size_t> of_group;
   std::vector<const Group*> fresh;
+  std::vector<bool> read_from_cache;  // what a fresh one makes
+  const std::set<ValueId> read = values_read(partition);
   const size_t first = kernels.made.size();
   for (const Group& group : partition.groups) {
-    const auto [at, is_new] =
-        kernels.known.try_emplace({group.key, boxes_of(partition, group)}, first + fresh.size());
-    if (is_new) fresh.push_back(&group);
+    const KernelKey key{group.key,
+                        boxes_of(partition, group),
+                        is_read_from_cache(partition, read, group.output, target)};
+    const auto [at, is_new] = kernels.known.try_emplace(key, first + fresh.size());
+    if (is_new) {
+      fresh.push_back(&group);
+      read_from_cache.push_back(key.read_from_cache);
+    }
     of_group.push_back(at->second);
   }
   std::vector<std::optional<Result<Kernel>>> compiled(fresh.size());
@@ -154,8 +195,8 @@ Result<std::vector<size_t>> compile_kernels(const Partition& partition,
     // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
     const std::string symbol =
         target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", first + k);
-    compiled[k] =
-        compile_group(partition, *fresh[k], target, choice, options.forms, weights, symbol);
+    compiled[k] = compile_group(
+        partition, *fresh[k], read_from_cache[k], target, choice, options.forms, weights, symbol);
   });
   for (size_t k = 0; k < fresh.size(); ++k) {
     if (!compiled[k]->ok()) return Error(fresh[k]->name, ": ", compiled[k]->error().message());

@@ -48,6 +48,65 @@ TEST(BuildModule, TakesAnySchedule) {
   }
 }
 
+// Three layers of one task, of 4 KiB each: the last one's result nobody reads, and what L2 does not
+// hold of it may go past the caches.
+Graph equal_layers() {
+  NetworkBuilder b("layers");
+  ValueId x = b.input("x", {32, 32}, DType::kFloat32);
+  for (int i = 0; i < 3; ++i)
+    x = b.node("Relu", {b.node("MatMul", {x, b.random("w", {32, 32}, 0, 0.2)})});
+  return b.finish({{x, "y"}});
+}
+
+TEST(BuildModule, StoresInCachesWhatOtherKernelsRead) {
+  const Result<Case> c = make_case(equal_layers());
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  Target target = host_target(2);
+  const auto kernels = [&](int64_t l2_bytes, int64_t l3_bytes) {
+    target.l2_bytes = l2_bytes, target.l3_bytes = l3_bytes;
+    const auto streaming = [](const Task&, const Space& space) {
+      Candidate candidate{space.drawn[0], {}};
+      for (const Decision& decision : space[space.drawn[0]].decisions)
+        candidate.decisions.push_back(decision.kind == DecisionKind::kStreaming
+                                          ? decision.choices.back()
+                                          : decision.choices.front());
+      return std::optional(candidate);
+    };
+    expect_right(*c, target, streaming);
+    const TemporaryFolder folder = *TemporaryFolder::make("");
+    const Result<Partition> cut = partition(c->graph, target);
+    return build_module(
+               *cut, target, streaming, {.jobs = 2, .work_dir = ""}, folder.path("module.so"))
+        ->kernels;
+  };
+  EXPECT_EQ(kernels(2048, 65536), 2);
+  EXPECT_EQ(kernels(8192, 65536), 1) << "L2 holds it";
+  EXPECT_EQ(kernels(2048, 4096), 1) << "no cache holds it";
+}
+
+// A convolution inside the loops of the depthwise one that reads it.
+TEST(BuildModule, JoinsADepthwiseConvolution) {
+  NetworkBuilder b("inverted_residual");
+  const ValueId x = b.input("image", {1, 8, 9, 11}, DType::kFloat32);
+  const ValueId wide =
+      b.conv_norm("wide", x, {.channels = 40, .kernel = 1, .then = Nonlinearity::kRelu6});
+  const ValueId deep = b.conv_norm(
+      "deep",
+      wide,
+      {.channels = 40, .kernel = 3, .stride = 2, .groups = 40, .then = Nonlinearity::kRelu6});
+  const ValueId y = b.conv_norm("narrow", deep, {.channels = 8, .kernel = 1});
+  const Result<Case> c = make_case(b.finish({{y, "y"}}));
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  Target target = host_target(2);
+  target.l2_bytes = 1024;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    expect_right(*c, target, [seed](const Task&, const Space& space) {
+      Rng rng(seed);
+      return std::optional(sample(space, rng));
+    });
+  }
+}
+
 // Routines of the runtime among kernels: their inputs and outputs are whole, in the arena, the
 // caller's tensors or among the weights.
 TEST(BuildModule, RunsRoutines) {
