@@ -371,8 +371,8 @@ void add_forms(CLI::App& app, std::string& forms) {
   add_option(app, "--forms", forms)
       .help(
           "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-2-parts, "
-          "bf16-3-parts, implicit-gemm, implicit-gemm-split-k, key-blocks; default: all that keep "
-          "to float32's accuracy");
+          "bf16-3-parts, implicit-gemm, implicit-gemm-split-k, key-blocks, packed-panels; default: "
+          "all that keep to float32's accuracy");
 }
 
 Result<std::vector<std::string>> read_forms(const std::string& text) {

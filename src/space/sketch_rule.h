@@ -21,7 +21,7 @@ struct Form {
 };
 
 extern const Form kDirect, kSplitK, kWinograd2, kWinograd4, kBf16Parts2, kBf16Parts3, kImplicitGemm,
-    kImplicitGemmSplitK, kKeyBlocks;
+    kImplicitGemmSplitK, kKeyBlocks, kPackedPanels;
 inline constexpr const Form* kForms[] = {&kDirect,
                                          &kSplitK,
                                          &kWinograd2,
@@ -30,7 +30,8 @@ inline constexpr const Form* kForms[] = {&kDirect,
                                          &kBf16Parts3,
                                          &kImplicitGemm,
                                          &kImplicitGemmSplitK,
-                                         &kKeyBlocks};
+                                         &kKeyBlocks,
+                                         &kPackedPanels};
 
 struct DagRule {
   const char* name;

@@ -30,7 +30,8 @@ TEST(FormNames, BeginWithTheTaskAsItStands) {
                    "bf16-3-parts",
                    "implicit-gemm",
                    "implicit-gemm-split-k",
-                   "key-blocks"}));
+                   "key-blocks",
+                   "packed-panels"}));
 }
 
 TEST(MakeSpace, DrawsOnlyFromTheFormsAskedFor) {

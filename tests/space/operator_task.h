@@ -81,6 +81,7 @@ inline const char* const kSmallOperators[] = {
     "conv2d 1 24 9 11 16 3 3 padding=1 +bias +relu",
     "conv2d 2 16 8 8 16 3 3 +residual",
     "conv2d 1 9 6 5 17 3 3 padding=1 +bias +silu",
+    "matmul 64 1024 9 +relu",
     "matmul 12 20 24 bits=16",
     "conv2d_nchw 1 13 9 7 10 3 3 stride=2 padding=1 +bias +relu",
     "conv2d 1 16 6 6 8 3 3 padding=1 bits=16 +bias",

@@ -57,10 +57,11 @@ static bool should_inline(const ComputeDag& dag, StageId id) {
   return true;
 }
 
-// A stage that only renames its input's elements: "PaddedInput[i, j] = placeholder[i, j]".
+// A stage that only renames its input's elements: "PaddedInput[i, j] = placeholder[i, j]". A copy
+// that a form asks for does more: it will lie in another order.
 static bool is_identity(const ComputeDag& dag, StageId id) {
   const Stage& stage = dag[id];
-  if (stage.is_placeholder() || stage.output) return false;
+  if (stage.is_placeholder() || stage.output || stage.tag == kCacheReadTag) return false;
   const Load* read = as<Load>(stage.body);
   return read != nullptr && stage.dtype == dag[read->tensor].dtype &&
          reads_elementwise(dag, id, read->tensor);

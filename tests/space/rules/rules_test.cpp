@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "space/operator_task.h"
 #include "space/sketch_rule.h"
@@ -45,6 +46,41 @@ TEST(CacheRead, TransposesAnOperandThatIsStridedAlongTheVectorAxis) {
       });
   ASSERT_NE(packed, task.dag.stages.end());
   EXPECT_EQ(packed->shape(), (std::vector<int64_t>{32, 16}));
+}
+
+std::vector<std::string> forms_of(const std::string& op) {
+  const Space space = make_space(operator_task(op));
+  std::set<std::string> forms;
+  for (const SketchId id : space.drawn) forms.insert(space[id].form);
+  return {forms.begin(), forms.end()};
+}
+
+// Rows of 4 KiB, read by 64 rows of products.
+TEST(PackedPanels, AreThereWhereRowsShareTheSetsOfACache) {
+  EXPECT_EQ(forms_of("matmul 64 1024 8"), (Names{"direct", "packed-panels"}));
+  EXPECT_EQ(forms_of("batch_matmul 2 64 2048 8"), (Names{"direct", "packed-panels"}));
+  EXPECT_EQ(forms_of("matmul 64 1040 8"), Names{"direct"});
+  EXPECT_EQ(forms_of("matmul 32 1024 8"), Names{"direct"}) << "few rows to share a copy";
+  EXPECT_EQ(forms_of("dense 64 1024 8"), Names{"direct"}) << "weights are packed ahead of time";
+}
+
+TEST(PackedPanels, LieInTheOrderOfTheRegisterTiles) {
+  const Task task = operator_task("matmul 64 1024 8");
+  const Space space = make_space(task, Names{"packed-panels"});
+  Rng rng(1);
+  const Candidate candidate = sample(space, rng);
+  const ComputeDag& dag = space[candidate.sketch].dag;
+  const auto is_copy = [](const Stage& s) { return s.tag == kCacheReadTag; };
+  const auto copy = std::ranges::find_if(dag.stages, is_copy);
+  ASSERT_NE(copy, dag.stages.end());
+  EXPECT_EQ(copy->shape(), (std::vector<int64_t>{8, 1024}));
+  for (int i = 0; i < 50; ++i) {
+    const LoopNest nest = make_loop_nest(space, sample(space, rng));
+    const StageId id{static_cast<int32_t>(copy - dag.stages.begin())};
+    if (nest.of(id).at.valid()) continue;
+    ASSERT_EQ(nest.packed.size(), 1u);
+    EXPECT_EQ(nest.packed[0].spec.order, (std::vector{1, 0}));
+  }
 }
 
 TEST(Rfactor, SplitsARowIntoLanesAndMasksTheRest) {
