@@ -136,8 +136,8 @@ Candidate schedule_for(const Partition& partition,
   return fitting ? *std::move(fitting) : std::move(chosen);
 }
 
-/// Takes stores past the caches back, which a kernel gains by where nobody reads what it makes: as
-/// it was measured.
+/// Stores in the caches what a kernel makes: that it is faster past them was measured of the kernel
+/// alone, where nobody reads it.
 void store_in_caches(const Sketch& sketch, Candidate& candidate) {
   for (size_t d = 0; d < candidate.decisions.size(); ++d)
     if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;

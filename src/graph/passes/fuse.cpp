@@ -239,8 +239,8 @@ void Fuser::join_depthwise(int anchor) {
   int last = anchor;
   while (post_dominator(last) != kExit && root(post_dominator(last)) == root(anchor))
     last = post_dominator(last);
-  if (readers_[last].size() != 1 || !is_large(last)) return;
-  const int reader = readers_[last][0];
+  const int reader = post_dominator(last);
+  if (reader == kExit || readers_[last].size() != 1 || !is_large(last)) return;
   const OpCall call{graph_, graph_.nodes[reader]};
   const bool joins = call.node.op == "Conv" && is_depthwise(call) &&
                      call.node.inputs[0] == graph_.nodes[last].outputs[0] &&

@@ -83,7 +83,9 @@ TEST(Fuse, AValueOfSeveralGroupsEndsItsGroup) {
 
 // MobileNet's inverted residual of [1, 4, 6, 6], with 24 channels between: 3,456 bytes. Its
 // kernels.
-Names inverted_residual(const Target& target, Precision precision = Precision::kFloat32) {
+Names inverted_residual(const Target& target,
+                        Precision precision = Precision::kFloat32,
+                        bool shows_wide = false) {
   NetworkBuilder b("residual");
   const auto conv = [&](ValueId x, int64_t in, int64_t out, int64_t k, int64_t groups) {
     return b.node("Conv",
@@ -93,7 +95,9 @@ Names inverted_residual(const Target& target, Precision precision = Precision::k
   const ValueId x = b.input("x", {1, 4, 6, 6}, DType::kFloat32);
   const ValueId wide = b.node("Relu", {conv(x, 4, 24, 1, 1)});
   const ValueId y = conv(b.node("Relu", {conv(wide, 24, 24, 3, 24)}), 24, 4, 1, 1);
-  const Graph graph = b.finish({{b.node("Add", {x, y}), "y"}});
+  std::vector<std::pair<ValueId, std::string>> outputs = {{b.node("Add", {x, y}), "y"}};
+  if (shows_wide) outputs.emplace_back(wide, "wide");
+  const Graph graph = b.finish(outputs);
   Names names;
   const Result<Partition> cut = partition(graph, target, precision);
   for (const Group& group : cut->groups) {
@@ -111,6 +115,7 @@ TEST(Fuse, ADepthwiseConvolutionTakesTheOneBeforeItWhoseResultNoL2Holds) {
   EXPECT_EQ(inverted_residual(target), (Names{wide, depthwise, narrow}));
   target.threads = 1;
   EXPECT_EQ(inverted_residual(target), (Names{wide + " +" + depthwise, narrow}));
+  EXPECT_EQ(inverted_residual(target, Precision::kFloat32, true), (Names{wide, depthwise, narrow}));
   target.dots.bfloat16 = 2;
   EXPECT_EQ(inverted_residual(target, Precision::kBFloat16).size(), 3u);
 }
