@@ -1,5 +1,7 @@
 // label: cuda-fake
 // What warps do together, what is copied beside their work, and memory that a launch gives.
+#include <cmath>
+
 #include "codegen/cuda/nvrtc.h"
 #include "fakes/fake_cuda.h"
 #include "golden.h"
