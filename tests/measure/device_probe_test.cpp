@@ -1,3 +1,4 @@
+// label: codegen
 #include "measure/device_probe.h"
 
 #include "golden.h"
