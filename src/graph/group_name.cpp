@@ -67,7 +67,8 @@ static std::string anchor_name(const OpCall& call) {
            std::to_string(call.integer("block_size", 0));
   }
   if (op == "FusedAttention") {
-    const size_t positions = call.integer("positions_first", 0) != 0 ? 1 : 2;
+    const std::vector<int64_t> order = call.integers("positions_first");
+    const size_t positions = !order.empty() && order[1] != 0 ? 1 : 2;
     return "attention " + print_shape(call.output().shape) + " of " +
            std::to_string(call.shape(1)[positions]) + " keys" +
            (call.integer("causal", 0) != 0 ? ", causal" : "");
@@ -93,7 +94,13 @@ static std::string anchored_name(const Graph& graph, std::span<const Node* const
   const std::string& op = call.node.op;
   const bool takes_bias = op == "Conv" || op == "ConvTranspose" || op == "Gemm";
   if (takes_bias && call.has(2)) text += " +bias";
-  for (const Node* node : nodes.subspan(1)) text += " +" + suffix(graph, *node, text);
+  for (const Node* node : nodes.subspan(1)) {
+    if (op == "MatMul" && (node->op == "Reshape" || node->op == "Slice")) {
+      const int64_t width = graph[nodes.back()->outputs[0]].shape.back();
+      return text + " +rotary_embedding=" + std::to_string(width);
+    }
+    text += " +" + suffix(graph, *node, text);
+  }
   return text;
 }
 

@@ -8,21 +8,24 @@ namespace pruner {
 
 namespace {
 
-// Where an element of query, key or value is, and the order of an output's axes.
+// Where an element of query, key or value (tensors 0, 1, 2) is, and the order of an output's axes,
+// which is the query's.
 class HeadLayout {
  public:
   explicit HeadLayout(const AttentionParams& params) : p_(params) {}
 
   std::vector<int64_t> shape(int64_t batch, int64_t positions, int64_t width) const {
     std::vector<int64_t> shape = {batch, p_.heads, positions, width};
-    if (p_.positions_first) std::swap(shape[1], shape[2]);
+    if (p_.positions_first[0]) std::swap(shape[1], shape[2]);
     return shape;
   }
-  int64_t positions(const std::vector<int64_t>& shape) const { return shape[dim_of_positions()]; }
-  Expr head(std::span<const Expr> i) const { return i[3 - dim_of_positions()]; }
-  Expr position(std::span<const Expr> i) const { return i[dim_of_positions()]; }
+  int64_t positions(size_t tensor, const std::vector<int64_t>& shape) const {
+    return shape[dim_of_positions(tensor)];
+  }
+  Expr head(std::span<const Expr> i) const { return i[3 - dim_of_positions(0)]; }
+  Expr position(std::span<const Expr> i) const { return i[dim_of_positions(0)]; }
 
-  /// Of tensor 0, 1 or 2 (query, key, value), for the head of queries at output place `i`.
+  /// For the head of queries at output place `i`.
   std::vector<Expr> index(size_t tensor,
                           std::span<const Expr> i,
                           Expr position,
@@ -30,12 +33,12 @@ class HeadLayout {
     Expr at = head(i);
     if (tensor > 0 && p_.sharing > 1) at = floor_div(at, Expr(p_.sharing));
     if (p_.first_heads[tensor] > 0) at = at + Expr(p_.first_heads[tensor]);
-    if (p_.positions_first) std::swap(at, position);
+    if (p_.positions_first[tensor]) std::swap(at, position);
     return {i[0], std::move(at), std::move(position), std::move(element)};
   }
 
  private:
-  int dim_of_positions() const { return p_.positions_first ? 1 : 2; }
+  size_t dim_of_positions(size_t tensor) const { return p_.positions_first[tensor] ? 1 : 2; }
 
   const AttentionParams& p_;
 };
@@ -47,7 +50,7 @@ StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionP
   CHECK(q.size() == 4 && k.size() == 4 && v.size() == 4 && q[3] == k[3])
       << "attention of tensors without four dims, or queries unlike keys";
   const HeadLayout layout(params);
-  const int64_t queries = layout.positions(q), keys = layout.positions(k);
+  const int64_t queries = layout.positions(0, q), keys = layout.positions(1, k);
   const std::vector<int64_t> square = layout.shape(q[0], queries, keys);
   const DType dtype = b.stage(in.query).dtype;
 
@@ -84,7 +87,10 @@ StageId add_attention(DagBuilder& b, const AttentionInputs& in, const AttentionP
   // Once an element of the result, which has fewer than the scores.
   return b.compute("T_attention", shape, [&](std::span<const Expr> i) {
     const Expr total = b.at(sum, {i[0], i[1], i[2]});
-    return cast(dtype, b.at(weighed, {i.begin(), i.end()}) / total);
+    const Expr mean = b.at(weighed, {i.begin(), i.end()}) / total;
+    // A sum that is a number is at least 1, its largest term.
+    return cast(dtype,
+                params.nan_is_zero ? select(float_imm(0) < total, mean, float_imm(0)) : mean);
   });
 }
 

@@ -70,6 +70,19 @@ StageId add_cast(DagBuilder& b, StageId stage, DType dtype) {
       b, "T_cast", {{stage}}, [&](std::span<const Expr> x) { return cast(dtype, x[0]); });
 }
 
+StageId add_heads(DagBuilder& b, StageId data, int64_t width) {
+  std::vector<int64_t> shape = b.shape(data);
+  CHECK(!shape.empty() && shape.back() % width == 0) << "heads of " << width;
+  shape.back() /= width;
+  shape.push_back(width);
+  const auto body = [&](std::span<const Expr> i) {
+    std::vector<Expr> at(i.begin(), i.end() - 1);
+    at.back() = at.back() * width + i.back();
+    return b.at(data, at);
+  };
+  return b.compute("T_reshape", shape, body, "injective");
+}
+
 StageId add_dense(DagBuilder& b, StageId data, StageId weight, const Products& products) {
   std::vector<int64_t> shape = b.shape(data);
   const std::vector<int64_t> weights = b.shape(weight);

@@ -81,6 +81,8 @@ Expr product(const Expr& a, const Expr& b, const Products& products = {});
 
 /// The stage in another type: itself where that is its own.
 StageId add_cast(DagBuilder& b, StageId stage, DType dtype);
+/// [..., n] as [..., n / width, width]: heads.
+StageId add_heads(DagBuilder& b, StageId data, int64_t width);
 
 /// T_dense: data [..., k] times weight [n, k], transposed as TVM has it.
 StageId add_dense(DagBuilder& b, StageId data, StageId weight, const Products& products = {});
@@ -130,7 +132,7 @@ struct SoftmaxTerms {
 };
 SoftmaxTerms add_softmax_terms(DagBuilder& b, StageId data, int64_t axis);
 
-/// What attention reads: tensors [b, heads, positions, width], or with `positions_first`
+/// What attention reads: tensors [b, heads, positions, width], or those with `positions_first`
 /// [b, positions, heads, width], which have the heads that are read from `first_heads` on (so that
 /// one tensor may be all three). To bias and visible the scores [b, heads, queries, keys] are
 /// broadcast.
@@ -144,9 +146,11 @@ struct AttentionParams {
   int64_t sharing = 1;  // heads of queries that read one of keys and values; divides `heads`
   double scale = 1;
   double hidden = 0;
-  bool causal = false;  // the last query is as late as the last key, and none sees a later one
-  bool positions_first = false;
-  std::array<int64_t, 3> first_heads = {};  // of query, key and value
+  bool causal = false;       // the last query is as late as the last key, and none sees a later one
+  bool nan_is_zero = false;  // of a query whose softmax is no number: it sees nothing (torch)
+  // Of query, key and value:
+  std::array<bool, 3> positions_first = {};
+  std::array<int64_t, 3> first_heads = {};
   Products products = {};
 };
 /// softmax(scale * query * key^T + bias) * value, laid out as the query: what is divided by the

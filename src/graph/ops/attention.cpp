@@ -1,7 +1,8 @@
 // FusedAttention, of ours: softmax(scale * query * key^T + bias) * value as one kernel. Inputs are
-// query, key and value, [b, heads, positions, width] or, with positions_first,
-// [b, positions, heads, width], of which the heads from first_heads on are read; a bias that is
-// added to the scores [b, heads, queries, keys]; and where they are visible (else `hidden`).
+// query, key and value, each [b, heads, positions, width] or, with its element of positions_first,
+// [b, positions, heads, width], of which the heads from its element of first_heads on are read; a
+// bias that is added to the scores [b, heads, queries, keys]; and where they are visible (else
+// `hidden`).
 #include "graph/ops/op.h"
 #include "tensor/operator_dags.h"
 
@@ -14,7 +15,10 @@ static AttentionParams params_of(const OpCall& call) {
   params.scale = call.number("scale", 1);
   params.hidden = call.number("hidden", 0);
   params.causal = call.integer("causal", 0) != 0;
-  params.positions_first = call.integer("positions_first", 0) != 0;
+  params.nan_is_zero = call.integer("nan_is_zero", 0) != 0;
+  const std::vector<int64_t> order = call.integers("positions_first");
+  if (order.size() == params.positions_first.size())
+    std::ranges::transform(order, params.positions_first.begin(), [](int64_t i) { return i != 0; });
   const std::vector<int64_t> first = call.integers("first_heads");
   if (first.size() == params.first_heads.size())
     std::ranges::copy(first, params.first_heads.begin());
@@ -25,9 +29,10 @@ static Types infer_attention(const OpCall& call) {
   const AttentionParams p = params_of(call);
   if (p.heads < 1 || p.sharing < 1 || p.heads % p.sharing != 0)
     return Error("heads is ", p.heads, ", expected a multiple of sharing ", p.sharing);
-  const size_t positions = p.positions_first ? 1 : 2, heads = 3 - positions;
+  const auto dim_of_positions = [&](size_t i) -> size_t { return p.positions_first[i] ? 1 : 2; };
   for (size_t i = 0; i < 3; ++i) {
     const int64_t first = p.first_heads[i], count = i == 0 ? p.heads : p.heads / p.sharing;
+    const size_t heads = 3 - dim_of_positions(i);
     if (call.rank(i) != 4 || first < 0 || first + count > call.shape(i)[heads] ||
         call.shape(i)[0] != call.shape(0)[0])
       return Error(print_shape(call.shape(i)), " has no ", count, " heads from ", first, " on");
@@ -35,7 +40,8 @@ static Types infer_attention(const OpCall& call) {
       return Error(dtype_name(call.input(i).dtype), ", expected float32");
   }
   const std::vector<int64_t>&q = call.shape(0), &k = call.shape(1), &v = call.shape(2);
-  if (q[3] != k[3] || k[positions] != v[positions]) {
+  const int64_t queries = q[dim_of_positions(0)], keys = k[dim_of_positions(1)];
+  if (q[3] != k[3] || keys != v[dim_of_positions(2)]) {
     return Error("query ",
                  print_shape(q),
                  ", key ",
@@ -44,8 +50,8 @@ static Types infer_attention(const OpCall& call) {
                  print_shape(v),
                  " do not fit");
   }
-  if (p.causal && k[positions] < q[positions]) return Error("causal, with fewer keys than queries");
-  const std::vector<int64_t> scores = {q[0], p.heads, q[positions], k[positions]};
+  if (p.causal && keys < queries) return Error("causal, with fewer keys than queries");
+  const std::vector<int64_t> scores = {q[0], p.heads, queries, keys};
   for (size_t i = 3; i < call.num_inputs(); ++i) {
     if (!call.has(i)) continue;
     const Result<std::vector<int64_t>> both = broadcast_shapes(scores, call.shape(i));
@@ -53,7 +59,7 @@ static Types infer_attention(const OpCall& call) {
       return Error(print_shape(call.shape(i)), " does not fit scores of ", print_shape(scores));
   }
   std::vector<int64_t> out = q;
-  out[heads] = p.heads;
+  out[3 - dim_of_positions(0)] = p.heads;
   out[3] = v[3];
   return {{{call.input(0).dtype, out}}};
 }
@@ -70,7 +76,7 @@ static StageId lower_attention(const OpCall& call, StageSink& to) {
 
 // clang-format off
 static constexpr GraphOp kRows[] = {
-    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f positions_first:i scale:f sharing:i", infer_attention, lower_attention}.shown_as("attention"),
+    GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i", infer_attention, lower_attention}.shown_as("attention"),
 };
 // clang-format on
 

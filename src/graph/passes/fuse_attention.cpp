@@ -1,10 +1,11 @@
 // Attention of heads,
-//   MatMul(Softmax(hide(MatMul(q, k^T) * scale) + bias), v),
+//   MatMul(Softmax(hide(MatMul(q, k^T) * scale) + biases), v),
 // becomes one FusedAttention, whose scores nothing outside of a kernel sees. Where queries, keys
-// and values are transposed slices of projections [b, positions, heads, width], it reads these, and
-// writes what the transpose after it would. Heads of queries that share one of keys and values are
-// rows of one product, between reshapes (functions/attention.h), or have it repeated (HuggingFace's
-// repeat_kv, torch's enable_gqa).
+// or values are transposed slices of projections [b, positions, heads, width], it reads these, and
+// of such queries writes what the transpose after it would. Heads of queries that share one of keys
+// and values are rows of one product, between reshapes (functions/attention.h), or have it repeated
+// (HuggingFace's repeat_kv, torch's enable_gqa). Weights that are no number, of a query that sees
+// nothing, may be set to zero (torch's scaled_dot_product_attention).
 #include <algorithm>
 
 #include "graph/ops/op.h"
@@ -37,11 +38,16 @@ struct Product {
   double scale = 1;
 };
 
+struct Biased {
+  ValueId scores, bias;
+};
+
 struct Scores {
   std::vector<int64_t> shape = {};  // [b, heads, queries, keys]
   ValueId query = {}, key = {};
   double scale = 1, hidden = 0;
-  ValueId bias = {}, visible = {};
+  std::vector<ValueId> biases = {};
+  ValueId visible = {};
   bool causal = false;
 };
 
@@ -58,14 +64,15 @@ class AttentionFuser {
   bool exchanges(const Node* node) const;
   bool is_product(const Node& node, bool transposed) const;
   bool is_causal(const Scores& s, ValueId mask) const;
+  bool zeroes_nan(const Node& where) const;
   bool take_mask(Scores& s, const Node& where) const;
   std::optional<double> take_scale(const Node& node, ValueId& data) const;
   std::optional<Product> product_under(ValueId id) const;
+  std::optional<Biased> biased(ValueId id) const;
   std::optional<Scores> scores_of(ValueId id) const;
-  ValueId unrepeated(const Operand& o) const;
-  Operand operand(ValueId id, bool scaled) const;
+  ValueId unrepeated(const Operand& o);
+  Operand operand(ValueId id, bool scaled);
   std::pair<ValueId, int64_t> unsliced(ValueId id) const;
-  ValueId in_order(const Operand& o, bool positions_first);
   bool fits(const Scores& s, const Operand& query, const Operand& key, const Operand& value) const;
   ValueId attention(Node node, std::span<const Operand> parts);
   bool fuse(const Node& product);
@@ -108,6 +115,13 @@ bool AttentionFuser::is_causal(const Scores& s, ValueId id) const {
   return true;
 }
 
+// Whether it is Where(IsNaN(x), 0, x), and nothing else reads x: what torch exports.
+bool AttentionFuser::zeroes_nan(const Node& where) const {
+  const Node* is_nan = only_made_by(where.inputs[0], "IsNaN");
+  return is_nan != nullptr && OpCall{r_.graph(), where}.scalar(1) == 0 &&
+         is_nan->inputs[0] == where.inputs[2] && r_.uses(where.inputs[2]) == 2;
+}
+
 bool AttentionFuser::take_mask(Scores& s, const Node& where) const {
   const std::optional<double> hidden = OpCall{r_.graph(), where}.scalar(2);
   if (!hidden || s.visible.valid() || s.causal) return false;
@@ -147,7 +161,19 @@ std::optional<Product> AttentionFuser::product_under(ValueId id) const {
   return std::nullopt;
 }
 
-// What softmax reads, followed to the product of queries and keys. A mask is applied last, a bias
+// A sum of scores, which a product is under, and of a bias. Positions' and a mask's are often two.
+std::optional<Biased> AttentionFuser::biased(ValueId id) const {
+  const Node* add = only_made_by(id, "Add");
+  if (add == nullptr) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const ValueId scores = add->inputs[i];
+    if (r_[scores].shape == r_[id].shape && (product_under(scores) || biased(scores)))
+      return Biased{scores, add->inputs[1 - i]};
+  }
+  return std::nullopt;
+}
+
+// What softmax reads, followed to the product of queries and keys. A mask is applied last, biases
 // to what is scaled.
 std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   Scores s{.shape = r_[id].shape};
@@ -156,12 +182,10 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
     id = where->inputs[1];
   }
   std::optional<Product> product = product_under(id);
-  if (const Node* add = product ? nullptr : only_made_by(id, "Add")) {
-    for (size_t i = 0; i < 2 && !product; ++i) {
-      id = add->inputs[i];
-      s.bias = add->inputs[1 - i];
-      product = product_under(id);
-    }
+  for (std::optional<Biased> sum; !product && (sum = biased(id));) {
+    s.biases.push_back(sum->bias);
+    id = sum->scores;
+    product = product_under(id);
   }
   // Heads that share keys may be rows of one product.
   if (!product || s.shape.size() != 4 || r_[id].shape != s.shape) return std::nullopt;
@@ -173,31 +197,30 @@ std::optional<Scores> AttentionFuser::scores_of(ValueId id) const {
   if (s.visible.valid() && s.hidden <= kNever && is_causal(s, s.visible)) {
     s.causal = true;
     s.visible = {};
-  } else if (!s.visible.valid() && is_causal(s, s.bias)) {
-    s.causal = true;
-    s.bias = {};
+  } else if (!s.visible.valid()) {
+    s.causal = std::erase_if(s.biases, [&](ValueId bias) { return is_causal(s, bias); }) > 0;
   }
   return s;
 }
 
 // Reshape(Expand(Reshape(x))), in which each head stands several times in a row: x.
-ValueId AttentionFuser::unrepeated(const Operand& o) const {
+ValueId AttentionFuser::unrepeated(const Operand& o) {
   const Node* joined = r_.producer(o.data, "Reshape");
   const Node* expand = joined != nullptr ? r_.producer(joined->inputs[0], "Expand") : nullptr;
-  const Node* parted = expand != nullptr ? r_.producer(expand->inputs[0], "Reshape") : nullptr;
-  if (parted == nullptr || r_[parted->inputs[0]].shape.size() != 4) return o.data;
+  if (expand == nullptr) return o.data;
   const int64_t dim = o.positions_first ? 2 : 1;
-  std::vector<int64_t> one = r_[parted->inputs[0]].shape, several = one, shape = one;
-  const int64_t repeats = r_[o.data].shape[dim] / one[dim];
-  one.insert(one.begin() + dim + 1, 1);
-  several.insert(several.begin() + dim + 1, repeats);
-  shape[dim] *= repeats;
-  const bool repeated = r_[expand->inputs[0]].shape == one &&
-                        r_[expand->outputs[0]].shape == several && r_[o.data].shape == shape;
-  return repeated ? parted->inputs[0] : o.data;
+  std::vector<int64_t> one = r_[expand->inputs[0]].shape, several = one;
+  if (one.size() != 5 || one[dim + 1] != 1) return o.data;
+  std::vector<int64_t> shape = one;
+  shape.erase(shape.begin() + dim + 1);
+  std::vector<int64_t> whole = shape;
+  several[dim + 1] = r_[o.data].shape[dim] / one[dim];
+  whole[dim] *= several[dim + 1];
+  const bool repeated = r_[expand->outputs[0]].shape == several && r_[o.data].shape == whole;
+  return repeated ? r_.add_reshape(expand->inputs[0], shape) : o.data;
 }
 
-Operand AttentionFuser::operand(ValueId id, bool scaled) const {
+Operand AttentionFuser::operand(ValueId id, bool scaled) {
   Operand o{id};
   if (const Node* transpose = r_.producer(id); exchanges(transpose))
     o = {transpose->inputs[0], true};
@@ -236,48 +259,52 @@ bool AttentionFuser::fits(const Scores& s,
   if (query.heads != s.shape[1] || query.positions != s.shape[2] || key.heads != value.heads ||
       query.heads % key.heads != 0 || key.positions != s.shape[3] || value.positions != s.shape[3])
     return false;
-  return std::ranges::all_of(std::array{s.bias, s.visible}, [&](ValueId id) {
-    if (!id.valid()) return true;
+  const auto fits_scores = [&](ValueId id) {
     const Result<std::vector<int64_t>> both = broadcast_shapes(s.shape, r_[id].shape);
     return both.ok() && *both == s.shape;
-  });
+  };
+  return std::ranges::all_of(s.biases, fits_scores) &&
+         (!s.visible.valid() || fits_scores(s.visible));
 }
 
-ValueId AttentionFuser::in_order(const Operand& o, bool positions_first) {
-  if (o.positions_first == positions_first) return o.data;
-  std::vector<int64_t> shape = r_[o.data].shape;
-  std::swap(shape[1], shape[2]);
-  return o.in_any_order() ? r_.add_reshape(o.data, shape)
-                          : r_.add_transpose(o.data, kHeadsAndPositions);
-}
-
-// Emits the node on its first inputs: [b, heads, queries, width].
+// Emits the node on its first inputs, each as it lies: [b, heads, queries, width].
 ValueId AttentionFuser::attention(Node node, std::span<const Operand> parts) {
-  const bool positions_first = std::ranges::any_of(parts, &Operand::positions_first) &&
-                               std::ranges::all_of(parts, [](const Operand& o) {
-                                 return o.positions_first || o.in_any_order();
-                               });
-  std::vector<int64_t> first_heads;
+  // What is the same bytes in both orders is as the others are.
+  const bool all_first = std::ranges::any_of(parts, &Operand::positions_first) &&
+                         std::ranges::all_of(parts, [](const Operand& o) {
+                           return o.positions_first || o.in_any_order();
+                         });
+  std::vector<int64_t> positions_first, first_heads;
   for (size_t i = 0; i < parts.size(); ++i) {
-    ValueId data = in_order(parts[i], positions_first);
-    if (positions_first) {
-      const auto [whole, first] = unsliced(data);
-      data = whole;
-      first_heads.push_back(first);
+    const Operand& o = parts[i];
+    const bool first = all_first || (o.positions_first && !o.in_any_order());
+    ValueId data = o.data;
+    int64_t first_head = 0;
+    if (first != o.positions_first) {
+      std::vector<int64_t> shape = r_[data].shape;
+      std::swap(shape[1], shape[2]);
+      data = r_.add_reshape(data, shape);
     }
+    if (first) std::tie(data, first_head) = unsliced(data);
     node.inputs[i] = data;
+    positions_first.push_back(first ? 1 : 0);
+    first_heads.push_back(first_head);
   }
-  if (!positions_first) return r_.add(std::move(node));
-  node.attributes["positions_first"] = int64_t{1};
+  if (std::ranges::count(positions_first, 0) == 3) return r_.add(std::move(node));
+  node.attributes["positions_first"] = positions_first;
   node.attributes["first_heads"] = first_heads;
-  return r_.add_transpose(r_.add(std::move(node)), kHeadsAndPositions);
+  const ValueId result = r_.add(std::move(node));
+  return positions_first[0] != 0 ? r_.add_transpose(result, kHeadsAndPositions) : result;
 }
 
 bool AttentionFuser::fuse(const Node& product) {
   if (!is_product(product, false)) return false;
   ValueId weights = product.inputs[0];
   if (const Node* rows = only_made_by(weights, "Reshape")) weights = rows->inputs[0];
-  const Node* softmax = only_made_by(weights, "Softmax");
+  const Node* where = only_made_by(weights, "Where");
+  if (where != nullptr && !zeroes_nan(*where)) return false;
+  const Node* softmax = where != nullptr ? r_.producer(where->inputs[2], "Softmax")
+                                         : only_made_by(weights, "Softmax");
   if (softmax == nullptr || r_[weights].shape.size() != 4) return false;
   const Result<int64_t> axis = OpCall{r_.graph(), *softmax}.axis("axis", -1, 4);
   if (!axis.ok() || *axis != 3) return false;
@@ -296,7 +323,11 @@ bool AttentionFuser::fuse(const Node& product) {
   if (const int64_t sharing = s->shape[1] / parts[1].heads; sharing > 1)
     node.attributes["sharing"] = sharing;
   if (s->causal) node.attributes["causal"] = int64_t{1};
-  if (s->bias.valid() || s->visible.valid()) node.inputs.push_back(s->bias);
+  if (where != nullptr) node.attributes["nan_is_zero"] = int64_t{1};
+  ValueId bias;
+  for (const ValueId id : s->biases)
+    bias = bias.valid() ? r_.add("Add", {bias, id}, {}, product.name) : id;
+  if (bias.valid() || s->visible.valid()) node.inputs.push_back(bias);
   if (s->visible.valid()) {
     node.inputs.push_back(s->visible);
     node.attributes["hidden"] = s->hidden;

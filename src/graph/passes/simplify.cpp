@@ -1,5 +1,6 @@
 // Many spellings of one thing become one, so that later passes know few operators.
 #include <algorithm>
+#include <numeric>
 
 #include "graph/passes.h"
 #include "graph/rewriter.h"
@@ -38,6 +39,24 @@ static bool is_identity(const Rewriter& r, const Node& node) {
   const bool one_input = node.inputs.size() == 1;
   return among(kIfSameType) &&
          (one_input || node.op == "Expand" || node.op == "Tile" || node.op == "Reshape");
+}
+
+// A reshape that parts the first dimension behind a transpose of the other two comes before it:
+// torch transposes a batch of heads as one dimension.
+static ValueId reshaped(Rewriter& r, ValueId data, std::vector<int64_t> shape) {
+  const Node* transpose = r.producer(data, "Transpose");
+  const std::vector<int64_t> of = r[data].shape;
+  const bool parts_first =
+      transpose != nullptr && shape.size() > 3 &&
+      OpCall{r.graph(), *transpose}.integers("perm") == std::vector<int64_t>{0, 2, 1} &&
+      std::equal(of.end() - 2, of.end(), shape.end() - 2);
+  if (!parts_first) return r.add_reshape(data, shape);
+  const ValueId source = transpose->inputs[0];
+  std::vector<int64_t> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(shape.end()[-1], shape.end()[-2]);
+  std::swap(order.end()[-1], order.end()[-2]);
+  return r.add_transpose(r.add_reshape(source, shape), order);
 }
 
 // Split as one Slice for each part.
@@ -159,7 +178,7 @@ Graph simplify(Graph graph) {
     } else if (node.op == "Flatten" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
                node.op == "Reshape") {
       const std::vector<int64_t> shape = r[node.outputs[0]].shape;
-      r.replace(node.outputs[0], r.add_reshape(node.inputs[0], shape));
+      r.replace(node.outputs[0], reshaped(r, node.inputs[0], shape));
     } else if (node.op == "Split") {
       emit_slices(r, node);
     } else if (node.outputs.size() > 1) {

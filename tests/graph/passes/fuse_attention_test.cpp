@@ -9,14 +9,18 @@ enum class Sharing { kNone, kRows, kRepeats };
 struct Spelling {
   bool div = false, scaled_first = false, bias = false, causal = false, late = false;
   bool mask = false, mask_input = false;
-  bool by_positions = false;  // slices of one projection
+  bool by_positions = false;          // slices of one projection
+  bool queries_by_positions = false;  // of a projection; keys and values are caches
   double hidden = std::numeric_limits<float>::lowest();
   Sharing sharing = Sharing::kNone;
   bool factors_scaled = false;  // as torch.nn.functional.scaled_dot_product_attention is exported
   bool causal_bias = false;     // 0 and what is lower than any score
+  bool two_biases = false;      // of positions, and a mask's
+  bool nan_is_zero = false;     // of queries that see nothing, as torch exports it
 };
 
 constexpr int64_t kBatch = 2, kHeads = 4, kWidth = 5;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor triangle(int64_t queries, int64_t keys, int64_t later) {
   Tensor mask(DType::kBool, {1, 1, queries, keys});
@@ -57,7 +61,9 @@ Graph attention(const Spelling& s) {
     };
     q = part(0, kHeads), k = part(kHeads, shared), v = part(kHeads + shared, shared);
   } else {
-    q = heads("q", kHeads, queries), k = heads("k", shared, keys), v = heads("v", shared, keys);
+    q = s.queries_by_positions ? heads("q", queries, kHeads) : heads("q", kHeads, queries);
+    if (s.queries_by_positions) q = b.node("Transpose", {q}, {{"perm", Ints{0, 2, 1, 3}}});
+    k = heads("k", shared, keys), v = heads("v", shared, keys);
   }
   if (s.sharing == Sharing::kRepeats) k = repeated(b, k, sharing), v = repeated(b, v, sharing);
   ValueId turned = b.node("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}});
@@ -80,28 +86,32 @@ Graph attention(const Spelling& s) {
     x = b.node("Add", {x, b.constant("bias", bias)});
   }
   if (s.bias) x = b.node("Add", {b.input("bias", {kHeads, 1, keys}, DType::kFloat32), x});
+  if (s.two_biases) x = b.node("Add", {b.input("more", {kBatch, 1, 1, keys}, DType::kFloat32), x});
   if (s.causal || s.mask) {
     ValueId seen = s.mask_input
                        ? b.input("seen", {kBatch, 1, 1, keys}, DType::kBool)
                        : b.constant("seen", triangle(queries, keys, s.late ? 1 : keys - queries));
     x = b.node("Where", {seen, x, b.scalar(s.hidden)});
   }
-  const ValueId weights = parted(
-      b.node("Softmax", {x}, {{"axis", int64_t{-1}}}), "weights", {kBatch, shared, rows, keys});
+  ValueId weights = b.node("Softmax", {x}, {{"axis", int64_t{-1}}});
+  if (s.nan_is_zero) weights = b.node("Where", {b.node("IsNaN", {weights}), b.scalar(0), weights});
+  weights = parted(weights, "weights", {kBatch, shared, rows, keys});
   const ValueId y =
       parted(b.node("MatMul", {weights, v}), "result", {kBatch, kHeads, queries, kWidth});
-  if (!s.by_positions) return b.finish({{y, "y"}});
+  if (!s.by_positions && !s.queries_by_positions) return b.finish({{y, "y"}});
   return b.finish({{b.node("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}}), "y"}});
 }
 
-std::vector<Tensor> inputs_of(const Graph& graph) {
+std::vector<Tensor> inputs_of(const Graph& graph, bool hides = false) {
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
     const Value& value = graph[id];
     inputs.push_back(waves(value.shape, static_cast<double>(inputs.size())));
     if (value.dtype != DType::kBool) continue;
     Tensor seen(DType::kBool, value.shape);
-    for (int64_t i = 0; i < seen.num_elements(); ++i) seen.set(i, i % 3 != 1 ? 1 : 0);
+    // The second of the batch sees nothing where it may.
+    const int64_t visible = hides ? seen.num_elements() / 2 : seen.num_elements();
+    for (int64_t i = 0; i < visible; ++i) seen.set(i, i % 3 != 1 ? 1 : 0);
     inputs.back() = std::move(seen);
   }
   return inputs;
@@ -113,39 +123,79 @@ const Node* fused(const Graph& graph) {
 }
 
 TEST(FuseAttention, KnowsItsSpellings) {
-  for (const Spelling& s : {Spelling{},
-                            Spelling{.div = true},
-                            Spelling{.scaled_first = true},
-                            Spelling{.bias = true},
-                            Spelling{.causal = true},
-                            Spelling{.bias = true, .causal = true},
-                            Spelling{.causal = true, .late = true},
-                            Spelling{.mask = true, .mask_input = true},
-                            Spelling{.bias = true, .mask = true, .mask_input = true, .hidden = -3},
-                            Spelling{.by_positions = true},
-                            Spelling{.causal = true, .by_positions = true},
-                            Spelling{.factors_scaled = true},
-                            Spelling{.by_positions = true, .factors_scaled = true},
-                            Spelling{.causal_bias = true},
-                            Spelling{.hidden = -3, .causal_bias = true},
-                            Spelling{.bias = true, .sharing = Sharing::kRows},
-                            Spelling{.causal = true, .sharing = Sharing::kRepeats},
-                            Spelling{.by_positions = true, .sharing = Sharing::kRows},
-                            Spelling{.by_positions = true, .sharing = Sharing::kRepeats},
-                            Spelling{.by_positions = true,
-                            .sharing = Sharing::kRepeats,
-                            .factors_scaled = true,
-                            .causal_bias = true}}) {
+  for (const Spelling& s :
+       {Spelling{},
+        Spelling{.div = true},
+        Spelling{.scaled_first = true},
+        Spelling{.bias = true},
+        Spelling{.causal = true},
+        Spelling{.bias = true, .causal = true},
+        Spelling{.causal = true, .late = true},
+        Spelling{.mask = true, .mask_input = true},
+        Spelling{.bias = true, .mask = true, .mask_input = true, .hidden = -3},
+        Spelling{.by_positions = true},
+        Spelling{.causal = true, .by_positions = true},
+        Spelling{.queries_by_positions = true},
+        Spelling{.causal = true, .queries_by_positions = true, .sharing = Sharing::kRepeats},
+        Spelling{.factors_scaled = true},
+        Spelling{.by_positions = true, .factors_scaled = true},
+        Spelling{.causal_bias = true},
+        Spelling{.bias = true, .two_biases = true},
+        Spelling{.bias = true, .causal_bias = true, .two_biases = true},
+        Spelling{.causal_bias = true, .nan_is_zero = true},
+        Spelling{.mask = true, .mask_input = true, .hidden = -kInfinity, .nan_is_zero = true},
+        Spelling{.hidden = -3, .causal_bias = true},
+        Spelling{.bias = true, .sharing = Sharing::kRows},
+        Spelling{.causal = true, .sharing = Sharing::kRepeats},
+        Spelling{.by_positions = true, .sharing = Sharing::kRows},
+        Spelling{.by_positions = true, .sharing = Sharing::kRepeats},
+        Spelling{.by_positions = true,
+        .sharing = Sharing::kRepeats,
+        .factors_scaled = true,
+        .causal_bias = true}}) {
     const Graph graph = attention(s), passed = run_graph_passes(graph);
-    EXPECT_EQ(operators(passed), "FusedAttention");
-    run_graph(graph, inputs_of(graph));
+    EXPECT_EQ(operators(passed), s.two_biases ? "Add FusedAttention" : "FusedAttention");
+    run_graph(graph, inputs_of(graph, s.nan_is_zero));
     const Node* node = fused(passed);
     ASSERT_NE(node, nullptr);
     // A constant triangle is no input.
     const bool causal_bias = s.causal_bias && s.hidden < -3;
     EXPECT_EQ(node->attributes.contains("causal"), (s.causal && !s.late) || causal_bias);
+    EXPECT_EQ(node->attributes.contains("nan_is_zero"), s.nan_is_zero);
     EXPECT_EQ(node->attributes.contains("sharing"), s.sharing != Sharing::kNone);
-    EXPECT_EQ(node->attributes.contains("positions_first"), s.by_positions);
+    EXPECT_EQ((OpCall{passed, *node}.integers("positions_first")),
+              s.by_positions           ? (Ints{1, 1, 1})
+              : s.queries_by_positions ? (Ints{1, 0, 0})
+                                       : Ints{});
+  }
+}
+
+// Keys as torch's scaled_dot_product_attention is exported: shared heads repeated, then transposed
+// as one batch.
+TEST(FuseAttention, ReadsTorchsKeysWhereTheyLie) {
+  for (const int64_t batch : {1, 2}) {
+    NetworkBuilder b("torch");
+    const auto heads = [&](const char* name, int64_t count) {
+      const ValueId x = b.input(name, {batch, 6, count * 5}, DType::kFloat32);
+      return b.node("Transpose",
+                    {b.node("Reshape", {x, b.integers("heads", {batch, 6, count, 5})})},
+                    {{"perm", Ints{0, 2, 1, 3}}});
+    };
+    const auto flat = [&](ValueId x) {
+      return b.node("Reshape", {x, b.integers("flat", {batch * 4, 6, 5})});
+    };
+    const ValueId q = heads("q", 4), k = flat(repeated(b, heads("k", 2), 2)),
+                  v = repeated(b, heads("v", 2), 2);
+    const ValueId turned = b.node("Reshape",
+                                  {b.node("Transpose", {k}, {{"perm", Ints{0, 2, 1}}}),
+                                   b.integers("parted", {batch, 4, 5, 6})});
+    const ValueId weights =
+        b.node("Softmax", {b.node("MatMul", {q, turned})}, {{"axis", int64_t{-1}}});
+    const ValueId y =
+        b.node("Transpose", {b.node("MatMul", {weights, v})}, {{"perm", Ints{0, 2, 1, 3}}});
+    const Graph graph = b.finish({{y, "y"}});
+    run_graph(graph, inputs_of(graph));
+    EXPECT_EQ(operators(run_graph_passes(graph)), "Reshape Reshape Reshape FusedAttention");
   }
 }
 
