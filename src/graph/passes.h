@@ -42,20 +42,20 @@ Graph fold_batch_norm(Graph graph);  // into the convolution before it, else one
 Graph tabulate(Graph graph);         // functions of one byte that take long, into tables
 Graph crop_kernels(Graph graph);     // to the taps that read data, not padding alone
 Graph split_kernels(Graph graph);    // into taps, where much of what they read is padding
-Graph combine_matmuls(Graph graph);  // of one value with several constants, as in attention
-Graph sink_transposes(Graph graph);  // transposes move down and cancel
-Graph channels_last(Graph graph, const PassOptions& options);   // windows, between two transposes
-Graph fuse_attention(Graph graph, const PassOptions& options);  // of heads: one kernel
-Graph run_quantized(Graph graph, const PassOptions& options);   // on integers, between bytes
-Graph widen_floats(Graph graph, const PassOptions& options);    // those of 16 bits, to float32
-Graph match_signs(Graph graph, const PassOptions& options);     // of bytes, for units
-Graph join_taps(Graph graph, const PassOptions& options);       // of few channels, for units
-Graph remove_dead(Graph graph);                                 // what no output needs
-Graph update_states(Graph graph);                               // in place, row by row
-Graph place_concats(Graph graph);                               // marks those that need no copy
-Graph fuse(Graph graph, const PassOptions& options);            // numbers the groups
-Graph narrow_floats(Graph graph, const PassOptions& options);   // what units read as bfloat16
-Graph round_factors(Graph graph, const PassOptions& options);   // of float32, to tf32
+Graph combine_matmuls(Graph graph, const PassOptions& options);  // of one value, as in attention
+Graph sink_transposes(Graph graph);                              // transposes move down and cancel
+Graph channels_last(Graph graph, const PassOptions& options);    // windows, between two transposes
+Graph fuse_attention(Graph graph, const PassOptions& options);   // of heads: one kernel
+Graph run_quantized(Graph graph, const PassOptions& options);    // on integers, between bytes
+Graph widen_floats(Graph graph, const PassOptions& options);     // those of 16 bits, to float32
+Graph match_signs(Graph graph, const PassOptions& options);      // of bytes, for units
+Graph join_taps(Graph graph, const PassOptions& options);        // of few channels, for units
+Graph remove_dead(Graph graph);                                  // what no output needs
+Graph update_states(Graph graph);                                // in place, row by row
+Graph place_concats(Graph graph);                                // marks those that need no copy
+Graph fuse(Graph graph, const PassOptions& options);             // numbers the groups
+Graph narrow_floats(Graph graph, const PassOptions& options);    // what units read as bfloat16
+Graph round_factors(Graph graph, const PassOptions& options);    // of float32, to tf32
 
 inline constexpr GraphPass kGraphPasses[] = {
     {"run_quantized", run_quantized},
@@ -68,7 +68,7 @@ inline constexpr GraphPass kGraphPasses[] = {
     {"tabulate", always<tabulate>, true},
     {"crop_kernels", always<crop_kernels>},
     {"split_kernels", always<split_kernels>, true},
-    {"combine_matmuls", always<combine_matmuls>},
+    {"combine_matmuls", combine_matmuls},
     {"channels_last", channels_last},
     {"sink_transposes", always<sink_transposes>},
     {"fuse_attention", fuse_attention, true},

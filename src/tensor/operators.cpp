@@ -522,6 +522,31 @@ static Result<StageId> depthwise_epilogue(DagBuilder& b,
   return add_depthwise_conv(b, out, weight, w.window);
 }
 
+// Heads of WIDTH columns, turned by the angles of their places (Su et al. 2021).
+static Result<StageId> rotary_epilogue(DagBuilder& b, StageId out, std::string_view text) {
+  const std::vector<int64_t> shape = b.shape(out);
+  TRY_ASSIGN(const std::vector<int64_t> v, whole_numbers("rotary_embedding", text, 2));
+  const int64_t width = v[0], half = width / 2;
+  if (v.size() > 1 || width % 2 != 0 || shape.size() < 2 || shape.back() % width != 0)
+    return Error("rotary_embedding \"", text, "\" does not part rows of ", shape.back());
+  const StageId heads = add_heads(b, out, width);
+  const std::vector<int64_t> table = {shape[shape.size() - 2], half};
+  const StageId cosine = b.placeholder("cosine", table), sine = b.placeholder("sine", table);
+  return b.compute("T_rotary_embedding", b.shape(heads), [&](std::span<const Expr> i) {
+    const Expr& column = i.back();
+    const Expr row = i[i.size() - 3];
+    const auto half_at = [&](const Expr& at, StageId factor, int64_t of) {
+      std::vector<Expr> index(i.begin(), i.end());
+      index.back() = at + Expr(of);
+      return b.at(heads, index) * b.at(factor, {row, at});
+    };
+    const Expr late = column - Expr(half);
+    return select(column < Expr(half),
+                  half_at(column, cosine, 0) - half_at(column, sine, half),
+                  half_at(late, sine, 0) + half_at(late, cosine, half));
+  });
+}
+
 static Result<StageId> add_epilogue(DagBuilder& b,
                                     StageId out,
                                     std::string_view name,
@@ -548,14 +573,16 @@ static Result<StageId> add_epilogue(DagBuilder& b,
   }
   if (constexpr std::string_view kDepthwise = "depthwise_conv2d="; name.starts_with(kDepthwise))
     return depthwise_epilogue(b, out, name.substr(kDepthwise.size()), channels_first);
+  if (constexpr std::string_view kRotary = "rotary_embedding="; name.starts_with(kRotary))
+    return rotary_epilogue(b, out, name.substr(kRotary.size()));
   if (const Activation* activation = find_activation(name)) {
     return add_activation(b, out, *activation);
   }
   return Error("unknown epilogue \"+",
                name,
                "\", expected +bias, +residual, +gate, +max_pool2d=K,STRIDE,PADDING, "
-               "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING or an "
-               "activation: ",
+               "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING, "
+               "+rotary_embedding=WIDTH or an activation: ",
                names_of(activations()));
 }
 
@@ -606,7 +633,8 @@ std::string operator_help() {
   for (const OperatorRow& row : kOperators) out += help_line(usage(row), row.help);
   out +=
       "then any of: +bias, +residual, +gate (times a tensor), +max_pool2d=K,STRIDE,PADDING, "
-      "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING";
+      "+avg_pool2d=K,STRIDE,PADDING, +depthwise_conv2d=K,STRIDE,PADDING, +rotary_embedding=WIDTH "
+      "(heads of)";
   for (const Activation& row : activations()) out += ", +" + std::string(row.name);
   out += "\nby name, of models:\n";
   for (const NamedOperator& row : kNamedOperators)

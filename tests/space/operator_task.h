@@ -91,6 +91,8 @@ inline const char* const kSmallOperators[] = {
     "conv2d 1 16 5 5 72 1 1 +bias +residual +relu +avg_pool2d=5",
     "conv2d 1 12 9 11 40 1 1 +bias +relu6 +depthwise_conv2d=3,1,1 +bias +relu6",
     "conv2d 1 9 8 10 24 3 3 padding=1 +bias +silu +depthwise_conv2d=5,2,2 +bias",
+    "matmul 19 24 35 +rotary_embedding=8",
+    "dense 17 96 20 +bias +rotary_embedding=32",
     "coded_matmul 1 37 96 block=32 +bias",
     "coded_matmul 3 50 64 bits=4 block=16 +relu",
     "coded_matmul 5 33 40 bits=4 block=40",

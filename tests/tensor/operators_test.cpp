@@ -22,6 +22,14 @@ TEST(ParseOperator, ADepthwiseConvolutionFollowsAConvolution) {
             (Shape{1, 3, 3, 8}));
 }
 
+TEST(ParseOperator, TurnsHeads) {
+  const ComputeDag dag = operator_dag("matmul 5 12 8 +rotary_embedding=4");
+  EXPECT_EQ(input_shape(dag, 2), (Shape{5, 2}));
+  EXPECT_EQ(output_shape(dag), (Shape{5, 3, 4}));
+  for (const char* width : {"5", "3", "0", "24", "4,2", "x"})
+    EXPECT_FALSE(parse_operator("matmul 5 12 8 +rotary_embedding=" + std::string(width)).ok());
+}
+
 TEST(ParseOperator, MakesTheInputFitTheOutput) {
   const ComputeDag conv = operator_dag("conv2d 2 64 28 14 32 3 5 stride=2,1 padding=1,2,0,2");
   EXPECT_EQ(input_shape(conv, 0), (Shape{2, 56, 14, 32}));

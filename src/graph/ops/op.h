@@ -125,7 +125,7 @@ struct GraphOp {
   size_t min_inputs, max_inputs;
   std::string_view attributes;  // "axis:i alpha:f mode:s pads:I value:t ...": name and kind
   Types (*infer)(const OpCall&);
-  StageId (*lower)(const OpCall&, StageSink&);  // null: kAlias, kConstant or a routine
+  StageId (*lower)(const OpCall&, StageSink&);  // null: an alias, a constant or a routine
   int64_t since = 13;                           // first opset that knows the form we keep
   uint16_t traits = 0;
   std::string_view shown = {};       // in names of groups; empty: the name in lower case

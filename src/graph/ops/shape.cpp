@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "graph/ops/op.h"
+#include "support/check.h"
+#include "tensor/operator_dags.h"
 
 namespace pruner {
 
@@ -44,6 +46,13 @@ static Types infer_reshape(const OpCall& call) {
   }
   if (open != shape.end()) *open = known == 0 ? 0 : element_count(call.shape(0)) / known;
   return view(call, std::move(shape));
+}
+
+// Within a kernel: heads (see rotation.h).
+static StageId lower_reshape(const OpCall& call, StageSink& to) {
+  const StageId heads = add_heads(to.dag, to.input(call, 0), call.output().shape.back());
+  CHECK(to.dag.shape(heads) == call.output().shape) << "a reshape in a kernel makes heads";
+  return heads;
 }
 
 // Two dimensions: those before `axis` multiplied, and the others. An axis may be the rank.
@@ -178,7 +187,7 @@ static constexpr GraphOp kRows[] = {
     GraphOp{"Flatten", kAlias, 1, 1, "axis:i", infer_flatten, nullptr},
     GraphOp{"Identity", kAlias, 1, 1, "", infer_identity, nullptr},
     GraphOp{"Range", kConstant, 3, 3, "", infer_range, nullptr},
-    GraphOp{"Reshape", kAlias, 2, 2, "allowzero:i", infer_reshape, nullptr}.moved("shape:1"),
+    GraphOp{"Reshape", kAlias, 2, 2, "allowzero:i", infer_reshape, lower_reshape}.moved("shape:1"),
     GraphOp{"Shape", kConstant, 1, 1, "end:i start:i", infer_shape, nullptr}.from(15),
     GraphOp{"Size", kConstant, 1, 1, "", infer_size, nullptr},
     GraphOp{"Squeeze", kAlias, 1, 2, "", infer_squeeze, nullptr}.moved("axes:1"),

@@ -1,11 +1,12 @@
 // Products of one value with several constant matrices become one product and slices of it (relay's
 // CombineParallelDense): query, key and value of an attention. Only where a reshape follows, which
-// ends a kernel anyway; an epilogue that could be fused is worth more. One without a bias beside
-// others with one (Whisper's keys) gets zeros.
+// ends a kernel anyway; an epilogue that could be fused (a rotary embedding, behind the reshape) is
+// worth more. One without a bias beside others with one (Whisper's keys) gets zeros.
 #include <algorithm>
 
 #include "graph/passes.h"
 #include "graph/rewriter.h"
+#include "graph/rotation.h"
 
 namespace pruner {
 namespace {
@@ -22,15 +23,8 @@ using Key = std::pair<ValueId, std::string>;
 
 class Branches {
  public:
-  explicit Branches(const Graph& graph) : graph_(graph), readers_(graph.values.size()) {
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const ValueId id : graph.nodes[i].inputs) {
-        if (id.valid()) readers_[id.value].push_back(i);
-      }
-    }
-    for (const ValueId id : graph.outputs) {
-      readers_[id.value].push_back(graph.nodes.size());
-    }
+  Branches(const Graph& graph, const PassOptions& options)
+      : graph_(graph), readers_(readers_of(graph)), rotates_(products_rotate(options)) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const std::optional<Branch> branch = branch_at(i);
       if (!branch) continue;
@@ -90,12 +84,14 @@ class Branches {
       next = reader(branch.result);
     }
     if (next == nullptr || next->op != "Reshape") return std::nullopt;
+    if (plain && rotates_ && rotation_of(graph_, readers_, branch.result)) return std::nullopt;
     return branch;
   }
 
   const Graph& graph_;
-  std::vector<std::vector<size_t>> readers_;  // by value: nodes, or their number for an output
-  std::map<Key, size_t> first_;               // product, by what it has in common
+  Readers readers_;
+  bool rotates_;                 // products turn their columns
+  std::map<Key, size_t> first_;  // product, by what it has in common
   std::map<size_t, std::vector<Branch>> starting_at_;
 };
 
@@ -163,9 +159,9 @@ std::optional<ValueId> slice_after_reshape(Rewriter& r, const Node& reshape) {
 
 }  // namespace
 
-Graph combine_matmuls(Graph graph) {
+Graph combine_matmuls(Graph graph, const PassOptions& options) {
   const Graph old = graph;  // shares the tensors
-  const Branches plan(old);
+  const Branches plan(old, options);
   Rewriter r(std::move(graph));
   std::vector<Node> nodes = r.take_nodes();
   std::vector<bool> done(nodes.size(), false);

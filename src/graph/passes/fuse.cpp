@@ -3,8 +3,9 @@
 // reduction) takes the element-wise nodes that follow it, then chains of element-wise and injective
 // nodes join. All paths out of a group leave from its last node, so a group has one output and the
 // groups have no cycle. Where two convolutions meet in an Add, the deeper one takes it. On CPUs a
-// convolution whose result no L2 holds joins the depthwise convolution that reads it. A group has
-// at most kMostNodes nodes: every step looks at as many at most, and the pass is linear.
+// convolution whose result no L2 holds joins the depthwise convolution that reads it, and a product
+// what turns its columns (a rotary embedding). A group has at most kMostNodes nodes: every step
+// looks at as many at most, and the pass is linear.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "graph/ops/window.h"
 #include "graph/passes.h"
+#include "graph/rotation.h"
 
 namespace pruner {
 namespace {
@@ -48,6 +50,7 @@ class Fuser {
   void take_epilogue(int anchor);
   bool is_large(int n) const;
   void join_depthwise(int anchor);
+  void join_rotation(int anchor, const Readers& readers);
   bool join_consumer(int n);
 
   const Graph& graph_;
@@ -248,6 +251,22 @@ void Fuser::join_depthwise(int anchor) {
   if (joins) join(anchor, reader);
 }
 
+// Joins a product with the nodes that turn its columns (a rotary embedding), over the reshape into
+// heads: tiles of whole heads are turned while they lie in L1. Took 0.88 of the time of two kernels
+// for 128 rows of 9 heads of 64.
+void Fuser::join_rotation(int anchor, const Readers& readers) {
+  if (graph_.nodes[anchor].op != "MatMul") return;
+  const auto nodes = rotation_of(graph_, readers, graph_.nodes[anchor].outputs[0]);
+  if (!nodes || size_[root(anchor)] + nodes->size() > kMostNodes) return;
+  for (const size_t n : *nodes) {
+    const int at = root(static_cast<int>(n));
+    if (at != static_cast<int>(n) && at != root(anchor)) return;
+  }
+  const auto last = static_cast<int>(nodes->back());
+  for (const size_t n : *nodes) join(static_cast<int>(n), last);
+  join(anchor, last);
+}
+
 // Whether a contraction reads the node as its data, and nothing else does: what is done to the data
 // can then be done tile by tile (DenseNet's batch norm before a convolution).
 bool Fuser::reads_as_data(int contraction, int n) const {
@@ -316,6 +335,10 @@ std::vector<int> Fuser::run() {
       anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
   for (const int anchor : anchors) take_epilogue(anchor);
   for (const int anchor : anchors) join_depthwise(anchor);
+  if (products_rotate(options_)) {
+    const Readers readers = readers_of(graph_);
+    for (const int anchor : anchors) join_rotation(anchor, readers);
+  }
   // From the outputs back: a chain joins what its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);
   // A group's number: the place of its last node, which makes its output.

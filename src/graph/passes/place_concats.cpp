@@ -2,11 +2,13 @@
 // result, and what reads a result of which another has the same inputs in a row reads it there
 // (DenseNet's layers, each of which joins all the earlier ones). Where all inputs are parts that
 // are cut out, and perhaps changed, to be joined (a cyclic shift, a rotary embedding), one kernel
-// that does all of it is better than one for each.
+// that does all of it is better than one for each; so is the one of what turns a product's columns.
 #include <algorithm>
+#include <set>
 
 #include "graph/ops/op.h"
 #include "graph/passes.h"
+#include "graph/rotation.h"
 
 namespace pruner {
 namespace {
@@ -20,6 +22,7 @@ class ConcatPlacer {
   bool may_move(ValueId id) const { return movable_[id.value]; }
   std::optional<Slice>& slice(ValueId id) { return graph_[id].slice; }
   bool joins_cuttings(const Node& concat) const;
+  void find_rotations();
   bool place_inputs(const Node& concat, int64_t axis);
   bool place_result(const Node& concat, int64_t axis);
 
@@ -28,6 +31,7 @@ class ConcatPlacer {
   std::vector<bool> movable_;  // made by a kernel, and read by kernels alone
   std::vector<bool> cut_;      // a Slice, or element-wise of such and constants
   std::vector<int> readers_;
+  std::set<const Node*> turning_;  // the Concats of rotations
 };
 
 ConcatPlacer::ConcatPlacer(Graph graph)
@@ -52,6 +56,17 @@ ConcatPlacer::ConcatPlacer(Graph graph)
     for (const ValueId id : node.outputs) cut_[id.value] = cut || node.op == "Slice";
   }
   for (const ValueId id : graph_.outputs) movable_[id.value] = false;
+  find_rotations();
+}
+
+void ConcatPlacer::find_rotations() {
+  const Readers readers = readers_of(graph_);
+  for (const Node& product : graph_.nodes) {
+    if (product.op != "MatMul") continue;
+    const auto rotation = rotation_of(graph_, readers, product.outputs[0]);
+    if (!rotation) continue;
+    for (const size_t n : *rotation) turning_.insert(&graph_.nodes[n]);
+  }
 }
 
 bool ConcatPlacer::joins_cuttings(const Node& concat) const {
@@ -101,8 +116,8 @@ Graph ConcatPlacer::run() && {
   for (Node* node : concats) {
     const OpCall call{graph_, *node};
     const int64_t axis = *call.axis("axis", 0, call.rank());
-    node->in_place =
-        !joins_cuttings(*node) && (place_inputs(*node, axis) || place_result(*node, axis));
+    node->in_place = !turning_.contains(node) && !joins_cuttings(*node) &&
+                     (place_inputs(*node, axis) || place_result(*node, axis));
   }
   return std::move(graph_);
 }

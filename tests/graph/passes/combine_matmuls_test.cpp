@@ -17,7 +17,7 @@ std::string combined(ValueId (*build)(NetworkBuilder&, ValueId)) {
   const ValueId x = b.input("x", {2, 3, 8}, DType::kFloat32);
   const Graph graph = b.finish({{build(b, x), "y"}});
   run_graph(graph, {waves({2, 3, 8})});
-  return operators(combine_matmuls(graph));
+  return operators(combine_matmuls(graph, {}));
 }
 
 TEST(CombineMatmuls, QueryKeyAndValueAreOneProduct) {

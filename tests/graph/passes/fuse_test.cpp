@@ -120,6 +120,56 @@ TEST(Fuse, ADepthwiseConvolutionTakesTheOneBeforeItWhoseResultNoL2Holds) {
   EXPECT_EQ(inverted_residual(target, Precision::kBFloat16).size(), 3u);
 }
 
+// 16 rows of heads of 4, turned: x's halves as RotaryEmbedding, or x and its halves exchanged as in
+// HuggingFace's rotate_half.
+ValueId turned_heads(NetworkBuilder& b, ValueId x, int64_t heads, bool exchanged) {
+  const int64_t rows = b.shape(x)[1];
+  const ValueId y =
+      b.node("Reshape", {linear(b, x, heads * 4), b.integers("heads", {1, rows, heads, 4})});
+  const int64_t width = exchanged ? 4 : 2;
+  const ValueId cosine = b.random("cosine", {1, rows, 1, width}, 0, 1),
+                sine = b.random("sine", {1, rows, 1, width}, 0, 1);
+  const auto half = [&](int64_t start) {
+    const auto integer = [&](int64_t i) { return b.integers("i", {i}); };
+    return b.node("Slice", {y, integer(start), integer(start + 2), integer(-1)});
+  };
+  const ValueId one = half(0), other = half(2);
+  const auto mul = [&](ValueId p, ValueId q) { return b.node("Mul", {p, q}); };
+  const auto join = [&](ValueId p, ValueId q) {
+    return b.node("Concat", {p, q}, {{"axis", int64_t{-1}}});
+  };
+  if (exchanged)
+    return b.node("Add", {mul(y, cosine), mul(join(b.node("Neg", {other}), one), sine)});
+  return join(b.node("Sub", {mul(one, cosine), mul(other, sine)}),
+              b.node("Add", {mul(one, sine), mul(other, cosine)}));
+}
+
+template <int64_t heads, bool exchanged>
+ValueId turned(NetworkBuilder& b, ValueId x) {
+  return turned_heads(b, x, heads, exchanged);
+}
+
+TEST(Fuse, AProductTurnsItsColumns) {
+  const std::string name = "matmul 1x16x8 8x12 +bias +rotary_embedding=4";
+  EXPECT_EQ(groups({1, 16, 8}, turned<3, false>), Names{name});
+  EXPECT_EQ(groups({1, 16, 8}, turned<3, true>), Names{name});
+  // A product of few rows is as fast as its weights are read, and best one with others.
+  EXPECT_EQ(groups({1, 15, 8}, turned<3, false>).size(), 2u);
+  // Queries and keys, beside values.
+  EXPECT_EQ(groups({1, 16, 8},
+                   [](auto& b, ValueId x) {
+                     const ValueId q = turned_heads(b, x, 2, false),
+                                   k = turned_heads(b, x, 2, true),
+                                   v = b.node("Reshape",
+                                              {linear(b, x, 8), b.integers("v", {1, 16, 2, 4})});
+                     return b.node("Concat", {b.node("Add", {q, k}), v}, {{"axis", int64_t{1}}});
+                   }),
+            (Names{"matmul 1x16x8 8x8 +bias +rotary_embedding=4",
+                   "matmul 1x16x8 8x8 +bias +rotary_embedding=4",
+                   "matmul 1x16x8 8x8 +bias",
+                   "add+concat 1x32x2x4"}));
+}
+
 TEST(Fuse, ChainsAreOneKernel) {
   EXPECT_EQ(groups({4, 6},
                    [](auto& b, ValueId x) {
