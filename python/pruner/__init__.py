@@ -1,12 +1,33 @@
-"""Runs modules made by `pruner compile`: numpy (or anything with DLPack) in, numpy out.
+"""Pruner from Python: tune and compile networks, run modules on numpy arrays, torch tensors or
+anything with DLPack.
 
     import pruner
-    module = pruner.Module("resnet_50.so")
-    scores, = module(image)
+    result = pruner.tune("model.onnx", budget="3m")
+    scores, = result.module(image)
 
-Needs numpy only; the module is loaded with ctypes, so nothing has to be built.
+    module = pruner.compile("model.onnx")                 # in seconds, without tuning
+    fast = torch.compile(model, backend="pruner")         # needs torch; see pruner.torch
 """
 
-from pruner.module import KernelTime, Module, TensorSpec
+from pruner._program import PrunerError, version
+from pruner.module import KernelTime, Module, Phase, TensorSpec
+from pruner.progress import Progress
+from pruner.tuning import Point, Record, Result, Task, compare, compile, records, tune
 
-__all__ = ["KernelTime", "Module", "TensorSpec"]
+__all__ = [
+    "KernelTime",
+    "Module",
+    "Phase",
+    "Point",
+    "Progress",
+    "PrunerError",
+    "Record",
+    "Result",
+    "Task",
+    "TensorSpec",
+    "compare",
+    "compile",
+    "records",
+    "tune",
+    "version",
+]

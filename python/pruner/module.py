@@ -143,9 +143,14 @@ class Phase:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"<{self.name}: {inputs} -> {outputs}>"
 
-    def __call__(self, *inputs, **named) -> List[np.ndarray]:
-        """The outputs, in order, for inputs given by position or by name."""
-        return self._execute(self._arrays(inputs, named), None)
+    def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
+        """The outputs, in order, for inputs given by position or by name: numpy arrays, torch tensors
+        or anything with DLPack, of the inputs' shapes, or what numpy makes one of.
+
+        out: dense arrays or tensors to write them to, one an output, of its type and shape; none of
+        them may overlap an input. ValueError, TypeError: what does not fit."""
+        results = None if out is None else self._results(out)
+        return self._execute(self._arrays(inputs, named), None, results)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """The same by name, both ways."""
@@ -179,8 +184,23 @@ class Phase:
         values = list(inputs) + [named[name] for name in names[len(inputs):]]
         return [_array(spec, value) for spec, value in zip(self.inputs, values)]
 
-    def _execute(self, arrays: List[np.ndarray], seconds) -> List[np.ndarray]:
-        results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
+    def _results(self, out: Sequence) -> List[np.ndarray]:
+        if len(out) != len(self.outputs):
+            raise TypeError(f"out has {len(out)} arrays for {len(self.outputs)} outputs")
+        results = [_from_dlpack(each) for each in out]
+        for spec, array in zip(self.outputs, results):
+            found = TensorSpec(spec.name, array.dtype, array.shape)
+            if found != spec or not array.flags.c_contiguous or not array.flags.writeable:
+                raise ValueError(f"out: expected {spec}, dense and writable; found {found}")
+        return results
+
+    def _execute(
+        self, arrays: List[np.ndarray], seconds, results: Optional[List[np.ndarray]] = None
+    ) -> List[np.ndarray]:
+        if results is None:
+            results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
+        elif any(np.may_share_memory(x, y) for x in arrays for y in results):
+            raise ValueError("out overlaps an input")
         module = self._module
         module._check(
             module._run_phase(
@@ -239,9 +259,9 @@ class Module:
     def threads(self) -> int:
         return self._threads(self._instance)
 
-    def __call__(self, *inputs, **named) -> List[np.ndarray]:
-        """The outputs, in order, for inputs given by position or by name."""
-        return self._first(*inputs, **named)
+    def __call__(self, *inputs, out: Optional[Sequence] = None, **named) -> List[np.ndarray]:
+        """The first phase's outputs: see Phase.__call__."""
+        return self._first(*inputs, out=out, **named)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """The same by name, both ways."""
@@ -275,6 +295,13 @@ class Module:
             array = _array(self.states[numbers[name]], value)
             self._check(self._write_state(self._instance, numbers[name], array.ctypes.data))
 
+    def run_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Runs the first phase on dense row-major tensors at these addresses, which the caller keeps
+        alive; an output overlaps no other tensor."""
+        self._check(
+            self._run_phase(self._instance, 0, _addresses(inputs), _addresses(outputs), None)
+        )
+
     def _check(self, failed: int) -> None:
         if failed:
             raise RuntimeError(f"{self._path}: {self._error().decode()}")
@@ -293,12 +320,22 @@ def _dtype(name: str, otherwise: Optional[str]) -> np.dtype:
         return np.dtype(otherwise)
 
 
+def _from_dlpack(value) -> np.ndarray:
+    """The same memory where it has DLPack, as torch's tensors do."""
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        if hasattr(value, "detach"):
+            value = value.detach()
+        try:
+            return np.from_dlpack(value, copy=False)  # may be written to
+        except TypeError:  # numpy before 2.1
+            return np.from_dlpack(value)
+    return np.asarray(value)
+
+
 def _array(spec: TensorSpec, value) -> np.ndarray:
     """`value` as the dense array that `spec` asks for: of its shape, and of its dtype or one that
     numpy casts to it without changing the kind of number."""
-    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        value = np.from_dlpack(value)
-    array = np.asarray(value)
+    array = _from_dlpack(value)
     found = TensorSpec(spec.name, array.dtype, array.shape)
     if array.shape != spec.shape or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise ValueError(f"expected {spec}, found {found}")
@@ -306,4 +343,8 @@ def _array(spec: TensorSpec, value) -> np.ndarray:
 
 
 def _pointers(arrays: List[np.ndarray]):
-    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
+    return _addresses([array.ctypes.data for array in arrays])
+
+
+def _addresses(of: Sequence[int]):
+    return (ctypes.c_void_p * max(len(of), 1))(*of)

@@ -1,0 +1,82 @@
+"""The program `pruner`: where it is, and how it is run."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from typing import Callable, List, Optional, Sequence
+
+
+class PrunerError(RuntimeError):
+    """What the program says when a command fails: one line that names what to mend."""
+
+
+def path() -> str:
+    """$PRUNER, the one that comes with this package, or the one on the PATH."""
+    given = os.environ.get("PRUNER")
+    bundled = os.path.join(os.path.dirname(__file__), "bin", "pruner")
+    for each in (given, bundled, shutil.which("pruner")):
+        if each and os.access(each, os.X_OK):
+            return each
+    raise PrunerError(
+        "the program pruner is not here: put it on the PATH, or set PRUNER to where it is"
+    )
+
+
+def version() -> str:
+    """What `pruner --version` says."""
+    return run(["--version"]).strip()
+
+
+def run(
+    arguments: Sequence[str],
+    on_line: Optional[Callable[[str], None]] = None,
+    keeps_on_interrupt: bool = False,
+) -> str:
+    """Standard output of a command; each line of standard error goes to `on_line` as it comes.
+
+    A KeyboardInterrupt ends the command as Ctrl-C does in a terminal, and is raised again then; with
+    `keeps_on_interrupt` what the command has printed is the result instead, where it has.
+    PrunerError: the command failed.
+    """
+    command = [path(), *map(os.fspath, arguments)]
+    lines: List[str] = []
+    interrupted = False
+    with tempfile.TemporaryFile("w+", errors="replace") as output, subprocess.Popen(
+        command,
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # a terminal's Ctrl-C comes through here alone
+    ) as process:
+        try:
+            for line in process.stderr:
+                lines.append(line.rstrip("\n"))
+                if on_line is not None:
+                    on_line(lines[-1])
+            process.wait()
+        except BaseException as error:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            interrupted = keeps_on_interrupt and isinstance(error, KeyboardInterrupt)
+            if not interrupted:
+                raise
+        output.seek(0)
+        text = output.read()
+    if interrupted and not text:
+        raise KeyboardInterrupt
+    if process.returncode != 0 and not interrupted:
+        said = [line for line in lines if line.startswith("pruner: ")] or lines[-1:]
+        said = [line[len("pruner: ") :] if line.startswith("pruner: ") else line for line in said]
+        raise PrunerError(said[-1] if said else f"pruner {arguments[0]} failed")
+    return text
+
+
+def main() -> None:
+    """The command `pruner` of the package."""
+    import sys
+
+    program = path()
+    os.execv(program, [program, *sys.argv[1:]])

@@ -1,0 +1,204 @@
+"""torch.compile(model, backend="pruner"), and export() of a model to a module.
+
+    fast = torch.compile(model.eval(), backend="pruner")
+    with torch.inference_mode():
+        fast(x)                                            # compiles, in seconds
+    torch.compile(model, backend="pruner", options={"budget": "3m"})  # and tunes while it runs
+
+What Pruner has no form for stays in eager, and so does training. Options: pruner.torch.Options.
+"""
+
+import logging
+import os
+import tempfile
+from dataclasses import fields
+from typing import List, Optional, Sequence
+
+import torch
+
+from pruner import _program
+from pruner.torch.importer import decompositions, unsupported, write_onnx
+from pruner.torch.operators import operators
+from pruner.torch.runtime import CompiledGraph, Options
+
+__all__ = ["CompiledGraph", "Options", "backend", "export", "operators"]
+
+log = logging.getLogger("pruner.torch")
+
+_MOST_SHAPES = 8
+
+
+def backend(gm: torch.fx.GraphModule, example_inputs, *, options: Optional[dict] = None, mode=None):
+    """The backend that torch.compile finds by the name "pruner"."""
+    from torch._dynamo.backends.common import aot_autograd
+    from functorch.compile import nop
+
+    known = {each.name for each in fields(Options)}
+    unknown = set(options or {}) - known
+    if unknown:
+        raise ValueError(f"options {sorted(unknown)} are unknown; there are {sorted(known)}")
+    chosen = Options(**(options or {}))
+    if mode not in (None, "default"):
+        log.warning("mode %s is ignored; use options={'budget': '3m'}", mode)
+
+    def inference(graph_module, inputs):
+        return _compiled(graph_module, inputs, chosen)
+
+    compiler = aot_autograd(
+        fw_compiler=nop,
+        bw_compiler=nop,
+        inference_compiler=inference,
+        decompositions=decompositions(),
+    )
+    return compiler(gm, example_inputs)
+
+
+def _static_places() -> List[int]:
+    """The places of weights among the inputs of the graph that is being compiled."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    if metadata is None:
+        return []
+    mutated = {i for i, each in enumerate(metadata.input_info) if each.mutates_data}
+    return [i for i in metadata.static_input_indices if i not in mutated]
+
+
+def _compiled(gm: torch.fx.GraphModule, inputs, options: Options):
+    static = _static_places()
+    if any(isinstance(x, torch.SymInt) for x in inputs):
+        call = _ByShape(gm, static, options)
+    else:
+        call = _partitioned(gm, static, options)
+
+    def boxed(args):
+        return call(*args)
+
+    boxed._boxed_call = True
+    return boxed
+
+
+class _ByShape:
+    """A graph of symbolic shapes: one of static shapes for each that it is called with."""
+
+    def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
+        self._gm, self._static, self._options = gm, static, options
+        self._by_shape = {}
+
+    def __call__(self, *args):
+        key = tuple(x if isinstance(x, int) else tuple(x.shape) for x in args)
+        call = self._by_shape.get(key)
+        if call is None:
+            if len(self._by_shape) == _MOST_SHAPES:
+                log.warning("after %d shapes, a graph stays in eager for others", _MOST_SHAPES)
+            call = self._by_shape[key] = (
+                self._gm if len(self._by_shape) >= _MOST_SHAPES else self._specialized(args)
+            )
+        return call(*args)
+
+    def _specialized(self, args):
+        """The graph traced again, with numbers in place of symbols."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        gm = make_fx(self._gm, tracing_mode="fake")(*args)
+        gm.graph.eliminate_dead_code()
+        gm.recompile()
+        places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
+        # What is no tensor is a number now, and nothing reads it.
+        call = _partitioned(gm, self._static, self._options, len(places) == len(args))
+        return call
+
+
+def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, whole=True):
+    """One CompiledGraph for the whole graph where all of it has a form in ONNX; else the graph with
+    its parts that have."""
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import OperatorSupportBase
+
+    reasons = unsupported(gm.graph)
+    calls = [node for node in gm.graph.nodes if node.op == "call_function"]
+    if whole and not reasons and len(calls) >= options.min_nodes:
+        return CompiledGraph(gm, static, options)
+    for why in sorted(set(reasons.values())):
+        log.warning("in eager: %s", why)
+    if reasons and not options.fallback:
+        raise _program.PrunerError("; ".join(sorted(set(reasons.values()))))
+
+    class Support(OperatorSupportBase):
+        def is_node_supported(self, submodules, node):
+            return node.op == "call_function" and node not in reasons
+
+    placeholders = list(gm.graph.find_nodes(op="placeholder"))
+    weights = {placeholders[i] for i in static}
+    partitioner = CapabilityBasedPartitioner(gm, Support(), allows_single_node_partition=False)
+    parts = [p for p in partitioner.propose_partitions() if len(p.nodes) >= options.min_nodes]
+    if not parts:
+        return gm
+    fused = partitioner.fuse_partitions(parts)
+    weight_names = {node.name for node in weights}
+    for node in list(fused.graph.find_nodes(op="call_module")):
+        part = getattr(fused, node.target)
+        places = [
+            i for i, arg in enumerate(node.args)
+            if isinstance(arg, torch.fx.Node) and arg.op == "placeholder" and arg.name in weight_names
+        ]  # fmt: skip
+        setattr(fused, node.target, _Part(part, places, options))
+    fused.recompile()
+    return fused
+
+
+class _Part(torch.nn.Module):
+    """A part of a graph: what it gives is a tensor where it has one output, else a tuple."""
+
+    def __init__(self, part: torch.fx.GraphModule, static: Sequence[int], options: Options):
+        super().__init__()
+        output = next(iter(part.graph.find_nodes(op="output")))
+        self._one = isinstance(output.args[0], torch.fx.Node)
+        if self._one:
+            output.args = ((output.args[0],),)
+            part.recompile()
+        self._call = CompiledGraph(part, static, options)
+
+    def forward(self, *args):
+        outputs = self._call(*args)
+        return outputs[0] if self._one else tuple(outputs)
+
+
+def export(
+    model,
+    path,
+    args: Sequence = (),
+    *,
+    records: Optional[Sequence] = None,
+    options: Sequence[str] = (),
+) -> str:
+    """A module of a torch.export.ExportedProgram, or of a model with example arguments: its inputs
+    are those of the program, its outputs output_0 and so on; shapes are the examples'.
+
+    records: of `pruner tune`. options: more of `pruner compile`, as ["--precision", "bf16"].
+    PrunerError or NotImplementedError: what cannot be compiled."""
+    more = ["--records", *records] if records else []
+    with tempfile.TemporaryDirectory() as scratch:
+        onnx = export_onnx(model, os.path.join(scratch, "model.onnx"), args)
+        _program.run(["compile", onnx, *more, *options, "-o", os.fspath(path)])
+    return os.fspath(path)
+
+
+def export_onnx(model, path, args: Sequence = ()) -> str:
+    """The same as an ONNX file, with its weights beside it in `path`.weights."""
+    program = model
+    if not isinstance(model, torch.export.ExportedProgram):
+        program = torch.export.export(model.eval(), tuple(args))
+    program = program.run_decompositions(decompositions())
+    signature = program.graph_signature
+    if signature.buffers_to_mutate:
+        changed = ", ".join(signature.buffers_to_mutate.values())
+        raise NotImplementedError(f"the model changes its buffers {changed}")
+    held = {**program.state_dict, **program.constants}
+    sources = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+    weights = {name: held[source] for name, source in sources.items()}
+    write_onnx(program.graph_module.graph, os.fspath(path), weights)
+    return os.fspath(path)

@@ -1,0 +1,295 @@
+"""What torch.compile gets for a graph: a callable that compiles the graph at its first call, sees to
+it that weights are never stale, and runs the module."""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import torch
+
+from pruner import _program
+from pruner.module import Module
+from pruner.torch.importer import write_onnx
+
+log = logging.getLogger("pruner.torch")
+
+_MOST_BINDINGS = 4  # of a graph to weights; then they are inputs
+
+
+@dataclass(frozen=True)
+class Options:
+    """options= of torch.compile.
+
+    budget: time to tune in the background once a graph is compiled, as "3m"; none: not at all.
+    threads: of a module; 0: torch.get_num_threads() when it is made.
+    wait: tune before the first call returns.
+    cache_dir: records and modules of graphs seen before; default: ~/.cache/pruner/torch.
+    verify: the first outputs are compared with eager's; those that differ stay in eager.
+    fallback: what cannot be compiled stays in eager, which is logged; else it is an error.
+    min_nodes: parts of a graph with fewer calls stay in eager.
+    weights: "constants": compiled in, and again when one is another or has changed; a change through
+        .data in place cannot be seen. "inputs": read at each call, which is slower.
+    """
+
+    budget: Optional[str] = None
+    threads: int = 0
+    wait: bool = False
+    cache_dir: str = field(
+        default_factory=lambda: os.environ.get("PRUNER_TORCH_CACHE")
+        or os.path.expanduser("~/.cache/pruner/torch")
+    )
+    verify: bool = True
+    fallback: bool = True
+    min_nodes: int = 8
+    weights: str = "constants"
+
+    def __post_init__(self):
+        if self.weights not in ("constants", "inputs"):
+            raise ValueError(f'weights is "{self.weights}", expected "constants" or "inputs"')
+
+
+def _text_of(graph: torch.fx.Graph) -> str:
+    """The graph with its values numbered, so that equal ones have equal texts."""
+    numbers: Dict[torch.fx.Node, str] = {}
+
+    def named(x):
+        return torch.fx.node.map_arg(x, lambda node: _Name(numbers[node]))
+
+    lines = []
+    for i, node in enumerate(graph.nodes):
+        numbers[node] = f"v{i}"
+        value = node.meta.get("val")
+        kind = (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else ""
+        target = "" if node.op in ("placeholder", "output") else node.target
+        lines.append(f"{node.op} {target} {kind} {named(node.args)} {named(node.kwargs)}")
+    return "\n".join(lines)
+
+
+class _Name(str):
+    __repr__ = str.__str__
+
+
+def _digest(*parts) -> str:
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part if isinstance(part, (bytes, memoryview)) else str(part).encode())
+    return sha.hexdigest()[:32]
+
+
+def _bytes(tensor: torch.Tensor) -> memoryview:
+    dense = tensor.detach().contiguous()
+    return memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """A tensor as it was compiled in."""
+
+    tensor: torch.Tensor
+    version: int
+    address: int
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> "_Weight":
+        return _Weight(tensor, _version(tensor), tensor.data_ptr())
+
+    def is_still(self, tensor: torch.Tensor) -> bool:
+        """Whether it is the same tensor with the same elements; what is written to them through
+        .data cannot be seen."""
+        return (
+            self.tensor is tensor
+            and self.version == _version(tensor)
+            and self.address == tensor.data_ptr()
+        )
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
+
+
+class _Binding:
+    """A module, and the weights that are its constants; none: they are its inputs."""
+
+    def __init__(self, module_path: str, weights: Optional[List[_Weight]], threads: int):
+        self.path, self.threads = module_path, threads
+        self.weights = weights
+        self._local = threading.local()
+
+    def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
+        if self.weights is None:
+            return True
+        return all(weight.is_still(now) for weight, now in zip(self.weights, weights))
+
+    def instance(self) -> Module:
+        """This thread's, since an instance runs once at a time."""
+        found = getattr(self._local, "module", None)
+        if found is None:
+            found = self._local.module = Module(self.path, self.threads or torch.get_num_threads())
+        return found
+
+
+class CompiledGraph:
+    """A graph of static shapes whose calls are all in ONNX. Called with its inputs, weights among
+    them at the places `static`; returns a list of its outputs, whose strides are eager's."""
+
+    def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
+        self._gm, self._options = gm, options
+        placeholders = list(gm.graph.find_nodes(op="placeholder"))
+        self._static = list(static)
+        self._names = [placeholders[i].name for i in static]
+        self._dynamic = [i for i in range(len(placeholders)) if i not in set(static)]
+        self._dtypes = [placeholders[i].meta["val"].dtype for i in self._dynamic]
+        (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
+        self._results = [r.meta["val"] if isinstance(r, torch.fx.Node) else None for r in results]
+        self._graph_key = _digest(_text_of(gm.graph), _program.version(), torch.__version__)
+        self._bindings: List[_Binding] = []
+        self._rebound = 0
+        self._lock = threading.Lock()
+        self._eager = False
+        self._tuning: Optional[Future] = None
+
+    def __call__(self, *args):
+        if self._eager:
+            return self._gm(*args)
+        weights = [args[i] for i in self._static]
+        for binding in self._bindings:
+            if binding.is_of(weights):
+                return self._run(binding, args)
+        with self._lock:
+            return self._first_call(weights, args)
+
+    def _first_call(self, weights: List[torch.Tensor], args):
+        """Binds the graph to weights that it has not been called with."""
+        first = not self._bindings
+        try:
+            binding = self._bind(weights)
+        except (NotImplementedError, _program.PrunerError, OSError) as error:
+            return self._give_up(str(error), args)
+        outputs = self._run(binding, args)
+        if self._options.verify and (wrong := self._difference(outputs, args)):
+            return self._give_up(f"outputs differ from eager's: {wrong}", args)
+        self._bindings.insert(0, binding)
+        if first and self._options.budget:
+            self._start_tuning(weights)
+            if self._options.wait:
+                self._tuning.result()
+        return outputs
+
+    def _give_up(self, why: str, args):
+        if not self._options.fallback:
+            raise _program.PrunerError(why)
+        log.warning("a graph of %d calls stays in eager: %s", len(self._gm.graph.nodes), why)
+        self._eager = True
+        return self._gm(*args)
+
+    def _difference(self, outputs, args) -> str:
+        with torch.no_grad():
+            expected = self._gm(*args)
+        for i, (found, wanted) in enumerate(zip(outputs, expected)):
+            if not isinstance(wanted, torch.Tensor) or not wanted.is_floating_point():
+                continue
+            largest = wanted.abs().nan_to_num(0, 0, 0).max().item() if wanted.numel() else 0
+            share = 2e-2 if wanted.dtype in (torch.float16, torch.bfloat16) else 1e-3
+            if not torch.allclose(found, wanted, rtol=share, atol=share * max(largest, 1e-6), equal_nan=True):
+                return f"output {i} by {(found - wanted).abs().max().item()} of {largest}"
+        return ""
+
+    # Compiling.
+
+    def _folder(self) -> str:
+        folder = os.path.join(self._options.cache_dir, self._graph_key)
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+    def _records(self) -> str:
+        return os.path.join(self._folder(), "tuned", "records.json")
+
+    def _bind(self, weights: List[torch.Tensor]) -> _Binding:
+        self._rebound += 1
+        as_inputs = self._options.weights == "inputs" or self._rebound > _MOST_BINDINGS
+        if as_inputs and self._options.weights != "inputs":
+            log.warning(
+                "the weights of a graph of %d calls have changed %d times: from now on they are"
+                " inputs of its module, which is slower",
+                len(self._gm.graph.nodes),
+                _MOST_BINDINGS,
+            )
+        if as_inputs:
+            self._bindings.clear()
+        constants = {} if as_inputs else dict(zip(self._names, weights))
+        path = self._module(constants)
+        bound = None if as_inputs else [_Weight.of(w) for w in weights]
+        return _Binding(path, bound, self._options.threads)
+
+    def _module(self, constants: Dict[str, torch.Tensor], anew: bool = False) -> str:
+        """A module with these constants: of the cache, or compiled with the records that there are."""
+        key = _digest(*(_bytes(weight) for weight in constants.values()), bool(constants))
+        path = os.path.join(self._folder(), key + ".so")
+        if os.path.exists(path) and not anew:
+            return path
+        records = self._records()
+        more = ["--records", records] if os.path.exists(records) else []
+        with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
+            model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
+            write_onnx(self._gm.graph, model, constants)
+            _program.run(["compile", model, *more, "-o", made])
+            # A new file each time: one that is loaded keeps its bytes.
+            os.replace(made, path)
+        return path
+
+    # Tuning.
+
+    def _start_tuning(self, weights: List[torch.Tensor]) -> None:
+        constants = dict(zip(self._names, weights))
+        before = [_Weight.of(w) for w in weights]
+
+        def tune() -> None:
+            work_dir = os.path.dirname(self._records())
+            with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
+                model = os.path.join(scratch, "graph.onnx")
+                write_onnx(self._gm.graph, model, constants)
+                arguments = ["tune", model, "--budget", self._options.budget, "--work-dir", work_dir]
+                result = json.loads(_program.run([*arguments, "--json"]))
+                tuned = os.path.join(self._folder(), f"tuned-{os.getpid()}-{id(self)}.so")
+                _program.run(["compile", model, "--records", self._records(), "-o", tuned])
+            binding = _Binding(tuned, before, self._options.threads)
+            self._bindings = [binding] + [b for b in self._bindings if b.weights is not None][1:]
+            log.info("tuned a graph: %.3f ms by its kernels", result["estimated_total_latency_ms"])
+
+        pool = ThreadPoolExecutor(1, thread_name_prefix="pruner-tune")
+        self._tuning = pool.submit(tune)
+        self._tuning.add_done_callback(_report)
+        pool.shutdown(wait=False)
+
+    # Running.
+
+    def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
+        inputs = [args[i] for i in (self._dynamic if binding.weights is not None else range(len(args)))]
+        dense = [x if x.is_contiguous() else x.contiguous() for x in inputs]
+        results = [r for r in self._results if r is not None]
+        made = [torch.empty(r.shape, dtype=r.dtype) for r in results]
+        binding.instance().run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
+        placed = iter([_as_strided(y, r) for y, r in zip(made, results)])
+        return [None if r is None else next(placed) for r in self._results]
+
+
+def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A dense tensor with the strides of another of its shape, which may be 0."""
+    if like.is_contiguous():
+        return dense
+    repeated = [stride == 0 for stride in like.stride()]
+    once = dense[tuple(slice(0, 1) if each else slice(None) for each in repeated)]
+    placed = torch.empty_strided(once.shape, like.stride(), dtype=dense.dtype)
+    return placed.copy_(once).expand(dense.shape)
+
+
+def _report(tuning: Future) -> None:
+    if tuning.exception() is not None:
+        log.warning("a graph is not tuned: %s", tuning.exception())

@@ -1,0 +1,170 @@
+"""The package pruner without torch: programs and modules. PRUNER says where the program is."""
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+import pruner
+from pruner import _program
+
+MATMUL = "matmul 32 24 16 +relu"
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        rng = np.random.default_rng(0)
+        self.a = rng.standard_normal((32, 16)).astype(np.float32)
+        self.b = rng.standard_normal((16, 24)).astype(np.float32)
+        self.c = np.maximum(self.a @ self.b, 0)
+
+
+class Compile(Scratch):
+    def test_gives_a_module_that_computes(self):
+        module = pruner.compile(op=MATMUL)
+        (found,) = module(self.a, self.b)
+        np.testing.assert_allclose(found, self.c, rtol=1e-4, atol=1e-5)
+        self.assertEqual(module.inputs[0].shape, (32, 16))
+
+    def test_keeps_the_module_where_it_is_told(self):
+        path = os.path.join(self.folder, "m.so")
+        pruner.compile(op=MATMUL, path=path)
+        np.testing.assert_allclose(pruner.Module(path)(self.a, self.b)[0], self.c, atol=1e-4)
+
+    def test_says_what_the_program_says(self):
+        for call, what in {
+            lambda: pruner.compile(op="matmul 1 2"): "K is missing",
+            lambda: pruner.compile("no/such.onnx"): "no such file",
+            lambda: pruner.compile("resnet_1"): "there is no network",
+            lambda: pruner.compile(op=MATMUL, no_such_flag=1): "unknown option",
+        }.items():
+            with self.assertRaisesRegex(pruner.PrunerError, what):
+                call()
+
+    def test_asks_for_one_network(self):
+        self.assertRaises(TypeError, pruner.compile)
+        self.assertRaises(TypeError, pruner.compile, "resnet_18", op=MATMUL)
+        self.assertRaises(TypeError, pruner.compile, 3)
+
+
+class Tune(Scratch):
+    def test_gives_curve_tasks_records_and_module(self):
+        rounds = []
+        result = pruner.tune(
+            op=MATMUL, n_trials=20, work_dir=self.folder, callback=rounds.append,
+            mode="draft-only", seed=1,
+        )  # fmt: skip
+        self.assertGreaterEqual(result.trials, 20)
+        self.assertEqual([task.name for task in result.tasks], [MATMUL])
+        self.assertFalse(result.interrupted)
+        self.assertEqual(rounds[-1].task, MATMUL)
+        self.assertEqual(rounds[-1].all_trials, 20)
+        self.assertEqual(result.curve[-1].trials, rounds[-1].trials)
+        records = list(result.records())
+        self.assertGreaterEqual(len(records), 20)
+        self.assertTrue(any(record.seconds for record in records))
+        np.testing.assert_allclose(result.module(self.a, self.b)[0], self.c, atol=1e-4)
+        self.assertIn(MATMUL, result._repr_html_())
+        again = pruner.compile(op=MATMUL, records=result.records_path)
+        np.testing.assert_allclose(again(self.a, self.b)[0], self.c, atol=1e-4)
+
+    def test_keeps_the_best_when_interrupted(self):
+        def interrupt(progress):
+            if progress.trials >= 20:
+                signal.raise_signal(signal.SIGINT)
+
+        result = pruner.tune(
+            op=MATMUL, n_trials=100000, work_dir=self.folder, callback=interrupt, mode="draft-only"
+        )
+        self.assertTrue(result.interrupted)
+        self.assertGreaterEqual(result.trials, 20)
+        np.testing.assert_allclose(result.module(self.a, self.b)[0], self.c, atol=1e-4)
+
+    def test_goes_on_where_it_was(self):
+        for trials in (10, 20):
+            result = pruner.tune(op=MATMUL, n_trials=trials, work_dir=self.folder, mode="draft-only")
+        self.assertGreaterEqual(result.trials, 20)
+
+    def test_a_callback_that_fails_ends_it(self):
+        def fail(progress):
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            pruner.tune(op=MATMUL, n_trials=100000, work_dir=self.folder, callback=fail)
+
+
+class Arrays(Scratch):
+    def test_are_written_where_out_says(self):
+        module = pruner.compile(op=MATMUL)
+        out = np.empty((32, 24), np.float32)
+        (found,) = module(self.a, self.b, out=[out])
+        self.assertIs(found, out)
+        np.testing.assert_allclose(out, self.c, atol=1e-4)
+        for wrong in (
+            np.empty((24, 32), np.float32), np.empty((32, 24)), np.empty((32, 48), np.float32)[:, ::2],
+        ):  # fmt: skip
+            with self.assertRaisesRegex(ValueError, "out: expected"):
+                module(self.a, self.b, out=[wrong])
+        with self.assertRaisesRegex(TypeError, "for 1 outputs"):
+            module(self.a, self.b, out=[])
+
+    def test_out_may_not_overlap_an_input(self):
+        module = pruner.compile(op="add 6 35")
+        x = np.ones((6, 35), np.float32)
+        with self.assertRaisesRegex(ValueError, "overlaps"):
+            module(x, x.copy(), out=[x])
+
+    def test_may_lie_anyhow(self):
+        module = pruner.compile(op=MATMUL)
+        (found,) = module(self.a.T.copy().T, self.b.astype(np.float16).astype(np.float32))
+        np.testing.assert_allclose(found, self.c, atol=2e-2)
+
+    def test_threads_have_instances_of_their_own(self):
+        path = os.path.join(self.folder, "m.so")
+        pruner.compile(op=MATMUL, path=path)
+        wrong = []
+
+        def work():
+            module = pruner.Module(path, threads=1)
+            for _ in range(50):
+                if not np.allclose(module(self.a, self.b)[0], self.c, atol=1e-4):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Program(unittest.TestCase):
+    def test_says_where_it_looks(self):
+        before = dict(os.environ)
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
+        os.environ["PRUNER"], os.environ["PATH"] = "/nowhere", "/nowhere"
+        with self.assertRaisesRegex(pruner.PrunerError, "set PRUNER"):
+            _program.path()
+
+    def test_reads_its_progress(self):
+        line = (
+            "[  40/1000] again task  3: best 0.033 ms, 1 GFLOPS; 2 ok, 0 failed; explore 0.0 s, train "
+            "0.0 s, build 0.0 s, measure 0.0 s; total 1.555 ms; ETA 1:02; conv 3; x"
+        )
+        now = pruner.Progress.parse(line)
+        self.assertEqual(now, (40, 1000, "conv 3; x", 0.033, 1.555, "1:02"))
+        early = pruner.Progress.parse("[   4] task 0: best -; 0 ok, 4 failed; total -; ETA -; a")
+        self.assertEqual(early, (4, None, "a", None, None, "-"))
+        self.assertIsNone(pruner.Progress.parse("Estimated total"))
+
+
+if __name__ == "__main__":
+    unittest.main()
