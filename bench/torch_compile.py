@@ -5,8 +5,9 @@
 Networks: those of torchvision and HuggingFace's BERT, GPT-2 and a Llama-shaped one, all with random
 weights, batch 1, on as many threads as torch takes. Needs torch 2.11 or newer, torchvision and
 transformers. A row a network: median milliseconds of each, the ratios to Inductor, the largest
-difference from eager in parts of the largest output, seconds until the first result, and what a call
-costs over the module's own time, in microseconds.
+difference from eager in parts of the largest output, seconds until the first result, and, in
+microseconds, what torch's guards and wrappers cost a call, which they do with any backend, and what
+the backend costs over the module's own time.
 """
 
 import argparse
@@ -25,7 +26,7 @@ NETWORKS = (
 ).split()
 COLUMNS = (
     "network eager_ms inductor_ms max_autotune_ms pruner_ms over_inductor over_max_autotune error first_s"
-    " call_us"
+    " guards_us call_us"
 ).split()
 
 
@@ -62,6 +63,37 @@ def first_tensor(result):
     return first_tensor(next(iter(result.values() if hasattr(result, "values") else result)))
 
 
+def overheads(graphs, call, inputs):
+    """Of one graph with one input: microseconds of torch, and of the backend, a call."""
+    from pruner.torch.runtime import CompiledGraph
+
+    if len(graphs) != 1 or len(inputs) != 1:
+        return float("nan"), float("nan")
+    instance = graphs[0].instance()
+    inner, alone, whole = [], [], []
+    before, run = CompiledGraph.__call__, instance.run_pointers
+
+    def timed(function, into):
+        def call(*args):
+            start = time.perf_counter()
+            result = function(*args)
+            into.append(time.perf_counter() - start)
+            return result
+
+        return call
+
+    CompiledGraph.__call__ = timed(before, inner)
+    instance.run_pointers = timed(run, alone)
+    for _ in range(200):
+        start = time.perf_counter()
+        call(*inputs)
+        whole.append(time.perf_counter() - start)
+    CompiledGraph.__call__ = before
+    median = statistics.median
+    guards = median(w - i for w, i in zip(whole, inner))
+    return guards * 1e6, median(i - a for i, a in zip(inner, alone)) * 1e6
+
+
 def measure(name, rounds, peers):
     import torch
 
@@ -95,23 +127,10 @@ def measure(name, rounds, peers):
                     if time.perf_counter() > end:
                         break
         ms = {each: statistics.median(taken) * 1e3 for each, taken in times.items()}
-        call_us = float("nan")
-        if len(graphs) == 1 and len(inputs) == 1:
-            instance = graphs[0].instance()
-            outputs = [torch.empty(s.shape) for s in instance.outputs]
-            places = [x.data_ptr() for x in inputs], [y.data_ptr() for y in outputs]
-            alone, whole = [], []
-            for _ in range(max(20, int(1 / ms["pruner"] * 1e3))):
-                start = time.perf_counter()
-                instance.run_pointers(*places)
-                middle = time.perf_counter()
-                calls["pruner"](*inputs)
-                alone.append(middle - start)
-                whole.append(time.perf_counter() - middle)
-            call_us = (statistics.median(whole) - statistics.median(alone)) * 1e6
+        guards_us, call_us = overheads(graphs, calls["pruner"], inputs)
     default, tuned = ms.get("inductor", float("nan")), ms.get("max_autotune", float("nan"))
     row = [name, ms["eager"], default, tuned, ms["pruner"], ms["pruner"] / default, ms["pruner"] / tuned]
-    print("\t".join(f"{x:.4g}" if isinstance(x, float) else x for x in row + [error, first_s, call_us]))
+    print("\t".join(f"{x:.4g}" if isinstance(x, float) else x for x in row + [error, first_s, guards_us, call_us]))
 
 
 def main():

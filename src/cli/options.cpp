@@ -256,7 +256,9 @@ Result<CommandLine> parse_command_line(std::span<const Command> commands,
   }
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
-  TRY_ASSIGN(CommandLine line, Parser(commands).parse(argc, pointers.data()));
+  const auto parser = std::make_shared<Parser>(commands);
+  TRY_ASSIGN(CommandLine line, parser->parse(argc, pointers.data()));
+  line.parser = parser;
   line.call.command_line = std::move(arguments);
   return line;
 }

@@ -4,6 +4,7 @@ it that weights are never stale, and runs the module."""
 import hashlib
 import json
 import logging
+import operator
 import os
 import shutil
 import tempfile
@@ -88,44 +89,38 @@ def _bytes(tensor: torch.Tensor) -> memoryview:
     return memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
 
 
-@dataclass(frozen=True)
-class _Weight:
-    """A tensor as it was compiled in."""
+class _Weights:
+    """Tensors as they were compiled in."""
 
-    tensor: torch.Tensor
-    version: int
-    address: int
+    def __init__(self, tensors: Sequence[torch.Tensor]):
+        self._tensors = list(tensors)
+        self._versioned = [x for x in tensors if not x.is_inference()]
+        self._versions = list(map(_version, self._versioned))
+        self._addresses = list(map(torch.Tensor.data_ptr, tensors))
 
-    @staticmethod
-    def of(tensor: torch.Tensor) -> "_Weight":
-        return _Weight(tensor, _version(tensor), tensor.data_ptr())
-
-    def is_still(self, tensor: torch.Tensor) -> bool:
-        """Whether it is the same tensor with the same elements; what is written to them through
+    def are_still(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether these are the same tensors with the same elements; what is written to them through
         .data cannot be seen."""
         return (
-            self.tensor is tensor
-            and self.version == _version(tensor)
-            and self.address == tensor.data_ptr()
+            all(map(operator.is_, self._tensors, tensors))
+            and list(map(_version, self._versioned)) == self._versions
+            and list(map(torch.Tensor.data_ptr, tensors)) == self._addresses
         )
 
 
-def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
+_version = operator.attrgetter("_version")
 
 
 class _Binding:
     """A module, and the weights that are its constants; none: they are its inputs."""
 
-    def __init__(self, module_path: str, weights: Optional[List[_Weight]], threads: int):
+    def __init__(self, module_path: str, weights: Optional[_Weights], threads: int):
         self.path, self.threads = module_path, threads
         self.weights = weights
         self._local = threading.local()
 
     def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
-        if self.weights is None:
-            return True
-        return all(weight.is_still(now) for weight, now in zip(self.weights, weights))
+        return self.weights is None or self.weights.are_still(weights)
 
     def instance(self) -> Module:
         """This thread's, since an instance runs once at a time."""
@@ -144,6 +139,10 @@ class CompiledGraph:
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
         self._static = list(static)
         self._names = [placeholders[i].name for i in static]
+        # itemgetter of one place gives no tuple.
+        self._weights_of = (
+            operator.itemgetter(*static) if len(static) > 1 else lambda args: [args[i] for i in static]
+        )
         self._dynamic = [i for i in range(len(placeholders)) if i not in set(static)]
         self._dtypes = [placeholders[i].meta["val"].dtype for i in self._dynamic]
         (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
@@ -158,7 +157,7 @@ class CompiledGraph:
     def __call__(self, *args):
         if self._eager:
             return self._gm(*args)
-        weights = [args[i] for i in self._static]
+        weights = self._weights_of(args)
         for binding in self._bindings:
             if binding.is_of(weights):
                 return self._run(binding, args)
@@ -225,7 +224,7 @@ class CompiledGraph:
             self._bindings.clear()
         constants = {} if as_inputs else dict(zip(self._names, weights))
         path = self._module(constants)
-        bound = None if as_inputs else [_Weight.of(w) for w in weights]
+        bound = None if as_inputs else _Weights(weights)
         return _Binding(path, bound, self._options.threads)
 
     def _module(self, constants: Dict[str, torch.Tensor], anew: bool = False) -> str:
@@ -248,7 +247,7 @@ class CompiledGraph:
 
     def _start_tuning(self, weights: List[torch.Tensor]) -> None:
         constants = dict(zip(self._names, weights))
-        before = [_Weight.of(w) for w in weights]
+        before = _Weights(weights)
 
         def tune() -> None:
             work_dir = os.path.dirname(self._records())
