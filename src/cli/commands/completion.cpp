@@ -1,5 +1,5 @@
-// pruner completion, pruner manual: the command line itself, for shells and for man. Both are made of
-// the commands and options that CLI11 knows; packages install them.
+// pruner completion, pruner manual: the command line itself, for shells and for man. Both are made
+// of the commands and options that CLI11 knows; packages install them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -44,7 +44,8 @@ void add_cases(const CLI::App& app, const std::string& path, std::string& out) {
 std::string bash_completion(const CLI::App& root) {
   std::string cases;
   add_cases(root, "", cases);
-  return "# Completion of pruner for bash; for zsh after `autoload -U bashcompinit && bashcompinit`.\n"
+  return "# Completion of pruner for bash; for zsh after `autoload -U bashcompinit && "
+         "bashcompinit`.\n"
          "_pruner() {\n"
          "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words\n"
          "  case \"${COMP_WORDS[*]:1:COMP_CWORD-1} \" in\n" +
@@ -59,9 +60,12 @@ std::string bash_completion(const CLI::App& root) {
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
   }
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }

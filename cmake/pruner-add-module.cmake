@@ -1,0 +1,47 @@
+# pruner_add_module(TARGET (MODEL FILE.onnx | NETWORK NAME) [RECORDS FILES...] [TARGET_DEVICE TEXT]
+#                   [OPTIONS...])
+#
+# A module that is compiled when the project is built: TARGET.so in the binary folder, an imported
+# library to link (one module a program: all have the same functions) or to load by its path,
+# $<TARGET_FILE:TARGET>. RECORDS: what was tuned. OPTIONS: more flags of `pruner compile`.
+# TARGET_DEVICE: as --target; without it this machine, or where CMake cross-compiles the processor that
+# CMAKE_SYSTEM_PROCESSOR names, whose linker is CMAKE_LINKER.
+function(pruner_add_module target)
+  cmake_parse_arguments(PARSE_ARGV 1 module "" "MODEL;NETWORK;TARGET_DEVICE" "RECORDS;OPTIONS")
+  if(module_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "pruner_add_module: unknown arguments ${module_UNPARSED_ARGUMENTS}")
+  endif()
+  if(module_MODEL AND NOT module_NETWORK)
+    get_filename_component(model "${module_MODEL}" ABSOLUTE)
+    set(source "${model}")
+  elseif(module_NETWORK AND NOT module_MODEL)
+    set(source --network "${module_NETWORK}")
+  else()
+    message(FATAL_ERROR "pruner_add_module(${target}): give MODEL or NETWORK")
+  endif()
+  set(flags ${module_OPTIONS})
+  set(inputs ${model})
+  foreach(file IN LISTS module_RECORDS)
+    get_filename_component(path "${file}" ABSOLUTE)
+    list(APPEND flags --records "${path}")
+    list(APPEND inputs "${path}")
+  endforeach()
+  if(NOT module_TARGET_DEVICE AND CMAKE_CROSSCOMPILING)
+    set(module_TARGET_DEVICE "llvm -mtriple=${CMAKE_SYSTEM_PROCESSOR}-linux-gnu")
+  endif()
+  if(module_TARGET_DEVICE)
+    list(APPEND flags --target "${module_TARGET_DEVICE}")
+  endif()
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}.so")
+  add_custom_command(
+    OUTPUT "${file}"
+    COMMAND "${pruner_EXECUTABLE}" compile ${source} ${flags} -o "${file}"
+    DEPENDS ${inputs} "${pruner_EXECUTABLE}"
+    COMMENT "Compiling the module ${target}"
+    VERBATIM)
+  add_custom_target(${target}_module ALL DEPENDS "${file}")
+  add_library(${target} SHARED IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${file}")
+  target_link_libraries(${target} INTERFACE pruner::module)
+  add_dependencies(${target} ${target}_module)
+endfunction()
