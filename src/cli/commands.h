@@ -10,8 +10,8 @@ MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, m
     make_devices_list, make_devices_host, make_device_show, make_device_probe, make_records_stat,
     make_records_best, make_records_distill, make_records_merge, make_records_split,
     make_records_convert, make_records_check, make_features, make_simulate, make_dataset_collect,
-    make_dataset_make, make_train, make_fine_tune, make_eval, make_completion, make_manual,
-    make_worker_build, make_worker_run, make_worker_device;
+    make_dataset_make, make_train, make_fine_tune, make_eval, make_doctor, make_completion,
+    make_manual, make_worker_build, make_worker_run, make_worker_device;
 
 inline constexpr Command kCommands[] = {
     {"tune", "Search the schedules of a network or operator, measured on this machine.", make_tune},
@@ -83,6 +83,9 @@ inline constexpr Command kCommands[] = {
     {"eval",
      "Judge a cost model or the draft by measured programs, a model by those it has not seen.",
      make_eval},
+    {"doctor",
+     "Say what this machine and this build have, and what each missing part would give.",
+     make_doctor},
     {"completion",
      "Print the completion of commands and options for bash and zsh.",
      make_completion},
