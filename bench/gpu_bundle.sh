@@ -18,6 +18,7 @@ for library in "$xgboost" $(ldd "$xgboost" | awk '$1 ~ /^lib(gomp|dmlc)\./ {prin
 done
 cp build/portable/pruner build/portable/device_test bench/gpu_check.sh bench/gpu_check.py bench/gpu_peers.py "$folder"
 cp src/model/nn/torch/plugin.* "$folder/plugin/model/nn/torch"
+cp src/model/nn/layer.h "$folder/plugin/model/nn"
 cp -r tests/deploy tests/codegen tests/golden "$folder/tests"
 tools/check_portable.sh "$folder/pruner" "$folder/device_test" "$folder"/lib/*
 git describe --always --dirty >"$folder/version" 2>/dev/null || echo unknown >"$folder/version"

@@ -1,7 +1,19 @@
 # cmake --install and cpack -G DEB. Components: `program` (the program, what C and C++ programs need to
 # run modules, find_package(pruner CONFIG), completion and manual page) and `training` (the plug-in
 # for LibTorch); their packages are pruner and pruner-training.
-if(NOT TARGET pruner OR PRUNER_STATIC)
+if(NOT TARGET pruner)
+  return()
+endif()
+
+# The wheel (pyproject.toml): the program, and what the plug-in for training is made of where torch is
+# (python/pruner/training.py).
+install(TARGETS pruner RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.cpp
+              ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.h
+        DESTINATION plugin/model/nn/torch COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/src/model/nn/layer.h
+        DESTINATION plugin/model/nn COMPONENT wheel EXCLUDE_FROM_ALL)
+if(PRUNER_STATIC)
   return()
 endif()
 include(GNUInstallDirs)

@@ -1,7 +1,6 @@
 # PRUNER_STATIC: dependencies.cmake's targets without a shared library but the C library's. Of what
 # Debian has no archive, fmt and spdlog are compiled from their headers, ONNX's classes from their
-# description, and libzip is left out (PRUNER_ZIP). LLVM's archives give what links and assembles,
-# no code generator.
+# description, and libzip is left out (PRUNER_ZIP).
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -44,8 +43,8 @@ target_include_directories(pruner_onnx SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
 target_compile_definitions(pruner_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf)
 
-# lld, and LLVM's assembler for this machine (src/codegen/llvm/link_only.cpp).
-set(PRUNER_LLVM OFF)
+# LLVM: all that makes code for both instruction sets with PRUNER_LLVM, else what links and assembles
+# for this machine (src/codegen/llvm/link_only.cpp).
 add_library(pruner_llvm INTERFACE)
 add_library(pruner::llvm ALIAS pruner_llvm)
 add_library(pruner_lld INTERFACE)
@@ -55,22 +54,34 @@ find_library(ZSTD_ARCHIVE libzstd.a)
 find_path(LLD_INCLUDE_DIR lld/Common/Driver.h HINTS ${LLVM_INCLUDE_DIRS})
 if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
    AND EXISTS ${LLVM_LIBRARY_DIRS}/liblldELF.a)
-  set(archives)
-  foreach(name lldELF lldCommon LLVM${LLVM_NATIVE_ARCH}AsmParser LLVM${LLVM_NATIVE_ARCH}Desc
-          LLVM${LLVM_NATIVE_ARCH}Info LLVMMCDisassembler LLVMMCParser LLVMMC LLVMOption LLVMObject
-          LLVMIRReader LLVMAsmParser LLVMTextAPI LLVMRemarks LLVMBitReader LLVMBitstreamReader
-          LLVMAnalysis LLVMTransformUtils LLVMCodeGen LLVMCodeGenTypes LLVMDebugInfoDWARF LLVMCore
-          LLVMTargetParser LLVMBinaryFormat LLVMSupport LLVMDemangle)
-    list(APPEND archives ${LLVM_LIBRARY_DIRS}/lib${name}.a)
-  endforeach()
+  set(names lldELF lldCommon)
+  if(PRUNER_LLVM)
+    set(all LLVMPasses LLVMLTO LLVMOrcJIT LLVMIRReader)
+    foreach(isa X86 AArch64)
+      list(APPEND all LLVM${isa}CodeGen LLVM${isa}AsmParser LLVM${isa}Desc LLVM${isa}Info)
+    endforeach()
+    llvm_expand_dependencies(needed ${all})
+    list(APPEND names ${needed})
+  else()
+    foreach(name ${LLVM_NATIVE_ARCH}AsmParser ${LLVM_NATIVE_ARCH}Desc ${LLVM_NATIVE_ARCH}Info
+            MCDisassembler MCParser MC Option Object IRReader AsmParser TextAPI Remarks BitReader
+            BitstreamReader Analysis TransformUtils CodeGen CodeGenTypes DebugInfoDWARF Core
+            TargetParser BinaryFormat Support Demangle)
+      list(APPEND names LLVM${name})
+    endforeach()
+  endif()
+  list(REMOVE_DUPLICATES names)
+  list(TRANSFORM names PREPEND "${LLVM_LIBRARY_DIRS}/lib" OUTPUT_VARIABLE archives)
+  list(TRANSFORM archives APPEND ".a")
   target_include_directories(pruner_lld SYSTEM INTERFACE ${LLD_INCLUDE_DIR} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(pruner_lld INTERFACE -Wl,--start-group ${archives} -Wl,--end-group
                                              ZLIB::ZLIB ${ZSTD_ARCHIVE})
 else()
   message(STATUS "archives of lld 19 not found (liblld-19-dev, llvm-19-dev): no modules are made")
   set(PRUNER_LLD OFF)
+  set(PRUNER_LLVM OFF)
 endif()
 
 # Layers ask #if PRUNER_LLVM, #if PRUNER_LLD and #if PRUNER_ZIP.
-target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=0 PRUNER_LLD=$<BOOL:${PRUNER_LLD}>
+target_compile_definitions(pruner_base INTERFACE PRUNER_LLVM=$<BOOL:${PRUNER_LLVM}> PRUNER_LLD=$<BOOL:${PRUNER_LLD}>
                                                  PRUNER_ZIP=0)

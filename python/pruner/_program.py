@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 
 class PrunerError(RuntimeError):
@@ -33,6 +33,7 @@ def run(
     arguments: Sequence[str],
     on_line: Optional[Callable[[str], None]] = None,
     keeps_on_interrupt: bool = False,
+    environment: Optional[Dict[str, str]] = None,
 ) -> str:
     """Standard output of a command; each line of standard error goes to `on_line` as it comes.
 
@@ -49,6 +50,7 @@ def run(
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        env={**os.environ, **(environment or {})},
         start_new_session=True,  # a terminal's Ctrl-C comes through here alone
     ) as process:
         try:

@@ -9,7 +9,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
-from pruner import _program
+from pruner import _program, training
 from pruner.module import Module
 from pruner.progress import Progress, shown
 
@@ -208,7 +208,9 @@ def tune(
     machine. work_dir: for records and module; the same again goes on. callback: gets a Progress a round. progress: shown in a terminal or a notebook.
     options: other flags of `pruner tune`, as precision="bf16", fresh=True, threads=4.
 
-    Ctrl-C ends the search and keeps the best: the Result then says that it was interrupted.
+    Modes that learn need torch: what trains is compiled against it at the first use, which needs a C++
+    compiler; without either, mode="draft-only" or allow_untrained=True. Ctrl-C ends the search and
+    keeps the best: the Result then says that it was interrupted.
     PrunerError: what the command says.
     """
     folder = os.fspath(work_dir) if work_dir is not None else tempfile.mkdtemp(prefix="pruner-")
@@ -224,10 +226,12 @@ def tune(
                 if callback is not None:
                     callback(now)
 
+        trainer = training.plugin()
         text = _program.run(
             ["tune", *source.arguments, *flags, "-o", os.path.join(folder, _MODULE), "--json"],
             on_line,
             keeps_on_interrupt=True,
+            environment={} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer},
         )
         said = json.loads(text)
         interrupted = said["end"] == "interrupted"

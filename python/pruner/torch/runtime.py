@@ -15,7 +15,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from pruner import _program
+from pruner import _program, training
 from pruner.module import Module
 from pruner.torch.importer import write_onnx
 
@@ -255,7 +255,10 @@ class CompiledGraph:
                 model = os.path.join(scratch, "graph.onnx")
                 write_onnx(self._gm.graph, model, constants)
                 arguments = ["tune", model, "--budget", self._options.budget, "--work-dir", work_dir]
-                result = json.loads(_program.run([*arguments, "--json"]))
+                trainer = training.plugin()
+                arguments += ["--allow-untrained", "--json"]
+                environment = {} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer}
+                result = json.loads(_program.run(arguments, environment=environment))
                 tuned = os.path.join(self._folder(), f"tuned-{os.getpid()}-{id(self)}.so")
                 _program.run(["compile", model, "--records", self._records(), "-o", tuned])
             binding = _Binding(tuned, before, self._options.threads)

@@ -7,21 +7,29 @@
 
 namespace pruner {
 
-// Other instruction sets than this machine's wait until one of them is asked for.
+// Another instruction set than this machine's waits until it is asked for.
 std::string initialize_llvm(const Target& target) {
-  static std::once_flag native, all;
+  static std::once_flag native, other;
   std::call_once(native, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
   });
   if (target.isa == kHostIsa) return llvm::sys::getProcessTriple();
-  std::call_once(all, [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmPrinters();
-    llvm::InitializeAllAsmParsers();
+  std::call_once(other, [] {
+#if defined(__x86_64__)
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
+#else
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+#endif
   });
   return triple_of(target.isa);
 }
