@@ -2,10 +2,10 @@
 # they. A library of its own; it and the rest of the layer codegen may call each other. With lld but without
 # LLVM it has what links and assembles.
 file(GLOB_RECURSE llvm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/llvm/*.cpp)
-if(PRUNER_LLVM)
-  list(FILTER llvm_sources EXCLUDE REGEX "/link_only\\.cpp$")
-else()
-  list(FILTER llvm_sources INCLUDE REGEX "/(assembler|initialize|link_only|lld)\\.cpp$")
+if(NOT PRUNER_LLVM)
+  list(FILTER llvm_sources INCLUDE REGEX "/(assembler|initialize|static_link|lld)\\.cpp$")
+elseif(NOT PRUNER_STATIC)
+  list(FILTER llvm_sources EXCLUDE REGEX "/static_link\\.cpp$")
 endif()
 if((PRUNER_LLVM OR PRUNER_LLD) AND llvm_sources)
   add_library(pruner_codegen_llvm STATIC ${llvm_sources})

@@ -44,7 +44,7 @@ target_compile_definitions(pruner_onnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(pruner_onnx PUBLIC protobuf::libprotobuf)
 
 # LLVM: all that makes code for both instruction sets with PRUNER_LLVM, else what links and assembles
-# for this machine (src/codegen/llvm/link_only.cpp).
+# for this machine (src/codegen/llvm/static_link.cpp).
 add_library(pruner_llvm INTERFACE)
 add_library(pruner::llvm ALIAS pruner_llvm)
 add_library(pruner_lld INTERFACE)
@@ -56,11 +56,13 @@ if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
    AND EXISTS ${LLVM_LIBRARY_DIRS}/liblldELF.a)
   set(names lldELF lldCommon)
   if(PRUNER_LLVM)
-    set(all LLVMPasses LLVMLTO LLVMOrcJIT LLVMIRReader)
-    foreach(isa X86 AArch64)
-      list(APPEND all LLVM${isa}CodeGen LLVM${isa}AsmParser LLVM${isa}Desc LLVM${isa}Info)
-    endforeach()
-    llvm_expand_dependencies(needed ${all})
+    execute_process(
+      COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libnames passes orcjit irreader x86
+              aarch64
+      OUTPUT_VARIABLE needed OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE "lib([A-Za-z0-9]+)\\.a" "\\1" needed "${needed}")
+    separate_arguments(needed)
+    list(FILTER needed EXCLUDE REGEX Polly)
     list(APPEND names ${needed})
   else()
     foreach(name ${LLVM_NATIVE_ARCH}AsmParser ${LLVM_NATIVE_ARCH}Desc ${LLVM_NATIVE_ARCH}Info

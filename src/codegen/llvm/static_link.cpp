@@ -1,7 +1,7 @@
-// What takes the place of most of LLVM in a build that links and assembles with it but makes no
-// code (PRUNER_LLVM=OFF, PRUNER_LLD=ON): lld's link-time optimizer and the code generators that lld
-// registers for it. Were these names not here, they would come out of LLVM's archives with 50 MB
-// behind them. What lld registers does nothing, and a file of bitcode is an error.
+// What takes the place of parts of LLVM in a static build (PRUNER_STATIC): lld's link-time
+// optimizer, and the instruction sets that lld registers and nobody asks for. Were these names not
+// here, they would come out of LLVM's archives, with 50 MB behind them where the build makes no
+// code (PRUNER_LLVM=OFF). What is registered so does nothing, and a file of bitcode is an error.
 #include <llvm/LTO/LTO.h>
 #include <sys/random.h>
 
@@ -9,15 +9,23 @@
 #include <memory>
 #include <vector>
 
-// The assembler's parts of this machine's instruction set are the real ones.
-#if defined(__aarch64__)
-#define LLVMInitializeAArch64TargetInfo pruner_no_target_info
-#define LLVMInitializeAArch64TargetMC pruner_no_target_mc
-#define LLVMInitializeAArch64AsmParser pruner_no_asm_parser
-#else
-#define LLVMInitializeX86TargetInfo pruner_no_target_info
-#define LLVMInitializeX86TargetMC pruner_no_target_mc
-#define LLVMInitializeX86AsmParser pruner_no_asm_parser
+// The real ones: with a code generator both instruction sets', else the assembler's parts of this
+// machine's.
+#if PRUNER_LLVM || defined(__aarch64__)
+#define LLVMInitializeAArch64TargetInfo pruner_no_arm_target_info
+#define LLVMInitializeAArch64TargetMC pruner_no_arm_target_mc
+#define LLVMInitializeAArch64AsmParser pruner_no_arm_asm_parser
+#endif
+#if PRUNER_LLVM || defined(__x86_64__)
+#define LLVMInitializeX86TargetInfo pruner_no_x86_target_info
+#define LLVMInitializeX86TargetMC pruner_no_x86_target_mc
+#define LLVMInitializeX86AsmParser pruner_no_x86_asm_parser
+#endif
+#if PRUNER_LLVM
+#define LLVMInitializeAArch64Target pruner_no_arm_target
+#define LLVMInitializeAArch64AsmPrinter pruner_no_arm_asm_printer
+#define LLVMInitializeX86Target pruner_no_x86_target
+#define LLVMInitializeX86AsmPrinter pruner_no_x86_asm_printer
 #endif
 
 extern "C" {

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# wheel.sh FOLDER: makes the wheel of pyproject.toml, gives it the oldest manylinux tag that it fits, and
+# tries it: 60 MB at most, nothing but the C library needed, and in an environment of its own, where no
+# compiler is on the PATH, it compiles a network and runs it. Needs tools/packages.sh's build packages,
+# python3-venv and PyPI.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+
+requirements=$(mktemp)
+scratch=$(mktemp -d)
+trap 'rm -rf "$requirements" "$scratch"' EXIT
+printf '%s\n' build==1.4.0 auditwheel==6.6.0 wheel==0.46.3 >"$requirements"
+tools/venv.sh build/venv_wheel "$requirements"
+python=$PWD/build/venv_wheel/bin/python
+"$python" -m build --wheel --outdir "$scratch" . >"$scratch/build.log" 2>&1 || {
+  tail -30 "$scratch/build.log"
+  exit 1
+}
+
+wheel=$(ls "$scratch"/*.whl)
+tag=$("$python" -m auditwheel show "$wheel" | tr '\n' ' ' |
+  sed -n 's/.*following platform tag: "\([^"]*\)".*/\1/p')
+case $tag in
+  manylinux_*) ;;
+  *)
+    echo "the wheel fits no manylinux tag: $tag"
+    exit 1
+    ;;
+esac
+name=$(cd "$scratch" && "$python" -m wheel tags --remove --platform-tag "$tag" "$(basename "$wheel")" | tail -1)
+bytes=$(stat -c %s "$scratch/$name")
+if [ "$bytes" -gt 60000000 ]; then
+  echo "$name has $bytes bytes"
+  exit 1
+fi
+
+python3 -m venv "$scratch/venv"
+"$scratch/venv/bin/pip" install -q --disable-pip-version-check "$scratch/$name"
+tools/check_portable.sh "$scratch"/venv/lib/python3*/site-packages/pruner/bin/pruner
+env -i PATH="$scratch/venv/bin" HOME="$scratch" "$scratch/venv/bin/pruner" --version
+env -i PATH="$scratch/venv/bin" HOME="$scratch" "$scratch/venv/bin/python" -c '
+import time
+start = time.time()
+import numpy, pruner
+module = pruner.compile("resnet_50")
+(scores,) = module(numpy.ones((1, 3, 224, 224), numpy.float32))
+assert scores.shape == (1, 1000) and numpy.isfinite(scores).all()
+print(f"ResNet-50 compiled and run: {time.time() - start:.1f} s")'
+mv "$scratch/$name" "$folder"
+echo "$folder/$name: $bytes bytes"
