@@ -14,10 +14,15 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "plugin")
 _SOURCE = os.path.join(_FOLDER, "model", "nn", "torch", "plugin.cpp")
 
 
+def comes_with_package() -> bool:
+    """Whether this package has the program, so that the plug-in has to be compiled."""
+    return os.path.exists(_SOURCE)
+
+
 def plugin() -> Optional[str]:
     """Where the plug-in is; compiles it when it is not, which takes a minute. None: the program has
     its own, or cannot have one, since no torch or no C++ compiler is here."""
-    if "PRUNER_TORCH_PLUGIN" in os.environ or not os.path.exists(_SOURCE):
+    if "PRUNER_TORCH_PLUGIN" in os.environ or not comes_with_package():
         return None
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None or importlib.util.find_spec("torch") is None:

@@ -227,12 +227,20 @@ def tune(
                     callback(now)
 
         trainer = training.plugin()
-        text = _program.run(
-            ["tune", *source.arguments, *flags, "-o", os.path.join(folder, _MODULE), "--json"],
-            on_line,
-            keeps_on_interrupt=True,
-            environment={} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer},
-        )
+        try:
+            text = _program.run(
+                ["tune", *source.arguments, *flags, "-o", os.path.join(folder, _MODULE), "--json"],
+                on_line,
+                keeps_on_interrupt=True,
+                environment={} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer},
+            )
+        except _program.PrunerError as error:
+            if "libpruner_torch.so" not in str(error) or not training.comes_with_package():
+                raise
+            raise _program.PrunerError(
+                "this mode trains its model, which needs torch and a C++ compiler here;"
+                ' mode="draft-only" or allow_untrained=True goes on without'
+            ) from None
         said = json.loads(text)
         interrupted = said["end"] == "interrupted"
         if interrupted:  # the program stops at once, without a module

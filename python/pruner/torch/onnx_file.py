@@ -67,7 +67,8 @@ def _value(name: str, dtype: torch.dtype, shape: Sequence[int]) -> bytes:
     return _block(1, name) + _block(2, _block(1, tensor))
 
 
-def _bytes(tensor: torch.Tensor) -> memoryview:
+def bytes_of(tensor: torch.Tensor) -> memoryview:
+    """Its elements, dense and row-major."""
     dense = tensor.detach().cpu().contiguous()
     return memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
 
@@ -100,7 +101,7 @@ class OnnxFile:
         """Of at most 16 elements and without a name: each value once."""
         key = None
         if name is None and tensor.numel() <= 16:
-            key = (tensor.dtype, tuple(tensor.shape), bytes(_bytes(tensor)))
+            key = (tensor.dtype, tuple(tensor.shape), bytes(bytes_of(tensor)))
             if key in self._known:
                 return self._known[key]
         name = name or self.name()
@@ -138,7 +139,7 @@ class OnnxFile:
     def _tensor(name: str, tensor: torch.Tensor, weights: BinaryIO, weights_name: str) -> bytes:
         message = b"".join(_number(1, extent) for extent in tensor.shape)
         message += _number(2, ELEMENT_TYPES[tensor.dtype]) + _block(8, name)
-        data = _bytes(tensor)
+        data = bytes_of(tensor)
         if len(data) <= _INLINE_BYTES:
             return message + _block(9, bytes(data))
         weights.write(bytes(-weights.tell() % _ALIGNMENT))

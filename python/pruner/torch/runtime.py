@@ -18,6 +18,7 @@ import torch
 from pruner import _program, training
 from pruner.module import Module
 from pruner.torch.importer import write_onnx
+from pruner.torch.onnx_file import bytes_of
 
 log = logging.getLogger("pruner.torch")
 
@@ -82,11 +83,6 @@ def _digest(*parts) -> str:
     for part in parts:
         sha.update(part if isinstance(part, (bytes, memoryview)) else str(part).encode())
     return sha.hexdigest()[:32]
-
-
-def _bytes(tensor: torch.Tensor) -> memoryview:
-    dense = tensor.detach().contiguous()
-    return memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
 
 
 class _Weights:
@@ -158,11 +154,16 @@ class CompiledGraph:
         if self._eager:
             return self._gm(*args)
         weights = self._weights_of(args)
-        for binding in self._bindings:
-            if binding.is_of(weights):
-                return self._run(binding, args)
-        with self._lock:
-            return self._first_call(weights, args)
+        binding = self._binding_of(weights)
+        if binding is None:
+            with self._lock:  # another thread may have made it meanwhile
+                binding = self._binding_of(weights)
+                if binding is None:
+                    return self._gm(*args) if self._eager else self._first_call(weights, args)
+        return self._run(binding, args)
+
+    def _binding_of(self, weights: Sequence[torch.Tensor]) -> Optional[_Binding]:
+        return next((each for each in self._bindings if each.is_of(weights)), None)
 
     def _first_call(self, weights: List[torch.Tensor], args):
         """Binds the graph to weights that it has not been called with."""
@@ -176,7 +177,7 @@ class CompiledGraph:
             return self._give_up(f"outputs differ from eager's: {wrong}", args)
         self._bindings.insert(0, binding)
         if first and self._options.budget:
-            self._start_tuning(weights)
+            self._start_tuning(weights, binding)
             if self._options.wait:
                 self._tuning.result()
         return outputs
@@ -227,27 +228,27 @@ class CompiledGraph:
         bound = None if as_inputs else _Weights(weights)
         return _Binding(path, bound, self._options.threads)
 
-    def _module(self, constants: Dict[str, torch.Tensor], anew: bool = False) -> str:
+    def _module(self, constants: Dict[str, torch.Tensor]) -> str:
         """A module with these constants: of the cache, or compiled with the records that there are."""
-        key = _digest(*(_bytes(weight) for weight in constants.values()), bool(constants))
-        path = os.path.join(self._folder(), key + ".so")
-        if os.path.exists(path) and not anew:
-            return path
         records = self._records()
-        more = ["--records", records] if os.path.exists(records) else []
+        more, made_with = [], ""
+        if os.path.exists(records):
+            more, made_with = ["--records", records], os.stat(records).st_mtime_ns
+        key = _digest(*map(bytes_of, constants.values()), bool(constants), made_with)
+        path = os.path.join(self._folder(), key + ".so")
+        if os.path.exists(path):
+            return path
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
             write_onnx(self._gm.graph, model, constants)
             _program.run(["compile", model, *more, "-o", made])
-            # A new file each time: one that is loaded keeps its bytes.
             os.replace(made, path)
         return path
 
     # Tuning.
 
-    def _start_tuning(self, weights: List[torch.Tensor]) -> None:
-        constants = dict(zip(self._names, weights))
-        before = _Weights(weights)
+    def _start_tuning(self, weights: List[torch.Tensor], untuned: _Binding) -> None:
+        constants = {} if untuned.weights is None else dict(zip(self._names, weights))
 
         def tune() -> None:
             work_dir = os.path.dirname(self._records())
@@ -259,10 +260,9 @@ class CompiledGraph:
                 arguments += ["--allow-untrained", "--json"]
                 environment = {} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer}
                 result = json.loads(_program.run(arguments, environment=environment))
-                tuned = os.path.join(self._folder(), f"tuned-{os.getpid()}-{id(self)}.so")
-                _program.run(["compile", model, "--records", self._records(), "-o", tuned])
-            binding = _Binding(tuned, before, self._options.threads)
-            self._bindings = [binding] + [b for b in self._bindings if b.weights is not None][1:]
+            # Weights that have changed meanwhile are not those of `untuned` either.
+            tuned = _Binding(self._module(constants), untuned.weights, self._options.threads)
+            self._bindings = [tuned if each is untuned else each for each in self._bindings]
             log.info("tuned a graph: %.3f ms by its kernels", result["estimated_total_latency_ms"])
 
         pool = ThreadPoolExecutor(1, thread_name_prefix="pruner-tune")
