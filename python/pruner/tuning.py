@@ -57,7 +57,7 @@ class Result:
     """What a tuning left in its work dir."""
 
     work_dir: str
-    latency_ms: float  # estimated; see Point
+    latency_ms: Optional[float]  # estimated, see Point; None: a task has no program that works
     trials: int
     seconds: float
     tasks: List[Task] = field(repr=False)

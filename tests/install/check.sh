@@ -21,7 +21,7 @@ test "$(complete_words records best --js)" = --json
 test "$(complete_words tune --network resnet_18 --n-tr)" = --n-trials
 grep -q '^\.SS tune$' "$scratch/usr/share/man/man1/pruner.1"
 
-cmake -S "$here/../../examples/cmake" -B "$scratch/project" -DCMAKE_PREFIX_PATH="$scratch/usr" \
+cmake -G Ninja -S "$here/../../examples/cmake" -B "$scratch/project" -DCMAKE_PREFIX_PATH="$scratch/usr" \
   >"$scratch/configure.log"
 cmake --build "$scratch/project" >"$scratch/build.log"
 "$scratch/project/classify"
@@ -34,7 +34,7 @@ project(wrong LANGUAGES CXX)
 find_package(pruner CONFIG REQUIRED)
 pruner_add_module(nothing RECORDS a.json)
 END
-if cmake -S "$scratch/wrong" -B "$scratch/wrong/build" -DCMAKE_PREFIX_PATH="$scratch/usr" \
+if cmake -G Ninja -S "$scratch/wrong" -B "$scratch/wrong/build" -DCMAKE_PREFIX_PATH="$scratch/usr" \
   >"$scratch/wrong.log" 2>&1; then
   echo "a module without a network was configured"
   exit 1
