@@ -210,6 +210,15 @@ class Results(Case):
             self.assertFalse(torch.equal(fast(self.x), fast(self.x)))
 
 
+    def test_of_dropout_while_training_stay_random(self):
+        model = nn.Sequential(nn.Linear(16, 64), nn.Dropout(0.5), nn.ReLU()).train()
+        fast = compiled(model)
+        with torch.no_grad():
+            self.assertFalse(torch.equal(fast(self.x), fast(self.x)))
+            model.eval()
+            self.same(fast(self.x), model(self.x))
+
+
 class Shapes(Case):
     def test_of_several_batches(self):
         model = Perceptron()

@@ -79,10 +79,16 @@ _same("hardsigmoid", "HardSigmoid", alpha=1 / 6, beta=0.5)
 _chain("rsqrt", "Sqrt", "Reciprocal")
 
 
-@_row("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "dropout", "_to_copy",
+@_row("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_to_copy",
       "prims.convert_element_type")  # fmt: skip
 def _copied(g, node, x, *_, **__):
     return g.cast(g.value(x), g.dtype(x), g.dtype(node))
+
+
+@_row("dropout")
+def _dropout(g, node, x, share, training):
+    _refuse(training and share > 0, "dropout while training")
+    return g.value(x)
 
 
 @_row("copy")
@@ -111,7 +117,8 @@ _row("atan2")(_binary("Atan2"))
 
 @_row("rsub.Scalar", "rsub.Tensor")
 def _rsub(g, node, a, b, alpha=1):
-    return _binary("Sub")(g, node, b, a, alpha=1) if alpha == 1 else _refuse(True, "alpha")
+    _refuse(alpha != 1, "alpha is not 1")
+    return _binary("Sub")(g, node, b, a)
 
 
 @_row("div.Tensor_mode", "div.Scalar_mode", "floor_divide")
