@@ -10,15 +10,14 @@ cmake --preset portable >/dev/null
 cmake --build build/portable --target pruner device_test -j "$(nproc)"
 
 rm -rf "$folder"
-mkdir -p "$folder/lib" "$folder/tests" "$folder/plugin/model/nn/torch"
+mkdir -p "$folder/lib" "$folder/tests"
 xgboost=$(ldconfig -p | awk '$1 == "libxgboost.so.0" {path = $NF} END {print path}')
 [ -n "$xgboost" ] || { echo "no libxgboost.so.0 here: apt-get install libxgboost-dev" >&2; exit 2; }
 for library in "$xgboost" $(ldd "$xgboost" | awk '$1 ~ /^lib(gomp|dmlc)\./ {print $3}'); do
   strip -o "$folder/lib/$(basename "$library")" "$library"
 done
 cp build/portable/pruner build/portable/device_test bench/gpu_check.sh bench/gpu_check.py bench/gpu_peers.py "$folder"
-cp src/model/nn/torch/plugin.* "$folder/plugin/model/nn/torch"
-cp src/model/nn/layer.h "$folder/plugin/model/nn"
+cmake --install build/portable --component plugin_source --prefix "$folder" >/dev/null
 cp -r tests/deploy tests/codegen tests/golden "$folder/tests"
 tools/check_portable.sh "$folder/pruner" "$folder/device_test" "$folder"/lib/*
 git describe --always --dirty >"$folder/version" 2>/dev/null || echo unknown >"$folder/version"

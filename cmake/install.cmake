@@ -5,14 +5,14 @@ if(NOT TARGET pruner)
   return()
 endif()
 
-# The wheel (pyproject.toml): the program, and what the plug-in for training is made of where torch is
-# (python/pruner/training.py).
+# The wheel (pyproject.toml) has the program, and as bench/gpu_bundle.sh what the plug-in for training is
+# made of where torch is.
 install(TARGETS pruner RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.cpp
               ${PROJECT_SOURCE_DIR}/src/model/nn/torch/plugin.h
-        DESTINATION plugin/model/nn/torch COMPONENT wheel EXCLUDE_FROM_ALL)
+        DESTINATION plugin/model/nn/torch COMPONENT plugin_source EXCLUDE_FROM_ALL)
 install(FILES ${PROJECT_SOURCE_DIR}/src/model/nn/layer.h
-        DESTINATION plugin/model/nn COMPONENT wheel EXCLUDE_FROM_ALL)
+        DESTINATION plugin/model/nn COMPONENT plugin_source EXCLUDE_FROM_ALL)
 if(PRUNER_STATIC)
   return()
 endif()
@@ -41,9 +41,14 @@ install(FILES ${PROJECT_BINARY_DIR}/pruner-config.cmake
         DESTINATION ${config_folder} COMPONENT program)
 
 # The program prints both.
-add_custom_command(TARGET pruner POST_BUILD
-                   COMMAND pruner completion > ${PROJECT_BINARY_DIR}/pruner.bash
-                   COMMAND pruner manual > ${PROJECT_BINARY_DIR}/pruner.1 VERBATIM)
+foreach(printed "completion pruner.bash" "manual pruner.1")
+  separate_arguments(printed)
+  list(GET printed 0 command)
+  list(GET printed 1 file)
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:pruner>\" ${command}
+                                OUTPUT_FILE \"${PROJECT_BINARY_DIR}/${file}\" COMMAND_ERROR_IS_FATAL ANY)"
+          COMPONENT program)
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/pruner.bash DESTINATION share/bash-completion/completions
         RENAME pruner COMPONENT program)
 install(FILES ${PROJECT_BINARY_DIR}/pruner.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1

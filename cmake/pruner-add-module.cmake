@@ -5,7 +5,7 @@
 # library to link (one module a program: all have the same functions) or to load by its path,
 # $<TARGET_FILE:TARGET>. RECORDS: what was tuned. OPTIONS: more flags of `pruner compile`.
 # TARGET_DEVICE: as --target; without it this machine, or where CMake cross-compiles the processor that
-# CMAKE_SYSTEM_PROCESSOR names, whose linker is CMAKE_LINKER.
+# CMAKE_SYSTEM_PROCESSOR names.
 function(pruner_add_module target)
   cmake_parse_arguments(PARSE_ARGV 1 module "" "MODEL;NETWORK;TARGET_DEVICE" "RECORDS;OPTIONS")
   if(module_UNPARSED_ARGUMENTS)

@@ -1,5 +1,6 @@
 """The program `pruner`: where it is, and how it is run."""
 
+import functools
 import os
 import shutil
 import signal
@@ -26,6 +27,11 @@ def path() -> str:
 
 def version() -> str:
     """What `pruner --version` says."""
+    return _version_of(path())
+
+
+@functools.lru_cache(maxsize=None)
+def _version_of(program: str) -> str:
     return run(["--version"]).strip()
 
 

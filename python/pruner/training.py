@@ -8,10 +8,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Optional
+from typing import Dict, Optional
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "plugin")
 _SOURCE = os.path.join(_FOLDER, "model", "nn", "torch", "plugin.cpp")
+
+
+def environment() -> Dict[str, str]:
+    """What the program needs in its environment to train here; compiles the plug-in when it must."""
+    path = _plugin()
+    return {} if path is None else {"PRUNER_TORCH_PLUGIN": path}
 
 
 def comes_with_package() -> bool:
@@ -19,7 +25,7 @@ def comes_with_package() -> bool:
     return os.path.exists(_SOURCE)
 
 
-def plugin() -> Optional[str]:
+def _plugin() -> Optional[str]:
     """Where the plug-in is; compiles it when it is not, which takes a minute. None: the program has
     its own, or cannot have one, since no torch or no C++ compiler is here."""
     if "PRUNER_TORCH_PLUGIN" in os.environ or not comes_with_package():

@@ -1,8 +1,9 @@
 """Tuning and compiling from Python: the commands `pruner tune`, `compile` and `compare`."""
 
-import inspect
+import html
 import json
 import os
+import pathlib
 import shutil
 import tempfile
 import weakref
@@ -14,7 +15,7 @@ from pruner.module import Module
 from pruner.progress import Progress, shown
 
 Path = Union[str, os.PathLike]
-_MODULE = "module.so"  # in a work dir
+_MODULE, _RECORDS = "module.so", "records.json"  # in a work dir
 # Options of `tune` that say what is compiled.
 _OF_A_NETWORK = (
     "batch_size", "image_size", "seq_len", "cache_len", "input_shapes", "states", "decode", "constant",
@@ -76,7 +77,7 @@ class Result:
 
     @property
     def records_path(self) -> str:
-        return os.path.join(self.work_dir, "records.json")
+        return os.path.join(self.work_dir, _RECORDS)
 
     def records(self) -> Iterator[Record]:
         return records(self.records_path)
@@ -98,7 +99,7 @@ class Result:
             with open(svg, encoding="utf-8") as file:
                 drawn = file.read().split("?>", 1)[-1]
         rows = "".join(
-            f"<tr><td>{_escaped(t.name)}</td><td>{t.weight}</td><td>{_number(t.latency_ms)}</td>"
+            f"<tr><td>{html.escape(t.name)}</td><td>{t.weight}</td><td>{_number(t.latency_ms)}</td>"
             f"<td>{_number(t.gflops)}</td><td>{t.trials}</td></tr>"
             for t in self.tasks
         )
@@ -111,10 +112,6 @@ class Result:
 
 def _number(value: Optional[float]) -> str:
     return "-" if value is None else f"{value:.4g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def records(path: Path) -> Iterator[Record]:
@@ -155,8 +152,8 @@ class _Source:
             is_file = os.path.sep in text or text.endswith(".onnx") or os.path.exists(text)
             self.arguments = [text] if is_file else ["--network", text]
         elif hasattr(model, "SerializeToString"):  # onnx.ModelProto
-            self.arguments = [self._file(lambda path: _write(path, model.SerializeToString()))]
-        elif inspect.getmodule(type(model)) is not None and hasattr(model, "state_dict"):
+            self.arguments = [self._file(lambda path: path.write_bytes(model.SerializeToString()))]
+        elif hasattr(model, "state_dict"):  # of torch
             from pruner.torch import export_onnx
 
             self.arguments = [self._file(lambda path: export_onnx(model, path, args))]
@@ -166,11 +163,11 @@ class _Source:
                 " network, or a torch module with args="
             )
 
-    def _file(self, write: Callable[[str], object]) -> str:
+    def _file(self, write: Callable[[pathlib.Path], object]) -> str:
         self._scratch = tempfile.TemporaryDirectory()
-        path = os.path.join(self._scratch.name, "model.onnx")
+        path = pathlib.Path(self._scratch.name, "model.onnx")
         write(path)
-        return path
+        return str(path)
 
     def __enter__(self) -> "_Source":
         return self
@@ -178,11 +175,6 @@ class _Source:
     def __exit__(self, *_) -> None:
         if self._scratch is not None:
             self._scratch.cleanup()
-
-
-def _write(path: str, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)
 
 
 def tune(
@@ -205,7 +197,8 @@ def tune(
     args=, example inputs that say its shapes. op: an operator instead, as "matmul 512 512 512 +relu".
     budget: the time to tune, "30s", "3m", "1h". n_trials: programs to measure. mode: "pruner" (the
     default), "ansor", "draft-only" and so on. target: as "llvm -mcpu=haswell"; default: this
-    machine. work_dir: for records and module; the same again goes on. callback: gets a Progress a round. progress: shown in a terminal or a notebook.
+    machine. work_dir: for records and module; the same again goes on. callback: gets a Progress a
+    round. progress: shown in a terminal or a notebook.
     options: other flags of `pruner tune`, as precision="bf16", fresh=True, threads=4.
 
     Modes that learn need torch: what trains is compiled against it at the first use, which needs a C++
@@ -226,13 +219,13 @@ def tune(
                 if callback is not None:
                     callback(now)
 
-        trainer = training.plugin()
+        made = os.path.join(folder, _MODULE)
         try:
             text = _program.run(
-                ["tune", *source.arguments, *flags, "-o", os.path.join(folder, _MODULE), "--json"],
+                ["tune", *source.arguments, *flags, "-o", made, "--json"],
                 on_line,
                 keeps_on_interrupt=True,
-                environment={} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer},
+                environment=training.environment(),
             )
         except _program.PrunerError as error:
             if "libpruner_torch.so" not in str(error) or not training.comes_with_package():
@@ -245,8 +238,7 @@ def tune(
         interrupted = said["end"] == "interrupted"
         if interrupted:  # the program stops at once, without a module
             same = _flags({name: options.get(name) for name in _OF_A_NETWORK} | {"target": target})
-            best = ["--records", os.path.join(folder, "records.json")]
-            made = os.path.join(folder, _MODULE)
+            best = ["--records", os.path.join(folder, _RECORDS)]
             _program.run(["compile", *source.arguments, *same, *best, "-o", made])
     tasks = [
         Task(t["name"], t["weight"], t.get("latency_ms"), t.get("gflops"), t["trials"], t["failed"])

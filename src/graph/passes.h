@@ -21,6 +21,8 @@ struct PassOptions {
     const bool narrow = is_narrow_float(row.type) && row.support(target) != Support::kNone;
     return narrow ? std::optional(row.type) : std::nullopt;
   }
+  /// Whether kernels are of float32 on a CPU: these take what follows them into their tiles.
+  bool joins_in_tiles() const { return !target.is_gpu() && !narrow_type(); }
 };
 
 struct GraphPass {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/ops/op.h"
-
 namespace pruner {
 
 constexpr int64_t kWidestHead = 256;
@@ -38,8 +36,7 @@ static bool is_along_last(const OpCall& call) {
   return axes.size() == 1 && *normal_axis(axes[0], rank) == rank - 1;
 }
 
-// [b, heads, positions, width] of [b, positions, heads, width].
-static bool exchanges_heads(const OpCall& call) {
+bool exchanges_heads(const OpCall& call) {
   return call.node.op == "Transpose" && call.integers("perm") == std::vector<int64_t>{0, 2, 1, 3};
 }
 
@@ -75,10 +72,6 @@ std::optional<std::vector<size_t>> rotation_of(const Graph& graph,
     open.insert(next.begin(), next.end());
   }
   return std::nullopt;
-}
-
-bool products_rotate(const PassOptions& options) {
-  return !options.target.is_gpu() && !options.narrow_type();
 }
 
 }  // namespace pruner

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/passes.h"
+#include "graph/ops/op.h"
 
 namespace pruner {
 
@@ -24,7 +24,8 @@ std::optional<std::vector<size_t>> rotation_of(const Graph& graph,
                                                const Readers& readers,
                                                ValueId product);
 
-/// Whether a product of such options turns its columns itself.
-bool products_rotate(const PassOptions& options);
+/// Whether it is the transpose between [b, heads, positions, width] and [b, positions, heads,
+/// width].
+bool exchanges_heads(const OpCall& call);
 
 }  // namespace pruner

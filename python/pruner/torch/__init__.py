@@ -83,16 +83,18 @@ class _ByShape:
     def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
         self._gm, self._static, self._options = gm, static, options
         self._by_shape = {}
+        self._is_full = False
 
     def __call__(self, *args):
         key = tuple(x if isinstance(x, int) else tuple(x.shape) for x in args)
         call = self._by_shape.get(key)
+        if call is None and len(self._by_shape) < _MOST_SHAPES:
+            call = self._by_shape[key] = self._specialized(args)
         if call is None:
-            if len(self._by_shape) == _MOST_SHAPES:
+            if not self._is_full:
                 log.warning("after %d shapes, a graph stays in eager for others", _MOST_SHAPES)
-            call = self._by_shape[key] = (
-                self._gm if len(self._by_shape) >= _MOST_SHAPES else self._specialized(args)
-            )
+            self._is_full = True
+            call = self._gm
         return call(*args)
 
     def _specialized(self, args):
@@ -102,10 +104,9 @@ class _ByShape:
         gm = make_fx(self._gm, tracing_mode="fake")(*args)
         gm.graph.eliminate_dead_code()
         gm.recompile()
-        places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
-        # What is no tensor is a number now, and nothing reads it.
-        call = _partitioned(gm, self._static, self._options, len(places) == len(args))
-        return call
+        # A number is still among the arguments, though nothing reads it; only parts go without.
+        whole = all(isinstance(x, torch.Tensor) for x in args)
+        return _partitioned(gm, self._static, self._options, whole)
 
 
 def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, whole=True):
@@ -115,31 +116,31 @@ def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Optio
     from torch.fx.passes.operator_support import OperatorSupportBase
 
     reasons = unsupported(gm.graph)
+    why_not = sorted(set(reasons.values()))
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     if whole and not reasons and len(calls) >= options.min_nodes:
         return CompiledGraph(gm, static, options)
-    for why in sorted(set(reasons.values())):
+    for why in why_not:
         log.warning("in eager: %s", why)
-    if reasons and not options.fallback:
-        raise _program.PrunerError("; ".join(sorted(set(reasons.values()))))
+    if why_not and not options.fallback:
+        raise _program.PrunerError("; ".join(why_not))
 
     class Support(OperatorSupportBase):
         def is_node_supported(self, submodules, node):
             return node.op == "call_function" and node not in reasons
 
     placeholders = list(gm.graph.find_nodes(op="placeholder"))
-    weights = {placeholders[i] for i in static}
+    weights = {placeholders[i].name for i in static}
     partitioner = CapabilityBasedPartitioner(gm, Support(), allows_single_node_partition=False)
     parts = [p for p in partitioner.propose_partitions() if len(p.nodes) >= options.min_nodes]
     if not parts:
         return gm
     fused = partitioner.fuse_partitions(parts)
-    weight_names = {node.name for node in weights}
     for node in list(fused.graph.find_nodes(op="call_module")):
         part = getattr(fused, node.target)
         places = [
             i for i, arg in enumerate(node.args)
-            if isinstance(arg, torch.fx.Node) and arg.op == "placeholder" and arg.name in weight_names
+            if isinstance(arg, torch.fx.Node) and arg.op == "placeholder" and arg.name in weights
         ]  # fmt: skip
         setattr(fused, node.target, _Part(part, places, options))
     fused.recompile()

@@ -73,27 +73,18 @@ def unsupported(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
     return reasons
 
 
-class Importer:
-    """What a row of the operators' table works with."""
+class Importer(OnnxFile):
+    """The file while it is made, with what a row of the operators' table works with."""
 
     def __init__(self, name: str):
-        self.file = OnnxFile(name)
+        super().__init__(name)
         self._values: Dict[torch.fx.Node, Value] = {}
 
-    def op(self, op: str, *inputs: str, **attributes):
-        return self.file.op(op, *inputs, **attributes)
-
-    def constant(self, tensor: torch.Tensor) -> str:
-        return self.file.constant(tensor)
-
-    def integers(self, values: Sequence[int]) -> str:
-        return self.file.integers(values)
-
     def scalar(self, value, dtype: torch.dtype) -> str:
-        return self.file.constant(torch.tensor(value, dtype=dtype))
+        return self.constant(torch.tensor(value, dtype=dtype))
 
     def full(self, shape: Sequence[int], value, dtype: torch.dtype) -> str:
-        return self.file.constant(torch.full(list(shape), value, dtype=dtype))
+        return self.constant(torch.full(list(shape), value, dtype=dtype))
 
     def reshape(self, value: str, shape: Sequence[int]) -> str:
         return self.op("Reshape", value, self.integers(shape))
@@ -145,10 +136,10 @@ def write_onnx(
     for node in graph.nodes:
         if node.op == "placeholder":
             if node.name in weights:
-                importer.set(node, importer.file.constant(weights[node.name], node.name))
+                importer.set(node, importer.constant(weights[node.name], node.name))
             else:
                 value = node.meta["val"]
-                importer.set(node, importer.file.input(node.name, value.dtype, list(value.shape)))
+                importer.set(node, importer.input(node.name, value.dtype, list(value.shape)))
         elif node.op == "call_function":
             try:
                 importer.call(node)
@@ -157,9 +148,9 @@ def write_onnx(
         elif node.op == "output":
             for i, result in enumerate(node.args[0]):
                 if isinstance(result, torch.fx.Node):
-                    importer.file.output(
+                    importer.output(
                         importer.value(result), f"output_{i}", importer.dtype(result), importer.shape(result)
                     )
         else:
             raise NotImplementedError(f"{node.op} {node.target}")
-    importer.file.write(path)
+    importer.write(path)

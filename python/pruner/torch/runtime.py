@@ -6,12 +6,11 @@ import json
 import logging
 import operator
 import os
-import shutil
 import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence
 
 import torch
 
@@ -133,16 +132,16 @@ class CompiledGraph:
     def __init__(self, gm: torch.fx.GraphModule, static: Sequence[int], options: Options):
         self._gm, self._options = gm, options
         placeholders = list(gm.graph.find_nodes(op="placeholder"))
-        self._static = list(static)
         self._names = [placeholders[i].name for i in static]
         # itemgetter of one place gives no tuple.
         self._weights_of = (
             operator.itemgetter(*static) if len(static) > 1 else lambda args: [args[i] for i in static]
         )
         self._dynamic = [i for i in range(len(placeholders)) if i not in set(static)]
-        self._dtypes = [placeholders[i].meta["val"].dtype for i in self._dynamic]
         (results,) = next(iter(gm.graph.find_nodes(op="output"))).args
-        self._results = [r.meta["val"] if isinstance(r, torch.fx.Node) else None for r in results]
+        # An output may be None.
+        self._is_tensor = [isinstance(r, torch.fx.Node) for r in results]
+        self._results = [r.meta["val"] for r in results if isinstance(r, torch.fx.Node)]
         self._graph_key = _digest(_text_of(gm.graph), _program.version(), torch.__version__)
         self._bindings: List[_Binding] = []
         self._rebound = 0
@@ -256,10 +255,8 @@ class CompiledGraph:
                 model = os.path.join(scratch, "graph.onnx")
                 write_onnx(self._gm.graph, model, constants)
                 arguments = ["tune", model, "--budget", self._options.budget, "--work-dir", work_dir]
-                trainer = training.plugin()
                 arguments += ["--allow-untrained", "--json"]
-                environment = {} if trainer is None else {"PRUNER_TORCH_PLUGIN": trainer}
-                result = json.loads(_program.run(arguments, environment=environment))
+                result = json.loads(_program.run(arguments, environment=training.environment()))
             # Weights that have changed meanwhile are not those of `untuned` either.
             tuned = _Binding(self._module(constants), untuned.weights, self._options.threads)
             self._bindings = [tuned if each is untuned else each for each in self._bindings]
@@ -275,11 +272,10 @@ class CompiledGraph:
     def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
         inputs = [args[i] for i in (self._dynamic if binding.weights is not None else range(len(args)))]
         dense = [x if x.is_contiguous() else x.contiguous() for x in inputs]
-        results = [r for r in self._results if r is not None]
-        made = [torch.empty(r.shape, dtype=r.dtype) for r in results]
+        made = [torch.empty(r.shape, dtype=r.dtype) for r in self._results]
         binding.instance().run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
-        placed = iter([_as_strided(y, r) for y, r in zip(made, results)])
-        return [None if r is None else next(placed) for r in self._results]
+        placed = map(_as_strided, made, self._results)
+        return [next(placed) if each else None for each in self._is_tensor]
 
 
 def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

@@ -93,29 +93,17 @@ std::string manual(const CLI::App& root) {
          "user to mend; one line says what. 130: interrupted.\n";
 }
 
-struct Completion {
-  const CLI::App* app = nullptr;
-
-  void add_to(CLI::App& to) { app = &to; }
-  Result<int> run(const Invocation& call) const {
-    const std::string text = bash_completion(root_of(*app));
+// Shows what is made of the whole command line.
+RunCommand show_all(const CLI::App& command, std::string (*text_of)(const CLI::App&)) {
+  return [&command, text_of](const Invocation& call) -> Result<int> {
+    const std::string text = text_of(root_of(command));
     return call.show(Json(text), text);
-  }
-};
-
-struct Manual {
-  const CLI::App* app = nullptr;
-
-  void add_to(CLI::App& to) { app = &to; }
-  Result<int> run(const Invocation& call) const {
-    const std::string text = manual(root_of(*app));
-    return call.show(Json(text), text);
-  }
-};
+  };
+}
 
 }  // namespace
 
-RunCommand make_completion(CLI::App& app) { return make_command<Completion>(app); }
-RunCommand make_manual(CLI::App& app) { return make_command<Manual>(app); }
+RunCommand make_completion(CLI::App& app) { return show_all(app, bash_completion); }
+RunCommand make_manual(CLI::App& app) { return show_all(app, manual); }
 
 }  // namespace pruner

@@ -30,6 +30,15 @@ Finding finding(std::string part, const Result<Unit>& found, std::string text, s
   return {std::move(part), false, found.error().message(), std::move(gives)};
 }
 
+// A part of the build.
+Finding built_in(
+    std::string part, bool found, const char* text, const char* wrong, std::string gives) {
+  return finding(std::move(part),
+                 found ? Result<Unit>(Unit{}) : Result<Unit>(Error(wrong)),
+                 text,
+                 std::move(gives));
+}
+
 std::string bytes_text(int64_t bytes) {
   return bytes < 1 << 20 ? fmt::format("{} KB", bytes >> 10) : fmt::format("{} MB", bytes >> 20);
 }
@@ -57,37 +66,6 @@ Finding units(const Target& host) {
           false,
           "this CPU has none",
           "--precision bf16 and int8 at more than float32's rate"};
-}
-
-Finding code_for_cpus() {
-#if PRUNER_LLVM
-  return {"code for CPUs", true, "LLVM 19, in this build"};
-#else
-  return {"code for CPUs",
-          false,
-          "this build has no LLVM",
-          "tuning and modules for CPUs: install llvm-19-dev and build the preset release"};
-#endif
-}
-
-Finding modules() {
-#if PRUNER_LLD
-  return {"linking modules", true, "lld 19, in this build"};
-#else
-  return {"linking modules",
-          false,
-          "this build has no lld: the system's linker is used",
-          "modules in a fraction of the time: install liblld-19-dev and build again"};
-#endif
-}
-
-Finding npz() {
-#if PRUNER_ZIP
-  return {".npz and .pth files", true, "libzip, in this build"};
-#else
-  return {
-      ".npz and .pth files", false, "this build has no libzip", "`pruner run`, torch's weights"};
-#endif
 }
 
 Finding gpu(Backend backend) {
@@ -134,8 +112,16 @@ struct Doctor {
     const std::vector<Finding> findings = {
         cpu(host),
         units(host),
-        code_for_cpus(),
-        modules(),
+        built_in("code for CPUs",
+                 PRUNER_LLVM != 0,
+                 "LLVM 19, in this build",
+                 "this build has no LLVM",
+                 "tuning and modules for CPUs: install llvm-19-dev and build the preset release"),
+        built_in("linking modules",
+                 PRUNER_LLD != 0,
+                 "lld 19, in this build",
+                 "this build has no lld: the system's linker is used",
+                 "modules in a fraction of the time: install liblld-19-dev and build again"),
         finding(
             "training by LibTorch",
             find_torch(),
@@ -145,7 +131,11 @@ struct Doctor {
                 BoostedTrees::find_library(),
                 "the library is here",
                 "the modes of Ansor's and MetaSchedule's model (xgb)"),
-        npz(),
+        built_in(".npz and .pth files",
+                 PRUNER_ZIP != 0,
+                 "libzip, in this build",
+                 "this build has no libzip",
+                 "`pruner run`, torch's weights"),
         gpu(Backend::kCuda),
         nvrtc(),
         gpu(Backend::kOpenCl),

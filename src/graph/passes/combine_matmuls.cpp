@@ -24,7 +24,7 @@ using Key = std::pair<ValueId, std::string>;
 class Branches {
  public:
   Branches(const Graph& graph, const PassOptions& options)
-      : graph_(graph), readers_(readers_of(graph)), rotates_(products_rotate(options)) {
+      : graph_(graph), readers_(readers_of(graph)), rotates_(options.joins_in_tiles()) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const std::optional<Branch> branch = branch_at(i);
       if (!branch) continue;

@@ -236,7 +236,6 @@ bool Fuser::is_large(int n) const {
 // 0.89 of the time of two kernels at 4.8 MB on two cores with 1 MB each, 0.94 to 1.1 at less. A
 // pooling gained nothing.
 void Fuser::join_depthwise(int anchor) {
-  if (options_.target.is_gpu() || options_.narrow_type()) return;
   const Node& node = graph_.nodes[anchor];
   if (node.op != "Conv" || OpCall{graph_, node}.sums() || is_depthwise({graph_, node})) return;
   int last = anchor;
@@ -334,10 +333,12 @@ std::vector<int> Fuser::run() {
   std::stable_sort(
       anchors.begin(), anchors.end(), [&](int a, int b) { return depth_[a] > depth_[b]; });
   for (const int anchor : anchors) take_epilogue(anchor);
-  for (const int anchor : anchors) join_depthwise(anchor);
-  if (products_rotate(options_)) {
+  if (options_.joins_in_tiles()) {
     const Readers readers = readers_of(graph_);
-    for (const int anchor : anchors) join_rotation(anchor, readers);
+    for (const int anchor : anchors) {
+      join_depthwise(anchor);
+      join_rotation(anchor, readers);
+    }
   }
   // From the outputs back: a chain joins what its last node has joined.
   for (int i = n; i-- > 0;) join_consumer(i);

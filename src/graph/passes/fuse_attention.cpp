@@ -11,6 +11,7 @@
 #include "graph/ops/op.h"
 #include "graph/passes.h"
 #include "graph/rewriter.h"
+#include "graph/rotation.h"
 
 namespace pruner {
 namespace {
@@ -83,8 +84,7 @@ class AttentionFuser {
 
 // Whether it is a transpose of heads and positions.
 bool AttentionFuser::exchanges(const Node* node) const {
-  return node != nullptr && node->op == "Transpose" &&
-         OpCall{r_.graph(), *node}.integers("perm") == kHeadsAndPositions;
+  return node != nullptr && exchanges_heads({r_.graph(), *node});
 }
 
 // Whether it multiplies heads, the second factor transposed or not.
