@@ -88,7 +88,7 @@ struct CommandLine {
   RunCommand run;
   Invocation call;
   std::string text;                    // --help, --version
-  std::shared_ptr<const void> parser;  // has the CLI::App of `command`
+  std::shared_ptr<const void> parser = nullptr;  // has the CLI::App of `command`
 };
 
 /// Reads a command line. Errors name the command or flag that is not known, or the value that does
