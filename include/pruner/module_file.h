@@ -4,6 +4,7 @@
 #ifndef PRUNER_MODULE_FILE_H_
 #define PRUNER_MODULE_FILE_H_
 
+#include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,19 @@ static inline int pruner_file_checksum(FILE* file, uint64_t bytes, PrunerChecksu
   return 0;
 }
 
+/* Whether a shared library ends before its table of sections does, which stands last: dlopen would
+   touch bytes that are not there. */
+static inline int pruner_file_is_cut(FILE* file, uint64_t bytes) {
+  Elf64_Ehdr head;
+  if (fseek(file, 0, SEEK_SET) != 0 || fread(&head, sizeof head, 1, file) != 1 ||
+      memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) {
+    return 0;
+  }
+  return head.e_shoff > bytes || (uint64_t)head.e_shnum * head.e_shentsize > bytes - head.e_shoff;
+}
+
 /* NULL: the file is as it was written, or one of an older version, which has no checksum, or no
-   such file (dlopen says more of it); otherwise what is wrong with it. */
+   such file or library (dlopen says more of it); otherwise what is wrong with it. */
 static inline const char* pruner_check_module_file(const char* path) {
   const char* problem = NULL;
   PrunerChecksum written, found;
@@ -75,11 +87,13 @@ static inline const char* pruner_check_module_file(const char* path) {
   setvbuf(file, NULL, _IONBF, 0);
   if (fseek(file, -(long)sizeof written, SEEK_END) == 0) {
     const long end = ftell(file);
-    if (end >= 0 && fread(&written, sizeof written, 1, file) == 1 &&
-        memcmp(written.magic, PRUNER_CHECKSUM_MAGIC, sizeof written.magic) == 0) {
-      if (written.bytes != (uint64_t)end ||
-          pruner_file_checksum(file, written.bytes, &found) != 0 || written.sum != found.sum ||
-          written.place_sum != found.place_sum) {
+    if (end >= 0 && fread(&written, sizeof written, 1, file) == 1) {
+      if (memcmp(written.magic, PRUNER_CHECKSUM_MAGIC, sizeof written.magic) != 0) {
+        if (pruner_file_is_cut(file, (uint64_t)end + sizeof written))
+          problem = "truncated; compile it again";
+      } else if (written.bytes != (uint64_t)end ||
+                 pruner_file_checksum(file, written.bytes, &found) != 0 ||
+                 written.sum != found.sum || written.place_sum != found.place_sum) {
         problem = "damaged: its bytes are not those that were written; compile it again";
       }
     }

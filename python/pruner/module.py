@@ -105,7 +105,8 @@ class KernelTime(NamedTuple):
 
 
 def _damaged(path: str) -> bool:
-    """Whether the file has a checksum (include/pruner/module_file.h) that is not that of its bytes."""
+    """Whether the file has a checksum (include/pruner/module_file.h) that is not that of its bytes, or none and
+    ends too early."""
     with open(path, "rb") as file:
         end = file.seek(0, os.SEEK_END)
         if end < 32:
@@ -113,7 +114,10 @@ def _damaged(path: str) -> bool:
         file.seek(end - 32)
         magic, *written = struct.unpack("<8s3Q", file.read(32))
         if magic != b"PrunSum1":
-            return False
+            file.seek(0)
+            head = file.read(64).ljust(64, b"\0")
+            sections, (bytes_each, count) = *struct.unpack_from("<Q", head, 40), struct.unpack_from("<2H", head, 58)
+            return head[:5] == b"\x7fELF\x02" and sections + bytes_each * count > end
         file.seek(0)
         sums, place_sums = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
         left = end - 32

@@ -38,6 +38,17 @@ class Compile(Scratch):
         pruner.compile(op=MATMUL, path=path)
         np.testing.assert_allclose(pruner.Module(path)(self.a, self.b)[0], self.c, atol=1e-4)
 
+    def test_what_is_damaged_is_not_loaded(self):
+        path = os.path.join(self.folder, "m.so")
+        pruner.compile(op=MATMUL, path=path)
+        with open(path, "rb") as file:
+            whole = file.read()
+        for left, why in ((len(whole) // 2, "damaged"), (40, "short")):
+            cut = os.path.join(self.folder, f"{left}.so")
+            with open(cut, "wb") as file:
+                file.write(whole[:left])
+            self.assertRaisesRegex(OSError, why, pruner.Module, cut)
+
     def test_says_what_the_program_says(self):
         for call, what in {
             lambda: pruner.compile(op="matmul 1 2"): "K is missing",
