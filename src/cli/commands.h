@@ -6,12 +6,12 @@
 namespace pruner {
 
 MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, make_quantize,
-    make_run, make_bench, make_tasks, make_ops, make_networks_list, make_networks_export,
-    make_devices_list, make_devices_host, make_device_show, make_device_probe, make_records_stat,
-    make_records_best, make_records_distill, make_records_merge, make_records_split,
-    make_records_convert, make_records_check, make_features, make_simulate, make_dataset_collect,
-    make_dataset_make, make_train, make_fine_tune, make_eval, make_doctor, make_completion,
-    make_manual, make_worker_build, make_worker_run, make_worker_device;
+    make_check, make_run, make_bench, make_tasks, make_ops, make_networks_list,
+    make_networks_export, make_devices_list, make_devices_host, make_device_show, make_device_probe,
+    make_records_stat, make_records_best, make_records_distill, make_records_merge,
+    make_records_split, make_records_convert, make_records_check, make_features, make_simulate,
+    make_dataset_collect, make_dataset_make, make_train, make_fine_tune, make_eval, make_doctor,
+    make_completion, make_manual, make_worker_build, make_worker_run, make_worker_device;
 
 inline constexpr Command kCommands[] = {
     {"tune", "Search the schedules of a network or operator, measured on this machine.", make_tune},
@@ -30,6 +30,9 @@ inline constexpr Command kCommands[] = {
     {"quantize",
      "Write a network whose contractions read bytes, as QDQ; ranges are those of the data given.",
      make_quantize},
+    {"check",
+     "Say which nodes of an ONNX file can be compiled, and why others cannot.",
+     make_check},
     {"run", "Run a module on the arrays of an .npz file.", make_run},
     {"bench", "Time a module.", make_bench},
     {"tasks", "List what would be tuned.", make_tasks},

@@ -87,7 +87,7 @@ struct CommandLine {
   const Command* command = nullptr;
   RunCommand run;
   Invocation call;
-  std::string text;                    // --help, --version
+  std::string text;                              // --help, --version
   std::shared_ptr<const void> parser = nullptr;  // has the CLI::App of `command`
 };
 

@@ -274,7 +274,7 @@ void SourceOptions::add_others_to(CLI::App& app) {
 
 void SourceOptions::add_inputs_to(CLI::App& app) {
   add_sizes(app, sizes);
-  add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
+  add_shapes_to(app);
   add_option(app, "--states", states)
       .help(
           "inputs that an instance keeps, and the outputs that they are in its next run: "
@@ -283,6 +283,10 @@ void SourceOptions::add_inputs_to(CLI::App& app) {
       .help(
           "a second phase over the same weights and states: its input shapes, "
           "'input_ids:1x1,...', or of a built-in network its sequence length");
+}
+
+void SourceOptions::add_shapes_to(CLI::App& app) {
+  add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
   add_option(app, "--constant", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
 }
@@ -308,7 +312,7 @@ Result<Target> read_target(const TargetOptions& options) {
   return seen;
 }
 
-static Result<NetworkOptions> network_options(const SourceOptions& options) {
+Result<NetworkOptions> network_options(const SourceOptions& options) {
   NetworkOptions network = options.sizes;
   std::string_view rest = options.input_shapes;
   while (!rest.empty()) {

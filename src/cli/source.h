@@ -27,6 +27,8 @@ struct SourceOptions {
   /// Those of a network alone, and of these those of its inputs.
   void add_network_to(CLI::App& app);
   void add_inputs_to(CLI::App& app);
+  /// Those of an ONNX file's inputs alone: --input-shapes and --constant.
+  void add_shapes_to(CLI::App& app);
   bool named() const { return !(model_file + network + op + task).empty(); }
 };
 /// Adds --batch-size, --image-size and --seq-len.
@@ -51,6 +53,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target);
 /// Draws an operator's constants, which its module holds; an error where there is no memory for its
 /// inputs. A network has its constants.
 Result<Unit> draw_constants(Source& source, uint64_t seed);
+/// What the options say of a network's inputs.
+Result<NetworkOptions> network_options(const SourceOptions& options);
 /// The network of MODEL.onnx or --network in its first phase, before the graph passes, and what it
 /// is called.
 Result<Graph> read_network(const SourceOptions& options);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "graph/evaluate.h"
+#include "graph/found_values.h"
 #include "graph/group_name.h"
 #include "graph/ops/op.h"
 #include "graph/passes.h"
@@ -120,33 +121,6 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   return group;
 }
 
-// What reads a value of which only a part is used would take the rest for values, too. Asked before
-// the passes, which drop the Shape of such a value for the extents that it has room for.
-static Result<Unit> check_found(const Graph& graph) {
-  std::map<ValueId, const Node*> found;
-  for (const Node& node : graph.nodes) {
-    for (const ValueId id : node.inputs) {
-      const auto maker = found.find(id);
-      if (maker == found.end()) continue;
-      if (node.op == "Identity") {
-        found[node.outputs[0]] = maker->second;
-        continue;
-      }
-      return Error(node_label(graph, node),
-                   ": reads what ",
-                   maker->second->op,
-                   " finds, whose extent the data say at run time; that can be an output of the "
-                   "network only, or has to follow from constants");
-    }
-    if (!find_graph_op(node.op)->is(kIsAsLongAsFound) || is_constant_call(graph, node)) continue;
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      // Unique's inverse indices are one for each slice of its input.
-      if (node.op != "Unique" || i != 2) found[node.outputs[i]] = &node;
-    }
-  }
-  return Unit{};
-}
-
 static Partition cut(Graph graph) {
   Partition p;
   p.network = graph.name;
@@ -195,7 +169,9 @@ Storage Partition::storage_of(ValueId id) const {
 }
 
 Result<Partition> partition(Graph graph, const Target& target, Precision precision) {
-  TRY(check_found(graph));
+  // Before the passes, which drop the Shape of such a value for the extents that it has room for.
+  FoundValues found;
+  for (const Node& node : graph.nodes) TRY(found.add(graph, node));
   graph = run_graph_passes(std::move(graph), {target, precision});
   for (const Node& node : graph.nodes) {
     if (!target.is_gpu() || find_graph_op(node.op)->routine == nullptr) continue;

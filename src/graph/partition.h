@@ -110,6 +110,21 @@ struct NetworkOptions {
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported
 /// operator at once.
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options);
+
+/// A node of a file's main graph that cannot be compiled.
+struct UnsupportedNode {
+  int64_t index = 0;  // in the file
+  std::string name, op, reason;
+};
+struct NodeSurvey {
+  int64_t num_nodes = 0;
+  std::vector<UnsupportedNode> unsupported;
+  std::vector<int64_t> found;  // nodes whose outputs have extents that the data say at run time
+};
+/// Every node that cannot be compiled, with the reason. What one makes is taken to be as the file
+/// declares it; where it does not, those that read it cannot be read either. Errors: of the file.
+Result<NodeSurvey> survey_onnx(const std::string& path, const NetworkOptions& options);
+
 /// Writes a graph that the passes have not changed, of at most 2 GB.
 Result<Unit> export_onnx(const Graph& graph, const std::string& path);
 

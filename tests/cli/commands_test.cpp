@@ -327,6 +327,16 @@ TEST_F(Commands, QuantizeWritesAFileThatRuns) {
             std::string::npos);
 }
 
+TEST_F(Commands, CheckCountsTheNodesThatCanBeCompiled) {
+  const std::string model = dir + "/model.onnx";
+  out({"networks", "export", "bert_tiny", "-o", model});
+  EXPECT_NE(out({"check", model}).find(" nodes can be compiled\n"), std::string::npos);
+  const Json found = json({"check", model});
+  EXPECT_GT(found["nodes"], 50);
+  EXPECT_TRUE(found["unsupported"].empty());
+  EXPECT_EQ(run_program({"check"}).err, "pruner: check: give MODEL.onnx\n");
+}
+
 TEST_F(Commands, ListsAndDevicesAreReadable) {
   EXPECT_NE(out({"ops"}).find("matmul M N K"), std::string::npos);
   const std::string onnx = out({"ops", "--onnx"});

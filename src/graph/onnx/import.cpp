@@ -85,14 +85,21 @@ Result<Unit> Importer::count_unfolded() {
   return Unit{};
 }
 
+Result<Unit> Importer::add_initializer(const onnx::TensorProto& proto,
+                                       const std::shared_ptr<const void>& owner,
+                                       NameScope& scope) {
+  TRY_ASSIGN(Tensor tensor, tensor_of(proto, owner));
+  TRY_ASSIGN(const ValueId id, define(proto.name(), scope));
+  graph_[id] = {scope.prefix + proto.name(), tensor.dtype(), tensor.shape(), tensor};
+  return Unit{};
+}
+
 Result<Unit> Importer::add_initializers(const onnx::GraphProto& graph, NameScope& scope) {
   if (graph.sparse_initializer_size() > 0) return Error("sparse initializers are not supported");
   // A function's graph is not of the model's message.
   const std::shared_ptr<const void> owner = &graph == &model_.graph() ? owner_ : nullptr;
   for (const onnx::TensorProto& proto : graph.initializer()) {
-    TRY_ASSIGN(Tensor tensor, tensor_of(proto, owner));
-    TRY_ASSIGN(const ValueId id, define(proto.name(), scope));
-    graph_[id] = {scope.prefix + proto.name(), tensor.dtype(), tensor.shape(), tensor};
+    TRY(add_initializer(proto, owner, scope));
   }
   return Unit{};
 }
@@ -256,12 +263,6 @@ Result<std::vector<Entry>> Importer::outputs_of(std::span<const std::string> nam
   return outputs;
 }
 
-static std::vector<std::string> names_of(const auto& values) {
-  std::vector<std::string> names;
-  for (const auto& value : values) names.push_back(value.name());
-  return names;
-}
-
 Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
                                               const NameScope& outer,
                                               const std::string& prefix,
@@ -271,7 +272,7 @@ Result<std::vector<Entry>> Importer::add_body(const onnx::GraphProto& graph,
   for (size_t i = 0; i < inputs.size(); ++i) {
     TRY(bind_name(graph.input(static_cast<int>(i)).name(), std::move(inputs[i]), scope));
   }
-  const std::vector<std::string> outputs = names_of(graph.output());
+  const std::vector<std::string> outputs = names_in(graph.output());
   TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
   TRY(add_initializers(graph, scope));
   TRY(add_nodes(graph.node(), *body, scope));
@@ -343,7 +344,7 @@ Result<Graph> Importer::run() {
   NameScope scope{&frame, nullptr, "", 0};
   TRY(add_initializers(graph, scope));
   TRY(add_inputs(scope));
-  const std::vector<std::string> outputs = names_of(graph.output());
+  const std::vector<std::string> outputs = names_in(graph.output());
   TRY_ASSIGN(const Body* body, body_of(graph.node(), outputs));
   TRY(add_nodes(graph.node(), *body, scope));
   TRY(add_outputs(scope));
@@ -360,14 +361,18 @@ static Result<Unit> check_size(size_t bytes) {
       "data (onnx.save_model(..., save_as_external_data=True))");
 }
 
-static Result<Graph> import_model(std::shared_ptr<const onnx::ModelProto> model,
-                                  bool parsed,
-                                  const NetworkOptions& options,
-                                  ExternalData files) {
+// What `read` makes of a model.
+template <typename T>
+static Result<T> read_model(std::shared_ptr<const onnx::ModelProto> model,
+                            bool parsed,
+                            const NetworkOptions& options,
+                            ExternalData files,
+                            Result<T> (Importer::*read)()) {
   if (!parsed) return Error("this is no ONNX model, or a part of one: protobuf cannot parse it");
   if (!model->has_graph()) return Error("this is no ONNX model: it holds no graph");
   TRY_ASSIGN(ModelFunctions functions, ModelFunctions::of(*model));
-  return Importer(std::move(model), std::move(functions), options, files).run();
+  Importer importer(std::move(model), std::move(functions), options, files);
+  return (importer.*read)();
 }
 
 Result<Graph> import_onnx_bytes(std::string_view bytes,
@@ -376,25 +381,39 @@ Result<Graph> import_onnx_bytes(std::string_view bytes,
   TRY(check_size(bytes.size()));
   auto model = std::make_shared<onnx::ModelProto>();
   const bool parsed = model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  return import_model(std::move(model), parsed, options, std::move(files));
+  return read_model(std::move(model), parsed, options, std::move(files), &Importer::run);
 }
 
 // Parses a piece at a time: the bytes are in memory once, as the message's.
-static Result<Graph> import_file(const std::string& path, const NetworkOptions& options) {
+template <typename T>
+static Result<T> parse_file(const std::string& path,
+                            const NetworkOptions& options,
+                            Result<T> (Importer::*read)()) {
   std::error_code ignored;
   TRY(check_size(std::filesystem::file_size(path, ignored)));
   std::ifstream in(path, std::ios::binary);
   auto model = std::make_shared<onnx::ModelProto>();
   const bool parsed = model->ParseFromIstream(&in);
   ExternalData files(std::filesystem::path(path).parent_path().string());
-  return import_model(std::move(model), parsed, options, std::move(files));
+  return read_model(std::move(model), parsed, options, std::move(files), read);
+}
+
+template <typename T>
+static Result<T> read_file_as(const std::string& path,
+                              const NetworkOptions& options,
+                              Result<T> (Importer::*read)()) {
+  TRY(MappedFile::open(path));  // the error of what cannot be read or is no file
+  Result<T> made = parse_file(path, options, read);
+  if (!made.ok()) return Error(path, ": ", made.error().message());
+  return made;
 }
 
 Result<Graph> import_onnx(const std::string& path, const NetworkOptions& options) {
-  TRY(MappedFile::open(path));  // the error of what cannot be read or is no file
-  Result<Graph> graph = import_file(path, options);
-  if (!graph.ok()) return Error(path, ": ", graph.error().message());
-  return graph;
+  return read_file_as(path, options, &Importer::run);
+}
+
+Result<NodeSurvey> survey_onnx(const std::string& path, const NetworkOptions& options) {
+  return read_file_as(path, options, &Importer::survey);
 }
 
 }  // namespace pruner

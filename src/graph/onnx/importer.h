@@ -29,6 +29,8 @@ class Importer {
         files_(files) {}
 
   Result<Graph> run();
+  /// The nodes that run() could not read (survey.cpp).
+  Result<NodeSurvey> survey();
 
   // What constructs are made of:
   const Graph& graph() const { return graph_; }
@@ -64,6 +66,8 @@ class Importer {
   Result<Unit> add_input(const onnx::ValueInfoProto& input, NameScope& scope);
   Result<Unit> check_computes() const;
   Result<Tensor> given_constant(const onnx::ValueInfoProto& input, DType dtype);
+  // In survey.cpp:
+  void assume(const std::string& name, const onnx::ValueInfoProto* declared, NameScope& scope);
   // In attributes.cpp:
   Result<std::optional<Attribute>> attribute_of(const onnx::AttributeProto& proto);
   Result<Attributes> attributes_of(const onnx::NodeProto& proto, const NameScope& scope);
@@ -73,6 +77,9 @@ class Importer {
   Result<ValueId> define(const std::string& name, NameScope& scope);
   Result<Tensor> tensor_of(const onnx::TensorProto& proto,
                            const std::shared_ptr<const void>& owner = nullptr);
+  Result<Unit> add_initializer(const onnx::TensorProto& proto,
+                               const std::shared_ptr<const void>& owner,
+                               NameScope& scope);
   Result<Unit> add_initializers(const onnx::GraphProto& graph, NameScope& scope);
   Result<Unit> add_nodes(const NodeList& nodes, const Body& body, NameScope& scope);
   Result<Unit> add_node(const onnx::NodeProto& proto, const Body& body, NameScope& scope);

@@ -47,6 +47,13 @@ struct NameScope {
   }
 };
 
+/// The names of a graph's inputs, outputs and the like.
+std::vector<std::string> names_in(const auto& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.push_back(value.name());
+  return names;
+}
+
 /// A node's attribute, or what the call of its function gave for it; no proto where there is none.
 BoundAttribute find_attribute(const onnx::NodeProto& node,
                               const std::string& name,
