@@ -3,7 +3,7 @@
 # LLVM it has what links and assembles.
 file(GLOB_RECURSE llvm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/llvm/*.cpp)
 if(NOT PRUNER_LLVM)
-  list(FILTER llvm_sources INCLUDE REGEX "/(assembler|initialize|static_link|lld)\\.cpp$")
+  list(FILTER llvm_sources INCLUDE REGEX "/(archive|assembler|initialize|static_link|lld)\\.cpp$")
 elseif(NOT PRUNER_STATIC)
   list(FILTER llvm_sources EXCLUDE REGEX "/static_link\\.cpp$")
 endif()

@@ -1,13 +1,14 @@
-# pruner_add_module(TARGET (MODEL FILE.onnx | NETWORK NAME) [RECORDS FILES...] [TARGET_DEVICE TEXT]
-#                   [OPTIONS...])
+# pruner_add_module(TARGET (MODEL FILE.onnx | NETWORK NAME) [STATIC] [RECORDS FILES...]
+#                   [TARGET_DEVICE TEXT] [OPTIONS...])
 #
 # A module that is compiled when the project is built: TARGET.so in the binary folder, an imported
 # library to link (one module a program: all have the same functions) or to load by its path,
-# $<TARGET_FILE:TARGET>. RECORDS: what was tuned. OPTIONS: more flags of `pruner compile`.
+# $<TARGET_FILE:TARGET>. STATIC: libTARGET.a and TARGET.h, whose functions begin with TARGET_, so that a
+# program may have several. RECORDS: what was tuned. OPTIONS: more flags of `pruner compile`.
 # TARGET_DEVICE: as --target; without it this machine, or where CMake cross-compiles the processor that
 # CMAKE_SYSTEM_PROCESSOR names.
 function(pruner_add_module target)
-  cmake_parse_arguments(PARSE_ARGV 1 module "" "MODEL;NETWORK;TARGET_DEVICE" "RECORDS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 module "STATIC" "MODEL;NETWORK;TARGET_DEVICE" "RECORDS;OPTIONS")
   if(module_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pruner_add_module: unknown arguments ${module_UNPARSED_ARGUMENTS}")
   endif()
@@ -32,16 +33,29 @@ function(pruner_add_module target)
   if(module_TARGET_DEVICE)
     list(APPEND flags --target "${module_TARGET_DEVICE}")
   endif()
-  set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}.so")
+  if(module_STATIC)
+    set(kind STATIC)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/lib${target}.a")
+    set(header "${CMAKE_CURRENT_BINARY_DIR}/${target}.h")
+  else()
+    set(kind SHARED)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}.so")
+    set(header)
+  endif()
   add_custom_command(
-    OUTPUT "${file}"
+    OUTPUT "${file}" ${header}
     COMMAND "${pruner_EXECUTABLE}" compile ${source} ${flags} -o "${file}"
     DEPENDS ${inputs} "${pruner_EXECUTABLE}"
     COMMENT "Compiling the module ${target}"
     VERBATIM)
   add_custom_target(${target}_module ALL DEPENDS "${file}")
-  add_library(${target} SHARED IMPORTED GLOBAL)
+  add_library(${target} ${kind} IMPORTED GLOBAL)
   set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${file}")
   target_link_libraries(${target} INTERFACE pruner::module)
+  if(module_STATIC)
+    find_package(Threads REQUIRED)
+    target_include_directories(${target} INTERFACE "${CMAKE_CURRENT_BINARY_DIR}")
+    target_link_libraries(${target} INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+  endif()
   add_dependencies(${target} ${target}_module)
 endfunction()

@@ -57,8 +57,8 @@ if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
   set(names lldELF lldCommon)
   if(PRUNER_LLVM)
     execute_process(
-      COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libnames passes orcjit irreader x86
-              aarch64
+      COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libnames passes orcjit irreader
+              objcopy x86 aarch64
       OUTPUT_VARIABLE needed OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX REPLACE "lib([A-Za-z0-9]+)\\.a" "\\1" needed "${needed}")
     separate_arguments(needed)
@@ -66,7 +66,7 @@ if(PRUNER_LLD AND LLVM_FOUND AND LLD_INCLUDE_DIR AND ZSTD_ARCHIVE
     list(APPEND names ${needed})
   else()
     foreach(name ${LLVM_NATIVE_ARCH}AsmParser ${LLVM_NATIVE_ARCH}Desc ${LLVM_NATIVE_ARCH}Info
-            MCDisassembler MCParser MC Option Object IRReader AsmParser TextAPI Remarks BitReader
+            MCDisassembler MCParser MC ObjCopy Option Object IRReader AsmParser TextAPI Remarks BitReader
             BitstreamReader Analysis TransformUtils CodeGen CodeGenTypes DebugInfoDWARF Core
             TargetParser BinaryFormat Support Demangle)
       list(APPEND names LLVM${name})

@@ -183,6 +183,13 @@ Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string&, const std:
 Result<std::string> assemble(const std::string&, const Target&) {
   return Error("this build has no LLVM");
 }
+
+Result<int64_t> write_static_library(const std::vector<std::string_view>&,
+                                     const std::string&,
+                                     const SymbolNaming&,
+                                     std::string_view) {
+  return Error("this build has no LLVM");
+}
 #endif
 
 }  // namespace pruner

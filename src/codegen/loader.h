@@ -1,6 +1,7 @@
 // Objects in memory -> callable kernels, linked in this process without code generation (JITLink).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,17 @@ Result<Unit> check_machine(std::string_view elf);
 Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
                                  const std::string& path,
                                  const std::vector<std::string>& exported_symbols);
+
+/// What a symbol is called in a static library.
+using SymbolNaming = std::function<std::string(std::string_view symbol)>;
+
+/// Writes relocatable objects as a static library at `path`. What other objects can see of one gets
+/// another name in all of them. Gives where in the file the bytes of `symbol` begin, which is one
+/// of the old names. Needs LLVM, or of it what linking needs.
+Result<int64_t> write_static_library(const std::vector<std::string_view>& objects,
+                                     const std::string& path,
+                                     const SymbolNaming& naming,
+                                     std::string_view symbol);
 
 /// Assembles `text` (GNU syntax, .incbin allowed) to an object file's bytes, for this machine or
 /// another one. Needs LLVM, or of it what linking needs.

@@ -1,10 +1,13 @@
 #include "deploy/link_module.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <span>
 
@@ -70,6 +73,13 @@ static Result<int64_t> place_of_weights(const std::string& path, uint64_t bytes)
   return Error(path, ": the linker has left no place for the weights");
 }
 
+static Result<std::string> plan_object(const ModulePlan& plan, bool has_weights) {
+  Target target;
+  target.isa = plan.isa;
+  target.mcpu = "generic";  // the text has no instructions
+  return assemble(plan_text(plan, has_weights), target);
+}
+
 Result<int64_t> link_module(const ModulePlan& plan,
                             const std::vector<std::string_view>& kernels,
                             const TemporaryFolder& folder,
@@ -80,16 +90,58 @@ Result<int64_t> link_module(const ModulePlan& plan,
     return write_file(files.back(), bytes);
   };
   {
-    Target target;
-    target.isa = plan.isa;
-    target.mcpu = "generic";  // the text has no instructions
-    TRY_ASSIGN(const std::string object, assemble(plan_text(plan), target));
+    TRY_ASSIGN(const std::string object, plan_object(plan, false));
     TRY(add_object(object));
   }
   TRY(add_object(module_runtime(plan.isa)));
   for (const std::string_view kernel : kernels) TRY(add_object(kernel));
   TRY(link_shared_library(files, path, kExported));
   return place_of_weights(path, static_cast<uint64_t>(plan.weight_bytes));
+}
+
+static constexpr std::string_view kPrefix = "pruner_module_";
+
+// "NAME_run" of an exported function, "NAME__x" of what the objects share among themselves.
+static std::string name_in(const std::string& library, std::string_view symbol) {
+  if (std::ranges::find(kExported, symbol) != kExported.end())
+    return library + "_" + std::string(symbol.substr(kPrefix.size()));
+  return library + "__" + std::string(symbol);
+}
+
+Result<int64_t> archive_module(const ModulePlan& plan,
+                               const std::vector<std::string_view>& kernels,
+                               const std::string& name,
+                               const std::string& path) {
+  TRY_ASSIGN(const std::string object, plan_object(plan, true));
+  std::vector<std::string_view> objects = {object, module_runtime(plan.isa)};
+  objects.insert(objects.end(), kernels.begin(), kernels.end());
+  const auto naming = [&](std::string_view symbol) { return name_in(name, symbol); };
+  return write_static_library(objects, path, naming, kWeightsSymbol);
+}
+
+std::string static_header(const std::string& name) {
+  std::string text = fmt::format(
+      "/* The functions of a network in lib{0}.a, made by `pruner compile`: what they do is said "
+      "in\n"
+      "   pruner/module.h. Link with the library, -lpthread and -ldl. */\n"
+      "#ifndef {0}_H_\n#define {0}_H_\n\n#include \"pruner/module.h\"\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+      name);
+  for (const std::string& function : kExported)
+    text += fmt::format("extern __typeof__({}) {};\n", function, name_in(name, function));
+  return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+}
+
+std::string static_name(const std::string& path) {
+  const std::filesystem::path file(path);
+  if (file.extension() != ".a") return "";
+  std::string name = file.stem().string();
+  if (name.starts_with("lib")) name.erase(0, 3);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  const bool begins = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  return begins ? name : "module_" + name;
 }
 
 Result<Unit> add_checksum(const std::string& path) {

@@ -1,4 +1,5 @@
-// Plan, kernels and the executor -> one shared library with the interface of pruner/module.h.
+// Plan, kernels and the executor -> one library with the interface of pruner/module.h, shared or
+// static.
 #pragma once
 
 #include <string>
@@ -20,6 +21,20 @@ Result<int64_t> link_module(const ModulePlan& plan,
                             const std::vector<std::string_view>& kernels,
                             const TemporaryFolder& folder,
                             const std::string& path);
+
+/// Writes a module as a static library at `path`, whose functions are called NAME_run where those
+/// of pruner/module.h are called pruner_module_run, so that a program can have several. The rest is
+/// as link_module's.
+Result<int64_t> archive_module(const ModulePlan& plan,
+                               const std::vector<std::string_view>& kernels,
+                               const std::string& name,
+                               const std::string& path);
+/// The C and C++ header of a static library's functions.
+std::string static_header(const std::string& name);
+
+/// What a static library's functions begin with: its file's name, "mobilenet" of libmobilenet.a, as
+/// an identifier. Empty: `path` names no static library.
+std::string static_name(const std::string& path);
 
 /// Puts the checksum of pruner/module_file.h behind a module whose bytes are all there.
 Result<Unit> add_checksum(const std::string& path);

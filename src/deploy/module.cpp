@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <set>
 
 #include "codegen/codegen.h"
@@ -390,6 +391,27 @@ Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleCh
   return default_schedule(task, space);
 }
 
+// The file: a shared library, or a static one with its header.
+static Result<Unit> write_module(const ModulePlan& plan,
+                                 const std::vector<std::string_view>& objects,
+                                 const Weights& weights,
+                                 const TemporaryFolder& folder,
+                                 int jobs,
+                                 const std::string& path) {
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
+  const std::string name = static_name(path);
+  TRY_ASSIGN(const int64_t place,
+             name.empty() ? link_module(plan, objects, folder, output.path())
+                          : archive_module(plan, objects, name, output.path()));
+  TRY(weights.write(output.path(), place, jobs));
+  // What is linked into a program is checked by nobody when it is loaded.
+  if (name.empty()) TRY(add_checksum(output.path()));
+  TRY(output.commit());
+  if (name.empty()) return Unit{};
+  const auto header = std::filesystem::path(path).parent_path() / (name + ".h");
+  return write_file(header.string(), static_header(name));
+}
+
 Result<ModuleSummary> build_module(std::span<const Phase> phases,
                                    const Target& target,
                                    const ScheduleChoice& choice,
@@ -403,7 +425,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
     return Error("states and several phases are for CPUs only; the target is ",
                  backend_name(target.backend));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
-  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
+  TRY(OutputFile::open(path));
 
   Kernels kernels;
   Weights weights(alignment_of(target));
@@ -433,10 +455,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
       objects.push_back(kernel.artifact.object);
     }
   }
-  TRY_ASSIGN(const int64_t place, link_module(plan, objects, folder, output.path()));
-  TRY(weights.write(output.path(), place, options.jobs));
-  TRY(add_checksum(output.path()));
-  TRY(output.commit());
+  TRY(write_module(plan, objects, weights, folder, options.jobs, path));
 
   ModuleSummary summary;
   summary.kernels = static_cast<int>(kernels.made.size());

@@ -41,8 +41,10 @@ struct ModuleSummary {
   double seconds = 0;            // of the whole build
 };
 
-/// Compiles every group (distinct ones once), plans memory, packs weights and links `path`. Later
-/// phases read the weights as the first one packs them, where a schedule does.
+/// Compiles every group (distinct ones once), plans memory, packs weights and links `path`: a
+/// shared library, or of a path that ends in .a a static one with its header NAME.h beside it,
+/// whose functions begin with NAME_ (link_module.h). Later phases read the weights as the first one
+/// packs them, where a schedule does.
 Result<ModuleSummary> build_module(std::span<const Phase> phases,
                                    const Target& target,
                                    const ScheduleChoice& choice,

@@ -10,12 +10,16 @@ namespace {
 
 // Read-only pages of the file: loaded when first read, shared by every process. A large section
 // ("l") stands apart from the code, whose addresses reach 2 GB on x86-64. The linker does not see
-// the bytes, which are as much as the network: it gets a section without content, and beside it one
-// of a byte that is kept ("R"), through which their sum has a place in the file.
-std::string weights_section(Isa isa, int64_t bytes) {
+// the bytes, which are as much as the network, unless the object has to have them: it gets a
+// section without content, and beside it one of a byte that is kept ("R"), through which their sum
+// has a place in the file.
+std::string weights_section(Isa isa, int64_t bytes, bool inside) {
   const bool x86 = isa == Isa::kX86;
   const std::string section =
       x86 ? ".section .lrodata.pruner_weights,\"al" : ".section .rodata.pruner_weights,\"a";
+  if (inside)
+    return fmt::format(
+        "{}\",@progbits\n.balign 4096\n{}:\n.zero {}\n", section, kWeightsSymbol, bytes);
   return fmt::format(
       "{0}\",@nobits,unique,1\n.balign 4096\n{1}:\n.zero {2}\n{0}R\",@progbits,unique,2\n.byte 0\n",
       section,
@@ -54,7 +58,7 @@ std::string executor_of(Backend backend) {
 /// Collects the text; strings and arrays get labels and stand behind what points to them.
 class PlanText {
  public:
-  std::string write(const ModulePlan& plan) {
+  std::string write(const ModulePlan& plan, bool inside) {
     std::string phases = ".Lphases:\n";
     int64_t kernels = 0;
     for (const ModulePlan::Phase& phase : plan.phases) {
@@ -87,7 +91,7 @@ class PlanText {
         kernels,
         plan.states.size(),
         plan.code_files.size());
-    const std::string weights = weights_section(plan.isa, plan.weight_bytes);
+    const std::string weights = weights_section(plan.isa, plan.weight_bytes, inside);
     const std::string listed = codes(plan.code_files);
     return head + phases + places + state_specs + tables_ + listed +
            ".section .rodata,\"a\",@progbits\n.balign 8\n" + constants_ + weights +
@@ -224,6 +228,8 @@ class PlanText {
 
 }  // namespace
 
-std::string plan_text(const ModulePlan& plan) { return PlanText().write(plan); }
+std::string plan_text(const ModulePlan& plan, bool inside) {
+  return PlanText().write(plan, inside);
+}
 
 }  // namespace pruner

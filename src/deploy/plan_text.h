@@ -77,7 +77,9 @@ struct ModulePlan {
 /// The symbol where the constants are to be, which the text leaves as zeros.
 inline constexpr char kWeightsSymbol[] = "pruner_weights";
 
-/// GNU syntax, for assemble(); defines pruner_plan, refers to the kernels' symbols.
-std::string plan_text(const ModulePlan& plan);
+/// GNU syntax, for assemble(); defines pruner_plan, refers to the kernels' symbols. The object has
+/// the constants' place `inside` itself, or leaves it to the linker, which never sees so many
+/// bytes.
+std::string plan_text(const ModulePlan& plan, bool inside = false);
 
 }  // namespace pruner

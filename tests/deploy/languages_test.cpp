@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "golden.h"
+#include "pruner/module.h"
 #include "shell.h"
 #include "support/file.h"
 #include "tiny_module.h"
@@ -45,6 +47,48 @@ TEST_F(Languages, RunFromCpp) {
   // Its second input is of integers, which the example does not fill.
   EXPECT_EQ(build_and_run("c++ -std=c++17", "run_module.cpp"),
             "input s \"é\\ is not of floats\nstatus 256");
+}
+
+// Static libraries in one program: each has its own functions, plan, kernels and weights.
+TEST_F(Languages, LinkTwoStaticLibraries) {
+  if (output_of("cc --version >/dev/null") != "status 0") GTEST_SKIP() << "no cc here";
+  for (const auto& [name, scale] : {std::pair("libfirst.a", 1.0F), {"2nd net.a", 10.0F}}) {
+    const std::string path = folder_->path(name), library = static_name(path);
+    const Result<Unit> made = make_tiny_module(path, nullptr, scale);
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    ASSERT_TRUE(write_file(folder_->path(library + ".h"), static_header(library)).ok());
+  }
+  const std::string program = R"(
+#include <stdio.h>
+#include "first.h"
+#include "module_2nd_net.h"
+#define RUN(net)                                                             \
+  do {                                                                        \
+    PrunerModule* module = net##_create(0);                                  \
+    if (module == NULL || net##_run(module, inputs, outputs) != 0) return 1; \
+    printf("%d %s %g %g\n", net##_abi(), net##_input(0)->name, y[1], y[15]); \
+    net##_destroy(module);                                                   \
+  } while (0)
+int main(void) {
+  float x[16] = {0}, y[16], c[3];
+  int64_t s = 0;
+  const void* inputs[] = {x, &s};
+  void* outputs[] = {y, c};
+  RUN(first);
+  RUN(module_2nd_net);
+  return 0;
+}
+)";
+  ASSERT_TRUE(write_file(folder_->path("two.c"), program).ok());
+  const std::string in_folder = "cd '" + folder_->path("") + "' && ";
+  const std::string abi = std::to_string(PRUNER_MODULE_ABI);
+  const std::string expected = abi + " x 2 30\n" + abi + " x 20 300\nstatus 0";
+  for (const std::string language : {"cc", "c++ -x c++"}) {
+    const std::string compile =
+        language + " -Wall -Wextra -I" + test_path("..") +
+        "/include two.c -x none libfirst.a '2nd net.a' -ldl -pthread -o two";
+    EXPECT_EQ(output_of(in_folder + compile + " && ./two"), expected) << language;
+  }
 }
 
 // OpenMP's threads call modules, an instance each, and have loops of their own in between.

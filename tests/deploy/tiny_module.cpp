@@ -28,7 +28,7 @@ tiny_add:
   .section .note.GNU-stack, "", @progbits
 )";
 
-Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan&)) {
+Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan&), float scale) {
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
   ModulePlan plan;
   plan.threads = 2;
@@ -58,17 +58,20 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
   if (change != nullptr) change(plan);
   std::string weights(64, '\xff');
   for (int i = 0; i < 16; ++i) {
-    const auto w = static_cast<float>(i);
+    const auto w = scale * static_cast<float>(i);
     weights.append(reinterpret_cast<const char*>(&w), sizeof w);
   }
   TRY_ASSIGN(const std::string kernel, assemble(kAdd));
   plan.weight_bytes = static_cast<int64_t>(weights.size());
-  TRY_ASSIGN(const int64_t place, link_module(plan, {kernel}, folder, path));
+  const std::string name = static_name(path);
+  TRY_ASSIGN(const int64_t place,
+             name.empty() ? link_module(plan, {kernel}, folder, path)
+                          : archive_module(plan, {kernel}, name, path));
   std::fstream module(path, std::ios::in | std::ios::out | std::ios::binary);
   module.seekp(place);
   module.write(weights.data(), static_cast<std::streamsize>(weights.size()));
   module.close();
-  return add_checksum(path);
+  return name.empty() ? add_checksum(path) : Unit{};
 }
 
 }  // namespace pruner

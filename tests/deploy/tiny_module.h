@@ -8,8 +8,11 @@
 
 namespace pruner {
 
-/// A module of x[16], s -> y[4, 4] = x + w + w, c[3] = the first of w, where w is 0, 1, ... 15,
-/// made from its plan as `change` leaves it.
-Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan&) = nullptr);
+/// A module of x[16], s -> y[4, 4] = x + w + w, c[3] = the first of w, where w is 0, 1, ... 15
+/// times `scale`, made from its plan as `change` leaves it. A static library, if the path is of
+/// one.
+Result<Unit> make_tiny_module(const std::string& path,
+                              void (*change)(ModulePlan&) = nullptr,
+                              float scale = 1);
 
 }  // namespace pruner
