@@ -1,4 +1,4 @@
-# Tests of the package pruner (python/): with the Python that has numpy, PRUNER_PEERS_PYTHON, and what
+# Tests of the packages of python/: with the Python that has numpy, PRUNER_PEERS_PYTHON, and what
 # needs torch 2.11 or newer with PRUNER_TORCH_PYTHON.
 set(PRUNER_TORCH_PYTHON "" CACHE STRING "Python that has torch 2.11 or newer, and numpy")
 if(NOT PRUNER_LLVM OR NOT TARGET pruner)
@@ -11,7 +11,11 @@ function(add_python_test name python timeout)
   add_test(NAME ${name} COMMAND ${python} ${PROJECT_SOURCE_DIR}/tests/python/${name}_test.py)
   set_tests_properties(
     ${name} PROPERTIES LABELS slow TIMEOUT ${timeout} SKIP_RETURN_CODE 77
-    ENVIRONMENT "PRUNER=$<TARGET_FILE:pruner>;PYTHONDONTWRITEBYTECODE=1")
+    ENVIRONMENT "PRUNER=$<TARGET_FILE:pruner>;PYTHONDONTWRITEBYTECODE=1;${ARGN}")
 endfunction()
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(torch "${PRUNER_TORCH_PYTHON}" 900)
+if(TARGET pruner_onnxruntime)
+  add_python_test(onnxruntime "${PRUNER_PEERS_PYTHON}" 300
+                  PRUNER_ONNXRUNTIME_LIBRARY=$<TARGET_FILE:pruner_onnxruntime>)
+endif()

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- \
-  'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'include/*.hpp' 'tests/*.cpp' 'tests/*.h' 'bench/*.cpp' |
+  'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'include/*.hpp' 'tests/*.cpp' 'tests/*.h' 'bench/*.cpp' \
+  'plugins/*.cpp' 'plugins/*.h' |
   while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
 
 [ "${1:-}" != --fix ] || clang-format-14 -i "${sources[@]}"

@@ -25,6 +25,7 @@ cmake -G Ninja -S "$here/../../examples/cmake" -B "$scratch/project" -DCMAKE_PRE
   >"$scratch/configure.log"
 cmake --build "$scratch/project" >"$scratch/build.log"
 "$scratch/project/classify"
+"$scratch/project/two"
 
 # What a project may get wrong is said when it is configured.
 mkdir "$scratch/wrong"
@@ -49,7 +50,7 @@ fi
 package=$(ls "$scratch"/packages/pruner_*.deb)
 dpkg-deb -f "$package" Depends | grep -q libllvm19
 dpkg-deb -c "$package" >"$scratch/files"
-for file in bin/pruner include/pruner/module.h lib/cmake/pruner/pruner-config.cmake \
+for file in bin/pruner lib/pruner/libpruner_onnxruntime.so include/pruner/module.h lib/cmake/pruner/pruner-config.cmake \
   share/man/man1/pruner.1 share/bash-completion/completions/pruner; do
   grep -q " ./usr/$file\$" "$scratch/files" || {
     echo "$package has no $file"

@@ -1,0 +1,65 @@
+// Calls of ONNX Runtime as values: what fails is an Error, what it writes is returned.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onnxruntime/abi.h"
+#include "support/result.h"
+
+namespace pruner::ort {
+
+/// ONNX Runtime's functions.
+class Calls {
+ public:
+  explicit Calls(const Api& api) : api_(&api) {}
+
+  const Api* operator->() const { return api_; }
+
+  Result<Unit> check(Status* status) const {
+    if (status == nullptr) return Unit{};
+    const Error error(api_->get_error_message(status));
+    api_->release_status(status);
+    return error;
+  }
+  /// Null, or the error as ONNX Runtime has it.
+  Status* status(const Result<Unit>& result, ErrorCode code = ErrorCode::kEpFail) const {
+    return result.ok() ? nullptr : api_->create_status(code, result.error().message().c_str());
+  }
+
+  /// What a function writes to its last argument: get<T>(api->node_get_name, node).
+  template <typename T, typename... Params, typename... Args>
+  Result<T> get(Status* (*function)(Params...), Args... args) const {
+    T value{};
+    TRY(check(function(args..., &value)));
+    return value;
+  }
+  /// What a function lists, once `count` has said how much.
+  template <typename T, typename Owner>
+  Result<std::vector<T>> list(Status* (*count)(const Owner*, size_t*),
+                              Status* (*function)(const Owner*, T*, size_t),
+                              const Owner* owner) const {
+    TRY_ASSIGN(const size_t size, get<size_t>(count, owner));
+    std::vector<T> values(size);
+    TRY(check(function(owner, values.data(), size)));
+    return values;
+  }
+  /// A session's entry, `fallback` where it has none.
+  Result<std::string> config(const SessionOptions* options,
+                             const std::string& key,
+                             const std::string& fallback = "") const {
+    TRY_ASSIGN(const int found, get<int>(api_->has_session_config_entry, options, key.c_str()));
+    if (found == 0) return fallback;
+    size_t bytes = 0;
+    TRY(check(api_->get_session_config_entry(options, key.c_str(), nullptr, &bytes)));
+    std::string text(bytes, '\0');
+    TRY(check(api_->get_session_config_entry(options, key.c_str(), text.data(), &bytes)));
+    text.resize(bytes > 0 ? bytes - 1 : 0);  // counts the 0 behind it
+    return text;
+  }
+
+ private:
+  const Api* api_;
+};
+
+}  // namespace pruner::ort

@@ -1,0 +1,288 @@
+#include "onnxruntime/compiled_part.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "onnxruntime/program.h"
+
+namespace pruner::ort {
+
+namespace fs = std::filesystem;
+
+static constexpr size_t kMostLoaded = 8;       // modules of a part
+static constexpr char kWeights[] = "weights";  // the file of the constants beside a model
+
+Result<std::shared_ptr<Instances>> Instances::open(const std::string& path, int threads) {
+  std::shared_ptr<Instances> made(new Instances(path, threads));
+  TRY_ASSIGN(Module first, made->take());
+  made->give_back(std::move(first));
+  return made;
+}
+
+Result<Module> Instances::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      Module module = std::move(idle_.back());
+      idle_.pop_back();
+      return module;
+    }
+  }
+  std::string error;
+  std::optional<Module> module = Module::load(path_, threads_, &error);
+  if (!module) return Error(error);
+  return *std::move(module);
+}
+
+void Instances::give_back(Module module) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(module));
+}
+
+namespace {
+
+// What a module depends on, as a file name.
+class Key {
+ public:
+  Key() { XXH3_128bits_reset(state_.get()); }
+
+  void add(const void* data, size_t bytes) {
+    XXH3_128bits_update(state_.get(), &bytes, sizeof bytes);
+    XXH3_128bits_update(state_.get(), data, bytes);
+  }
+  void add(const std::string& text) { add(text.data(), text.size()); }
+  // A file by its size and time.
+  void add_file(const std::string& path) {
+    struct stat found = {};
+    stat(path.c_str(), &found);
+    add(&found.st_size, sizeof found.st_size);
+    add(&found.st_mtim, sizeof found.st_mtim);
+  }
+  std::string text() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (const uint64_t half : {hash.high64, hash.low64}) {
+      for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
+    }
+    return text;
+  }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
+};
+
+// A folder that goes with its owner.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& within) : path_(within + "/making-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The lines of /proc/cpuinfo that say what code runs here.
+std::string cpu_text() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, text;
+  while (std::getline(file, line) && !line.empty()) {
+    if (line.rfind("model name", 0) == 0 || line.rfind("flags", 0) == 0 ||
+        line.rfind("Features", 0) == 0)
+      text += line;
+  }
+  return text;
+}
+
+std::string shape_text(const std::vector<std::vector<int64_t>>& shapes) {
+  std::string text;
+  for (const std::vector<int64_t>& shape : shapes) {
+    text += text.empty() ? "" : "_";
+    for (size_t d = 0; d < shape.size(); ++d)
+      text += (d == 0 ? "" : "x") + std::to_string(shape[d]);
+  }
+  static constexpr size_t kMostOfFileName = 200;
+  return text.size() > kMostOfFileName ? "" : text;
+}
+
+Result<Unit> write_bytes(const std::string& bytes, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file) return Error(path, ": cannot be written");
+  return Unit{};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
+                                                         const Part& part,
+                                                         const Settings& settings) {
+  const auto made = std::make_shared<CompiledPart>();
+  made->settings_ = settings;
+  made->inputs_ = part.inputs;
+  made->outputs_ = part.outputs;
+  made->is_static_ = part.is_static();
+  made->model_ = onnx_of(graph, part, kWeights);
+  TRY_ASSIGN(made->program_, find_program(settings.program));
+  Key key;
+  key.add(made->model_);
+  for (const std::string& name : part.constants) {
+    const Constant& constant = graph.constants.at(name);
+    key.add(constant.data, constant.bytes);
+  }
+  key.add(cpu_text() + "|" + settings.budget + "|" + settings.precision);
+  key.add_file(made->program_);
+  if (!settings.records.empty()) key.add_file(settings.records);
+  made->folder_ = settings.cache_dir + "/" + key.text();
+  std::error_code code;
+  fs::create_directories(made->folder_, code);
+  if (code) return Error(made->folder_, ": cannot be made: ", code.message());
+
+  Shapes shapes;
+  for (const NamedType& input : part.inputs) shapes.push_back(guessed(input.type, settings.dims));
+  if (!made->is_static_) TRY(made->keep_weights(graph, part));
+  TRY_ASSIGN(auto module, made->compile(shapes, [&](const std::string& folder) {
+    return write_weights(graph, part.constants, folder + "/" + kWeights);
+  }));
+  made->modules_.emplace_front(std::move(shapes), std::move(module));
+  return made;
+}
+
+// ONNX Runtime forgets the constants once the session is there; other shapes need them later.
+Result<Unit> CompiledPart::keep_weights(const GraphText& graph, const Part& part) const {
+  const std::string kept = folder_ + "/" + kWeights;
+  if (fs::exists(kept)) return Unit{};
+  const Scratch scratch(folder_);
+  const std::string written = scratch.path() + "/" + kWeights;
+  TRY(write_weights(graph, part.constants, written));
+  std::error_code code;
+  fs::rename(written, kept, code);
+  if (code) return Error(kept, ": cannot be made: ", code.message());
+  return Unit{};
+}
+
+// A model and its constants are read in one folder.
+Result<Unit> CompiledPart::link_weights(const std::string& folder) const {
+  const std::string kept = folder_ + "/" + kWeights;
+  std::error_code code;
+  fs::create_hard_link(kept, folder + "/" + kWeights, code);
+  if (code) return Error(kept, ": cannot be linked: ", code.message());
+  return Unit{};
+}
+
+Result<std::shared_ptr<CompiledPart>> CompiledPart::load(const std::string& path,
+                                                         const Settings& settings) {
+  const auto made = std::make_shared<CompiledPart>();
+  TRY_ASSIGN(auto instances, Instances::open(path, settings.threads));
+  made->modules_.emplace_front(Shapes(), std::move(instances));
+  return made;
+}
+
+Result<std::shared_ptr<CompiledPart>> CompiledPart::load_bytes(const std::string& bytes,
+                                                               const Settings& settings) {
+  // A library is loaded from a file.
+  std::string path = fs::temp_directory_path().string() + "/pruner-module-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return Error(path, ": cannot be made");
+  close(file);
+  Result<Unit> written = write_bytes(bytes, path);
+  Result<std::shared_ptr<CompiledPart>> part =
+      written.ok() ? load(path, settings) : Result<std::shared_ptr<CompiledPart>>(written.error());
+  if (part.ok()) {
+    (*part)->temporary_ = path;
+  } else {
+    unlink(path.c_str());
+  }
+  return part;
+}
+
+CompiledPart::~CompiledPart() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Result<std::shared_ptr<Instances>> CompiledPart::at(const Shapes& shapes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(
+      modules_, shapes, [](const auto& module) -> auto& { return module.first; });
+  if (found != modules_.end()) {
+    modules_.splice(modules_.begin(), modules_, found);
+    return modules_.front().second;
+  }
+  TRY_ASSIGN(auto made,
+             compile(shapes, [&](const std::string& folder) { return link_weights(folder); }));
+  modules_.emplace_front(shapes, std::move(made));
+  if (modules_.size() > kMostLoaded) modules_.pop_back();
+  return modules_.front().second;
+}
+
+Result<std::shared_ptr<Instances>> CompiledPart::compile(const Shapes& shapes,
+                                                         const PutWeights& put) const {
+  const std::string path = folder_ + "/module" + shape_text(shapes) + ".so";
+  if (fs::exists(path)) {
+    Result<std::shared_ptr<Instances>> opened = Instances::open(path, settings_.threads);
+    if (opened.ok()) return opened;  // else it is damaged: made again
+  }
+  TRY(write_module(shapes, put, path));
+  return Instances::open(path, settings_.threads);
+}
+
+Result<Unit> CompiledPart::write_module(const Shapes& shapes,
+                                        const PutWeights& put,
+                                        const std::string& path) const {
+  const Scratch scratch(folder_);
+  if (scratch.path().empty()) return Error(folder_, ": no folder can be made there");
+  const std::string model = scratch.path() + "/model.onnx", made = scratch.path() + "/module.so";
+  TRY(write_bytes(model_ + onnx_of(inputs_, shapes), model));
+  TRY(put(scratch.path()));
+  const auto precise = [&](std::vector<std::string> arguments) {
+    if (!settings_.precision.empty()) {
+      arguments.emplace_back("--precision");
+      arguments.push_back(settings_.precision);
+    }
+    return arguments;
+  };
+  std::vector<std::string> compile = {"compile", model, "-o", made};
+  std::string records = settings_.records;
+  if (!settings_.budget.empty()) {
+    const std::string tuned = scratch.path() + "/tuned";
+    TRY(run_program(program_,
+                    precise({"tune",
+                             model,
+                             "--budget",
+                             settings_.budget,
+                             "--work-dir",
+                             tuned,
+                             "--allow-untrained"}),
+                    scratch.path()));
+    records = tuned + "/records.json";
+  }
+  if (!records.empty()) compile.insert(compile.end(), {"--records", records});
+  TRY(run_program(program_, precise(compile), scratch.path()));
+  std::error_code code;
+  fs::rename(made, path, code);
+  if (code) return Error(path, ": cannot be made: ", code.message());
+  return Unit{};
+}
+
+}  // namespace pruner::ort

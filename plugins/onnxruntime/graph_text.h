@@ -1,0 +1,52 @@
+// ONNX Runtime's graph as plain data, of which parts can be written as ONNX files.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "onnxruntime/calls.h"
+#include "onnxruntime/wire.h"
+
+namespace pruner::ort {
+
+/// What is known of a tensor. Element types are numbered as in ONNX; 0: no tensor.
+struct TensorType {
+  int element_type = 0;
+  bool ranked = false;
+  std::vector<int64_t> shape;          // -1: an extent that is not known
+  std::vector<std::string> dim_names;  // of those, "" where it has none
+};
+
+/// A constant, in ONNX Runtime's memory.
+struct Constant {
+  TensorType type;
+  const void* data = nullptr;
+  size_t bytes = 0;
+};
+
+struct NodeText {
+  const Node* node = nullptr;
+  std::string name, op, domain;
+  std::vector<std::string> inputs, outputs;  // "": left out
+  std::vector<std::string> captured;         // read by graphs within it
+  Message message;                           // NodeProto, without those graphs
+};
+
+struct GraphText {
+  std::vector<NodeText> nodes;  // producers first
+  std::map<std::string, TensorType> types;
+  std::map<std::string, Constant> constants;
+  std::vector<std::string> inputs, outputs;  // constants are no inputs
+  std::vector<std::pair<std::string, int64_t>> opsets;
+  int64_t ir_version = 0;
+};
+
+/// A graph, which has to outlive the constants.
+Result<GraphText> read_graph(const Calls& ort, const Graph* graph);
+/// A node's attribute that is a text or a number; an error where it has none of that name.
+Result<std::string> read_text(const Calls& ort, const Node* node, const char* name);
+Result<int64_t> read_number(const Calls& ort, const Node* node, const char* name);
+Result<std::vector<std::string>> names_of(const Calls& ort,
+                                          const std::vector<const ValueInfo*>& values);
+
+}  // namespace pruner::ort

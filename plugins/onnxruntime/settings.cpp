@@ -1,0 +1,60 @@
+#include "onnxruntime/settings.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace pruner::ort {
+
+static Result<int64_t> whole_number(const std::string& name, const std::string& text) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  return Error("the option ", name, " is \"", text, "\", expected a whole number");
+}
+
+static Result<Dims> read_dims(const std::string& text) {
+  Dims dims;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos)
+      return Error("the option dims has \"", part, "\", expected name=number");
+    const std::string name = part.substr(0, equals);
+    TRY_ASSIGN(dims[name], whole_number("dims: " + name, part.substr(equals + 1)));
+    at = end + 1;
+  }
+  return dims;
+}
+
+static std::string default_cache() {
+  if (const char* set = std::getenv("PRUNER_ONNXRUNTIME_CACHE")) return set;
+  const char* home = std::getenv("HOME");
+  return (home == nullptr ? std::string("/tmp") : std::string(home)) + "/.cache/pruner/onnxruntime";
+}
+
+Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) {
+  const auto option = [&](const std::string& name, const std::string& fallback = "") {
+    return ort.config(options, "ep.prunerexecutionprovider." + name, fallback);
+  };
+  Settings settings;
+  TRY_ASSIGN(settings.program, option("program"));
+  TRY_ASSIGN(settings.records, option("records"));
+  TRY_ASSIGN(settings.budget, option("budget"));
+  TRY_ASSIGN(settings.precision, option("precision"));
+  TRY_ASSIGN(settings.cache_dir, option("cache_dir", default_cache()));
+  TRY_ASSIGN(const std::string threads, option("threads", "0"));
+  TRY_ASSIGN(settings.threads, whole_number("threads", threads));
+  TRY_ASSIGN(const std::string min_nodes, option("min_nodes", "3"));
+  TRY_ASSIGN(settings.min_nodes, whole_number("min_nodes", min_nodes));
+  TRY_ASSIGN(const std::string dims, option("dims"));
+  TRY_ASSIGN(settings.dims, read_dims(dims));
+  TRY_ASSIGN(const std::string context, ort.config(options, "ep.context_enable", "0"));
+  TRY_ASSIGN(const std::string inside, ort.config(options, "ep.context_embed_mode", "0"));
+  TRY_ASSIGN(settings.context_file, ort.config(options, "ep.context_file_path"));
+  settings.context = context == "1";
+  settings.context_inside = inside == "1";
+  return settings;
+}
+
+}  // namespace pruner::ort
