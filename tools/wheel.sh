@@ -19,25 +19,16 @@ python=$PWD/build/venv_wheel/bin/python
   exit 1
 }
 
-wheel=$(ls "$scratch"/*.whl)
-tag=$("$python" -m auditwheel show "$wheel" | tr '\n' ' ' |
-  sed -n 's/.*following platform tag: "\([^"]*\)".*/\1/p')
-case $tag in
-  manylinux_*) ;;
-  *)
-    echo "the wheel fits no manylinux tag: $tag"
-    exit 1
-    ;;
-esac
-name=$(cd "$scratch" && "$python" -m wheel tags --remove --platform-tag "$tag" "$(basename "$wheel")" | tail -1)
-bytes=$(stat -c %s "$scratch/$name")
+mkdir "$scratch/tagged"
+wheel=$(tools/retag.sh "$python" "$scratch"/*.whl "$scratch/tagged")
+bytes=$(stat -c %s "$wheel")
 if [ "$bytes" -gt 60000000 ]; then
-  echo "$name has $bytes bytes"
+  echo "$wheel has $bytes bytes"
   exit 1
 fi
 
 python3 -m venv "$scratch/venv"
-"$scratch/venv/bin/pip" install -q --disable-pip-version-check "$scratch/$name"
+"$scratch/venv/bin/pip" install -q --disable-pip-version-check "$wheel"
 tools/check_portable.sh "$scratch"/venv/lib/python3*/site-packages/pruner/bin/pruner
 env -i PATH="$scratch/venv/bin" HOME="$scratch" "$scratch/venv/bin/pruner" --version
 env -i PATH="$scratch/venv/bin" HOME="$scratch" "$scratch/venv/bin/python" -c '
@@ -48,5 +39,5 @@ module = pruner.compile("resnet_50")
 (scores,) = module(numpy.ones((1, 3, 224, 224), numpy.float32))
 assert scores.shape == (1, 1000) and numpy.isfinite(scores).all()
 print(f"ResNet-50 compiled and run: {time.time() - start:.1f} s")'
-mv "$scratch/$name" "$folder"
-echo "$folder/$name: $bytes bytes"
+mv "$wheel" "$folder"
+echo "$folder/$(basename "$wheel"): $bytes bytes"
