@@ -13,6 +13,8 @@ DOORS = {
     "onnx/": "src/graph/onnx/",
     "google/protobuf/": "src/graph/onnx/",
     "CLI/": "src/cli/",
+    "nats/": "src/fleet/broker.cpp",
+    "openssl/": "src/fleet/nkey.cpp",
     "nlohmann/": "src/support/json.h",
     "spdlog/": "src/support/log.",
     "tl/": "src/support/result.h",

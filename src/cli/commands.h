@@ -11,7 +11,8 @@ MakeCommand make_tune, make_compare, make_report, make_transfer, make_compile, m
     make_records_stat, make_records_best, make_records_distill, make_records_merge,
     make_records_split, make_records_convert, make_records_check, make_features, make_simulate,
     make_dataset_collect, make_dataset_make, make_train, make_fine_tune, make_eval, make_doctor,
-    make_completion, make_manual, make_worker_build, make_worker_run, make_worker_device;
+    make_fleet_init, make_fleet_status, make_fleet_drain, make_worker, make_completion, make_manual,
+    make_worker_build, make_worker_run, make_worker_device;
 
 inline constexpr Command kCommands[] = {
     {"tune", "Search the schedules of a network or operator, measured on this machine.", make_tune},
@@ -86,6 +87,12 @@ inline constexpr Command kCommands[] = {
     {"eval",
      "Judge a cost model or the draft by measured programs, a model by those it has not seen.",
      make_eval},
+    {"fleet init", "Make a server ready for a fleet.", make_fleet_init},
+    {"fleet status", "List a fleet's workers and what waits for them.", make_fleet_status},
+    {"fleet drain",
+     "Tell workers to end when they have measured what they have.",
+     make_fleet_drain},
+    {"worker", "Measure for a fleet, until it is drained or interrupted.", make_worker},
     {"doctor",
      "Say what this machine and this build have, and what each missing part would give.",
      make_doctor},

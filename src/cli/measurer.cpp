@@ -68,10 +68,9 @@ void MeasurerOptions::add_to(CLI::App& app) {
       .help("a GPU's second-level cache is emptied before each timed call");
 }
 
-Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
-                                                const Source& source,
-                                                const Target& target,
-                                                const std::atomic<bool>& interrupted) {
+Result<MeasureOptions> measure_options(const MeasurerOptions& options,
+                                       const Target& target,
+                                       const std::atomic<bool>& interrupted) {
   MeasureOptions measure{.build_jobs = options.jobs,
                          .seed = options.seed,
                          .stop = [&interrupted] { return interrupted.load(); },
@@ -81,6 +80,14 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
     if (!devices.ok()) return Error("--devices: ", devices.error().message());
     measure.devices = *std::move(devices);
   }
+  return measure;
+}
+
+Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
+                                                const Source& source,
+                                                const Target& target,
+                                                const std::atomic<bool>& interrupted) {
+  TRY_ASSIGN(MeasureOptions measure, measure_options(options, target, interrupted));
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
   for (const WeightedTask& weighted : source.tasks)

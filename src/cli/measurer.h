@@ -29,6 +29,10 @@ struct MeasurerOptions {
   }
 };
 
+/// How the trials of a run are measured, wherever.
+Result<MeasureOptions> measure_options(const MeasurerOptions& options,
+                                       const Target& target,
+                                       const std::atomic<bool>& interrupted);
 /// Its workers are this program's own file, with the hidden commands; it ends when `interrupted`.
 /// Kernels find their constants where the network does: of one that fits, in the last-level cache.
 /// Errors: this machine, or a device of --devices, does not run code for the target.

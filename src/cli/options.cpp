@@ -17,6 +17,7 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"dataset", "Make data sets for cost models."},
     {"device", "Look at one device."},
+    {"fleet", "Tune on many machines."},
     {"records", "Look into record files, and make others of them."},
 };
 
@@ -106,7 +107,6 @@ class Parser {
     parent->require_subcommand(0, 1);
     const auto group = std::ranges::find(kGroups, name, [](const auto& row) { return row.first; });
     if (group != std::end(kGroups)) app->description(std::string(group->second));
-    if (name == "worker") app->group("");
     return nodes_[name] = app;
   }
 

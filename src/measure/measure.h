@@ -88,6 +88,8 @@ class Measurer {
   virtual Result<std::vector<MeasureResult>> measure(const Task& task,
                                                      std::span<const Candidate> batch,
                                                      double best_s) = 0;
+  /// What measure() has returned is in the record file.
+  virtual Result<Unit> recorded() { return Unit{}; }
   virtual MeasureTimes times() const = 0;
 };
 

@@ -303,7 +303,7 @@ Result<Unit> Tuner::append_results(size_t index,
     if (samples.back().cost_s < tuned.history.best_cost_s()) tuned.last_gain = tuned.trials;
     tuned.history.add(batch[i], samples.back().cost_s);
   }
-  return Unit{};
+  return tools_.measurer.recorded();
 }
 
 Result<Unit> Tuner::remeasure_best() {

@@ -7,12 +7,14 @@
 #include "analysis/draft.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
+#include "cli/fleet_options.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/pool.h"
 #include "cli/search_options.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
+#include "fleet/kind.h"
 #include "report/finished_runs.h"
 #include "report/network_time.h"
 #include "report/progress.h"
@@ -99,6 +101,7 @@ struct Tune {
   ContestantOptions contestant;
   ExplorerOptions explorer;
   OfferOptions offers;
+  FleetRunOptions fleet;
   std::string budget;                                   // as given; empty: no limit of time
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
@@ -110,6 +113,7 @@ struct Tune {
     contestant.add_to(app);
     explorer.add_to(app);
     offers.add_to(app);
+    fleet.add_to(app);
     add_option(app, "--budget", budget).help("time to tune, resumed runs included: 30s, 10m, 1h");
     add_option(app, "--early-stopping", early_stopping)
         .help("end after so many trials without gain");
@@ -122,7 +126,7 @@ struct Tune {
   }
 
   Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
-    const bool elsewhere = !row_of(target.backend).on_host;  // is measured
+    const bool elsewhere = !row_of(target.backend).on_host || fleet.given();  // is measured
     TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
                      .measured_at_once = elsewhere ? mode.search.round_size : measure.jobs,
@@ -214,6 +218,24 @@ struct Tune {
                                source.tasks.size())};
   }
 
+  /// Of this machine or of a fleet, whose connection is `broker` then.
+  Result<std::unique_ptr<Measurer>> measurer_of(const Source& source,
+                                                const Target& target,
+                                                const TuneOptions& tune,
+                                                const std::string& work_dir,
+                                                const std::atomic<bool>& interrupted,
+                                                std::unique_ptr<Broker>& broker) const {
+    if (!fleet.given()) return make_measurer(measure, source, target, interrupted);
+    TRY_ASSIGN(broker, Broker::connect(fleet.access.broker));
+    TRY_ASSIGN(const MeasureOptions options, measure_options(measure, target, interrupted));
+    return make_fleet_measurer(*broker,
+                               fleet.kind.empty() ? kind_of(target) : fleet.kind,
+                               options,
+                               source.tasks,
+                               tune,
+                               work_dir);
+  }
+
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(Contestant mode,
@@ -243,8 +265,9 @@ struct Tune {
 
     if (!out_file.empty()) TRY(draw_constants(source, measure.seed));
     const std::atomic<bool>& interrupted = catch_interrupts();
+    std::unique_ptr<Broker> broker;
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-               make_measurer(measure, source, target, interrupted));
+               measurer_of(source, target, tune, work_dir, interrupted, broker));
     LiveLine live(stderr);
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       live.show(print(round_line(tuner, summary, tune.trials)));

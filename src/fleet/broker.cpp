@@ -1,0 +1,491 @@
+#include "fleet/broker.h"
+
+#if PRUNER_NATS
+#include <arpa/inet.h>
+#include <nats/nats.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "fleet/names.h"
+#include "fleet/nkey.h"
+#include "support/file.h"
+#include "support/json.h"
+#endif
+
+namespace pruner {
+
+#if !PRUNER_NATS
+
+bool has_broker() { return false; }
+Result<std::unique_ptr<Broker>> Broker::connect(const BrokerAccess&) {
+  return Error("this build has no fleets: install libnats-dev and build again");
+}
+Lease::Lease(Message* message) : message_(message) {}
+Lease::Lease(Lease&& other) noexcept : message_(other.message_) {}
+Lease& Lease::operator=(Lease&&) noexcept { return *this; }
+Lease::~Lease() = default;
+std::string_view Lease::bytes() const { return {}; }
+int Lease::deliveries() const { return 0; }
+Result<Unit> Lease::done() const { return Unit{}; }
+void Lease::keep() const {}
+void Lease::give_back(double) const {}
+Queue::Queue(Subscription* subscription) : subscription_(subscription) {}
+Queue::~Queue() = default;
+Result<std::vector<Lease>> Queue::take(int, double) { return std::vector<Lease>(); }
+
+#else
+
+bool has_broker() { return true; }
+
+struct Lease::Message {};
+struct Queue::Subscription {};
+
+namespace {
+
+constexpr int64_t kMs = 1000;           // of a second
+constexpr int64_t kNs = 1'000'000'000;  // of a second
+constexpr int64_t kConnectMs = 5000;
+constexpr int64_t kWaitMs = 5000;            // for the server's answer
+constexpr int64_t kTrialsBytes = 256 << 20;  // that wait at most
+constexpr int64_t kDuplicatesS = 600;
+constexpr int64_t kResultsAgeS = 7 * 24 * 3600;
+constexpr int64_t kHeartbeatLifeS = 15;
+constexpr std::array<int, 3> kSafeVersion = {2, 11, 16};  // the first without the holes of 2026
+
+natsMsg* nats(Lease::Message* message) { return reinterpret_cast<natsMsg*>(message); }
+natsSubscription* nats(Queue::Subscription* subscription) {
+  return reinterpret_cast<natsSubscription*>(subscription);
+}
+
+Result<Unit> check(natsStatus status, const std::string& what) {
+  if (status == NATS_OK) return Unit{};
+  std::string text = natsStatus_GetText(status);
+  natsStatus last = NATS_OK;
+  const char* said = nats_GetLastError(&last);
+  std::string detail = said == nullptr || last != status ? "" : said;
+  // "(conn.c:1905): " is a place in libnats.
+  if (const size_t end = detail.find("): "); detail.starts_with('(') && end != std::string::npos)
+    detail.erase(0, end + 3);
+  if (!detail.empty()) text += ": " + detail;
+  return Error(what, ": ", text);
+}
+
+// "nats://host:4222" -> its host and port.
+struct Address {
+  std::string host, port = "4222";
+};
+Result<Address> address_of(const std::string& url) {
+  const size_t scheme = url.find("://");
+  const std::string name = scheme == std::string::npos ? "" : url.substr(0, scheme);
+  if (name != "nats" && name != "tls")
+    return Error(
+        "\"", url, "\" is no server's address, expected nats://HOST:4222 or tls://HOST:4222");
+  std::string rest = url.substr(scheme + 3);
+  rest.erase(0, rest.rfind('@') == std::string::npos ? 0 : rest.rfind('@') + 1);
+  Address address;
+  const size_t colon = rest.rfind(':');
+  const bool v6 = rest.starts_with('[');
+  const bool port = colon != std::string::npos && (!v6 || colon > rest.find(']'));
+  address.host = rest.substr(0, port ? colon : rest.size());
+  if (port) address.port = rest.substr(colon + 1);
+  if (v6) address.host = address.host.substr(1, address.host.size() - 2);
+  if (address.host.empty()) return Error("\"", url, "\" names no host");
+  return address;
+}
+
+bool is_this_machine(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// The line that a server sends first, before any encryption.
+Result<std::string> first_line(const Address& address) {
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (const int code = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
+      code != 0)
+    return Error(gai_strerror(code));
+  Error problem("nobody answers there");
+  std::string line;
+  for (const addrinfo* each = found; each != nullptr && line.empty(); each = each->ai_next) {
+    const int socket =
+        ::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol);
+    if (socket < 0) continue;
+    const timeval patience = {kConnectMs / kMs, 0};
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(socket, each->ai_addr, each->ai_addrlen) != 0) {
+      problem = Error(std::strerror(errno));
+    } else {
+      char bytes[4096];
+      ssize_t got = 0;
+      while (line.find('\n') == std::string::npos && line.size() < sizeof bytes * 16 &&
+             (got = recv(socket, bytes, sizeof bytes, 0)) > 0)
+        line.append(bytes, static_cast<size_t>(got));
+      if (line.empty()) problem = Error("it says nothing");
+    }
+    close(socket);
+  }
+  freeaddrinfo(found);
+  if (line.empty()) return problem;
+  return line.substr(0, line.find('\r'));
+}
+
+std::array<int, 3> version_of(std::string_view text) {
+  std::array<int, 3> version = {};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int& number : version) {
+    at = std::from_chars(at, end, number).ptr;
+    if (at != end && *at == '.') ++at;
+  }
+  return version;
+}
+
+Result<Unit> check_server(const BrokerAccess& access) {
+  TRY_ASSIGN(const Address address, address_of(access.url));
+  const Result<std::string> line = first_line(address);
+  if (!line.ok()) return Error(access.url, ": ", line.error().message());
+  const Result<Json> info =
+      line->starts_with("INFO ") ? parse_json(line->substr(5)) : Result<Json>(Error("no"));
+  if (!info.ok() || !info->contains("version"))
+    return Error(access.url, ": what answers there is no NATS server");
+  const std::string version = info->at("version").is_string() ? info->at("version") : "";
+  if (version_of(version) < kSafeVersion && !is_this_machine(address.host) && !access.insecure) {
+    return Error(access.url,
+                 ": the server's version ",
+                 version,
+                 " has known holes: take 2.11.16 or newer, or say --insecure-server");
+  }
+  return Unit{};
+}
+
+class NatsBroker : public Broker {
+ public:
+  static Result<std::unique_ptr<Broker>> connect(const BrokerAccess& access) {
+    TRY(check_server(access));
+    NKey key;
+    if (!access.seed_file.empty()) {
+      TRY_ASSIGN(const std::string text, read_file(access.seed_file));
+      Result<NKey> read = nkey_of(text.substr(0, text.find_first_of(" \r\n")));
+      if (!read.ok()) return Error(access.seed_file, ": ", read.error().message());
+      key = *std::move(read);
+    }
+    auto made = std::make_unique<NatsBroker>();
+    natsOptions* options = nullptr;
+    natsOptions_Create(&options);
+    natsOptions_SetURL(options, access.url.c_str());
+    natsOptions_SetTimeout(options, kConnectMs);
+    natsOptions_SetMaxReconnect(options, -1);
+    natsOptions_SetName(options, "pruner");
+    natsOptions_SetErrorHandler(options, nullptr, nullptr);
+    natsStatus status = NATS_OK;
+    if (!access.seed_file.empty())
+      status =
+          natsOptions_SetNKeyFromSeed(options, key.public_key.c_str(), access.seed_file.c_str());
+    if (status == NATS_OK && access.url.starts_with("tls://")) {
+      status = natsOptions_SetSecure(options, true);
+      if (status == NATS_OK && !access.ca_file.empty())
+        status = natsOptions_LoadCATrustedCertificates(options, access.ca_file.c_str());
+    }
+    if (status == NATS_OK) status = natsConnection_Connect(&made->connection_, options);
+    natsOptions_Destroy(options);
+    TRY(check(status, access.url));
+    jsOptions stream_options;
+    jsOptions_Init(&stream_options);
+    stream_options.Wait = kWaitMs;
+    TRY(check(natsConnection_JetStream(&made->stream_, made->connection_, &stream_options),
+              access.url));
+    return std::unique_ptr<Broker>(std::move(made));
+  }
+
+  ~NatsBroker() override {
+    for (natsSubscription* each : watches_) natsSubscription_Destroy(each);
+    jsCtx_Destroy(stream_);
+    natsConnection_Close(connection_);
+    natsConnection_Destroy(connection_);
+  }
+
+  Result<Unit> make_streams() override {
+    TRY(make_stream(fleet::kTrials, "trial.*.*", [](jsStreamConfig& config) {
+      config.Retention = js_WorkQueuePolicy;
+      config.MaxBytes = kTrialsBytes;
+      config.Discard = js_DiscardNew;
+    }));
+    TRY(make_stream(fleet::kResults, "result.*", [](jsStreamConfig& config) {
+      config.MaxAge = kResultsAgeS * kNs;
+    }));
+    TRY(make_table(fleet::kTasks, 0));
+    TRY(make_table(fleet::kWorkers, kHeartbeatLifeS));
+    return make_table(fleet::kControl, kDuplicatesS);
+  }
+
+  Result<uint64_t> publish(const std::string& subject,
+                           const std::string& id,
+                           std::string_view bytes,
+                           const std::function<bool()>& stop) override {
+    while (true) {
+      jsPubOptions options;
+      jsPubOptions_Init(&options);
+      options.MsgId = id.c_str();
+      jsPubAck* ack = nullptr;
+      jsErrCode code = static_cast<jsErrCode>(0);
+      const natsStatus status = js_Publish(&ack,
+                                           stream_,
+                                           subject.c_str(),
+                                           bytes.data(),
+                                           static_cast<int>(bytes.size()),
+                                           &options,
+                                           &code);
+      if (status == NATS_OK) {
+        const uint64_t number = ack->Sequence;
+        jsPubAck_Destroy(ack);
+        return number;
+      }
+      // What the server refuses it will refuse again; that it is gone may pass.
+      if (code != 0 || (status != NATS_TIMEOUT && status != NATS_NO_RESPONDERS &&
+                        status != NATS_CONNECTION_DISCONNECTED && status != NATS_CONNECTION_CLOSED))
+        TRY(check(status, subject));
+      if (stop()) return Error(subject, ": the server is gone");
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+
+  Result<Unit> purge(const std::string& stream, const std::string& subject) override {
+    jsOptions options;
+    jsOptions_Init(&options);
+    options.Stream.Purge.Subject = subject.c_str();
+    return check(js_PurgeStream(stream_, stream.c_str(), &options, nullptr), subject);
+  }
+
+  Result<Backlog> backlog(const std::string& stream, const std::string& consumer) override {
+    jsConsumerInfo* info = nullptr;
+    const natsStatus status =
+        js_GetConsumerInfo(&info, stream_, stream.c_str(), consumer.c_str(), nullptr, nullptr);
+    if (status == NATS_NOT_FOUND) return Backlog{};
+    TRY(check(status, consumer));
+    const Backlog found{static_cast<int64_t>(info->NumPending), info->NumAckPending};
+    jsConsumerInfo_Destroy(info);
+    return found;
+  }
+
+  Result<std::unique_ptr<Queue>> open_queue(const std::string& stream,
+                                            const std::string& subject,
+                                            const std::string& name,
+                                            double lease_s,
+                                            int most_deliveries) override {
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    config.Durable = name.c_str();
+    config.AckPolicy = js_AckExplicit;
+    config.AckWait = static_cast<int64_t>(lease_s * static_cast<double>(kNs));
+    config.MaxDeliver = most_deliveries;
+    config.FilterSubject = subject.c_str();
+    config.MaxAckPending = 100'000;
+    jsConsumerInfo* info = nullptr;
+    natsStatus status =
+        js_GetConsumerInfo(&info, stream_, stream.c_str(), name.c_str(), nullptr, nullptr);
+    if (status == NATS_NOT_FOUND)
+      status = js_AddConsumer(&info, stream_, stream.c_str(), &config, nullptr, nullptr);
+    jsConsumerInfo_Destroy(info);
+    TRY(check(status, name));
+    jsSubOptions options;
+    jsSubOptions_Init(&options);
+    options.Stream = stream.c_str();
+    options.Consumer = name.c_str();
+    options.ManualAck = true;
+    natsSubscription* subscription = nullptr;
+    jsErrCode code = static_cast<jsErrCode>(0);
+    TRY(check(js_PullSubscribe(
+                  &subscription, stream_, subject.c_str(), name.c_str(), nullptr, &options, &code),
+              name));
+    return std::make_unique<Queue>(reinterpret_cast<Queue::Subscription*>(subscription));
+  }
+
+  Result<Unit> watch_lost(const std::string& stream,
+                          const std::string& name,
+                          std::function<void(uint64_t)> lost) override {
+    const std::string subject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + stream + "." + name;
+    listeners_.push_back(std::make_unique<std::function<void(uint64_t)>>(std::move(lost)));
+    const auto heard = [](natsConnection*, natsSubscription*, natsMsg* message, void* listener) {
+      const Result<Json> said = parse_json(
+          {natsMsg_GetData(message), static_cast<size_t>(natsMsg_GetDataLength(message))});
+      if (said.ok() && said->contains("stream_seq") && said->at("stream_seq").is_number_unsigned())
+        (*static_cast<std::function<void(uint64_t)>*>(listener))(said->at("stream_seq"));
+      natsMsg_Destroy(message);
+    };
+    natsSubscription* subscription = nullptr;
+    TRY(check(natsConnection_Subscribe(
+                  &subscription, connection_, subject.c_str(), heard, listeners_.back().get()),
+              subject));
+    watches_.push_back(subscription);
+    return Unit{};
+  }
+
+  Result<Unit> put(const std::string& table,
+                   const std::string& key,
+                   std::string_view bytes) override {
+    return with_table(table, [&](kvStore* store) {
+      return check(
+          kvStore_Put(nullptr, store, key.c_str(), bytes.data(), static_cast<int>(bytes.size())),
+          key);
+    });
+  }
+
+  Result<std::optional<std::string>> get(const std::string& table,
+                                         const std::string& key) override {
+    std::optional<std::string> found;
+    TRY(with_table(table, [&](kvStore* store) -> Result<Unit> {
+      kvEntry* entry = nullptr;
+      const natsStatus status = kvStore_Get(&entry, store, key.c_str());
+      if (status == NATS_NOT_FOUND) return Unit{};
+      TRY(check(status, key));
+      found.emplace(static_cast<const char*>(kvEntry_Value(entry)),
+                    static_cast<size_t>(kvEntry_ValueLen(entry)));
+      kvEntry_Destroy(entry);
+      return Unit{};
+    }));
+    return found;
+  }
+
+  Result<std::vector<std::string>> keys(const std::string& table) override {
+    std::vector<std::string> names;
+    TRY(with_table(table, [&](kvStore* store) -> Result<Unit> {
+      kvKeysList list = {};
+      const natsStatus status = kvStore_Keys(&list, store, nullptr);
+      if (status == NATS_NOT_FOUND) return Unit{};
+      TRY(check(status, table));
+      for (int i = 0; i < list.Count; ++i) names.emplace_back(list.Keys[i]);
+      kvKeysList_Destroy(&list);
+      return Unit{};
+    }));
+    return names;
+  }
+
+  Result<Unit> remove(const std::string& table, const std::string& key) override {
+    return with_table(
+        table, [&](kvStore* store) { return check(kvStore_Delete(store, key.c_str()), key); });
+  }
+
+ private:
+  template <typename Set>
+  Result<Unit> make_stream(const char* name, const char* subject, Set set) {
+    jsStreamConfig config;
+    jsStreamConfig_Init(&config);
+    config.Name = name;
+    config.Subjects = &subject;
+    config.SubjectsLen = 1;
+    config.Storage = js_FileStorage;
+    config.Duplicates = kDuplicatesS * kNs;
+    set(config);
+    jsErrCode code = static_cast<jsErrCode>(0);
+    const natsStatus status = js_AddStream(nullptr, stream_, &config, nullptr, &code);
+    if (code == JSStreamNameExistErr) return Unit{};
+    return check(status, name);
+  }
+
+  Result<Unit> make_table(const char* name, int64_t life_s) {
+    kvConfig config;
+    kvConfig_Init(&config);
+    config.Bucket = name;
+    config.TTL = life_s * kNs;
+    config.StorageType = js_FileStorage;
+    kvStore* store = nullptr;
+    natsStatus status = js_KeyValue(&store, stream_, name);
+    if (status == NATS_NOT_FOUND) status = js_CreateKeyValue(&store, stream_, &config);
+    kvStore_Destroy(store);
+    return check(status, name);
+  }
+
+  template <typename Use>
+  Result<Unit> with_table(const std::string& name, Use use) {
+    kvStore* store = nullptr;
+    const natsStatus status = js_KeyValue(&store, stream_, name.c_str());
+    if (status == NATS_NOT_FOUND)
+      return Error("the server knows of no fleet: pruner fleet init --server URL makes it ready");
+    TRY(check(status, name));
+    const Result<Unit> done = use(store);
+    kvStore_Destroy(store);
+    return done;
+  }
+
+  natsConnection* connection_ = nullptr;
+  jsCtx* stream_ = nullptr;
+  std::vector<natsSubscription*> watches_;
+  std::vector<std::unique_ptr<std::function<void(uint64_t)>>> listeners_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Broker>> Broker::connect(const BrokerAccess& access) {
+  return NatsBroker::connect(access);
+}
+
+Lease::Lease(Message* message) : message_(message) {}
+Lease::Lease(Lease&& other) noexcept : message_(std::exchange(other.message_, nullptr)) {}
+Lease& Lease::operator=(Lease&& other) noexcept {
+  std::swap(message_, other.message_);
+  return *this;
+}
+Lease::~Lease() {
+  if (message_ != nullptr) natsMsg_Destroy(nats(message_));
+}
+
+std::string_view Lease::bytes() const {
+  return {natsMsg_GetData(nats(message_)),
+          static_cast<size_t>(natsMsg_GetDataLength(nats(message_)))};
+}
+
+int Lease::deliveries() const {
+  jsMsgMetaData* meta = nullptr;
+  if (natsMsg_GetMetaData(&meta, nats(message_)) != NATS_OK) return 1;
+  const int deliveries = static_cast<int>(meta->NumDelivered);
+  jsMsgMetaData_Destroy(meta);
+  return deliveries;
+}
+
+Result<Unit> Lease::done() const {
+  return check(natsMsg_AckSync(nats(message_), nullptr, nullptr), "acknowledging");
+}
+
+void Lease::keep() const { natsMsg_InProgress(nats(message_), nullptr); }
+void Lease::give_back(double delay_s) const {
+  natsMsg_NakWithDelay(
+      nats(message_), static_cast<int64_t>(delay_s * static_cast<double>(kMs)), nullptr);
+}
+
+Queue::Queue(Subscription* subscription) : subscription_(subscription) {}
+Queue::~Queue() { natsSubscription_Destroy(nats(subscription_)); }
+
+Result<std::vector<Lease>> Queue::take(int most, double timeout_s) {
+  natsMsgList list = {};
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const auto patience = static_cast<int64_t>(timeout_s * static_cast<double>(kMs));
+  const natsStatus status = natsSubscription_Fetch(
+      &list, nats(subscription_), most, std::max<int64_t>(patience, 1), &code);
+  std::vector<Lease> taken;
+  for (int i = 0; i < list.Count; ++i) {
+    taken.emplace_back(reinterpret_cast<Lease::Message*>(list.Msgs[i]));
+    list.Msgs[i] = nullptr;
+  }
+  natsMsgList_Destroy(&list);
+  // A server that is away is waited for as for messages.
+  if (!taken.empty() || status == NATS_OK || status == NATS_TIMEOUT) return taken;
+  if (code == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::clamp<int64_t>(patience, 1, 500)));
+    return taken;
+  }
+  TRY(check(status, "taking from a queue"));
+  return taken;
+}
+
+#endif
+
+}  // namespace pruner

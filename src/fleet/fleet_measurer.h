@@ -1,0 +1,33 @@
+// The measurer of a run whose trials go to a fleet: Measurer (measure/measure.h) over a broker.
+// Nothing that was measured is lost or counted twice, whoever is killed when.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "fleet/broker.h"
+#include "fleet/messages.h"
+
+namespace pruner {
+
+struct FleetOptions {
+  std::string kind;  // of the workers
+  std::string run;   // a name of this run alone, the same when it goes on
+  MeasureOptions measure;
+};
+
+class FleetMeasurer : public Measurer {
+ public:
+  /// Errors: a worker of the kind was never there. `broker` outlives it.
+  static Result<std::unique_ptr<FleetMeasurer>> make(Broker& broker, const FleetOptions& options);
+
+  /// What was measured for the run when nobody recorded it any more: `take` records one (again or
+  /// for the first time), then it is forgotten.
+  virtual Result<int64_t> recover(
+      const std::function<Result<Unit>(const ResultMessage&)>& take) = 0;
+};
+
+/// The workers that are here, by their names.
+Result<std::vector<WorkerState>> list_workers(Broker& broker);
+
+}  // namespace pruner

@@ -1,0 +1,15 @@
+// A kind of worker: what decides how fast code runs there, as a short name. Times of unlike kinds
+// are never mixed.
+#pragma once
+
+#include <string>
+
+#include "target/target.h"
+
+namespace pruner {
+
+/// Of workers whose code is for `target` and made by this very program: the device, its numbers,
+/// the threads, and the program. Letters, digits and '-', as subjects may have.
+std::string kind_of(const Target& target);
+
+}  // namespace pruner

@@ -1,0 +1,115 @@
+#include "fleet/messages.h"
+
+#include "measure/wire.h"
+#include "support/hash.h"
+
+namespace pruner {
+
+static constexpr int kVersion = 1;  // of the messages
+
+static Result<Json> parse(std::string_view bytes) {
+  TRY_ASSIGN(Json json, parse_json(bytes));
+  TRY_ASSIGN(const int version, json_get<int>(json, "v"));
+  if (version != kVersion) return Error("a message of version ", version, ", expected ", kVersion);
+  return json;
+}
+
+static Json trial_json(const TrialMessage& message) {
+  Json candidates = Json::array();
+  for (const Candidate& candidate : message.candidates) candidates.push_back(to_json(candidate));
+  return {{"v", kVersion},
+          {"id", message.id},
+          {"task", message.task},
+          {"candidates", std::move(candidates)},
+          {"best_s", message.best_s},
+          {"options", to_json(message.options)}};
+}
+
+static Result<TrialMessage> trial_from_json(const Json& json) {
+  TrialMessage message;
+  TRY_ASSIGN(message.id, json_get<std::string>(json, "id"));
+  TRY_ASSIGN(message.task, json_get<std::string>(json, "task"));
+  TRY_ASSIGN(message.best_s, json_get<double>(json, "best_s"));
+  TRY_ASSIGN(const Json candidates, json_get<Json>(json, "candidates"));
+  if (!candidates.is_array()) return Error("\"candidates\" is no list");
+  for (const Json& each : candidates) {
+    TRY_ASSIGN(Candidate candidate, candidate_from_json(each));
+    message.candidates.push_back(std::move(candidate));
+  }
+  TRY_ASSIGN(const Json options, json_get<Json>(json, "options"));
+  TRY_ASSIGN(message.options, options_from_json(options));
+  return message;
+}
+
+std::string print(const TrialMessage& message) { return trial_json(message).dump(); }
+
+Result<TrialMessage> parse_trial(std::string_view bytes) {
+  TRY_ASSIGN(const Json json, parse(bytes));
+  return trial_from_json(json);
+}
+
+std::string print(const ResultMessage& message) {
+  Json json = trial_json(message.trial);
+  json["worker"] = message.worker;
+  json["results"] = Json::array();
+  for (const MeasureResult& result : message.results) {
+    Json each = to_json(result);
+    each["timestamp"] = result.timestamp;
+    json["results"].push_back(std::move(each));
+  }
+  return json.dump();
+}
+
+Result<ResultMessage> parse_result(std::string_view bytes) {
+  TRY_ASSIGN(const Json json, parse(bytes));
+  ResultMessage message;
+  TRY_ASSIGN(message.trial, trial_from_json(json));
+  TRY_ASSIGN(message.worker, json_get<std::string>(json, "worker"));
+  TRY_ASSIGN(const Json results, json_get<Json>(json, "results"));
+  if (!results.is_array() || results.size() != message.trial.candidates.size())
+    return Error("has no result for each of ", message.trial.candidates.size(), " candidates");
+  for (const Json& each : results) {
+    TRY_ASSIGN(MeasureResult result, result_from_json(each));
+    TRY_ASSIGN(result.timestamp, json_get<int64_t>(each, "timestamp"));
+    message.results.push_back(std::move(result));
+  }
+  return message;
+}
+
+std::string print_task(const Task& task) { return to_json(task).dump(); }
+
+std::string task_hash(std::string_view printed) { return hash_hex(printed); }
+
+Result<Task> parse_task(std::string_view printed) {
+  TRY_ASSIGN(const Json json, parse_json(printed));
+  return task_from_json(json);
+}
+
+std::string print(const WorkerState& state) {
+  return Json{{"v", kVersion},
+              {"name", state.name},
+              {"kind", state.kind},
+              {"target", state.target},
+              {"host", state.host},
+              {"threads", state.threads},
+              {"trials", state.trials},
+              {"started", state.started},
+              {"state", state.state}}
+      .dump();
+}
+
+Result<WorkerState> parse_worker(std::string_view bytes) {
+  TRY_ASSIGN(const Json json, parse(bytes));
+  WorkerState state;
+  TRY_ASSIGN(state.name, json_get<std::string>(json, "name"));
+  TRY_ASSIGN(state.kind, json_get<std::string>(json, "kind"));
+  TRY_ASSIGN(state.target, json_get<std::string>(json, "target"));
+  TRY_ASSIGN(state.host, json_get<std::string>(json, "host"));
+  TRY_ASSIGN(state.threads, json_get<int>(json, "threads"));
+  TRY_ASSIGN(state.trials, json_get<int64_t>(json, "trials"));
+  TRY_ASSIGN(state.started, json_get<int64_t>(json, "started"));
+  TRY_ASSIGN(state.state, json_get<std::string>(json, "state"));
+  return state;
+}
+
+}  // namespace pruner

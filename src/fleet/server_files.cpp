@@ -1,0 +1,98 @@
+#include "fleet/server_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "fleet/nkey.h"
+#include "support/file.h"
+
+namespace pruner {
+
+namespace fs = std::filesystem;
+
+// What clients of JetStream ask for is a subject, too, so that permissions are lists of subjects.
+static constexpr const char* kServer = R"(# A fleet's server: nats-server -c server.conf
+listen: "0.0.0.0:4222"
+jetstream {{ store_dir: "{store}" }}
+
+# Off this machine every connection should be encrypted; clients then say tls://HOST:4222 --ca ca.pem
+# tls {{ cert_file: "server.pem", key_file: "server-key.pem" }}
+
+# Workers take trials, and give results and signs of life.
+WORKER = {{
+  publish = ["$JS.API.CONSUMER.INFO.TRIALS.>", "$JS.API.CONSUMER.CREATE.TRIALS.>",
+             "$JS.API.CONSUMER.DURABLE.CREATE.TRIALS.>", "$JS.API.CONSUMER.MSG.NEXT.TRIALS.>",
+             "$JS.ACK.TRIALS.>", "result.*", "$KV.pruner_workers.>",
+             "$JS.API.STREAM.INFO.KV_pruner_tasks", "$JS.API.STREAM.INFO.KV_pruner_workers",
+             "$JS.API.STREAM.INFO.KV_pruner_control", "$JS.API.STREAM.MSG.GET.KV_pruner_tasks",
+             "$JS.API.STREAM.MSG.GET.KV_pruner_control", "$JS.API.DIRECT.GET.KV_pruner_tasks.>",
+             "$JS.API.DIRECT.GET.KV_pruner_control.>"]
+  subscribe = ["_INBOX.>"]
+}}
+# Tuners publish trials and tasks, and read results and who is there.
+TUNER = {{
+  publish = {{
+    allow = ["trial.>", "$KV.pruner_tasks.>", "$KV.pruner_control.>", "$JS.ACK.>", "$JS.API.INFO",
+             "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.MSG.GET.>", "$JS.API.DIRECT.GET.>",
+             "$JS.API.STREAM.PURGE.TRIALS", "$JS.API.CONSUMER.>"]
+    deny = ["$JS.API.CONSUMER.DELETE.TRIALS.>"]
+  }}
+  subscribe = ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"]
+}}
+authorization {{
+  users = [
+    {{ nkey: {admin} }}
+    {{ nkey: {tuner}, permissions: $TUNER }}
+    {{ nkey: {worker}, permissions: $WORKER }}
+  ]
+}}
+)";
+
+static constexpr const char* kUnit = R"([Unit]
+Description=Measures for a fleet of Pruner
+After=network-online.target
+
+[Service]
+ExecStart=/usr/bin/pruner worker --server tls://SERVER:4222 --ca /etc/pruner/ca.pem --key /etc/pruner/worker.key
+Restart=on-failure
+RestartSec=30
+NoNewPrivileges=true
+ProtectSystem=strict
+PrivateTmp=true
+User=nobody
+
+[Install]
+WantedBy=multi-user.target
+)";
+
+static Result<std::string> write_key(const fs::path& path) {
+  TRY_ASSIGN(const NKey key, make_nkey());
+  const mode_t before = umask(S_IRWXG | S_IRWXO);
+  const Result<Unit> written = write_file(path.string(), key.seed + "\n");
+  umask(before);
+  if (!written.ok()) return written.error();
+  return key.public_key;
+}
+
+Result<Unit> write_server_files(const std::string& folder) {
+  const fs::path dir(folder);
+  std::error_code code;
+  fs::create_directories(dir, code);
+  if (code) return Error(folder, ": cannot be made: ", code.message());
+  for (const char* name : {"server.conf", "admin.key", "tuner.key", "worker.key"})
+    if (fs::exists(dir / name)) return Error((dir / name).string(), " is there already");
+  TRY_ASSIGN(const std::string admin, write_key(dir / "admin.key"));
+  TRY_ASSIGN(const std::string tuner, write_key(dir / "tuner.key"));
+  TRY_ASSIGN(const std::string worker, write_key(dir / "worker.key"));
+  TRY(write_file((dir / "pruner-worker.service").string(), kUnit));
+  return write_file((dir / "server.conf").string(),
+                    fmt::format(kServer,
+                                fmt::arg("store", fs::absolute(dir / "store").string()),
+                                fmt::arg("admin", admin),
+                                fmt::arg("tuner", tuner),
+                                fmt::arg("worker", worker)));
+}
+
+}  // namespace pruner

@@ -1,0 +1,239 @@
+#include "fleet/worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "fleet/kind.h"
+#include "fleet/messages.h"
+#include "fleet/names.h"
+#include "measure/wire.h"
+#include "space/space.h"
+#include "support/log.h"
+
+namespace pruner {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeaseS = 10;  // until a silent worker's trials go to another
+constexpr int kDeliveries = 2;  // of a trial: one more after a worker was lost
+constexpr double kTakeS = 1;
+constexpr double kOtherHostS = 2;  // a trial that this one was lost with waits so long for another
+constexpr auto kBeat = std::chrono::seconds(3);
+constexpr auto kProbeEach = std::chrono::seconds(60);
+constexpr double kProbeS = 0.05;
+constexpr int kProbes = 3;  // of which the best counts
+constexpr size_t kTasksKept = 64;
+
+double speed(const Target& target) {
+  double best = 0;
+  for (int i = 0; i < kProbes; ++i)
+    best = std::max(best, probe_fma_gflops(target, target.threads, kProbeS));
+  return best;
+}
+
+/// A task, with its space.
+struct KnownTask {
+  Task task;
+  Space space;
+};
+
+// A message may say anything; only a legal schedule is compiled.
+Result<Unit> check_candidate(const Space& space, const Candidate& candidate) {
+  const int32_t number = candidate.sketch.value;
+  if (number < 0 || number >= std::ssize(space.sketches))
+    return Error("there is no sketch ", number);
+  const std::vector<Decision>& decisions = space.sketches[static_cast<size_t>(number)].decisions;
+  if (candidate.decisions.size() != decisions.size())
+    return Error(candidate.decisions.size(), " decisions, expected ", decisions.size());
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (!std::ranges::binary_search(decisions[i].choices, candidate.decisions[i]))
+      return Error(decisions[i].name, " cannot be ", candidate.decisions[i]);
+  }
+  std::string why;
+  if (!is_legal(space, candidate, &why)) return Error(why);
+  return Unit{};
+}
+
+class FleetWorker {
+ public:
+  FleetWorker(Broker& broker, const FleetWorkerOptions& options)
+      : broker_(broker), options_(options) {
+    state_.name = options.name;
+    state_.kind = kind_of(options.target);
+    state_.target = print(options.target);
+    state_.threads = options.target.threads;
+    state_.started = std::time(nullptr);
+    state_.state = "waits";
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    state_.host = host;
+  }
+
+  Result<int64_t> serve() {
+    TRY_ASSIGN(const std::unique_ptr<Queue> queue,
+               broker_.open_queue(fleet::kTrials,
+                                  fleet::trials_of_kind(state_.kind),
+                                  fleet::kind_queue(state_.kind),
+                                  kLeaseS,
+                                  kDeliveries));
+    const double fastest = speed(options_.target);
+    Clock::time_point probed = Clock::now();
+    std::jthread beats([this](const std::stop_token& stop) { beat(stop); });
+    Result<Unit> served = Unit{};
+    while (served.ok() && !options_.stop() && !told_to_end()) {
+      if (options_.most_drift > 0 && Clock::now() - probed > kProbeEach) {
+        probed = Clock::now();
+        served = check_speed(fastest);
+        if (!served.ok()) break;
+      }
+      Result<std::vector<Lease>> taken = queue->take(1, kTakeS);
+      if (!taken.ok()) served = taken.error();
+      for (size_t i = 0; taken.ok() && i < taken->size() && served.ok(); ++i)
+        served = measure((*taken)[i]);
+    }
+    beats.request_stop();
+    wake_.notify_all();
+    beats.join();
+    (void)broker_.remove(fleet::kWorkers, options_.name);
+    if (!served.ok()) return served.error();
+    return state_.trials;
+  }
+
+ private:
+  // Says that it is here, and keeps what it measures.
+  void beat(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      const std::string said = print(state_);
+      if (lease_ != nullptr) lease_->keep();
+      lock.unlock();
+      (void)broker_.put(fleet::kWorkers, options_.name, said);
+      lock.lock();
+      wake_.wait_for(lock, kBeat, [&] { return stop.stop_requested(); });
+    }
+  }
+
+  void enter(const char* state, const Lease* lease) {
+    const std::lock_guard lock(mutex_);
+    state_.state = state;
+    lease_ = lease;
+  }
+
+  bool told_to_end() {
+    const Result<std::optional<std::string>> told =
+        broker_.get(fleet::kControl, "drain." + options_.name);
+    return told.ok() && told->has_value();
+  }
+
+  Result<Unit> check_speed(double fastest) const {
+    const double now = speed(options_.target);
+    if (now >= (1 - options_.most_drift) * fastest) return Unit{};
+    return Error(
+        fmt::format("this machine computes at {:.0f} % of its speed at the start: something else "
+                    "runs, or it is hot; "
+                    "times would not be comparable (--most-drift)",
+                    100 * now / fastest));
+  }
+
+  Result<const KnownTask*> task_of(const std::string& hash) {
+    if (const auto it = tasks_.find(hash); it != tasks_.end()) return &it->second;
+    TRY_ASSIGN(const std::optional<std::string> printed, broker_.get(fleet::kTasks, hash));
+    if (!printed || task_hash(*printed) != hash)
+      return Error("its task ", hash, " is not in the table");
+    TRY_ASSIGN(Task task, parse_task(*printed));
+    const Target& ours = options_.target;
+    if (print(task.target) != print(ours) || task.target.threads != ours.threads)
+      return Error("its task is for ", print(task.target), ", this worker for ", print(ours));
+    if (tasks_.size() >= kTasksKept) tasks_.clear();
+    Space space = make_space(task);
+    return &tasks_.emplace(hash, KnownTask{std::move(task), std::move(space)}).first->second;
+  }
+
+  Result<Unit> use_options(const MeasureOptions& options) {
+    const std::string printed = to_json(options).dump();
+    if (measurer_ != nullptr && printed == measured_with_) return Unit{};
+    TRY_ASSIGN(measurer_, options_.make_measurer(options));
+    measured_with_ = printed;
+    return Unit{};
+  }
+
+  // What cannot be measured as it was sent is a result, too: it would not be better elsewhere.
+  Result<std::vector<MeasureResult>> results_of(const TrialMessage& trial) {
+    const auto all_failed = [&](const std::string& why) {
+      return std::vector<MeasureResult>(trial.candidates.size(),
+                                        failed_result(MeasureError::kInstantiation, why));
+    };
+    const Result<const KnownTask*> known = task_of(trial.task);
+    if (!known.ok()) return all_failed(known.error().message());
+    for (const Candidate& candidate : trial.candidates) {
+      if (const Result<Unit> legal = check_candidate((*known)->space, candidate); !legal.ok())
+        return all_failed(legal.error().message());
+    }
+    TRY(use_options(trial.options));
+    return measurer_->measure((*known)->task, trial.candidates, trial.best_s);
+  }
+
+  Result<Unit> measure(const Lease& lease) {
+    Result<TrialMessage> trial = parse_trial(lease.bytes());
+    if (!trial.ok()) {
+      log_warning("a trial that cannot be read is left out: {}", trial.error().message());
+      return lease.done();
+    }
+    if (lease.deliveries() > 1 && tried_.contains(trial->id)) {
+      lease.give_back(kOtherHostS);
+      return Unit{};
+    }
+    tried_.insert(trial->id);
+    enter("measures", &lease);
+    Result<std::vector<MeasureResult>> results = results_of(*trial);
+    enter("waits", nullptr);
+    if (!results.ok()) return results.error();
+    if (results->size() < trial->candidates.size()) {  // stopped
+      lease.give_back(0);
+      return Unit{};
+    }
+    const std::string run = trial->id.substr(0, trial->id.find('.'));
+    const std::string id = trial->id;
+    const ResultMessage message{*std::move(trial), *std::move(results), options_.name};
+    // Stored before the trial is done with: a worker that ends in between has it measured once
+    // more, and the second result has the id of the first.
+    TRY(broker_.publish(fleet::result_subject(run), id, print(message), options_.stop));
+    {
+      const std::lock_guard lock(mutex_);
+      state_.trials += static_cast<int64_t>(message.results.size());
+    }
+    if (const Result<Unit> done = lease.done(); !done.ok())
+      log_warning("{}: {}", id, done.error().message());
+    return Unit{};
+  }
+
+  Broker& broker_;
+  const FleetWorkerOptions& options_;
+  std::mutex mutex_;  // of state_ and lease_
+  std::condition_variable wake_;
+  WorkerState state_;
+  const Lease* lease_ = nullptr;
+  std::map<std::string, KnownTask> tasks_;
+  std::set<std::string> tried_;  // by id
+  std::unique_ptr<Measurer> measurer_;
+  std::string measured_with_;
+};
+
+}  // namespace
+
+Result<int64_t> serve_fleet(Broker& broker, const FleetWorkerOptions& options) {
+  return FleetWorker(broker, options).serve();
+}
+
+}  // namespace pruner

@@ -1,0 +1,365 @@
+// label: slow
+// A fleet on this machine: a real server, workers and tuners as processes, each of them killed.
+// PRUNER_FLEET_MOMENTS=200 in the environment makes the random kills as many.
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "cli/run_program.h"
+#include "fleet/fleet_measurer.h"
+#include "fleet/names.h"
+#include "golden.h"
+#include "record/record.h"
+#include "support/file.h"
+#include "support/rng.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+using Strings = std::vector<std::string>;
+
+void sleep_s(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+// A port that nobody has now.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  socklen_t size = sizeof address;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+// An address of this machine that is not the loopback's; empty: it has none.
+std::string outer_address() {
+  ifaddrs* all = nullptr;
+  std::string found;
+  if (getifaddrs(&all) != 0) return found;
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(
+        AF_INET, &reinterpret_cast<sockaddr_in*>(each->ifa_addr)->sin_addr, text, sizeof text);
+    if (!std::string(text).starts_with("127.")) found = text;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+struct Fleet : testing::Test {
+  void SetUp() override {
+    if (!has_broker()) GTEST_SKIP() << "this build has no fleets (libnats-dev)";
+    if (std::system("command -v nats-server >/dev/null") != 0)
+      GTEST_SKIP() << "no nats-server here";
+    dir = (fs::temp_directory_path() / ("pruner_fleet_" + std::to_string(getpid()))).string();
+    fs::remove_all(dir);
+    fs::create_directories(dir);
+    port = free_port();
+    url = "nats://127.0.0.1:" + std::to_string(port);
+    start_server();
+    const ProgramRun made = run_program({"fleet", "init", "--server", url});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  void TearDown() override {
+    for (StartedProgram& worker : workers) {
+      kill(worker.pid, SIGKILL);
+      worker.wait();
+    }
+    if (server > 0) stop_server();
+    if (!dir.empty()) fs::remove_all(dir);
+  }
+
+  /// As the file says, or open to all.
+  void start_server(const std::string& configuration = "") {
+    server = fork();
+    if (server == 0) {
+      if (!configuration.empty()) {
+        execlp("nats-server",
+               "nats-server",
+               "-c",
+               configuration.c_str(),
+               "-l",
+               (dir + "/server.log").c_str(),
+               nullptr);
+        _exit(127);
+      }
+      const std::string store = dir + "/store", log = dir + "/server.log";
+      execlp("nats-server",
+             "nats-server",
+             "-a",
+             "0.0.0.0",
+             "-p",
+             std::to_string(port).c_str(),
+             "-js",
+             "-sd",
+             store.c_str(),
+             "-l",
+             log.c_str(),
+             nullptr);
+      _exit(127);
+    }
+    for (int i = 0; i < 100; ++i) {
+      const Result<std::unique_ptr<Broker>> there = Broker::connect({.url = url});
+      if (there.ok() || there.error().message().find("Authorization") != std::string::npos) return;
+      sleep_s(0.05);
+    }
+    FAIL() << "the server does not answer";
+  }
+  void stop_server() {
+    kill(server, SIGKILL);
+    waitpid(server, nullptr, 0);
+    server = -1;
+  }
+
+  StartedProgram& start_worker(const std::string& name) {
+    workers.push_back(start_program(
+        {"worker", "--server", url, "--device", "cpu:0", "--name", name, "--most-drift", "100"}));
+    return workers.back();
+  }
+  void wait_for_workers(size_t count) {
+    for (int i = 0; i < 400; ++i) {
+      Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+      if (broker.ok()) {
+        const Result<std::vector<WorkerState>> all = list_workers(**broker);
+        if (all.ok() && all->size() >= count) return;
+      }
+      sleep_s(0.05);
+    }
+    FAIL() << "the workers do not come";
+  }
+
+  Strings tune(int trials, const Strings& more = {}) const {
+    Strings arguments = {"tune",
+                         "--op",
+                         "matmul 64 64 64",
+                         "--threads",
+                         "1",
+                         "--fleet",
+                         url,
+                         "--model",
+                         "draft-only",
+                         "--work-dir",
+                         dir + "/out",
+                         "--n-trials",
+                         std::to_string(trials)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  // The records of the search: none twice, none torn.
+  std::vector<Record> records() const {
+    const Result<RecordFile> file = read_records(dir + "/out/records.json");
+    EXPECT_TRUE(file.ok());
+    if (!file.ok()) return {};
+    EXPECT_EQ(file->skipped, 0) << file->first_skipped;
+    std::vector<Record> searched;
+    std::set<std::string> lines;
+    for (const Record& record : file->records) {
+      EXPECT_TRUE(lines.insert(print_line(record)).second) << print_line(record);
+      if (record.origin == "search") searched.push_back(record);
+    }
+    return searched;
+  }
+
+  std::string dir, url;
+  int port = 0;
+  pid_t server = -1;
+  std::vector<StartedProgram> workers;
+};
+
+TEST_F(Fleet, MeasuresWhatIsMeasuredHere) {
+  start_worker("one");
+  start_worker("two");
+  wait_for_workers(2);
+  const ProgramRun run = run_program(tune(24));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<Record> found = records();
+  EXPECT_EQ(found.size(), 24u);
+  for (const Record& record : found) EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+  // The first round of the same seed is the same.
+  const ProgramRun local = run_program({"tune",
+                                        "--op",
+                                        "matmul 64 64 64",
+                                        "--threads",
+                                        "1",
+                                        "--model",
+                                        "draft-only",
+                                        "--work-dir",
+                                        dir + "/local",
+                                        "--n-trials",
+                                        "24"});
+  ASSERT_EQ(local.exit_code, 0) << local.err;
+  const Result<RecordFile> here = read_records(dir + "/local/records.json");
+  ASSERT_TRUE(here.ok());
+  EXPECT_EQ(here->records.at(0).decisions, found.at(0).decisions);
+  const ProgramRun status = run_program({"fleet", "status", "--server", url});
+  EXPECT_NE(status.out.find("one"), std::string::npos) << status.out;
+  EXPECT_NE(status.out.find("0 messages wait, 0 are measured"), std::string::npos) << status.out;
+  const ProgramRun drained = run_program({"fleet", "drain", "--server", url});
+  EXPECT_EQ(drained.out, "2 workers end when they have measured what they have\n");
+  int64_t trials = 0;
+  for (StartedProgram& worker : workers) {
+    const ProgramRun end = worker.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    trials += std::atoi(end.out.substr(std::string("measured ").size()).c_str());
+  }
+  workers.clear();
+  EXPECT_GE(trials, 24);
+}
+
+// Each of the three dies at random moments; in the end every trial is there once.
+TEST_F(Fleet, LosesNothingWhoeverIsKilled) {
+  const char* text = std::getenv("PRUNER_FLEET_MOMENTS");
+  const int moments = text == nullptr ? 6 : std::atoi(text);
+  constexpr int kTrials = 48;
+  Rng rng(7);
+  for (int done = 0, round = 0; done < moments; ++round) {
+    fs::remove_all(dir + "/out");
+    start_worker("a" + std::to_string(round));
+    start_worker("b" + std::to_string(round));
+    wait_for_workers(2);
+    StartedProgram tuner = start_program(tune(kTrials));
+    for (int i = 0; i < 3; ++i, ++done) {
+      sleep_s(0.3 + rng.uniform() * 0.7);
+      if (i == 0) {
+        const size_t which = workers.size() - 1 - rng.below(2);
+        kill(workers[which].pid, SIGKILL);
+        workers[which].wait();
+        workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(which));
+        start_worker("c" + std::to_string(round));
+      } else if (i == 1) {
+        stop_server();
+        sleep_s(rng.uniform());
+        start_server();
+      } else {
+        kill(tuner.pid, SIGKILL);
+        tuner.wait();
+      }
+    }
+    const ProgramRun end = run_program(tune(kTrials));
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(records().size(), static_cast<size_t>(kTrials));
+    for (StartedProgram& worker : workers) {
+      kill(worker.pid, SIGKILL);
+      worker.wait();
+    }
+    workers.clear();
+  }
+}
+
+TEST_F(Fleet, LeavesOutWhatIsForged) {
+  start_worker("one");
+  wait_for_workers(1);
+  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  ASSERT_TRUE(broker.ok()) << broker.error().message();
+  const Result<std::vector<WorkerState>> all = list_workers(**broker);
+  ASSERT_TRUE(all.ok());
+  const std::string kind = all->at(0).kind;
+  const auto go_on = [] { return false; };
+  for (const std::string bad :
+       {"",
+        "{}",
+        "{\"v\":1}",
+        "{\"v\":9}",
+        "\xff\xfe",
+        "{\"v\":1,\"id\":\"x.1\",\"task\":\"none\",\"candidates\":[{\"sketch\":99,"
+        "\"decisions\":[1]}],\"best_s\":1,\"options\":{}}"})
+    ASSERT_TRUE(
+        (*broker)->publish(fleet::trial_subject(kind, "forged"), "f" + bad, bad, go_on).ok());
+  StartedProgram tuner = start_program(tune(16));
+  std::string run;
+  for (int i = 0; i < 200 && run.empty(); ++i, sleep_s(0.02))
+    if (const Result<std::string> name = read_file(dir + "/out/fleet_run"); name.ok()) run = *name;
+  for (const std::string bad : {"", "{}", "{\"v\":1,\"id\":\"x\"}"})
+    ASSERT_TRUE((*broker)->publish(fleet::result_subject(run), "r" + bad, bad, go_on).ok());
+  const ProgramRun end = tuner.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(records().size(), 16u);
+}
+
+TEST_F(Fleet, KeysSayWhoMayDoWhat) {
+  stop_server();
+  const std::string files = dir + "/files", conf = files + "/server.conf";
+  ASSERT_EQ(run_program({"fleet", "init", "--files", files}).exit_code, 0);
+  for (const char* key : {"admin.key", "tuner.key", "worker.key"})
+    EXPECT_EQ(fs::status(files + "/" + key).permissions(),
+              fs::perms::owner_read | fs::perms::owner_write);
+  const ProgramRun again = run_program({"fleet", "init", "--files", files});
+  EXPECT_EQ(again.err, "pruner: " + conf + " is there already\n");
+  std::string text = *read_file(conf);
+  const std::string listen = "0.0.0.0:4222";
+  text.replace(text.find(listen), listen.size(), "127.0.0.1:" + std::to_string(port));
+  ASSERT_TRUE(write_file(conf, text).ok());
+  start_server(conf);
+
+  const auto with_key = [&](Strings arguments, const std::string& key) {
+    arguments.insert(arguments.end(), {"--key", files + "/" + key});
+    return arguments;
+  };
+  const Strings status = {"fleet", "status", "--server", url},
+                init = {"fleet", "init", "--server", url};
+  EXPECT_NE(run_program(status).err.find("Authorization Violation"), std::string::npos);
+  EXPECT_NE(run_program(with_key(init, "server.conf")).err.find("no seed of a user's nkey"),
+            std::string::npos);
+  EXPECT_EQ(run_program(with_key(init, "worker.key")).exit_code, 2);
+  ASSERT_EQ(run_program(with_key(init, "admin.key")).exit_code, 0);
+  workers.push_back(start_program(with_key(
+      {"worker", "--server", url, "--device", "cpu:0", "--name", "one", "--most-drift", "100"},
+      "worker.key")));
+  for (int i = 0; i < 200; ++i, sleep_s(0.05))
+    if (run_program(with_key(status, "tuner.key")).out.starts_with("one")) break;
+  const ProgramRun run = run_program(with_key(tune(16), "tuner.key"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(records().size(), 16u);
+}
+
+TEST_F(Fleet, SaysWhatIsWrong) {
+  const auto error = [&](const Strings& arguments) {
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    return run.err;
+  };
+  const std::string nobody = "nats://127.0.0.1:" + std::to_string(free_port());
+  EXPECT_EQ(error({"fleet", "status", "--server", nobody}),
+            "pruner: " + nobody + ": Connection refused\n");
+  EXPECT_EQ(error({"fleet", "status"}), "pruner: give --server nats://HOST:4222\n");
+  EXPECT_EQ(error({"fleet", "status", "--server", "http://x"}),
+            "pruner: \"http://x\" is no server's address, expected nats://HOST:4222 or "
+            "tls://HOST:4222\n");
+  EXPECT_NE(error(tune(8)).find("no worker of kind "), std::string::npos);
+  EXPECT_FALSE(fs::exists(dir + "/out/records.json") &&
+               fs::file_size(dir + "/out/records.json") > 0);
+  EXPECT_EQ(error({"worker", "--server", url, "--device", "gpu:x"}),
+            "pruner: --device: \"gpu:x\" is no cpu:FIRST-LAST,... of this machine\n");
+  EXPECT_EQ(error({"fleet", "drain", "--server", url, "nobody"}),
+            "pruner: no worker \"nobody\" is here\n");
+  if (const std::string outer = outer_address(); !outer.empty()) {
+    const std::string elsewhere = "nats://" + outer + ":" + std::to_string(port);
+    const ProgramRun run = run_program({"fleet", "status", "--server", elsewhere});
+    // A server of 2.11.16 or newer is taken.
+    if (run.exit_code != 0) {
+      EXPECT_NE(run.err.find("has known holes: take 2.11.16 or newer"), std::string::npos)
+          << run.err;
+    }
+    EXPECT_EQ(
+        run_program({"fleet", "status", "--server", elsewhere, "--insecure-server"}).exit_code, 0);
+  }
+}
+
+}  // namespace
+}  // namespace pruner
