@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "fleet/kind.h"
 #include "support/file.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -29,20 +30,22 @@ void FleetRunOptions::add_to(CLI::App& app) {
       .help("of workers, as `pruner fleet status` has it (this machine's)");
 }
 
-// The run's name, kept in its folder so that it can go on.
-static Result<std::string> run_name(const WorkDir& dir) {
-  const std::string path = dir.file("fleet_run");
-  if (std::filesystem::exists(path)) {
-    TRY_ASSIGN(const std::string name, read_file(path));
-    if (!name.empty() && name.find_first_not_of("0123456789abcdef") == std::string::npos)
-      return name;
-  }
+std::string fresh_run_name() {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   static constexpr size_t kLength = 16;
-  const std::string name =
-      hash_hex(fmt::format("{} {} {}", host, getpid(), now)).substr(0, kLength);
+  return hash_hex(fmt::format("{} {} {}", host, getpid(), now)).substr(0, kLength);
+}
+
+Result<std::string> run_name(const WorkDir& dir) {
+  const std::string path = dir.file("fleet_run");
+  if (std::filesystem::exists(path)) {
+    TRY_ASSIGN(const std::string name, read_file(path));
+    const bool is_name = name.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!name.empty() && is_name) return name;
+  }
+  const std::string name = fresh_run_name();
   TRY(write_file(path, name));
   return name;
 }
@@ -99,25 +102,28 @@ class LateResults {
 
 }  // namespace
 
-Result<std::unique_ptr<Measurer>> make_fleet_measurer(Broker& broker,
-                                                      const std::string& kind,
-                                                      const MeasureOptions& options,
-                                                      std::span<const WeightedTask> tasks,
-                                                      const TuneOptions& tune,
-                                                      const std::string& work_dir) {
-  TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
-  TRY_ASSIGN(const std::string run, run_name(dir));
-  TRY_ASSIGN(std::unique_ptr<FleetMeasurer> measurer,
-             FleetMeasurer::make(broker, {.kind = kind, .run = run, .measure = options}));
+Result<std::unique_ptr<FleetMeasurer>> make_fleet_measurer(const FleetRunOptions& options,
+                                                           const Target& target,
+                                                           const MeasureOptions& measure,
+                                                           const std::string& run) {
+  TRY_ASSIGN(std::unique_ptr<Broker> broker, Broker::connect(options.access.broker));
+  const std::string kind = options.kind.empty() ? kind_of(target) : options.kind;
+  return FleetMeasurer::make(std::move(broker), {.kind = kind, .run = run, .measure = measure});
+}
+
+Result<Unit> record_late_results(FleetMeasurer& measurer,
+                                 std::span<const WeightedTask> tasks,
+                                 const TuneOptions& tune,
+                                 const WorkDir& dir) {
   TRY_ASSIGN(const std::vector<Record> records, dir.read_records());
   TRY_ASSIGN(RecordWriter writer, RecordWriter::open(dir.records()));
   LateResults late(tasks, tune, std::move(writer));
   late.know(records);
   TRY_ASSIGN(const int64_t found,
-             measurer->recover([&](const ResultMessage& message) { return late.take(message); }));
+             measurer.recover([&](const ResultMessage& message) { return late.take(message); }));
   if (late.added() > 0)
     log_detail("{} results came in while nobody was there, {} of them new", found, late.added());
-  return std::unique_ptr<Measurer>(std::move(measurer));
+  return Unit{};
 }
 
 }  // namespace pruner

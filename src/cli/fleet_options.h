@@ -2,9 +2,10 @@
 // there.
 #pragma once
 
-#include "cli/measurer.h"
+#include "cli/options.h"
 #include "fleet/broker.h"
 #include "fleet/fleet_measurer.h"
+#include "tune/tune.h"
 #include "tune/work_dir.h"
 
 namespace pruner {
@@ -25,13 +26,19 @@ struct FleetRunOptions {
   bool given() const { return access.given(); }
 };
 
-/// The measurer of a run in `work_dir` at the fleet. What workers measured for the run while nobody
-/// was there to record it is recorded first. The broker outlives the measurer.
-Result<std::unique_ptr<Measurer>> make_fleet_measurer(Broker& broker,
-                                                      const std::string& kind,
-                                                      const MeasureOptions& options,
-                                                      std::span<const WeightedTask> tasks,
-                                                      const TuneOptions& tune,
-                                                      const std::string& work_dir);
+/// The measurer of a run of that name, on the fleet's workers for `target`.
+Result<std::unique_ptr<FleetMeasurer>> make_fleet_measurer(const FleetRunOptions& options,
+                                                           const Target& target,
+                                                           const MeasureOptions& measure,
+                                                           const std::string& run);
+/// A name that no other run has.
+std::string fresh_run_name();
+/// The name of the run in a work dir, kept there so that it can go on.
+Result<std::string> run_name(const WorkDir& dir);
+/// Records what workers measured for a run in a work dir while nobody was there to do it.
+Result<Unit> record_late_results(FleetMeasurer& measurer,
+                                 std::span<const WeightedTask> tasks,
+                                 const TuneOptions& tune,
+                                 const WorkDir& dir);
 
 }  // namespace pruner

@@ -66,6 +66,7 @@ void MeasurerOptions::add_to(CLI::App& app) {
       .help("GPUs that measure, of the target's kind: cuda:0,cuda:1 (the first)");
   add_option(app, "--flush-l2", flush_l2)
       .help("a GPU's second-level cache is emptied before each timed call");
+  fleet.add_to(app);
 }
 
 Result<MeasureOptions> measure_options(const MeasurerOptions& options,
@@ -88,6 +89,10 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted) {
   TRY_ASSIGN(MeasureOptions measure, measure_options(options, target, interrupted));
+  if (options.fleet.given()) {
+    TRY_ASSIGN(auto fleet, make_fleet_measurer(options.fleet, target, measure, fresh_run_name()));
+    return std::unique_ptr<Measurer>(std::move(fleet));
+  }
   if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
     return Error("--target: ", runs.error().message());
   for (const WeightedTask& weighted : source.tasks)
@@ -105,6 +110,10 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
   if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
   return make_local_measurer(measure, program.string());
+}
+
+int64_t measured_at_once(const MeasurerOptions& options) {
+  return options.fleet.given() ? SearchOptions().round_size : options.jobs;
 }
 
 int exit_code_of(const Tuner& tuner, TuneEnd end, const std::string& records) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "cli/fleet_options.h"
 #include "cli/source.h"
 #include "measure/measure.h"
 #include "model/learned_model.h"
@@ -19,6 +20,7 @@ struct MeasurerOptions {
   TargetOptions target;
   std::string devices;    // of the target's backend; empty: the first
   bool flush_l2 = false;  // a GPU's, before each timed call
+  FleetRunOptions fleet;  // whose workers measure; this machine, if it is not given
   uint64_t seed = 0;      // of every random choice: search, models, measured inputs
   int jobs = 0;           // set by add_to()
 
@@ -33,9 +35,12 @@ struct MeasurerOptions {
 Result<MeasureOptions> measure_options(const MeasurerOptions& options,
                                        const Target& target,
                                        const std::atomic<bool>& interrupted);
-/// Its workers are this program's own file, with the hidden commands; it ends when `interrupted`.
-/// Kernels find their constants where the network does: of one that fits, in the last-level cache.
-/// Errors: this machine, or a device of --devices, does not run code for the target.
+/// How many candidates a run gives to the measurer at once: to a fleet a round of the usual size.
+int64_t measured_at_once(const MeasurerOptions& options);
+/// Of this machine, or a fleet's. Its workers are this program's own file, with the hidden
+/// commands; it ends when `interrupted`. Kernels find their constants where the network does: of
+/// one that fits, in the last-level cache. Errors: this machine, or a device of --devices, does not
+/// run code for the target.
 Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,

@@ -33,19 +33,19 @@ struct Part {
 
 class NatsMeasurer : public FleetMeasurer {
  public:
-  NatsMeasurer(Broker& broker, FleetOptions options)
-      : broker_(broker),
+  NatsMeasurer(std::unique_ptr<Broker> broker, FleetOptions options)
+      : broker_(std::move(broker)),
         options_(std::move(options)),
         begun_(Clock::now().time_since_epoch().count()) {}
 
   Result<Unit> open() {
     TRY_ASSIGN(results_,
-               broker_.open_queue(fleet::kResults,
-                                  fleet::result_subject(options_.run),
-                                  fleet::run_queue(options_.run),
-                                  kLeaseS,
-                                  kAnyDeliveries));
-    return broker_.watch_lost(
+               broker_->open_queue(fleet::kResults,
+                                   fleet::result_subject(options_.run),
+                                   fleet::run_queue(options_.run),
+                                   kLeaseS,
+                                   kAnyDeliveries));
+    return broker_->watch_lost(
         fleet::kTrials, fleet::kind_queue(options_.kind), [this](uint64_t number) {
           const std::lock_guard lock(mutex_);
           lost_.insert(number);
@@ -69,10 +69,10 @@ class NatsMeasurer : public FleetMeasurer {
           .best_s = best_s,
           .options = options_.measure};
       TRY_ASSIGN(const uint64_t number,
-                 broker_.publish(fleet::trial_subject(options_.kind, options_.run),
-                                 message.id,
-                                 print(message),
-                                 [this] { return stopped(); }));
+                 broker_->publish(fleet::trial_subject(options_.kind, options_.run),
+                                  message.id,
+                                  print(message),
+                                  [this] { return stopped(); }));
       numbers[number] = message.id;
       open[message.id] = {first, count};
     }
@@ -87,7 +87,7 @@ class NatsMeasurer : public FleetMeasurer {
     }
     // What nobody has begun is not measured for a run that has ended.
     if (!open.empty())
-      (void)broker_.purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run));
+      (void)broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run));
     std::vector<MeasureResult> results;
     for (std::optional<MeasureResult>& each : found) {
       if (!each) break;
@@ -130,7 +130,7 @@ class NatsMeasurer : public FleetMeasurer {
   Result<std::string> publish_task(const Task& task) {
     const std::string printed = print_task(task);
     std::string hash = task_hash(printed);
-    if (published_.insert(hash).second) TRY(broker_.put(fleet::kTasks, hash, printed));
+    if (published_.insert(hash).second) TRY(broker_->put(fleet::kTasks, hash, printed));
     return hash;
   }
 
@@ -185,7 +185,7 @@ class NatsMeasurer : public FleetMeasurer {
   Result<Unit> look_for_workers() {
     if (Clock::now() - looked_ < kLook) return Unit{};
     looked_ = Clock::now();
-    const Result<std::vector<WorkerState>> all = list_workers(broker_);
+    const Result<std::vector<WorkerState>> all = list_workers(*broker_);
     if (!all.ok()) return Unit{};  // the server is away
     const size_t before = workers_;
     workers_ = static_cast<size_t>(std::ranges::count(*all, options_.kind, &WorkerState::kind));
@@ -194,7 +194,7 @@ class NatsMeasurer : public FleetMeasurer {
     return Unit{};
   }
 
-  Broker& broker_;
+  const std::unique_ptr<Broker> broker_;
   const FleetOptions options_;
   const int64_t begun_;
   int64_t count_ = 0;
@@ -210,9 +210,9 @@ class NatsMeasurer : public FleetMeasurer {
 
 }  // namespace
 
-Result<std::unique_ptr<FleetMeasurer>> FleetMeasurer::make(Broker& broker,
+Result<std::unique_ptr<FleetMeasurer>> FleetMeasurer::make(std::unique_ptr<Broker> broker,
                                                            const FleetOptions& options) {
-  TRY_ASSIGN(const std::vector<WorkerState> workers, list_workers(broker));
+  TRY_ASSIGN(const std::vector<WorkerState> workers, list_workers(*broker));
   std::set<std::string> kinds;
   for (const WorkerState& worker : workers) kinds.insert(worker.kind);
   if (!kinds.contains(options.kind)) {
@@ -224,7 +224,7 @@ Result<std::unique_ptr<FleetMeasurer>> FleetMeasurer::make(Broker& broker,
         " is here",
         others.empty() ? "; start one: pruner worker --server URL" : "; there are " + others);
   }
-  auto made = std::make_unique<NatsMeasurer>(broker, options);
+  auto made = std::make_unique<NatsMeasurer>(std::move(broker), options);
   TRY(made->open());
   return std::unique_ptr<FleetMeasurer>(std::move(made));
 }

@@ -18,8 +18,9 @@ struct FleetOptions {
 
 class FleetMeasurer : public Measurer {
  public:
-  /// Errors: a worker of the kind was never there. `broker` outlives it.
-  static Result<std::unique_ptr<FleetMeasurer>> make(Broker& broker, const FleetOptions& options);
+  /// Errors: no worker of the kind is there.
+  static Result<std::unique_ptr<FleetMeasurer>> make(std::unique_ptr<Broker> broker,
+                                                     const FleetOptions& options);
 
   /// What was measured for the run when nobody recorded it any more: `take` records one (again or
   /// for the first time), then it is forgotten.

@@ -87,7 +87,7 @@ class FleetWorker {
                                   fleet::kind_queue(state_.kind),
                                   kLeaseS,
                                   kDeliveries));
-    const double fastest = speed(options_.target);
+    const double fastest = options_.most_drift > 0 ? speed(options_.target) : 0;
     Clock::time_point probed = Clock::now();
     std::jthread beats([this](const std::stop_token& stop) { beat(stop); });
     Result<Unit> served = Unit{};

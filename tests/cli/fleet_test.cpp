@@ -20,6 +20,7 @@
 #include "golden.h"
 #include "record/record.h"
 #include "support/file.h"
+#include "support/json.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -222,6 +223,36 @@ TEST_F(Fleet, MeasuresWhatIsMeasuredHere) {
   EXPECT_GE(trials, 24);
 }
 
+// A worker of another kind takes none of the trials.
+TEST_F(Fleet, TrialsGoToTheirKind) {
+  if (run_program({"devices", "list"}).out.find("\n  opencl  ") == std::string::npos)
+    GTEST_SKIP() << "no OpenCL device here";
+  workers.push_back(
+      start_program({"worker", "--server", url, "--device", "opencl:0", "--name", "gpu"}));
+  start_worker("cpu");
+  wait_for_workers(2);
+  const ProgramRun run = run_program({"tune",
+                                      "--op",
+                                      "matmul 32 32 32",
+                                      "--target",
+                                      "opencl",
+                                      "--fleet",
+                                      url,
+                                      "--model",
+                                      "draft-only",
+                                      "--work-dir",
+                                      dir + "/out",
+                                      "--n-trials",
+                                      "4"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<Record> found = records();
+  EXPECT_EQ(found.size(), 4u);
+  for (const Record& record : found) EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+  const Json status = Json::parse(run_program({"fleet", "status", "--server", url, "--json"}).out);
+  for (const Json& worker : status["workers"])
+    EXPECT_TRUE(worker["name"] == "gpu" || worker["trials"] == 0) << worker;
+}
+
 // Each of the three dies at random moments; in the end every trial is there once.
 TEST_F(Fleet, LosesNothingWhoeverIsKilled) {
   const char* text = std::getenv("PRUNER_FLEET_MOMENTS");
@@ -344,8 +375,9 @@ TEST_F(Fleet, SaysWhatIsWrong) {
   EXPECT_NE(error(tune(8)).find("no worker of kind "), std::string::npos);
   EXPECT_FALSE(fs::exists(dir + "/out/records.json") &&
                fs::file_size(dir + "/out/records.json") > 0);
-  EXPECT_EQ(error({"worker", "--server", url, "--device", "gpu:x"}),
-            "pruner: --device: \"gpu:x\" is no cpu:FIRST-LAST,... of this machine\n");
+  EXPECT_EQ(
+      error({"worker", "--server", url, "--device", "gpu:x"}),
+      "pruner: --device: \"gpu:x\" is no device of this machine, expected cpu:0-7,... or cuda:0\n");
   EXPECT_EQ(error({"fleet", "drain", "--server", url, "nobody"}),
             "pruner: no worker \"nobody\" is here\n");
   if (const std::string outer = outer_address(); !outer.empty()) {

@@ -112,7 +112,7 @@ class Compare {
     const int64_t trials = explorer_.trials;
     tune_ = {.trials = trials > 0 ? trials : kDefaultTrials,
              .first_round_size = kFirstRound,
-             .measured_at_once = measure_.jobs};
+             .measured_at_once = measured_at_once(measure_)};
     return Unit{};
   }
 

@@ -38,7 +38,7 @@ struct Collect {
     if (collect.file.empty())
       return Error("dataset collect: no file to write is named; give one with -o FILE");
     if (eps_greedy > 1) return Error("--eps-greedy is ", eps_greedy, ", at most 1");
-    collect.measured_at_once = measure.jobs;
+    collect.measured_at_once = measured_at_once(measure);
     collect.seed = measure.seed;
     if (eps_greedy >= 0) collect.uniform_share = eps_greedy;
     TRY_ASSIGN(collect.forms, read_forms(forms));

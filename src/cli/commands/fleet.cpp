@@ -8,10 +8,12 @@
 #include <charconv>
 #include <ctime>
 #include <filesystem>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/fleet_options.h"
 #include "cli/interrupt.h"
+#include "cli/source.h"
 #include "fleet/kind.h"
 #include "fleet/names.h"
 #include "fleet/server_files.h"
@@ -123,9 +125,14 @@ struct FleetDrain {
   }
 };
 
+Error bad_device(const std::string& text) {
+  return Error(
+      "--device: \"", text, "\" is no device of this machine, expected cpu:0-7,... or cuda:0");
+}
+
 /// "cpu:0-3,6" -> the cores.
 Result<std::vector<int>> parse_cores(const std::string& text) {
-  const Error error("--device: \"", text, "\" is no cpu:FIRST-LAST,... of this machine");
+  const Error error = bad_device(text);
   if (!text.starts_with("cpu:")) return error;
   std::vector<int> cores;
   const char* at = text.data() + 4;
@@ -147,6 +154,35 @@ Result<std::vector<int>> parse_cores(const std::string& text) {
   }
 }
 
+/// Leaves this process the cores of "cpu:0-7"; the target is then this CPU on so many threads.
+Result<Target> take_cores(const std::string& device) {
+  cpu_set_t set;
+  if (!device.empty()) {
+    TRY_ASSIGN(const std::vector<int> cores, parse_cores(device));
+    CPU_ZERO(&set);
+    for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) return bad_device(device);
+  }
+  sched_getaffinity(0, sizeof set, &set);
+  return parse_target("llvm", CPU_COUNT(&set));
+}
+
+/// What a worker measures on: cores, or "cuda:1", whose number is `gpu`.
+Result<Target> take_device(const std::string& device, int& gpu) {
+  const size_t colon = device.find(':');
+  const std::string backend = device.substr(0, colon);
+  if (backend.empty() || backend == "cpu") return take_cores(device);
+  const char* const end = device.data() + device.size();
+  const char* const begin = colon == std::string::npos ? end : device.data() + colon + 1;
+  const auto [at, code] = std::from_chars(begin, end, gpu);
+  const Result<Target> target = read_target({.name = backend, .threads = 0, .device = {}});
+  if (code != std::errc() || at != end || gpu < 0 || !target.ok() || !target->is_gpu())
+    return bad_device(device);
+  if (const Result<Unit> runs = check_measurable(*target, std::vector{gpu}); !runs.ok())
+    return Error("--device: ", runs.error().message());
+  return target;
+}
+
 struct Worker {
   FleetAccess access;
   std::string device;  // empty: all cores
@@ -155,55 +191,55 @@ struct Worker {
 
   void add_to(CLI::App& app) {
     access.add_to(app, "--server", kServer);
-    add_option(app, "--device", device).help("cores to measure on: cpu:0-7 (all)");
+    add_option(app, "--device", device)
+        .help("to measure on: cpu:0-7, cuda:0, opencl:0 (all cores)");
     add_option(app, "--name", name).help("among all workers (HOST-PID)");
     add_option(app, "--most-drift", most_drift_percent)
-        .help("percent of its speed that it may lose before it leaves; 100: any (3)");
+        .help("percent of its speed that a CPU may lose before it leaves; 100: any (3)");
   }
 
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const std::unique_ptr<Broker> broker, connect(access));
-    if (!device.empty()) {
-      TRY_ASSIGN(const std::vector<int> cores, parse_cores(device));
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
-      if (sched_setaffinity(0, sizeof set, &set) != 0)
-        return Error("--device: \"", device, "\" is no cpu:FIRST-LAST,... of this machine");
-    }
-    cpu_set_t mine;
-    sched_getaffinity(0, sizeof mine, &mine);
-    const int threads = CPU_COUNT(&mine);
-    TRY_ASSIGN(const Target target, parse_target("llvm", threads));
+    int gpu = 0;
+    TRY_ASSIGN(const Target target, take_device(device, gpu));
+    TRY(check_measurable(target));
     std::error_code code;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
     if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
-    char host[128] = {};
-    gethostname(host, sizeof host - 1);
     const std::atomic<bool>& interrupted = catch_interrupts();
-    FleetWorkerOptions options{
+    const bool drifts = !target.is_gpu() && most_drift_percent < 100;
+    const FleetWorkerOptions options{
         .target = target,
-        .name = name.empty() ? fmt::format("{}-{}", host, getpid()) : name,
-        .most_drift = most_drift_percent >= 100 ? 0 : most_drift_percent / 100,
+        .name = worker_name(),
+        .most_drift = drifts ? most_drift_percent / 100 : 0,
         .stop = [&interrupted] { return interrupted.load(); },
         .make_measurer =
             [&](MeasureOptions measure) {
-              measure.build_jobs = threads;
+              measure.build_jobs = static_cast<int>(std::thread::hardware_concurrency());
+              if (!target.is_gpu()) measure.build_jobs = target.threads;
+              measure.devices = {gpu};
               measure.stop = [&interrupted] { return interrupted.load(); };
               return make_local_measurer(measure, program.string());
             }};
-    std::ranges::replace_if(
-        options.name,
-        [](char c) {
-          return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_';
-        },
-        '-');
     log_detail("worker {} of kind {} serves {}", options.name, kind_of(target), access.broker.url);
     TRY_ASSIGN(const int64_t trials, serve_fleet(*broker, options));
     release_interrupts();
     call.show({{"name", options.name}, {"trials", trials}},
               fmt::format("measured {} trials\n", trials));
     return interrupted ? kInterrupted : kDone;
+  }
+
+ private:
+  // A key of a table and a part of subjects.
+  std::string worker_name() const {
+    char host[128] = {};
+    gethostname(host, sizeof host - 1);
+    std::string made = name.empty() ? fmt::format("{}-{}", host, getpid()) : name;
+    const auto strange = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_';
+    };
+    std::ranges::replace_if(made, strange, '-');
+    return made;
   }
 };
 

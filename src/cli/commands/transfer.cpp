@@ -145,7 +145,7 @@ struct Transfer {
     options.models.load_model = weights;
     options.target = target;
     SessionOptions& session = options.session;
-    session.tune.measured_at_once = measure.jobs;
+    session.tune.measured_at_once = measured_at_once(measure);
     session.tune.seed = measure.seed;
     if (session.work_dir.empty()) session.work_dir = "tt_" + name;
     session.command = call.command_line;

@@ -7,14 +7,12 @@
 #include "analysis/draft.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
-#include "cli/fleet_options.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/pool.h"
 #include "cli/search_options.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
-#include "fleet/kind.h"
 #include "report/finished_runs.h"
 #include "report/network_time.h"
 #include "report/progress.h"
@@ -101,7 +99,6 @@ struct Tune {
   ContestantOptions contestant;
   ExplorerOptions explorer;
   OfferOptions offers;
-  FleetRunOptions fleet;
   std::string budget;                                   // as given; empty: no limit of time
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
@@ -113,7 +110,6 @@ struct Tune {
     contestant.add_to(app);
     explorer.add_to(app);
     offers.add_to(app);
-    fleet.add_to(app);
     add_option(app, "--budget", budget).help("time to tune, resumed runs included: 30s, 10m, 1h");
     add_option(app, "--early-stopping", early_stopping)
         .help("end after so many trials without gain");
@@ -126,7 +122,7 @@ struct Tune {
   }
 
   Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
-    const bool elsewhere = !row_of(target.backend).on_host || fleet.given();  // is measured
+    const bool elsewhere = !row_of(target.backend).on_host || measure.fleet.given();  // is measured
     TuneOptions tune{.early_stopping = early_stopping,
                      .task_early_stopping = task_early_stopping,
                      .measured_at_once = elsewhere ? mode.search.round_size : measure.jobs,
@@ -218,22 +214,20 @@ struct Tune {
                                source.tasks.size())};
   }
 
-  /// Of this machine or of a fleet, whose connection is `broker` then.
+  /// Of this machine, or of a fleet: then the run in the work dir goes on, with what workers have
+  /// measured for it meanwhile.
   Result<std::unique_ptr<Measurer>> measurer_of(const Source& source,
                                                 const Target& target,
                                                 const TuneOptions& tune,
                                                 const std::string& work_dir,
-                                                const std::atomic<bool>& interrupted,
-                                                std::unique_ptr<Broker>& broker) const {
-    if (!fleet.given()) return make_measurer(measure, source, target, interrupted);
-    TRY_ASSIGN(broker, Broker::connect(fleet.access.broker));
+                                                const std::atomic<bool>& interrupted) const {
+    if (!measure.fleet.given()) return make_measurer(measure, source, target, interrupted);
     TRY_ASSIGN(const MeasureOptions options, measure_options(measure, target, interrupted));
-    return make_fleet_measurer(*broker,
-                               fleet.kind.empty() ? kind_of(target) : fleet.kind,
-                               options,
-                               source.tasks,
-                               tune,
-                               work_dir);
+    TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
+    TRY_ASSIGN(const std::string name, run_name(dir));
+    TRY_ASSIGN(auto fleet, make_fleet_measurer(measure.fleet, target, options, name));
+    TRY(record_late_results(*fleet, source.tasks, tune, dir));
+    return std::unique_ptr<Measurer>(std::move(fleet));
   }
 
   Result<int> run(const Invocation& call) const {
@@ -265,9 +259,8 @@ struct Tune {
 
     if (!out_file.empty()) TRY(draw_constants(source, measure.seed));
     const std::atomic<bool>& interrupted = catch_interrupts();
-    std::unique_ptr<Broker> broker;
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
-               measurer_of(source, target, tune, work_dir, interrupted, broker));
+               measurer_of(source, target, tune, work_dir, interrupted));
     LiveLine live(stderr);
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       live.show(print(round_line(tuner, summary, tune.trials)));

@@ -1,0 +1,73 @@
+"""A fleet on this machine: trials a second of one worker and of two, of a core each, and of the same run here.
+
+    python bench/fleet.py --program build/release/pruner [--rounds 3] [--trials 200]
+
+Needs nats-server. The search takes a core's time, too: with as many workers as there are cores they share
+them, so that the rate of two is lower than on machines of their own.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+def rate(command, folder, trials):
+    """Trials a second of a run from its first record to its last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    start = time.perf_counter()
+    subprocess.run([*command, "--work-dir", folder, "--n-trials", str(trials)], check=True, capture_output=True)
+    return trials / (time.perf_counter() - start)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--program", default="build/release/pruner")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--op", default="conv2d 1 28 28 128 128 3 3 1 1")
+    parser.add_argument("--model", default="draft-only")
+    given = parser.parse_args()
+    program = os.path.abspath(given.program)
+    url = "nats://127.0.0.1:14333"
+    search = [program, "tune", "--op", given.op, "--threads", "1", "--model", given.model]
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen(
+            ["nats-server", "-a", "127.0.0.1", "-p", "14333", "-js", "-sd", folder + "/store"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        workers = []
+        try:
+            time.sleep(1)
+            subprocess.run([program, "fleet", "init", "--server", url], check=True, capture_output=True)
+            rates = {"here": [], "one": [], "two": []}
+            for _ in range(given.rounds):
+                rates["here"].append(rate(["taskset", "-c", "0", *search], folder + "/run", given.trials))
+                for name in ("one", "two"):
+                    core = len(workers)
+                    workers.append(subprocess.Popen(
+                        [program, "worker", "--server", url, "--device", f"cpu:{core}", "--name", name,
+                         "--most-drift", "100"],
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    ))  # fmt: skip
+                    time.sleep(3)
+                    rates[name].append(rate([*search, "--fleet", url], folder + "/run", given.trials))
+                while workers:
+                    workers[-1].terminate()
+                    workers.pop().wait()
+                time.sleep(16)  # until the server forgets them
+        finally:
+            for worker in workers:
+                worker.kill()
+            server.kill()
+    for name, found in rates.items():
+        print(f"{name:5} {statistics.median(found):7.1f} trials/s  ({', '.join(f'{x:.1f}' for x in found)})")
+    print(f"two over one: {statistics.median(rates['two']) / statistics.median(rates['one']):.2f}")
+    print(f"one over here: {statistics.median(rates['one']) / statistics.median(rates['here']):.2f}")
+
+
+if __name__ == "__main__":
+    main()
