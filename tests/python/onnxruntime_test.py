@@ -79,7 +79,9 @@ class Provider(unittest.TestCase):
         return pruner.session_options(options, **provider)
 
     def session(self, model, **options):
-        return ort.InferenceSession(model.SerializeToString(), self.options(**options))
+        return ort.InferenceSession(
+            model.SerializeToString(), self.options(**options), enable_fallback=0
+        )
 
     def assert_agrees(self, session, model, feeds, tolerance=1e-5):
         expected = ort.InferenceSession(
