@@ -45,6 +45,8 @@ class NatsMeasurer : public FleetMeasurer {
                                    fleet::run_queue(options_.run),
                                    kLeaseS,
                                    kAnyDeliveries));
+    // What an earlier process of the run has asked for and nobody has begun.
+    TRY(broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run)));
     return broker_->watch_lost(
         fleet::kTrials, fleet::kind_queue(options_.kind), [this](uint64_t number) {
           const std::lock_guard lock(mutex_);
@@ -62,7 +64,7 @@ class NatsMeasurer : public FleetMeasurer {
     for (size_t first = 0; first < batch.size(); first += size) {
       const size_t count = std::min(size, batch.size() - first);
       TrialMessage message{
-          .id = fmt::format("{}.{}.{}", options_.run, begun_, ++count_),
+          .id = own_ids() + std::to_string(++count_),
           .task = hash,
           .candidates = {batch.begin() + static_cast<std::ptrdiff_t>(first),
                          batch.begin() + static_cast<std::ptrdiff_t>(first + count)},
@@ -125,6 +127,8 @@ class NatsMeasurer : public FleetMeasurer {
   }
 
  private:
+  std::string own_ids() const { return fmt::format("{}.{}.", options_.run, begun_); }
+
   bool stopped() const { return options_.measure.stop && options_.measure.stop(); }
 
   Result<std::string> publish_task(const Task& task) {
@@ -140,20 +144,24 @@ class NatsMeasurer : public FleetMeasurer {
     return std::clamp<size_t>((batch + parts - 1) / parts, 1, kMostCandidates);
   }
 
-  // Whether the message has results of this batch; others have been recorded, or are nobody's.
+  // Whether the message has results of this batch. What an earlier process of the run has asked for
+  // stays with the server until the run goes on the next time; others are of nobody.
   bool take(const Lease& lease,
             std::span<const Candidate> batch,
             std::map<std::string, Part>& open,
             std::vector<std::optional<MeasureResult>>& found) {
     const Result<ResultMessage> message = parse_result(lease.bytes());
-    const auto it = message.ok() ? open.find(message->trial.id) : open.end();
+    const std::string id = message.ok() ? message->trial.id : "";
+    const auto it = open.find(id);
+    if (it == open.end() && id.starts_with(options_.run + ".") && !id.starts_with(own_ids()))
+      return false;
     const bool ours =
         it != open.end() && std::ranges::equal(message->trial.candidates,
                                                batch.subspan(it->second.first, it->second.count));
     if (!ours) {
       if (!message.ok() || it != open.end())
         log_warning("a result that is of no trial of this run is left out: {}",
-                    message.ok() ? message->trial.id : message.error().message());
+                    message.ok() ? id : message.error().message());
       (void)lease.done();
       return false;
     }
