@@ -13,3 +13,9 @@ if(PRUNER_FLEET AND NOT PRUNER_STATIC)
     message(STATUS "libnats or OpenSSL not found (libnats-dev, libssl-dev): no tuning on other machines")
   endif()
 endif()
+
+# What one server carries (bench/fleet.py); by its name alone.
+if(TARGET pruner_fleet AND NOT PRUNER_STATIC)
+  add_executable(fleet_scale EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/fleet_scale/scale.cpp)
+  target_link_libraries(fleet_scale PRIVATE pruner_options pruner_fleet)
+endif()
