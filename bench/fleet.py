@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--program", default="build/release/pruner")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--op", default="conv2d 1 28 28 128 128 3 3 1 1")
+    parser.add_argument("--op", default="conv2d 1 128 28 28 128 3 3 padding=1")
     parser.add_argument("--model", default="draft-only")
     given = parser.parse_args()
     program = os.path.abspath(given.program)
