@@ -161,8 +161,7 @@ struct Api {
   Status* (*attribute_get_tensor)(const Attribute* attribute, Value** value);
   Status* (*attribute_get_type)(const Attribute* attribute, AttributeType* type);
   Status* (*attribute_get_name)(const Attribute* attribute, const char** name);
-  Status* (*node_get_num_subgraphs)(const Node* node, size_t* count);
-  Unused<12> before_get_tensor_data;
+  Unused<13> before_get_tensor_data;
   Status* (*get_tensor_data)(const Value* value, const void** data);
 };
 

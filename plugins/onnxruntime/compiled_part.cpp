@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "onnxruntime/program.h"
+#include "onnxruntime/scratch.h"
 
 namespace pruner::ort {
 
@@ -83,25 +84,6 @@ class Key {
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 
-// A folder that goes with its owner.
-class Scratch {
- public:
-  explicit Scratch(const std::string& within) : path_(within + "/making-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // The lines of /proc/cpuinfo that say what code runs here.
 std::string cpu_text() {
   std::ifstream file("/proc/cpuinfo");
@@ -125,14 +107,6 @@ std::string shape_text(const std::vector<std::vector<int64_t>>& shapes) {
   return text.size() > kMostOfFileName ? "" : text;
 }
 
-Result<Unit> write_bytes(const std::string& bytes, const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  file.close();
-  if (!file) return Error(path, ": cannot be written");
-  return Unit{};
-}
-
 }  // namespace
 
 Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
@@ -141,7 +115,6 @@ Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
   const auto made = std::make_shared<CompiledPart>();
   made->settings_ = settings;
   made->inputs_ = part.inputs;
-  made->outputs_ = part.outputs;
   made->is_static_ = part.is_static();
   made->model_ = onnx_of(graph, part, kWeights);
   TRY_ASSIGN(made->program_, find_program(settings.program));

@@ -55,7 +55,6 @@ class CompiledPart {
   /// The module of a part whose shapes are all known.
   const std::shared_ptr<Instances>& only() const { return modules_.front().second; }
   const std::vector<NamedType>& inputs() const { return inputs_; }
-  const std::vector<NamedType>& outputs() const { return outputs_; }
 
  private:
   using Shapes = std::vector<std::vector<int64_t>>;
@@ -69,7 +68,7 @@ class CompiledPart {
   Result<Unit> keep_weights(const GraphText& graph, const Part& part) const;
   Result<Unit> link_weights(const std::string& folder) const;
 
-  std::vector<NamedType> inputs_, outputs_;
+  std::vector<NamedType> inputs_;
   bool is_static_ = true;
   std::string model_;  // without its inputs
   std::string program_, folder_;

@@ -34,14 +34,24 @@ static Result<std::string> name_of(const Calls& ort, const ValueInfo* value) {
   return std::string(name);
 }
 
-Result<std::vector<std::string>> names_of(const Calls& ort,
-                                          const std::vector<const ValueInfo*>& values) {
+static Result<std::vector<std::string>> names_of(const Calls& ort,
+                                                 const std::vector<const ValueInfo*>& values) {
   std::vector<std::string> names;
   for (const ValueInfo* value : values) {
     TRY_ASSIGN(std::string name, name_of(ort, value));
     names.push_back(std::move(name));
   }
   return names;
+}
+
+Result<std::vector<std::string>> input_names(const Calls& ort, const Node* node) {
+  TRY_ASSIGN(const auto inputs, ort.list(ort->node_get_num_inputs, ort->node_get_inputs, node));
+  return names_of(ort, inputs);
+}
+
+Result<std::vector<std::string>> output_names(const Calls& ort, const Node* node) {
+  TRY_ASSIGN(const auto outputs, ort.list(ort->node_get_num_outputs, ort->node_get_outputs, node));
+  return names_of(ort, outputs);
 }
 
 static Result<TensorType> tensor_type(const Calls& ort, const TensorInfo* info) {
@@ -165,10 +175,8 @@ static Result<NodeText> read_node(const Calls& ort, const Node* node) {
   TRY_ASSIGN(text.name, ort.get<const char*>(ort->node_get_name, node));
   TRY_ASSIGN(text.op, ort.get<const char*>(ort->node_get_operator_type, node));
   TRY_ASSIGN(text.domain, ort.get<const char*>(ort->node_get_domain, node));
-  TRY_ASSIGN(const auto inputs, ort.list(ort->node_get_num_inputs, ort->node_get_inputs, node));
-  TRY_ASSIGN(text.inputs, names_of(ort, inputs));
-  TRY_ASSIGN(const auto outputs, ort.list(ort->node_get_num_outputs, ort->node_get_outputs, node));
-  TRY_ASSIGN(text.outputs, names_of(ort, outputs));
+  TRY_ASSIGN(text.inputs, input_names(ort, node));
+  TRY_ASSIGN(text.outputs, output_names(ort, node));
   TRY_ASSIGN(const auto captured,
              ort.list(ort->node_get_num_implicit_inputs, ort->node_get_implicit_inputs, node));
   TRY_ASSIGN(text.captured, names_of(ort, captured));

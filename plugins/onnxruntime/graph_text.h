@@ -46,7 +46,8 @@ Result<GraphText> read_graph(const Calls& ort, const Graph* graph);
 /// A node's attribute that is a text or a number; an error where it has none of that name.
 Result<std::string> read_text(const Calls& ort, const Node* node, const char* name);
 Result<int64_t> read_number(const Calls& ort, const Node* node, const char* name);
-Result<std::vector<std::string>> names_of(const Calls& ort,
-                                          const std::vector<const ValueInfo*>& values);
+/// What a node reads and makes; "" of what is left out.
+Result<std::vector<std::string>> input_names(const Calls& ort, const Node* node);
+Result<std::vector<std::string>> output_names(const Calls& ort, const Node* node);
 
 }  // namespace pruner::ort

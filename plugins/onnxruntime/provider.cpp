@@ -11,6 +11,7 @@
 
 #include "onnxruntime/compiled_part.h"
 #include "onnxruntime/program.h"
+#include "onnxruntime/scratch.h"
 
 namespace pruner::ort {
 
@@ -81,12 +82,10 @@ struct FusedNode : NodeCompute {
 };
 
 Result<Unit> FusedNode::bind(const Node* fused) {
-  TRY_ASSIGN(const auto inputs, ort.list(ort->node_get_num_inputs, ort->node_get_inputs, fused));
-  TRY_ASSIGN(const auto input_names, names_of(ort, inputs));
-  for (size_t i = 0; i < input_names.size(); ++i) input_places[input_names[i]] = i;
-  TRY_ASSIGN(const auto outputs, ort.list(ort->node_get_num_outputs, ort->node_get_outputs, fused));
-  TRY_ASSIGN(const auto output_names, names_of(ort, outputs));
-  for (size_t i = 0; i < output_names.size(); ++i) output_places[output_names[i]] = i;
+  TRY_ASSIGN(const auto inputs, input_names(ort, fused));
+  for (size_t i = 0; i < inputs.size(); ++i) input_places[inputs[i]] = i;
+  TRY_ASSIGN(const auto outputs, output_names(ort, fused));
+  for (size_t i = 0; i < outputs.size(); ++i) output_places[outputs[i]] = i;
   return Unit{};
 }
 
@@ -236,16 +235,13 @@ bool Provider::is_worth(const GraphText& graph, const Part& part) const {
 // Which nodes the program can read.
 Result<std::vector<bool>> Provider::survey(const GraphText& graph, const Dims& dims) const {
   TRY_ASSIGN(const std::string program, find_program(settings_.program));
-  std::string folder = fs::temp_directory_path().string() + "/pruner-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return Error(folder, ": cannot be made");
-  const std::string model = folder + "/model.onnx";
-  std::ofstream(model, std::ios::binary) << onnx_of(graph, dims, "weights");
-  Result<Unit> reserved = reserve_weights(graph, folder + "/weights");
-  Result<std::string> said = reserved.ok()
-                                 ? run_program(program, {"check", model, "--json"}, folder)
-                                 : Result<std::string>(reserved.error());
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
+  const Scratch scratch(fs::temp_directory_path().string());
+  if (scratch.path().empty())
+    return Error(fs::temp_directory_path().string(), ": no folder can be made there");
+  const std::string model = scratch.path() + "/model.onnx";
+  TRY(write_bytes(onnx_of(graph, dims, "weights"), model));
+  TRY(reserve_weights(graph, scratch.path() + "/weights"));
+  const Result<std::string> said = run_program(program, {"check", model, "--json"}, scratch.path());
   if (!said.ok()) return said.error();
   std::vector<bool> taken(graph.nodes.size(), true);
   const nlohmann::json found = nlohmann::json::parse(*said);
@@ -317,9 +313,7 @@ Result<std::shared_ptr<CompiledPart>> Provider::compiled(const Graph* graph,
   TRY_ASSIGN(const GraphText text, read_graph(ort_, graph));
   if (text.nodes.size() == 1 && text.nodes[0].op == kContextOp)
     return from_context(graph, text.nodes[0]);
-  TRY_ASSIGN(const auto outputs,
-             ort_.list(ort_->node_get_num_outputs, ort_->node_get_outputs, fused));
-  TRY_ASSIGN(const auto names, names_of(ort_, outputs));
+  TRY_ASSIGN(const auto names, output_names(ort_, fused));
   for (const std::string& name : names) {
     if (const auto it = parts_.find(name); it != parts_.end()) return it->second;
   }
@@ -400,15 +394,11 @@ Result<Node*> Provider::context_node(const Graph* graph,
   Node* node = nullptr;
   const auto make = [&]() -> Result<Unit> {
     TRY(added);
-    TRY_ASSIGN(const auto inputs,
-               ort_.list(ort_->node_get_num_inputs, ort_->node_get_inputs, fused));
-    TRY_ASSIGN(const auto input_names, names_of(ort_, inputs));
-    TRY_ASSIGN(const auto outputs,
-               ort_.list(ort_->node_get_num_outputs, ort_->node_get_outputs, fused));
-    TRY_ASSIGN(const auto output_names, names_of(ort_, outputs));
+    TRY_ASSIGN(const auto inputs, input_names(ort_, fused));
+    TRY_ASSIGN(const auto outputs, output_names(ort_, fused));
     std::vector<const char*> in, out;
-    for (const std::string& each : input_names) in.push_back(each.c_str());
-    for (const std::string& each : output_names) out.push_back(each.c_str());
+    for (const std::string& each : inputs) in.push_back(each.c_str());
+    for (const std::string& each : outputs) out.push_back(each.c_str());
     return ort_.check(ort_->get_model_editor_api()->create_node(kContextOp,
                                                                 kContextDomain,
                                                                 name,
