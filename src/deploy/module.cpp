@@ -397,8 +397,8 @@ static Result<Unit> write_module(const ModulePlan& plan,
                                  const Weights& weights,
                                  const TemporaryFolder& folder,
                                  int jobs,
+                                 const OutputFile& output,
                                  const std::string& path) {
-  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
   const std::string name = static_name(path);
   TRY_ASSIGN(const int64_t place,
              name.empty() ? link_module(plan, objects, folder, output.path())
@@ -425,7 +425,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
     return Error("states and several phases are for CPUs only; the target is ",
                  backend_name(target.backend));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
-  TRY(OutputFile::open(path));
+  TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
 
   Kernels kernels;
   Weights weights(alignment_of(target));
@@ -455,7 +455,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
       objects.push_back(kernel.artifact.object);
     }
   }
-  TRY(write_module(plan, objects, weights, folder, options.jobs, path));
+  TRY(write_module(plan, objects, weights, folder, options.jobs, output, path));
 
   ModuleSummary summary;
   summary.kernels = static_cast<int>(kernels.made.size());
