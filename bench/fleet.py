@@ -16,7 +16,7 @@ import time
 
 
 def rate(command, folder, trials):
-    """Trials a second of a run from its first record to its last."""
+    """Trials a second of a whole run of the program."""
     shutil.rmtree(folder, ignore_errors=True)
     start = time.perf_counter()
     subprocess.run([*command, "--work-dir", folder, "--n-trials", str(trials)], check=True, capture_output=True)

@@ -106,10 +106,15 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                bytes / 1000000,
                measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
   }
+  TRY_ASSIGN(const std::string program, own_program());
+  return make_local_measurer(measure, program);
+}
+
+Result<std::string> own_program() {
   std::error_code code;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
   if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
-  return make_local_measurer(measure, program.string());
+  return program.string();
 }
 
 int64_t measured_at_once(const MeasurerOptions& options) {

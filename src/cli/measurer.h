@@ -35,6 +35,8 @@ struct MeasurerOptions {
 Result<MeasureOptions> measure_options(const MeasurerOptions& options,
                                        const Target& target,
                                        const std::atomic<bool>& interrupted);
+/// This program's file, which measurers start again as their workers.
+Result<std::string> own_program();
 /// How many candidates a run gives to the measurer at once: to a fleet a round of the usual size.
 int64_t measured_at_once(const MeasurerOptions& options);
 /// Of this machine, or a fleet's. Its workers are this program's own file, with the hidden

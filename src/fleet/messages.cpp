@@ -85,17 +85,21 @@ Result<Task> parse_task(std::string_view printed) {
   return task_from_json(json);
 }
 
+Json to_json(const WorkerState& state) {
+  return {{"name", state.name},
+          {"kind", state.kind},
+          {"target", state.target},
+          {"host", state.host},
+          {"threads", state.threads},
+          {"trials", state.trials},
+          {"started", state.started},
+          {"state", state.state}};
+}
+
 std::string print(const WorkerState& state) {
-  return Json{{"v", kVersion},
-              {"name", state.name},
-              {"kind", state.kind},
-              {"target", state.target},
-              {"host", state.host},
-              {"threads", state.threads},
-              {"trials", state.trials},
-              {"started", state.started},
-              {"state", state.state}}
-      .dump();
+  Json json = to_json(state);
+  json["v"] = kVersion;
+  return json.dump();
 }
 
 Result<WorkerState> parse_worker(std::string_view bytes) {

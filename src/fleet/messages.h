@@ -41,6 +41,7 @@ struct WorkerState {
   int64_t trials = 0, started = 0;  // measured; Unix seconds
   std::string state;                // "waits", "measures", "drains"
 };
+Json to_json(const WorkerState& state);
 std::string print(const WorkerState& state);
 Result<WorkerState> parse_worker(std::string_view bytes);
 

@@ -144,22 +144,24 @@ struct Fleet : testing::Test {
     FAIL() << "the workers do not come";
   }
 
-  Strings tune(int trials, const Strings& more = {}) const {
-    Strings arguments = {"tune",
-                         "--op",
-                         "matmul 64 64 64",
-                         "--threads",
-                         "1",
-                         "--fleet",
-                         url,
-                         "--model",
-                         "draft-only",
-                         "--work-dir",
-                         dir + "/out",
-                         "--n-trials",
-                         std::to_string(trials)};
+  static Strings search(const std::string& op, const std::string& folder, int trials) {
+    return {"tune",
+            "--op",
+            op,
+            "--model",
+            "draft-only",
+            "--work-dir",
+            folder,
+            "--n-trials",
+            std::to_string(trials)};
+  }
+  static Strings with(Strings arguments, const Strings& more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
+  }
+  Strings tune(int trials) const {
+    return with(search("matmul 64 64 64", dir + "/out", trials),
+                {"--threads", "1", "--fleet", url});
   }
 
   // The records of the search: none twice, none torn.
@@ -193,17 +195,8 @@ TEST_F(Fleet, MeasuresWhatIsMeasuredHere) {
   EXPECT_EQ(found.size(), 24u);
   for (const Record& record : found) EXPECT_TRUE(record.result.ok()) << record.result.error_text;
   // The first round of the same seed is the same.
-  const ProgramRun local = run_program({"tune",
-                                        "--op",
-                                        "matmul 64 64 64",
-                                        "--threads",
-                                        "1",
-                                        "--model",
-                                        "draft-only",
-                                        "--work-dir",
-                                        dir + "/local",
-                                        "--n-trials",
-                                        "24"});
+  const ProgramRun local =
+      run_program(with(search("matmul 64 64 64", dir + "/local", 24), {"--threads", "1"}));
   ASSERT_EQ(local.exit_code, 0) << local.err;
   const Result<RecordFile> here = read_records(dir + "/local/records.json");
   ASSERT_TRUE(here.ok());
@@ -231,19 +224,8 @@ TEST_F(Fleet, TrialsGoToTheirKind) {
       start_program({"worker", "--server", url, "--device", "opencl:0", "--name", "gpu"}));
   start_worker("cpu");
   wait_for_workers(2);
-  const ProgramRun run = run_program({"tune",
-                                      "--op",
-                                      "matmul 32 32 32",
-                                      "--target",
-                                      "opencl",
-                                      "--fleet",
-                                      url,
-                                      "--model",
-                                      "draft-only",
-                                      "--work-dir",
-                                      dir + "/out",
-                                      "--n-trials",
-                                      "4"});
+  const ProgramRun run = run_program(
+      with(search("matmul 32 32 32", dir + "/out", 4), {"--target", "opencl", "--fleet", url}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const std::vector<Record> found = records();
   EXPECT_EQ(found.size(), 4u);
@@ -338,9 +320,8 @@ TEST_F(Fleet, KeysSayWhoMayDoWhat) {
   ASSERT_TRUE(write_file(conf, text).ok());
   start_server(conf);
 
-  const auto with_key = [&](Strings arguments, const std::string& key) {
-    arguments.insert(arguments.end(), {"--key", files + "/" + key});
-    return arguments;
+  const auto with_key = [&](const Strings& arguments, const std::string& key) {
+    return with(arguments, {"--key", files + "/" + key});
   };
   const Strings status = {"fleet", "status", "--server", url},
                 init = {"fleet", "init", "--server", url};

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
-#include <filesystem>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/fleet_options.h"
 #include "cli/interrupt.h"
+#include "cli/measurer.h"
 #include "cli/source.h"
 #include "fleet/kind.h"
 #include "fleet/names.h"
@@ -72,14 +72,7 @@ struct FleetStatus {
     Json json = {{"workers", Json::array()}, {"kinds", Json::object()}};
     std::string text = workers.empty() ? "no worker is here\n" : "";
     for (const WorkerState& worker : workers) {
-      json["workers"].push_back({{"name", worker.name},
-                                 {"kind", worker.kind},
-                                 {"host", worker.host},
-                                 {"target", worker.target},
-                                 {"threads", worker.threads},
-                                 {"trials", worker.trials},
-                                 {"started", worker.started},
-                                 {"state", worker.state}});
+      json["workers"].push_back(to_json(worker));
       text += fmt::format("{:<24} {:<9} {:>8} trials  {}  {}\n",
                           worker.name,
                           worker.state,
@@ -203,9 +196,7 @@ struct Worker {
     int gpu = 0;
     TRY_ASSIGN(const Target target, take_device(device, gpu));
     TRY(check_measurable(target));
-    std::error_code code;
-    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);
-    if (code) return Error("/proc/self/exe: cannot be read: ", code.message());
+    TRY_ASSIGN(const std::string program, own_program());
     const std::atomic<bool>& interrupted = catch_interrupts();
     const bool drifts = !target.is_gpu() && most_drift_percent < 100;
     const FleetWorkerOptions options{
@@ -219,7 +210,7 @@ struct Worker {
               if (!target.is_gpu()) measure.build_jobs = target.threads;
               measure.devices = {gpu};
               measure.stop = [&interrupted] { return interrupted.load(); };
-              return make_local_measurer(measure, program.string());
+              return make_local_measurer(measure, program);
             }};
     log_detail("worker {} of kind {} serves {}", options.name, kind_of(target), access.broker.url);
     TRY_ASSIGN(const int64_t trials, serve_fleet(*broker, options));
