@@ -10,16 +10,17 @@ suites=${SUITES:-bookworm trixie sid}
 debian='
 apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends /release/pruner_*.deb >/dev/null
 if command -v cc; then exit 1; fi
-pruner --version && pruner compile --network resnet_18 -o /tmp/r.so && pruner bench --module /tmp/r.so --min-time 1'
+cd "$(mktemp -d)"
+pruner --version && pruner compile --network resnet_18 -o r.so && pruner bench --module r.so --min-time 1'
 wheels='
 apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends python3-venv >/dev/null
 if command -v cc; then exit 1; fi
-python3 --version && python3 -m venv /venv && cd /tmp
+python3 --version && python3 -m venv /venv && cd "$(mktemp -d)"
 /venv/bin/pip install -q /release/pruner-*.whl /release/onnxruntime_ep_pruner-*.whl
 /venv/bin/python /release/try.py
 /venv/bin/pip install -q onnxruntime && /venv/bin/python /release/try_provider.py
 python3 -m venv /venv2 && /venv2/bin/pip install -q /release/pruner_runtime-*.whl
-/venv2/bin/python -c "import numpy, pruner; print(pruner.Module(\"/tmp/net.so\")(numpy.ones((1, 3, 224, 224), \"f\"))[0].shape)"'
+/venv2/bin/python -c "import numpy, pruner; print(pruner.Module(\"net.so\")(numpy.ones((1, 3, 224, 224), \"f\"))[0].shape)"'
 cat >"$folder/try.py" <<'END'
 import time
 
@@ -27,7 +28,7 @@ start = time.time()
 import numpy
 import pruner
 
-module = pruner.compile("resnet_50", path="/tmp/net.so")
+module = pruner.compile("resnet_50", path="net.so")
 (scores,) = module(numpy.ones((1, 3, 224, 224), numpy.float32))
 assert scores.shape == (1, 1000) and numpy.isfinite(scores).all()
 print(f"ResNet-50 compiled and run: {time.time() - start:.1f} s")
@@ -40,10 +41,10 @@ import onnxruntime
 import onnxruntime_ep_pruner
 from pruner import _program
 
-subprocess.run([_program.path(), "networks", "export", "mobilenet_v2", "-o", "/tmp/net.onnx"], check=True)
-session = onnxruntime.InferenceSession("/tmp/net.onnx", onnxruntime_ep_pruner.session_options())
+subprocess.run([_program.path(), "networks", "export", "mobilenet_v2", "-o", "net.onnx"], check=True)
+session = onnxruntime.InferenceSession("net.onnx", onnxruntime_ep_pruner.session_options())
 feed = {session.get_inputs()[0].name: numpy.ones((1, 3, 224, 224), numpy.float32)}
-own = onnxruntime.InferenceSession("/tmp/net.onnx", providers=["CPUExecutionProvider"])
+own = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
 difference = numpy.abs(session.run(None, feed)[0] - own.run(None, feed)[0]).max()
 assert session.get_providers()[0] == "PrunerExecutionProvider" and difference < 1e-3, difference
 print(f"onnxruntime {onnxruntime.__version__}: differs by {difference:.1e}")
