@@ -10,7 +10,8 @@ namespace pruner {
 
 int serve(const std::function<Frame(const Frame&)>& answer) {
   die_with_parent();
-  signal(SIGINT, SIG_IGN);
+  // Ctrl-C, systemd and Slurm signal the parent, too; it decides what becomes of this one.
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) signal(each, SIG_IGN);
   const int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   dup2(STDERR_FILENO, STDOUT_FILENO);

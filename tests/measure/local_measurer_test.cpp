@@ -200,14 +200,17 @@ TEST(LocalMeasurer, LeavesNoProcessBehind) {
   EXPECT_EQ(workers("build").size() + workers("run").size(), 0u);
 }
 
-// Ctrl-C goes to all processes of the terminal; the measurer decides what becomes of its workers.
-TEST(LocalMeasurer, KeepsItsWorkersOnCtrlC) {
+// Ctrl-C goes to all processes of the terminal, and what ends a service or a job to all of its; the
+// measurer decides what becomes of its workers.
+TEST(LocalMeasurer, KeepsItsWorkersWhenAllAreSignalled) {
   const auto measurer = make_measurer();
   const std::vector<Candidate> batch = {candidate(kBuildRight)};
   ASSERT_TRUE((*measurer->measure(matmul_16(2), batch, kFailedCost))[0].ok());
   const std::vector<pid_t> before = workers("run");
   for (const char* kind : {"run", "build"}) {
-    for (const pid_t pid : workers(kind)) kill(pid, SIGINT);
+    for (const pid_t pid : workers(kind)) {
+      for (const int each : {SIGINT, SIGTERM, SIGHUP}) kill(pid, each);
+    }
   }
   usleep(20000);
   EXPECT_TRUE((*measurer->measure(matmul_16(2), batch, kFailedCost))[0].ok());
