@@ -50,18 +50,26 @@ authorization {{
 }}
 )";
 
-static constexpr const char* kUnit = R"([Unit]
+// PrivateTmp, ProtectSystem=strict and NoNewPrivileges come with DynamicUser.
+static constexpr const char* kUnit =
+    R"(# /etc/systemd/system/pruner-worker.service: with the server's address in place of SERVER, and
+# ca.pem and worker.key in /etc/pruner, which root alone has to read:
+#   systemctl enable --now pruner-worker
+[Unit]
 Description=Measures for a fleet of Pruner
+Wants=network-online.target
 After=network-online.target
 
 [Service]
-ExecStart=/usr/bin/pruner worker --server tls://SERVER:4222 --ca /etc/pruner/ca.pem --key /etc/pruner/worker.key
+ExecStart=/usr/bin/pruner worker --server tls://SERVER:4222 --ca ${CREDENTIALS_DIRECTORY}/ca.pem --key ${CREDENTIALS_DIRECTORY}/worker.key
+LoadCredential=ca.pem:/etc/pruner/ca.pem
+LoadCredential=worker.key:/etc/pruner/worker.key
+DynamicUser=true
+KillMode=mixed
+# SIGTERM ends it in good order.
+SuccessExitStatus=143
 Restart=on-failure
 RestartSec=30
-NoNewPrivileges=true
-ProtectSystem=strict
-PrivateTmp=true
-User=nobody
 
 [Install]
 WantedBy=multi-user.target
