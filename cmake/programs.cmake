@@ -53,3 +53,10 @@ if(TARGET pruner AND PRUNER_PYTHON)
                 "matmul 32 32 32 f16$<SEMICOLON>dense 16 16 32 int8$<SEMICOLON>resnet_18 image_size=32 f16$<SEMICOLON>search matmul 32 32 32 f16"
                 LD_LIBRARY_PATH=${PRUNER_FAKES} FAKE_CUDA=arch=80)
 endif()
+
+# Workers of a fleet, started in each way of examples/fleet.
+if(TARGET pruner)
+  add_test(NAME fleet_examples COMMAND ${PROJECT_SOURCE_DIR}/tests/fleet/examples.sh $<TARGET_FILE:pruner>
+                                       ${PROJECT_BINARY_DIR})
+  set_tests_properties(fleet_examples PROPERTIES LABELS slow TIMEOUT 180 SKIP_RETURN_CODE 77)
+endif()
