@@ -51,9 +51,10 @@ class Simulation {
         round_size(options_.round_size, options_.trials, static_cast<int64_t>(tasks_.size()));
     size_t cold = 0;  // tasks have a round each before the scheduler has a say
     while (trials_ < curve_.trials && !all_found()) {
-      const int next = cold < tasks_.size() ? static_cast<int>(cold++) : scheduler_.next(rng_);
-      if (next < 0) break;
-      TRY(round(static_cast<size_t>(next), std::min(size, curve_.trials - trials_)));
+      const std::optional<size_t> next =
+          cold < tasks_.size() ? std::optional(cold++) : scheduler_.next(rng_);
+      if (!next) break;
+      TRY(round(*next, std::min(size, curve_.trials - trials_)));
     }
     curve_.search_s = seconds_;
     return std::move(curve_);

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "fleet/names.h"
+#include "measure/wire.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -23,20 +28,31 @@ constexpr int kAnyDeliveries = -1;  // of a result, until it is recorded
 constexpr double kTakeS = 0.25;
 constexpr int kTakenAtOnce = 16;
 constexpr auto kLook = std::chrono::seconds(5);  // at who is here
-constexpr size_t kShare = 2;                     // messages for each worker of a batch
+constexpr size_t kShare = 2;                     // messages that a worker has
 constexpr size_t kMostCandidates = 16;           // of a message
 
-// Candidates that one message has, on their way.
-struct Part {
-  size_t first, count;
+// A batch whose results come in.
+struct Open {
+  std::span<const Candidate> batch;
+  std::vector<std::optional<MeasureResult>> found;
+  size_t messages = 0;  // that nothing has come of yet
 };
 
+// Candidates of a batch that one message has.
+struct Part {
+  Open* of;
+  size_t first, count;
+  uint64_t number;  // of the message in its stream
+};
+
+// Several threads measure a batch each; what comes in is dealt out by one more.
 class NatsMeasurer : public FleetMeasurer {
  public:
   NatsMeasurer(std::unique_ptr<Broker> broker, FleetOptions options)
       : broker_(std::move(broker)),
         options_(std::move(options)),
-        begun_(Clock::now().time_since_epoch().count()) {}
+        own_ids_(
+            fmt::format("{}.{}.", options_.run, Clock::now().time_since_epoch().count())) {}
 
   Result<Unit> open() {
     TRY_ASSIGN(results_,
@@ -47,10 +63,11 @@ class NatsMeasurer : public FleetMeasurer {
                                    kAnyDeliveries));
     // What an earlier process of the run has asked for and nobody has begun.
     TRY(broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run)));
+    look_for_workers();
     return broker_->watch_lost(
         fleet::kTrials, fleet::kind_queue(options_.kind), [this](uint64_t number) {
           const std::lock_guard lock(mutex_);
-          lost_.insert(number);
+          give_up(number);
         });
   }
 
@@ -58,57 +75,48 @@ class NatsMeasurer : public FleetMeasurer {
                                              std::span<const Candidate> batch,
                                              double best_s) override {
     TRY_ASSIGN(const std::string hash, publish_task(task));
-    std::map<std::string, Part> open;
-    std::map<uint64_t, std::string> numbers;
-    const size_t size = part_size(batch.size());
-    for (size_t first = 0; first < batch.size(); first += size) {
-      const size_t count = std::min(size, batch.size() - first);
-      TrialMessage message{
-          .id = own_ids() + std::to_string(++count_),
-          .task = hash,
-          .candidates = {batch.begin() + static_cast<std::ptrdiff_t>(first),
-                         batch.begin() + static_cast<std::ptrdiff_t>(first + count)},
-          .best_s = best_s,
-          .options = options_.measure};
-      TRY_ASSIGN(const uint64_t number,
-                 broker_->publish(fleet::trial_subject(options_.kind, options_.run),
-                                  message.id,
-                                  print(message),
-                                  [this] { return stopped(); }));
-      numbers[number] = message.id;
-      open[message.id] = {first, count};
-    }
-    std::vector<std::optional<MeasureResult>> found(batch.size());
-    while (!open.empty() && !stopped()) {
-      TRY_ASSIGN(std::vector<Lease> leases, results_->take(kTakenAtOnce, kTakeS));
-      for (Lease& lease : leases) {
-        if (take(lease, batch, open, found)) unrecorded_.push_back(std::move(lease));
-      }
-      give_up_lost(numbers, open, found);
-      if (leases.empty()) TRY(look_for_workers());
-    }
+    Open open{.batch = batch, .found = std::vector<std::optional<MeasureResult>>(batch.size())};
+    const Result<Unit> asked = ask(open, hash, best_s);
+    std::unique_lock lock(mutex_);
+    while (asked.ok() && open.messages > 0 && !stopped() && !broken_) came_.wait_for(lock, kLook);
+    std::erase_if(parts_, [&](const auto& part) { return part.second.of == &open; });
     // What nobody has begun is not measured for a run that has ended.
-    if (!open.empty())
+    if (open.messages > 0)
       (void)broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run));
+    if (!asked.ok()) return asked.error();
+    if (broken_) return *broken_;
     std::vector<MeasureResult> results;
-    for (std::optional<MeasureResult>& each : found) {
+    for (std::optional<MeasureResult>& each : open.found) {
       if (!each) break;
       times_.build_s += each->build_s;
       times_.run_s += each->run_s;
-      times_.busy.cores_s += each->busy.cores_s;
-      times_.busy.others_s += each->busy.others_s;
+      times_.busy += each->busy;
       results.push_back(*std::move(each));
     }
     return results;
   }
 
-  Result<Unit> recorded() override {
-    for (const Lease& lease : unrecorded_) TRY(lease.done());
-    unrecorded_.clear();
+  Result<Unit> recorded(std::span<const MeasureResult> results) override {
+    for (const MeasureResult& result : results) {
+      std::unique_lock lock(mutex_);
+      const auto lease = unrecorded_.extract(result.delivery);
+      lock.unlock();
+      if (!lease.empty()) TRY(lease.mapped().done());
+    }
     return Unit{};
   }
 
-  MeasureTimes times() const override { return times_; }
+  // Each worker has work for two messages, and a batch is ready when one of them is done.
+  int batches_at_once() const override {
+    const std::lock_guard lock(mutex_);
+    const size_t wanted = kShare * std::max<size_t>(1, workers_);
+    return static_cast<int>(1 + (wanted + messages_a_batch_ - 1) / messages_a_batch_);
+  }
+
+  MeasureTimes times() const override {
+    const std::lock_guard lock(mutex_);
+    return times_;
+  }
 
   Result<int64_t> recover(const std::function<Result<Unit>(const ResultMessage&)>& take) override {
     int64_t count = 0;
@@ -127,93 +135,138 @@ class NatsMeasurer : public FleetMeasurer {
   }
 
  private:
-  std::string own_ids() const { return fmt::format("{}.{}.", options_.run, begun_); }
-
   bool stopped() const { return options_.measure.stop && options_.measure.stop(); }
 
   Result<std::string> publish_task(const Task& task) {
     const std::string printed = print_task(task);
     std::string hash = task_hash(printed);
+    const std::lock_guard lock(tasks_mutex_);
     if (published_.insert(hash).second) TRY(broker_->put(fleet::kTasks, hash, printed));
     return hash;
   }
 
   // Each worker has a message or two of a batch.
-  size_t part_size(size_t batch) {
-    const size_t parts = std::max<size_t>(1, kShare * workers_);
-    return std::clamp<size_t>((batch + parts - 1) / parts, 1, kMostCandidates);
+  size_t message_size(size_t batch) {
+    const std::lock_guard lock(mutex_);
+    const size_t messages = std::max<size_t>(1, kShare * workers_);
+    const size_t size = std::clamp<size_t>((batch + messages - 1) / messages, 1, kMostCandidates);
+    messages_a_batch_ = std::max<size_t>(1, (batch + size - 1) / size);
+    if (!receiver_.joinable())
+      receiver_ = std::jthread([this](const std::stop_token& stop) { receive(stop); });
+    return size;
   }
 
-  // Whether the message has results of this batch. What an earlier process of the run has asked for
-  // stays with the server until the run goes on the next time; others are of nobody.
-  bool take(const Lease& lease,
-            std::span<const Candidate> batch,
-            std::map<std::string, Part>& open,
-            std::vector<std::optional<MeasureResult>>& found) {
-    const Result<ResultMessage> message = parse_result(lease.bytes());
+  Result<Unit> ask(Open& open, const std::string& task, double best_s) {
+    const size_t size = message_size(open.batch.size());
+    for (size_t first = 0; first < open.batch.size() && !stopped(); first += size) {
+      const std::span<const Candidate> part =
+          open.batch.subspan(first, std::min(size, open.batch.size() - first));
+      TrialMessage message{.id = own_ids_ + std::to_string(++count_),
+                           .task = task,
+                           .candidates = {part.begin(), part.end()},
+                           .best_s = best_s,
+                           .options = options_.measure};
+      {
+        const std::lock_guard lock(mutex_);
+        parts_[message.id] = {&open, first, part.size(), 0};
+        ++open.messages;
+      }
+      TRY_ASSIGN(const uint64_t number,
+                 broker_->publish(fleet::trial_subject(options_.kind, options_.run),
+                                  message.id,
+                                  print(message),
+                                  [this] { return stopped(); }));
+      const std::lock_guard lock(mutex_);
+      if (const auto it = parts_.find(message.id); it != parts_.end()) it->second.number = number;
+    }
+    return Unit{};
+  }
+
+  void receive(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Result<std::vector<Lease>> leases = results_->take(kTakenAtOnce, kTakeS);
+      look_for_workers();
+      const std::lock_guard lock(mutex_);
+      if (!leases.ok()) broken_ = leases.error();
+      for (size_t i = 0; leases.ok() && i < leases->size(); ++i) take(std::move((*leases)[i]));
+      came_.notify_all();
+      if (broken_) return;
+    }
+  }
+
+  // Results of a batch. What an earlier process of the run has asked for stays with the server
+  // until the run goes on the next time; others are of nobody.
+  void take(Lease lease) {
+    Result<ResultMessage> message = parse_result(lease.bytes());
     const std::string id = message.ok() ? message->trial.id : "";
-    const auto it = open.find(id);
-    if (it == open.end() && id.starts_with(options_.run + ".") && !id.starts_with(own_ids()))
-      return false;
-    const bool ours =
-        it != open.end() && std::ranges::equal(message->trial.candidates,
-                                               batch.subspan(it->second.first, it->second.count));
-    if (!ours) {
-      if (!message.ok() || it != open.end())
+    const auto it = parts_.find(id);
+    if (it == parts_.end() && id.starts_with(options_.run + ".") && !id.starts_with(own_ids_))
+      return;
+    if (it == parts_.end() ||
+        !std::ranges::equal(message->trial.candidates,
+                            it->second.of->batch.subspan(it->second.first, it->second.count))) {
+      if (!message.ok() || it != parts_.end())
         log_warning("a result that is of no trial of this run is left out: {}",
                     message.ok() ? id : message.error().message());
       (void)lease.done();
-      return false;
+      return;
     }
-    for (size_t i = 0; i < it->second.count; ++i) found[it->second.first + i] = message->results[i];
-    open.erase(it);
-    return true;
+    const Part part = it->second;
+    parts_.erase(it);
+    unrecorded_.emplace(++deliveries_, std::move(lease));
+    for (size_t i = 0; i < part.count; ++i) {
+      MeasureResult& result = part.of->found[part.first + i].emplace(std::move(message->results[i]));
+      result.delivery = deliveries_;
+    }
+    --part.of->messages;
   }
 
-  // Trials with which two workers were lost.
-  void give_up_lost(const std::map<uint64_t, std::string>& numbers,
-                    std::map<std::string, Part>& open,
-                    std::vector<std::optional<MeasureResult>>& found) {
-    const std::lock_guard lock(mutex_);
-    for (const uint64_t number : lost_) {
-      const auto id = numbers.find(number);
-      const auto it = id == numbers.end() ? open.end() : open.find(id->second);
-      if (it == open.end()) continue;
-      for (size_t i = 0; i < it->second.count; ++i) {
-        MeasureResult& result = found[it->second.first + i].emplace();
-        result.error = MeasureError::kUnknown;
-        result.error_text = "the workers that measured it were lost";
-        result.timestamp = std::time(nullptr);
-      }
-      open.erase(it);
+  // A message with which two workers were lost.
+  void give_up(uint64_t number) {
+    const auto it =
+        std::ranges::find_if(parts_, [&](const auto& part) { return part.second.number == number; });
+    if (it == parts_.end()) return;
+    const Part part = it->second;
+    parts_.erase(it);
+    for (size_t i = 0; i < part.count; ++i) {
+      MeasureResult& result = part.of->found[part.first + i].emplace(
+          failed_result(MeasureError::kUnknown, "the workers that measured it were lost"));
+      result.timestamp = std::time(nullptr);
     }
-    lost_.clear();
+    --part.of->messages;
+    came_.notify_all();
   }
 
-  Result<Unit> look_for_workers() {
-    if (Clock::now() - looked_ < kLook) return Unit{};
+  void look_for_workers() {
+    if (Clock::now() - looked_ < kLook) return;
     looked_ = Clock::now();
     const Result<std::vector<WorkerState>> all = list_workers(*broker_);
-    if (!all.ok()) return Unit{};  // the server is away
+    if (!all.ok()) return;  // the server is away
+    const std::lock_guard lock(mutex_);
     const size_t before = workers_;
     workers_ = static_cast<size_t>(std::ranges::count(*all, options_.kind, &WorkerState::kind));
     if (workers_ == 0 && before != 0)
       log_warning("no worker of kind {} is here any more: waiting for one", options_.kind);
-    return Unit{};
   }
 
+  // The broker calls with what is lost until it is gone itself, so these outlive it.
+  mutable std::mutex mutex_;  // of all but what is const, atomic or said to have another
+  std::condition_variable came_;
+  std::map<std::string, Part> parts_;  // by the message's id
   const std::unique_ptr<Broker> broker_;
   const FleetOptions options_;
-  const int64_t begun_;
-  int64_t count_ = 0;
+  const std::string own_ids_;  // of this process's messages: what they begin with
   std::unique_ptr<Queue> results_;
-  std::vector<Lease> unrecorded_;
+  std::atomic<int64_t> count_{0};  // of messages
+  std::mutex tasks_mutex_;         // of published_
   std::set<std::string> published_;
-  size_t workers_ = 1;
-  Clock::time_point looked_ = {};
+  std::map<uint64_t, Lease> unrecorded_;  // by MeasureResult::delivery
+  uint64_t deliveries_ = 0;
+  size_t workers_ = 1, messages_a_batch_ = 1;
+  Clock::time_point looked_ = {};  // the receiver's own
   MeasureTimes times_;
-  std::mutex mutex_;
-  std::set<uint64_t> lost_;
+  std::optional<Error> broken_;
+  std::jthread receiver_;
 };
 
 }  // namespace

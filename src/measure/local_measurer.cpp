@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -75,6 +76,7 @@ class LocalMeasurer : public Measurer {
   Result<std::vector<MeasureResult>> measure(const Task& task,
                                              std::span<const Candidate> batch,
                                              double best_s) override {
+    const std::lock_guard turn(turn_);
     if (runners_.empty() || task_backend_ != task.target.backend) make_runners(task.target.backend);
     task_ = &task;
     batch_ = batch;
@@ -341,6 +343,7 @@ class LocalMeasurer : public Measurer {
 
   MeasureOptions options_;
   std::string program_;
+  std::mutex turn_;  // of who measures
   std::vector<Station> builders_, runners_;
   Backend task_backend_ = {};
   MeasureTimes times_;

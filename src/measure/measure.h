@@ -46,6 +46,7 @@ struct MeasureResult {
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
   CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
+  uint64_t delivery = 0;  // of a fleet: the message that brought it
 
   bool ok() const { return error == MeasureError::kNone; }
   /// The time that stands for the trial: the lower quartile of the repeats; 1e10 when it failed.
@@ -88,8 +89,11 @@ class Measurer {
   virtual Result<std::vector<MeasureResult>> measure(const Task& task,
                                                      std::span<const Candidate> batch,
                                                      double best_s) = 0;
-  /// What measure() has returned is in the record file.
-  virtual Result<Unit> recorded() { return Unit{}; }
+  /// These results of measure() are in the record file.
+  virtual Result<Unit> recorded(std::span<const MeasureResult>) { return Unit{}; }
+  /// In how many calls of measure() at once, from several threads, all that measures has work; 1:
+  /// the calls follow each other.
+  virtual int batches_at_once() const { return 1; }
   virtual MeasureTimes times() const = 0;
 };
 

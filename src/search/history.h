@@ -23,6 +23,8 @@ class History {
  public:
   /// Adds a trial; a candidate tried again takes its new time.
   void add(const Candidate& candidate, double cost_s);
+  /// The candidate is being tried: it is in tried() already.
+  void expect(const Candidate& candidate) { tried_.insert(candidate); }
 
   bool empty() const { return trials_.empty(); }
   const std::vector<Trial>& trials() const { return trials_; }

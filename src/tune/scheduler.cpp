@@ -47,18 +47,18 @@ double Scheduler::gradient(size_t task) const {
   return std::min(0.0, t.weight * (kAlpha * backward_s(t) + (1 - kAlpha) * forward_s));
 }
 
-int Scheduler::next(Rng& rng, int busy) const {
+std::optional<size_t> Scheduler::next(Rng& rng, std::span<const size_t> busy) const {
   std::vector<size_t> alive;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (!tasks_[i].dead && static_cast<int>(i) != busy) alive.push_back(i);
+    if (!tasks_[i].dead && std::ranges::find(busy, i) == busy.end()) alive.push_back(i);
   }
-  if (alive.empty()) return kNoTask;
+  if (alive.empty()) return std::nullopt;
   const auto [least, most] =
       std::ranges::minmax_element(alive, {}, [&](size_t i) { return gradient(i); });
   if (gradient(*least) == gradient(*most)) {
-    return static_cast<int>(alive[rng.below(static_cast<int64_t>(alive.size()))]);
+    return alive[static_cast<size_t>(rng.below(static_cast<int64_t>(alive.size())))];
   }
-  return static_cast<int>(*least);
+  return *least;
 }
 
 void Scheduler::finish_round(size_t task, double best_s) {

@@ -2,6 +2,8 @@
 // The objective is the sum of weight x best time over the tasks.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,9 +29,9 @@ class Scheduler {
 
   const ScheduledTask& operator[](size_t task) const { return tasks_[task]; }
   size_t size() const { return tasks_.size(); }
-  static constexpr int kNoTask = -1;
-  /// The task that promises most: argmin of gradient(), but for `busy`; kNoTask when there is none.
-  int next(Rng& rng, int busy = kNoTask) const;
+  /// The task that promises most: argmin of gradient(), but for those in `busy`; nullopt when there
+  /// is none.
+  std::optional<size_t> next(Rng& rng, std::span<const size_t> busy = {}) const;
   /// Records a round of `task` that left its best time at best_s.
   void finish_round(size_t task, double best_s);
   /// Takes a better knowledge of a task's best time, outside of its rounds.

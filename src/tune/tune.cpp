@@ -140,8 +140,7 @@ int64_t Tuner::warm_up_size(size_t tasks_left) const {
 std::vector<size_t> Tuner::cold_tasks() const {
   std::vector<size_t> cold;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    const bool measured = in_flight_ && in_flight_->summary.task == i;
-    if (tasks_[i].trials == 0 && !scheduler_[i].dead && !measured) cold.push_back(i);
+    if (tasks_[i].trials == 0 && !scheduler_[i].dead && trials_in_flight(i) == 0) cold.push_back(i);
   }
   std::ranges::stable_sort(
       cold, std::greater(), [&](size_t i) { return scheduler_[i].weight * scheduler_[i].flops; });
@@ -161,17 +160,18 @@ Result<std::optional<TuneEnd>> Tuner::step() {
   const std::optional<TuneEnd> end = limit_reached();
   std::optional<Round> round;
   if (!end) round = propose();
-  if (in_flight_) {
-    TRY(conclude_meanwhile());
-    if (!round) return std::optional<TuneEnd>();  // what was learnt may have another one
+  if (round && !options_.search_ahead) {
+    TRY(measure(round->summary.task, round->batch, options_.origin, round->summary));
+    TRY(conclude(*round));
+    return std::optional<TuneEnd>();
   }
-  if (round) {
-    if (options_.search_ahead) {
-      measure_meanwhile(*std::move(round));
-    } else {
-      TRY(measure(round->summary.task, round->batch, options_.origin, round->summary));
-      TRY(conclude(*round));
-    }
+  const bool another = round.has_value();
+  if (another) measure_meanwhile(*std::move(round));
+  if (!in_flight_.empty()) {
+    // One more than can be measured waits, so that nothing stands still while this one learns.
+    // What is learnt may have another round.
+    if (std::ssize(in_flight_) > (another ? tools_.measurer.batches_at_once() : 0))
+      TRY(conclude_meanwhile());
     return std::optional<TuneEnd>();
   }
   if (options_.remeasure) TRY(remeasure_best());
@@ -179,34 +179,48 @@ Result<std::optional<TuneEnd>> Tuner::step() {
 }
 
 int64_t Tuner::trials_in_flight() const {
-  return in_flight_ ? static_cast<int64_t>(in_flight_->batch.size()) : 0;
+  int64_t sum = 0;
+  for (const Round& round : in_flight_) sum += std::ssize(round.batch);
+  return sum;
+}
+
+int64_t Tuner::trials_in_flight(size_t task) const {
+  int64_t sum = 0;
+  for (const Round& round : in_flight_)
+    if (round.summary.task == task) sum += std::ssize(round.batch);
+  return sum;
+}
+
+std::optional<Tuner::Turn> Tuner::next_turn() {
+  const int64_t left = options_.trials - trials() - trials_in_flight();
+  if (left <= 0) return std::nullopt;
+  const auto allowed = [&](size_t task, int64_t count) -> std::optional<Turn> {
+    count = std::min(
+        {count, left, options_.task_trials - tasks_[task].trials - trials_in_flight(task)});
+    return count > 0 ? std::optional(Turn{task, count}) : std::nullopt;
+  };
+  if (const std::vector<size_t> cold = cold_tasks(); !cold.empty())
+    return allowed(cold.front(), warm_up_size(cold.size()));
+  std::vector<size_t> busy;
+  for (const Round& round : in_flight_) busy.push_back(round.summary.task);
+  std::optional<size_t> task = scheduler_.next(rng_, busy);
+  if (!task && tools_.measurer.batches_at_once() > 1) task = scheduler_.next(rng_);
+  if (!task) return std::nullopt;
+  const auto tasks = static_cast<int64_t>(tasks_.size());
+  return allowed(*task, round_size(options_.search.round_size, options_.trials, tasks));
 }
 
 std::optional<Tuner::Round> Tuner::propose() {
-  const int64_t left = options_.trials - trials() - trials_in_flight();
-  if (left <= 0) return std::nullopt;
-  const std::vector<size_t> cold = cold_tasks();
-  int index = -1;
-  int64_t count = 0;
-  if (!cold.empty()) {
-    index = static_cast<int>(cold.front());
-    count = warm_up_size(cold.size());
-  } else {
-    index = scheduler_.next(
-        rng_, in_flight_ ? static_cast<int>(in_flight_->summary.task) : Scheduler::kNoTask);
-    const auto tasks = static_cast<int64_t>(tasks_.size());
-    count = round_size(options_.search.round_size, options_.trials, tasks);
-  }
-  if (index == Scheduler::kNoTask) return std::nullopt;
-  TunedTask& tuned = tasks_[index];
-  Round round{.summary = {.task = static_cast<size_t>(index), .round = ++rounds_}};
-  count = std::min({count, left, options_.task_trials - tuned.trials});
+  const std::optional<Turn> turn = next_turn();
+  if (!turn) return std::nullopt;
+  TunedTask& tuned = tasks_[turn->task];
+  Round round{.summary = {.task = turn->task, .round = ++rounds_}};
   const auto start = std::chrono::steady_clock::now();
   round.batch = options_.policy->next_batch({tuned.task->task,
                                              tuned.space,
                                              tuned.history,
                                              tuned.memory,
-                                             static_cast<size_t>(count),
+                                             static_cast<size_t>(turn->trials),
                                              tools_.models,
                                              options_.search,
                                              tuned.offered},
@@ -217,24 +231,26 @@ std::optional<Tuner::Round> Tuner::propose() {
 }
 
 void Tuner::measure_meanwhile(Round round) {
-  const TunedTask& tuned = tasks_[round.summary.task];
+  TunedTask& tuned = tasks_[round.summary.task];
   const Task& task = tuned.task->task;
   const std::span<const Candidate> batch = round.batch;  // stays where it is when the round moves
   const double best_s = tuned.history.best_cost_s();
-  round.times_before = tools_.measurer.times();
+  for (const Candidate& candidate : batch) tuned.history.expect(candidate);
   round.results = std::async(std::launch::async, [this, &task, batch, best_s] {
     return tools_.measurer.measure(task, batch, best_s);
   });
-  in_flight_ = std::move(round);
+  in_flight_.push_back(std::move(round));
 }
 
 Result<Unit> Tuner::conclude_meanwhile() {
-  Round round = *std::exchange(in_flight_, std::nullopt);
+  Round round = std::move(in_flight_.front());
+  in_flight_.pop_front();
   TRY_ASSIGN(const std::vector<MeasureResult> results, round.results.get());
   TRY(append_results(round.summary.task, round.batch, results, options_.origin, round.summary));
-  const MeasureTimes now = tools_.measurer.times();
-  round.summary.build_s = now.build_s - round.times_before.build_s;
-  round.summary.measure_s = now.run_s - round.times_before.run_s;
+  for (const MeasureResult& result : results) {
+    round.summary.build_s += result.build_s;
+    round.summary.measure_s += result.run_s;
+  }
   return conclude(round);
 }
 
@@ -303,7 +319,7 @@ Result<Unit> Tuner::append_results(size_t index,
     if (samples.back().cost_s < tuned.history.best_cost_s()) tuned.last_gain = tuned.trials;
     tuned.history.add(batch[i], samples.back().cost_s);
   }
-  return tools_.measurer.recorded();
+  return tools_.measurer.recorded(results);
 }
 
 Result<Unit> Tuner::remeasure_best() {

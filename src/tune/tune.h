@@ -1,10 +1,11 @@
 // Tasks -> records: the tuning loop. Pick a task (Scheduler), propose a batch (search), measure it,
 // append the records, learn; at the end the best of each task is measured again, against its
-// runner-up, before it is believed. Where a device measures that leaves this CPU free, the next
-// task is searched meanwhile.
+// runner-up, before it is believed. Where what measures leaves this CPU free, the next rounds are
+// searched meanwhile.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <future>
 #include <limits>
@@ -36,7 +37,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   double earlier_s = 0;  // time that earlier runs took
   bool remeasure = true;
-  bool search_ahead = false;  // propose a round while that of another task is measured
+  bool search_ahead = false;  // propose a round while others are measured
   SearchOptions search = {};
   const SearchPolicy* policy = &kPrunerPolicy;
   std::string mode = {};          // what the search is called in the records
@@ -118,7 +119,6 @@ class Tuner {
     RoundSummary summary;
     std::vector<Candidate> batch = {};
     std::future<Result<std::vector<MeasureResult>>> results = {};  // of those measured meanwhile
-    MeasureTimes times_before = {};
   };
 
   /// Trials until the limits on them; nullopt without one.
@@ -126,9 +126,17 @@ class Tuner {
   int64_t warm_up_size(size_t tasks_left) const;
   double seconds_per_trial() const;
   std::vector<size_t> cold_tasks() const;
-  /// The next round's batch, of a task that none is measured of; nullopt: there is none now.
+  /// The task of the next round, one that none is measured of where there is such a one, and how
+  /// many trials it gets.
+  struct Turn {
+    size_t task;
+    int64_t trials;
+  };
+  std::optional<Turn> next_turn();
+  /// The next round's batch; nullopt: there is none now.
   std::optional<Round> propose();
   void measure_meanwhile(Round round);
+  /// Waits for the oldest of the rounds that are measured.
   Result<Unit> conclude_meanwhile();
   /// The search learns from what a round has measured.
   Result<Unit> conclude(Round& round);
@@ -143,7 +151,9 @@ class Tuner {
                               std::span<const MeasureResult> results,
                               const char* origin,
                               RoundSummary& summary);
+  /// Trials that are measured now.
   int64_t trials_in_flight() const;
+  int64_t trials_in_flight(size_t task) const;
 
   TuneOptions options_;
   TuneTools tools_;
@@ -156,7 +166,7 @@ class Tuner {
   int rounds_ = 0;
   bool any_ok_ = false;  // of this run's measurements
   Reasons failures_;     // of this run's
-  std::optional<Round> in_flight_;
+  std::deque<Round> in_flight_;  // oldest first
 };
 
 }  // namespace pruner

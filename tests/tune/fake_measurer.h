@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -25,6 +26,7 @@ class FakeMeasurer : public Measurer {
   Result<std::vector<MeasureResult>> measure(const Task& task,
                                              std::span<const Candidate> batch,
                                              double) override {
+    const std::lock_guard turn(turn_);
     std::vector<MeasureResult> results;
     if (gone_after >= 0 && measured >= gone_after) return Error("the device is gone");
     for (const Candidate& candidate : batch) {
@@ -45,12 +47,15 @@ class FakeMeasurer : public Measurer {
   }
 
   MeasureTimes times() const override { return {}; }
+  int batches_at_once() const override { return at_once; }
 
   std::atomic<bool> stop{false};
   int64_t stop_after = -1, gone_after = -1;
   int64_t measured = 0;
+  int at_once = 1;
 
  private:
+  std::mutex turn_;
   Cost cost_;
   std::unordered_map<std::string, std::unordered_map<Candidate, int, CandidateHash>>
       times_measured_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace pruner {
 namespace {
 
@@ -38,11 +40,12 @@ TEST(Scheduler, PicksTheTaskThatPromisesMost) {
   Rng rng(0);
   Scheduler scheduler({task(1, 1e9, {0.001}), task(5, 1e9, {0.010}), task(1, 1e9, {0.020})});
   EXPECT_EQ(scheduler.next(rng), 1);
+  EXPECT_EQ(scheduler.next(rng, std::array<size_t, 2>{1, 0}), 2);
   scheduler.mark_dead(1);
   EXPECT_EQ(scheduler.next(rng), 2);
   scheduler.mark_dead(0);
   scheduler.mark_dead(2);
-  EXPECT_EQ(scheduler.next(rng), -1);
+  EXPECT_EQ(scheduler.next(rng), std::nullopt);
 }
 
 TEST(Scheduler, NeverPicksADeadTaskWhenAllGradientsAreEqual) {

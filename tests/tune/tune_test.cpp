@@ -32,6 +32,7 @@ struct TunerTest : testing::Test {
 
   TuneEnd run(FakeMeasurer::Cost cost = FakeMeasurer::by_hash) {
     machine = std::make_unique<FakeMeasurer>(std::move(cost));
+    machine->at_once = at_once;
     writer = std::make_unique<RecordWriter>(*RecordWriter::open(path));
     tuner.emplace(
         tasks,
@@ -46,6 +47,7 @@ struct TunerTest : testing::Test {
   std::vector<WeightedTask> tasks = {operator_task("matmul 64 64 64")};
   TuneOptions options;
   std::unique_ptr<CostModel> model = make_calibrated_draft_model();
+  int at_once = 1;
   std::unique_ptr<FakeMeasurer> machine;
   std::unique_ptr<RecordWriter> writer;
   std::optional<Tuner> tuner;
@@ -154,6 +156,21 @@ TEST_F(TunerTest, SearchesAheadOfOneTaskInTurns) {
   options.trials = 45;
   EXPECT_EQ(run(), TuneEnd::kTrials);
   EXPECT_EQ(tuner->trials(), 45);
+}
+
+// Where workers measure several batches at once they are of one task, too, and none has what
+// another has.
+TEST_F(TunerTest, SearchesAheadOfOneTaskForSeveralWorkers) {
+  options.search_ahead = true;
+  options.trials = 85;
+  at_once = 4;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  EXPECT_EQ(tuner->trials(), 85);
+  EXPECT_EQ(tuner->tasks()[0].history.trials().size(), 85u);
+  options.task_trials = 30;
+  std::filesystem::remove(path);
+  EXPECT_EQ(run(), TuneEnd::kNothingLeft);
+  EXPECT_EQ(tuner->trials(), 30);
 }
 
 TEST_F(TunerTest, SearchesAheadUntilItIsStopped) {
