@@ -174,7 +174,9 @@ Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
 }
 
 #if !PRUNER_LLVM
-Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string&, const std::string&) {
+Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
+                                                  const std::string& symbol) {
+  if (is_shared_library(object)) return load_shared_library(object, symbol);
   return Error("this build has no LLVM");
 }
 #endif

@@ -20,10 +20,16 @@ class LoadedKernel {
   virtual PrunerKernel entry() const = 0;  // the function `symbol` of load_kernel()
 };
 
-/// Links an object for this machine. Errors: another machine's, a symbol that is not in it, LLVM
-/// not in this build.
+/// Links an object for this machine, or loads it where it is a shared library. Errors: another
+/// machine's, a symbol that is not in it, an object in a build without LLVM.
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol);
+
+/// Whether these bytes are an ELF file that has been linked as a shared library.
+bool is_shared_library(std::string_view elf);
+/// load_kernel() of a shared library.
+Result<std::unique_ptr<LoadedKernel>> load_shared_library(const std::string& library,
+                                                          const std::string& symbol);
 
 /// Whether an ELF file, given its first bytes or all, is of this machine's instruction set; the
 /// error says whose it is. What is no ELF file passes: others know better what to say of it.
@@ -34,6 +40,10 @@ Result<Unit> check_machine(std::string_view elf);
 Result<Unit> link_shared_library(const std::vector<std::string>& object_files,
                                  const std::string& path,
                                  const std::vector<std::string>& exported_symbols);
+
+/// The object linked as a shared library that exports `symbol` alone, for a machine that cannot
+/// link.
+Result<std::string> link_kernel(const std::string& object, const std::string& symbol);
 
 /// What a symbol is called in a static library.
 using SymbolNaming = std::function<std::string(std::string_view symbol)>;

@@ -159,5 +159,19 @@ TEST(LoadKernel, SaysWhatIsWrongWithAnObject) {
   EXPECT_ERROR(load_kernel(artifact->object, "other"), "cannot link \"other\"");
 }
 
+// For a machine without a linker.
+TEST(LoadKernel, LoadsWhatIsLinkedAlready) {
+  const MatmulShape shape{12, 32, 16, 8, 3, 2, 8, 4};
+  const Result<Artifact> artifact = compile(matmul_program(shape), cpu_target(""), "k");
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_FALSE(is_shared_library(artifact->object));
+  const Result<std::string> library = link_kernel(artifact->object, "k");
+  ASSERT_TRUE(library.ok()) << library.error().message();
+  EXPECT_TRUE(is_shared_library(*library));
+  EXPECT_TRUE(load_kernel(*library, "k").ok());
+  EXPECT_ERROR(load_kernel(*library, "other"), "cannot load \"other\": it is not in the library");
+  EXPECT_ERROR(load_kernel(library->substr(0, library->size() / 2), "k"), "cannot load \"k\"");
+}
+
 }  // namespace
 }  // namespace pruner

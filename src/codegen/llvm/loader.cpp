@@ -48,6 +48,7 @@ class LinkedKernel : public LoadedKernel {
 
 Result<std::unique_ptr<LoadedKernel>> load_kernel(const std::string& object,
                                                   const std::string& symbol) {
+  if (is_shared_library(object)) return load_shared_library(object, symbol);
   if (const Result<Unit> ours = check_machine(object); !ours.ok())
     return Error("cannot link \"", symbol, "\": ", ours.error().message());
   may_use_tiles();  // before the first instruction on them
