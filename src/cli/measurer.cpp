@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "deploy/memory_plan.h"
+#include "measure/local_measurer.h"
 #include "measure/workload.h"
 #include "space/space.h"
 #include "support/log.h"
@@ -107,7 +108,8 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
   }
   TRY_ASSIGN(const std::string program, own_program());
-  return make_local_measurer(measure, program);
+  TRY_ASSIGN(auto local, LocalMeasurer::make(measure, program));
+  return std::unique_ptr<Measurer>(std::move(local));
 }
 
 Result<std::string> own_program() {

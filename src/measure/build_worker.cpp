@@ -17,6 +17,13 @@ constexpr int64_t kMemoryBytes = int64_t{4} << 30;
 
 Build failed(MeasureError error, std::string text) { return {error, std::move(text), 0, {}}; }
 
+Result<Space> space_from_json(const Json& json) {
+  TRY_ASSIGN(const Task task, task_from_json(json));
+  return make_space(task);
+}
+
+}  // namespace
+
 Frame to_frame(Build build) {
   Json header = {{"error", static_cast<int>(build.error)},
                  {"error_text", build.error_text},
@@ -24,13 +31,6 @@ Frame to_frame(Build build) {
                  {"artifact", to_json(build.artifact)}};
   return {std::move(header), std::move(build.artifact.object)};
 }
-
-Result<Space> space_from_json(const Json& json) {
-  TRY_ASSIGN(const Task task, task_from_json(json));
-  return make_space(task);
-}
-
-}  // namespace
 
 Build build(const Space& space, const Candidate& candidate) {
   const auto start = std::chrono::steady_clock::now();

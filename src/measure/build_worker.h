@@ -28,6 +28,8 @@ Build build(const Space& space, const Candidate& candidate);
 /// "error_text", "build_s", "artifact"} with the object as body. `memory_bytes`: what it may use.
 int serve_builds(const BuildFunction& build, int64_t memory_bytes);
 
+/// {"error", "error_text", "build_s", "artifact"} with the object as body.
+Frame to_frame(Build build);
 /// The Build in a worker's answer.
 Result<Build> build_from_frame(Frame frame);
 

@@ -1,6 +1,8 @@
-// The measurer of this machine: one event loop over some compiler workers, and one runner or one
+// One event loop over some compiler workers, and one runner or one
 // worker a GPU. With cores to spare, candidates are run while others are built; otherwise the whole
 // batch is built first and then run with nothing else going on.
+#include "measure/local_measurer.h"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,7 +16,6 @@
 #include <thread>
 #include <utility>
 
-#include "measure/build_worker.h"
 #include "measure/wire.h"
 #include "measure/worker_process.h"
 #include "support/log.h"
@@ -59,9 +60,9 @@ int available_cores() {
   return CPU_COUNT(&cores);
 }
 
-class LocalMeasurer : public Measurer {
+class WorkerMeasurer : public LocalMeasurer {
  public:
-  LocalMeasurer(MeasureOptions options, const std::string& program)
+  WorkerMeasurer(MeasureOptions options, const std::string& program)
       : options_(std::move(options)), program_(program) {
     for (int i = 0; i < std::max(1, options_.build_jobs); ++i) {
       builders_.push_back({{program, {"worker", "build"}}, true});
@@ -77,11 +78,60 @@ class LocalMeasurer : public Measurer {
                                              std::span<const Candidate> batch,
                                              double best_s) override {
     const std::lock_guard turn(turn_);
+    TRY(work(task, batch, std::vector<Job>(batch.size()), best_s, Step::kDone));
+    return results();
+  }
+
+  Result<std::vector<Build>> build(const Task& task, std::span<const Candidate> batch) override {
+    const std::lock_guard turn(turn_);
+    TRY(work(task, batch, std::vector<Job>(batch.size()), kFailedCost, Step::kToRun));
+    std::vector<Build> builds;
+    for (Job& job : jobs_) {
+      if (job.step < Step::kToRun) break;
+      builds.push_back({job.result.error,
+                        std::move(job.result.error_text),
+                        job.result.build_s,
+                        std::move(job.artifact)});
+    }
+    return builds;
+  }
+
+  Result<std::vector<MeasureResult>> run(const Task& task,
+                                         std::span<const Build> builds,
+                                         double best_s) override {
+    const std::lock_guard turn(turn_);
+    std::vector<Job> jobs(builds.size());
+    for (size_t i = 0; i < builds.size(); ++i) {
+      const Build& build = builds[i];
+      Job& job = jobs[i];
+      job.step = Step::kToRun;
+      job.artifact = build.artifact;
+      job.result.build_s = build.build_s;
+      if (build.error == MeasureError::kNone) continue;
+      job.result = failed_result(build.error, build.error_text);
+      job.result.build_s = build.build_s;
+      job.result.timestamp = std::time(nullptr);
+      job.step = Step::kDone;
+    }
+    TRY(work(task, {}, std::move(jobs), best_s, Step::kDone));
+    return results();
+  }
+
+  MeasureTimes times() const override { return times_; }
+
+ private:
+  // Until all jobs are at `goal` or further.
+  Result<Unit> work(const Task& task,
+                    std::span<const Candidate> batch,
+                    std::vector<Job> jobs,
+                    double best_s,
+                    Step goal) {
     if (runners_.empty() || task_backend_ != task.target.backend) make_runners(task.target.backend);
     task_ = &task;
     batch_ = batch;
     given_best_s_ = best_s_ = best_s;
-    jobs_.assign(batch.size(), Job{});
+    jobs_ = std::move(jobs);
+    goal_ = goal;
     const int cores = available_cores();
     const bool elsewhere = !row_of(task.target.backend).on_host;
     const int spare = elsewhere ? cores : cores - task.target.threads;
@@ -90,7 +140,7 @@ class LocalMeasurer : public Measurer {
     active_builders_ = std::max(1, wanted);
 
     bool stopped = false;
-    while (count(Step::kDone) < static_cast<int>(jobs_.size())) {
+    while (std::ranges::any_of(jobs_, [&](const Job& job) { return job.step < goal_; })) {
       stopped = stopped || (options_.stop && options_.stop());
       if (!stopped) hand_out();
       if (std::ranges::all_of(runners_, [](const Station& s) { return !s.gone.empty(); }))
@@ -102,6 +152,10 @@ class LocalMeasurer : public Measurer {
       }
       wait_and_collect();
     }
+    return Unit{};
+  }
+
+  std::vector<MeasureResult> results() {
     std::vector<MeasureResult> results;
     for (Job& job : jobs_) {
       if (job.step != Step::kDone) break;
@@ -110,13 +164,6 @@ class LocalMeasurer : public Measurer {
     return results;
   }
 
-  MeasureTimes times() const override { return times_; }
-
- private:
-  int count(Step step) const {
-    return static_cast<int>(
-        std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& j) { return j.step == step; }));
-  }
   std::optional<int> first(Step step) const {
     for (size_t i = 0; i < jobs_.size(); ++i) {
       if (jobs_[i].step == step) return static_cast<int>(i);
@@ -147,7 +194,7 @@ class LocalMeasurer : public Measurer {
       const std::optional<int> job = first(Step::kToBuild);
       if (builder.job < 0 && job) begin_build(builder, *job);
     }
-    if (!overlap_ && (building() || first(Step::kToBuild))) return;
+    if (goal_ == Step::kToRun || (!overlap_ && (building() || first(Step::kToBuild)))) return;
     for (Station& runner : runners_) {
       const std::optional<int> job = first(Step::kToRun);
       if (runner.job < 0 && runner.gone.empty() && job) begin_run(runner, *job);
@@ -328,7 +375,7 @@ class LocalMeasurer : public Measurer {
     // What went wrong may be the task itself: the worker is told it again, and says so again.
     if (result.error == MeasureError::kUnknown) station.task_key.clear();
     job.result = std::move(result);
-    job.artifact = {};
+    if (!batch_.empty()) job.artifact = {};  // else it could not be made again
     job.step = Step::kDone;
   }
 
@@ -336,7 +383,12 @@ class LocalMeasurer : public Measurer {
   void measure_again() {
     log_detail("a kernel that others were compared with is wrong: they are measured again");
     for (Job& job : jobs_) {
-      if (job.step == Step::kDone && job.result.ok()) job = Job{};
+      if (job.step != Step::kDone || !job.result.ok()) continue;
+      if (batch_.empty()) {
+        job.step = Step::kToRun;
+      } else {
+        job = Job{};
+      }
     }
     best_s_ = given_best_s_;
   }
@@ -353,6 +405,7 @@ class LocalMeasurer : public Measurer {
   double given_best_s_ = kFailedCost;
   double best_s_ = kFailedCost;
   std::vector<Job> jobs_;
+  Step goal_ = Step::kDone;
   bool overlap_ = false;
   int active_builders_ = 1;
   // How often in a row the machine lacked something, and what.
@@ -362,11 +415,11 @@ class LocalMeasurer : public Measurer {
 
 }  // namespace
 
-Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,
-                                                      const std::string& program) {
-  auto measurer = std::make_unique<LocalMeasurer>(options, program);
+Result<std::unique_ptr<LocalMeasurer>> LocalMeasurer::make(const MeasureOptions& options,
+                                                           const std::string& program) {
+  auto measurer = std::make_unique<WorkerMeasurer>(options, program);
   TRY(measurer->start());
-  return std::unique_ptr<Measurer>(std::move(measurer));
+  return std::unique_ptr<LocalMeasurer>(std::move(measurer));
 }
 
 }  // namespace pruner

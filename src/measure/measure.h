@@ -46,7 +46,7 @@ struct MeasureResult {
   bool refuted = false;   // it showed that a kernel was wrong which others were compared with
   CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
-  uint64_t delivery = 0;  // of a fleet: the message that brought it
+  uint64_t delivery = 0;                 // of a fleet: the message that brought it
 
   bool ok() const { return error == MeasureError::kNone; }
   /// The time that stands for the trial: the lower quartile of the repeats; 1e10 when it failed.
@@ -101,11 +101,6 @@ class Measurer {
 Result<Unit> check_measurable(const Target& target);
 /// Whether the devices of those numbers do.
 Result<Unit> check_measurable(const Target& target, std::span<const int> devices);
-
-/// The measurer of this machine; starts its workers (this program's own executable, `program`, with
-/// the hidden worker commands).
-Result<std::unique_ptr<Measurer>> make_local_measurer(const MeasureOptions& options,
-                                                      const std::string& program);
 
 /// Entry points of the hidden commands `pruner worker build`, `run` and `device`; they speak over
 /// standard input and output and return the exit code.

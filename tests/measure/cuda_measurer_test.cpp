@@ -50,7 +50,7 @@ struct Measured {
 
 Measured measure_some(size_t count, const MeasureOptions& options = quick()) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  Result<std::unique_ptr<Measurer>> measurer = make_local_measurer(options, program);
+  Result<std::unique_ptr<LocalMeasurer>> measurer = LocalMeasurer::make(options, program);
   EXPECT_TRUE(measurer.ok()) << measurer.error().message();
   const Task task = cuda_task();
   Measured measured;

@@ -10,20 +10,20 @@
 #include <thread>
 
 #include "golden.h"
-#include "measure/measure.h"
+#include "measure/local_measurer.h"
 #include "test_kernels.h"
 
 namespace pruner {
 namespace {
 
 // The workers are this program itself (main.cpp).
-std::unique_ptr<Measurer> make_measurer(const std::function<bool()>& stop = {}) {
+std::unique_ptr<LocalMeasurer> make_measurer(const std::function<bool()>& stop = {}) {
   MeasureOptions options;
   options.build_timeout_s = 2;
   options.time_budget_s = 0.01;
   options.stop = stop;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  Result<std::unique_ptr<Measurer>> measurer = make_local_measurer(options, program);
+  Result<std::unique_ptr<LocalMeasurer>> measurer = LocalMeasurer::make(options, program);
   EXPECT_TRUE(measurer.ok()) << measurer.error().message();
   return *std::move(measurer);
 }
@@ -78,6 +78,17 @@ TEST(LocalMeasurer, MeasuresABatchInOrder) {
   EXPECT_EQ(results[3].error_text, "does not compile");
   EXPECT_EQ(results[0].build_s, 0.001);
   EXPECT_GT(measurer->times().run_s, 0);
+  // In two halves, of which another measurer has the second.
+  const std::vector<Build> builds = *measurer->build(task, batch);
+  ASSERT_EQ(builds.size(), 4u);
+  EXPECT_EQ(builds[3].error_text, "does not compile");
+  const std::vector<MeasureResult> run = *make_measurer()->run(task, builds, kFailedCost);
+  ASSERT_EQ(run.size(), 4u);
+  for (size_t i = 0; i < run.size(); ++i) {
+    EXPECT_EQ(run[i].error, results[i].error) << i;
+    EXPECT_EQ(run[i].error_text, results[i].error_text) << i;
+    EXPECT_EQ(run[i].build_s, results[i].build_s) << i;
+  }
   EXPECT_GT(measurer->times().build_s, 0);
 }
 
@@ -245,7 +256,7 @@ TEST(LocalMeasurer, TakesItsWorkersAlongWhenKilled) {
 }
 
 TEST(LocalMeasurer, SaysThatTheProgramCannotBeStarted) {
-  EXPECT_ERROR(make_local_measurer({}, "/nowhere/pruner"),
+  EXPECT_ERROR(LocalMeasurer::make({}, "/nowhere/pruner"),
                "/nowhere/pruner: cannot be started as a worker: No such file or directory");
 }
 
