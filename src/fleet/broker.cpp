@@ -53,8 +53,8 @@ namespace {
 constexpr int64_t kMs = 1000;           // of a second
 constexpr int64_t kNs = 1'000'000'000;  // of a second
 constexpr int64_t kConnectMs = 5000;
-constexpr int64_t kWaitMs = 5000;            // for the server's answer
-constexpr int64_t kTrialsBytes = 256 << 20;  // that wait at most
+constexpr int64_t kWaitMs = 5000;          // for the server's answer
+constexpr int64_t kWorkBytes = 256 << 20;  // of trials, or objects, that wait at most
 constexpr int64_t kDuplicatesS = 600;
 constexpr int64_t kResultsAgeS = 7 * 24 * 3600;
 constexpr int64_t kHeartbeatLifeS = 15;
@@ -167,16 +167,29 @@ Result<Unit> check_server(const BrokerAccess& access) {
   return Unit{};
 }
 
+// Who wants to know of a stream's messages that nobody has dealt with.
+struct Listener {
+  jsCtx* context;
+  std::string stream;
+  std::function<bool(std::string_view)> lost;
+
+  void hear(uint64_t number) const {
+    natsMsg* message = nullptr;
+    if (js_GetMsg(&message, context, stream.c_str(), number, nullptr, nullptr) != NATS_OK) return;
+    const std::string_view bytes(natsMsg_GetData(message),
+                                 static_cast<size_t>(natsMsg_GetDataLength(message)));
+    if (lost(bytes)) js_DeleteMsg(context, stream.c_str(), number, nullptr, nullptr);
+    natsMsg_Destroy(message);
+  }
+};
+
 class NatsBroker : public Broker {
  public:
   static Result<std::unique_ptr<Broker>> connect(const BrokerAccess& access) {
     TRY(check_server(access));
     NKey key;
     if (!access.seed_file.empty()) {
-      TRY_ASSIGN(const std::string text, read_file(access.seed_file));
-      Result<NKey> read = nkey_of(text.substr(0, text.find_first_of(" \r\n")));
-      if (!read.ok()) return Error(access.seed_file, ": ", read.error().message());
-      key = *std::move(read);
+      TRY_ASSIGN(key, read_nkey(access.seed_file));
     }
     auto made = std::make_unique<NatsBroker>();
     natsOptions* options = nullptr;
@@ -192,6 +205,9 @@ class NatsBroker : public Broker {
           natsOptions_SetNKeyFromSeed(options, key.public_key.c_str(), access.seed_file.c_str());
     if (status == NATS_OK && access.url.starts_with("tls://")) {
       status = natsOptions_SetSecure(options, true);
+      TRY_ASSIGN(const Address address, address_of(access.url));
+      if (status == NATS_OK)
+        status = natsOptions_SetExpectedHostname(options, address.host.c_str());
       if (status == NATS_OK && !access.ca_file.empty())
         status = natsOptions_LoadCATrustedCertificates(options, access.ca_file.c_str());
     }
@@ -214,11 +230,13 @@ class NatsBroker : public Broker {
   }
 
   Result<Unit> make_streams() override {
-    TRY(make_stream(fleet::kTrials, "trial.*.*", [](jsStreamConfig& config) {
+    const auto is_work = [](jsStreamConfig& config) {
       config.Retention = js_WorkQueuePolicy;
-      config.MaxBytes = kTrialsBytes;
+      config.MaxBytes = kWorkBytes;
       config.Discard = js_DiscardNew;
-    }));
+    };
+    TRY(make_stream(fleet::kTrials, "trial.*.*", is_work));
+    TRY(make_stream(fleet::kObjects, "object.*.*", is_work));
     TRY(make_stream(fleet::kResults, "result.*", [](jsStreamConfig& config) {
       config.MaxAge = kResultsAgeS * kNs;
     }));
@@ -227,28 +245,25 @@ class NatsBroker : public Broker {
     return make_table(fleet::kControl, kDuplicatesS);
   }
 
-  Result<uint64_t> publish(const std::string& subject,
-                           const std::string& id,
-                           std::string_view bytes,
-                           const std::function<bool()>& stop) override {
+  int64_t most_bytes() const override { return natsConnection_GetMaxPayload(connection_); }
+
+  Result<Unit> publish(const std::string& subject,
+                       const std::string& id,
+                       std::string_view bytes,
+                       const std::function<bool()>& stop) override {
     while (true) {
       jsPubOptions options;
       jsPubOptions_Init(&options);
       options.MsgId = id.c_str();
-      jsPubAck* ack = nullptr;
       jsErrCode code = static_cast<jsErrCode>(0);
-      const natsStatus status = js_Publish(&ack,
+      const natsStatus status = js_Publish(nullptr,
                                            stream_,
                                            subject.c_str(),
                                            bytes.data(),
                                            static_cast<int>(bytes.size()),
                                            &options,
                                            &code);
-      if (status == NATS_OK) {
-        const uint64_t number = ack->Sequence;
-        jsPubAck_Destroy(ack);
-        return number;
-      }
+      if (status == NATS_OK) return Unit{};
       // What the server refuses it will refuse again; that it is gone may pass.
       if (code != 0 || (status != NATS_TIMEOUT && status != NATS_NO_RESPONDERS &&
                         status != NATS_CONNECTION_DISCONNECTED && status != NATS_CONNECTION_CLOSED))
@@ -311,14 +326,14 @@ class NatsBroker : public Broker {
 
   Result<Unit> watch_lost(const std::string& stream,
                           const std::string& name,
-                          std::function<void(uint64_t)> lost) override {
+                          std::function<bool(std::string_view)> lost) override {
     const std::string subject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + stream + "." + name;
-    listeners_.push_back(std::make_unique<std::function<void(uint64_t)>>(std::move(lost)));
+    listeners_.push_back(std::make_unique<Listener>(Listener{stream_, stream, std::move(lost)}));
     const auto heard = [](natsConnection*, natsSubscription*, natsMsg* message, void* listener) {
       const Result<Json> said = parse_json(
           {natsMsg_GetData(message), static_cast<size_t>(natsMsg_GetDataLength(message))});
       if (said.ok() && said->contains("stream_seq") && said->at("stream_seq").is_number_unsigned())
-        (*static_cast<std::function<void(uint64_t)>*>(listener))(said->at("stream_seq"));
+        static_cast<const Listener*>(listener)->hear(said->at("stream_seq"));
       natsMsg_Destroy(message);
     };
     natsSubscription* subscription = nullptr;
@@ -419,7 +434,7 @@ class NatsBroker : public Broker {
   natsConnection* connection_ = nullptr;
   jsCtx* stream_ = nullptr;
   std::vector<natsSubscription*> watches_;
-  std::vector<std::unique_ptr<std::function<void(uint64_t)>>> listeners_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
 };
 
 }  // namespace

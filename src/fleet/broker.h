@@ -75,13 +75,14 @@ class Broker {
   /// Makes the streams and tables of a fleet, where they are missing.
   virtual Result<Unit> make_streams() = 0;
 
-  /// The message is stored when this returns its number in the stream; one with an id that was
-  /// published in the last ten minutes is not stored again. Goes on trying while the server is
-  /// gone, until `stop` says so.
-  virtual Result<uint64_t> publish(const std::string& subject,
-                                   const std::string& id,
-                                   std::string_view bytes,
-                                   const std::function<bool()>& stop) = 0;
+  /// Bytes that a message has at most.
+  virtual int64_t most_bytes() const = 0;
+  /// The message is stored when this returns; one with an id that was published in the last ten
+  /// minutes is not stored again. Goes on trying while the server is gone, until `stop` says so.
+  virtual Result<Unit> publish(const std::string& subject,
+                               const std::string& id,
+                               std::string_view bytes,
+                               const std::function<bool()>& stop) = 0;
   /// Forgets the messages of a subject that nobody has taken.
   virtual Result<Unit> purge(const std::string& stream, const std::string& subject) = 0;
   /// How many messages of the consumer wait, and how many are being dealt with.
@@ -97,11 +98,11 @@ class Broker {
                                                     const std::string& name,
                                                     double lease_s,
                                                     int most_deliveries) = 0;
-  /// Calls `lost` from another thread with the number of each message of the queue that nobody has
-  /// dealt with in all its deliveries.
+  /// Calls `lost` from another thread with each message of the queue that nobody has dealt with in
+  /// all its deliveries; true: it was the caller's, and is forgotten.
   virtual Result<Unit> watch_lost(const std::string& stream,
                                   const std::string& name,
-                                  std::function<void(uint64_t number)> lost) = 0;
+                                  std::function<bool(std::string_view bytes)> lost) = 0;
 
   virtual Result<Unit> put(const std::string& table,
                            const std::string& key,

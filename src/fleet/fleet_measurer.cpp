@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "fleet/kind.h"
 #include "fleet/names.h"
 #include "measure/wire.h"
 #include "support/log.h"
@@ -42,17 +43,17 @@ struct Open {
 struct Part {
   Open* of;
   size_t first, count;
-  uint64_t number;  // of the message in its stream
 };
 
 // Several threads measure a batch each; what comes in is dealt out by one more.
 class NatsMeasurer : public FleetMeasurer {
  public:
-  NatsMeasurer(std::unique_ptr<Broker> broker, FleetOptions options)
-      : broker_(std::move(broker)),
+  /// `compiled`: the workers take code.
+  NatsMeasurer(std::unique_ptr<Broker> broker, FleetOptions options, bool compiled)
+      : compiled_(compiled),
+        broker_(std::move(broker)),
         options_(std::move(options)),
-        own_ids_(
-            fmt::format("{}.{}.", options_.run, Clock::now().time_since_epoch().count())) {}
+        own_ids_(fmt::format("{}.{}.", options_.run, Clock::now().time_since_epoch().count())) {}
 
   Result<Unit> open() {
     TRY_ASSIGN(results_,
@@ -64,11 +65,10 @@ class NatsMeasurer : public FleetMeasurer {
     // What an earlier process of the run has asked for and nobody has begun.
     TRY(broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run)));
     look_for_workers();
-    return broker_->watch_lost(
-        fleet::kTrials, fleet::kind_queue(options_.kind), [this](uint64_t number) {
-          const std::lock_guard lock(mutex_);
-          give_up(number);
-        });
+    const auto lost = [this](std::string_view bytes) { return give_up(trial_id(bytes)); };
+    const std::string queue = fleet::kind_queue(options_.kind);
+    TRY(broker_->watch_lost(fleet::kTrials, queue, lost));
+    return compiled_ ? broker_->watch_lost(fleet::kObjects, queue, lost) : Unit{};
   }
 
   Result<std::vector<MeasureResult>> measure(const Task& task,
@@ -145,11 +145,12 @@ class NatsMeasurer : public FleetMeasurer {
     return hash;
   }
 
-  // Each worker has a message or two of a batch.
+  // Each worker has a message or two of a batch; code travels alone.
   size_t message_size(size_t batch) {
     const std::lock_guard lock(mutex_);
     const size_t messages = std::max<size_t>(1, kShare * workers_);
-    const size_t size = std::clamp<size_t>((batch + messages - 1) / messages, 1, kMostCandidates);
+    const size_t most = compiled_ ? 1 : kMostCandidates;
+    const size_t size = std::clamp<size_t>((batch + messages - 1) / messages, 1, most);
     messages_a_batch_ = std::max<size_t>(1, (batch + size - 1) / size);
     if (!receiver_.joinable())
       receiver_ = std::jthread([this](const std::stop_token& stop) { receive(stop); });
@@ -168,16 +169,13 @@ class NatsMeasurer : public FleetMeasurer {
                            .options = options_.measure};
       {
         const std::lock_guard lock(mutex_);
-        parts_[message.id] = {&open, first, part.size(), 0};
+        parts_[message.id] = {&open, first, part.size()};
         ++open.messages;
       }
-      TRY_ASSIGN(const uint64_t number,
-                 broker_->publish(fleet::trial_subject(options_.kind, options_.run),
-                                  message.id,
-                                  print(message),
-                                  [this] { return stopped(); }));
-      const std::lock_guard lock(mutex_);
-      if (const auto it = parts_.find(message.id); it != parts_.end()) it->second.number = number;
+      TRY(broker_->publish(
+          fleet::trial_subject(options_.kind, options_.run), message.id, print(message), [this] {
+            return stopped();
+          }));
     }
     return Unit{};
   }
@@ -215,17 +213,18 @@ class NatsMeasurer : public FleetMeasurer {
     parts_.erase(it);
     unrecorded_.emplace(++deliveries_, std::move(lease));
     for (size_t i = 0; i < part.count; ++i) {
-      MeasureResult& result = part.of->found[part.first + i].emplace(std::move(message->results[i]));
+      MeasureResult& result =
+          part.of->found[part.first + i].emplace(std::move(message->results[i]));
       result.delivery = deliveries_;
     }
     --part.of->messages;
   }
 
-  // A message with which two workers were lost.
-  void give_up(uint64_t number) {
-    const auto it =
-        std::ranges::find_if(parts_, [&](const auto& part) { return part.second.number == number; });
-    if (it == parts_.end()) return;
+  // A message with which two workers were lost; false: it is another run's.
+  bool give_up(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    const auto it = parts_.find(id);
+    if (it == parts_.end()) return false;
     const Part part = it->second;
     parts_.erase(it);
     for (size_t i = 0; i < part.count; ++i) {
@@ -235,6 +234,7 @@ class NatsMeasurer : public FleetMeasurer {
     }
     --part.of->messages;
     came_.notify_all();
+    return true;
   }
 
   void look_for_workers() {
@@ -244,7 +244,9 @@ class NatsMeasurer : public FleetMeasurer {
     if (!all.ok()) return;  // the server is away
     const std::lock_guard lock(mutex_);
     const size_t before = workers_;
-    workers_ = static_cast<size_t>(std::ranges::count(*all, options_.kind, &WorkerState::kind));
+    workers_ = static_cast<size_t>(std::ranges::count_if(*all, [this](const WorkerState& worker) {
+      return worker.kind == options_.kind && worker.role != WorkerRole::kBuild;
+    }));
     if (workers_ == 0 && before != 0)
       log_warning("no worker of kind {} is here any more: waiting for one", options_.kind);
   }
@@ -253,6 +255,7 @@ class NatsMeasurer : public FleetMeasurer {
   mutable std::mutex mutex_;  // of all but what is const, atomic or said to have another
   std::condition_variable came_;
   std::map<std::string, Part> parts_;  // by the message's id
+  const bool compiled_;
   const std::unique_ptr<Broker> broker_;
   const FleetOptions options_;
   const std::string own_ids_;  // of this process's messages: what they begin with
@@ -269,23 +272,56 @@ class NatsMeasurer : public FleetMeasurer {
   std::jthread receiver_;
 };
 
+Error no_worker(const std::string& kind, std::span<const WorkerState> workers) {
+  std::set<std::string> kinds;
+  for (const WorkerState& worker : workers) kinds.insert(worker.kind);
+  if (kinds.empty())
+    return Error("no worker of kind ", kind, " is here; start one: pruner worker --server URL");
+  return Error(
+      fmt::format("no worker of kind {} is here; there are {}", kind, fmt::join(kinds, ", ")));
+}
+
+// What all workers of the kind have in common.
+Result<Unit> check_worker(const WorkerState& worker, const FleetOptions& options) {
+  const Target& ours = options.target;
+  if (worker.role != WorkerRole::kBuild &&
+      (worker.target != print(ours) || worker.threads != ours.threads)) {
+    return Error(fmt::format("kind {} is \"{}\" with --threads {}, this run is for \"{}\" with {}",
+                             worker.kind,
+                             worker.target,
+                             worker.threads,
+                             print(ours),
+                             ours.threads));
+  }
+  if (worker.role == WorkerRole::kRun || worker.program == program_hash()) return Unit{};
+  return Error(fmt::format(
+      "worker {} of kind {} is another build of pruner than this one: give both sides the same",
+      worker.name,
+      worker.kind));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FleetMeasurer>> FleetMeasurer::make(std::unique_ptr<Broker> broker,
                                                            const FleetOptions& options) {
-  TRY_ASSIGN(const std::vector<WorkerState> workers, list_workers(*broker));
-  std::set<std::string> kinds;
-  for (const WorkerState& worker : workers) kinds.insert(worker.kind);
-  if (!kinds.contains(options.kind)) {
-    std::string others;
-    for (const std::string& kind : kinds) others += (others.empty() ? "" : ", ") + kind;
-    return Error(
-        "no worker of kind ",
-        options.kind,
-        " is here",
-        others.empty() ? "; start one: pruner worker --server URL" : "; there are " + others);
+  TRY_ASSIGN(std::vector<WorkerState> workers, list_workers(*broker));
+  const std::vector<WorkerState> all = workers;
+  std::erase_if(workers, [&](const WorkerState& w) { return w.kind != options.kind; });
+  std::set<WorkerRole> roles;
+  for (const WorkerState& worker : workers) {
+    TRY(check_worker(worker, options));
+    roles.insert(worker.role);
   }
-  auto made = std::make_unique<NatsMeasurer>(std::move(broker), options);
+  const bool compiled = roles.contains(WorkerRole::kRun);
+  if (!compiled && !roles.contains(WorkerRole::kMeasure)) return no_worker(options.kind, all);
+  if (compiled && !roles.contains(WorkerRole::kBuild)) {
+    return Error("the workers of kind ",
+                 options.kind,
+                 " take code, and none makes it; start one that does: pruner worker --role build "
+                 "--kind ",
+                 options.kind);
+  }
+  auto made = std::make_unique<NatsMeasurer>(std::move(broker), options, compiled);
   TRY(made->open());
   return std::unique_ptr<FleetMeasurer>(std::move(made));
 }

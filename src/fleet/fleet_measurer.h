@@ -12,13 +12,15 @@ namespace pruner {
 
 struct FleetOptions {
   std::string kind;  // of the workers
+  Target target;     // what is measured is for this
   std::string run;   // a name of this run alone, the same when it goes on
   MeasureOptions measure;
 };
 
 class FleetMeasurer : public Measurer {
  public:
-  /// Errors: no worker of the kind is there.
+  /// Errors: no worker of the kind is there, or they are for another target, of another build of
+  /// the program, or take code that nobody there makes.
   static Result<std::unique_ptr<FleetMeasurer>> make(std::unique_ptr<Broker> broker,
                                                      const FleetOptions& options);
 

@@ -11,7 +11,7 @@
 namespace pruner {
 
 // A candidate goes by the number of its sketch, so both sides have to be the same program.
-static std::string program_hash() {
+const std::string& program_hash() {
   static const std::string hash = [] {
     const Result<MappedFile> program = MappedFile::open("/proc/self/exe");
     return program.ok() ? hash_hex(program->bytes()) : std::string();

@@ -1,5 +1,8 @@
 #include "fleet/messages.h"
 
+#include <algorithm>
+#include <array>
+
 #include "measure/wire.h"
 #include "support/hash.h"
 
@@ -48,6 +51,46 @@ Result<TrialMessage> parse_trial(std::string_view bytes) {
   return trial_from_json(json);
 }
 
+// "SIGNATURE\nJSON\nOBJECT": the signature is of all that follows it.
+Result<std::string> print(const ObjectMessage& message, const NKey& builder) {
+  Frame frame = to_frame(message.build);
+  Json json = trial_json(message.trial);
+  json["build"] = std::move(frame.header);
+  const std::string signed_part = json.dump() + "\n" + frame.body;
+  TRY_ASSIGN(const std::string signature, sign(builder, signed_part));
+  return signature + "\n" + signed_part;
+}
+
+// A line, which is taken off the text.
+static std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+Result<ObjectMessage> parse_object(std::string_view bytes, std::span<const std::string> trusted) {
+  const std::string_view signature = take_line(bytes);
+  const auto signed_by = [&](const std::string& key) {
+    return is_signed_by(key, bytes, signature);
+  };
+  if (std::ranges::none_of(trusted, signed_by)) return Error("code that nobody trusted has signed");
+  TRY_ASSIGN(const Json json, parse(take_line(bytes)));
+  ObjectMessage message;
+  TRY_ASSIGN(message.trial, trial_from_json(json));
+  if (message.trial.candidates.size() != 1) return Error("code of other than one candidate");
+  TRY_ASSIGN(Json header, json_get<Json>(json, "build"));
+  TRY_ASSIGN(message.build, build_from_frame({std::move(header), std::string(bytes)}));
+  return message;
+}
+
+std::string trial_id(std::string_view bytes) {
+  if (!bytes.starts_with('{')) take_line(bytes);
+  const Result<Json> json = parse(take_line(bytes));
+  const Result<std::string> id =
+      json.ok() ? json_get<std::string>(*json, "id") : Result<std::string>(json.error());
+  return id.ok() ? *id : "";
+}
+
 std::string print(const ResultMessage& message) {
   Json json = trial_json(message.trial);
   json["worker"] = message.worker;
@@ -85,11 +128,23 @@ Result<Task> parse_task(std::string_view printed) {
   return task_from_json(json);
 }
 
+static constexpr std::array<std::string_view, 3> kRoles = {"measure", "build", "run"};
+
+std::string_view role_name(WorkerRole role) { return kRoles[static_cast<size_t>(role)]; }
+
+Result<WorkerRole> parse_role(std::string_view name) {
+  const auto it = std::ranges::find(kRoles, name);
+  if (it == kRoles.end()) return Error("\"", name, "\" is no role: measure, build or run");
+  return static_cast<WorkerRole>(it - kRoles.begin());
+}
+
 Json to_json(const WorkerState& state) {
   return {{"name", state.name},
           {"kind", state.kind},
-          {"target", state.target},
           {"host", state.host},
+          {"role", role_name(state.role)},
+          {"program", state.program},
+          {"target", state.target},
           {"threads", state.threads},
           {"trials", state.trials},
           {"started", state.started},
@@ -107,8 +162,11 @@ Result<WorkerState> parse_worker(std::string_view bytes) {
   WorkerState state;
   TRY_ASSIGN(state.name, json_get<std::string>(json, "name"));
   TRY_ASSIGN(state.kind, json_get<std::string>(json, "kind"));
-  TRY_ASSIGN(state.target, json_get<std::string>(json, "target"));
   TRY_ASSIGN(state.host, json_get<std::string>(json, "host"));
+  TRY_ASSIGN(const std::string role, json_get<std::string>(json, "role"));
+  TRY_ASSIGN(state.role, parse_role(role));
+  TRY_ASSIGN(state.program, json_get<std::string>(json, "program"));
+  TRY_ASSIGN(state.target, json_get<std::string>(json, "target"));
   TRY_ASSIGN(state.threads, json_get<int>(json, "threads"));
   TRY_ASSIGN(state.trials, json_get<int64_t>(json, "trials"));
   TRY_ASSIGN(state.started, json_get<int64_t>(json, "started"));

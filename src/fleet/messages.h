@@ -1,7 +1,12 @@
 // What a tuner and a fleet's workers tell each other. Candidates travel, not programs: a worker
-// makes the code itself, so that no message can run anything but a legal schedule of a task.
+// makes the code itself, so that no message can run anything but a legal schedule of a task. Only a
+// worker without a compiler takes code, from those whose signature it trusts.
 #pragma once
 
+#include <span>
+
+#include "fleet/nkey.h"
+#include "measure/build_worker.h"
 #include "measure/measure.h"
 #include "support/json.h"
 
@@ -16,6 +21,12 @@ struct TrialMessage {
   MeasureOptions options;
 };
 
+/// A trial of one candidate and its code: a shared library that exports the artifact's symbol.
+struct ObjectMessage {
+  TrialMessage trial;
+  Build build;
+};
+
 /// What became of them, in their order.
 struct ResultMessage {
   TrialMessage trial;
@@ -25,6 +36,12 @@ struct ResultMessage {
 
 std::string print(const TrialMessage& message);
 Result<TrialMessage> parse_trial(std::string_view bytes);
+/// Signed by who has built it.
+Result<std::string> print(const ObjectMessage& message, const NKey& builder);
+/// An error, too, where the signature is of none of the public keys.
+Result<ObjectMessage> parse_object(std::string_view bytes, std::span<const std::string> trusted);
+/// The id of a printed TrialMessage or ObjectMessage; empty: it is none.
+std::string trial_id(std::string_view bytes);
 std::string print(const ResultMessage& message);
 /// An error where there is not one result for each candidate.
 Result<ResultMessage> parse_result(std::string_view bytes);
@@ -34,9 +51,18 @@ std::string print_task(const Task& task);
 std::string task_hash(std::string_view printed);
 Result<Task> parse_task(std::string_view printed);
 
+/// What a worker does with a trial: all of it, or only one half.
+enum class WorkerRole : uint8_t { kMeasure, kBuild, kRun };
+/// "measure", "build", "run".
+std::string_view role_name(WorkerRole role);
+Result<WorkerRole> parse_role(std::string_view name);
+
 /// What a worker says of itself each few seconds.
 struct WorkerState {
-  std::string name, kind, target, host;
+  std::string name, kind, host;
+  WorkerRole role = WorkerRole::kMeasure;
+  std::string program;  // program_hash()
+  std::string target;   // empty: of one that builds for whatever the trial is for
   int threads = 1;
   int64_t trials = 0, started = 0;  // measured; Unix seconds
   std::string state;                // "waits", "measures", "drains"

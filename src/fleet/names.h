@@ -6,6 +6,7 @@
 namespace pruner::fleet {
 
 inline constexpr char kTrials[] = "TRIALS";           // trial.KIND.RUN
+inline constexpr char kObjects[] = "OBJECTS";         // object.KIND.RUN
 inline constexpr char kResults[] = "RESULTS";         // result.RUN
 inline constexpr char kTasks[] = "pruner_tasks";      // by the hash of the task
 inline constexpr char kWorkers[] = "pruner_workers";  // by their names; gone when one is silent
@@ -14,6 +15,10 @@ inline constexpr char kControl[] = "pruner_control";  // "drain.WORKER": it shal
 inline std::string trial_subject(const std::string& kind, const std::string& run) {
   return "trial." + kind + "." + run;
 }
+inline std::string object_subject(const std::string& kind, const std::string& run) {
+  return "object." + kind + "." + run;
+}
+inline std::string objects_of_kind(const std::string& kind) { return "object." + kind + ".*"; }
 inline std::string trials_of_kind(const std::string& kind) { return "trial." + kind + ".*"; }
 inline std::string result_subject(const std::string& run) { return "result." + run; }
 inline std::string kind_queue(const std::string& kind) { return "kind_" + kind; }

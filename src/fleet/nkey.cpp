@@ -1,15 +1,18 @@
 #include "fleet/nkey.h"
 
 #if PRUNER_NATS
+#include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #endif
+
+#include "support/file.h"
 
 namespace pruner {
 
@@ -17,6 +20,10 @@ namespace pruner {
 
 Result<NKey> make_nkey() { return Error("this build has no fleets"); }
 Result<NKey> nkey_of(const std::string&) { return Error("this build has no fleets"); }
+Result<std::string> sign(const NKey&, std::string_view) {
+  return Error("this build has no fleets");
+}
+bool is_signed_by(std::string_view, std::string_view, std::string_view) { return false; }
 
 #else
 
@@ -77,10 +84,36 @@ std::optional<std::string> decode(std::string_view text) {
   return std::string(whole);
 }
 
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+using Context = std::unique_ptr<EVP_MD_CTX, FreeContext>;
+
+constexpr size_t kSignatureBytes = 64;
+
+const uint8_t* bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
+
+Key private_key(const Bytes& seed) {
+  return Key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
+}
+
+Result<Bytes> raw_seed(const std::string& seed) {
+  const std::optional<std::string> bytes = seed.starts_with("SU") ? decode(seed) : std::nullopt;
+  if (!bytes || bytes->size() != kKeyBytes + 2)
+    return Error("this is no seed of a user's nkey: it begins with SU and has 58 characters");
+  Bytes raw;
+  for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<uint8_t>((*bytes)[i + 2]);
+  return raw;
+}
+
 Result<NKey> key_of(const Bytes& seed) {
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> pair(
-      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()),
-      EVP_PKEY_free);
+  const Key pair = private_key(seed);
   Bytes shown;
   size_t size = shown.size();
   if (pair == nullptr || EVP_PKEY_get_raw_public_key(pair.get(), shown.data(), &size) != 1)
@@ -105,14 +138,48 @@ Result<NKey> make_nkey() {
 }
 
 Result<NKey> nkey_of(const std::string& seed) {
-  const std::optional<std::string> bytes = seed.starts_with("SU") ? decode(seed) : std::nullopt;
-  if (!bytes || bytes->size() != kKeyBytes + 2)
-    return Error("this is no seed of a user's nkey: it begins with SU and has 58 characters");
-  Bytes raw;
-  for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<uint8_t>((*bytes)[i + 2]);
+  TRY_ASSIGN(const Bytes raw, raw_seed(seed));
   return key_of(raw);
 }
 
+Result<std::string> sign(const NKey& key, std::string_view bytes) {
+  TRY_ASSIGN(const Bytes raw, raw_seed(key.seed));
+  const Key pair = private_key(raw);
+  const Context context(EVP_MD_CTX_new());
+  std::array<uint8_t, kSignatureBytes> signature;
+  size_t size = signature.size();
+  if (EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, pair.get()) != 1 ||
+      EVP_DigestSign(context.get(), signature.data(), &size, bytes_of(bytes), bytes.size()) != 1)
+    return Error("nothing can be signed with this key");
+  return fmt::format("{:02x}", fmt::join(signature, ""));
+}
+
+bool is_signed_by(std::string_view public_key, std::string_view bytes, std::string_view signature) {
+  const std::optional<std::string> raw = decode(public_key);
+  if (!raw || raw->size() != kKeyBytes + 1 || static_cast<uint8_t>(raw->front()) != kUser)
+    return false;
+  const Key shown(EVP_PKEY_new_raw_public_key(
+      EVP_PKEY_ED25519, nullptr, bytes_of(std::string_view(*raw).substr(1)), kKeyBytes));
+  std::array<uint8_t, kSignatureBytes> given;
+  if (shown == nullptr || signature.size() != 2 * given.size()) return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const char* const digits = signature.data() + 2 * i;
+    const auto [end, code] = std::from_chars(digits, digits + 2, given[i], 16);
+    if (code != std::errc() || end != digits + 2) return false;
+  }
+  const Context context(EVP_MD_CTX_new());
+  return EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, shown.get()) == 1 &&
+         EVP_DigestVerify(
+             context.get(), given.data(), given.size(), bytes_of(bytes), bytes.size()) == 1;
+}
+
 #endif
+
+Result<NKey> read_nkey(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path));
+  Result<NKey> key = nkey_of(text.substr(0, text.find_first_of(" \r\n")));
+  if (!key.ok()) return Error(path, ": ", key.error().message());
+  return key;
+}
 
 }  // namespace pruner

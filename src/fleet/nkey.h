@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "support/result.h"
 
@@ -17,5 +18,12 @@ struct NKey {
 Result<NKey> make_nkey();
 /// The key that a seed is of; an error where the text is none, or of a build without fleets.
 Result<NKey> nkey_of(const std::string& seed);
+/// nkey_of() the first word of a file.
+Result<NKey> read_nkey(const std::string& path);
+
+/// The signature of some bytes by the owner of the key, as 128 hex digits.
+Result<std::string> sign(const NKey& key, std::string_view bytes);
+/// Whether a signature of these bytes is by the owner of that public key.
+bool is_signed_by(std::string_view public_key, std::string_view bytes, std::string_view signature);
 
 }  // namespace pruner

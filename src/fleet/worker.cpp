@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "codegen/loader.h"
 #include "fleet/kind.h"
 #include "fleet/messages.h"
 #include "fleet/names.h"
@@ -70,8 +71,10 @@ class FleetWorker {
   FleetWorker(Broker& broker, const FleetWorkerOptions& options)
       : broker_(broker), options_(options) {
     state_.name = options.name;
-    state_.kind = kind_of(options.target);
-    state_.target = print(options.target);
+    state_.kind = options.kind;
+    state_.role = options.role;
+    state_.program = program_hash();
+    if (options.role != WorkerRole::kBuild) state_.target = print(options.target);
     state_.threads = options.target.threads;
     state_.started = std::time(nullptr);
     state_.state = "waits";
@@ -81,12 +84,14 @@ class FleetWorker {
   }
 
   Result<int64_t> serve() {
+    const bool runs = options_.role == WorkerRole::kRun;
     TRY_ASSIGN(const std::unique_ptr<Queue> queue,
-               broker_.open_queue(fleet::kTrials,
-                                  fleet::trials_of_kind(state_.kind),
-                                  fleet::kind_queue(state_.kind),
-                                  kLeaseS,
-                                  kDeliveries));
+               broker_.open_queue(
+                   runs ? fleet::kObjects : fleet::kTrials,
+                   runs ? fleet::objects_of_kind(state_.kind) : fleet::trials_of_kind(state_.kind),
+                   fleet::kind_queue(state_.kind),
+                   kLeaseS,
+                   kDeliveries));
     const double fastest = options_.most_drift > 0 ? speed(options_.target) : 0;
     Clock::time_point probed = Clock::now();
     std::jthread beats([this](const std::stop_token& stop) { beat(stop); });
@@ -100,7 +105,7 @@ class FleetWorker {
       Result<std::vector<Lease>> taken = queue->take(1, kTakeS);
       if (!taken.ok()) served = taken.error();
       for (size_t i = 0; taken.ok() && i < taken->size() && served.ok(); ++i)
-        served = measure((*taken)[i]);
+        served = serve((*taken)[i]);
     }
     beats.request_stop();
     wake_.notify_all();
@@ -153,7 +158,8 @@ class FleetWorker {
       return Error("its task ", hash, " is not in the table");
     TRY_ASSIGN(Task task, parse_task(*printed));
     const Target& ours = options_.target;
-    if (print(task.target) != print(ours) || task.target.threads != ours.threads)
+    const bool builds = options_.role == WorkerRole::kBuild;  // for whatever it is
+    if (!builds && (print(task.target) != print(ours) || task.target.threads != ours.threads))
       return Error("its task is for ", print(task.target), ", this worker for ", print(ours));
     if (tasks_.size() >= kTasksKept) tasks_.clear();
     Space space = make_space(task);
@@ -168,54 +174,124 @@ class FleetWorker {
     return Unit{};
   }
 
-  // What cannot be measured as it was sent is a result, too: it would not be better elsewhere.
-  Result<std::vector<MeasureResult>> results_of(const TrialMessage& trial) {
-    const auto all_failed = [&](const std::string& why) {
-      return std::vector<MeasureResult>(trial.candidates.size(),
-                                        failed_result(MeasureError::kInstantiation, why));
-    };
-    const Result<const KnownTask*> known = task_of(trial.task);
-    if (!known.ok()) return all_failed(known.error().message());
-    for (const Candidate& candidate : trial.candidates) {
-      if (const Result<Unit> legal = check_candidate((*known)->space, candidate); !legal.ok())
-        return all_failed(legal.error().message());
+  // A trial, and its code where another has made it.
+  struct Work {
+    TrialMessage trial;
+    std::optional<Build> build = {};
+  };
+  Result<Work> read(std::string_view bytes) const {
+    if (options_.role == WorkerRole::kRun) {
+      TRY_ASSIGN(ObjectMessage message, parse_object(bytes, options_.trusted));
+      return Work{std::move(message.trial), std::move(message.build)};
     }
+    TRY_ASSIGN(TrialMessage trial, parse_trial(bytes));
+    return Work{std::move(trial)};
+  }
+
+  // The task of a trial whose candidates are legal schedules of it.
+  Result<const KnownTask*> check_trial(const TrialMessage& trial) {
+    TRY_ASSIGN(const KnownTask* known, task_of(trial.task));
+    for (const Candidate& candidate : trial.candidates)
+      TRY(check_candidate(known->space, candidate));
+    return known;
+  }
+
+  static std::vector<MeasureResult> all_failed(const TrialMessage& trial, const std::string& why) {
+    return std::vector<MeasureResult>(trial.candidates.size(),
+                                      failed_result(MeasureError::kInstantiation, why));
+  }
+
+  // What cannot be measured as it was sent is a result, too: it would not be better elsewhere. A
+  // signed object is of a legal schedule: its builder has looked.
+  Result<std::vector<MeasureResult>> results_of(const Work& work) {
+    const TrialMessage& trial = work.trial;
+    const Result<const KnownTask*> known = work.build ? task_of(trial.task) : check_trial(trial);
+    if (!known.ok()) return all_failed(trial, known.error().message());
     TRY(use_options(trial.options));
+    if (work.build) return measurer_->run((*known)->task, {&*work.build, 1}, trial.best_s);
     return measurer_->measure((*known)->task, trial.candidates, trial.best_s);
   }
 
-  Result<Unit> measure(const Lease& lease) {
-    Result<TrialMessage> trial = parse_trial(lease.bytes());
-    if (!trial.ok()) {
-      log_warning("a trial that cannot be read is left out: {}", trial.error().message());
+  // The code of a trial, signed, for those that run it; or why there is none. Nothing when stopped.
+  Result<std::optional<std::string>> object_of(const TrialMessage& trial) {
+    TRY_ASSIGN(const KnownTask* known, check_trial(trial));
+    if (trial.candidates.size() != 1) return Error("code is made of one candidate at a time");
+    TRY(use_options(trial.options));
+    TRY_ASSIGN(std::vector<Build> builds, measurer_->build(known->task, trial.candidates));
+    if (builds.empty()) return std::optional<std::string>();
+    ObjectMessage message{trial, std::move(builds.front())};
+    Build& build = message.build;
+    if (build.error == MeasureError::kNone && !known->task.target.is_gpu()) {
+      TRY_ASSIGN(build.artifact.object, link_kernel(build.artifact.object, build.artifact.symbol));
+    }
+    TRY_ASSIGN(std::string printed, print(message, options_.key));
+    if (std::ssize(printed) > broker_.most_bytes())
+      return Error("its code takes ",
+                   printed.size(),
+                   " bytes, the server's messages have ",
+                   broker_.most_bytes());
+    return std::optional(std::move(printed));
+  }
+
+  Result<Unit> serve(const Lease& lease) {
+    Result<Work> work = read(lease.bytes());
+    if (!work.ok()) {
+      log_warning("a trial that cannot be read is left out: {}", work.error().message());
       return lease.done();
     }
-    if (lease.deliveries() > 1 && tried_.contains(trial->id)) {
+    const std::string& id = work->trial.id;
+    if (lease.deliveries() > 1 && tried_.contains(id)) {
       lease.give_back(kOtherHostS);
       return Unit{};
     }
-    tried_.insert(trial->id);
+    tried_.insert(id);
     enter("measures", &lease);
-    Result<std::vector<MeasureResult>> results = results_of(*trial);
+    const Result<bool> served =
+        options_.role == WorkerRole::kBuild ? build(work->trial) : measure(*work);
     enter("waits", nullptr);
-    if (!results.ok()) return results.error();
-    if (results->size() < trial->candidates.size()) {  // stopped
+    if (!served.ok()) return served.error();
+    if (!*served) {  // stopped
       lease.give_back(0);
       return Unit{};
     }
-    const std::string run = trial->id.substr(0, trial->id.find('.'));
-    const std::string id = trial->id;
-    const ResultMessage message{*std::move(trial), *std::move(results), options_.name};
-    // Stored before the trial is done with: a worker that ends in between has it measured once
-    // more, and the second result has the id of the first.
-    TRY(broker_.publish(fleet::result_subject(run), id, print(message), options_.stop));
     {
       const std::lock_guard lock(mutex_);
-      state_.trials += static_cast<int64_t>(message.results.size());
+      state_.trials += std::ssize(work->trial.candidates);
     }
     if (const Result<Unit> done = lease.done(); !done.ok())
       log_warning("{}: {}", id, done.error().message());
     return Unit{};
+  }
+
+  // Stored before the trial is done with: a worker that ends in between has it measured once more,
+  // and the second result has the id of the first.
+  Result<Unit> publish(const TrialMessage& trial, std::vector<MeasureResult> results) {
+    const std::string run = run_of(trial);
+    const ResultMessage message{trial, std::move(results), options_.name};
+    return broker_.publish(fleet::result_subject(run), trial.id, print(message), options_.stop);
+  }
+  static std::string run_of(const TrialMessage& trial) {
+    return trial.id.substr(0, trial.id.find('.'));
+  }
+
+  // False: it was stopped before the end.
+  Result<bool> measure(const Work& work) {
+    TRY_ASSIGN(std::vector<MeasureResult> results, results_of(work));
+    if (results.size() < work.trial.candidates.size()) return false;
+    TRY(publish(work.trial, std::move(results)));
+    return true;
+  }
+
+  Result<bool> build(const TrialMessage& trial) {
+    const Result<std::optional<std::string>> object = object_of(trial);
+    if (!object.ok()) {
+      TRY(publish(trial, all_failed(trial, object.error().message())));
+      return true;
+    }
+    if (!*object) return false;
+    TRY(broker_.publish(
+        fleet::object_subject(state_.kind, run_of(trial)), trial.id, **object, options_.stop));
+    return true;
   }
 
   Broker& broker_;
@@ -226,7 +302,7 @@ class FleetWorker {
   const Lease* lease_ = nullptr;
   std::map<std::string, KnownTask> tasks_;
   std::set<std::string> tried_;  // by id
-  std::unique_ptr<Measurer> measurer_;
+  std::unique_ptr<LocalMeasurer> measurer_;
   std::string measured_with_;
 };
 

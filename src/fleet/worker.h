@@ -1,22 +1,28 @@
 // A fleet's worker: takes trials off its kind's queue, measures them as the local measurer does,
-// and gives the results back.
+// and gives the results back. Where the device's machine has no compiler, one worker makes and
+// signs the code and another runs it.
 #pragma once
 
 #include <functional>
 #include <memory>
 
 #include "fleet/broker.h"
-#include "measure/measure.h"
+#include "fleet/messages.h"
+#include "measure/local_measurer.h"
 
 namespace pruner {
 
 struct FleetWorkerOptions {
-  Target target;             // of this device; its kind's queue is served
-  std::string name;          // among all workers; letters, digits and '-'
-  double most_drift = 0.03;  // of its speed, before it leaves; 0: it stays
+  WorkerRole role = WorkerRole::kMeasure;
+  std::string kind;                  // whose queue is served
+  Target target;                     // of this device; of no meaning to one that builds
+  std::string name;                  // among all workers; letters, digits and '-'
+  NKey key = {};                     // with which one that builds signs
+  std::vector<std::string> trusted;  // public keys whose code one that runs takes
+  double most_drift = 0.03;          // of its speed, before it leaves; 0: it stays
   std::function<bool()> stop;
   /// What measures; asked again when a run wants other options.
-  std::function<Result<std::unique_ptr<Measurer>>(MeasureOptions options)> make_measurer;
+  std::function<Result<std::unique_ptr<LocalMeasurer>>(MeasureOptions options)> make_measurer;
 };
 
 /// Serves until it is stopped or told to drain. Errors: the server, this machine, and that it has

@@ -115,8 +115,9 @@ struct Fleet : testing::Test {
       _exit(127);
     }
     for (int i = 0; i < 100; ++i) {
-      const Result<std::unique_ptr<Broker>> there = Broker::connect({.url = url});
-      if (there.ok() || there.error().message().find("Authorization") != std::string::npos) return;
+      const Result<std::unique_ptr<Broker>> there = Broker::connect(access());
+      // Whatever else it says, it is there.
+      if (there.ok() || there.error().message().find("refused") == std::string::npos) return;
       sleep_s(0.05);
     }
     FAIL() << "the server does not answer";
@@ -134,7 +135,7 @@ struct Fleet : testing::Test {
   }
   void wait_for_workers(size_t count) {
     for (int i = 0; i < 400; ++i) {
-      Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+      Result<std::unique_ptr<Broker>> broker = Broker::connect(access());
       if (broker.ok()) {
         const Result<std::vector<WorkerState>> all = list_workers(**broker);
         if (all.ok() && all->size() >= count) return;
@@ -143,6 +144,8 @@ struct Fleet : testing::Test {
     }
     FAIL() << "the workers do not come";
   }
+
+  BrokerAccess access() const { return {.url = url, .ca_file = ca_file}; }
 
   static Strings search(const std::string& op, const std::string& folder, int trials) {
     return {"tune",
@@ -179,7 +182,7 @@ struct Fleet : testing::Test {
     return searched;
   }
 
-  std::string dir, url;
+  std::string dir, url, ca_file;
   int port = 0;
   pid_t server = -1;
   std::vector<StartedProgram> workers;
@@ -305,11 +308,159 @@ TEST_F(Fleet, LeavesOutWhatIsForged) {
   EXPECT_EQ(records().size(), 16u);
 }
 
+// A result that somebody sends again under another name is of no trial.
+TEST_F(Fleet, TakesNoResultTwice) {
+  start_worker("one");
+  wait_for_workers(1);
+  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  ASSERT_TRUE(broker.ok()) << broker.error().message();
+  StartedProgram tuner = start_program(tune(40));
+  std::string run;
+  for (int i = 0; i < 200 && run.empty(); ++i, sleep_s(0.02))
+    if (const Result<std::string> name = read_file(dir + "/out/fleet_run"); name.ok()) run = *name;
+  Result<std::unique_ptr<Queue>> results =
+      (*broker)->open_queue(fleet::kResults, fleet::result_subject(run), "spy", 30, -1);
+  ASSERT_TRUE(results.ok()) << results.error().message();
+  int again = 0;
+  for (int i = 0; i < 50 && again < 6; ++i) {
+    Result<std::vector<Lease>> taken = (*results)->take(1, 0.2);
+    ASSERT_TRUE(taken.ok());
+    for (const Lease& lease : *taken) {
+      const std::string name = "again" + std::to_string(++again);
+      ASSERT_TRUE(
+          (*broker)
+              ->publish(fleet::result_subject(run), name, lease.bytes(), [] { return false; })
+              .ok());
+      ASSERT_TRUE(lease.done().ok());
+    }
+  }
+  EXPECT_GT(again, 0);
+  const ProgramRun end = tuner.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(records().size(), 40u);
+}
+
+// One worker makes the code and signs it, another runs it, as on a board without a compiler.
+TEST_F(Fleet, OneBuildsWhatAnotherRuns) {
+  const std::string files = dir + "/files";
+  ASSERT_EQ(run_program({"fleet", "init", "--files", files}).exit_code, 0);
+  const Strings board = {"worker",
+                         "--server",
+                         url,
+                         "--device",
+                         "cpu:0",
+                         "--name",
+                         "board",
+                         "--most-drift",
+                         "100",
+                         "--role",
+                         "run"};
+  EXPECT_EQ(run_program(board).err,
+            "pruner: --role run: give --trust FILE, the public keys of those whose code is run "
+            "here\n");
+  workers.push_back(start_program(with(board, {"--trust", files + "/builder.pub"})));
+  wait_for_workers(1);
+  EXPECT_NE(run_program(tune(16)).err.find("take code, and none makes it"), std::string::npos);
+  const Json status = Json::parse(run_program({"fleet", "status", "--server", url, "--json"}).out);
+  const std::string kind = status["workers"][0]["kind"];
+  const Strings builder = {
+      "worker", "--server", url, "--name", "builder", "--role", "build", "--kind", kind};
+  EXPECT_NE(run_program(builder).err.find("give --kind, whose workers run the code, and --key"),
+            std::string::npos);
+  // Whom the board does not trust builds for nothing.
+  StartedProgram stranger =
+      start_program(with(builder, {"--key", files + "/worker.key", "--name", "stranger"}));
+  wait_for_workers(2);
+  StartedProgram tuner = start_program(tune(16));
+  sleep_s(2);
+  EXPECT_EQ(records().size(), 0u);
+  kill(tuner.pid, SIGKILL);
+  tuner.wait();
+  kill(stranger.pid, SIGKILL);
+  stranger.wait();
+
+  workers.push_back(start_program(with(builder, {"--key", files + "/builder.key"})));
+  wait_for_workers(3);
+  fs::remove_all(dir + "/out");
+  const ProgramRun run = run_program(tune(24));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<Record> found = records();
+  EXPECT_EQ(found.size(), 24u);
+  for (const Record& record : found) EXPECT_TRUE(record.result.ok()) << record.result.error_text;
+}
+
+// Over an encrypted connection, of which the server's certificate is looked at.
+TEST_F(Fleet, CertificatesAreLookedAt) {
+  if (std::system("command -v openssl >/dev/null") != 0) GTEST_SKIP() << "no openssl here";
+  const std::string files = dir + "/tls", conf = dir + "/tls.conf";
+  fs::create_directories(files);
+  const auto make = [&](const std::string& command) {
+    const std::string all = "cd " + files + " && " + command + " >/dev/null 2>&1";
+    ASSERT_EQ(std::system(all.c_str()), 0) << command;
+  };
+  const std::string key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+  for (const std::string ca : {"ca", "other"})
+    make("openssl req -x509 " + key + " -keyout " + ca + ".key -out " + ca +
+         ".pem -subj /CN=" + ca + " -days 2");
+  make("openssl req " + key + " -keyout server.key -out server.csr -subj /CN=fleet");
+  make("echo subjectAltName=DNS:localhost > names; echo subjectAltName=DNS:elsewhere > others");
+  const std::string sign =
+      "openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial ";
+  make(sign + "-days 1 -extfile names -out good.pem");
+  make(sign + "-days -1 -extfile names -out old.pem");
+  make(sign + "-days 1 -extfile others -out named.pem");
+  const auto serve = [&](const std::string& certificate) {
+    stop_server();
+    ASSERT_TRUE(write_file(conf,
+                           "listen: \"127.0.0.1:" + std::to_string(port) +
+                               "\"\njetstream { store_dir: \"" + dir + "/store\" }\n" +
+                               "tls { cert_file: \"" + files + "/" + certificate +
+                               "\", key_file: \"" + files + "/server.key\" }\n")
+                    .ok());
+    start_server(conf);
+  };
+  url = "tls://localhost:" + std::to_string(port);
+  const auto status = [&](const std::string& ca) {
+    return run_program({"fleet", "status", "--server", url, "--ca", files + "/" + ca});
+  };
+  ca_file = files + "/ca.pem";
+  serve("good.pem");
+  EXPECT_EQ(status("ca.pem").out, "no worker is here\n") << status("ca.pem").err;
+  workers.push_back(start_program({"worker",
+                                   "--server",
+                                   url,
+                                   "--ca",
+                                   ca_file,
+                                   "--device",
+                                   "cpu:0",
+                                   "--name",
+                                   "one",
+                                   "--most-drift",
+                                   "100"}));
+  wait_for_workers(1);
+  const ProgramRun run = run_program(with(tune(8), {"--ca", ca_file}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(records().size(), 8u);
+
+  const auto refused = [&](const std::string& ca, const std::string& why) {
+    const ProgramRun end = status(ca);
+    EXPECT_EQ(end.exit_code, 2) << end.out;
+    EXPECT_NE(end.err.find(why), std::string::npos) << end.err;
+    EXPECT_EQ(std::ranges::count(end.err, '\n'), 1) << end.err;
+  };
+  refused("other.pem", "certificate");
+  refused("none.pem", "none.pem");
+  serve("old.pem");
+  refused("ca.pem", "expired");
+  serve("named.pem");
+  refused("ca.pem", "ame");  // hostname mismatch
+}
+
 TEST_F(Fleet, KeysSayWhoMayDoWhat) {
   stop_server();
   const std::string files = dir + "/files", conf = files + "/server.conf";
   ASSERT_EQ(run_program({"fleet", "init", "--files", files}).exit_code, 0);
-  for (const char* key : {"admin.key", "tuner.key", "worker.key"})
+  for (const char* key : {"admin.key", "tuner.key", "worker.key", "builder.key"})
     EXPECT_EQ(fs::status(files + "/" + key).permissions(),
               fs::perms::owner_read | fs::perms::owner_write);
   const ProgramRun again = run_program({"fleet", "init", "--files", files});
@@ -338,6 +489,44 @@ TEST_F(Fleet, KeysSayWhoMayDoWhat) {
   const ProgramRun run = run_program(with_key(tune(16), "tuner.key"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(records().size(), 16u);
+  // With the two halves of a worker.
+  kill(workers.back().pid, SIGKILL);
+  workers.back().wait();
+  workers.pop_back();
+  workers.push_back(start_program(with_key({"worker",
+                                            "--server",
+                                            url,
+                                            "--device",
+                                            "cpu:0",
+                                            "--name",
+                                            "board",
+                                            "--most-drift",
+                                            "100",
+                                            "--role",
+                                            "run",
+                                            "--trust",
+                                            files + "/builder.pub"},
+                                           "worker.key")));
+  const auto wait_for = [&](const std::string& name) {
+    Json found;
+    for (int i = 0; i < 200 && found.is_null(); ++i, sleep_s(0.05)) {
+      const Json all =
+          Json::parse(run_program(with_key(with(status, {"--json"}), "tuner.key")).out);
+      for (const Json& worker : all["workers"])
+        if (worker["name"] == name) found = worker;
+    }
+    return found;
+  };
+  const Json board = wait_for("board");
+  ASSERT_FALSE(board.is_null());
+  workers.push_back(start_program(with_key(
+      {"worker", "--server", url, "--name", "builder", "--role", "build", "--kind", board["kind"]},
+      "builder.key")));
+  ASSERT_FALSE(wait_for("builder").is_null());
+  fs::remove_all(dir + "/out");
+  const ProgramRun both = run_program(with_key(tune(16), "tuner.key"));
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_EQ(records().size(), 16u);
 }
 
 TEST_F(Fleet, SaysWhatIsWrong) {
@@ -354,6 +543,23 @@ TEST_F(Fleet, SaysWhatIsWrong) {
             "pruner: \"http://x\" is no server's address, expected nats://HOST:4222 or "
             "tls://HOST:4222\n");
   EXPECT_NE(error(tune(8)).find("no worker of kind "), std::string::npos);
+  start_worker("one");
+  wait_for_workers(1);
+  const Json status = Json::parse(run_program({"fleet", "status", "--server", url, "--json"}).out);
+  const std::string kind = status["workers"][0]["kind"];
+  const Strings other = with(search("matmul 64 64 64", dir + "/out", 8),
+                             {"--threads", "2", "--fleet", url, "--kind", kind});
+  EXPECT_NE(error(other).find("with --threads 1, this run is for"), std::string::npos);
+  // A worker of another build of the program.
+  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  ASSERT_TRUE(broker.ok());
+  WorkerState state = *parse_worker(**(*broker)->get(fleet::kWorkers, "one"));
+  state.name = "old";
+  state.kind = "of-old";
+  state.program = "another";
+  ASSERT_TRUE((*broker)->put(fleet::kWorkers, state.name, print(state)).ok());
+  EXPECT_NE(error(with(tune(8), {"--kind", "of-old"})).find("is another build of pruner than this"),
+            std::string::npos);
   EXPECT_FALSE(fs::exists(dir + "/out/records.json") &&
                fs::file_size(dir + "/out/records.json") > 0);
   EXPECT_EQ(

@@ -61,6 +61,41 @@ TEST(FleetMessages, OfOtherVersionsOrCutAreErrors) {
   }
 }
 
+TEST(FleetMessages, CodeIsTakenOfThoseWhoAreTrusted) {
+  const Result<NKey> builder = make_nkey(), other = make_nkey();
+  if (!builder.ok()) GTEST_SKIP() << builder.error().message();
+  ObjectMessage sent{trial(), {}};
+  sent.trial.candidates.pop_back();
+  sent.build.build_s = 0.5;
+  sent.build.artifact.symbol = "kernel";
+  sent.build.artifact.object = std::string(
+      "\x7f"
+      "ELF\n\0bytes\n",
+      12);
+  const std::string printed = *print(sent, *builder);
+  EXPECT_EQ(trial_id(printed), sent.trial.id);
+  EXPECT_EQ(trial_id(print(sent.trial)), sent.trial.id);
+  EXPECT_EQ(trial_id("{}"), "");
+  const std::vector<std::string> both = {other->public_key, builder->public_key};
+  const Result<ObjectMessage> arrived = parse_object(printed, both);
+  ASSERT_TRUE(arrived.ok()) << arrived.error().message();
+  EXPECT_EQ(arrived->trial.candidates, sent.trial.candidates);
+  EXPECT_EQ(arrived->build.build_s, 0.5);
+  EXPECT_EQ(arrived->build.artifact.symbol, "kernel");
+  EXPECT_EQ(arrived->build.artifact.object, sent.build.artifact.object);
+  EXPECT_ERROR(parse_object(printed, std::span(both).first(1)),
+               "code that nobody trusted has signed");
+  EXPECT_ERROR(parse_object(printed, {}), "code that nobody trusted has signed");
+  // No byte may be another one.
+  for (size_t i = 0; i < printed.size(); ++i) {
+    std::string changed = printed;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    EXPECT_FALSE(parse_object(changed, both).ok()) << i;
+    EXPECT_FALSE(parse_object(printed.substr(0, i), both).ok()) << i;
+  }
+  EXPECT_FALSE(parse_object(*print(ObjectMessage{trial(), {}}, *builder), both).ok()) << "two";
+}
+
 TEST(FleetMessages, ATaskIsKnownByItsHash) {
   const Result<Target> target = parse_target("llvm -mcpu=haswell", 2);
   ASSERT_TRUE(target.ok());

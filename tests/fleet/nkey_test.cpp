@@ -30,5 +30,24 @@ TEST(NKey, IsAnotherEachTimeAndReadAgain) {
   EXPECT_ERROR(nkey_of("SUA"), "no seed of a user's nkey");
 }
 
+TEST(NKey, SignsWhatNobodyElseCan) {
+  if (!has_broker()) GTEST_SKIP() << "this build has no fleets";
+  const NKey key = *make_nkey(), other = *make_nkey();
+  const Result<std::string> signature = sign(key, "some bytes");
+  ASSERT_TRUE(signature.ok()) << signature.error().message();
+  EXPECT_EQ(signature->size(), 128u);
+  EXPECT_TRUE(is_signed_by(key.public_key, "some bytes", *signature));
+  EXPECT_FALSE(is_signed_by(other.public_key, "some bytes", *signature));
+  EXPECT_FALSE(is_signed_by(key.public_key, "some byte", *signature));
+  EXPECT_FALSE(is_signed_by("", "some bytes", *signature));
+  EXPECT_FALSE(is_signed_by(key.seed, "some bytes", *signature));
+  EXPECT_FALSE(is_signed_by(key.public_key, "some bytes", ""));
+  for (const std::string bad : {"zz", "+1"}) {
+    const std::string changed = bad + signature->substr(bad.size());
+    EXPECT_FALSE(is_signed_by(key.public_key, "some bytes", changed)) << bad;
+  }
+  EXPECT_FALSE(sign({key.public_key, "no seed"}, "some bytes").ok());
+}
+
 }  // namespace
 }  // namespace pruner

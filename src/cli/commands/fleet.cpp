@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <sstream>
 #include <thread>
 
 #include "cli/commands.h"
@@ -18,6 +19,7 @@
 #include "fleet/names.h"
 #include "fleet/server_files.h"
 #include "fleet/worker.h"
+#include "support/file.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -73,15 +75,20 @@ struct FleetStatus {
     std::string text = workers.empty() ? "no worker is here\n" : "";
     for (const WorkerState& worker : workers) {
       json["workers"].push_back(to_json(worker));
-      text += fmt::format("{:<24} {:<9} {:>8} trials  {}  {}\n",
+      text += fmt::format("{:<24} {:<8} {:<9} {:>8} trials  {}  {}\n",
                           worker.name,
+                          role_name(worker.role),
                           worker.state,
                           worker.trials,
                           worker.kind,
                           worker.target);
       if (json["kinds"].contains(worker.kind)) continue;
-      TRY_ASSIGN(const Broker::Backlog backlog,
+      TRY_ASSIGN(Broker::Backlog backlog,
                  broker->backlog(fleet::kTrials, fleet::kind_queue(worker.kind)));
+      TRY_ASSIGN(const Broker::Backlog objects,
+                 broker->backlog(fleet::kObjects, fleet::kind_queue(worker.kind)));
+      backlog.waiting += objects.waiting;
+      backlog.taken += objects.taken;
       json["kinds"][worker.kind] = {{"waiting", backlog.waiting}, {"taken", backlog.taken}};
     }
     for (const auto& [kind, backlog] : json["kinds"].items())
@@ -176,11 +183,25 @@ Result<Target> take_device(const std::string& device, int& gpu) {
   return target;
 }
 
+/// A public key a line.
+Result<std::vector<std::string>> read_trusted(const std::string& path) {
+  if (path.empty())
+    return Error("--role run: give --trust FILE, the public keys of those whose code is run here");
+  TRY_ASSIGN(const std::string text, read_file(path));
+  std::vector<std::string> keys;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('U')) keys.push_back(line.substr(0, line.find_first_of(" \r")));
+  if (keys.empty()) return Error(path, ": has no public key, as U...");
+  return keys;
+}
+
 struct Worker {
   FleetAccess access;
   std::string device;  // empty: all cores
   std::string name;
   double most_drift_percent = 3;
+  std::string role = "measure", kind, trust;
 
   void add_to(CLI::App& app) {
     access.add_to(app, "--server", kServer);
@@ -189,30 +210,53 @@ struct Worker {
     add_option(app, "--name", name).help("among all workers (HOST-PID)");
     add_option(app, "--most-drift", most_drift_percent)
         .help("percent of its speed that a CPU may lose before it leaves; 100: any (3)");
+    add_option(app, "--role", role)
+        .help("measure, or one half of it: build makes and signs the code, run takes it (measure)");
+    add_option(app, "--kind", kind).help("with --role build: of the workers that run the code");
+    add_option(app, "--trust", trust)
+        .help("with --role run: file of the public keys of those whose code is run");
+  }
+
+  /// Errors: what the role needs and was not given.
+  Result<FleetWorkerOptions> role_options(const Target& target) const {
+    FleetWorkerOptions options;
+    TRY_ASSIGN(options.role, parse_role(role));
+    options.target = target;
+    options.kind = kind_of(target);
+    options.name = worker_name();
+    if (options.role == WorkerRole::kRun) {
+      TRY_ASSIGN(options.trusted, read_trusted(trust));
+    } else {
+      TRY(check_measurable(target));
+    }
+    if (options.role != WorkerRole::kBuild) return options;
+    if (kind.empty() || access.broker.seed_file.empty())
+      return Error(
+          "--role build: give --kind, whose workers run the code, and --key, which signs it");
+    options.kind = kind;
+    TRY_ASSIGN(options.key, read_nkey(access.broker.seed_file));
+    return options;
   }
 
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const std::unique_ptr<Broker> broker, connect(access));
     int gpu = 0;
     TRY_ASSIGN(const Target target, take_device(device, gpu));
-    TRY(check_measurable(target));
+    TRY_ASSIGN(FleetWorkerOptions options, role_options(target));
     TRY_ASSIGN(const std::string program, own_program());
     const std::atomic<bool>& interrupted = catch_interrupts();
-    const bool drifts = !target.is_gpu() && most_drift_percent < 100;
-    const FleetWorkerOptions options{
-        .target = target,
-        .name = worker_name(),
-        .most_drift = drifts ? most_drift_percent / 100 : 0,
-        .stop = [&interrupted] { return interrupted.load(); },
-        .make_measurer =
-            [&](MeasureOptions measure) {
-              measure.build_jobs = static_cast<int>(std::thread::hardware_concurrency());
-              if (!target.is_gpu()) measure.build_jobs = target.threads;
-              measure.devices = {gpu};
-              measure.stop = [&interrupted] { return interrupted.load(); };
-              return make_local_measurer(measure, program);
-            }};
-    log_detail("worker {} of kind {} serves {}", options.name, kind_of(target), access.broker.url);
+    const bool drifts =
+        !target.is_gpu() && most_drift_percent < 100 && options.role != WorkerRole::kBuild;
+    options.most_drift = drifts ? most_drift_percent / 100 : 0;
+    options.stop = [&interrupted] { return interrupted.load(); };
+    options.make_measurer = [&](MeasureOptions measure) {
+      measure.build_jobs = static_cast<int>(std::thread::hardware_concurrency());
+      if (!target.is_gpu()) measure.build_jobs = target.threads;
+      measure.devices = {gpu};
+      measure.stop = [&interrupted] { return interrupted.load(); };
+      return LocalMeasurer::make(measure, program);
+    };
+    log_detail("worker {} of kind {} serves {}", options.name, options.kind, access.broker.url);
     TRY_ASSIGN(const int64_t trials, serve_fleet(*broker, options));
     release_interrupts();
     call.show({{"name", options.name}, {"trials", trials}},
