@@ -17,10 +17,10 @@ else
     "compared with ONNX Runtime"
 fi
 # Address and undefined-behaviour sanitizers: half a minute of each fuzz target, and the unit tests of layers
-# that read a user's bytes. Without optimization, which halves the time to build them.
+# that read a user's bytes. Without optimization and LLVM, which nothing of it calls: a third of the time to build.
 if [ $# = 0 ]; then
   sanitized="support_test target_test tensor_test record_test"
-  cmake --preset asan -DCMAKE_BUILD_TYPE=None
+  cmake --preset asan -DCMAKE_BUILD_TYPE=None -DPRUNER_LLVM=OFF
   # shellcheck disable=SC2086
   cmake --build build/asan -j "$(nproc)" --target fuzz_targets $sanitized
   (

@@ -1,4 +1,5 @@
-"""A fleet on this machine: trials a second of one worker and of two, of a core each, and of the same run here.
+"""A fleet on this machine: trials a second of one worker and of two, of a core each, and of the same run here; and
+how two runs at once share the workers.
 
     python bench/fleet.py --program build/release/pruner [--rounds 3] [--trials 200]
 
@@ -23,6 +24,25 @@ def rate(command, folder, trials):
     return trials / (time.perf_counter() - start)
 
 
+def share(command, folder, trials):
+    """Trials of the other of two runs when the first has all of its own, over that."""
+    runs = []
+    for name in ("a", "b"):
+        shutil.rmtree(folder + name, ignore_errors=True)
+        runs.append(subprocess.Popen(
+            [*command, "--work-dir", folder + name, "--n-trials", str(trials)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ))  # fmt: skip
+    while all(run.poll() is None for run in runs):
+        time.sleep(0.02)
+    with open(folder + ("a" if runs[1].poll() is not None else "b") + "/records.json", encoding="utf-8") as lines:
+        done = sum(1 for _ in lines)
+    for run in runs:
+        if run.wait() != 0:
+            raise SystemExit("a run has failed")
+    return min(done / trials, 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", default="build/release/pruner")
@@ -44,6 +64,7 @@ def main():
             time.sleep(1)
             subprocess.run([program, "fleet", "init", "--server", url], check=True, capture_output=True)
             rates = {"here": [], "one": [], "two": []}
+            shares = []
             for _ in range(given.rounds):
                 rates["here"].append(rate(["taskset", "-c", "0", *search], folder + "/run", given.trials))
                 for name in ("one", "two"):
@@ -55,6 +76,7 @@ def main():
                     ))  # fmt: skip
                     time.sleep(3)
                     rates[name].append(rate([*search, "--fleet", url], folder + "/run", given.trials))
+                shares.append(share([*search, "--fleet", url], folder + "/run", given.trials))
                 while workers:
                     workers[-1].terminate()
                     workers.pop().wait()
@@ -67,6 +89,7 @@ def main():
         print(f"{name:5} {statistics.median(found):7.1f} trials/s  ({', '.join(f'{x:.1f}' for x in found)})")
     print(f"two over one: {statistics.median(rates['two']) / statistics.median(rates['one']):.2f}")
     print(f"one over here: {statistics.median(rates['one']) / statistics.median(rates['here']):.2f}")
+    print(f"of two runs at once, the second's trials over the first's: {', '.join(f'{x:.2f}' for x in shares)}")
 
 
 if __name__ == "__main__":

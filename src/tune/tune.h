@@ -164,8 +164,8 @@ class Tuner {
   int64_t restored_trials_ = 0;
   int64_t last_gain_ = 0;  // trials() when the objective last improved
   int rounds_ = 0;
-  bool any_ok_ = false;  // of this run's measurements
-  Reasons failures_;     // of this run's
+  bool any_ok_ = false;          // of this run's measurements
+  Reasons failures_;             // of this run's
   std::deque<Round> in_flight_;  // oldest first
 };
 
