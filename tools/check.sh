@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lint, layers and the container file: what a change must keep. Then the map and the size of
+# Format, lint, layers, the container file and the links of pages: what a change must keep. Then the map and the size of
 # the tree, to read. --fix formats the files in place first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,6 +21,7 @@ python3 tools/lint.py "${sources[@]}" || failed=1
 python3 tools/check_layers.py || failed=1
 python3 tools/check_types.py || failed=1
 python3 tools/check_container.py || failed=1
+python3 tools/check_links.py || failed=1
 python3 tools/map.py
 python3 tools/size.py
 if [ "$failed" != 0 ]; then

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Checks that what Markdown files link to is here: files and folders of the tree, and headings of pages."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+
+
+def prose(path):
+    """The lines of a page that are no code."""
+    fenced = False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced:
+            yield re.sub(r"`[^`]*`(?![^\[]*\]\()", "", line)
+
+
+def anchors(path):
+    """The names of a page's headings, as they stand in links."""
+    for line in prose(path):
+        if line.startswith("#"):
+            words = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+            yield words.replace(" ", "-")
+
+
+def missing(path):
+    """What a page links to that is not here."""
+    for line in prose(path):
+        for target, anchor in LINK.findall(line):
+            if ":" in target:
+                continue
+            file = path.parent / target if target else path
+            if not file.exists():
+                yield target
+            elif anchor and anchor not in anchors(file):
+                yield f"{target}#{anchor}"
+
+
+def main():
+    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT,
+                           capture_output=True, check=True, text=True).stdout.split()
+    pages = [name for name in names if (ROOT / name).exists()]
+    found = [f"{name}: no {target}" for name in pages for target in missing(ROOT / name)]
+    print("\n".join(found) if found else f"links: {len(pages)} pages, what they link to is here")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
