@@ -1,0 +1,147 @@
+#include "cli/page.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+#include <string_view>
+
+#include "golden.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRest = "...";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    line.erase(line.find_last_not_of(" \r") + 1);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// A line without its numbers, and without the widths of its columns.
+std::string unmeasured(const std::string& line) {
+  static const std::regex kNumber(R"(-?\d+(\.\d+)?(e[+-]?\d+)?)"), kWidth(R"(\s+|-{2,})");
+  return std::regex_replace(std::regex_replace(line, kNumber, "#"), kWidth, " ");
+}
+
+// Where `part` stands in `lines` from `begin` on, or -1; only there if `anchored`.
+ptrdiff_t find(const std::vector<std::string>& lines,
+               const std::vector<std::string>& part,
+               ptrdiff_t begin,
+               bool anchored,
+               bool measured) {
+  const auto alike = [&](const std::string& a, const std::string& b) {
+    return a == b || (measured && unmeasured(a) == unmeasured(b));
+  };
+  if (begin > std::ssize(lines)) return -1;
+  const auto end = anchored ? lines.begin() + std::min(begin + std::ssize(part), std::ssize(lines))
+                            : lines.end();
+  const auto found = std::search(lines.begin() + begin, end, part.begin(), part.end(), alike);
+  return found == end && !part.empty() ? -1 : found - lines.begin();
+}
+
+struct Output {
+  int status = -1;
+  std::string text;
+};
+
+Output run_shell(const std::string& script) {
+  Output output;
+  FILE* pipe = popen(script.c_str(), "r");
+  if (pipe == nullptr) return output;
+  char bytes[4096];
+  for (size_t count; (count = fread(bytes, 1, sizeof bytes, pipe)) > 0;)
+    output.text.append(bytes, count);
+  const int status = pclose(pipe);
+  output.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return output;
+}
+
+// A folder that looks like the root of the tree, with this build in its place.
+void make_root(const std::string& folder) {
+  fs::create_directories(folder + "/build");
+  for (const auto& entry : fs::directory_iterator(test_path(".."))) {
+    const std::string name = entry.path().filename();
+    if (name != "build" && name != "out" && !name.starts_with('.'))
+      fs::create_symlink(fs::canonical(entry.path()), folder + "/" + name);
+  }
+  fs::create_symlink(fs::path(PRUNER_BINARY).parent_path(), folder + "/build/release");
+}
+
+// The lines up to the fence that ends a block.
+std::string block(std::istream& page) {
+  std::string text;
+  for (std::string line; std::getline(page, line) && line != "```";) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string shown_again(const std::string& shown,
+                        const std::string& printed,
+                        bool measured,
+                        std::vector<std::string>& faults) {
+  const std::vector<std::string> wanted = lines_of(shown), lines = lines_of(printed);
+  std::string text;
+  ptrdiff_t at = 0;
+  bool anchored = true;
+  for (auto each = wanted.begin(); each != wanted.end();) {
+    if (*each == kRest) {
+      text += *each++ + "\n";
+      anchored = false;
+      continue;
+    }
+    const auto end = std::find(each, wanted.end(), kRest);
+    const std::vector<std::string> part(each, end);
+    const ptrdiff_t found = find(lines, part, at, anchored, measured);
+    if (found < 0) {
+      faults.push_back("not printed:\n" + *each + "\n... but:\n" + printed);
+      return shown;
+    }
+    for (at = found; each != end; ++each) text += lines[static_cast<size_t>(at++)] + "\n";
+    anchored = true;
+  }
+  if (anchored && at < std::ssize(lines))
+    faults.push_back("printed, too:\n" + lines[static_cast<size_t>(at)]);
+  return text;
+}
+
+PageRun run_page(const std::string& page, const std::string& folder, bool measured_anew) {
+  make_root(folder);
+  const std::string start = "exec 2>&1 </dev/null\nset -e\ncd '" + folder + "'\nPATH='" + folder +
+                            "/build/release':$PATH\n";
+  PageRun run;
+  std::istringstream lines(page);
+  bool measured = false;
+  Output output;
+  for (std::string line; std::getline(lines, line);) {
+    run.text += line + "\n";
+    if (line == "<!-- measured -->") measured = true;
+    if (line == "```sh") {
+      const std::string commands = block(lines);
+      output = run_shell(start + commands);
+      if (output.status != 0)
+        run.faults.push_back("exit " + std::to_string(output.status) + ": " + commands +
+                             output.text);
+      run.text += commands + "```\n";
+    } else if (line == "```") {
+      const std::string shown = block(lines);
+      const std::string again = shown_again(shown, output.text, measured, run.faults);
+      run.text += (measured && !measured_anew ? shown : again) + "```\n";
+      measured = false;
+    }
+  }
+  return run;
+}
+
+}  // namespace pruner

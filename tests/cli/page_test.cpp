@@ -1,0 +1,94 @@
+// label: codegen
+// docs/tour.md and docs/tutorials: every command of theirs is run, and has to print what stands
+// there. PRUNER_GOLDEN=write writes it anew.
+#include "cli/page.h"
+
+#include <algorithm>
+
+#include "cli/run_program.h"
+#include "golden.h"
+#include "own_path.h"
+
+namespace pruner {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> pages() {
+  std::vector<std::string> names = {"tour.md"};
+  for (const auto& entry : fs::directory_iterator(test_path("../docs/tutorials")))
+    names.push_back("tutorials/" + entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+struct Pages : testing::TestWithParam<std::string> {};
+
+TEST_P(Pages, ShowsWhatItsCommandsPrint) {
+  const Result<std::string> page = read_file(test_path("../docs/" + GetParam()));
+  ASSERT_TRUE(page.ok()) << page.error().message();
+  if (page->find("<!-- needs LibTorch -->") != std::string::npos && !can_train())
+    GTEST_SKIP() << "built without LibTorch: no model is trained";
+  const char* golden = std::getenv("PRUNER_GOLDEN");
+  const std::string folder = own_path("page");
+  const PageRun run = run_page(*page, folder, golden != nullptr);
+  fs::remove_all(folder);
+  for (const std::string& fault : run.faults) ADD_FAILURE() << fault;
+  EXPECT_NE(page->find("```sh"), std::string::npos);
+  if (run.faults.empty()) EXPECT_GOLDEN("../../docs/" + GetParam(), run.text);
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& info) {
+  return fs::path(info.param).stem();
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, Pages, testing::ValuesIn(pages()), name_of);
+
+std::string again(const std::string& shown,
+                  const std::string& printed,
+                  bool measured,
+                  size_t faults) {
+  std::vector<std::string> found;
+  const std::string text = shown_again(shown, printed, measured, found);
+  EXPECT_EQ(found.size(), faults) << testing::PrintToString(found);
+  return text;
+}
+
+TEST(ShownAgain, TakesLinesWithOtherNumbersWhereTheyWereMeasured) {
+  const std::string printed = "start\n|  0 | 1.25 ms |\n|  1 | 10.5 ms |\n-----\nend 7\n";
+  EXPECT_EQ(again("...\n| 0 | 2.5 ms |\n...\nend 8\n", printed, true, 0),
+            "...\n|  0 | 1.25 ms |\n...\nend 7\n");
+  again("...\n| 0 | 2.5 ms |\n...\nend 8\n", printed, false, 1);
+  again("...\n| 0 | 2.5 s |\n...\n", printed, true, 1);
+}
+
+TEST(ShownAgain, LeavesOutLinesOnlyWhereThePageSaysSo) {
+  EXPECT_EQ(again("a\n...\nc\n", "a\nb\nc\n", false, 0), "a\n...\nc\n");
+  EXPECT_EQ(again("...\nb\n...\n", "a\nb\nc\n", false, 0), "...\nb\n...\n");
+  again("a\nc\n", "a\nb\nc\n", false, 1);
+  again("a\nb\n", "a\nb\nc\n", false, 1);
+  again("b\nc\n", "a\nb\nc\n", false, 1);
+  again("...\nc\n...\na\n", "a\nb\nc\n", false, 1);
+}
+
+TEST(RunPage, NamesTheCommandThatFailed) {
+  const std::string folder = own_path("failing_page");
+  const PageRun run = run_page("```sh\necho one\nexit 3\n```\n```\none\n```\n", folder, false);
+  fs::remove_all(folder);
+  ASSERT_EQ(run.faults.size(), 1u);
+  EXPECT_NE(run.faults[0].find("exit 3"), std::string::npos);
+}
+
+TEST(RunPage, RunsCommandsInOneFolderWithTheTree) {
+  const std::string folder = own_path("page_of_files");
+  const std::string page =
+      "```sh\npruner --help > help\n```\n```sh\nwc -l < README.md; test -s help; ls help\n```\n"
+      "<!-- measured -->\n```\n1\nhelp\n```\n";
+  const PageRun run = run_page(page, folder, false);
+  fs::remove_all(folder);
+  EXPECT_TRUE(run.faults.empty()) << testing::PrintToString(run.faults);
+  EXPECT_EQ(run.text, page);
+}
+
+}  // namespace
+}  // namespace pruner
