@@ -34,20 +34,38 @@ std::string unmeasured(const std::string& line) {
   return std::regex_replace(std::regex_replace(line, kNumber, "#"), kWidth, " ");
 }
 
+// Whether a printed line is what the page shows: `...` in it is any text.
+bool is_shown(const std::string& printed, const std::string& shown, bool measured) {
+  if (printed == shown) return true;
+  std::string text = measured ? unmeasured(printed) : printed;
+  std::string rest = measured ? unmeasured(shown) : shown;
+  size_t at = 0;
+  for (bool first = true;; first = false) {
+    const size_t end = rest.find(kRest);
+    const std::string part = rest.substr(0, end);
+    if (end == std::string::npos)
+      return first ? text == part : text.size() >= at + part.size() && text.ends_with(part);
+    const size_t found = text.find(part, at);
+    if (found == std::string::npos || (first && found != 0)) return false;
+    at = found + part.size();
+    rest.erase(0, end + kRest.size());
+  }
+}
+
 // Where `part` stands in `lines` from `begin` on, or -1; only there if `anchored`.
 ptrdiff_t find(const std::vector<std::string>& lines,
                const std::vector<std::string>& part,
                ptrdiff_t begin,
                bool anchored,
                bool measured) {
-  const auto alike = [&](const std::string& a, const std::string& b) {
-    return a == b || (measured && unmeasured(a) == unmeasured(b));
-  };
-  if (begin > std::ssize(lines)) return -1;
-  const auto end = anchored ? lines.begin() + std::min(begin + std::ssize(part), std::ssize(lines))
-                            : lines.end();
-  const auto found = std::search(lines.begin() + begin, end, part.begin(), part.end(), alike);
-  return found == end && !part.empty() ? -1 : found - lines.begin();
+  const ptrdiff_t last = std::ssize(lines) - std::ssize(part);
+  for (ptrdiff_t at = begin; at <= (anchored ? std::min(begin, last) : last); ++at) {
+    if (std::equal(part.begin(), part.end(), lines.begin() + at, [&](const auto& a, const auto& b) {
+          return is_shown(b, a, measured);
+        }))
+      return at;
+  }
+  return -1;
 }
 
 struct Output {
@@ -108,7 +126,9 @@ std::string shown_again(const std::string& shown,
       faults.push_back("not printed:\n" + *each + "\n... but:\n" + printed);
       return shown;
     }
-    for (at = found; each != end; ++each) text += lines[static_cast<size_t>(at++)] + "\n";
+    for (at = found; each != end; ++each, ++at)
+      text +=
+          (each->find(kRest) == std::string::npos ? lines[static_cast<size_t>(at)] : *each) + "\n";
     anchored = true;
   }
   if (anchored && at < std::ssize(lines))

@@ -1,7 +1,7 @@
 // A page of docs/ with its commands → what they print today. A page has blocks of commands (```sh)
-// and below each, if it shows any, a block of what they print, in which a line `...` stands for any
-// number of lines. Of a command below a line
-// <!-- measured --> the numbers, and the widths that follow from them, are one run's.
+// and below each, if it shows any, a block of what they print, in which `...` is any text of a line
+// and as a line any number of lines. Of a command below a line <!-- measured --> the numbers, and
+// the widths that follow from them, are one run's.
 #pragma once
 
 #include <string>

@@ -62,6 +62,15 @@ TEST(ShownAgain, TakesLinesWithOtherNumbersWhereTheyWereMeasured) {
   again("...\n| 0 | 2.5 s |\n...\n", printed, true, 1);
 }
 
+TEST(ShownAgain, LeavesOutWhatALineLeavesOut) {
+  EXPECT_EQ(again("task ...: 2 ok, ... 5 s\n", "task 7: conv: 2 ok, 0 failed, 5 s\n", false, 0),
+            "task ...: 2 ok, ... 5 s\n");
+  again("task ...: 3 ok, ... 5 s\n", "task 7: conv: 2 ok, 0 failed, 5 s\n", false, 1);
+  again("task ...\n", "a task 7\n", false, 1);
+  again("... ok 7\n", "2 ok 78\n", false, 1);
+  again("... ok 7\n", "2 ok 78\n", true, 0);
+}
+
 TEST(ShownAgain, LeavesOutLinesOnlyWhereThePageSaysSo) {
   EXPECT_EQ(again("a\n...\nc\n", "a\nb\nc\n", false, 0), "a\n...\nc\n");
   EXPECT_EQ(again("...\nb\n...\n", "a\nb\nc\n", false, 0), "...\nb\n...\n");
