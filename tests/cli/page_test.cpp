@@ -35,7 +35,9 @@ TEST_P(Pages, ShowsWhatItsCommandsPrint) {
   fs::remove_all(folder);
   for (const std::string& fault : run.faults) ADD_FAILURE() << fault;
   EXPECT_NE(page->find("```sh"), std::string::npos);
-  if (run.faults.empty()) EXPECT_GOLDEN("../../docs/" + GetParam(), run.text);
+  if (run.faults.empty()) {
+    EXPECT_GOLDEN("../../docs/" + GetParam(), run.text);
+  }
 }
 
 std::string name_of(const testing::TestParamInfo<std::string>& info) {
