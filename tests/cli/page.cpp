@@ -136,7 +136,7 @@ std::string shown_again(const std::string& shown,
   return text;
 }
 
-PageRun run_page(const std::string& page, const std::string& folder, bool measured_anew) {
+PageRun run_page(const std::string& page, const std::string& folder, bool written_anew) {
   make_root(folder);
   const std::string start = "exec 2>&1 </dev/null\nset -e\ncd '" + folder + "'\nPATH='" + folder +
                             "/build/release':$PATH\n";
@@ -156,8 +156,14 @@ PageRun run_page(const std::string& page, const std::string& folder, bool measur
       run.text += commands + "```\n";
     } else if (line == "```") {
       const std::string shown = block(lines);
-      const std::string again = shown_again(shown, output.text, measured, run.faults);
-      run.text += (measured && !measured_anew ? shown : again) + "```\n";
+      if (written_anew && shown.find(kRest) == std::string::npos) {
+        for (const std::string& each : lines_of(output.text)) run.text += each + "\n";
+      } else {
+        const std::string again =
+            shown_again(shown, output.text, measured || written_anew, run.faults);
+        run.text += measured && !written_anew ? shown : again;
+      }
+      run.text += "```\n";
       measured = false;
     }
   }

@@ -16,9 +16,10 @@ struct PageRun {
 };
 
 /// Runs a page's commands, as in the root of the tree: in `folder`, which is made, and where every
-/// file of the tree can be read. What was measured stays in `text` as it stands unless
-/// `measured_anew`.
-PageRun run_page(const std::string& page, const std::string& folder, bool measured_anew);
+/// file of the tree can be read. What was measured stays in `text` as it stands; `written_anew`:
+/// nothing does, blocks that leave nothing out are all that is printed, others the same lines with
+/// today's numbers.
+PageRun run_page(const std::string& page, const std::string& folder, bool written_anew);
 
 /// The lines of `shown`, each as it stands in `printed`; a fault says which does not. With
 /// `measured`, lines that differ in numbers alone are one.

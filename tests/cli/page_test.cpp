@@ -82,6 +82,19 @@ TEST(ShownAgain, LeavesOutLinesOnlyWhereThePageSaysSo) {
   again("...\nc\n...\na\n", "a\nb\nc\n", false, 1);
 }
 
+TEST(RunPage, WritesBlocksAnew) {
+  const std::string folder = own_path("page_anew");
+  const std::string commands = "```sh\necho one 1; echo two 2; echo three\n```\n```\n";
+  const std::string page = commands + "one 5\n```\n" + commands + "...\ntwo 5\n...\n```\n";
+  EXPECT_EQ(run_page(page, folder, false).faults.size(), 2u);
+  fs::remove_all(folder);
+  const PageRun run = run_page(page, folder, true);
+  fs::remove_all(folder);
+  EXPECT_TRUE(run.faults.empty()) << testing::PrintToString(run.faults);
+  EXPECT_EQ(run.text,
+            commands + "one 1\ntwo 2\nthree\n```\n" + commands + "...\ntwo 2\n...\n```\n");
+}
+
 TEST(RunPage, NamesTheCommandThatFailed) {
   const std::string folder = own_path("failing_page");
   const PageRun run = run_page("```sh\necho one\nexit 3\n```\n```\none\n```\n", folder, false);
