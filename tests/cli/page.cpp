@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string_view>
@@ -28,44 +30,66 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A line without its numbers, and without the widths of its columns.
-std::string unmeasured(const std::string& line) {
-  static const std::regex kNumber(R"(-?\d+(\.\d+)?(e[+-]?\d+)?)"), kWidth(R"(\s+|-{2,})");
-  return std::regex_replace(std::regex_replace(line, kNumber, "#"), kWidth, " ");
+// What a printed line has to look like for a part of a shown one; `measured`: with any numbers, and
+// any widths of columns.
+std::string pattern_of(const std::string& part, bool measured) {
+  static const std::regex kToken(R"((-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)|(\s+)|(-{2,})|([^\w\s]))");
+  static constexpr const char* kAny[] = {R"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", R"(\s+)", "-{2,}"};
+  std::string pattern;
+  auto rest = part.begin();
+  for (std::sregex_iterator token(part.begin(), part.end(), kToken), end; token != end; ++token) {
+    pattern.append(rest, (*token)[0].first);
+    rest = (*token)[0].second;
+    size_t kind = 0;
+    while (!(*token)[kind + 1].matched) ++kind;
+    if (measured && kind < std::size(kAny)) {
+      pattern += kAny[kind];
+    } else {
+      for (const char each : token->str())
+        pattern.append(std::isalnum(each) || std::isspace(each) ? "" : "\\") += each;
+    }
+  }
+  return pattern.append(rest, part.end());
 }
 
-// Whether a printed line is what the page shows: `...` in it is any text.
-bool is_shown(const std::string& printed, const std::string& shown, bool measured) {
-  if (printed == shown) return true;
-  std::string text = measured ? unmeasured(printed) : printed;
-  std::string rest = measured ? unmeasured(shown) : shown;
-  size_t at = 0;
-  for (bool first = true;; first = false) {
-    const size_t end = rest.find(kRest);
-    const std::string part = rest.substr(0, end);
-    if (end == std::string::npos)
-      return first ? text == part : text.size() >= at + part.size() && text.ends_with(part);
-    const size_t found = text.find(part, at);
-    if (found == std::string::npos || (first && found != 0)) return false;
-    at = found + part.size();
-    rest.erase(0, end + kRest.size());
-  }
+// A line as a page shows it: fixed parts, and between them any text.
+std::regex shown_line(const std::string& shown, bool measured) {
+  std::string pattern;
+  size_t begin = 0;
+  for (size_t end; (end = shown.find(kRest, begin)) != std::string::npos;
+       begin = end + kRest.size())
+    pattern += "(" + pattern_of(shown.substr(begin, end - begin), measured) + ").*";
+  return std::regex(pattern + "(" + pattern_of(shown.substr(begin), measured) + ")");
 }
 
-// Where `part` stands in `lines` from `begin` on, or -1; only there if `anchored`.
-ptrdiff_t find(const std::vector<std::string>& lines,
-               const std::vector<std::string>& part,
-               ptrdiff_t begin,
-               bool anchored,
-               bool measured) {
-  const ptrdiff_t last = std::ssize(lines) - std::ssize(part);
-  for (ptrdiff_t at = begin; at <= (anchored ? std::min(begin, last) : last); ++at) {
-    if (std::equal(part.begin(), part.end(), lines.begin() + at, [&](const auto& a, const auto& b) {
-          return is_shown(b, a, measured);
-        }))
-      return at;
+// `printed`, without what the page leaves out of it; nothing if it is another line.
+std::optional<std::string> as_shown(const std::string& printed, const std::regex& shown) {
+  std::smatch parts;
+  if (!std::regex_match(printed, parts, shown)) return std::nullopt;
+  std::string line = parts[1];
+  for (size_t i = 2; i < parts.size(); ++i) line.append(kRest).append(parts[i].str());
+  return line;
+}
+
+// `part` as it stands in `lines` from `at` on, which then is behind it, or nothing; only there if
+// `anchored`.
+std::optional<std::string> find(const std::vector<std::string>& lines,
+                                const std::vector<std::regex>& part,
+                                size_t& at,
+                                bool anchored) {
+  for (size_t begin = at; begin + part.size() <= lines.size(); ++begin) {
+    std::string text;
+    size_t same = 0;
+    for (; same < part.size(); ++same) {
+      const std::optional<std::string> line = as_shown(lines[begin + same], part[same]);
+      if (!line) break;
+      text += *line + "\n";
+    }
+    at = begin + same;
+    if (same == part.size()) return text;
+    if (anchored) return std::nullopt;
   }
-  return -1;
+  return std::nullopt;
 }
 
 struct Output {
@@ -111,28 +135,27 @@ std::string shown_again(const std::string& shown,
                         std::vector<std::string>& faults) {
   const std::vector<std::string> wanted = lines_of(shown), lines = lines_of(printed);
   std::string text;
-  ptrdiff_t at = 0;
+  size_t at = 0;
   bool anchored = true;
   for (auto each = wanted.begin(); each != wanted.end();) {
-    if (*each == kRest) {
-      text += *each++ + "\n";
-      anchored = false;
-      continue;
-    }
+    anchored = *each != kRest;
+    if (!anchored) text += *each++ + "\n";
     const auto end = std::find(each, wanted.end(), kRest);
-    const std::vector<std::string> part(each, end);
-    const ptrdiff_t found = find(lines, part, at, anchored, measured);
-    if (found < 0) {
+    if (each == end) continue;
+    std::vector<std::regex> part;
+    std::transform(each, end, std::back_inserter(part), [&](const std::string& line) {
+      return shown_line(line, measured);
+    });
+    const std::optional<std::string> found = find(lines, part, at, anchored);
+    if (!found) {
       faults.push_back("not printed:\n" + *each + "\n... but:\n" + printed);
       return shown;
     }
-    for (at = found; each != end; ++each, ++at)
-      text +=
-          (each->find(kRest) == std::string::npos ? lines[static_cast<size_t>(at)] : *each) + "\n";
+    text += *found;
+    each = end;
     anchored = true;
   }
-  if (anchored && at < std::ssize(lines))
-    faults.push_back("printed, too:\n" + lines[static_cast<size_t>(at)]);
+  if (anchored && at < lines.size()) faults.push_back("printed, too:\n" + lines[at]);
   return text;
 }
 

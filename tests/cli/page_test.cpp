@@ -70,7 +70,8 @@ TEST(ShownAgain, LeavesOutWhatALineLeavesOut) {
   again("task ...: 3 ok, ... 5 s\n", "task 7: conv: 2 ok, 0 failed, 5 s\n", false, 1);
   again("task ...\n", "a task 7\n", false, 1);
   again("... ok 7\n", "2 ok 78\n", false, 1);
-  again("... ok 7\n", "2 ok 78\n", true, 0);
+  EXPECT_EQ(again("... ok 7\n", "2 ok 78\n", true, 0), "... ok 78\n");
+  EXPECT_EQ(again("a ... 7 (x) ... b\n", "a b c  8 (x) c b\n", true, 0), "a ... 8 (x) ... b\n");
 }
 
 TEST(ShownAgain, LeavesOutLinesOnlyWhereThePageSaysSo) {
