@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the chart of the README from a table of cpu_peers.py: bars of each network's time in each runtime, in
+"""Draws the chart that the README links to from a table of cpu_peers.py: bars of each network's time in each runtime, in
 parts of that in the fastest peer.
 
     bench/chart.py bench/results/cpu_networks.tsv > bench/results/cpu_networks.svg
