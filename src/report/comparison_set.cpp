@@ -225,7 +225,8 @@ std::string performance_svg(const ComparisonSet& set) {
                  .y_name = "normalised performance (fastest = 1)",
                  .groups = {},
                  .series = {},
-                 .heights = {}};
+                 .heights = {},
+                 .mark = 1};
   for (const ComparedNetwork& network : set) chart.groups.push_back(network.name);
   chart.groups.emplace_back("geomean");
   for (size_t m = 0; m < modes(set).size(); ++m) {

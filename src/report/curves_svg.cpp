@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "report/comparison.h"
 #include "report/svg.h"
@@ -13,8 +12,10 @@ namespace pruner {
 namespace {
 
 // In pixels.
-constexpr double kPanelWidth = 360, kPanelHeight = 260, kTop = 40, kLeft = 70, kGap = 60;
-constexpr double kShown = 2, kLeast = 1.05;  // x the best latency, at most and at least
+constexpr double kPanelWidth = 360, kPanelHeight = 260, kTop = 56, kLeft = 70, kGap = 70,
+                 kRight = 20, kBelow = 44;
+// Of the best latency: up to kNear of it the scale is linear, or to the top if that is below kFar.
+constexpr double kNear = 2, kFar = 3, kLeast = 1.05;
 
 /// A panel: the curves against what `x_of` takes of a point; its ends are at `x_end`.
 struct Panel {
@@ -51,21 +52,12 @@ std::string draw(const Comparison& comparison, const Panel& panel, double left, 
   double most = 0;
   for (const TuningCurve& curve : comparison.curves) most = std::max(most, panel.x_end(curve));
   const SvgAxis x{0, most > 0 ? most : 1, left, left + kPanelWidth};
-  std::string svg = svg_grid(x, y, kTop, kTop + kPanelHeight);
-  svg += svg_label(left + kPanelWidth / 2,
-                   kTop + kPanelHeight + 34,
-                   "middle",
-                   panel.title.empty() ? comparison.seconds_name : panel.title);
-  const std::string clip = fmt::format("panel{:.0f}", left);
-  svg += fmt::format(
-      "<clipPath id=\"{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>"
-      "</clipPath>\n<g clip-path=\"url(#{})\" fill=\"none\" stroke-width=\"1.5\">\n",
-      clip,
-      left,
-      kTop,
-      kPanelWidth,
-      kPanelHeight,
-      clip);
+  const double bottom = kTop + kPanelHeight;
+  const std::string& x_name = panel.title.empty() ? comparison.seconds_name : panel.title;
+  std::string svg = svg_grid(x, y, kTop, bottom);
+  svg += svg_names(x, y, kTop, bottom, x_name, comparison.latency_name);
+  if (y.log_above < y.most) svg += svg_mark(x.from, y.bend(), x.to, y.bend());
+  svg += "<g fill=\"none\" stroke-width=\"1.5\">\n";
   for (size_t m = 0; m < comparison.modes.size(); ++m) {
     for (const TuningCurve& curve : comparison.curves) {
       if (curve.mode != comparison.modes[m].name || curve.points.empty()) continue;
@@ -76,26 +68,29 @@ std::string draw(const Comparison& comparison, const Panel& panel, double left, 
   return svg + "</g>\n";
 }
 
-/// From the best latency to what is shown of the worse ones, in ms.
+/// All latencies, in ms. Where the worst are far above the best, by their logarithms in the upper
+/// part: a slow mode stays in view, and what tells the fast ones apart does, too.
 SvgAxis latency_axis(const Comparison& comparison) {
-  double best_ms = std::numeric_limits<double>::infinity(), worst_ms = 0;
+  double best_ms = kSvgNoLimit, worst_ms = 0;
   for (const TuningCurve& curve : comparison.curves) {
-    if (curve.points.empty()) continue;
-    best_ms = std::min(best_ms, curve.points.back().latency_s * 1e3);
-    worst_ms = std::max(worst_ms, curve.points.front().latency_s * 1e3);
+    for (const CurvePoint& point : curve.points) {
+      best_ms = std::min(best_ms, point.latency_s * 1e3);
+      worst_ms = std::max(worst_ms, point.latency_s * 1e3);
+    }
   }
   if (worst_ms == 0) best_ms = worst_ms = 1;
-  const double most_ms = std::clamp(worst_ms, kLeast * best_ms, kShown * best_ms);
-  return {0.98 * best_ms, most_ms, kTop + kPanelHeight, kTop};
+  const double most_ms = std::max(worst_ms, kLeast * best_ms);
+  SvgAxis y{0.98 * best_ms, most_ms, kTop + kPanelHeight, kTop};
+  if (most_ms > kFar * best_ms) y.log_above = kNear * best_ms;
+  return y;
 }
 
 }  // namespace
 
 std::string curves_svg(const Comparison& comparison) {
-  const double width = kLeft + 2 * kPanelWidth + kGap + 20, height = kTop + kPanelHeight + 70;
-  std::string svg = svg_begin(width, height);
-  svg += svg_label(kLeft, 24, "start", comparison.subject + ": " + comparison.latency_name);
+  const double right = kLeft + 2 * kPanelWidth + kGap, legend_top = kTop + kPanelHeight + kBelow;
   const SvgAxis y = latency_axis(comparison);
+  std::string svg = svg_title(kLeft, 22, comparison.subject, right - kLeft);
   double left = kLeft;
   for (const Panel& panel : kPanels) {
     svg += draw(comparison, panel, left, y);
@@ -103,7 +98,8 @@ std::string curves_svg(const Comparison& comparison) {
   }
   std::vector<std::string> names;
   for (const ComparedMode& mode : comparison.modes) names.push_back(mode.name);
-  return svg + svg_legend(names, kLeft, height) + "</svg>\n";
+  const SvgLegend legend = svg_legend(names, kLeft, legend_top, right - kLeft);
+  return svg_begin(right + kRight, legend_top + legend.height + 12) + svg + legend.svg + "</svg>\n";
 }
 
 }  // namespace pruner

@@ -11,18 +11,21 @@ namespace pruner {
 namespace {
 
 // In pixels.
-constexpr double kPanelWidth = 240, kPanelHeight = 200, kTop = 50, kLeft = 60, kGap = 70;
+constexpr double kPanelWidth = 260, kPanelHeight = 200, kTop = 56, kLeft = 70, kGap = 70,
+                 kRight = 20, kBelow = 44;
 
 struct Column {
   const char* name;   // in the table
   const char* title;  // of its panel
   std::optional<double> (*of)(const TrainingPoint& point);
+  bool linear = true;  // else by logarithms, where they range far
 };
 constexpr Column kColumns[] = {
-    {"loss", "loss", [](const TrainingPoint& p) { return std::optional(p.loss); }},
+    {"loss", "loss", [](const TrainingPoint& p) { return std::optional(p.loss); }, false},
     {"validation_loss",
      "loss of what is held out",
-     [](const TrainingPoint& p) { return p.validation_loss; }},
+     [](const TrainingPoint& p) { return p.validation_loss; },
+     false},
     {"pairwise_accuracy",
      "pairwise accuracy of what is held out",
      [](const TrainingPoint& p) { return p.validation_accuracy; }},
@@ -36,30 +39,29 @@ const char* step_name(std::span<const TrainingPoint> curve) {
 
 /// From the least value to the most, and not nothing.
 SvgAxis value_axis(std::span<const TrainingPoint> curve, const Column& column) {
-  SvgAxis y{*column.of(curve[0]), *column.of(curve[0]), kTop + kPanelHeight, kTop};
+  double least = *column.of(curve[0]), most = least;
   for (const TrainingPoint& point : curve) {
-    y.least = std::min(y.least, *column.of(point));
-    y.most = std::max(y.most, *column.of(point));
+    least = std::min(least, *column.of(point));
+    most = std::max(most, *column.of(point));
   }
-  if (y.most == y.least) y.least = std::min(0.0, y.least), y.most = std::max(0.0, y.most);
-  if (y.most == y.least) y.most = 1;
-  return y;
+  if (most == least) least = std::min(0.0, least), most = std::max(0.0, most);
+  if (most == least) most = 1;
+  const double bottom = kTop + kPanelHeight;
+  return column.linear ? SvgAxis{least, most, bottom, kTop} : svg_axis(least, most, bottom, kTop);
 }
 
 std::string panel(std::span<const TrainingPoint> curve, const Column& column, double left) {
   const SvgAxis y = value_axis(curve, column);
   const SvgAxis x{0, static_cast<double>(curve.back().step), left, left + kPanelWidth};
-  std::string svg = svg_label(left, kTop - 10, "start", column.title);
-  svg += svg_label(left + kPanelWidth / 2, kTop + kPanelHeight + 32, "middle", step_name(curve));
-  svg += svg_grid(x, y, kTop, kTop + kPanelHeight);
+  const double bottom = kTop + kPanelHeight;
   std::string points;
   for (const TrainingPoint& point : curve)
     points += fmt::format("{:.1f},{:.1f} ", x.at(point.step), y.at(*column.of(point)));
-  return svg + fmt::format(
-                   "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" "
-                   "stroke-width=\"1.5\"/>\n",
-                   points,
-                   svg_colour(0));
+  return svg_grid(x, y, kTop, bottom) +
+         svg_names(x, y, kTop, bottom, step_name(curve), column.title) +
+         fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n",
+                     points,
+                     svg_colour(0));
 }
 
 }  // namespace
@@ -85,8 +87,9 @@ std::string training_svg(std::span<const TrainingPoint> curve, const std::string
     panels += panel(curve, column, left);
     left += kPanelWidth + kGap;
   }
-  return svg_begin(std::max(left, kLeft + kPanelWidth), kTop + kPanelHeight + 50) +
-         svg_label(kLeft, 20, "start", title) + panels + "</svg>\n";
+  const double right = std::max(left - kGap, kLeft + kPanelWidth);
+  return svg_begin(right + kRight, kTop + kPanelHeight + kBelow) +
+         svg_title(kLeft, 22, title, right - kLeft) + panels + "</svg>\n";
 }
 
 }  // namespace pruner

@@ -78,9 +78,10 @@ template <typename OfTransfer, typename OfRival>
 std::string bars(const std::vector<TransferTarget>& targets,
                  const std::string& title,
                  const std::string& y_name,
+                 std::optional<double> mark,
                  const OfTransfer& of_transfer,
                  const OfRival& of_rival) {
-  BarChart chart{title, y_name, names_of(targets), {"transfer"}, {{}}};
+  BarChart chart{title, y_name, names_of(targets), {"transfer"}, {{}}, mark};
   for (const TransferTarget& target : targets) {
     chart.heights[0].push_back(of_transfer(target));
     for (const SearchRival& rival : target.rivals) {
@@ -255,6 +256,7 @@ std::string speedup_svg(const std::vector<TransferTarget>& targets) {
       targets,
       "equal search time",
       "speed-up over the untuned module",
+      1,
       [](const TransferTarget& t) { return t.untuned_ms / t.kept_ms(t.transferred()); },
       [](const TransferTarget& t, const SearchRival& rival) {
         return t.untuned_ms / rival.equal_time_ms;
@@ -266,6 +268,7 @@ std::string search_time_svg(const std::vector<TransferTarget>& targets) {
       targets,
       "to the transferred latency",
       "search time (s)",
+      std::nullopt,
       [](const TransferTarget& t) { return t.transferred().search_s; },
       [](const TransferTarget&, const SearchRival& rival) { return rival.match_s; });
 }

@@ -62,8 +62,8 @@ TEST(TransferReport, DrawsABarForTheTransferAndEachRival) {
   }
   const std::string svg = speedup_svg({target("first", 8), target("second", 6)});
   size_t bars = 0;
-  for (size_t at = svg.find("width=\"30\""); at != std::string::npos;
-       at = svg.find("width=\"30\"", at + 1))
+  for (size_t at = svg.find("width=\"34\""); at != std::string::npos;
+       at = svg.find("width=\"34\"", at + 1))
     ++bars;
   EXPECT_EQ(bars, 6u);
   EXPECT_EQ(transfer_tsv({target("x", 8)}).find("network\tsource"), 0u);
