@@ -80,10 +80,9 @@ std::vector<size_t> select(const ProgramTable& table,
   return programs;
 }
 
-Result<Evaluation> evaluate(LearnedModel& model,
-                            const ProgramTable& table,
-                            std::span<const size_t> programs,
-                            const EvaluateOptions& options) {
+Result<std::vector<float>> predict_scores(LearnedModel& model,
+                                          const ProgramTable& table,
+                                          std::span<const size_t> programs) {
   if (programs.empty()) return Error("no program to judge the model by");
   std::vector<float> scores;
   for (size_t first = 0; first < programs.size(); first += kChunk) {
@@ -95,6 +94,14 @@ Result<Evaluation> evaluate(LearnedModel& model,
       return Error("the model gives no scores that order programs");
     scores.insert(scores.end(), scored.begin(), scored.end());
   }
+  return scores;
+}
+
+Result<Evaluation> evaluate(LearnedModel& model,
+                            const ProgramTable& table,
+                            std::span<const size_t> programs,
+                            const EvaluateOptions& options) {
+  TRY_ASSIGN(const std::vector<float> scores, predict_scores(model, table, programs));
   return evaluate_scores(scores, table, programs, options);
 }
 

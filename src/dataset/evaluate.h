@@ -57,7 +57,12 @@ struct EvaluateOptions {
   int64_t keep = 0;                        // 0: no Best-k
 };
 
-/// Errors: no program; the model has nothing to say, or not a number.
+/// A model's score of each program. Errors: no program; the model has nothing to say, or not a
+/// number.
+Result<std::vector<float>> predict_scores(LearnedModel& model,
+                                          const ProgramTable& table,
+                                          std::span<const size_t> programs);
+/// evaluate_scores() of predict_scores().
 Result<Evaluation> evaluate(LearnedModel& model,
                             const ProgramTable& table,
                             std::span<const size_t> programs,

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "report/progress.h"
+#include "report/scatter_svg.h"
 
 namespace pruner {
 namespace {
@@ -179,6 +183,32 @@ std::string print(const PretrainProgress& p) {
                         now.validation_accuracy.value_or(0));
   if (now.learning_rate) text += fmt::format(", learning rate {:.2e}", *now.learning_rate);
   return text + fmt::format("; {}, ETA {}", clock_text(p.seconds), clock_text(p.eta_s));
+}
+
+std::string evaluation_svg(std::span<const float> scores,
+                           const ProgramTable& table,
+                           std::span<const size_t> programs,
+                           const std::string& title) {
+  const auto task_of = [&](size_t i) { return table.samples()[programs[i]].task; };
+  std::map<int32_t, std::pair<float, float>> ranges;  // of scores, by task
+  for (size_t i = 0; i < programs.size(); ++i) {
+    auto& [least, most] = ranges.try_emplace(task_of(i), scores[i], scores[i]).first->second;
+    least = std::min(least, scores[i]);
+    most = std::max(most, scores[i]);
+  }
+  ScatterPlot plot{.title = title,
+                   .x_name = "measured: the task's best latency / the program's",
+                   .y_name = "predicted: 0 is the task's lowest score, 1 its highest",
+                   .series = {},
+                   .diagonal = true};
+  ScatterSeries& series = plot.series.emplace_back(
+      ScatterSeries{fmt::format("{} programs of {} tasks", programs.size(), ranges.size()), {}});
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const auto [least, most] = ranges.at(task_of(i));
+    if (most > least)
+      series.points.emplace_back(table.label(programs[i]), (scores[i] - least) / (most - least));
+  }
+  return scatter_svg(plot);
 }
 
 }  // namespace pruner

@@ -1,6 +1,8 @@
-// How well a model orders measured programs -> the table and the JSON that people read.
+// How well a model orders measured programs -> the table, the JSON and the plot that
+// people read.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "dataset/pretrain.h"
@@ -12,6 +14,14 @@ namespace pruner {
 /// gives beside them.
 std::string print(const Evaluation& evaluation);
 Json to_json(const Evaluation& evaluation, const ProgramTable& table);
+
+/// A scatter of the programs: across, how fast each was measured beside its task's best; upwards,
+/// where its score lies between the task's least and highest. Tasks whose scores are all one are
+/// left out. `scores`: one a program of `programs`.
+std::string evaluation_svg(std::span<const float> scores,
+                           const ProgramTable& table,
+                           std::span<const size_t> programs,
+                           const std::string& title);
 
 /// "12 programs seen in training, 3 others of their tasks, 8 of other tasks".
 std::string print(const SeenCount& seen);

@@ -1,6 +1,8 @@
 // pruner eval of the draft, on records that the tests make; of learned models: train_test.cpp.
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <regex>
 
 #include "cli/cpu_records.h"
 #include "cli/run_program.h"
@@ -69,6 +71,23 @@ TEST_F(EvalDraft, OfACpuIsItsOwn) {
   // The records' times are the draft's own.
   EXPECT_EQ(json["best_k"]["1"], 1.0);
   EXPECT_EQ(json["pairwise_accuracy"], 1.0);
+}
+
+TEST_F(EvalDraft, DrawsPredictedAgainstMeasuredSpeeds) {
+  const std::string file = folder + "/scatter.svg";
+  judge({cpu(), "-o", file});
+  const std::string svg = *read_file(file);
+  EXPECT_NE(svg.find(">12 programs of 1 tasks<"), std::string::npos) << svg;
+  // The records' times are the draft's own: what is faster is further up.
+  static const std::regex circle("cx=\"(\\d+)\" cy=\"(\\d+)\"");
+  std::map<int, int> points;
+  for (auto it = std::sregex_iterator(svg.begin(), svg.end(), circle); it != std::sregex_iterator();
+       ++it)
+    points[std::stoi((*it)[1])] = std::stoi((*it)[2]);
+  EXPECT_GT(points.size(), 3u) << svg;
+  EXPECT_TRUE(std::ranges::is_sorted(points, std::greater(), [](const auto& p) {
+    return p.second;
+  })) << svg;
 }
 
 TEST_F(EvalDraft, ScoresANetworkByItsCalls) {

@@ -11,6 +11,7 @@
 #include "dataset/pool_table.h"
 #include "dataset/record_device.h"
 #include "report/evaluation_report.h"
+#include "support/file.h"
 #include "support/log.h"
 #include "support/rng.h"
 
@@ -27,6 +28,7 @@ struct Eval {
   bool all = false, new_tasks = false;
   int threads = 0;
   uint64_t seed = 0;
+  std::string out_file;
 
   void add_to(CLI::App& app) {
     add_list(app, "--dataset", datasets).help("feature files");
@@ -53,6 +55,8 @@ struct Eval {
         .help("judge by workloads only that are in no training set of the model");
     add_cores(app, "--threads", threads).help("threads that train and score; 0: all cores");
     add_seed(app, seed);
+    add_option(app, "-o,--out-file", out_file)
+        .help("writes a plot of predicted against measured speeds: FILE.svg");
   }
   Result<int> run(const Invocation& call) const;
 };
@@ -201,11 +205,12 @@ Judged judged_of(const Eval& options) {
   return options.new_tasks ? Judged::kUnseenTasks : Judged::kUnseenPrograms;
 }
 
-/// Draft scores as shares of each task's best, or by chance.
-std::vector<float> scores_of(const Subject& subject,
-                             const Programs& programs,
-                             std::span<const size_t> chosen,
-                             uint64_t seed) {
+/// A model's scores, draft scores as shares of each task's best, or chance.
+Result<std::vector<float>> scores_of(const Subject& subject,
+                                     const Programs& programs,
+                                     std::span<const size_t> chosen,
+                                     uint64_t seed) {
+  if (subject.model != nullptr) return predict_scores(*subject.model, programs.table, chosen);
   std::vector<float> scores;
   Rng rng(seed);
   for (const size_t p : chosen)
@@ -223,16 +228,14 @@ Result<int> Eval::run(const Invocation& call) const {
   const std::vector<size_t> chosen = select(table, subject.trained_on, judged_of(*this));
   if (chosen.empty())
     return Error(subject.name, ": ", print(seen), "; none is left to judge it by (--all?)");
-  const EvaluateOptions how{networks.get(), kept};
-  Evaluation evaluation;
-  if (subject.model != nullptr) {
-    TRY_ASSIGN(evaluation, evaluate(*subject.model, table, chosen, how));
-  } else {
-    evaluation = evaluate_scores(scores_of(subject, programs, chosen, seed), table, chosen, how);
-  }
+  TRY_ASSIGN(const std::vector<float> scores, scores_of(subject, programs, chosen, seed));
+  const Evaluation evaluation =
+      evaluate_scores(scores, table, chosen, EvaluateOptions{networks.get(), kept});
   if (!network.empty() && evaluation.networks.empty())
     return Error(
         "--network ", network, ": its tasks are not known; give a file that has them with --dags");
+  if (!out_file.empty())
+    TRY(write_file(out_file, evaluation_svg(scores, table, chosen, subject.name)));
   if (call.json) {
     Json json = to_json(evaluation, table);
     json["model"] = subject.name;
