@@ -2,44 +2,20 @@
 
 #include <elf.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "codegen/loader.h"
 #include "pruner/module.hpp"
+#include "support/clock.h"
 #include "support/rng.h"
 
 namespace pruner {
 namespace {
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 TensorSpec to_spec(const PrunerTensorSpec& spec) {
   return {spec.name, static_cast<DType>(spec.dtype), {spec.shape, spec.shape + spec.rank}};
-}
-
-// Of an even number of values the mean of the middle two; 0 of none.
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t n = values.size();
-  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-BenchResult summarize(const std::vector<double>& seconds, int threads) {
-  BenchResult result;
-  result.runs = static_cast<int>(seconds.size());
-  result.threads = threads;
-  result.median_ms = median(seconds) * 1e3;
-  for (const double s : seconds) result.mean_ms += s * 1e3 / result.runs;
-  for (const double s : seconds) result.std_ms += std::pow(s * 1e3 - result.mean_ms, 2);
-  result.std_ms = result.runs > 1 ? std::sqrt(result.std_ms / (result.runs - 1)) : 0;
-  return result;
 }
 
 Result<Unit> check_shared_library(const std::string& path) {
@@ -103,20 +79,39 @@ struct LoadedModule::State {
     std::vector<void*> out = pointers_of(results);
     std::vector<double> kernel_s(static_cast<size_t>(phases[phase].num_kernels));
     std::vector<double> runs;
-    double begin = now_s();
-    for (int i = -options.warm_up; i < options.min_runs || now_s() - begin < options.min_s; ++i) {
-      const double start = now_s();
+    double begin = steady_s();
+    for (int i = -options.warm_up; i < options.min_runs || steady_s() - begin < options.min_s; ++i) {
+      const double start = steady_s();
       if (!module.run_phase(phase, in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
         return Error(module.error());
       }
       if (i < 0) {
-        begin = now_s();
+        begin = steady_s();
         continue;
       }
-      runs.push_back(now_s() - start);
+      runs.push_back(steady_s() - start);
       if (kernels) kernels->push_back(kernel_s);
     }
     return runs;
+  }
+
+  /// Of each kernel of a phase, by the seconds that it took in each run.
+  std::vector<KernelTime> kernel_times(const std::vector<std::vector<double>>& runs,
+                                       int phase) const {
+    std::vector<KernelTime> kernels;
+    for (int i = 0; i < phases[phase].num_kernels; ++i) {
+      std::vector<double> times;
+      for (const std::vector<double>& run : runs) times.push_back(run[i]);
+      const int k = phases[phase].first_kernel + i;
+      const PrunerKernelSpec& spec = module.kernel(k);
+      kernels.push_back({spec.name,
+                         spec.sketch,
+                         static_cast<double>(spec.flops),
+                         static_cast<double>(spec.bytes),
+                         percentile(std::move(times), 50) * 1e3,
+                         module.kernel_precision(k)});
+    }
+    return kernels;
   }
 
   static std::vector<Tensor> zeros(std::span<const TensorSpec> specs) {
@@ -180,10 +175,24 @@ Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
                                         const BenchOptions& options,
                                         int phase) {
   const CoreWatch watch;
-  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, options, phase, nullptr));
-  BenchResult result = summarize(runs, threads());
+  TRY_ASSIGN(const std::vector<double> runs, time_runs(inputs, options, phase));
+  BenchResult result = summarize(runs, options.warm_up);
+  result.threads = threads();
   result.busy = watch.time();
   return result;
+}
+
+Result<std::vector<double>> LoadedModule::time_runs(std::span<const Tensor> inputs,
+                                                    const BenchOptions& options,
+                                                    int phase) {
+  return state_->repeat(inputs, options, phase, nullptr);
+}
+
+Result<TracedRun> LoadedModule::trace(std::span<const Tensor> inputs, int phase) {
+  constexpr BenchOptions kOne{.warm_up = 1, .min_runs = 1, .min_s = 0};
+  std::vector<std::vector<double>> kernels;
+  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, kOne, phase, &kernels));
+  return TracedRun{runs[0], state_->kernel_times(kernels, phase)};
 }
 
 Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> inputs,
@@ -191,20 +200,7 @@ Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> in
                                                       int phase) {
   std::vector<std::vector<double>> runs;
   TRY(state_->repeat(inputs, options, phase, &runs));
-  std::vector<KernelTime> kernels;
-  for (int i = 0; i < state_->phases[phase].num_kernels; ++i) {
-    std::vector<double> times;
-    for (const std::vector<double>& run : runs) times.push_back(run[i]);
-    const int k = state_->phases[phase].first_kernel + i;
-    const PrunerKernelSpec& spec = state_->module.kernel(k);
-    kernels.push_back({spec.name,
-                       spec.sketch,
-                       static_cast<double>(spec.flops),
-                       static_cast<double>(spec.bytes),
-                       median(std::move(times)) * 1e3,
-                       state_->module.kernel_precision(k)});
-  }
-  return kernels;
+  return state_->kernel_times(runs, phase);
 }
 
 Result<LoadedModule> load_module(const std::string& path, int threads) {
@@ -241,27 +237,6 @@ std::vector<Tensor> seeded_inputs(std::span<const TensorSpec> specs, uint64_t se
     }
   }
   return tensors;
-}
-
-Result<std::vector<double>> race_modules(const std::vector<std::string>& paths, int threads) {
-  constexpr int kRounds = 5;
-  constexpr BenchOptions kBench{.warm_up = 1, .min_runs = 3, .min_s = 0.2};
-  std::vector<LoadedModule> modules;
-  for (const std::string& path : paths) {
-    TRY_ASSIGN(LoadedModule module, load_module(path, threads));
-    modules.push_back(std::move(module));
-  }
-  std::vector<double> best_ms(modules.size());
-  if (modules.empty()) return best_ms;
-  const std::vector<Tensor> inputs = seeded_inputs(modules[0].inputs(), 0);
-  for (int round = 0; round < kRounds; ++round) {
-    for (size_t turn = 0; turn < modules.size(); ++turn) {
-      const size_t m = (turn + static_cast<size_t>(round)) % modules.size();
-      TRY_ASSIGN(const BenchResult result, modules[m].bench(inputs, kBench));
-      best_ms[m] = round == 0 ? result.median_ms : std::min(best_ms[m], result.median_ms);
-    }
-  }
-  return best_ms;
 }
 
 }  // namespace pruner

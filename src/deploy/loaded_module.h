@@ -6,27 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "deploy/run_times.h"
 #include "deploy/tensor_file.h"
 #include "support/result.h"
-#include "target/core_watch.h"
 
 namespace pruner {
-
-/// How often a module is run to time it.
-struct BenchOptions {
-  int warm_up = 3;    // runs that are not timed
-  int min_runs = 10;  // both are reached
-  double min_s = 1;   // of all timed runs together
-};
-
-struct BenchResult {
-  double median_ms = 0;
-  double mean_ms = 0;
-  double std_ms = 0;  // of the runs, with n - 1
-  int runs = 0;
-  int threads = 0;  // 0: on a GPU
-  CoreTime busy;    // of the cores, while it was timed
-};
 
 /// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec) and its time.
 struct KernelTime {
@@ -34,6 +18,12 @@ struct KernelTime {
   double flops = 0, bytes = 0;
   double median_ms = 0;
   std::string precision = {};  // "float32", a name of kDotRates or kTensorRates; empty: not known
+};
+
+/// A run by the clock of the host, and what its kernels, one after the other, took of it.
+struct TracedRun {
+  double run_s = 0;
+  std::vector<KernelTime> kernels;
 };
 
 /// Owns the library and one instance; one call at a time.
@@ -61,10 +51,16 @@ class LoadedModule {
   Result<BenchResult> bench(std::span<const Tensor> inputs,
                             const BenchOptions& options,
                             int phase = 0);
+  /// Seconds of each timed run.
+  Result<std::vector<double>> time_runs(std::span<const Tensor> inputs,
+                                        const BenchOptions& options,
+                                        int phase = 0);
   /// One entry a kernel.
   Result<std::vector<KernelTime>> profile(std::span<const Tensor> inputs,
                                           const BenchOptions& options,
                                           int phase = 0);
+  /// One run, after one that is not timed.
+  Result<TracedRun> trace(std::span<const Tensor> inputs, int phase = 0);
 
  private:
   struct State;
@@ -81,9 +77,5 @@ Result<LoadedModule> load_module(const std::string& path, int threads = 0);
 
 /// Seeded inputs to time a module with: floats in [-1, 1), integers and booleans 0 or 1.
 std::vector<Tensor> seeded_inputs(std::span<const TensorSpec> specs, uint64_t seed);
-
-/// Median milliseconds of each module at `paths`, the least of five rounds of at least 0.2 s, in
-/// which the modules take turns. They have the same inputs.
-Result<std::vector<double>> race_modules(const std::vector<std::string>& paths, int threads);
 
 }  // namespace pruner

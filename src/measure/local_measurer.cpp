@@ -201,8 +201,14 @@ class WorkerMeasurer : public LocalMeasurer {
     }
   }
 
+  WorkSpan begin_span(const Station& station) const {
+    const std::vector<Station>& all = station.builds ? builders_ : runners_;
+    return {{steady_s(), 0}, static_cast<int>(&station - all.data())};
+  }
+
   void begin_build(Station& builder, int job) {
     jobs_[job].step = Step::kBuilding;
+    jobs_[job].result.building = begin_span(builder);
     const Json request = {{"candidate", to_json(batch_[job])}};
     send(builder, job, {request, ""}, options_.build_timeout_s);
   }
@@ -214,6 +220,7 @@ class WorkerMeasurer : public LocalMeasurer {
 
   void begin_run(Station& runner, int job) {
     jobs_[job].step = Step::kRunning;
+    jobs_[job].result.running = begin_span(runner);
     const Artifact& artifact = jobs_[job].artifact;
     const Json request = {{"artifact", to_json(artifact)}, {"best_s", best_s_}};
     send(runner, job, {request, artifact.object}, run_limit_s());
@@ -277,6 +284,7 @@ class WorkerMeasurer : public LocalMeasurer {
       return finish(station, failed_result(MeasureError::kUnknown, build.error().message()));
     Job& job = jobs_[station.job];
     job.result.build_s = build->build_s;
+    job.result.building.time.to_s = steady_s();
     if (build->error != MeasureError::kNone) {
       return finish(station, failed_result(build->error, std::move(build->error_text)));
     }
@@ -368,6 +376,9 @@ class WorkerMeasurer : public LocalMeasurer {
     }
     wants_ = 0;
     result.build_s = job.result.build_s;
+    result.building = job.result.building;
+    result.running = job.result.running;
+    (station.builds ? result.building : result.running).time.to_s = steady_s();
     result.timestamp = std::time(nullptr);
     if (result.refuted) measure_again();
     times_.busy += result.busy;

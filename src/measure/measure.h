@@ -12,6 +12,7 @@
 
 #include "runtime/nvml.h"
 #include "space/candidate.h"
+#include "support/clock.h"
 #include "support/result.h"
 #include "target/core_watch.h"
 #include "tensor/task.h"
@@ -34,6 +35,12 @@ enum class MeasureError : int {
 /// The cost that stands for a failure, as in Ansor's records.
 inline constexpr double kFailedCost = 1e10;
 
+/// When a worker was at a trial; nobody knows it of what a fleet has measured.
+struct WorkSpan {
+  TimeSpan time;
+  int worker = -1;  // its number among the builders, or the runners; -1: not known
+};
+
 /// What became of one trial.
 struct MeasureResult {
   std::vector<double> costs_s;  // seconds of each repeat; empty when it failed
@@ -47,6 +54,7 @@ struct MeasureResult {
   CoreTime busy = {};     // of a CPU kernel's cores, while it was checked and timed
   std::optional<GpuClocks> clocks = {};  // of a GPU, when the last repeat had ended
   uint64_t delivery = 0;                 // of a fleet: the message that brought it
+  WorkSpan building = {}, running = {};  // in this process, not in records
 
   bool ok() const { return error == MeasureError::kNone; }
   /// The time that stands for the trial: the lower quartile of the repeats; 1e10 when it failed.

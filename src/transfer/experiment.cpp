@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "deploy/loaded_module.h"
+#include "deploy/race.h"
 #include "tune/stopwatch.h"
 
 namespace pruner {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "deploy/loaded_module.h"
+#include "deploy/race.h"
 #include "support/output_file.h"
 #include "tune/stopwatch.h"
 

@@ -215,7 +215,7 @@ std::optional<Tuner::Round> Tuner::propose() {
   if (!turn) return std::nullopt;
   TunedTask& tuned = tasks_[turn->task];
   Round round{.summary = {.task = turn->task, .round = ++rounds_}};
-  const auto start = std::chrono::steady_clock::now();
+  round.summary.exploring.from_s = steady_s();
   round.batch = options_.policy->next_batch({tuned.task->task,
                                              tuned.space,
                                              tuned.history,
@@ -225,7 +225,8 @@ std::optional<Tuner::Round> Tuner::propose() {
                                              options_.search,
                                              tuned.offered},
                                             rng_);
-  round.summary.explore_s = seconds_since(start);
+  round.summary.exploring.to_s = steady_s();
+  round.summary.explore_s = round.summary.exploring.seconds();
   if (round.batch.empty()) scheduler_.mark_dead(round.summary.task);
   return round;
 }
@@ -236,6 +237,7 @@ void Tuner::measure_meanwhile(Round round) {
   const std::span<const Candidate> batch = round.batch;  // stays where it is when the round moves
   const double best_s = tuned.history.best_cost_s();
   for (const Candidate& candidate : batch) tuned.history.expect(candidate);
+  round.summary.measuring.from_s = steady_s();
   round.results = std::async(std::launch::async, [this, &task, batch, best_s] {
     return tools_.measurer.measure(task, batch, best_s);
   });
@@ -246,6 +248,7 @@ Result<Unit> Tuner::conclude_meanwhile() {
   Round round = std::move(in_flight_.front());
   in_flight_.pop_front();
   TRY_ASSIGN(const std::vector<MeasureResult> results, round.results.get());
+  round.summary.measuring.to_s = steady_s();
   TRY(append_results(round.summary.task, round.batch, results, options_.origin, round.summary));
   for (const MeasureResult& result : results) {
     round.summary.build_s += result.build_s;
@@ -267,9 +270,10 @@ Result<Unit> Tuner::conclude(Round& round) {
   const bool done = tuned.trials >= options_.task_trials;
   if (hopeless || stale || done) scheduler_.mark_dead(index);
 
-  const auto train_start = std::chrono::steady_clock::now();
+  summary.training.from_s = steady_s();
   TRY(tools_.models.update(summary.samples));
-  summary.train_s = seconds_since(train_start);
+  summary.training.to_s = steady_s();
+  summary.train_s = summary.training.seconds();
   tools_.on_round(summary);
   return Unit{};
 }
@@ -280,6 +284,7 @@ Result<Unit> Tuner::measure(size_t index,
                             RoundSummary& summary) {
   const TunedTask& tuned = tasks_[index];
   const MeasureTimes before = tools_.measurer.times();
+  if (summary.measuring.from_s == 0) summary.measuring.from_s = steady_s();
   while (!batch.empty() && !tools_.stop) {
     const auto part =
         batch.first(std::min(batch.size(), static_cast<size_t>(options_.measured_at_once)));
@@ -288,6 +293,7 @@ Result<Unit> Tuner::measure(size_t index,
                tools_.measurer.measure(tuned.task->task, part, tuned.history.best_cost_s()));
     TRY(append_results(index, part, results, origin, summary));
   }
+  summary.measuring.to_s = steady_s();
   summary.build_s = tools_.measurer.times().build_s - before.build_s;
   summary.measure_s = tools_.measurer.times().run_s - before.run_s;
   return Unit{};
@@ -313,6 +319,7 @@ Result<Unit> Tuner::append_results(size_t index,
     if (!results[i].ok()) note(failures_, general_reason(results[i].error_text), task.key);
     samples.push_back(
         {&task, &tuned.space, batch[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
+    summary.trial_times.push_back({results[i].building, results[i].running});
     if (summary.final) continue;
     ++tuned.trials;
     tuned.failed += !results[i].ok();

@@ -59,6 +59,11 @@ struct TunedTask {
   int64_t believed_trials = 0;  // `trials` when its best was last measured again
 };
 
+/// When a trial was built and run.
+struct TrialTime {
+  WorkSpan building, running;
+};
+
 /// What a round did.
 struct RoundSummary {
   size_t task = 0;
@@ -67,6 +72,8 @@ struct RoundSummary {
   int ok = 0, failed = 0;
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
   std::vector<Sample> samples = {};  // what was measured, in its order
+  TimeSpan exploring = {}, measuring = {}, training = {};
+  std::vector<TrialTime> trial_times = {};  // of the samples
 };
 
 /// How a record file's lines were taken up.

@@ -1,5 +1,6 @@
-// pruner bench: the time of a module, and with --profile that of each kernel beside this CPU's
-// peaks, measured in the same run, or those of a GPU whose tensor cores a kernel uses.
+// pruner bench: the time of a module, alone or in turns with another module or ONNX Runtime; with
+// --profile that of each kernel beside this CPU's peaks, measured in the same run, or those of a
+// GPU whose tensor cores a kernel uses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +10,13 @@
 #include "cli/source.h"
 #include "cli/verify.h"
 #include "deploy/loaded_module.h"
+#include "deploy/peer.h"
+#include "deploy/race.h"
 #include "measure/measure.h"
+#include "report/bench_report.h"
 #include "report/profile_table.h"
+#include "report/trace.h"
+#include "support/file.h"
 #include "target/dot_rates.h"
 #include "target/tensor_rates.h"
 
@@ -44,25 +50,80 @@ Result<PeakRates> peaks_for(std::span<const KernelTime> kernels, int threads) {
   return probe_gpu_peaks(with_units_of(kernels, cuda), kProbeSeconds);
 }
 
+/// The file of the network that the peer runs; that of a built-in one is written into `folder`.
+Result<std::string> peer_model(const SourceOptions& what, const TemporaryFolder& folder) {
+  if (!what.model_file.empty()) return what.model_file;
+  TRY_ASSIGN(const Graph graph, read_network(what));
+  const std::string path = folder.path("peer.onnx");
+  TRY(export_onnx(graph, path));
+  return path;
+}
+
+Result<Unit> check_alike(std::span<const TensorSpec> a,
+                         std::span<const TensorSpec> b,
+                         const char* what) {
+  const auto words = [](std::span<const TensorSpec> specs) {
+    std::string text;
+    for (const TensorSpec& spec : specs) text += (text.empty() ? "" : ", ") + print(spec);
+    return text;
+  };
+  const bool alike = std::ranges::equal(a, b, [](const TensorSpec& x, const TensorSpec& y) {
+    return x.shape == y.shape && x.dtype == y.dtype;
+  });
+  if (alike) return Unit{};
+  return Error("its ", what, " are ", words(b), ", those of the first ", words(a));
+}
+
 struct Bench {
   std::string path;
   int threads = 0;        // 0: the number the module was tuned for
   double min_time_s = 1;  // of the timed runs together
-  std::string phase;      // empty: the first one
+  int runs = 0;           // 0: as many as take min_time_s
+  int warm_up = BenchOptions().warm_up;
+  std::string phase;  // empty: the first one
   bool profile = false;
   bool verify = false;
-  SourceOptions what;  // of --verify: what the module was made of
+  std::string compared, peer;  // another module; "onnxruntime"
+  std::string trace_file;
+  SourceOptions what;  // of --verify and --peer: what the module was made of
   int jobs = 0;        // that compile it again
 
   void add_to(CLI::App& app) {
     add_option(app, "--module", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_phase(app, phase);
-    add_option(app, "--min-time", min_time_s).help("seconds to measure for");
+    add_option(app, "--min-time", min_time_s).help("seconds to measure for, ten runs at least (1)");
+    add_option(app, "--runs", runs).help("runs to measure, in place of --min-time");
+    add_option(app, "--warmup", warm_up).help("runs before those (3)");
+    add_option(app, "--compare", compared).help("another module, run in turns with this one");
+    add_option(app, "--peer", peer)
+        .help(
+            "onnxruntime: run the network given in turns with the module, by $PRUNER_PYTHON or "
+            "python3");
     add_option(app, "--profile", profile).help("time each kernel");
+    add_option(app, "--trace", trace_file)
+        .help("write one run's kernels as Chrome's trace events: FILE.json, for Perfetto");
     add_verify(app, verify);
     what.add_to(app);
     add_jobs(app, jobs);
+  }
+
+  BenchOptions bench_options() const {
+    if (runs > 0) return {.warm_up = warm_up, .min_runs = runs, .min_s = 0};
+    return {.warm_up = warm_up, .min_s = min_time_s};
+  }
+
+  Result<Unit> check_options() const {
+    if (path.empty()) return Error("bench: --module is missing; `pruner compile` makes one");
+    if (!peer.empty() && peer != "onnxruntime")
+      return Error("--peer: \"", peer, "\" is not onnxruntime");
+    if (!peer.empty() && what.model_file.empty() == what.network.empty())
+      return Error("--peer: say what the module was made of: MODEL.onnx or --network");
+    if (verify && !what.named())
+      return Error("--verify: say what the module was made of: MODEL.onnx, --network or --op");
+    if (!verify && peer.empty() && what.named())
+      return Error("bench: a network beside --module is for --verify or --peer");
+    return Unit{};
   }
 
   /// Compares with a module of the source for this CPU.
@@ -72,20 +133,97 @@ struct Bench {
     return verify_module(path, source.phases, target, jobs);
   }
 
+  /// The module of --compare, of the same phase; the error says how its inputs or outputs differ.
+  Result<LoadedModule> load_other(const LoadedModule& module, int number) const {
+    TRY_ASSIGN(LoadedModule other, load_module(compared, threads));
+    TRY_ASSIGN(const int same, find_phase(other, module.phases()[static_cast<size_t>(number)]));
+    Result<Unit> alike = check_alike(module.inputs(number), other.inputs(same), "inputs");
+    if (alike.ok()) alike = check_alike(module.outputs(number), other.outputs(same), "outputs");
+    if (!alike.ok()) return Error("--compare: ", compared, ": ", alike.error().message());
+    return other;
+  }
+
+  /// ONNX Runtime on the same inputs and as many threads; the error says how its outputs differ.
+  Result<PeerRuntime> start_peer(const LoadedModule& module,
+                                 std::span<const Tensor> inputs,
+                                 int number) const {
+    if (module.threads() == 0)
+      return Error("--peer: ONNX Runtime runs on this CPU, the module not");
+    TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+    TRY_ASSIGN(const std::string model, peer_model(what, folder));
+    std::vector<NamedTensor> named;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      named.push_back({module.inputs(number)[i].name, inputs[i]});
+    TRY_ASSIGN(PeerRuntime started, PeerRuntime::start(model, named, module.threads()));
+    TRY_ASSIGN(std::vector<NamedTensor> outputs, started.outputs());
+    const auto matched = match_tensors(module.outputs(number), std::move(outputs));
+    if (!matched.ok()) return Error("--peer: ", model, ": ", matched.error().message());
+    return started;
+  }
+
+  /// Times the module, alone or in turns with others; `names` and `race` get all of them then.
+  Result<BenchResult> time(LoadedModule& module,
+                           std::span<const Tensor> inputs,
+                           int number,
+                           std::vector<std::string>& names,
+                           RaceTimes& race) const {
+    if (compared.empty() && peer.empty()) return module.bench(inputs, bench_options(), number);
+    const auto turns_of = [inputs](LoadedModule& of, int phase_of) {
+      return [&of, phase_of, inputs](const BenchOptions& turn) {
+        return of.time_runs(inputs, turn, phase_of);
+      };
+    };
+    std::vector<Racer> racers = {{path, turns_of(module, number)}};
+    std::optional<LoadedModule> other;
+    if (!compared.empty()) {
+      TRY_ASSIGN(other, load_other(module, number));
+      TRY_ASSIGN(const int same, find_phase(*other, module.phases()[static_cast<size_t>(number)]));
+      racers.push_back({compared, turns_of(*other, same)});
+    }
+    std::optional<PeerRuntime> started;
+    if (!peer.empty()) {
+      Result<PeerRuntime> found = start_peer(module, inputs, number);
+      if (!found.ok()) return found.error();
+      started.emplace(*std::move(found));
+      racers.push_back(
+          {started->name(), [&started](const BenchOptions& turn) { return started->run(turn); }});
+    }
+    const CoreWatch watch;
+    TRY_ASSIGN(race, pruner::race(racers, bench_options()));
+    for (size_t i = 0; i < racers.size(); ++i) {
+      names.push_back(racers[i].name);
+      race.of[i].threads = module.threads();
+    }
+    BenchResult result = race.of[0];
+    result.busy = watch.time();
+    return result;
+  }
+
+  Result<Unit> write_trace(LoadedModule& module, std::span<const Tensor> inputs, int number) const {
+    TRY_ASSIGN(const TracedRun traced, module.trace(inputs, number));
+    return write_file(trace_file,
+                      print_json(trace_json(trace_run(traced, path, module.threads()))) + "\n");
+  }
+
   Result<int> run(const Invocation& call) const {
-    if (path.empty()) return Error("bench: --module is missing; `pruner compile` makes one");
-    if (verify && !what.named())
-      return Error("--verify: say what the module was made of: MODEL.onnx, --network or --op");
-    if (!verify && what.named()) return Error("bench: a network beside --module is for --verify");
+    TRY(check_options());
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     TRY_ASSIGN(const int number, find_phase(module, phase));
     const std::vector<Tensor> inputs = seeded_inputs(module.inputs(number), 0);
-    const BenchOptions bench{.min_s = min_time_s};
-    TRY_ASSIGN(const BenchResult result, module.bench(inputs, bench, number));
+    std::vector<std::string> names;
+    RaceTimes race;
+    const Result<BenchResult> timed = time(module, inputs, number, names, race);
+    if (!timed.ok() && lacks_peer(timed.error().message())) {
+      fmt::print(stderr, "pruner: {}\n", timed.error().message());
+      return kFailed;
+    }
+    TRY(timed);
+    const BenchResult& result = *timed;
+    if (!trace_file.empty()) TRY(write_trace(module, inputs, number));
     std::vector<KernelTime> kernels;
     PeakRates peaks{.dots = {}, .threads = result.threads};
     if (profile) {
-      TRY_ASSIGN(kernels, module.profile(inputs, bench, number));
+      TRY_ASSIGN(kernels, module.profile(inputs, bench_options(), number));
       TRY_ASSIGN(peaks, peaks_for(kernels, result.threads));
     }
     Json verified = Json::object();
@@ -94,28 +232,16 @@ struct Bench {
       TRY_ASSIGN(const Agreement agreement, verify_with_source());
       TRY(show(agreement, verified, verified_text));
     }
-    if (call.json) {
-      Json json = {{"median_ms", result.median_ms},
-                   {"mean_ms", result.mean_ms},
-                   {"std_ms", result.std_ms},
-                   {"runs", result.runs},
-                   {"threads", result.threads},
-                   {"others_share", result.busy.share()}};
-      if (profile) json.update(profile_json(kernels, peaks));
-      json.update(verified);
-      fmt::print("{}\n", print_json(json));
-      return kDone;
-    }
-    if (profile) fmt::print("{}", print_profile(kernels, peaks));
-    fmt::print(
-        "Mean inference time (std dev): {:.2f} ms ({:.2f} ms)\n", result.mean_ms, result.std_ms);
-    const std::string on =
-        result.threads > 0 ? fmt::format("{} threads", result.threads) : "on the device";
-    fmt::print("Median: {:.3f} ms, {} runs, {}\n", result.median_ms, result.runs, on);
+    const std::optional<int64_t> batch = batch_of(module.inputs(number), module.outputs(number));
+    Json json = bench_json(result, batch);
+    if (!names.empty()) json["others"] = race_json(names, race, batch);
+    if (profile) json.update(profile_json(kernels, peaks));
+    json.update(verified);
+    std::string text = profile ? print_profile(kernels, peaks) : "";
+    text += print_bench(result, batch) + print_race(names, race);
     if (const std::string busy = print_busy(result.busy); !busy.empty())
-      fmt::print("While it ran, {}: alone it is faster\n", busy);
-    fmt::print("{}", verified_text);
-    return kDone;
+      text += fmt::format("While it ran, {}: alone it is faster\n", busy);
+    return call.show(json, text + verified_text);
   }
 };
 

@@ -11,7 +11,7 @@
 #include "cli/measurer.h"
 #include "cli/search_options.h"
 #include "cli/source_set.h"
-#include "deploy/loaded_module.h"
+#include "deploy/race.h"
 #include "deploy/module.h"
 #include "report/comparison_set.h"
 #include "report/network_time.h"

@@ -1,53 +1,104 @@
-// pruner run: a module on the arrays of an .npz file.
+// pruner run: a module on the arrays of an .npz file, or on some that are made.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/phase.h"
 #include "deploy/loaded_module.h"
+#include "report/top_values.h"
+#include "report/trace.h"
+#include "support/file.h"
 
 namespace pruner {
 
 namespace {
 
+/// Inputs of --fill.
+Result<std::vector<Tensor>> filled_inputs(std::span<const TensorSpec> specs,
+                                          const std::string& fill,
+                                          uint64_t seed) {
+  if (fill == "random") return seeded_inputs(specs, seed);
+  if (fill != "ones" && fill != "zeros")
+    return Error("--fill: \"", fill, "\" is not random, ones or zeros");
+  std::vector<Tensor> tensors;
+  for (const TensorSpec& spec : specs) {
+    Tensor& tensor = tensors.emplace_back(spec.dtype, spec.shape);
+    for (int64_t i = 0; fill == "ones" && i < tensor.num_elements(); ++i)
+      is_float(spec.dtype) ? tensor.set(i, 1) : tensor.set_int(i, 1);
+  }
+  return tensors;
+}
+
 struct Run {
-  std::string path, inputs_file, outputs_file;
+  std::string path, inputs_file, outputs_file, fill, trace_file;
   int threads = 0;    // 0: the number the module was tuned for
   std::string phase;  // empty: the first one
+  int64_t top = 0;    // values shown of each row
+  uint64_t seed = 0;
 
   void add_to(CLI::App& app) {
     add_option(app, "--module", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_phase(app, phase);
     add_option(app, "--inputs", inputs_file).help("an .npz file with the inputs by name");
+    add_option(app, "--fill", fill)
+        .help("in place of --inputs: random (floats in [-1, 1), integers 0 or 1), ones or zeros");
+    add_seed(app, seed);
     add_option(app, "--outputs", outputs_file).help("the .npz file to write");
+    add_option(app, "--top", top)
+        .help("show so many of the largest values along the last axis of each output");
+    add_option(app, "--trace", trace_file)
+        .help("write one run's kernels as Chrome's trace events: FILE.json, for Perfetto");
   }
 
-  Result<int> run(const Invocation& call) const {
+  Result<Unit> check_options() const {
     if (path.empty()) return Error("run: --module is missing; `pruner compile` makes one");
-    if (outputs_file.empty()) return Error("run: --outputs is missing; name an .npz file to write");
-    TRY_ASSIGN(LoadedModule module, load_module(path, threads));
-    TRY_ASSIGN(const int number, find_phase(module, phase));
+    if (outputs_file.empty() && top == 0 && trace_file.empty())
+      return Error("run: --outputs is missing; name an .npz file to write, or use --top 5");
+    if (!inputs_file.empty() && !fill.empty())
+      return Error("run: --inputs and --fill exclude each other");
+    return Unit{};
+  }
+
+  Result<std::vector<Tensor>> read_inputs(std::span<const TensorSpec> specs) const {
+    if (!fill.empty()) return filled_inputs(specs, fill, seed);
     std::vector<NamedTensor> given;
     // A network without inputs needs no file.
     if (!inputs_file.empty()) {
       TRY_ASSIGN(given, read_tensors(inputs_file));
     }
-    Result<std::vector<Tensor>> inputs = match_tensors(module.inputs(number), std::move(given));
+    Result<std::vector<Tensor>> inputs = match_tensors(specs, std::move(given));
     if (!inputs.ok())
-      return Error(inputs_file.empty() ? "--inputs" : inputs_file, ": ", inputs.error().message());
-    TRY_ASSIGN(std::vector<Tensor> outputs, module.run(*inputs, number));
+      return Error(inputs_file.empty() ? "--inputs (or --fill random)" : inputs_file,
+                   ": ",
+                   inputs.error().message());
+    return inputs;
+  }
 
+  Result<int> run(const Invocation& call) const {
+    TRY(check_options());
+    TRY_ASSIGN(LoadedModule module, load_module(path, threads));
+    TRY_ASSIGN(const int number, find_phase(module, phase));
+    TRY_ASSIGN(const std::vector<Tensor> inputs, read_inputs(module.inputs(number)));
+    TRY_ASSIGN(std::vector<Tensor> outputs, module.run(inputs, number));
+    const std::vector<TensorSpec>& specs = module.outputs(number);
+    Json json = {{"outputs", Json::object()}};
+    std::string text;
     std::vector<NamedTensor> named;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      named.push_back({module.outputs(number)[i].name, std::move(outputs[i])});
-    TRY(write_tensors(outputs_file, named));
-    Json shapes = Json::object();
-    for (size_t i = 0; i < named.size(); ++i) {
-      if (!call.json) fmt::print("{}\n", print(module.outputs(number)[i]));
-      shapes[named[i].name] = named[i].tensor.shape();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      json["outputs"][specs[i].name] = outputs[i].shape();
+      const std::vector<TopRow> rows =
+          top > 0 ? top_values(outputs[i], top) : std::vector<TopRow>();
+      if (top > 0) json["top"][specs[i].name] = top_json(rows);
+      text += print_top(specs[i], rows);
+      named.push_back({specs[i].name, std::move(outputs[i])});
     }
-    if (call.json) fmt::print("{}\n", print_json(Json{{"outputs", shapes}}));
-    return kDone;
+    if (!outputs_file.empty()) TRY(write_tensors(outputs_file, named));
+    if (!trace_file.empty()) {
+      TRY_ASSIGN(const TracedRun traced, module.trace(inputs, number));
+      const Trace trace = trace_run(traced, path, module.threads());
+      TRY(write_file(trace_file, print_json(trace_json(trace)) + "\n"));
+    }
+    return call.show(json, text);
   }
 };
 

@@ -17,6 +17,7 @@
 #include "report/network_time.h"
 #include "report/progress.h"
 #include "report/task_list.h"
+#include "report/trace.h"
 #include "report/tune_report.h"
 #include "search/search.h"
 #include "support/file.h"
@@ -102,7 +103,7 @@ struct Tune {
   std::string budget;                                   // as given; empty: no limit of time
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
-  std::string out_file;
+  std::string out_file, trace_file;
 
   void add_to(CLI::App& app) {
     what.add_to(app);
@@ -117,6 +118,8 @@ struct Tune {
     add_option(app, "--fresh", fresh).help("set the folder's records aside and start anew");
     add_option(app, "--continue-tuning", continue_tuning)
         .help("go on even if no record there is of this model");
+    add_option(app, "--trace", trace_file)
+        .help("write what this run did when, as Chrome's trace events: FILE.json, for Perfetto");
     add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
     add_out_file(app, out_file);
   }
@@ -262,7 +265,9 @@ struct Tune {
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                measurer_of(source, target, tune, work_dir, interrupted));
     LiveLine live(stderr);
+    TuneTrace trace;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
+      if (!trace_file.empty()) trace.add(tuner, summary);
       live.show(print(round_line(tuner, summary, tune.trials)));
     };
     const SessionOptions options = session_options(call, source, mode, tune, work_dir);
@@ -272,6 +277,8 @@ struct Tune {
     TRY_ASSIGN(const TuneEnd end, session->run());
     live.finish();
     release_interrupts();
+    if (!trace_file.empty())
+      TRY(write_file(trace_file, print_json(trace_json(trace.trace())) + "\n"));
     return finish(call,
                   source,
                   target,

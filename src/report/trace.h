@@ -1,0 +1,56 @@
+// Spans of time -> Chrome's trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing
+// open. Spans of one track lie within each other or apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "deploy/loaded_module.h"
+#include "support/clock.h"
+#include "support/json.h"
+#include "tune/tune.h"
+
+namespace pruner {
+
+struct TraceSpan {
+  std::string name, category;
+  size_t track = 0;
+  TimeSpan time;
+  Json args = Json::object();
+};
+
+struct Trace {
+  std::string process;
+  std::vector<std::string> tracks;  // from the top down
+  std::vector<TraceSpan> spans;
+};
+
+/// {"traceEvents":[...],"displayTimeUnit":"ms"}: an "M" event for each name, an "X" event a span,
+/// in microseconds since the first one began.
+Json trace_json(const Trace& trace);
+
+/// A run of a module: the run, and in it its kernels, each where the one before it ended.
+Trace trace_run(const TracedRun& run, const std::string& module, int threads);
+
+/// The rounds of a tuning run, as they end: what the search did, what was measured meanwhile, and
+/// what each worker was at.
+class TuneTrace {
+ public:
+  void add(const Tuner& tuner, const RoundSummary& summary);
+  Trace trace() const;
+
+ private:
+  void add_trial(const RoundSummary& summary, size_t number, const Json& round);
+
+  struct Span {
+    std::string name;
+    TimeSpan time;
+    Json args;
+  };
+  // By worker: builders, runners.
+  std::vector<std::vector<Span>> building_, running_;
+  std::vector<Span> searching_, measuring_;
+  int64_t trials_ = 0;  // of all rounds
+};
+
+}  // namespace pruner
