@@ -144,8 +144,11 @@ static Partition cut(Graph graph) {
   }
   for (auto& [id, nodes] : members) {
     const bool runs = find_graph_op(nodes[0]->op)->routine != nullptr;
+    std::vector<std::string> names;
+    for (const Node* node : nodes) names.push_back(node->name);
     p.groups.push_back(runs ? routine_group(graph, *nodes[0], p)
                             : GroupLowering(graph, std::move(nodes)).run());
+    p.groups.back().nodes = std::move(names);
   }
   p.inputs = std::move(graph.inputs);
   p.outputs = std::move(graph.outputs);

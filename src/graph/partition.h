@@ -20,9 +20,10 @@ struct Group {
   bool complex = false;  // has a reduction (Ansor: only these are tuned)
   std::vector<ValueId> inputs;
   ValueId output;
-  const Routine* routine = nullptr;  // what runs instead of a kernel of the DAG, which is empty
-  int64_t workspace_bytes = 0;       // that the routine needs
-  int64_t index_bound = 0;           // what the routine's indices are below; 0: it has none
+  const Routine* routine = nullptr;     // what runs instead of a kernel of the DAG, which is empty
+  int64_t workspace_bytes = 0;          // that the routine needs
+  int64_t index_bound = 0;              // what the routine's indices are below; 0: it has none
+  std::vector<std::string> nodes = {};  // names of the graph's nodes that it computes
 };
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
@@ -103,6 +104,7 @@ struct NetworkOptions {
   int64_t image_size = 0, sequence_length = 0;  // 0: the network's usual one
   int64_t cache_length = 0;        // of a built-in decoder: positions that its states have room for
   bool weights_as_inputs = false;  // built-in networks: draws none, for shapes alone
+  bool number_nodes = false;       // ONNX files: names the nodes of the main graph "#0", "#1", ...
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
   std::map<std::string, GivenConstant> constants = {};       // --constant name=...
 };
@@ -124,6 +126,20 @@ struct NodeSurvey {
 /// Every node that cannot be compiled, with the reason. What one makes is taken to be as the file
 /// declares it; where it does not, those that read it cannot be read either. Errors: of the file.
 Result<NodeSurvey> survey_onnx(const std::string& path, const NetworkOptions& options);
+
+/// A kernel of a file's network that was imported with `number_nodes`, and what is to be said of
+/// it.
+struct NotedKernel {
+  std::vector<std::string> nodes;  // Group::nodes
+  std::string note;                // "task 3: conv2d ..."
+};
+/// Writes the model of the file at `path` to `to` with the notes of the kernels that compute a node
+/// in the node's doc_string, a line each; all else stays as it is. Of a node in no kernel it says
+/// so, or with which one it was folded. Errors: tensors of the model lie in files beside it, and
+/// `to` is in another folder.
+Result<Unit> annotate_onnx(const std::string& path,
+                           std::span<const NotedKernel> kernels,
+                           const std::string& to);
 
 /// Writes a graph that the passes have not changed, of at most 2 GB.
 Result<Unit> export_onnx(const Graph& graph, const std::string& path);

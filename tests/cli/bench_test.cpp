@@ -1,7 +1,10 @@
 // label: codegen
 // bench and run, on a module that takes microseconds: what is timed, beside whom, and what is
 // shown.
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
 
@@ -182,6 +185,50 @@ TEST_F(Bench, TuneTracesWhatItDid) {
   // Whoever waits for workers: what they do lies within it.
   EXPECT_LE(run["more"]["measure_s"].get<double>(), seconds["measure"] + seconds["measure again"]);
   EXPECT_LE(seconds["run"], seconds["measure"] + seconds["measure again"]);
+}
+
+TEST_F(Bench, TasksAreWrittenIntoACopyOfTheNetwork) {
+  const std::string copy = dir + "/copy.onnx";
+  module("net", 8);
+  const Json tasks = json({"tasks", dir + "/net.onnx", "--annotate", copy});
+  EXPECT_EQ(json({"tasks", copy}), tasks);
+  const std::string bytes = *read_file(copy), name = tasks[0]["name"];
+  EXPECT_NE(bytes.find("pruner: task 0: " + name + ", called 1 x"), std::string::npos) << name;
+  out({"tune",
+       dir + "/net.onnx",
+       "--n-trials",
+       "2",
+       "--model",
+       "draft-only",
+       "--work-dir",
+       dir + "/o"});
+  out({"tasks", dir + "/net.onnx", "--annotate", copy, "--records", dir + "/o/records.json"});
+  EXPECT_NE(read_file(copy)->find(" ms a call, 100.0 % of the time of all tasks"),
+            std::string::npos);
+  EXPECT_NE(refused({"tasks", "--op", "matmul 8 8 8", "--annotate", copy}).find("is of networks"),
+            std::string::npos);
+  EXPECT_NE(refused({"tasks", "--network", "resnet_18", "--records", dir + "/o/records.json"})
+                .find("--records is of --annotate"),
+            std::string::npos);
+  // Where Python has the package: what its checker says of the copy.
+  const std::string check =
+      "python3 -c 'import onnx' 2>/dev/null || exit 77; python3 -c 'import "
+      "onnx, sys; onnx.checker.check_model(sys.argv[1])' ";
+  const int status = std::system((check + copy).c_str());
+  if (WEXITSTATUS(status) != 77) EXPECT_EQ(status, 0);
+}
+
+TEST_F(Bench, TasksOfABuiltInNetworkAreWrittenWithIt) {
+  const std::vector<std::string> network = {"--network", "squeezenet", "--image-size", "64"};
+  std::vector<std::string> command = {"tasks"}, annotate = {"tasks", "--annotate", dir + "/n.onnx"};
+  command.insert(command.end(), network.begin(), network.end());
+  annotate.insert(annotate.end(), network.begin(), network.end());
+  const Json tasks = json(command);
+  EXPECT_EQ(json(annotate), tasks);
+  EXPECT_EQ(json({"tasks", dir + "/n.onnx"}), tasks);
+  const std::string bytes = *read_file(dir + "/n.onnx");
+  for (size_t i = 0; i < tasks.size(); ++i)
+    EXPECT_NE(bytes.find("pruner: task " + std::to_string(i) + ": "), std::string::npos) << i;
 }
 
 TEST_F(Bench, RunFillsInputsAndShowsTheLargestOutputs) {

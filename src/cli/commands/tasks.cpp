@@ -1,12 +1,17 @@
-// pruner tasks: what would be tuned; pruner ops: the operators of --op.
+// pruner tasks: what would be tuned, as a list and in a copy of the network's file; pruner ops: the
+// operators of --op.
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/record_files.h"
 #include "cli/source.h"
 #include "graph/functions/body.h"
+#include "record/record.h"
+#include "report/kernel_notes.h"
 #include "report/task_list.h"
+#include "support/temporary_folder.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -16,15 +21,72 @@ namespace {
 struct Tasks {
   SourceOptions what;
   TargetOptions on;
+  std::string annotated;             // the file to write
+  std::vector<std::string> records;  // of --annotate
+  int jobs = 0;                      // that read them
 
   void add_to(CLI::App& app) {
     what.add_to(app);
     on.add_to(app);
+    add_option(app, "--annotate", annotated)
+        .help("write the network as OUT.onnx with each node's task in its doc_string");
+    add_list(app, "--records", records)
+        .help("of --annotate: the times of the tasks, and their shares: files, patterns, folders");
+    add_jobs(app, jobs);
+  }
+
+  /// The file of the network; that of a built-in one is written into `folder`. Its nodes are
+  /// numbered when it is read.
+  Result<SourceOptions> numbered_file(const TemporaryFolder& folder) const {
+    SourceOptions file = what;
+    if (what.model_file.empty()) {
+      if (what.network.empty()) return Error("--annotate is of networks");
+      if (!what.decode.empty())
+        return Error("--annotate: of a built-in network it is of one phase, without --decode");
+      TRY_ASSIGN(const Graph graph, read_network(what));
+      file.network.clear();
+      file.sizes = {};
+      file.model_file = folder.path("network.onnx");
+      TRY(export_onnx(graph, file.model_file));
+    }
+    file.sizes.number_nodes = true;
+    return file;
+  }
+
+  /// The best seconds of each task in the records; the error says that they know none.
+  Result<std::vector<std::optional<double>>> best_seconds(const Source& source,
+                                                          const Target& target) const {
+    std::vector<std::optional<double>> best_s(source.tasks.size());
+    if (records.empty()) return best_s;
+    TRY_ASSIGN(std::vector<FileRecords> files, read_record_files(records, "--records", jobs));
+    std::vector<Record> all;
+    for (FileRecords& file : files) std::ranges::move(file.records, std::back_inserter(all));
+    const std::map<std::string, Record> best = best_records(all, device_fingerprint(target));
+    bool any = false;
+    for (size_t t = 0; t < best_s.size(); ++t) {
+      const auto record = best.find(source.tasks[t].task.key);
+      if (record == best.end()) continue;
+      best_s[t] = record->second.result.cost_s();
+      any = true;
+    }
+    if (any) return best_s;
+    return Error(
+        records[0], ": no time of these tasks on this device (", device_fingerprint(target), ")");
+  }
+
+  Result<Unit> annotate(const Target& target) const {
+    TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
+    TRY_ASSIGN(const SourceOptions file, numbered_file(folder));
+    TRY_ASSIGN(const Source source, read_source(file, target));
+    TRY_ASSIGN(const std::vector<std::optional<double>> best_s, best_seconds(source, target));
+    return annotate_onnx(file.model_file, kernel_notes(source, best_s), annotated);
   }
 
   Result<int> run(const Invocation& call) const {
+    if (annotated.empty() && !records.empty()) return Error("tasks: --records is of --annotate");
     TRY_ASSIGN(const Target target, read_target(on));
     TRY_ASSIGN(const Source source, read_source(what, target));
+    if (!annotated.empty()) TRY(annotate(target));
     return call.show(task_list_json(source.tasks), print_task_list(source.tasks));
   }
 };

@@ -12,6 +12,7 @@
 #include "graph/onnx/constructs.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/model_functions.h"
+#include "graph/onnx/node_numbers.h"
 #include "graph/onnx/node_order.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/onnx/upgrade.h"
@@ -394,6 +395,7 @@ static Result<T> parse_file(const std::string& path,
   std::ifstream in(path, std::ios::binary);
   auto model = std::make_shared<onnx::ModelProto>();
   const bool parsed = model->ParseFromIstream(&in);
+  if (parsed && options.number_nodes && model->has_graph()) number_nodes(*model);
   ExternalData files(std::filesystem::path(path).parent_path().string());
   return read_model(std::move(model), parsed, options, std::move(files), read);
 }
