@@ -80,7 +80,8 @@ struct LoadedModule::State {
     std::vector<double> kernel_s(static_cast<size_t>(phases[phase].num_kernels));
     std::vector<double> runs;
     double begin = steady_s();
-    for (int i = -options.warm_up; i < options.min_runs || steady_s() - begin < options.min_s; ++i) {
+    for (int i = -options.warm_up; i < options.min_runs || steady_s() - begin < options.min_s;
+         ++i) {
       const double start = steady_s();
       if (!module.run_phase(phase, in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
         return Error(module.error());

@@ -71,8 +71,8 @@ std::vector<Standing> standings(const Comparison& comparison, size_t measure = 0
 std::string print_comparison(const Comparison& comparison);
 /// "mode\tseed\ttrials\tseconds\tlatency_ms": a line a point, and one at the end of each run.
 std::string curves_tsv(const Comparison& comparison);
-/// The curves against trials and against seconds: a colour a mode, a line a seed. Above twice the
-/// best latency they are cut off.
+/// The curves against trials and against seconds: a colour a mode, a line a seed. Where the worst
+/// latency is above three times the best, the scale is logarithmic above twice the best.
 std::string curves_svg(const Comparison& comparison);
 /// {"subject","device","modes":[{"mode","update","seeds","reached",Standing's spreads as
 /// {"median","least","most"} or null}],"curves":[{"mode","seed","trials","search_s","complete",

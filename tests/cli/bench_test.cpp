@@ -219,7 +219,7 @@ TEST_F(Bench, TasksAreWrittenIntoACopyOfTheNetwork) {
 }
 
 TEST_F(Bench, TasksOfABuiltInNetworkAreWrittenWithIt) {
-  const std::vector<std::string> network = {"--network", "squeezenet", "--image-size", "64"};
+  const std::vector<std::string> network = {"--network", "mobilenet_v2", "--image-size", "32"};
   std::vector<std::string> command = {"tasks"}, annotate = {"tasks", "--annotate", dir + "/n.onnx"};
   command.insert(command.end(), network.begin(), network.end());
   annotate.insert(annotate.end(), network.begin(), network.end());
