@@ -135,7 +135,7 @@ struct Bench {
 
   /// The module of --compare, of the same phase; the error says how its inputs or outputs differ.
   Result<LoadedModule> load_other(const LoadedModule& module, int number) const {
-    TRY_ASSIGN(LoadedModule other, load_module(compared, threads));
+    TRY_ASSIGN(LoadedModule other, load_module(compared, module.threads()));
     TRY_ASSIGN(const int same, find_phase(other, module.phases()[static_cast<size_t>(number)]));
     Result<Unit> alike = check_alike(module.inputs(number), other.inputs(same), "inputs");
     if (alike.ok()) alike = check_alike(module.outputs(number), other.outputs(same), "outputs");
