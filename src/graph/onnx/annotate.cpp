@@ -99,9 +99,12 @@ class NodeKernels {
   std::set<std::string> varies_;  // names of what is no constant
 };
 
+/// A line for each note; kernels of one task have one.
 std::string joined(const Kernels& of, std::span<const NotedKernel> kernels) {
   std::string text;
-  for (const size_t k : of) text += (text.empty() ? "" : "\n") + kernels[k].note;
+  std::set<std::string> seen;
+  for (const size_t k : of)
+    if (seen.insert(kernels[k].note).second) text += (text.empty() ? "" : "\n") + kernels[k].note;
   return text;
 }
 

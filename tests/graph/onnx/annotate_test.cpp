@@ -48,7 +48,7 @@ struct Annotate : testing::Test {
     return m;
   }
 
-  /// The doc_strings of the file's nodes with a note for each kernel: "kernel 0", ...
+  /// The doc_strings of the file's nodes with the name of each kernel as its note.
   std::vector<std::string> notes(const std::string& path, const std::string& to) const {
     NetworkOptions options;
     options.number_nodes = true;
@@ -56,8 +56,7 @@ struct Annotate : testing::Test {
     EXPECT_TRUE(graph.ok()) << graph.error().message();
     const Result<Partition> cut = partition(*std::move(graph), *parse_target("llvm", 1));
     std::vector<NotedKernel> kernels;
-    for (const Group& group : cut->groups)
-      kernels.push_back({group.nodes, "kernel " + std::to_string(kernels.size())});
+    for (const Group& group : cut->groups) kernels.push_back({group.nodes, group.name});
     const Result<Unit> written = annotate_onnx(path, kernels, to);
     EXPECT_TRUE(written.ok()) << written.error().message();
     onnx::ModelProto model = read(to);
@@ -77,14 +76,15 @@ struct Annotate : testing::Test {
 
 TEST_F(Annotate, SaysWhichKernelComputesANodeOrTookItIn) {
   ASSERT_TRUE(write_file(file("a.onnx"), network().bytes()).ok());
+  const std::string conv = "conv2d 1x6x6x8 3x3 s1 -> 8 +bias +relu";
   EXPECT_EQ(notes(file("a.onnx"), file("b.onnx")),
-            (std::vector<std::string>{"pruner: kernel 0",
-                                      "pruner: folded into: kernel 0",
-                                      "a note of its own\npruner: kernel 0",
+            (std::vector<std::string>{"pruner: " + conv,
+                                      "pruner: folded into: " + conv,
+                                      "a note of its own\npruner: " + conv + "\ntranspose 1x8x4x4",
                                       "pruner: no kernel: a view of its input",
                                       "pruner: a constant, known before the first run",
                                       "pruner: a constant, known before the first run",
-                                      "pruner: kernel 1"}));
+                                      "pruner: matmul 1x128 128x4"}));
 }
 
 TEST_F(Annotate, LeavesAllElseAsItIs) {
@@ -109,7 +109,8 @@ TEST_F(Annotate, KeepsWeightsInTheirFilesBesideIt) {
   entry.set_key("location");
   entry.set_value("w.bin");
   ASSERT_TRUE(write_file(file("a.onnx"), m.bytes()).ok());
-  EXPECT_EQ(notes(file("a.onnx"), file("b.onnx"))[0], "pruner: kernel 0");
+  EXPECT_EQ(notes(file("a.onnx"), file("b.onnx"))[0],
+            "pruner: conv2d 1x6x6x8 3x3 s1 -> 8 +bias +relu");
   EXPECT_TRUE(import_onnx(file("b.onnx"), {}).ok());
   fs::create_directories(file("other"));
   EXPECT_ERROR(annotate_onnx(file("a.onnx"), {}, file("other/b.onnx")),
@@ -121,15 +122,16 @@ TEST_F(Annotate, TellsAllKernelsOfAGraphWithinANode) {
   m.input("x", {4, 4}).output("y");
   OnnxModel body;
   body.node("MatMul", {"x", "x"}, {"p"});
-  body.node("MatMul", {"p", "x"}, {"q"});
+  body.node("MatMul", {"p", "w"}, {"q"});
   body.output("q");
+  floats(m, "w", {4, 2}, 1);
   onnx::TensorProto& yes = m.initializer("yes", onnx::TensorProto::BOOL, {});
   yes.add_int32_data(1);
   onnx::NodeProto& node = m.node("If", {"yes"}, {"y"});
   for (const char* branch : {"then_branch", "else_branch"}) set_graph(node, branch, body);
   ASSERT_TRUE(write_file(file("a.onnx"), m.bytes()).ok());
   EXPECT_EQ(notes(file("a.onnx"), file("b.onnx")),
-            (std::vector<std::string>{"pruner: kernel 0\nkernel 1"}));
+            (std::vector<std::string>{"pruner: matmul 4x4 4x4\nmatmul 4x4 4x2"}));
 }
 
 }  // namespace
