@@ -171,7 +171,7 @@ std::string drawn_training(Rng& rng) {
 }
 
 TEST(Labels, NeverOverlapInPlotsOfAnyShape) {
-  for (uint64_t seed = 0; seed < 150; ++seed) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
     Rng rng(seed);
     for (const auto draw : {drawn_bars, drawn_curves, drawn_scatter, drawn_training}) {
       const std::string svg = draw(rng);
