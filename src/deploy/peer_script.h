@@ -27,7 +27,8 @@ def fail(words):
 try:
     import numpy, onnxruntime
 except ImportError as error:
-    fail(f"Python lacks what the peer needs: {error} ({sys.executable})")
+    fail(f"Python lacks what the peer needs: {error} ({sys.executable}); set PRUNER_PYTHON to one "
+         "with onnxruntime and numpy")
 
 
 def seconds_of(call, warm_up, runs, seconds):

@@ -74,6 +74,13 @@ Result<Unit> check_alike(std::span<const TensorSpec> a,
   return Error("its ", what, " are ", words(b), ", those of the first ", words(a));
 }
 
+/// The module's times, and where others took turns with it, everybody's, the module first.
+struct Timed {
+  BenchResult result = {};
+  std::vector<std::string> names = {};
+  RaceTimes race = {};
+};
+
 struct Bench {
   std::string path;
   int threads = 0;        // 0: the number the module was tuned for
@@ -161,16 +168,19 @@ struct Bench {
     return started;
   }
 
-  /// Times the module, alone or in turns with others; `names` and `race` get all of them then.
-  Result<BenchResult> time(LoadedModule& module,
-                           std::span<const Tensor> inputs,
-                           int number,
-                           std::vector<std::string>& names,
-                           RaceTimes& race) const {
-    if (compared.empty() && peer.empty()) return module.bench(inputs, bench_options(), number);
-    const auto turns_of = [inputs](LoadedModule& of, int phase_of) {
-      return [&of, phase_of, inputs](const BenchOptions& turn) {
-        return of.time_runs(inputs, turn, phase_of);
+  /// Times the module, alone or in turns with others.
+  Result<Timed> time(LoadedModule& module, std::span<const Tensor> inputs, int number) const {
+    if (compared.empty() && peer.empty()) {
+      TRY_ASSIGN(const BenchResult alone, module.bench(inputs, bench_options(), number));
+      return Timed{alone};
+    }
+    CoreTime busy;  // while a module has its turn: a peer is no stranger
+    const auto turns_of = [inputs, &busy](LoadedModule& of, int phase_of) {
+      return [&of, phase_of, inputs, &busy](const BenchOptions& turn) {
+        const CoreWatch watch;
+        Result<std::vector<double>> runs = of.time_runs(inputs, turn, phase_of);
+        busy += watch.time();
+        return runs;
       };
     };
     std::vector<Racer> racers = {{path, turns_of(module, number)}};
@@ -182,21 +192,20 @@ struct Bench {
     }
     std::optional<PeerRuntime> started;
     if (!peer.empty()) {
-      Result<PeerRuntime> found = start_peer(module, inputs, number);
-      if (!found.ok()) return found.error();
-      started.emplace(*std::move(found));
+      TRY_ASSIGN(PeerRuntime found, start_peer(module, inputs, number));
+      started.emplace(std::move(found));
       racers.push_back(
           {started->name(), [&started](const BenchOptions& turn) { return started->run(turn); }});
     }
-    const CoreWatch watch;
-    TRY_ASSIGN(race, pruner::race(racers, bench_options()));
+    Timed timed;
+    TRY_ASSIGN(timed.race, race(racers, bench_options()));
     for (size_t i = 0; i < racers.size(); ++i) {
-      names.push_back(racers[i].name);
-      race.of[i].threads = module.threads();
+      timed.names.push_back(racers[i].name);
+      timed.race.of[i].threads = module.threads();
     }
-    BenchResult result = race.of[0];
-    result.busy = watch.time();
-    return result;
+    timed.result = timed.race.of[0];
+    timed.result.busy = busy;
+    return timed;
   }
 
   Result<Unit> write_trace(LoadedModule& module, std::span<const Tensor> inputs, int number) const {
@@ -210,15 +219,13 @@ struct Bench {
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     TRY_ASSIGN(const int number, find_phase(module, phase));
     const std::vector<Tensor> inputs = seeded_inputs(module.inputs(number), 0);
-    std::vector<std::string> names;
-    RaceTimes race;
-    const Result<BenchResult> timed = time(module, inputs, number, names, race);
+    const Result<Timed> timed = time(module, inputs, number);
     if (!timed.ok() && lacks_peer(timed.error().message())) {
       fmt::print(stderr, "pruner: {}\n", timed.error().message());
       return kFailed;
     }
     TRY(timed);
-    const BenchResult& result = *timed;
+    const BenchResult& result = timed->result;
     if (!trace_file.empty()) TRY(write_trace(module, inputs, number));
     std::vector<KernelTime> kernels;
     PeakRates peaks{.dots = {}, .threads = result.threads};
@@ -234,11 +241,11 @@ struct Bench {
     }
     const std::optional<int64_t> batch = batch_of(module.inputs(number), module.outputs(number));
     Json json = bench_json(result, batch);
-    if (!names.empty()) json["others"] = race_json(names, race, batch);
+    if (!timed->names.empty()) json["others"] = race_json(timed->names, timed->race, batch);
     if (profile) json.update(profile_json(kernels, peaks));
     json.update(verified);
     std::string text = profile ? print_profile(kernels, peaks) : "";
-    text += print_bench(result, batch) + print_race(names, race);
+    text += print_bench(result, batch) + print_race(timed->names, timed->race);
     if (const std::string busy = print_busy(result.busy); !busy.empty())
       text += fmt::format("While it ran, {}: alone it is faster\n", busy);
     return call.show(json, text + verified_text);
