@@ -23,6 +23,18 @@ Json name_event(const char* what, size_t track, const std::string& name) {
 /// Whole nanoseconds: what ends where another begins does so in the file, too.
 double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 
+/// The first lane in which nothing is at that time, or a new one.
+template <typename Span>
+std::vector<Span>& lane_of(const TimeSpan& time, std::vector<std::vector<Span>>& lanes) {
+  for (std::vector<Span>& lane : lanes) {
+    const bool free = std::ranges::all_of(lane, [&](const Span& span) {
+      return span.time.to_s <= time.from_s || time.to_s <= span.time.from_s;
+    });
+    if (free) return lane;
+  }
+  return lanes.emplace_back();
+}
+
 }  // namespace
 
 Json trace_json(const Trace& trace) {
@@ -92,8 +104,8 @@ void TuneTrace::add(const Tuner& tuner, const RoundSummary& summary) {
                    {"build_s", summary.build_s},
                    {"measure_s", summary.measure_s}});
   if (summary.measuring.from_s > 0)
-    measuring_.push_back(
-        {summary.final ? "measure again" : "measure", summary.measuring, measured});
+    lane_of(summary.measuring, measuring_)
+        .push_back({summary.final ? "measure again" : "measure", summary.measuring, measured});
   for (size_t i = 0; i < summary.trial_times.size(); ++i) add_trial(summary, i, round);
 }
 
@@ -120,7 +132,8 @@ Trace TuneTrace::trace() const {
     trace.tracks.push_back(track);
   };
   add("search", "search", searching_);
-  add("measured", "measure", measuring_);
+  for (size_t i = 0; i < measuring_.size(); ++i)
+    add(i == 0 ? "measured" : fmt::format("measured, too ({})", i), "measure", measuring_[i]);
   for (size_t i = 0; i < building_.size(); ++i)
     add(fmt::format("builder {}", i), "trial", building_[i]);
   for (size_t i = 0; i < running_.size(); ++i)

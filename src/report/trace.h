@@ -49,8 +49,9 @@ class TuneTrace {
   };
   // By worker: builders, runners.
   std::vector<std::vector<Span>> building_, running_;
-  std::vector<Span> searching_, measuring_;
-  int64_t trials_ = 0;  // of all rounds
+  std::vector<Span> searching_;
+  std::vector<std::vector<Span>> measuring_;  // several where rounds are measured at the same time
+  int64_t trials_ = 0;                        // of all rounds
 };
 
 }  // namespace pruner
