@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ops/window.h"
+#include "tensor/operators.h"
 
 namespace pruner {
 
@@ -19,9 +20,18 @@ static std::string one_or_all(std::span<const int64_t> values) {
   return print_shape(equal ? values.first(1) : values);
 }
 
+// "1" where all sides have 1, "1x2" one a dim, "0x0x1x1" one a side: first those before.
+static std::string padding_text(const Window& window) {
+  if (window.pad_before == window.pad_after) return one_or_all(window.pad_before);
+  std::vector<int64_t> sides = window.pad_before;
+  sides.insert(sides.end(), window.pad_after.begin(), window.pad_after.end());
+  return print_shape(sides);
+}
+
 static std::string window_text(const OpCall& call, std::span<const int64_t> kernel) {
   const Result<Window> window = window_of(call, kernel);
   std::string text = " " + print_shape(kernel) + " s" + one_or_all(window->stride);
+  if (const std::string padding = padding_text(*window); padding != "0") text += " p" + padding;
   if (const std::string dilation = one_or_all(window->dilation); dilation != "1")
     text += " d" + dilation;
   return text;
@@ -123,6 +133,19 @@ std::string group_name(const Graph& graph, std::span<const Node* const> nodes) {
     anchor = next;
   }
   return text;
+}
+
+std::string operator_name(const std::string& name, const std::string& key) {
+  static constexpr const char* kOptions[] = {
+      "", " bits=16 exponent=8", " bits=16", " bits=19", " bits=8"};
+  const size_t end = std::min(name.find(" +"), name.size());  // of the anchor
+  for (const char* options : kOptions) {
+    const std::string text = name.substr(0, end) + options + name.substr(end);
+    const Result<ComputeDag> dag = parse_operator(text);
+    if (*options == '\0' && !dag.ok()) return name;
+    if (dag.ok() && workload_key(*dag) == key) return text;
+  }
+  return name + " ...";
 }
 
 }  // namespace pruner

@@ -49,8 +49,8 @@ class GroupLowering {
     group.output = nodes_.back()->outputs[0];
     group.dag = dag_.finish({result(*nodes_.back())});
     group.inputs = std::move(inputs_);
-    group.name = group_name(graph_, nodes_);
     group.key = workload_key(group.dag);
+    group.name = operator_name(group_name(graph_, nodes_), group.key);
     const std::vector<Stage>& stages = group.dag.stages;
     group.complex = std::any_of(
         stages.begin(), stages.end(), [](const Stage& stage) { return stage.is_reduction(); });

@@ -76,11 +76,11 @@ struct Phase {
   Partition partition;
 };
 
-/// What is tuned and compiled: a network, or one operator or DAG.
+/// What is tuned and compiled: a network, or one operator or DAG; several operators are tuned only.
 struct Source {
-  std::string name;                      // for files: "resnet_50", "matmul_512_512_512"
-  bool network = false;                  // else one operator or DAG
-  std::vector<Phase> phases;             // at least one; of an operator: of one group
+  std::string name;           // for files: "resnet_50", "matmul_512_512_512"
+  bool network = false;       // else one operator or DAG
+  std::vector<Phase> phases;  // at least one; of operators: the first one's, of one group
   std::vector<WeightedTask> tasks = {};  // of all phases
 
   const Partition& partition() const { return phases.front().partition; }

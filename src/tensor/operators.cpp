@@ -9,12 +9,14 @@
 #include <sstream>
 
 #include "tensor/operator_dags.h"
+#include "tensor/printed_operator.h"
 
 namespace pruner {
 
 // The arguments of one operator text, checked against its row.
 struct OperatorCall {
   bool channels_first = false;
+  std::vector<int64_t> data = {};  // the shape that a window reads; empty: the least that does
   std::map<std::string, std::vector<int64_t>, std::less<>> values;
 
   int64_t operator[](std::string_view name) const { return values.find(name)->second[0]; }
@@ -63,6 +65,7 @@ static Window window_of(const OperatorCall& call) {
 
 // The shape of the data that a window operator with these outputs reads.
 static Result<std::vector<int64_t>> windowed_shape(const OperatorCall& call, int64_t channels) {
+  if (!call.data.empty()) return call.data;
   const WindowDims dims = dims_of(call);
   const Window w = window_of(call);
   std::vector<int64_t> shape = {call["N"]};
@@ -586,10 +589,13 @@ static Result<StageId> add_epilogue(DagBuilder& b,
                names_of(activations()));
 }
 
-static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::string> arguments) {
+static Result<ComputeDag> build(const OperatorRow& row,
+                                std::span<const std::string> arguments,
+                                const std::vector<int64_t>& data) {
   const auto first = std::ranges::find_if(arguments, [](auto& a) { return a.starts_with('+'); });
   const auto count = static_cast<size_t>(first - arguments.begin());
-  TRY_ASSIGN(const OperatorCall call, parse_arguments(row, arguments.first(count)));
+  TRY_ASSIGN(OperatorCall call, parse_arguments(row, arguments.first(count)));
+  call.data = data;
   DagBuilder b;
   TRY_ASSIGN(StageId out, row.build(b, call));
   if (b.stage(out).dtype == DType::kInt32) out = add_cast(b, out, DType::kFloat32);
@@ -603,6 +609,18 @@ static Result<ComputeDag> build(const OperatorRow& row, std::span<const std::str
   return dag;
 }
 
+// By the words of --op: an operator's name and its arguments; `data` as OperatorCall has it.
+static Result<ComputeDag> parse_words(const std::vector<std::string>& parts,
+                                      const std::vector<int64_t>& data) {
+  const auto row = std::ranges::find(kOperators, parts[0], &OperatorRow::name);
+  if (row == std::end(kOperators)) {
+    return Error("unknown operator \"", parts[0], "\", expected one of: ", names_of(kOperators));
+  }
+  Result<ComputeDag> dag = build(*row, std::span(parts).subspan(1), data);
+  if (!dag.ok()) return Error(row->name, ": ", dag.error().message(), " (", usage(*row), ")");
+  return dag;
+}
+
 Result<ComputeDag> parse_operator(std::string_view text) {
   std::vector<std::string> parts = words(text);
   if (parts.empty()) return Error("empty operator, expected one of: ", names_of(kOperators));
@@ -612,13 +630,15 @@ Result<ComputeDag> parse_operator(std::string_view text) {
     parts.erase(parts.begin());
     parts.insert(parts.begin(), meant.begin(), meant.end());
   }
-  const auto row = std::ranges::find(kOperators, parts[0], &OperatorRow::name);
-  if (row == std::end(kOperators)) {
-    return Error("unknown operator \"", parts[0], "\", expected one of: ", names_of(kOperators));
+  if (!is_printed(parts)) return parse_words(parts, {});
+  if (const std::optional<PrintedOperator> printed = read_printed(parts)) {
+    Result<ComputeDag> dag = parse_words(printed->words, printed->data);
+    if (dag.ok()) return dag;
   }
-  Result<ComputeDag> dag = build(*row, std::span(parts).subspan(1));
-  if (!dag.ok()) return Error(row->name, ": ", dag.error().message(), " (", usage(*row), ")");
-  return dag;
+  return Error("\"",
+               text,
+               "\": only networks have such a task; tune it there: --network NAME or MODEL.onnx, ",
+               "with --tasks REGEX");
 }
 
 static std::string help_line(std::string line, std::string_view help) {

@@ -10,7 +10,8 @@
 
 namespace pruner {
 
-/// Parses one operator text. The error names the operator's arguments when one is missing, zero or
+/// Parses one operator text, or what tables print: "conv2d 1x56x56x64 3x3 s1 p1 -> 64 +bias". The
+/// error names the operator's arguments when one is missing, zero or
 /// unknown, and lists the operators when the name is not one.
 Result<ComputeDag> parse_operator(std::string_view text);
 

@@ -103,8 +103,8 @@ TEST(ChannelsLast, NamesSayHowImagesLie) {
   const Graph graph = b.finish({{max_pool(b, depthwise(b, x, 2), 1), "y"}});
   const Result<Partition> p = partition(graph, x86_target());
   ASSERT_TRUE(p.ok());
-  EXPECT_EQ(p->groups[0].name, "depthwise_conv2d_nchw 1x4x8x8 3x3 s1 -> 8 +bias");
-  EXPECT_EQ(p->groups[1].name, "max_pool2d_nchw 1x8x8x8 3x3 s2");
+  EXPECT_EQ(p->groups[0].name, "depthwise_conv2d_nchw 1x4x8x8 3x3 s1 p1 -> 8 +bias ...");
+  EXPECT_EQ(p->groups[1].name, "max_pool2d_nchw 1x8x8x8 3x3 s2 p1");
 }
 
 }  // namespace

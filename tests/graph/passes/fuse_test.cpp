@@ -31,7 +31,7 @@ TEST(Fuse, AnAnchorTakesWhatFollows) {
                    [](auto& b, ValueId x) {
                      return b.node("Relu", {b.node("Add", {linear(b, x, 8), x})});
                    }),
-            (Names{"matmul 4x8 8x8 +bias +residual +relu"}));
+            (Names{"matmul 4x8 8x8 +bias +residual +relu ..."}));
 }
 
 TEST(Fuse, TakesADiamond) {
@@ -60,25 +60,25 @@ TEST(Fuse, AContractionTakesWhatIsDoneToItsDataAlone) {
                      const ValueId y = b.node("Relu", {x});
                      return b.node("Add", {linear(b, y, 8), y});
                    }),
-            (Names{"relu 4x8", "matmul 4x8 8x8 +bias +residual"}));
+            (Names{"relu 4x8", "matmul 4x8 8x8 +bias +residual ..."}));
 }
 
 TEST(Fuse, TheDeeperProductTakesTheSum) {
   const Names one = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, true); });
   const Names other = groups({4, 8}, [](auto& b, ValueId x) { return bottleneck(b, x, false); });
-  EXPECT_EQ(one.back(), "matmul 4x16 16x8 +bias +residual");
+  EXPECT_EQ(one.back(), "matmul 4x16 16x8 +bias +residual ...");
   EXPECT_EQ(other, one);
 }
 
 TEST(Fuse, AValueOfSeveralGroupsEndsItsGroup) {
-  EXPECT_EQ(
-      groups({4, 8},
-             [](auto& b, ValueId x) {
-               const ValueId y = b.node("Relu", {linear(b, x, 8)});
-               return b.node("Add", {linear(b, y, 8), linear(b, y, 8)});
-             }),
-      (Names{
-          "matmul 4x8 8x8 +bias +relu", "matmul 4x8 8x8 +bias", "matmul 4x8 8x8 +bias +residual"}));
+  EXPECT_EQ(groups({4, 8},
+                   [](auto& b, ValueId x) {
+                     const ValueId y = b.node("Relu", {linear(b, x, 8)});
+                     return b.node("Add", {linear(b, y, 8), linear(b, y, 8)});
+                   }),
+            (Names{"matmul 4x8 8x8 +bias +relu ...",
+                   "matmul 4x8 8x8 +bias ...",
+                   "matmul 4x8 8x8 +bias +residual ..."}));
 }
 
 // MobileNet's inverted residual of [1, 4, 6, 6], with 24 channels between: 3,456 bytes. Its
@@ -108,7 +108,7 @@ Names inverted_residual(const Target& target,
 
 TEST(Fuse, ADepthwiseConvolutionTakesTheOneBeforeItWhoseResultNoL2Holds) {
   const std::string wide = "conv2d 1x6x6x4 1x1 s1 -> 24 +bias +relu",
-                    depthwise = "depthwise_conv2d 1x6x6x24 3x3 s1 -> 24 +bias +relu",
+                    depthwise = "depthwise_conv2d 1x6x6x24 3x3 s1 p1 -> 24 +bias +relu",
                     narrow = "conv2d 1x6x6x24 1x1 s1 -> 4 +bias +residual";
   Target target;
   target.l2_bytes = 1728, target.threads = 2;
