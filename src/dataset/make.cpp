@@ -55,6 +55,7 @@ class Making {
   const MakeTools& tools_;
   DatasetWriter writer_;
   MakeSummary summary_;
+  int64_t most_programs_ = 0;  // of a task with a valid one
   std::map<DeviceLabel, int> label_numbers_;
   std::vector<DeviceLabel> labels_;
   std::vector<std::string> first_of_;                        // by label: the file it came up in
@@ -243,6 +244,7 @@ std::vector<size_t> Making::drop_tasks(const std::vector<size_t>& programs) {
   std::vector<int> new_task(tasks_.size(), -1);  // -1: too few, -2: beyond
   std::vector<DatasetTask> tasks;
   for (size_t task = 0; task < tasks_.size(); ++task) {
+    if (valid[task] > 0) most_programs_ = std::max(most_programs_, sizes[task]);
     if (sizes[task] < std::max<int64_t>(options_.min_sample_size, 1) || valid[task] == 0) continue;
     const auto number = static_cast<int64_t>(tasks.size());
     const bool beyond = options_.max_tasks > 0 && number == options_.max_tasks;
@@ -272,7 +274,7 @@ Result<MakeSummary> Making::finish() {
   join_devices();
   const std::vector<size_t> kept = drop_tasks(drop_duplicates());
   summary_.devices = counts_;
-  if (kept.empty()) return Error(summary_.nothing_kept(options_.min_sample_size));
+  if (kept.empty()) return Error(summary_.nothing_kept(options_.min_sample_size, most_programs_));
   TRY(write(kept));
   return summary_;
 }

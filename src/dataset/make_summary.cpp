@@ -47,7 +47,7 @@ Json to_json(const MakeSummary& summary) {
           {"rows", summary.rows}};
 }
 
-std::string MakeSummary::nothing_kept(int64_t min_sample_size) const {
+std::string MakeSummary::nothing_kept(int64_t min_sample_size, int64_t most) const {
   std::string why;
   for (const Reasons* reasons :
        {&unreadable_files, &unreadable, &bad_label, &no_dag, &not_rebuilt}) {
@@ -64,6 +64,9 @@ std::string MakeSummary::nothing_kept(int64_t min_sample_size) const {
   say(all.too_few,
       "of tasks with fewer than " + std::to_string(min_sample_size) +
           " programs (--min-sample-size) or no valid one");
+  if (most > 0 && most < min_sample_size)
+    why += "; the largest task has " + std::to_string(most) + ": pass --min-sample-size " +
+           std::to_string(most) + " or less";
   return "none of " + std::to_string(lines) + " lines in " + std::to_string(files) +
          " files is a record to keep" + why;
 }

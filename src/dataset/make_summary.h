@@ -42,8 +42,8 @@ struct MakeSummary {
   double features_s = 0;  // time from the first file to the last program's features
 
   DeviceCount total() const;
-  /// Why there is nothing to keep, every reason in one line.
-  std::string nothing_kept(int64_t min_sample_size) const;
+  /// Why there is nothing to keep, every reason in one line. `most`: programs of the largest task.
+  std::string nothing_kept(int64_t min_sample_size, int64_t most) const;
 };
 
 Json to_json(const DeviceCount& count);

@@ -1,4 +1,4 @@
-// Devices as a user reads them: the list of `pruner devices`, and the fields of one.
+// Devices as a user reads them: the list of `pruner device list`, and the fields of one.
 #pragma once
 
 #include <span>

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "report/progress.h"
 #include "report/scatter_svg.h"
+#include "report/time_text.h"
 
 namespace pruner {
 namespace {

@@ -1,28 +1,24 @@
 #include "report/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+
+#include <algorithm>
+
+#include "report/time_text.h"
 
 namespace pruner {
 
 namespace {
 
-std::string best_text(const RoundLine& line) {
-  if (!line.best_s) return "best -";
-  const std::string best = fmt::format("best {:.3f} ms", *line.best_s * 1e3);
-  return line.flops > 0 ? fmt::format("{}, {:.2f} GFLOPS", best, line.flops / *line.best_s / 1e9)
-                        : best;
+std::string task_text(const RoundLine& line) {
+  return fmt::format("{}: {}, best {}{}",
+                     line.summary.task,
+                     line.task_name,
+                     time_text(line.best_s),
+                     line.summary.final ? ", measured again" : "");
 }
 
 }  // namespace
-
-std::string clock_text(std::optional<double> seconds) {
-  if (!seconds) return "-";
-  const int64_t s = static_cast<int64_t>(*seconds + 0.5);
-  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-  return fmt::format("{}:{:02}", s / 60, s % 60);
-}
 
 RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t trial_limit) {
   const TunedTask& tuned = tuner.tasks()[summary.task];
@@ -32,54 +28,60 @@ RoundLine round_line(const Tuner& tuner, const RoundSummary& summary, int64_t tr
                  .trials = tuner.trials(),
                  .trial_limit = trial_limit,
                  .total_s = tuner.total_latency_s(),
+                 .elapsed_s = tuner.elapsed_s(),
                  .eta_s = tuner.eta_s()};
   if (tuned.history.best_cost_s() < kWorstCost) line.best_s = tuned.history.best_cost_s();
   return line;
 }
 
-std::string print(const RoundLine& line) {
-  const RoundSummary& s = line.summary;
+std::optional<double> eta_s(double elapsed_s, int64_t trials, int64_t limit) {
+  if (trials <= 0) return std::nullopt;
+  return elapsed_s / static_cast<double>(trials) *
+         static_cast<double>(std::max<int64_t>(limit - trials, 0));
+}
+
+std::string print_whole(const RoundLine& line) {
+  const std::string run = line.run.empty() ? "" : line.run + ": ";
   const std::string limit =
       line.trial_limit == kNoTrialLimit ? "" : fmt::format("/{}", line.trial_limit);
-  const std::string total = line.total_s ? fmt::format("{:.3f} ms", *line.total_s * 1e3) : "-";
-  return fmt::format(
-      "[{:>4}{}] {}task {:>2}: {}; {} ok, {} failed; explore {:.1f} s, train {:.1f} s, build "
-      "{:.1f} s, "
-      "measure {:.1f} s; total {}; ETA {}; {}",
-      line.trials,
-      limit,
-      s.final ? "again " : "",
-      s.task,
-      best_text(line),
-      s.ok,
-      s.failed,
-      s.explore_s,
-      s.train_s,
-      s.build_s,
-      s.measure_s,
-      total,
-      clock_text(line.eta_s),
-      line.task_name);
+  return fmt::format("{}[{:>4}{}] total {}, ETA {}",
+                     run,
+                     line.trials,
+                     limit,
+                     time_text(line.total_s),
+                     clock_text(line.eta_s));
 }
 
-LiveLine::LiveLine(std::FILE* out) : out_(out), terminal_(isatty(fileno(out)) != 0) {}
-
-void LiveLine::show(const std::string& line) {
-  if (terminal_) {
-    winsize size{};
-    const size_t width =
-        ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-    fmt::print(out_, "\r\x1b[K{}", line.substr(0, width - 1));
-  } else {
-    fmt::print(out_, "{}\n", line);
+std::string print_round(const RoundLine& line, size_t width) {
+  const RoundSummary& s = line.summary;
+  std::string text = task_text(line);
+  const std::string details[] = {
+      line.best_s && line.flops > 0
+          ? fmt::format(", {:.2f} GFLOPS", line.flops / *line.best_s / 1e9)
+          : "",
+      fmt::format("; {} ok, {} failed", s.ok, s.failed),
+      fmt::format("; explore {:.1f} s, train {:.1f} s, build {:.1f} s, measure {:.1f} s",
+                  s.explore_s,
+                  s.train_s,
+                  s.build_s,
+                  s.measure_s)};
+  for (const std::string& detail : details) {
+    if (text.size() + detail.size() > width) break;
+    text += detail;
   }
-  std::fflush(out_);
-  open_ = terminal_;
+  return fit(std::move(text), width);
 }
 
-void LiveLine::finish() {
-  if (open_) fmt::print(out_, "\n");
-  open_ = false;
+std::string print(const RoundLine& line, size_t width) {
+  const std::string whole = print_whole(line) + "; ";
+  return whole + print_round(line, width - std::min(width, whole.size()));
+}
+
+std::string fit(std::string text, size_t width) {
+  constexpr std::string_view kCut = "...";
+  if (text.size() <= width) return text;
+  if (width < kCut.size()) return text.substr(0, width);
+  return text.substr(0, width - kCut.size()).append(kCut);
 }
 
 }  // namespace pruner

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-namespace pruner {
+#include "report/time_text.h"
 
-static std::string milliseconds(std::optional<double> seconds) {
-  return seconds ? fmt::format("{:.3f}", *seconds * 1e3) : "-";
-}
+namespace pruner {
 
 static std::string speed(const TaskRow& row) {
   if (!row.latency_s) return "-";
@@ -21,7 +19,7 @@ std::string print_task_table(std::span<const TaskRow> rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     table += fmt::format("| {:>4} | {:>12} | {:>14} | {:>6} |\n",
                          i,
-                         milliseconds(rows[i].latency_s),
+                         milliseconds_text(rows[i].latency_s),
                          speed(rows[i]),
                          rows[i].trials);
   }
@@ -35,7 +33,7 @@ std::string print_total(std::optional<double> latency_s,
                         int next_id) {
   return fmt::format(
       "Estimated total latency: {} ms\tTrials: {}\tUsed time : {:.0f} s\tNext ID: {}\n",
-      milliseconds(latency_s),
+      milliseconds_text(latency_s),
       trials,
       used_s,
       next_id);

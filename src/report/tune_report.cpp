@@ -1,5 +1,9 @@
 #include "report/tune_report.h"
 
+#include <fmt/format.h>
+
+#include "report/time_text.h"
+
 namespace pruner {
 
 std::vector<TaskRow> task_rows(const Tuner& tuner) {
@@ -47,6 +51,45 @@ Json tune_summary(const Tuner& tuner, TuneEnd end) {
           {"trials", tuner.trials()},
           {"used_s", tuner.elapsed_s()},
           {"tasks", std::move(tasks)}};
+}
+
+std::optional<TuneOutcome> tune_outcome(const Tuner& tuner, const TuningCurve& curve) {
+  const std::optional<double> total_s = tuner.total_latency_s();
+  if (!total_s || *total_s <= 0) return std::nullopt;
+  TuneOutcome outcome{.total_s = *total_s};
+  for (const TunedTask& tuned : tuner.tasks())
+    outcome.flops += static_cast<double>(tuned.task->weight) * tuned.task->task.flops;
+  const Target& target = tuner.tasks().front().task->task.target;
+  outcome.peak_flops = target.is_gpu() ? target.gpu.peak_flops
+                                       : target.peak_flops * static_cast<double>(target.threads);
+  if (!curve.points.empty()) outcome.first = curve.points.front();
+  return outcome;
+}
+
+std::string print(const TuneOutcome& outcome) {
+  std::string text = time_text(outcome.total_s);
+  const double rate = outcome.flops / outcome.total_s;
+  if (outcome.flops > 0) text += fmt::format(", {:.2f} GFLOPS", rate / 1e9);
+  if (outcome.flops > 0 && outcome.peak_flops > 0 && rate <= outcome.peak_flops)
+    text += fmt::format(": {:.0f} % of the float32 peak", 100 * rate / outcome.peak_flops);
+  if (outcome.first && outcome.first->latency_s > outcome.total_s)
+    text += fmt::format(", {:.2f} x as fast as after {} trials ({})",
+                        outcome.first->latency_s / outcome.total_s,
+                        outcome.first->trials,
+                        time_text(outcome.first->latency_s));
+  return text;
+}
+
+std::string nothing_left(TuneEnd end, const TuneOptions& options, const Tuner& tuner) {
+  if (end == TuneEnd::kTrials)
+    return fmt::format("nothing left of {} trials, {} were measured before: raise --n-trials",
+                       options.trials,
+                       tuner.trials());
+  if (end == TuneEnd::kBudget)
+    return fmt::format("nothing left of {:g} s, earlier runs took {:.1f} s: raise --budget",
+                       options.budget_s,
+                       tuner.elapsed_s());
+  return "";
 }
 
 }  // namespace pruner

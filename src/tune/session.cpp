@@ -56,7 +56,8 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
   std::unique_ptr<Session> session(
       new Session(std::move(dir), std::move(manifest), std::move(writer), tools));
   session->facts_ = options.facts;
-  TuneOptions tune = options.tune;
+  TuneOptions& tune = session->options_;
+  tune = options.tune;
   tune.earlier_s = session->manifest_.spent_s;
   const auto on_round = [s = session.get()](const RoundSummary& summary) {
     s->finish_round(summary);

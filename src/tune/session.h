@@ -41,6 +41,7 @@ class Session {
   /// Adds to run.json what is found after the run.
   Result<Unit> note(const Json& facts);
   const Tuner& tuner() const { return *tuner_; }
+  const TuneOptions& options() const { return options_; }
   const WorkDir& dir() const { return dir_; }
 
  private:
@@ -59,6 +60,7 @@ class Session {
   RecordWriter writer_;
   SessionTools tools_;
   Json facts_;
+  TuneOptions options_;
   std::optional<Tuner> tuner_;
   RoundSummary spent_;  // over all rounds of all runs
   std::optional<Error> write_error_;

@@ -316,7 +316,10 @@ Result<Unit> Tuner::append_results(size_t index,
     TRY(tools_.writer.append(record));
     ++(results[i].ok() ? summary.ok : summary.failed);
     any_ok_ = any_ok_ || results[i].ok();
-    if (!results[i].ok()) note(failures_, general_reason(results[i].error_text), task.key);
+    if (!results[i].ok()) {
+      summary.failures.push_back(general_reason(results[i].error_text));
+      note(failures_, summary.failures.back(), task.key);
+    }
     samples.push_back(
         {&task, &tuned.space, batch[i], results[i].ok() ? results[i].cost_s() : kWorstCost});
     summary.trial_times.push_back({results[i].building, results[i].running});

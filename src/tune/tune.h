@@ -71,7 +71,8 @@ struct RoundSummary {
   bool final = false;  // re-measuring
   int ok = 0, failed = 0;
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
-  std::vector<Sample> samples = {};  // what was measured, in its order
+  std::vector<Sample> samples = {};        // what was measured, in its order
+  std::vector<std::string> failures = {};  // why the failed ones of these did
   TimeSpan exploring = {}, measuring = {}, training = {};
   std::vector<TrialTime> trial_times = {};  // of the samples
 };

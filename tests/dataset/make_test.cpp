@@ -238,6 +238,7 @@ TEST_F(MakeTest, SaysWhyThereIsNothing) {
   write("a.json", record_line({}));
   options.min_sample_size = 2;
   EXPECT_ERROR(make(), "1 of tasks with fewer than 2 programs (--min-sample-size)");
+  EXPECT_ERROR(make(), "the largest task has 1: pass --min-sample-size 1 or less");
   EXPECT_FALSE(fs::exists(out));
   options.records = {folder + "/none*"};
 }
