@@ -15,9 +15,11 @@
 namespace pruner {
 
 void FleetAccess::add_to(CLI::App& app, const char* flag, const char* help) {
+  begin_group(app, OptionGroup::kFleet);
   add_option(app, flag, broker.url).help(help);
-  add_option(app, "--key", broker.seed_file).help("file of the nkey seed that says who this is");
-  add_option(app, "--ca", broker.ca_file)
+  add_option(app, "--key FILE", broker.seed_file)
+      .help("file of the nkey seed that says who this is");
+  add_option(app, "--ca FILE", broker.ca_file)
       .help("file of the authority that the server's certificate is of");
   add_option(app, "--insecure-server", broker.insecure)
       .help("take a server older than 2.11.16, which has known holes, off this machine");
@@ -25,9 +27,9 @@ void FleetAccess::add_to(CLI::App& app, const char* flag, const char* help) {
 
 void FleetRunOptions::add_to(CLI::App& app) {
   access.add_to(
-      app, "--fleet", "measure on a fleet's workers: nats://HOST:4222 or tls://HOST:4222");
-  add_option(app, "--kind", kind)
-      .help("of workers, as `pruner fleet status` has it (this machine's)");
+      app, "--fleet URL", "measure on a fleet's workers: nats://HOST:4222 or tls://HOST:4222");
+  add_option(app, "--kind KIND", kind)
+      .help("of workers, as `pruner fleet status` has it", "this machine's");
 }
 
 std::string fresh_run_name() {

@@ -13,7 +13,7 @@ namespace pruner {
 struct FleetAccess {
   BrokerAccess broker;
 
-  /// `flag`: of the server's address.
+  /// `flag`: of the server's address, with what help calls it.
   void add_to(CLI::App& app, const char* flag, const char* help);
   bool given() const { return !broker.url.empty(); }
 };

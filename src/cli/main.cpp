@@ -36,8 +36,10 @@ static int run(int argc, const char* const* argv) {
     fmt::print("{}", line->text);
     return kDone;
   }
-  if (!line->command->hidden) catch_signals();  // workers end with their measurer
-  init_log(line->call.verbose);
+  if (!line->command->hidden()) catch_signals();  // workers end with their measurer
+  init_log(line->call.verbose ? LogLevel::kDetail
+           : line->call.quiet ? LogLevel::kError
+                              : LogLevel::kWarning);
   return exit_code(line->run(line->call));
 }
 

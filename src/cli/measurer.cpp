@@ -63,8 +63,9 @@ void MeasurerOptions::add_to(CLI::App& app) {
   add_psa(app, target.device);
   add_seed(app, seed);
   add_jobs(app, jobs);
-  add_option(app, "--devices", devices)
-      .help("GPUs that measure, of the target's kind: cuda:0,cuda:1 (the first)");
+  begin_group(app, OptionGroup::kMeasuring);
+  add_option(app, "--devices NAMES", devices)
+      .help("GPUs that measure, of the target's kind: cuda:0,cuda:1", "the first");
   add_option(app, "--flush-l2", flush_l2)
       .help("a GPU's second-level cache is emptied before each timed call");
   fleet.add_to(app);

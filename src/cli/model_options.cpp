@@ -6,7 +6,7 @@
 
 #include "cli/interrupt.h"
 #include "report/evaluation_report.h"
-#include "report/progress.h"
+#include "report/live_view.h"
 #include "report/training_curve.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -68,16 +68,18 @@ constexpr double kShownEvery = 1;  // seconds, on a terminal; elsewhere a line w
 // The line of a training on standard error.
 class ProgressLine {
  public:
+  explicit ProgressLine(bool quiet) : live_(stderr, quiet) {}
+
   void show(const PretrainProgress& progress) {
     const bool due = live_.terminal() && progress.seconds - shown_s_ >= kShownEvery;
     if (!progress.judged && !due) return;
     shown_s_ = progress.seconds;
-    live_.show(print(progress));
+    live_.say(print(progress));
   }
   void finish() { live_.finish(); }
 
  private:
-  LiveLine live_{stderr};
+  LiveView live_;
   double shown_s_ = 0;
 };
 
@@ -142,30 +144,35 @@ void print_summary(const Pretrained& trained, const std::string& file) {
 }  // namespace
 
 void TrainingOptions::add_to(CLI::App& app) {
-  add_list(app, "--dataset", datasets).help("feature files");
-  add_option(app, "--model,--models", pretrain.model)
-      .help("pam, mlp, tlp or xgb (of a --load-model: the file says)");
-  add_option(app, "--split,--split-scheme", split_scheme)
-      .help("what is held out: of each task (within_task), by_task or by_target");
-  add_option(app, "--train-ratio", pretrain.split.train_ratio)
-      .help("share that is not held out (0.9)");
-  add_option(app, "--ratio", pretrain.share)
-      .help("share of each task's training programs that is used (1); 10 at least");
-  add_option(app, "--epochs", pretrain.epochs, 1).help("passes over the programs; of xgb: trees");
-  add_option(app, "--lr", pretrain.learning_rate).help("the largest learning rate");
-  add_option(app, "--fold", folds, 1)
-      .help("trainings, each of the next seed, with a split and a file of its own (1)");
-  add_option(app, "--train", training).help("as-published: by the procedure of Pruner's scripts");
+  begin_group(app, OptionGroup::kInput);
+  add_list(app, "--dataset FILES", datasets).help("feature files (`pruner dataset make`)");
+  begin_group(app, OptionGroup::kModel);
+  add_option(app, "--model,--models NAME", pretrain.model)
+      .help("pam, mlp, tlp or xgb; where weights are loaded their file says it", "pam");
+  add_option(app, "--split,--split-scheme NAME", split_scheme)
+      .help("what is held out: programs of each task (within_task), by_task or by_target",
+            "within_task");
+  add_option(app, "--train-ratio SHARE", pretrain.split.train_ratio)
+      .help("share that is not held out", "0.9");
+  add_option(app, "--ratio SHARE", pretrain.share)
+      .help("share of each task's training programs that is used; 10 at least", "1");
+  add_option(app, "--epochs N", pretrain.epochs, 1).help("passes over the programs; of xgb: trees");
+  add_option(app, "--lr RATE", pretrain.learning_rate).help("the largest learning rate");
+  add_option(app, "--fold N", folds, 1)
+      .help("trainings, each of the next seed, with a split and a file of its own", "1");
+  add_option(app, "--train NAME", training)
+      .help("as-published: by the procedure of Pruner's scripts");
   add_option(app, "--resume", pretrain.resume).help("go on from where a run was cut");
-  add_cores(app, "--threads", pretrain.threads).help("threads that train and score; 0: all cores");
+  begin_group(app, OptionGroup::kMeasuring);
+  add_cores(app, "--threads N", pretrain.threads).help("threads that train and score", "all cores");
   add_seed(app, pretrain.split.seed);
-  add_out_file(app, pretrain.out_file);
-  add_option(app, "--save-path", save_path)
+  add_out_file(app, pretrain.out_file, "the file to write: weights as safetensors, of xgb JSON");
+  add_option(app, "--save-path DIR", save_path)
       .help(
           "folder for what Pruner's scripts leave: FOLDER/1/*.pkl, five epochs' weights among "
           "them");
-  add_option(app, "--file-cnt", file_count)
-      .help("the number in the name of a file of --save-path (the dataset's tasks)");
+  add_option(app, "--file-cnt N", file_count)
+      .help("the number in the name of a file of --save-path", "the dataset's tasks");
 }
 
 Result<Unit> name_model_files(const TrainingOptions& options,
@@ -220,14 +227,14 @@ static Result<PretrainOptions> pretrain_options(const TrainingOptions& options) 
   return pretrain;
 }
 
-Result<int> train_folds(const TrainingOptions& options, bool json) {
+Result<int> train_folds(const TrainingOptions& options, const Invocation& call) {
   TRY_ASSIGN(PretrainOptions pretrain, pretrain_options(options));
   const std::atomic<bool>& interrupted = catch_interrupts();
   Json folds = Json::array();
   for (int64_t fold = 1; fold <= options.folds; ++fold, ++pretrain.split.seed) {
     TRY_ASSIGN(ProgramTable table, read_datasets(options.datasets));
     TRY(name_model_files(options, fold, table.tasks().size(), pretrain));
-    ProgressLine line;
+    ProgressLine line(call.quiet);
     const PretrainWatch watch{.on_progress = [&](const PretrainProgress& p) { line.show(p); },
                               .stop = interrupted,
                               .on_judged =
@@ -241,9 +248,9 @@ Result<int> train_folds(const TrainingOptions& options, bool json) {
       return kInterrupted;
     }
     folds.push_back(to_json(trained, table, pretrain.out_file));
-    if (!json) print_summary(trained, pretrain.out_file);
+    if (!call.json) print_summary(trained, pretrain.out_file);
   }
-  if (json) fmt::print("{}\n", print_json(options.folds == 1 ? folds[0] : folds));
+  if (call.json) fmt::print("{}\n", print_json(options.folds == 1 ? folds[0] : folds));
   return kDone;
 }
 

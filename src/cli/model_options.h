@@ -35,6 +35,6 @@ Result<Unit> name_model_files(const TrainingOptions& options,
 std::string training_file(const std::string& model, std::string_view extension);
 
 /// Trains each fold, showing its progress and its metrics on what it held out.
-Result<int> train_folds(const TrainingOptions& options, bool json);
+Result<int> train_folds(const TrainingOptions& options, const Invocation& call);
 
 }  // namespace pruner

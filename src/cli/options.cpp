@@ -1,7 +1,7 @@
 // The door to CLI11: what it throws becomes a Result, its messages become ours.
 #include "cli/options.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,14 +9,16 @@
 #include <map>
 #include <thread>
 
+#include "cli/help.h"
+
 namespace pruner {
 
 namespace {
 
-/// Help for the first words that run nothing by themselves; without one they are hidden.
-constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
+/// Help for the first words that run nothing by themselves.
+constexpr std::pair<std::string_view, std::string_view> kFirstWords[] = {
     {"dataset", "Make data sets for cost models."},
-    {"device", "Look at one device."},
+    {"device", "Show devices, known ones and those here, and measure this machine."},
     {"fleet", "Tune on many machines."},
     {"records", "Look into record files, and make others of them."},
 };
@@ -57,14 +59,9 @@ class Parser {
     app_.set_version_flag("--version", std::string("pruner ") + kVersion);
     app_.require_subcommand(0, 1);
     app_.failure_message(nullptr);
-    for (const Command& command : commands) {
-      CLI::App* app = node(std::string(command.name));
-      app->description(std::string(command.help));
-      if (command.hidden) app->group("");
-      entries_.push_back({&command, app, command.make(*app)});
-      add_option(*app, "--json", call_.json).help("the result as JSON on standard output");
-      add_option(*app, "--verbose", call_.verbose).help("say more on standard error");
-    }
+    app_.formatter(help_formatter());
+    app_.footer("`pruner COMMAND --help` has a command's options and examples.\n");
+    for (const Command& command : commands) add(command);
   }
 
   Result<CommandLine> parse(int argc, const char* const* argv) {
@@ -87,8 +84,7 @@ class Parser {
     }
     if (const Entry* entry = chosen()) return CommandLine{entry->command, entry->run, call_, ""};
     if (app_.get_subcommands().empty()) return text(app_.help());
-    const std::string name = app_.get_subcommands().front()->get_name();
-    return Error(name, ": a second word is missing; see pruner ", name, " --help");
+    return Error(second_word_missing());
   }
 
  private:
@@ -98,16 +94,48 @@ class Parser {
     RunCommand run;
   };
 
+  void add(const Command& command) {
+    const std::string group(title(command.group));
+    CLI::App* app = node(std::string(command.name), group);
+    app->description(std::string(command.help));
+    if (command.hidden()) app->group("");
+    entries_.push_back({&command, app, command.make(*app)});
+    begin_group(*app, OptionGroup::kOutput);
+    add_option(*app, "--json", call_.json).help("the result as JSON on standard output");
+    add_option(*app, "--verbose", call_.verbose).help("say more on standard error");
+    add_option(*app, "--quiet", call_.quiet).help("say errors only: no progress, no warnings");
+    std::string examples;
+    for (const std::string_view example : command.examples)
+      if (!example.empty()) examples += fmt::format("  {}\n", example);
+    if (!examples.empty()) app->footer("Examples:\n" + examples);
+  }
+
   // The subcommand of that name; made, with those above it, when it is new.
-  CLI::App* node(const std::string& name) {
+  CLI::App* node(const std::string& name, const std::string& group) {
     if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second;
     const size_t space = name.find(' ');
-    CLI::App* parent = space == std::string::npos ? &app_ : node(name.substr(0, space));
+    CLI::App* parent = space == std::string::npos ? &app_ : node(name.substr(0, space), group);
     CLI::App* app = parent->add_subcommand(name.substr(space == std::string::npos ? 0 : space + 1));
+    app->group(group);
     parent->require_subcommand(0, 1);
-    const auto group = std::ranges::find(kGroups, name, [](const auto& row) { return row.first; });
-    if (group != std::end(kGroups)) app->description(std::string(group->second));
+    const auto row = std::ranges::find(kFirstWords, name, [](const auto& r) { return r.first; });
+    if (row != std::end(kFirstWords)) app->description(std::string(row->second));
     return nodes_[name] = app;
+  }
+
+  // Lists the words that may follow the first one.
+  std::string second_word_missing() const {
+    const CLI::App* first = app_.get_subcommands().front();
+    std::vector<std::string> words;
+    for (const CLI::App* app : first->get_subcommands([](const CLI::App*) { return true; }))
+      if (!app->get_group().empty()) words.push_back(app->get_name());
+    const std::string last = words.back();
+    words.pop_back();
+    return fmt::format("{0}: a second word is missing: {1}{2}{3}; see pruner {0} --help",
+                       first->get_name(),
+                       fmt::join(words, ", "),
+                       words.empty() ? "" : " or ",
+                       last);
   }
 
   // The command that was named; null where the words name a group only.
@@ -123,7 +151,7 @@ class Parser {
     const Entry* entry = chosen();
     if (like[0] != '-') {
       for (const Entry& known : entries_)
-        if (!known.command->hidden) words.emplace_back(known.command->name);
+        if (!known.command->hidden()) words.emplace_back(known.command->name);
     } else if (entry != nullptr) {
       for (const CLI::Option* option : entry->app->get_options())
         for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
@@ -175,10 +203,20 @@ std::string quote(const std::string& argument) {
 
 }  // namespace
 
-void Option::help(const char* text) const { option->description(text); }
+void Option::help(const char* text, const char* usual) const {
+  option->description(usual == nullptr ? text : fmt::format("{} [default: {}]", text, usual));
+}
+
+void begin_group(CLI::App& app, OptionGroup group) {
+  app.option_defaults()->group(std::string(title(group)));
+}
 
 template <typename T>
-Option add_option(CLI::App& app, const char* flags, T& value, int64_t least) {
+Option add_option(CLI::App& app, const char* flags_and_value, T& value, int64_t least) {
+  const std::string text = flags_and_value;
+  const size_t space = std::min(text.find(' '), text.size());
+  const std::string flags = text.substr(0, space);
+  const std::string shown = text.substr(std::min(space + 1, text.size()));
   if constexpr (std::is_same_v<T, bool>) {
     return {app.add_flag(flags, value)};
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -187,9 +225,10 @@ Option add_option(CLI::App& app, const char* flags, T& value, int64_t least) {
       return read_number(text, value, least);
     };
     CLI::Option* option = app.add_option(flags, [](const CLI::results_t&) { return true; });
-    return {option->check(read)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)};
+    option->check(read)->type_name(shown);
+    return {option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)};
   } else {
-    CLI::Option* option = app.add_option(flags, value)->type_name("");
+    CLI::Option* option = app.add_option(flags, value)->type_name(shown);
     // Of a flag given twice the last value counts, of a list all; without dashes a list takes all
     // words.
     const bool list = std::is_same_v<T, std::vector<std::string>>;
@@ -225,19 +264,23 @@ Option add_cores(CLI::App& app, const char* flag, int& threads) {
 }
 
 void add_seed(CLI::App& app, uint64_t& seed) {
-  add_option(app, "--seed", seed).help("of every random choice (0)");
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--seed N", seed).help("of every random choice", "0");
 }
 
 void add_jobs(CLI::App& app, int& jobs) {
-  add_cores(app, "--jobs", jobs).help("threads that search, build or read; 0: all cores");
+  begin_group(app, OptionGroup::kMeasuring);
+  add_cores(app, "--jobs N", jobs).help("threads that search, build or read", "all cores");
 }
 
 void add_threads(CLI::App& app, int& threads) {
-  add_option(app, "--threads", threads).help("threads of a kernel; 0: all cores");
+  begin_group(app, OptionGroup::kTarget);
+  add_option(app, "--threads N", threads).help("threads of a kernel", "all cores");
 }
 
-void add_out_file(CLI::App& app, std::string& out_file) {
-  add_option(app, "-o,--out-file", out_file).help("the file to write");
+void add_out_file(CLI::App& app, std::string& out_file, const char* help) {
+  begin_group(app, OptionGroup::kFiles);
+  add_option(app, "-o,--out-file FILE", out_file).help(help);
 }
 
 int Invocation::show(const Json& result, std::string_view text) const {

@@ -2,6 +2,7 @@
 // (commands.h) each.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -30,8 +31,8 @@ enum ExitCode : int { kDone = 0, kFailed = 1, kUserError = 2, kInterrupted = 130
 /// What every command is told, whatever its own options are.
 struct Invocation {
   std::string command_line;  // as given, for reports
-  // One JSON value on standard output; details on standard error.
-  bool json = false, verbose = false;
+  // One JSON value on standard output; details on standard error; neither progress nor warnings.
+  bool json = false, verbose = false, quiet = false;
 
   /// Prints a result in the form that was asked for; kDone.
   int show(const Json& result, std::string_view text) const;
@@ -42,11 +43,25 @@ using RunCommand = std::function<Result<int>(const Invocation& call)>;
 /// Adds a command's options to `app`; what it returns runs with the values that they get.
 using MakeCommand = RunCommand(CLI::App& app);
 
+/// Where `pruner --help` lists a command, in this order; a hidden one is in no list.
+enum class CommandGroup : uint8_t {
+  kTuning,
+  kModules,
+  kRecords,
+  kDevices,
+  kFleet,
+  kOther,
+  kHidden
+};
+
 struct Command {
+  CommandGroup group;
   std::string_view name;  // "tune", "networks export"; "networks" alone is a row too
   std::string_view help;
-  MakeCommand* make;    // called for every command at each start: it only adds options
-  bool hidden = false;  // not in --help
+  MakeCommand* make;  // called for every command at each start: it only adds options
+  std::array<std::string_view, 2> examples = {};  // command lines; empty of a hidden one
+
+  bool hidden() const { return group == CommandGroup::kHidden; }
 };
 
 /// Makes a command of a struct of its options: T::add_to(app) adds them, T::run(call) runs.
@@ -61,12 +76,29 @@ RunCommand make_command(CLI::App& app) {
 struct Option {
   CLI::Option* option;  // owned by the app
 
-  void help(const char* text) const;  // says what it is for
+  /// Says what it is for, and what counts where it is not given.
+  void help(const char* text, const char* usual = nullptr) const;
 };
 
+/// What an option is about; help shows them in this order.
+enum class OptionGroup : uint8_t {
+  kInput,
+  kTarget,
+  kBudget,
+  kSearch,
+  kModel,
+  kMeasuring,
+  kFleet,
+  kFiles,
+  kOutput
+};
+/// Says what the options are about that are added from now on.
+void begin_group(CLI::App& app, OptionGroup group);
+
 /// Adds an option that fills `value`: a bool, int, int64_t, uint64_t, double, std::string or
-/// std::vector<std::string>, of which each flag gives one. `flags`: "--cost-model,--model"; without
-/// dashes it is an argument by its place. A number is no less than `least`.
+/// std::vector<std::string>, of which each flag gives one. `flags`: its names and what help calls
+/// its value, "--cost-model,--model NAME"; a bool has none. Without dashes it is an argument by its
+/// place: "RECORDS". A number is no less than `least`.
 template <typename T>
 Option add_option(CLI::App& app, const char* flags, T& value, int64_t least = 0);
 
@@ -76,11 +108,12 @@ Option add_list(CLI::App& app, const char* flags, std::vector<std::string>& valu
 /// Adds a number of threads, which is that of all cores for 0 and where it is not given.
 Option add_cores(CLI::App& app, const char* flag, int& threads);
 
-// Options that many commands have: --seed, --jobs, --threads of a kernel (0: all cores), -o.
+// Options that many commands have, each in a group of its own: --seed, --jobs, --threads of a
+// kernel (0: all cores), and -o, of which `help` says what is written.
 void add_seed(CLI::App& app, uint64_t& seed);
 void add_jobs(CLI::App& app, int& jobs);
 void add_threads(CLI::App& app, int& threads);
-void add_out_file(CLI::App& app, std::string& out_file);
+void add_out_file(CLI::App& app, std::string& out_file, const char* help);
 
 /// A command line that was understood: a command to run, or a text that it asked for.
 struct CommandLine {

@@ -7,8 +7,9 @@
 namespace pruner {
 
 void add_phase(CLI::App& app, std::string& phase) {
-  add_option(app, "--phase", phase)
-      .help("of a module of several: prefill or decode; default: the first");
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "--phase NAME", phase)
+      .help("of a module of several: prefill or decode", "the first");
 }
 
 Result<int> find_phase(const LoadedModule& module, const std::string& phase) {

@@ -44,11 +44,12 @@ TransferSource source_of(std::string name,
 }  // namespace
 
 void OfferOptions::add_to(CLI::App& app) {
-  add_option(app, "--pool,--from,--warm-start", pool)
+  begin_group(app, OptionGroup::kFiles);
+  add_option(app, "--pool,--from,--warm-start FILES", pool)
       .help(
           "records of tuned networks, ours or Ansor's, to begin with their schedules: files, "
           "patterns or folders");
-  add_option(app, "--dags", dags)
+  add_option(app, "--dags FILES", dags)
       .help("files of compute DAGs, for Ansor's records whose keys are a hash");
 }
 

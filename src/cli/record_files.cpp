@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include "support/log.h"
 
 namespace pruner {
 
 void RecordFileOptions::add_to(CLI::App& app) {
-  add_option(app, "files", files).help("record files, packed or not; patterns, folders");
-  add_option(app, "--records,--logs,--log-file", records).help("the same");
+  begin_group(app, OptionGroup::kFiles);
+  add_option(app, "RECORDS", files).help("record files, packed or not; patterns, folders");
+  add_option(app, "--records,--logs,--log-file FILES", records).help("the same, by name");
   add_jobs(app, jobs);
 }
 
@@ -85,6 +88,31 @@ Result<std::vector<FileRecords>> read_record_files(const std::vector<std::string
   const Result<Unit> intact = check_intact(loaded.summary, *files);
   if (!intact.ok()) return wrong(intact.error());
   return std::move(loaded.files);
+}
+
+ShownPaths::ShownPaths(std::span<const RecordPath> files) {
+  std::error_code code;
+  here_ = std::filesystem::current_path(code).string() + "/";
+  if (code) here_.clear();
+  std::optional<std::string> common;
+  for (const RecordPath& file : files) {
+    if (!file.path.starts_with('/') || (!here_.empty() && file.path.starts_with(here_))) return;
+    const std::string& path = file.path;
+    if (!common) common = path;
+    const auto end = std::ranges::mismatch(*common, path).in1;
+    common->erase(end, common->end());
+  }
+  if (common) common_ = common->substr(0, common->rfind('/') + 1);
+}
+
+std::string ShownPaths::heading() const {
+  return common_.empty() ? "" : fmt::format("Files are in {}\n", common_);
+}
+
+std::string ShownPaths::operator()(const std::string& path) const {
+  for (const std::string& folder : {common_, here_})
+    if (!folder.empty() && path.starts_with(folder)) return path.substr(folder.size());
+  return path;
 }
 
 Json to_json(const StreamSummary& summary) {

@@ -1,6 +1,7 @@
 // The record files that a command line names, and what is said of those that are damaged.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,19 @@ Result<int> done_reading(const StreamSummary& summary, std::span<const RecordPat
 
 /// The error of a packed file that ends early.
 Error ends_early(const std::string& path);
+
+/// Paths as a table shows them: below this folder by their way from it; others, where all files
+/// have an absolute path, from the deepest folder that has them all, which a heading names.
+class ShownPaths {
+ public:
+  explicit ShownPaths(std::span<const RecordPath> files);
+  /// "Files are in FOLDER\n", or nothing.
+  std::string heading() const;
+  std::string operator()(const std::string& path) const;
+
+ private:
+  std::string here_, common_;  // with a slash at the end; empty: no such folder
+};
 
 /// {"files","other_files","records","damaged_lines","damaged_files","damage":[...]}
 Json to_json(const StreamSummary& summary);

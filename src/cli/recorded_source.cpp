@@ -6,10 +6,10 @@
 namespace pruner {
 
 void add_psa_form(CLI::App& app, std::string& form) {
-  add_option(app, "--psa-form", form)
-      .help(
-          "of the draft score on a GPU: ours (the default), release (as published with Pruner) or "
-          "paper");
+  begin_group(app, OptionGroup::kTarget);
+  add_option(app, "--psa-form FORM", form)
+      .help("of the draft score on a GPU: ours, release (as published with Pruner) or paper",
+            "ours");
 }
 
 void PsaOptions::add_to(CLI::App& app) {
@@ -21,9 +21,10 @@ void RecordedOptions::add_to(CLI::App& app) {
   source.add_to(app);
   target.add_to(app);
   draft.add_to(app);
-  add_option(app, "--records,--logs,--log-file", records)
-      .help("records to take the best schedules from");
-  add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
+  begin_group(app, OptionGroup::kFiles);
+  add_option(app, "--records,--logs,--log-file FILES", records)
+      .help("records: files, packed or not, patterns, folders");
+  add_option(app, "--dags FILES", dags).help("files of compute DAGs, for keys that are a hash");
   add_jobs(app, jobs);
 }
 

@@ -15,6 +15,7 @@ namespace {
 struct ConstantRow {
   const char* flag;
   const char* help;
+  const char* usual;
   SearchConstant constant;
   void (*set)(SearchOptions& search, int64_t value);
   bool of_logs = false;  // it acts where the device is a log, too
@@ -22,38 +23,46 @@ struct ConstantRow {
 
 constexpr ConstantRow kConstants[] = {
     {"--population",
-     "candidates a generation (1536; of ansor 2048, of metaschedule 512)",
+     "candidates a generation",
+     "1536; of ansor 2048, of metaschedule 512",
      kPopulation,
      [](SearchOptions& s, int64_t v) {
        s.random_samples = s.evolve.population = static_cast<int>(v);
      }},
     {"--islands",
-     "parts of it that evolve alone (4)",
+     "parts of it that evolve alone",
+     "4",
      kIslands,
      [](SearchOptions& s, int64_t v) { s.evolve.islands = static_cast<int>(v); }},
     {"--draft-generations",
-     "generations by the draft (2)",
+     "generations by the draft",
+     "2",
      kDraftGenerations,
      [](SearchOptions& s, int64_t v) { s.draft_generations = static_cast<int>(v); }},
     {"--draft-size",
-     "drafts that are verified (512)",
+     "drafts that are verified",
+     "512",
      kDraftSize,
      [](SearchOptions& s, int64_t v) { s.draft_size = static_cast<size_t>(v); },
      true},
     {"--redraft-every",
-     "rounds of a task verified from the same drafts (2)",
+     "rounds of a task verified from the same drafts",
+     "2",
      kRedraftEvery,
      [](SearchOptions& s, int64_t v) { s.redraft_every = static_cast<int>(v); }},
     {"--verify-generations",
-     "generations by the learned model (1; of ansor and metaschedule 4)",
+     "generations by the learned model",
+     "1; of ansor and metaschedule 4",
      kVerifyGenerations,
      [](SearchOptions& s, int64_t v) { s.verify_generations = static_cast<int>(v); }},
 };
 
 void add_constants(CLI::App& app, ModeOptions& options, bool of_logs) {
-  for (const ConstantRow& row : kConstants)
-    if (row.of_logs == of_logs)
-      add_option(app, row.flag, options.constants[row.constant]).help(row.help);
+  for (const ConstantRow& row : kConstants) {
+    if (row.of_logs != of_logs) continue;
+    const std::string flag = std::string(row.flag) + " N";
+    add_option(app, flag.c_str(), options.constants[row.constant]).help(row.help, row.usual);
+  }
 }
 
 /// The constants that a mode's search reads: without a model nothing is verified.
@@ -142,48 +151,54 @@ void ModeOptions::add_to(CLI::App& app) {
   add_constants(app, *this, /*of_logs=*/false);
   add_forms(app, forms);
   add_psa_form(app, psa_form);
-  add_option(app, "--search", search)
-      .help(
-          "as-published: Pruner's explorer and Ansor's evolution as their papers have them; of "
-          "`compare` also a mode alone: pruner-as-published");
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--search NAME", search)
+      .help("as-published: Pruner's explorer and Ansor's evolution as their papers have them");
 }
 
 void ModeOptions::add_log_options_to(CLI::App& app) {
-  add_option(app, "--num-measures-per-round,--num-measure-per-iter", round_size, 1)
-      .help("trials a round (10; of metaschedule 64)");
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--num-measures-per-round,--num-measure-per-iter N", round_size, 1)
+      .help("trials a round", "10; of metaschedule 64");
   add_option(app, "--allow-untrained", allow_untrained)
       .help("a mode whose model cannot train here goes on without it, as MODE-untrained");
-  add_option(app, "--train", training).help("as-published: refit from scratch after every round");
-  add_option(app, "--momentum-period", momentum_period)
-      .help("rounds between trainings of pam-siamese-update (4)");
+  add_option(app, "--train NAME", training)
+      .help("as-published: refit from scratch after every round");
+  add_option(app, "--momentum-period N", momentum_period)
+      .help("rounds between trainings of pam-siamese-update", "4");
   add_constants(app, *this, /*of_logs=*/true);
-  add_option(app, "--eps-greedy", eps_greedy)
-      .help("share of a batch that is drawn at random (0.1; of ansor and metaschedule 0.05)");
+  add_option(app, "--eps-greedy SHARE", eps_greedy)
+      .help("share of a batch that is drawn at random", "0.1; of ansor and metaschedule 0.05");
 }
 
-void ExplorerOptions::add_to(CLI::App& app) {
+void ExplorerOptions::add_to(CLI::App& app, const char* trials_help) {
   mode.add_to(app);
-  add_option(app, "--n-trials", trials, 1)
-      .help("candidates to measure, in each mode, resumed runs included (1000)");
-  add_option(app, "--tasks", tasks).help("only the tasks whose name matches");
-  add_option(app, "--work-dir", work_dir).help("folder of the run; the same command again goes on");
+  add_tasks(app, tasks);
+  begin_group(app, OptionGroup::kBudget);
+  add_option(app, "--n-trials N", trials, 1).help(trials_help, "1000");
+  begin_group(app, OptionGroup::kFiles);
+  add_option(app, "--work-dir DIR", work_dir)
+      .help("folder of the run's records and results; the same command again goes on");
 }
 
 void ContestantOptions::add_to(CLI::App& app) {
-  add_option(app, "--cost-model,--model", cost_model)
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--cost-model,--model MODE", cost_model)
       .help(
           "how candidates are found and ranked: pam (pruner), pam-siamese-update (moa-pruner), mlp "
           "(ansor), mlp-no-update (tenset-mlp), tlp-no-update (tlp), xgb (ansor-xgb), "
-          "metaschedule, draft-only, random, ...");
-  add_option(app, "--load-model", load_model)
+          "metaschedule, draft-only, random, ...",
+          "pam");
+  add_option(app, "--load-model FILE", load_model)
       .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
-  add_option(app, "--policy", policy)
+  add_option(app, "--policy NAME", policy)
       .help("pruner (draft, then verify), ansor, or uniform (no model)");
 }
 
 void ContestOptions::add_to(CLI::App& app) {
-  add_option(app, "--seeds", seeds, 1).help("runs of each mode, from --seed on (3)");
-  add_option(app, "--load-model", weights)
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--seeds N", seeds, 1).help("runs of each mode, from --seed on", "3");
+  add_option(app, "--load-model FILE", weights)
       .help("MODE=FILE, once a mode: its weights; FILE alone: of the modes that need some");
 }
 

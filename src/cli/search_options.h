@@ -29,7 +29,7 @@ struct ExplorerOptions {
   int64_t trials = 0;           // 0: not given
   std::string tasks, work_dir;  // tasks: a regular expression; empty: all
 
-  void add_to(CLI::App& app);
+  void add_to(CLI::App& app, const char* trials_help);  // what --n-trials says
 };
 
 /// The mode of `tune`.

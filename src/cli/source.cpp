@@ -182,6 +182,29 @@ Source single_source(ComputeDag dag, std::string text, const Target& target) {
   return source;
 }
 
+// Several operators: a task each; two that are equal are one task.
+Result<Source> operator_source(const std::vector<std::string>& ops, const Target& target) {
+  std::optional<Source> source;
+  for (const std::string& text : ops) {
+    Result<ComputeDag> dag = parse_operator(text);
+    if (!dag.ok()) return Error("--op: ", dag.error().message());
+    Source one = single_source(*std::move(dag), text, target);
+    if (!source) {
+      source = std::move(one);
+      if (ops.size() > 1) source->name += fmt::format("_and_{}_more", ops.size() - 1);
+      continue;
+    }
+    const auto same = std::ranges::find(
+        source->tasks, one.tasks[0].task.key, [](const WeightedTask& t) { return t.task.key; });
+    if (same != source->tasks.end()) {
+      ++same->weight;
+      continue;
+    }
+    source->tasks.push_back(std::move(one.tasks[0]));
+  }
+  return *std::move(source);
+}
+
 }  // namespace
 
 Partition single_group(ComputeDag dag, const std::string& name) {
@@ -237,24 +260,40 @@ static void take_arch_of_this_gpu(Target& target) {
 }
 
 void add_sizes(CLI::App& app, NetworkOptions& sizes) {
-  add_option(app, "--batch-size", sizes.batch_size, 1).help("of a built-in network");
-  add_option(app, "--image-size", sizes.image_size, 1)
-      .help("of a built-in network; default: its usual one, 224 for most");
-  add_option(app, "--seq-len", sizes.sequence_length, 1)
-      .help("of a built-in network; default: 128");
-  add_option(app, "--cache-len", sizes.cache_length, 1)
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "--batch-size N", sizes.batch_size, 1).help("of a built-in network", "1");
+  add_option(app, "--image-size N", sizes.image_size, 1)
+      .help("of a built-in network", "its usual one, 224 for most");
+  add_option(app, "--seq-len N", sizes.sequence_length, 1).help("of a built-in network", "128");
+  add_option(app, "--cache-len N", sizes.cache_length, 1)
       .help("of a built-in decoder: keeps keys and values of so many positions from run to run");
 }
 
+void add_op(CLI::App& app, std::vector<std::string>& ops) {
+  add_option(app, "--op TEXT", ops)
+      .help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`); each one is a task");
+}
+
+Result<Unit> check_one_operator(const SourceOptions& options) {
+  if (options.ops.size() <= 1) return Unit{};
+  return Error("--op: ", options.ops.size(), " operators are given; a module is of one");
+}
+
+std::string SourceOptions::named_text() const {
+  if (!ops.empty()) return fmt::format("{}", fmt::join(ops, ", "));
+  return network + model_file + task;
+}
+
 static void add_network_name(CLI::App& app, SourceOptions& options) {
-  add_option(app, "model", options.model_file).help("the network: an ONNX file");
-  add_option(app, "--network", options.network)
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "MODEL.onnx", options.model_file).help("the network: an ONNX file");
+  add_option(app, "--network NAME", options.network)
       .help("a built-in network (`pruner networks` lists them)");
 }
 
-void SourceOptions::add_to(CLI::App& app) {
+void SourceOptions::add_to(CLI::App& app, const char* task_help) {
   add_network_name(app, *this);
-  add_others_to(app);
+  add_others_to(app, task_help);
 }
 
 void SourceOptions::add_network_to(CLI::App& app) {
@@ -262,44 +301,51 @@ void SourceOptions::add_network_to(CLI::App& app) {
   add_inputs_to(app);
 }
 
-void SourceOptions::add_others_to(CLI::App& app) {
-  add_option(app, "--op", op).help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
-  add_option(app, "--task", task).help("a compute DAG as JSON; with --print: the number of a task");
+void SourceOptions::add_others_to(CLI::App& app, const char* task_help) {
+  begin_group(app, OptionGroup::kInput);
+  add_op(app, ops);
+  add_option(app, "--task FILE", task).help(task_help);
   add_inputs_to(app);
-  add_option(app, "--precision", precision)
+  add_option(app, "--precision NAME", precision)
       .help(
-          "what a network's products multiply: f32 (default), tf32, bf16, f16, int8 (of a "
-          "quantized network), or auto: what is fastest");
+          "what a network's products multiply: f32, tf32, bf16, f16, int8 (of a quantized "
+          "network), or auto: what is fastest",
+          "f32");
 }
 
 void SourceOptions::add_inputs_to(CLI::App& app) {
   add_sizes(app, sizes);
   add_shapes_to(app);
-  add_option(app, "--states", states)
+  add_option(app, "--states PAIRS", states)
       .help(
           "inputs that an instance keeps, and the outputs that they are in its next run: "
           "'past.*=present.*,...'");
-  add_option(app, "--decode", decode)
+  add_option(app, "--decode SHAPES", decode)
       .help(
           "a second phase over the same weights and states: its input shapes, "
           "'input_ids:1x1,...', or of a built-in network its sequence length");
 }
 
 void SourceOptions::add_shapes_to(CLI::App& app) {
-  add_option(app, "--input-shapes", input_shapes).help("for dynamic dims: name:1x3x224x224,...");
-  add_option(app, "--constant", constants)
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "--input-shapes SHAPES", input_shapes)
+      .help("for dynamic dims: name:1x3x224x224,...");
+  add_option(app, "--constant NAME=VALUE", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
 }
 
 void TargetOptions::add_to(CLI::App& app) {
-  add_option(app, "--target", name)
-      .help("e.g. 'llvm -mcpu=haswell', 'cuda --model=a100'; default: this machine");
+  begin_group(app, OptionGroup::kTarget);
+  add_option(app, "--target TARGET", name)
+      .help("e.g. 'llvm -mcpu=haswell', 'cuda --model=a100'", "this machine");
   add_threads(app, threads);
 }
 
 void add_psa(CLI::App& app, std::string& device) {
-  add_option(app, "--psa", device)
-      .help("device whose numbers the analysis takes: a name (`pruner devices`) or FILE.json");
+  begin_group(app, OptionGroup::kTarget);
+  add_option(app, "--psa DEVICE", device)
+      .help("device whose numbers the analysis takes: a name (`pruner device list`) or FILE.json",
+            "the target");
 }
 
 Result<Target> read_target(const TargetOptions& options) {
@@ -347,7 +393,7 @@ std::string network_name(const SourceOptions& options) {
 }
 
 Result<Source> read_source(const SourceOptions& options, const Target& target) {
-  const int given = !options.model_file.empty() + !options.network.empty() + !options.op.empty() +
+  const int given = !options.model_file.empty() + !options.network.empty() + !options.ops.empty() +
                     !options.task.empty();
   const std::string one = "; give one of MODEL.onnx, --network, --op and --task";
   const bool task = !options.task.empty();
@@ -366,17 +412,21 @@ Result<Source> read_source(const SourceOptions& options, const Target& target) {
     return single_source(
         std::move(dag), std::filesystem::path(options.task).stem().string(), target);
   }
-  Result<ComputeDag> dag = parse_operator(options.op);
-  if (!dag.ok()) return Error("--op: ", dag.error().message());
-  return single_source(*std::move(dag), options.op, target);
+  return operator_source(options.ops, target);
 }
 
 void add_forms(CLI::App& app, std::string& forms) {
-  add_option(app, "--forms", forms)
+  begin_group(app, OptionGroup::kSearch);
+  add_option(app, "--forms NAMES", forms)
       .help(
           "forms of a task to use: direct, split-k, winograd-2x2, winograd-4x4, bf16-2-parts, "
-          "bf16-3-parts, implicit-gemm, implicit-gemm-split-k, key-blocks, packed-panels; default: "
+          "bf16-3-parts, implicit-gemm, implicit-gemm-split-k, key-blocks, packed-panels",
           "all that keep to float32's accuracy");
+}
+
+void add_tasks(CLI::App& app, std::string& tasks) {
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "--tasks REGEX", tasks).help("only the tasks whose name matches", "all");
 }
 
 Result<std::vector<std::string>> read_forms(const std::string& text) {

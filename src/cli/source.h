@@ -9,11 +9,15 @@
 
 namespace pruner {
 
+/// What --task says of itself.
+inline constexpr const char* kTaskHelp = "a compute DAG as JSON";
+
 /// What to work on.
 struct SourceOptions {
   /// Each empty unless it is given; read_source() takes exactly one.
-  std::string model_file, network, op;
-  std::string task;  // a DAG file
+  std::string model_file, network;
+  std::vector<std::string> ops;  // operators: each a task
+  std::string task;              // a DAG file
   NetworkOptions sizes;
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
@@ -21,18 +25,24 @@ struct SourceOptions {
   std::string states;                  // "past.*=present.*,...": see mark_states()
   std::string decode;                  // what the second phase's inputs are like; empty: one phase
 
-  void add_to(CLI::App& app);
+  void add_to(CLI::App& app, const char* task_help = kTaskHelp);
   /// All but the network's name.
-  void add_others_to(CLI::App& app);
+  void add_others_to(CLI::App& app, const char* task_help = kTaskHelp);
   /// Those of a network alone, and of these those of its inputs.
   void add_network_to(CLI::App& app);
   void add_inputs_to(CLI::App& app);
   /// Those of an ONNX file's inputs alone: --input-shapes and --constant.
   void add_shapes_to(CLI::App& app);
-  bool named() const { return !(model_file + network + op + task).empty(); }
+  bool named() const { return !ops.empty() || !(model_file + network + task).empty(); }
+  /// What is named, as it was given: "resnet_18", "matmul 64 64 64".
+  std::string named_text() const;
 };
 /// Adds --batch-size, --image-size and --seq-len.
 void add_sizes(CLI::App& app, NetworkOptions& sizes);
+/// Adds --op.
+void add_op(CLI::App& app, std::vector<std::string>& ops);
+/// An error where several operators are given: a module is of one.
+Result<Unit> check_one_operator(const SourceOptions& options);
 
 /// What for.
 struct TargetOptions {
@@ -59,6 +69,8 @@ Result<NetworkOptions> network_options(const SourceOptions& options);
 /// is called.
 Result<Graph> read_network(const SourceOptions& options);
 std::string network_name(const SourceOptions& options);
+/// Adds --tasks, for keep_matching().
+void add_tasks(CLI::App& app, std::string& tasks);
 /// Adds --forms.
 void add_forms(CLI::App& app, std::string& forms);
 /// --forms as a list; the error names a form that there is not.

@@ -61,9 +61,11 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path,
 }
 
 void NetworkListOptions::add_to(CLI::App& app) {
-  add_option(app, "models", models).help("the networks: ONNX files, or names of built-in ones");
-  add_option(app, "--set", set).help("the networks: a file of them, as of `transfer --experiment`");
-  add_option(app, "--network", source.network)
+  begin_group(app, OptionGroup::kInput);
+  add_option(app, "MODEL.onnx", models).help("the networks: ONNX files, or names of built-in ones");
+  add_option(app, "--set FILE", set)
+      .help("the networks: a JSON file of them, such as examples/sets/pruner_paper.json");
+  add_option(app, "--network NAMES", source.network)
       .help("built-in networks, with commas between them (`pruner networks` lists them)");
   source.add_others_to(app);
 }

@@ -5,6 +5,7 @@
 namespace pruner {
 
 void add_verify(CLI::App& app, bool& verify) {
+  begin_group(app, OptionGroup::kOutput);
   add_option(app, "--verify", verify)
       .help("compare the outputs with those of a module of the same network, of other schedules");
 }

@@ -450,7 +450,7 @@ TEST_F(BadInput, RecordsThatDoNotFit) {
 }
 
 TEST_F(BadInput, Devices) {
-  expect_words(fail({"device", "show"}), {"a device is missing", "pruner devices"});
+  expect_words(fail({"device", "show"}), {"a device is missing", "pruner device list"});
   expect_words(fail({"device", "show", "a1000"}), {"unknown device \"a1000\"", "a100, a100_40"});
   const std::string bad = write("bad.json", R"({"name": "a", "backend": "cuda", "sms": "many"})");
   expect_words(fail({"device", "show", bad}),

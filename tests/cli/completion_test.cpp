@@ -17,7 +17,7 @@ TEST(Completion, HasEveryCommandAndItsOptions) {
   const ProgramRun run = run_program({"completion"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const Command& command : kCommands)
-    EXPECT_EQ(has(run.out, "\"" + std::string(command.name) + " \"*) words=\""), !command.hidden);
+    EXPECT_EQ(has(run.out, "\"" + std::string(command.name) + " \"*) words=\""), !command.hidden());
   EXPECT_TRUE(has(run.out, "--budget"));
   EXPECT_FALSE(has(run.out, "worker build"));
 }
@@ -29,9 +29,11 @@ TEST(Manual, HasEveryCommandAndItsOptions) {
     std::string name(command.name);
     for (size_t at = 0; (at = name.find('-', at)) != std::string::npos; at += 2)
       name.insert(at, "\\");
-    EXPECT_EQ(has(run.out, ".SS " + name + "\n"), !command.hidden) << name;
+    EXPECT_EQ(has(run.out, ".SS " + name + "\n"), !command.hidden()) << name;
   }
-  EXPECT_TRUE(has(run.out, ".B \\-\\-budget\ntime to tune"));
+  EXPECT_TRUE(has(run.out, ".B \\-\\-budget \\fITIME\\fR\ntime to tune"));
+  EXPECT_TRUE(has(run.out, ".PP\n.B Budget\n"));
+  EXPECT_TRUE(has(run.out, "Examples:\n  pruner tune \\-\\-network resnet_18"));
 }
 
 }  // namespace

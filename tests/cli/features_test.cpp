@@ -81,6 +81,26 @@ TEST(Features, SayThatATrialFailed) {
   EXPECT_NE(text.out.find("(ours), its trial failed"), std::string::npos) << text.out;
 }
 
+TEST(Features, SumUpAndShowTheFastest) {
+  const std::string one = std::string(kRecord) + "\n";
+  std::string slow = one, failed = one;
+  slow.replace(slow.find("[[0.001]"), 8, "[[0.003]");
+  failed.replace(failed.find("[[0.001], 0"), 11, "[[1e10], 4");
+  const std::string path = records_file(slow + one + failed + "what?\n");
+  const ProgramRun all = run_program({"features", "--records", path});
+  EXPECT_NE(all.out.find("\n3 programs, 1 of them failed, 1 records are none; the fastest took "
+                         "1.000 ms (" +
+                         path + ":2); the one that the draft scores highest took "),
+            std::string::npos)
+      << all.out;
+  const ProgramRun top = run_program({"features", "--records", path, "--top", "1"});
+  EXPECT_TRUE(top.out.starts_with(path + ":2: ")) << top.out;
+  EXPECT_EQ(top.out.find("measured 3 ms"), std::string::npos) << top.out;
+  EXPECT_NE(top.out.find("\n3 programs"), std::string::npos) << top.out;
+  const ProgramRun json = run_program({"features", "--records", path, "--top", "2", "--json"});
+  EXPECT_EQ(record_lines(json.out).size(), 2u);
+}
+
 // The records of the golden programs, through the command, with the published weights.
 TEST(Features, ScoresTheGoldenProgramsAsThePublishedModels) {
   const std::string shared = PRUNER_SHARED_DATA;

@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
 #include <regex>
-#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/measurer.h"
@@ -23,11 +22,11 @@ Result<CommandLine> parse(std::vector<const char*> arguments,
 }
 
 std::string help_of(const Command& command) {
-  std::vector<std::string> words;
-  std::istringstream in{std::string(command.name)};
-  for (std::string word; in >> word;) words.push_back(word);
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
+  const std::string name(command.name);
+  const size_t space = name.find(' ');
+  const std::string first = name.substr(0, space);
+  std::vector<const char*> arguments = {first.c_str()};
+  if (space != std::string::npos) arguments.push_back(name.c_str() + space + 1);
   arguments.push_back("--help");
   return parse(arguments)->text;
 }
@@ -45,9 +44,9 @@ struct Given {
     source.add_to(app);
     measure.add_to(app);
     contestant.add_to(app);
-    explorer.add_to(app);
+    explorer.add_to(app, "");
     offers.add_to(app);
-    add_out_file(app, out_file);
+    add_out_file(app, out_file, "");
   }
 };
 
@@ -57,7 +56,7 @@ Result<T> given(std::vector<const char*> arguments) {
   static T* read = nullptr;
   const auto value = std::make_unique<T>();
   read = value.get();
-  const Command commands[] = {{"given", "", [](CLI::App& app) -> RunCommand {
+  const Command commands[] = {{CommandGroup::kOther, "given", "", [](CLI::App& app) -> RunCommand {
                                  read->add_to(app);
                                  return [](const Invocation&) { return kDone; };
                                }}};
@@ -224,7 +223,13 @@ TEST(ParseCommandLine, FindsCommandsOfTwoWords) {
   EXPECT_EQ(parse({"networks", "export", "resnet_18", "-o", "r.onnx"})->command->name,
             "networks export");
   EXPECT_EQ(parse({"device", "probe"})->command->name, "device probe");
-  EXPECT_ERROR(parse({"device"}), "device: a second word is missing; see pruner device --help");
+  EXPECT_EQ(parse({"device", "list"})->command->name, "device list");
+  EXPECT_ERROR(
+      parse({"device"}),
+      "device: a second word is missing: list, host, show or probe; see pruner device --help");
+  // Older names.
+  for (const char* word : {"list", "host"}) EXPECT_TRUE(parse({"devices", word}).ok());
+  EXPECT_TRUE(parse({"devices"}).ok());
 }
 
 TEST(ParseCommandLine, ExplainsWhatItDoesNotKnow) {

@@ -96,20 +96,23 @@ struct Bench {
   int jobs = 0;        // that compile it again
 
   void add_to(CLI::App& app) {
-    add_option(app, "--module", path).help("the module (made by `pruner compile`)");
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--module FILE", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_phase(app, phase);
-    add_option(app, "--min-time", min_time_s).help("seconds to measure for, ten runs at least (1)");
-    add_option(app, "--runs", runs).help("runs to measure, in place of --min-time");
-    add_option(app, "--warmup", warm_up).help("runs before those (3)");
-    add_option(app, "--compare", compared).help("another module, run in turns with this one");
-    add_option(app, "--peer", peer)
+    begin_group(app, OptionGroup::kMeasuring);
+    add_option(app, "--min-time SECONDS", min_time_s)
+        .help("how long is measured, ten runs at least", "1");
+    add_option(app, "--runs N", runs).help("runs to measure, in place of --min-time");
+    add_option(app, "--warmup N", warm_up).help("runs before those", "3");
+    add_option(app, "--compare FILE", compared).help("another module, run in turns with this one");
+    add_option(app, "--peer NAME", peer)
         .help(
             "onnxruntime: run the network given in turns with the module, by $PRUNER_PYTHON or "
             "python3");
     add_option(app, "--profile", profile).help("time each kernel");
-    add_option(app, "--trace", trace_file)
-        .help("write one run's kernels as Chrome's trace events: FILE.json, for Perfetto");
+    add_option(app, "--trace FILE", trace_file)
+        .help("write one run's kernels as Chrome's trace events, for Perfetto");
     add_verify(app, verify);
     what.add_to(app);
     add_jobs(app, jobs);

@@ -12,7 +12,8 @@ struct Check {
   SourceOptions what;
 
   void add_to(CLI::App& app) {
-    add_option(app, "model", what.model_file).help("an ONNX file");
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "MODEL.onnx", what.model_file).help("an ONNX file");
     what.add_shapes_to(app);
   }
 

@@ -3,19 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <ranges>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
+#include "cli/run_watch.h"
 #include "cli/search_options.h"
 #include "cli/source_set.h"
 #include "deploy/module.h"
 #include "deploy/race.h"
 #include "report/comparison_set.h"
 #include "report/network_time.h"
-#include "report/progress.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "support/temporary_folder.h"
@@ -74,25 +75,29 @@ class Compare {
   void add_to(CLI::App& app) {
     what_.add_to(app);
     measure_.add_to(app);
-    add_option(app, "--modes", contest_.modes)
+    begin_group(app, OptionGroup::kSearch);
+    add_option(app, "--modes NAMES", contest_.modes)
         .help(
-            "two or more cost models of `tune`, e.g. ansor,pruner,pruner-without-dataflow; the "
-            "first is the measure");
+            "two or more modes, e.g. ansor,pruner, each also with -as-published or "
+            "-without-dataflow behind it; the first is the measure");
     contest_.add_to(app);
-    explorer_.add_to(app);
+    explorer_.add_to(app, "candidates to measure in each mode, resumed runs included");
+    events_.add_to(app);
   }
 
   Result<int> run(const Invocation& call) {
     interrupted_ = &catch_interrupts();
+    TRY_ASSIGN(watch_, RunWatch::open(events_, call));
     TRY(read_options());
     TRY(read_members());
+    trials_to_do_ = trials_to_do();
     for (Member& member : members_) {
       TRY(compare(member));
       if (members_.size() > 1) TRY(write_set());
       if (*interrupted_) break;
     }
-    live_.finish();
-    print(call);
+    watch_->pause();
+    TRY(print());
     return *interrupted_ ? kInterrupted : kDone;
   }
 
@@ -126,6 +131,7 @@ class Compare {
   Result<Unit> read_members() {
     TRY_ASSIGN(const std::vector<SetMember> networks, listed_networks(what_));
     for (const SetMember& named : networks) {
+      watch_->phase("read", "reading " + named.source.named_text());
       TRY_ASSIGN(const Source source, read_network(named));
       for (const Member& member : members_)
         if (member.compared.name == source.name) return Error(source.name, ": is there twice");
@@ -139,6 +145,10 @@ class Compare {
       TRY(take_up(member.work_dir, comparison));
     }
     return Unit{};
+  }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
   std::string work_dir_of(const std::string& network, bool several) const {
@@ -161,6 +171,17 @@ class Compare {
     TRY_ASSIGN(const Source source, read_network(member.named));
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                make_measurer(measure_, source, target_, *interrupted_));
+    watch_->started(
+        {{"input", source.name}, {"work_dir", member.work_dir}, {"trials", tune_.trials}},
+        source.tasks);
+    watch_->phase("search",
+                  fmt::format("{}: {} tasks, {} trials in each of {} modes, {} seeds, into {}",
+                              source.name,
+                              source.tasks.size(),
+                              tune_.trials,
+                              contestants_.size(),
+                              contest_.seeds,
+                              member.work_dir));
     for (const uint64_t seed : seeds()) {
       if (*interrupted_) break;
       if (comparison.curve(contestants_.front().name, seed) == nullptr) {
@@ -173,6 +194,15 @@ class Compare {
       TRY(write_reports(dir, comparison));
     }
     return Unit{};
+  }
+
+  /// Of all networks, seeds and modes that no folder has yet.
+  int64_t trials_to_do() const {
+    int64_t runs = 0;
+    for (const Member& member : members_)
+      for (const uint64_t seed : seeds())
+        runs += member.compared.comparison.curve(contestants_.front().name, seed) == nullptr;
+    return runs * std::ssize(contestants_) * tune_.trials;
   }
 
   /// Whether the modules of a seed that was complete have not been timed.
@@ -200,11 +230,13 @@ class Compare {
     const std::string network = members_.size() > 1 ? source.name + ", " : "";
     const auto on_round =
         [&](const Contestant& contestant, const Tuner& tuner, const RoundSummary& summary) {
-          live_.show(fmt::format("{}seed {} {}: {}",
-                                 network,
-                                 seed,
-                                 contestant.name,
-                                 pruner::print(round_line(tuner, summary, tune_.trials))));
+          RoundLine line = round_line(tuner, summary, tune_.trials);
+          line.run = fmt::format("{}seed {} {}", network, seed, contestant.name);
+          if (!summary.final) trials_done_ += summary.ok + summary.failed;
+          line.elapsed_s = seconds();
+          line.eta_s = eta_s(seconds(), trials_done_, trials_to_do_);
+          line.busy = measurer.times().busy;
+          watch_->round(line);
         };
     return compare_modes(source.tasks, contestants_, compare, {measurer, *interrupted_, on_round});
   }
@@ -215,6 +247,7 @@ class Compare {
                                const WorkDir& dir,
                                uint64_t seed,
                                Comparison& comparison) const {
+    watch_->phase("time", fmt::format("timing the modules of seed {}", seed));
     TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(dir.path()));
     std::vector<std::string> paths;
     for (const Contestant& contestant : contestants_) {
@@ -254,12 +287,14 @@ class Compare {
     return write_reports(dir, set());
   }
 
-  void print(const Invocation& call) const {
+  Result<Unit> print() const {
     const bool several = members_.size() > 1;
     const Comparison& one = members_.front().compared.comparison;
-    call.show(several ? comparison_set_json(set()) : comparison_json(one),
-              several ? print_comparison_set(set()) : print_comparison(one));
+    if (!watch_->json())
+      fmt::print("{}", several ? print_comparison_set(set()) : print_comparison(one));
+    TRY(watch_->done(several ? comparison_set_json(set()) : comparison_json(one)));
     if (several && set().empty()) log_warning("no network has a seed yet that was not cut short");
+    return Unit{};
   }
 
   NetworkListOptions what_;
@@ -267,7 +302,10 @@ class Compare {
   ContestOptions contest_;
   ExplorerOptions explorer_;
   const std::atomic<bool>* interrupted_ = nullptr;  // set when it runs
-  LiveLine live_{stderr};
+  EventOptions events_;
+  std::unique_ptr<RunWatch> watch_;  // set when it runs
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int64_t trials_done_ = 0, trials_to_do_ = 0;  // of this run, final looks apart
   std::vector<Contestant> contestants_;  // the first is the one that the others are measured by
   TuneOptions tune_;
   Target target_;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <filesystem>
 #include <mutex>
 
 #include "cli/commands.h"
@@ -10,6 +11,8 @@
 #include "cli/record_files.h"
 #include "cli/stages.h"
 #include "cli/verify.h"
+#include "record/manifest.h"
+#include "report/network_time.h"
 #include "support/log.h"
 #include "transfer/nearest.h"
 #include "transfer/shipped.h"
@@ -29,6 +32,22 @@ Result<size_t> task_number(const std::string& text, size_t tasks) {
   return number;
 }
 
+/// What records are of, where it can be known: the run.json beside a file says what was tuned and
+/// its inputs; else a task's name has its shapes.
+std::string origin_of(const std::vector<FileRecords>& files) {
+  for (const FileRecords& file : files) {
+    const std::string folder = std::filesystem::path(file.path).parent_path().string();
+    const Result<RunManifest> run = read_manifest(folder.empty() ? "." : folder);
+    if (run.ok() && !run->input.empty()) {
+      const auto shapes = json_get<std::vector<std::vector<int64_t>>>(run->more, "inputs");
+      return shapes.ok() ? print_network(run->input, *shapes) : run->input;
+    }
+    for (const Record& record : file.records)
+      if (!record.task_name.empty()) return "tasks such as " + record.task_name;
+  }
+  return "";
+}
+
 /// The best schedules of record files for the source's tasks; empty without any. No record of this
 /// device, or none of these tasks, is an error; some that are of others, a warning.
 Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
@@ -37,6 +56,7 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
                                          const Target& target) {
   if (named.empty()) return RecordedSchedules({}, target);
   TRY_ASSIGN(std::vector<FileRecords> read, read_record_files(named, "--records", jobs));
+  const std::string origin = origin_of(read);
   std::vector<Record> records;
   for (FileRecords& file : read) std::ranges::move(file.records, std::back_inserter(records));
   const int64_t all = static_cast<int64_t>(records.size());
@@ -53,12 +73,13 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
                              device_fingerprint(target),
                              instead));
   if (of_tasks == 0)
-    return Error(
-        fmt::format("{}: {} records, none of {} with these shapes (batch, image or sequence); {}",
-                    files,
-                    all,
-                    source.name,
-                    instead));
+    return Error(fmt::format("{}: {} records{}, none of {} with these shapes: {}; {}",
+                             files,
+                             all,
+                             origin.empty() ? "" : " of " + origin,
+                             source.name,
+                             print_network(source.name, input_shapes(source.partition())),
+                             instead));
   if (of_tasks < all) {
     log_warning("{}: {} records are of another device, {} of another model; they are left out",
                 files,
@@ -128,27 +149,31 @@ struct Compile {
   std::string out_file, print;  // the module; a stage of --print, with which nothing is written
 
   void add_to(CLI::App& app) {
-    what.add_to(app);
+    what.add_to(app, "a compute DAG as JSON; with --print: the number of a task");
     on.add_to(app);
     add_psa(app, on.device);
     add_seed(app, seed);
     add_forms(app, forms_text);
     add_jobs(app, jobs);
-    add_option(app, "--n-trials", trials)
-        .help("0: nothing is measured here; `pruner tune` does it");
-    add_option(app, "--pool", offers.pool)
+    begin_group(app, OptionGroup::kBudget);
+    add_option(app, "--n-trials N", trials)
+        .help("0: nothing is measured here; `pruner tune` does it", "0");
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "--pool FILES", offers.pool)
         .help(
             "records of tuned networks, ours or Ansor's, for tasks without one: files, patterns or "
-            "folders; default: those that come with the program");
-    add_option(app, "--dags", offers.dags)
+            "folders",
+            "those that come with the program");
+    add_option(app, "--dags FILES", offers.dags)
         .help("files of compute DAGs, for Ansor's records in --pool whose keys are a hash");
     add_option(app, "--no-shipped-records", no_shipped_records)
         .help("tasks without a record take their default schedule");
-    add_option(app, "--records,--logs,--log-file", records)
+    add_option(app, "--records,--logs,--log-file FILES", records)
         .help("records to take the best schedules from");
-    add_out_file(app, out_file);
+    add_out_file(app, out_file, "the module to write, a shared library: NAME.so");
     add_verify(app, verify);
-    add_option(app, "--print", print)
+    begin_group(app, OptionGroup::kOutput);
+    add_option(app, "--print STAGE", print)
         .help(
             "dag, sketches, candidate, nest, draft, program, emitted, llvm, asm, cuda, opencl, "
             "ptx; "
@@ -179,6 +204,7 @@ struct Compile {
     SourceOptions named = what;
     if (!print.empty()) named.task.clear();  // the number of a task of what is named
     TRY_ASSIGN(const Target target, read_target(on));
+    TRY(check_one_operator(named));
     TRY_ASSIGN(Source source, read_source(named, target));
     TRY_ASSIGN(const std::vector<std::string> forms, read_forms(forms_text));
     TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(records, jobs, source, target));

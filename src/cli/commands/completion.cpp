@@ -70,13 +70,30 @@ std::string roff(const std::string& text) {
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
 
+void add_options(const CLI::App& command, std::string& out) {
+  std::string group = "Options";  // of --help, which comes first
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() != group) {
+      group = option->get_group();
+      out += fmt::format(".PP\n.B {}\n", roff(group));
+    }
+    const bool positional = option->get_positional();
+    out += fmt::format(".TP\n.B {}{}\n{}\n",
+                       roff(option->get_name(positional, !positional)),
+                       positional || option->get_type_name().empty()
+                           ? ""
+                           : " \\fI" + roff(option->get_type_name()) + "\\fR",
+                       roff(option->get_description()));
+  }
+}
+
 void add_sections(const CLI::App& app, const std::string& path, std::string& out) {
   for (const CLI::App* command : shown_commands(app)) {
     const std::string name = path + command->get_name();
     out += fmt::format(".SS {}\n{}\n", roff(name), roff(command->get_description()));
-    for (const CLI::Option* option : command->get_options())
-      out += fmt::format(
-          ".TP\n.B {}\n{}\n", roff(option->get_name(false, true)), roff(option->get_description()));
+    add_options(*command, out);
+    if (!command->get_footer().empty())
+      out += fmt::format(".PP\n.nf\n{}.fi\n", roff(command->get_footer()));
     add_sections(*command, name + " ", out);
   }
 }

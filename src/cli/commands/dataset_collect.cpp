@@ -5,7 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "dataset/collection.h"
-#include "report/progress.h"
+#include "report/live_view.h"
 #include "report/tune_report.h"
 
 namespace pruner {
@@ -23,14 +23,14 @@ struct Collect {
     what.add_to(app);
     measure.add_to(app);
     add_forms(app, forms);
-    add_option(app, "--eps-greedy", eps_greedy)
-        .help(
-            "share of the programs that is drawn uniformly; the rest are mutations of drawn ones "
-            "(0.5)");
-    add_option(app, "--programs-per-task", collect.programs_per_task, 1)
-        .help("programs to measure, resumed runs included (1000)");
-    add_option(app, "--tasks", tasks).help("only the tasks whose name matches");
-    add_out_file(app, collect.file);
+    add_option(app, "--eps-greedy SHARE", eps_greedy)
+        .help("share of the programs that is drawn uniformly; the rest are mutations of drawn ones",
+              "0.5");
+    begin_group(app, OptionGroup::kBudget);
+    add_option(app, "--programs-per-task N", collect.programs_per_task, 1)
+        .help("programs to measure, resumed runs included", "1000");
+    add_tasks(app, tasks);
+    add_out_file(app, collect.file, "the record file to write; one that is there goes on");
   }
 
   /// What of the options needs to be read.
@@ -54,10 +54,10 @@ struct Collect {
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                make_measurer(measure, source, target, interrupted));
-    LiveLine live(stderr);
+    LiveView live(stderr, call.quiet);
     const int64_t wanted = collect.programs_per_task * static_cast<int64_t>(source.tasks.size());
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-      live.show(print(round_line(tuner, summary, wanted)));
+      live.show(round_line(tuner, summary, wanted));
     };
     TRY_ASSIGN(const std::unique_ptr<Collection> collection,
                Collection::open(source.tasks, collect, {*measurer, interrupted, on_round}));

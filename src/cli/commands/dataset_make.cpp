@@ -1,6 +1,5 @@
 // pruner dataset make: record files -> a file of features, and what became of every record.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -8,7 +7,7 @@
 #include "cli/source.h"
 #include "dataset/make.h"
 #include "record/record_stream.h"
-#include "report/progress.h"
+#include "report/live_view.h"
 #include "support/log.h"
 
 namespace pruner {
@@ -103,37 +102,39 @@ struct Make {
   int64_t pam = 1;  // no effect: a file has the features of every model
 
   void add_to(CLI::App& app) {
-    add_list(app, "--records,--logs", make.records)
+    begin_group(app, OptionGroup::kFiles);
+    add_list(app, "--records,--logs FILES", make.records)
         .help("record files, patterns or folders; packed or not");
-    add_list(app, "--dags", dags)
+    add_list(app, "--dags FILES", dags)
         .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
-    add_option(app, "--network", what.network)
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--network NAME", what.network)
         .help("a built-in network (`pruner networks` lists them)");
-    add_option(app, "--op", what.op)
-        .help("an operator, e.g. 'matmul 512 512 512 +relu' (`pruner ops`)");
+    add_op(app, what.ops);
     add_sizes(app, what.sizes);
-    add_list(app, "--target", targets)
+    begin_group(app, OptionGroup::kTarget);
+    add_list(app, "--target TARGET", targets)
         .help("only records of this device: 'cuda --model=k80', llvm; several: of all of them");
     add_option(app, "--mixed-targets", make.mixed_targets).help("take records of any device");
-    add_option(app, "--hold-out", hold_out)
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--hold-out NETWORKS", hold_out)
         .help(
             "leave out the tasks of networks: all_five, resnet-50, or names with commas between "
             "them");
-    add_option(app, "--preset", preset)
+    add_option(app, "--preset NETWORKS", preset)
         .help("only the tasks of networks: batch-size-1, or names with commas between them");
-    add_option(app, "--sample-in-files", make.sample_in_files)
+    add_option(app, "--sample-in-files N", make.sample_in_files)
         .help("so many files, drawn at random");
-    add_option(app, "--min-sample-size", make.min_sample_size)
-        .help("leave out tasks with fewer programs (48)");
-    add_option(app, "--n-task", make.max_tasks).help("only the first so many tasks");
-    add_option(app, "--failed", failed).help("failed trials: keep (the default) or drop");
-    add_option(app, "--duplicates", duplicates)
-        .help("of a program measured more than once: best (the default) or last");
-    add_option(app, "--pam", pam)
-        .help("of make_dataset.py; the file has the features of every model");
+    add_option(app, "--min-sample-size N", make.min_sample_size)
+        .help("leave out tasks with fewer programs", "48");
+    add_option(app, "--n-task N", make.max_tasks).help("only the first so many tasks");
+    add_option(app, "--failed NAME", failed).help("failed trials: keep or drop", "keep");
+    add_option(app, "--duplicates NAME", duplicates)
+        .help("of a program measured more than once: best or last", "best");
+    add_option(app, "--pam N", pam).help("no effect: the file has the features of every model");
     add_seed(app, make.seed);
     add_jobs(app, make.jobs);
-    add_out_file(app, make.out_file);
+    add_out_file(app, make.out_file, "the feature file to write");
   }
 
   /// What of the options needs to be read.
@@ -175,11 +176,11 @@ struct Make {
     TRY(add_tasks(what, programs));
     warn_of_unnamed("--hold-out", without);
     warn_of_unnamed("--preset", only);
-    LiveLine live(stderr);
+    LiveView live(stderr, call.quiet);
     const auto on_progress = [&](int64_t files, int64_t all, int64_t records) {
       // Elsewhere each would be a line of its own.
-      if (isatty(STDERR_FILENO) == 0) return;
-      live.show(fmt::format("{} of {} files, {} records", files, all, records));
+      if (!live.terminal()) return;
+      live.say(fmt::format("{} of {} files, {} records", files, all, records));
     };
     TRY_ASSIGN(const MakeSummary summary,
                make_dataset(make, {programs, without, only, on_progress}));

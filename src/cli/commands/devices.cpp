@@ -1,5 +1,5 @@
-// pruner devices: what code can be made for; pruner device show: one device; pruner device probe:
-// this machine's peaks, measured now.
+// pruner device list: what code can be made for; pruner device show: one device; pruner device
+// probe: this machine's peaks, measured now.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -74,11 +74,12 @@ struct Show {
   std::string name;
 
   void add_to(CLI::App& app) {
-    add_option(app, "name", name).help("a device (`pruner devices`) or its FILE.json");
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "DEVICE", name).help("a device (`pruner device list`) or its FILE.json");
   }
   Result<int> run(const Invocation& call) const {
     if (name.empty())
-      return Error("a device is missing: a FILE.json, or a name that `pruner devices` lists");
+      return Error("a device is missing: a FILE.json, or a name that `pruner device list` shows");
     TRY_ASSIGN(const Target target, read_device(name));
     const Json json = target_to_json(target);
     fmt::print("{}", call.json ? json.dump(2) + "\n" : print_fields(json));
@@ -93,8 +94,9 @@ struct Probe {
 
   void add_to(CLI::App& app) {
     on.add_to(app);
-    add_option(app, "--min-time", min_time_s).help("seconds to measure for");
-    add_out_file(app, file);
+    begin_group(app, OptionGroup::kMeasuring);
+    add_option(app, "--min-time SECONDS", min_time_s).help("how long each thing is measured", "1");
+    add_out_file(app, file, "the device file to write: NAME.json");
   }
 
   Result<int> run(const Invocation& call) const {

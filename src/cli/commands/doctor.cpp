@@ -104,7 +104,8 @@ struct Doctor {
   double look_s = 1;
 
   void add_to(CLI::App& app) {
-    add_option(app, "--look-s", look_s).help("seconds to watch the cores for (1)");
+    begin_group(app, OptionGroup::kMeasuring);
+    add_option(app, "--look-s SECONDS", look_s).help("how long the cores are watched", "1");
   }
 
   Result<int> run(const Invocation& call) const {

@@ -31,29 +31,33 @@ struct Eval {
   std::string out_file;
 
   void add_to(CLI::App& app) {
-    add_list(app, "--dataset", datasets).help("feature files");
-    add_list(app, "--records,--logs", records)
+    begin_group(app, OptionGroup::kInput);
+    add_list(app, "--dataset FILES", datasets).help("feature files");
+    add_list(app, "--records,--logs FILES", records)
         .help(
             "in place of --dataset: record files, patterns or folders; a draft is judged by these "
             "only");
-    add_list(app, "--dags", dags)
+    add_list(app, "--dags FILES", dags)
         .help("files of compute DAGs, for keys that are a hash, and of networks' tasks");
-    add_option(app, "--min-sample-size", min_sample_size)
-        .help("of --records: leave out tasks with fewer programs (0)");
-    add_option(app, "--model,--models", model_name)
+    add_option(app, "--min-sample-size N", min_sample_size)
+        .help("of --records: leave out tasks with fewer programs", "0");
+    begin_group(app, OptionGroup::kModel);
+    add_option(app, "--model,--models NAME", model_name)
         .help("without --load-model: draft, draft-without-PENALTY (as compute-l0), or random");
-    add_option(app, "--load-model,--model-file", load_model)
+    add_option(app, "--load-model,--model-file FILE", load_model)
         .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
     draft.add_to(app);
-    add_option(app, "--network,--networks", network)
+    begin_group(app, OptionGroup::kMeasuring);
+    add_option(app, "--network,--networks NAMES", network)
         .help(
             "networks to score by how often they call each task: all_five, or names with commas "
             "between them");
-    add_option(app, "--draft-size", kept, 1).help("programs of each task that Best-k keeps (256)");
+    add_option(app, "--draft-size N", kept, 1)
+        .help("programs of each task that Best-k keeps", "256");
     add_option(app, "--all", all).help("judge by all programs, those seen in training too");
     add_option(app, "--new-tasks", new_tasks)
         .help("judge by workloads only that are in no training set of the model");
-    add_cores(app, "--threads", threads).help("threads that train and score; 0: all cores");
+    add_cores(app, "--threads N", threads).help("threads that train and score", "all cores");
     add_seed(app, seed);
     add_option(app, "-o,--out-file", out_file)
         .help("writes a plot of predicted against measured speeds: FILE.svg");

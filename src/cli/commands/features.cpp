@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <utility>
 
 #include "analysis/primitives.h"
 #include "analysis/symbols.h"
@@ -14,6 +15,8 @@
 #include "model/learned_model.h"
 #include "record/record_id.h"
 #include "record/record_paths.h"
+#include "report/time_text.h"
+#include "search/history.h"
 #include "support/gzip.h"
 #include "support/parallel_for.h"
 
@@ -163,7 +166,42 @@ std::string table(const std::string& where,
 struct Shown {
   std::string text;
   bool program = false;
+  std::string where = {}, task = {};   // of a program: its file and line, its workload
+  std::optional<double> seconds = {};  // measured; nullopt: the trial failed
+  std::optional<double> score = {};    // the draft's
 };
+
+/// Programs in the order of the measured time, failed trials last.
+bool faster(const Shown& a, const Shown& b) {
+  return a.seconds.value_or(kWorstCost) < b.seconds.value_or(kWorstCost);
+}
+
+/// How the draft's favourite of one task did, where there are several with both numbers.
+std::string favourite_text(std::span<const Shown> programs, double fastest_s) {
+  const Shown* favourite = nullptr;
+  for (const Shown& program : programs) {
+    if (program.task != programs.front().task) return "";
+    if (!program.seconds || !program.score) continue;
+    if (favourite == nullptr || *program.score > *favourite->score) favourite = &program;
+  }
+  if (favourite == nullptr) return "";
+  return fmt::format("; the one that the draft scores highest took {} ({}), {:.2f} x that",
+                     time_text(favourite->seconds),
+                     favourite->where,
+                     *favourite->seconds / fastest_s);
+}
+
+/// "36 programs, 2 of them failed; the fastest took 12.3 us (r.json:7); ...".
+std::string summary_text(std::span<const Shown> programs, int64_t others) {
+  const auto failed = std::ranges::count_if(programs, [](const Shown& p) { return !p.seconds; });
+  std::string text = fmt::format("{} programs, {} of them failed", programs.size(), failed);
+  if (others > 0) text += fmt::format(", {} records are none", others);
+  const Shown& fastest = *std::ranges::min_element(programs, faster);
+  if (fastest.seconds)
+    text += fmt::format("; the fastest took {} ({})", time_text(fastest.seconds), fastest.where) +
+            favourite_text(programs, *fastest.seconds);
+  return text + "\n";
+}
 
 Shown show(const std::string& path,
            const RecordLine& line,
@@ -175,11 +213,16 @@ Shown show(const std::string& path,
   const Result<Record> record = parse_line(line.text);
   Result<RecordedProgram> program =
       record.ok() ? programs.read(*record) : Result<RecordedProgram>(record.error());
-  if (!program.ok()) return {where + ": " + program.error().message() + "\n"};
+  if (!program.ok()) return {.text = where + ": " + program.error().message() + "\n"};
   Measured measured{*std::move(program), {}, measured_s(*record)};
   measured.draft = scoring.draft_score(measured.program, device_of_record(*record, path));
-  return {as_json ? json_line(measured, scoring, compat) : table(where, measured, scoring, compat),
-          true};
+  return {.text = as_json ? json_line(measured, scoring, compat)
+                          : table(where, measured, scoring, compat),
+          .program = true,
+          .where = where,
+          .task = record->workload_key,
+          .seconds = measured.seconds,
+          .score = measured.draft.score};
 }
 
 // Lines that a thread reads at once.
@@ -189,12 +232,16 @@ struct Features {
   RecordedOptions recorded;
   std::string load_model;
   bool compat = false;  // as the reference has it on CPUs: no data flow
+  int64_t top = 0;      // the fastest so many; 0: all
 
   void add_to(CLI::App& app) {
     recorded.add_to(app);
-    add_option(app, "--load-model", load_model)
+    begin_group(app, OptionGroup::kModel);
+    add_option(app, "--load-model FILE", load_model)
         .help("weights of a learned cost model: .pkl, .pth, safetensors, or xgboost's JSON");
     add_option(app, "--compat", compat).help("no data flow where the reference has none: on CPUs");
+    begin_group(app, OptionGroup::kOutput);
+    add_option(app, "--top N", top, 1).help("only the N that took the least time", "all");
   }
 
   Result<int> run(const Invocation& call) const {
@@ -205,29 +252,49 @@ struct Features {
     RecordedPrograms programs(workloads);
     TRY(add_dags(recorded, workloads, programs));
     TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(recorded.records));
-    const int jobs = recorded.jobs;
-    int64_t shown = 0, bad = 0;
+    std::vector<Shown> found;  // with the texts of the --top ones
+    int64_t others = 0;
     for (const RecordPath& file : files) {
-      TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
-      if (unpacked.damaged) return ends_early(file.path);
-      const std::vector<RecordLine> lines = record_lines(unpacked.content);
-      if (!file.named && !look_like_records(lines)) continue;
-      const int64_t count = static_cast<int64_t>(lines.size());
-      std::vector<Shown> all(lines.size());
-      parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, jobs, [&](int64_t part) {
-        for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
-          const RecordLine& line = lines[static_cast<size_t>(i)];
-          all[static_cast<size_t>(i)] = show(file.path, line, programs, scoring, compat, call.json);
-        }
-      });
-      for (const Shown& line : all) {
-        // In the order of the file, whatever thread read them.
-        fmt::print(line.program ? stdout : stderr, "{}", line.text);
-        ++(line.program ? shown : bad);
+      TRY_ASSIGN(std::vector<Shown> lines, read(file, programs, scoring, call.json));
+      // In the order of the file, whatever thread read them.
+      for (Shown& line : lines) {
+        if (!line.program || top == 0)
+          fmt::print(line.program ? stdout : stderr, "{}", std::exchange(line.text, ""));
+        others += !line.program;
+        if (line.program) found.push_back(std::move(line));
       }
+      if (top > 0) forget_slow_texts(found);
     }
-    if (shown == 0) return Error("features: none of ", bad, " records is a program");
+    if (found.empty()) return Error("features: none of ", others, " records is a program");
+    if (top > 0)
+      for (const Shown& program : found) fmt::print("{}", program.text);
+    if (!call.json) fmt::print("{}", summary_text(found, others));
     return kDone;
+  }
+
+  void forget_slow_texts(std::vector<Shown>& found) const {
+    std::ranges::sort(found, faster);
+    for (size_t i = static_cast<size_t>(top); i < found.size(); ++i) found[i].text.clear();
+  }
+
+  /// What is shown of each line of a file; nothing of one in a folder that holds no records.
+  Result<std::vector<Shown>> read(const RecordPath& file,
+                                  RecordedPrograms& programs,
+                                  const Scoring& scoring,
+                                  bool as_json) const {
+    TRY_ASSIGN(const UnpackedFile unpacked, read_unpacked(file.path));
+    if (unpacked.damaged) return ends_early(file.path);
+    const std::vector<RecordLine> lines = record_lines(unpacked.content);
+    if (!file.named && !look_like_records(lines)) return std::vector<Shown>();
+    const auto count = static_cast<int64_t>(lines.size());
+    std::vector<Shown> all(lines.size());
+    parallel_for((count + kLinesAtOnce - 1) / kLinesAtOnce, recorded.jobs, [&](int64_t part) {
+      for (int64_t i = part * kLinesAtOnce; i < std::min(count, (part + 1) * kLinesAtOnce); ++i) {
+        const auto at = static_cast<size_t>(i);
+        all[at] = show(file.path, lines[at], programs, scoring, compat, as_json);
+      }
+    });
+    return all;
   }
 };
 

@@ -38,8 +38,9 @@ struct FleetInit {
   std::string folder;
 
   void add_to(CLI::App& app) {
-    access.add_to(app, "--server", kServer);
-    add_option(app, "--files", folder)
+    access.add_to(app, "--server URL", kServer);
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "--files DIR", folder)
         .help(
             "write the server's configuration, keys and a worker's unit into this folder instead");
   }
@@ -66,7 +67,7 @@ struct FleetInit {
 struct FleetStatus {
   FleetAccess access;
 
-  void add_to(CLI::App& app) { access.add_to(app, "--server", kServer); }
+  void add_to(CLI::App& app) { access.add_to(app, "--server URL", kServer); }
 
   Result<int> run(const Invocation& call) const {
     TRY_ASSIGN(const std::unique_ptr<Broker> broker, connect(access));
@@ -105,8 +106,8 @@ struct FleetDrain {
   std::string worker;
 
   void add_to(CLI::App& app) {
-    access.add_to(app, "--server", kServer);
-    add_option(app, "worker", worker).help("its name; all of them without one");
+    access.add_to(app, "--server URL", kServer);
+    add_option(app, "WORKER", worker).help("its name", "all of them");
   }
 
   Result<int> run(const Invocation& call) const {
@@ -204,16 +205,19 @@ struct Worker {
   std::string role = "measure", kind, trust;
 
   void add_to(CLI::App& app) {
-    access.add_to(app, "--server", kServer);
-    add_option(app, "--device", device)
-        .help("to measure on: cpu:0-7, cuda:0, opencl:0 (all cores)");
-    add_option(app, "--name", name).help("among all workers (HOST-PID)");
-    add_option(app, "--most-drift", most_drift_percent)
-        .help("percent of its speed that a CPU may lose before it leaves; 100: any (3)");
-    add_option(app, "--role", role)
-        .help("measure, or one half of it: build makes and signs the code, run takes it (measure)");
-    add_option(app, "--kind", kind).help("with --role build: of the workers that run the code");
-    add_option(app, "--trust", trust)
+    access.add_to(app, "--server URL", kServer);
+    begin_group(app, OptionGroup::kMeasuring);
+    add_option(app, "--device NAME", device)
+        .help("to measure on: cpu:0-7, cuda:0, opencl:0", "all cores");
+    add_option(app, "--name NAME", name).help("among all workers", "HOST-PID");
+    add_option(app, "--most-drift PERCENT", most_drift_percent)
+        .help("what a CPU may lose of its speed before it leaves; 100: any", "3");
+    add_option(app, "--role NAME", role)
+        .help("measure, or one half of it: build makes and signs the code, run takes it",
+              "measure");
+    add_option(app, "--kind KIND", kind)
+        .help("with --role build: of the workers that run the code");
+    add_option(app, "--trust FILE", trust)
         .help("with --role run: file of the public keys of those whose code is run");
   }
 

@@ -18,14 +18,15 @@ struct Export {
   NetworkOptions sizes;
 
   void add_to(CLI::App& app) {
-    add_option(app, "name", name).help("a built-in network");
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "NETWORK", name).help("a built-in network");
     add_sizes(app, sizes);
-    add_out_file(app, out_file);
+    add_out_file(app, out_file, "the ONNX file to write");
   }
 
   Result<int> run(const Invocation& call) const {
     if (name.empty())
-      return Error("networks export: NAME is missing; `pruner networks` lists them");
+      return Error("networks export: NETWORK is missing; `pruner networks` lists them");
     const std::string path = out_file.empty() ? name + ".onnx" : out_file;
     TRY_ASSIGN(const Graph graph, build_network(name, sizes));
     TRY(export_onnx(graph, path));

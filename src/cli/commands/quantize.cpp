@@ -94,11 +94,12 @@ struct Quantize {
 
   void add_to(CLI::App& app) {
     what.add_network_to(app);
-    add_option(app, "--calibration", calibration)
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--calibration FILE", calibration)
         .help("an .npz file with inputs by name: one sample, or several along the first dimension");
     add_threads(app, threads);
     add_jobs(app, jobs);
-    add_out_file(app, out_file);
+    add_out_file(app, out_file, "the ONNX file to write");
   }
 
   /// What each value lies between, over all samples.

@@ -68,13 +68,15 @@ void print_count(const RecordCount& count, const std::string& name) {
              name);
 }
 
-void print_stat(const RecordStat& stat, StatGroup group) {
+void print_stat(const RecordStat& stat, StatGroup group, const ShownPaths& shown) {
+  if (group == StatGroup::kFile) fmt::print("{}", shown.heading());
   fmt::print("| Records |   Valid |  Failed | Copies |   Best (ms) | Median (ms) | {:^24} | {}\n",
              "Measured",
              group == StatGroup::kTask ? "Version | Task, target or device" : "Version | File");
   for (const StatRow& row : stat.rows)
-    print_count(row.count,
-                group == StatGroup::kTask ? place(row.name, row.target, row.device) : row.name);
+    print_count(
+        row.count,
+        group == StatGroup::kTask ? place(row.name, row.target, row.device) : shown(row.name));
   const char* rows = group == StatGroup::kTask ? "tasks" : "files";
   print_count(stat.total, fmt::format("total, {} {}", stat.rows.size(), rows));
   for (const auto& [kind, records] : stat.total.failed)
@@ -111,12 +113,13 @@ Result<Unit> write_best(const BestRecords& best,
 
 /// `records best` without -o: a table.
 void show_best(const BestRecords& best, std::span<const RecordPath> files) {
-  fmt::print("|   Best (ms) | Task, target or device | Record\n");
+  const ShownPaths shown(files);
+  fmt::print("{}|   Best (ms) | Task, target or device | Record\n", shown.heading());
   for (const BestRecord& record : best.records) {
     fmt::print("| {:>11} | {} | {}:{}\n",
                milliseconds(record.time_s),
                place(record.name, record.task.target, record.task.device),
-               files[record.file].path,
+               shown(files[record.file].path),
                record.line);
   }
 }
@@ -127,7 +130,7 @@ struct Stat {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_option(app, "--by", by).help("task (the default) or file");
+    add_option(app, "--by NAME", by).help("task or file", "task");
   }
 
   Result<int> run(const Invocation& call) const {
@@ -137,7 +140,7 @@ struct Stat {
     TRY_ASSIGN(const std::vector<RecordPath> files, records.find("records stat"));
     TRY_ASSIGN(const RecordStat stat, count_records(files, group, records.jobs));
     if (!call.json) {
-      print_stat(stat, group);
+      print_stat(stat, group, ShownPaths(files));
       return done_reading(stat.summary, files);
     }
     Json rows = Json::array();
@@ -160,8 +163,8 @@ struct Best {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_option(app, "--top-k", top_k, 1).help("programs of each task (1)");
-    add_out_file(app, out_file);
+    add_option(app, "--top-k N", top_k, 1).help("programs of each task", "1");
+    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
   }
   Result<int> run(const Invocation& call) const { return keep(call, "records best", out_file); }
 

@@ -93,7 +93,7 @@ struct Check {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_option(app, "--dags", dags).help("files of compute DAGs, for keys that are a hash");
+    add_option(app, "--dags FILES", dags).help("files of compute DAGs, for keys that are a hash");
   }
 
   Result<int> run(const Invocation& call) const {

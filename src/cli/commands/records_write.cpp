@@ -17,9 +17,9 @@ struct Merge {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_option(app, "--order", order_name)
-        .help("time (the default), task (its fastest first), or given: as the files are");
-    add_out_file(app, out_file);
+    add_option(app, "--order NAME", order_name)
+        .help("time, task (its fastest first), or given: as the files are", "time");
+    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
   }
 
   Result<int> run(const Invocation& call) const {
@@ -49,11 +49,13 @@ struct Split {
 
   void add_to(CLI::App& app) {
     records.add_to(app);
-    add_option(app, "--by", by_name)
-        .help("task (the default), target, or share: train.json and test.json");
-    add_option(app, "--train-ratio", train_ratio).help("share of the programs in train.json (0.9)");
+    add_option(app, "--by NAME", by_name)
+        .help("task, target, or share: train.json and test.json", "task");
+    add_option(app, "--train-ratio SHARE", train_ratio)
+        .help("share of the programs in train.json", "0.9");
     add_seed(app, seed);
-    add_out_file(app, out_file);
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "-o,--out-file DIR", out_file).help("the folder to write the files into");
   }
 
   Result<int> run(const Invocation& call) const {
@@ -87,7 +89,7 @@ struct Convert {
     records.add_to(app);
     add_option(app, "--strict", strict)
         .help("as TVM reads them, without what only this program knows");
-    add_out_file(app, out_file);
+    add_out_file(app, out_file, "the record file to write; packed where it ends in .gz");
   }
 
   Result<int> run(const Invocation& call) const {

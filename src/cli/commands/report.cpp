@@ -37,8 +37,10 @@ struct Report {
   std::string out_file;
 
   void add_to(CLI::App& app) {
-    add_option(app, "runs", runs).help("work dirs of `tune`, or files as their total_latency.tsv");
-    add_out_file(app, out_file);
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "RUN", runs)
+        .help("work dirs of `pruner tune`, or files as their total_latency.tsv");
+    add_out_file(app, out_file, "the file to write: NAME.svg, .tsv, .txt or .json");
   }
 
   Result<int> run(const Invocation& call) const {

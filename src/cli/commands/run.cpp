@@ -36,18 +36,20 @@ struct Run {
   uint64_t seed = 0;
 
   void add_to(CLI::App& app) {
-    add_option(app, "--module", path).help("the module (made by `pruner compile`)");
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--module FILE", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_phase(app, phase);
-    add_option(app, "--inputs", inputs_file).help("an .npz file with the inputs by name");
-    add_option(app, "--fill", fill)
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "--inputs FILE", inputs_file).help("an .npz file with the inputs by name");
+    add_option(app, "--fill KIND", fill)
         .help("in place of --inputs: random (floats in [-1, 1), integers 0 or 1), ones or zeros");
     add_seed(app, seed);
-    add_option(app, "--outputs", outputs_file).help("the .npz file to write");
-    add_option(app, "--top", top)
+    add_option(app, "--outputs FILE", outputs_file).help("the .npz file to write");
+    add_option(app, "--top N", top)
         .help("show so many of the largest values along the last axis of each output");
-    add_option(app, "--trace", trace_file)
-        .help("write one run's kernels as Chrome's trace events: FILE.json, for Perfetto");
+    add_option(app, "--trace FILE", trace_file)
+        .help("write one run's kernels as Chrome's trace events, for Perfetto");
   }
 
   Result<Unit> check_options() const {

@@ -10,7 +10,7 @@
 #include "cli/recorded_source.h"
 #include "cli/search_options.h"
 #include "dataset/simulation.h"
-#include "report/progress.h"
+#include "report/live_view.h"
 #include "report/simulation_table.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -67,13 +67,16 @@ struct Simulate {
 
   void add_to(CLI::App& app) {
     recorded.add_to(app);
-    add_option(app, "--modes,--mode,--cost-model", contest.modes)
-        .help("one or more cost models of `tune`, e.g. random,ansor-xgb,pruner (pam)");
+    begin_group(app, OptionGroup::kSearch);
+    add_option(app, "--modes,--mode,--cost-model NAMES", contest.modes)
+        .help("one or more modes, e.g. random,ansor-xgb,pruner", "pam");
     contest.add_to(app);
     mode.add_log_options_to(app);
-    add_option(app, "--n-trials", trials, 1).help("programs to look up in each run (1000)");
+    begin_group(app, OptionGroup::kBudget);
+    add_option(app, "--n-trials N", trials, 1).help("programs to look up in each run", "1000");
     add_seed(app, first_seed);
-    add_option(app, "--work-dir", work_dir)
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "--work-dir DIR", work_dir)
         .help("folder for simulation.txt and .json, curves.tsv and .svg");
   }
 
@@ -108,7 +111,7 @@ struct Simulate {
                        .programs = pool.size()};
     for (const Contestant& contestant : contestants)
       runs.comparison.modes.push_back({contestant.name, std::string(update_mode(contestant.mode))});
-    LiveLine live(stderr);
+    LiveView live(stderr, call.quiet);
     for (const Contestant& contestant : contestants) {
       simulation.mode = &contestant.mode;
       simulation.name = contestant.name;
@@ -116,7 +119,7 @@ struct Simulate {
       simulation.eps_greedy = contestant.search.eps_greedy;
       simulation.models = contestant.models;
       for (uint64_t seed = first_seed; seed < first_seed + contest.seeds; ++seed) {
-        live.show(fmt::format("{}, seed {}", contestant.name, seed));
+        live.say(fmt::format("{}, seed {}", contestant.name, seed));
         simulation.seed = seed;
         TRY_ASSIGN(TuningCurve curve, simulate(pool, simulation));
         runs.comparison.curves.push_back(std::move(curve));

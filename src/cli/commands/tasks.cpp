@@ -95,6 +95,7 @@ struct Ops {
   bool onnx = false;
 
   void add_to(CLI::App& app) {
+    begin_group(app, OptionGroup::kInput);
     add_option(app, "--onnx", onnx).help("the operators of ONNX files that are read");
   }
 

@@ -10,14 +10,15 @@ namespace {
 struct Train : TrainingOptions {
   Result<int> run(const Invocation& call) const {
     if (datasets.empty()) return Error("train: no dataset is named; give one with --dataset FILE");
-    return train_folds(*this, call.json);
+    return train_folds(*this, call);
   }
 };
 
 struct FineTune : TrainingOptions {
   void add_to(CLI::App& app) {
     TrainingOptions::add_to(app);
-    add_option(app, "--load-model,--model-file", pretrain.load_model)
+    begin_group(app, OptionGroup::kModel);
+    add_option(app, "--load-model,--model-file FILE", pretrain.load_model)
         .help("a trained model: safetensors, .pkl, .pth, or xgboost's JSON");
   }
 
@@ -29,7 +30,7 @@ struct FineTune : TrainingOptions {
     TRY_ASSIGN(const ModelWeights weights, load_weights(pretrain.load_model));
     // --model has no say: the file knows whose weights they are.
     pretrain.model = weights.architecture->name;
-    return train_folds(*this, call.json);
+    return train_folds(*this, call);
   }
 };
 

@@ -8,8 +8,8 @@
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/pool.h"
+#include "cli/run_watch.h"
 #include "cli/source_set.h"
-#include "report/progress.h"
 #include "report/transfer_report.h"
 #include "support/file.h"
 #include "transfer/experiment.h"
@@ -108,33 +108,39 @@ struct Transfer {
   OfferOptions offers;
   ExperimentOptions options;  // of which a transfer takes what it has
   std::string experiment, out_file;
+  EventOptions events;
 
   void add_to(CLI::App& app) {
     what.add_to(app);
     measure.add_to(app);
     offers.add_to(app);
     options.session.tune.trials = kDefaultTrials;
-    add_option(app, "--source", offers.source)
+    begin_group(app, OptionGroup::kSearch);
+    add_option(app, "--source FILE", offers.source)
         .help(
             "of the pool only this file; auto: that most like the network; as-published: that with "
             "the most schedules of its classes");
-    add_option(app, "--verify", options.verify)
-        .help("schedules a task that are measured, by the draft's order; 0: all");
-    add_option(app, "--load-model", options.models.load_model)
+    add_option(app, "--verify N", options.verify)
+        .help("schedules a task that are measured, by the draft's order", "all");
+    add_option(app, "--load-model FILE", options.models.load_model)
         .help("weights of a PaCM; --verify then goes by its order");
-    add_option(app, "--experiment", experiment)
+    begin_group(app, OptionGroup::kInput);
+    add_option(app, "--experiment FILE", experiment)
         .help("a set of networks as JSON: each from each other, against searches in the same time");
+    begin_group(app, OptionGroup::kBudget);
     add_option(app, "--minute-check", options.minute_check)
         .help(
             "searches of --experiment are looked at every minute; otherwise each half of the "
             "transfer's time");
-    add_option(app, "--stops", options.stops, 1)
-        .help("of --experiment: how often a search is looked at before it is given up (30)");
-    add_option(app, "--n-trials", options.session.tune.trials, 1)
-        .help("of --experiment: that each network is tuned with (1000)");
-    add_option(app, "--work-dir", options.session.work_dir)
-        .help("folder of the run; the same again resumes");
-    add_out_file(app, out_file);
+    add_option(app, "--stops N", options.stops, 1)
+        .help("of --experiment: how often a search is looked at before it is given up", "30");
+    add_option(app, "--n-trials N", options.session.tune.trials, 1)
+        .help("of --experiment: that each network is tuned with", "1000");
+    begin_group(app, OptionGroup::kFiles);
+    add_option(app, "--work-dir DIR", options.session.work_dir)
+        .help("folder of the run's records and results; the same command again goes on");
+    add_out_file(app, out_file, "the module to write, a shared library: NAME.so");
+    events.add_to(app);
   }
 
   /// `name`: of what is worked on.
@@ -154,10 +160,12 @@ struct Transfer {
   }
 
   Result<int> run_experiment(const Invocation& call) {
+    TRY_ASSIGN(const std::unique_ptr<RunWatch> watch, RunWatch::open(events, call));
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(const std::vector<SetMember> set, read_source_set(experiment, what));
     std::vector<Source> networks;
     for (const SetMember& member : set) {
+      watch->phase("read", "reading " + member.name);
       Result<Source> source = read_member(member, target);
       if (!source.ok()) return Error(experiment, ": ", source.error().message());
       TRY(draw_constants(*source, measure.seed));
@@ -169,7 +177,6 @@ struct Transfer {
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(options.session.work_dir));
     TRY_ASSIGN(std::vector<TransferTarget> done, take_up(dir.file("experiment.json")));
     const std::atomic<bool>& interrupted = catch_interrupts();
-    LiveLine live(stderr);
     const ExperimentTools tools{
         .make_measurer =
             [&](const Source& network) {
@@ -178,7 +185,9 @@ struct Transfer {
         .stop = interrupted,
         .on_round =
             [&](const std::string& doing, const Tuner& tuner, const RoundSummary& summary) {
-              live.show(doing + ": " + print(round_line(tuner, summary, kNoTrialLimit)));
+              RoundLine line = round_line(tuner, summary, kNoTrialLimit);
+              line.run = doing;
+              watch->round(line);
             },
         .on_target =
             [&](const std::vector<TransferTarget>& targets) {
@@ -187,55 +196,88 @@ struct Transfer {
     TRY_ASSIGN(const std::vector<TransferTarget> targets,
                pruner::run_experiment(networks, std::move(done), options, tools));
     if (interrupted) return kInterrupted;
-    live.finish();
-    return call.show(experiment_json(targets, target), print_transfer_table(targets));
+    watch->pause();
+    if (!watch->json()) fmt::print("{}", print_transfer_table(targets));
+    TRY(watch->done(experiment_json(targets, target)));
+    return kDone;
   }
 
   Result<int> run(const Invocation& call) {
     if (!experiment.empty()) return run_experiment(call);
     if (offers.pool.empty())
       return Error("transfer: no records are named; give those of tuned networks with --pool");
+    TRY_ASSIGN(const std::unique_ptr<RunWatch> watch, RunWatch::open(events, call));
     TRY_ASSIGN(const Target target, read_target(measure.target));
+    watch->phase("read", "reading " + what.named_text());
     TRY_ASSIGN(const Source source, read_source(what, target));
+    if (!out_file.empty()) TRY(check_one_operator(what));
     TRY_ASSIGN(std::vector<TransferSource> sources,
-               read_pool(offers, source.tasks, measure.jobs, call.json));
+               read_pool(offers, source.tasks, measure.jobs, watch->json()));
     say_offers(sources, source.tasks);
 
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                make_measurer(measure, source, target, interrupted));
     complete(source.name, target, call);
-    LiveLine live(stderr);
+    int64_t planned = 0;  // trials
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
-      live.show(print(round_line(tuner, summary, kNoTrialLimit)));
+      RoundLine line = round_line(tuner, summary, planned);
+      line.eta_s = eta_s(tuner.elapsed_s(), tuner.trials(), planned);
+      line.busy = measurer->times().busy;
+      watch->round(line);
     };
     TRY_ASSIGN(const std::unique_ptr<TransferRun> run,
                TransferRun::open(
                    source.tasks, std::move(sources), options, {*measurer, interrupted, on_round}));
+    int64_t offered = 0;
+    for (const TunedTask& tuned : run->tuner().tasks()) offered += std::ssize(tuned.offered);
+    planned = offered + std::ssize(source.tasks);  // with each task's own schedule without search
+    watch->started({{"command", call.command_line},
+                    {"input", source.name},
+                    {"work_dir", options.session.work_dir},
+                    {"trials", planned}},
+                   source.tasks);
+    watch->phase("search",
+                 fmt::format("{}: {} schedules of {} sources for {} tasks, into {}",
+                             source.name,
+                             offered,
+                             run->sources().size(),
+                             source.tasks.size(),
+                             options.session.work_dir));
     TRY_ASSIGN(TuneEnd end, run->run());
-    live.finish();
+    watch->pause();
     release_interrupts();
     if (interrupted) end = TuneEnd::kInterrupted;
+    return finish(*watch, source, target, *run, end);
+  }
 
-    const Tuner& tuner = run->tuner();
+  /// The table of the tasks, and a network's module beside the untuned one.
+  Result<int> finish(RunWatch& watch,
+                     const Source& source,
+                     const Target& target,
+                     TransferRun& run,
+                     TuneEnd end) const {
+    const Tuner& tuner = run.tuner();
     Json tasks = Json::array(), names = Json::array();
-    for (const TunedTask& tuned : tuner.tasks()) tasks.push_back(task_json(tuned, *run));
-    for (const TransferSource& from : run->sources()) names.push_back(from.name);
+    for (const TunedTask& tuned : tuner.tasks()) tasks.push_back(task_json(tuned, run));
+    for (const TransferSource& from : run.sources()) names.push_back(from.name);
     Json summary = {{"sources", names},
                     {"tasks", tasks},
                     {"trials", tuner.trials()},
                     {"search_s", tuner.elapsed_s()}};
-    if (!call.json) {
+    if (!watch.json()) {
       print_tasks(tasks);
       fmt::print("{} trials of the schedules of {} sources, {:.1f} s\n",
                  tuner.trials(),
-                 run->sources().size(),
+                 run.sources().size(),
                  tuner.elapsed_s());
     }
     if (source.network && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
-      const std::string path = out_file.empty() ? run->dir().file(source.name + ".so") : out_file;
+      const std::string path = out_file.empty() ? run.dir().file(source.name + ".so") : out_file;
+      watch.phase("build", "building and timing " + path);
       TRY_ASSIGN(const KeptModule made,
-                 run->make_module(source.partition(), target, path, measure.jobs));
+                 run.make_module(source.partition(), target, path, measure.jobs));
+      watch.pause();
       const char* kept = made.transferred() ? "transferred" : "untuned";
       summary.update({{"module", path},
                       {"untuned_ms", made.untuned_ms},
@@ -243,15 +285,15 @@ struct Transfer {
                       {"kept", kept},
                       {"build_s", made.build_s},
                       {"check_s", made.check_s}});
-      if (!call.json)
+      if (!watch.json())
         fmt::print("Inference time: {:.2f} ms untuned, {:.2f} ms transferred; {} is the {} one\n",
                    made.untuned_ms,
                    made.transferred_ms,
                    path,
                    kept);
     }
-    if (call.json) fmt::print("{}\n", print_json(summary));
-    return exit_code_of(tuner, end, run->dir().records());
+    TRY(watch.done(summary));
+    return exit_code_of(tuner, end, run.dir().records());
   }
 };
 

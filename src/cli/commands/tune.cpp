@@ -1,5 +1,5 @@
 // pruner tune: the main job. Source and work dir -> Tuner -> table, records, module.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
@@ -10,12 +10,12 @@
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
 #include "cli/pool.h"
+#include "cli/run_watch.h"
 #include "cli/search_options.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "report/finished_runs.h"
 #include "report/network_time.h"
-#include "report/progress.h"
 #include "report/task_list.h"
 #include "report/trace.h"
 #include "report/tune_report.h"
@@ -93,6 +93,19 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
       100 * share);
 }
 
+// What is there, of what a run leaves in its folder.
+std::vector<std::string> written(const WorkDir& dir, const std::string& module) {
+  std::vector<std::string> files;
+  std::error_code code;
+  for (const std::string& file : {dir.records(),
+                                  dir.file("tuning_curve.svg"),
+                                  dir.file("report.html"),
+                                  dir.file("results.tsv"),
+                                  module})
+    if (!file.empty() && std::filesystem::exists(file, code)) files.push_back(file);
+  return files;
+}
+
 // Session does the work; what is here reads options and shows results.
 struct Tune {
   SourceOptions what;
@@ -104,24 +117,33 @@ struct Tune {
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
   std::string out_file, trace_file;
+  EventOptions events;
 
   void add_to(CLI::App& app) {
     what.add_to(app);
     measure.add_to(app);
     contestant.add_to(app);
-    explorer.add_to(app);
+    explorer.add_to(app, "candidates to measure, resumed runs included");
     offers.add_to(app);
-    add_option(app, "--budget", budget).help("time to tune, resumed runs included: 30s, 10m, 1h");
-    add_option(app, "--early-stopping", early_stopping)
+    begin_group(app, OptionGroup::kBudget);
+    add_option(app, "--budget TIME", budget)
+        .help("time to tune, resumed runs included: 30s, 10m, 1h");
+    add_option(app, "--early-stopping N", early_stopping)
         .help("end after so many trials without gain");
-    add_option(app, "--task-early-stopping", task_early_stopping).help("the same for each task");
+    add_option(app, "--task-early-stopping N", task_early_stopping).help("the same for each task");
+    begin_group(app, OptionGroup::kFiles);
     add_option(app, "--fresh", fresh).help("set the folder's records aside and start anew");
     add_option(app, "--continue-tuning", continue_tuning)
         .help("go on even if no record there is of this model");
-    add_option(app, "--trace", trace_file)
-        .help("write what this run did when, as Chrome's trace events: FILE.json, for Perfetto");
+    add_option(app, "--trace FILE", trace_file)
+        .help("write what this run did when, as Chrome's trace events, for Perfetto");
+    begin_group(app, OptionGroup::kOutput);
     add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
-    add_out_file(app, out_file);
+    add_out_file(
+        app,
+        out_file,
+        "the module to write, a shared library; of a network also without -o, as DIR/NAME.so");
+    events.add_to(app);
   }
 
   Result<TuneOptions> tune_options(const Target& target, const Contestant& mode) const {
@@ -146,57 +168,117 @@ struct Tune {
     return tune;
   }
 
-  /// What the search came to, as tables, a plot, and a network's module with its time: in
-  /// results.tsv, run.json, and as printed.
-  Result<int> finish(const Invocation& call,
-                     const Source& source,
-                     const Target& target,
-                     const Contestant& mode,
-                     Session& session,
-                     TuneEnd end,
-                     const CoreTime& busy) const {
+  /// A run that has ended.
+  struct Finished {
+    const Source& source;
+    const Target& target;
+    const Contestant& mode;
+    Session& session;
+    TuneEnd end;
+    CoreTime busy;
+    bool measured;  // anything
+    RunWatch& watch;
+  };
+
+  /// The file of the module, if there is to be one.
+  std::string module_of(const Finished& run) const {
+    const bool wanted = run.source.network || !out_file.empty();
+    if (!wanted || run.end == TuneEnd::kInterrupted || run.session.tuner().all_failed()) return "";
+    return out_file.empty() ? run.session.dir().file(run.source.name + ".so") : out_file;
+  }
+
+  /// Builds and times the module: in results.tsv, run.json, `summary`, and as printed.
+  Result<std::string> make_module(const Finished& run,
+                                  const std::string& path,
+                                  Json& summary) const {
+    Session& session = run.session;
+    run.watch.phase("build", "building " + path);
+    const ModuleOptions options{measure.jobs, "", run.mode.search.forms};
+    TRY(build_module(
+        run.source.phases, run.target, schedule_choice(session.tuner()), options, path));
+    run.watch.phase("time", "timing " + path);
+    TRY_ASSIGN(LoadedModule module, load_module(path, run.target.threads));
+    TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
+    TRY(append_result(session.dir().file("results.tsv"),
+                      run.target,
+                      run.source.partition(),
+                      {run.source.name, run.mode.name, time.mean_ms}));
+    TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
+    summary.update({{"module", path},
+                    {"mean_ms", time.mean_ms},
+                    {"std_ms", time.std_ms},
+                    {"median_ms", time.median_ms}});
+    std::optional<double> estimated_ms = session.tuner().total_latency_s();
+    if (estimated_ms) *estimated_ms *= 1e3;
+    return fmt::format("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}{}",
+                       print_network(run.source.name, input_shapes(run.source.partition())),
+                       time.mean_ms,
+                       time.std_ms,
+                       explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy),
+                       tell_precision(what, run.source, run.target));
+  }
+
+  /// How good it is, what was written, and what to do next.
+  Result<std::string> closing(const Finished& run,
+                              const std::string& module,
+                              const Invocation& call) const {
+    const WorkDir& dir = run.session.dir();
+    const Tuner& tuner = run.session.tuner();
+    std::string text;
+    if (tuner.total_latency_s()) {
+      TRY_ASSIGN(const TuningCurve curve, read_latency_curve(dir.curve()));
+      if (const std::optional<TuneOutcome> outcome = tune_outcome(tuner, curve))
+        text += "Result: " + print(*outcome) + "\n";
+    }
+    text += fmt::format("Written: {}\n", fmt::join(written(dir, module), ", "));
+    if (run.end == TuneEnd::kInterrupted) return text + "Next: the same command goes on\n";
+    if (!run.measured) {
+      const std::string left = nothing_left(run.end, run.session.options(), tuner);
+      if (!left.empty()) text += left + "\n";
+    }
+    if (!module.empty())
+      return text + fmt::format("Next: pruner bench --module {} --profile\n", module);
+    if (tuner.all_failed()) return text;
+    return text + fmt::format("Next: {}\n", compile_command(call, dir.records()));
+  }
+
+  /// The command that makes a module of the records.
+  std::string compile_command(const Invocation& call, const std::string& records) const {
+    std::string subject = what.task.empty() ? "" : "--task " + what.task;
+    if (!what.ops.empty()) subject = "--op '" + what.ops.front() + "'";
+    if (subject.empty()) return call.command_line + " -o NAME.so";
+    return fmt::format("pruner compile {} --records {} -o NAME.so", subject, records);
+  }
+
+  /// What the search came to: tables, a plot, and a network's module with its time.
+  Result<int> finish(const Invocation& call, const Finished& run) const {
+    Session& session = run.session;
     const Tuner& tuner = session.tuner();
-    Json summary = tune_summary(tuner, end);
-    summary["others_share"] = busy.share();
-    TRY(session.note({{"others_share", busy.share()}}));
-    if (const std::string others = print_busy(busy); !others.empty())
+    Json summary = tune_summary(tuner, run.end);
+    summary["others_share"] = run.busy.share();
+    summary["records"] = session.dir().records();
+    TRY(session.note({{"others_share", run.busy.share()}}));
+    if (const std::string others = print_busy(run.busy); !others.empty())
       log_warning("while kernels were timed, {}: the times, and the choice by them, are less sure",
                   others);
-    if (!call.json) {
+    if (!run.watch.json()) {
       fmt::print("{}{}",
                  print_task_table(task_rows(tuner)),
                  print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
     }
-    TRY(draw_curve(session.dir(), source.name, mode.name));
-    const bool wants_module = source.network || !out_file.empty();
-    if (wants_module && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
-      const std::string path =
-          out_file.empty() ? session.dir().file(source.name + ".so") : out_file;
-      const ModuleOptions options{measure.jobs, "", mode.search.forms};
-      TRY(build_module(source.phases, target, schedule_choice(tuner), options, path));
-      TRY_ASSIGN(LoadedModule module, load_module(path, target.threads));
-      TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));
-      TRY(append_result(session.dir().file("results.tsv"),
-                        target,
-                        source.partition(),
-                        {source.name, mode.name, time.mean_ms}));
-      TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
-      summary.update({{"module", path},
-                      {"mean_ms", time.mean_ms},
-                      {"std_ms", time.std_ms},
-                      {"median_ms", time.median_ms}});
-      std::optional<double> estimated_ms = tuner.total_latency_s();
-      if (estimated_ms) *estimated_ms *= 1e3;
-      if (!call.json)
-        fmt::print("{}\nMean inference time (std dev): {:.2f} ms ({:.2f} ms)\n{}",
-                   print_network(source.name, input_shapes(source.partition())),
-                   time.mean_ms,
-                   time.std_ms,
-                   explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy) +
-                       tell_precision(what, source, target));
+    TRY(draw_curve(session.dir(), run.source.name, run.mode.name));
+    const std::string module = module_of(run);
+    if (!module.empty()) {
+      TRY_ASSIGN(const std::string text, make_module(run, module, summary));
+      run.watch.pause();
+      if (!run.watch.json()) fmt::print("{}", text);
     }
-    if (call.json) fmt::print("{}\n", print_json(summary));
-    return exit_code_of(tuner, end, session.dir().records());
+    if (!run.watch.json()) {
+      TRY_ASSIGN(const std::string text, closing(run, module, call));
+      fmt::print("{}", text);
+    }
+    TRY(run.watch.done(summary));
+    return exit_code_of(tuner, run.end, session.dir().records());
   }
 
   SessionOptions session_options(const Invocation& call,
@@ -233,7 +315,53 @@ struct Tune {
     return std::unique_ptr<Measurer>(std::move(fleet));
   }
 
+  /// What is searched, once it was read; the schedules of --pool are offered to `tune`.
+  struct Problem {
+    Source source;
+    ModeModels models;
+    std::vector<TransferSource> pool;
+  };
+  Result<Problem> read_problem(const Target& target,
+                               Contestant& mode,
+                               TuneOptions& tune,
+                               bool quiet) const {
+    TRY_ASSIGN(Source source, read_source(what, target));
+    if (!out_file.empty()) TRY(check_one_operator(what));
+    TRY(keep_matching(explorer.tasks, source.tasks));
+    mode.models.warm_up_samples =
+        trials_of_a_round_each(tune.search.round_size, tune.trials, source.tasks.size());
+    TRY_ASSIGN(ModeModels models, make_models(mode));
+    Problem problem{std::move(source), std::move(models), {}};
+    if (!offers.pool.empty()) {
+      TRY_ASSIGN(problem.pool, read_pool(offers, problem.source.tasks, measure.jobs, quiet));
+      say_offers(problem.pool, problem.source.tasks);
+      start_warm(tune, problem.pool, *problem.models.draft);
+    }
+    return problem;
+  }
+
+  /// What there is to do, before it is done.
+  void tell_start(RunWatch& watch,
+                  const Invocation& call,
+                  const Source& source,
+                  const TuneOptions& tune,
+                  const std::string& work_dir) const {
+    const Json plan = dry_run(source, tune, work_dir);
+    Json facts = {{"command", call.command_line}, {"input", source.name}};
+    for (const char* key : {"work_dir", "trials", "budget_s"}) facts[key] = plan[key];
+    watch.started(facts, source.tasks);
+    watch.phase("search",
+                fmt::format("{}: {} tasks{}{}, into {}; building the first {} programs",
+                            source.name,
+                            source.tasks.size(),
+                            plan["trials"].is_null() ? "" : fmt::format(", {} trials", tune.trials),
+                            budget.empty() ? "" : ", " + budget,
+                            work_dir,
+                            plan["round_size"].get<int64_t>()));
+  }
+
   Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const std::unique_ptr<RunWatch> watch, RunWatch::open(events, call));
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(Contestant mode,
                read_contestant(contestant,
@@ -242,17 +370,9 @@ struct Tune {
                                target,
                                !measure.target.device.empty()));
     TRY_ASSIGN(TuneOptions tune, tune_options(target, mode));
-    TRY_ASSIGN(Source source, read_source(what, target));
-    TRY(keep_matching(explorer.tasks, source.tasks));
-    mode.models.warm_up_samples =
-        trials_of_a_round_each(tune.search.round_size, tune.trials, source.tasks.size());
-    TRY_ASSIGN(const ModeModels models, make_models(mode));
-    std::vector<TransferSource> pool;
-    if (!offers.pool.empty()) {
-      TRY_ASSIGN(pool, read_pool(offers, source.tasks, measure.jobs, call.json));
-      say_offers(pool, source.tasks);
-      start_warm(tune, pool, *models.draft);
-    }
+    if (!only_plan) watch->phase("read", "reading " + what.named_text());
+    TRY_ASSIGN(Problem problem, read_problem(target, mode, tune, watch->json()));
+    Source& source = problem.source;
     const std::string work_dir =
         explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
     if (only_plan) {
@@ -264,28 +384,35 @@ struct Tune {
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                measurer_of(source, target, tune, work_dir, interrupted));
-    LiveLine live(stderr);
     TuneTrace trace;
+    bool measured = false;
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
+      measured = true;
       if (!trace_file.empty()) trace.add(tuner, summary);
-      live.show(print(round_line(tuner, summary, tune.trials)));
+      RoundLine line = round_line(tuner, summary, tune.trials);
+      line.busy = measurer->times().busy;
+      watch->round(line);
     };
     const SessionOptions options = session_options(call, source, mode, tune, work_dir);
     TRY_ASSIGN(
         const std::unique_ptr<Session> session,
-        Session::open(source.tasks, options, {*measurer, models.models(), interrupted, on_round}));
+        Session::open(
+            source.tasks, options, {*measurer, problem.models.models(), interrupted, on_round}));
+    tell_start(*watch, call, source, tune, work_dir);
     TRY_ASSIGN(const TuneEnd end, session->run());
-    live.finish();
+    watch->pause();
     release_interrupts();
     if (!trace_file.empty())
       TRY(write_file(trace_file, print_json(trace_json(trace.trace())) + "\n"));
     return finish(call,
-                  source,
-                  target,
-                  mode,
-                  *session,
-                  interrupted ? TuneEnd::kInterrupted : end,
-                  measurer->times().busy);
+                  {.source = source,
+                   .target = target,
+                   .mode = mode,
+                   .session = *session,
+                   .end = interrupted ? TuneEnd::kInterrupted : end,
+                   .busy = measurer->times().busy,
+                   .measured = measured,
+                   .watch = *watch});
   }
 };
 
