@@ -1,16 +1,10 @@
 """What a tuning says of itself while it runs."""
 
 import contextlib
-import re
+import json
 import shutil
 import sys
-from typing import Callable, Iterator, NamedTuple, Optional
-
-# As `tune` writes it: "[  40/1000] again task 3: best 0.033 ms, ...; total 1.5 ms; ETA 0:12; NAME"
-_LINE = re.compile(
-    r"\[ *(?P<trials>\d+)(?:/(?P<all>\d+))?\].*?task +(?P<task>\d+): best (?P<best>[-\d.]+)"
-    r".*?; total (?P<total>[-\d.]+).*?; ETA (?P<eta>[-\d:]+); (?P<name>.*)"
-)
+from typing import Callable, Iterator, List, NamedTuple, Optional
 
 
 class Progress(NamedTuple):
@@ -25,25 +19,47 @@ class Progress(NamedTuple):
     latency_ms: Optional[float]
     left: str
 
-    @staticmethod
-    def parse(line: str) -> Optional["Progress"]:
-        found = _LINE.match(line)
-        if found is None:
-            return None
-        number = lambda text: None if text in ("-", "") else float(text)  # noqa: E731
-        return Progress(
-            int(found["trials"]),
-            int(found["all"]) if found["all"] else None,
-            found["name"],
-            number(found["best"]),
-            number(found["total"]),
-            found["eta"],
-        )
-
     def __str__(self) -> str:
         total = "-" if self.latency_ms is None else f"{self.latency_ms:.3f} ms"
         of = "" if self.all_trials is None else f"/{self.all_trials}"
         return f"{self.trials}{of} trials, {total}, {self.left} left: {self.task}"
+
+
+class Events:
+    """Reads what `tune --events` writes, line by line."""
+
+    def __init__(self) -> None:
+        self._tasks: List[str] = []
+        self._all_trials: Optional[int] = None
+
+    def read(self, line: str) -> Optional[Progress]:
+        """Of a round's event, else None: other events, and lines that are none."""
+        try:
+            event = json.loads(line) if line.startswith("{") else {}
+        except ValueError:
+            return None
+        if event.get("event") == "started":
+            self._tasks = [task["name"] for task in event["tasks"]]
+            self._all_trials = event["trials"]
+        if event.get("event") != "round":
+            return None
+        return Progress(
+            event["trials"],
+            self._all_trials,
+            self._tasks[event["task"]],
+            event["best_ms"],
+            event["total_ms"],
+            _clock(event["eta_s"]),
+        )
+
+
+def _clock(seconds: Optional[float]) -> str:
+    """"1:05:09", "2:03"."""
+    if seconds is None:
+        return "-"
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
 @contextlib.contextmanager

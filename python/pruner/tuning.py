@@ -12,7 +12,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 from pruner import _program, training
 from pruner.module import Module
-from pruner.progress import Progress, shown
+from pruner.progress import Events, Progress, shown
 
 Path = Union[str, os.PathLike]
 _MODULE, _RECORDS = "module.so", "records.json"  # in a work dir
@@ -212,8 +212,10 @@ def tune(
     )
     with _Source(model, args, op) as source, shown(progress) as show:
 
+        events = Events()
+
         def on_line(line: str) -> None:
-            now = Progress.parse(line)
+            now = events.read(line)
             if now is not None:
                 show(now)
                 if callback is not None:
@@ -222,7 +224,7 @@ def tune(
         made = os.path.join(folder, _MODULE)
         try:
             text = _program.run(
-                ["tune", *source.arguments, *flags, "-o", made, "--json"],
+                ["tune", *source.arguments, *flags, "-o", made, "--json", "--quiet", "--events", "/dev/stderr"],
                 on_line,
                 keeps_on_interrupt=True,
                 environment=training.environment(),

@@ -1,5 +1,6 @@
 """The package pruner without torch: programs and modules. PRUNER says where the program is."""
 
+import json
 import os
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
 import pruner
 from pruner import _program
+from pruner.progress import Events
 
 MATMUL = "matmul 32 24 16 +relu"
 
@@ -167,15 +169,15 @@ class Program(unittest.TestCase):
             _program.path()
 
     def test_reads_its_progress(self):
-        line = (
-            "[  40/1000] again task  3: best 0.033 ms, 1 GFLOPS; 2 ok, 0 failed; explore 0.0 s, train "
-            "0.0 s, build 0.0 s, measure 0.0 s; total 1.555 ms; ETA 1:02; conv 3; x"
-        )
-        now = pruner.Progress.parse(line)
-        self.assertEqual(now, (40, 1000, "conv 3; x", 0.033, 1.555, "1:02"))
-        early = pruner.Progress.parse("[   4] task 0: best -; 0 ok, 4 failed; total -; ETA -; a")
-        self.assertEqual(early, (4, None, "a", None, None, "-"))
-        self.assertIsNone(pruner.Progress.parse("Estimated total"))
+        events = Events()
+        started = {"event": "started", "trials": 1000, "tasks": [{"task": 0, "name": "conv 3; x"}]}
+        self.assertIsNone(events.read(json.dumps(started)))
+        now = {"event": "round", "task": 0, "trials": 40, "best_ms": 0.033, "total_ms": 1.555, "eta_s": 62.2}
+        self.assertEqual(events.read(json.dumps(now)), (40, 1000, "conv 3; x", 0.033, 1.555, "1:02"))
+        now.update(best_ms=None, total_ms=None, eta_s=None)
+        self.assertEqual(events.read(json.dumps(now)), (40, 1000, "conv 3; x", None, None, "-"))
+        for line in ("Estimated total", "{", '{"event": "best"}'):
+            self.assertIsNone(events.read(line))
 
 
 if __name__ == "__main__":
