@@ -117,6 +117,18 @@ TaskMetrics task_metrics(std::span<const float> scores,
   return task;
 }
 
+PairCount count_pairs(std::span<const float> scores, std::span<const double> times_s) {
+  PairCount count;
+  for (size_t i = 0; i < times_s.size(); ++i) {
+    for (size_t j = i + 1; j < times_s.size(); ++j) {
+      if (times_s[i] == times_s[j] || scores[i] == scores[j]) continue;
+      ++count.all;
+      count.right += (times_s[i] < times_s[j]) == (scores[i] > scores[j]);
+    }
+  }
+  return count;
+}
+
 NetworkScore network_score(std::span<const TaskMetrics> tasks, std::span<const TaskCalls> calls) {
   double best_s = 0;
   NetworkScore seconds;  // sums, then shares

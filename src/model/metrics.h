@@ -46,6 +46,19 @@ TaskMetrics task_metrics(std::span<const float> scores,
                          std::span<const double> latencies_s,
                          int64_t keep = 0);
 
+/// Pairs of programs of one task with different times and scores: all, and those that the scores
+/// order rightly. 1/2 is chance.
+struct PairCount {
+  int64_t right = 0, all = 0;
+
+  void add(const PairCount& other) {
+    right += other.right;
+    all += other.all;
+  }
+};
+/// The higher score should have the lower time.
+PairCount count_pairs(std::span<const float> scores, std::span<const double> times_s);
+
 /// A task of a network, by its place in a list of metrics, and how often the network calls it.
 struct TaskCalls {
   size_t task = 0;

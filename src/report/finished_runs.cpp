@@ -47,9 +47,9 @@ Result<Run> read_run(const std::string& path) {
   std::error_code code;
   const bool folder = fs::is_directory(path, code);
   if (!folder && !fs::exists(path, code)) return Error(path, ": no such work dir");
-  const std::string curve_file = path + "/total_latency.tsv";
+  const std::string curve_file = path + "/" + kWorkDirCurve;
   if (folder && !fs::exists(curve_file, code))
-    return Error(path, ": no total_latency.tsv is in it; give the work dir of a `pruner tune`");
+    return Error(path, ": no ", kWorkDirCurve, " is in it; give the work dir of a `pruner tune`");
   fs::path named = fs::path(path).lexically_normal();
   if (!named.has_filename()) named = named.parent_path();  // "out/"
   Run run{.path = path, .mode = named.stem().string(), .subject = {}, .device = {}, .curve = {}};

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "support/log.h"
+#include "tune/task_file.h"
 
 namespace pruner {
 
@@ -65,11 +66,17 @@ Result<std::unique_ptr<Session>> Session::open(std::span<const WeightedTask> tas
   session->tuner_.emplace(
       tasks, tune, TuneTools{tools.measurer, tools.models, session->writer_, tools.stop, on_round});
   TRY(session->restore(records, options.accept_foreign));
+  TRY(write_task_file(session->dir_.file(kWorkDirTasks), tasks));
   const Json& more = session->manifest_.more;
   session->spent_.explore_s = number_or_zero(more, "explore_s");
   session->spent_.train_s = number_or_zero(more, "train_s");
   session->spent_.build_s = number_or_zero(more, "build_s");
   session->spent_.measure_s = number_or_zero(more, "measure_s");
+  const Result<Json> pairs = json_get<Json>(more, "model_pairs");
+  if (pairs.ok()) {
+    session->spent_.foretold = {static_cast<int64_t>(number_or_zero(*pairs, "right")),
+                                static_cast<int64_t>(number_or_zero(*pairs, "all"))};
+  }
   return session;
 }
 
@@ -95,11 +102,13 @@ Result<Unit> Session::save(const std::string& status) {
   manifest_.trials = tuner_->trials();
   manifest_.spent_s = tuner_->elapsed_s();
   const std::optional<double> latency_s = tuner_->total_latency_s();
-  manifest_.more = {{"explore_s", spent_.explore_s},
-                    {"train_s", spent_.train_s},
-                    {"build_s", spent_.build_s},
-                    {"measure_s", spent_.measure_s},
-                    {"estimated_total_latency_ms", latency_s ? Json(*latency_s * 1e3) : Json()}};
+  manifest_.more = {
+      {"explore_s", spent_.explore_s},
+      {"train_s", spent_.train_s},
+      {"build_s", spent_.build_s},
+      {"measure_s", spent_.measure_s},
+      {"model_pairs", {{"right", spent_.foretold.right}, {"all", spent_.foretold.all}}},
+      {"estimated_total_latency_ms", latency_s ? Json(*latency_s * 1e3) : Json()}};
   manifest_.more.update(facts_);
   return write_manifest(dir_.path(), manifest_);
 }
@@ -114,6 +123,7 @@ void Session::finish_round(const RoundSummary& summary) {
   spent_.train_s += summary.train_s;
   spent_.build_s += summary.build_s;
   spent_.measure_s += summary.measure_s;
+  spent_.foretold.add(summary.foretold);
   for (const Result<Unit>& written :
        {dir_.append_latency(tuner_->elapsed_s(), tuner_->total_latency_s(), tuner_->trials()),
         save("running")}) {

@@ -36,6 +36,21 @@ std::optional<double> fastest(std::span<const Sample> samples, const Candidate& 
   return cost_s;
 }
 
+/// How the model orders what ran of a round; none where it has nothing to say.
+PairCount foretold(CostModel& model, std::span<const Sample> samples) {
+  std::vector<Candidate> ran;
+  std::vector<double> times_s;
+  for (const Sample& sample : samples) {
+    if (sample.cost_s >= kWorstCost) continue;
+    ran.push_back(sample.candidate);
+    times_s.push_back(sample.cost_s);
+  }
+  if (ran.size() < 2) return {};
+  const std::vector<float> scores =
+      model.predict(*samples.front().task, *samples.front().space, ran);
+  return scores.empty() ? PairCount{} : count_pairs(scores, times_s);
+}
+
 std::vector<ScheduledTask> scheduled(std::span<const WeightedTask> tasks) {
   std::vector<ScheduledTask> all;
   for (const WeightedTask& task : tasks) all.push_back(scheduled(task));
@@ -270,6 +285,8 @@ Result<Unit> Tuner::conclude(Round& round) {
   const bool done = tuned.trials >= options_.task_trials;
   if (hopeless || stale || done) scheduler_.mark_dead(index);
 
+  if (tools_.models.verify != nullptr)
+    summary.foretold = foretold(*tools_.models.verify, summary.samples);
   summary.training.from_s = steady_s();
   TRY(tools_.models.update(summary.samples));
   summary.training.to_s = steady_s();

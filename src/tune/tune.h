@@ -16,6 +16,7 @@
 #include "graph/partition.h"
 #include "measure/measure.h"
 #include "model/cost_model.h"
+#include "model/metrics.h"
 #include "record/reasons.h"
 #include "record/record.h"
 #include "search/search.h"
@@ -73,6 +74,7 @@ struct RoundSummary {
   double explore_s = 0, train_s = 0, build_s = 0, measure_s = 0;
   std::vector<Sample> samples = {};        // what was measured, in its order
   std::vector<std::string> failures = {};  // why the failed ones of these did
+  PairCount foretold = {};  // of these, by the model that verifies, before it learned of them
   TimeSpan exploring = {}, measuring = {}, training = {};
   std::vector<TrialTime> trial_times = {};  // of the samples
 };

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kFiles[] = {kWorkDirRecords, "total_latency.tsv", "run.json"};
+constexpr const char* kFiles[] = {kWorkDirRecords, kWorkDirCurve, "run.json"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // The folder of a tuning run: records.json (one line a trial), total_latency.tsv (the curve),
-// run.json (what was run), and the module. The same folder again resumes.
+// run.json (what was run), tasks.json (its tasks, task_file.h), and the module. The same folder
+// again resumes.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,9 @@
 #include "tune/curve.h"
 
 namespace pruner {
+
+/// The curve of a run in its work dir.
+inline constexpr const char* kWorkDirCurve = "total_latency.tsv";
 
 class WorkDir {
  public:
@@ -22,7 +26,7 @@ class WorkDir {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string records() const { return file(kWorkDirRecords); }
-  std::string curve() const { return file("total_latency.tsv"); }
+  std::string curve() const { return file(kWorkDirCurve); }
 
   /// The records of earlier runs; none when there is no file. A line in the middle that is no
   /// record is an error: it names the line.

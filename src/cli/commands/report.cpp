@@ -1,16 +1,24 @@
-// pruner report: work dirs of finished runs -> the summary table, and their curves over one
-// another.
+// pruner report: work dirs of runs -> the summary table, their curves over one another, the page of
+// the first one.
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "cli/commands.h"
 #include "report/finished_runs.h"
+#include "report/html/run_page.h"
 #include "support/file.h"
 
 namespace pruner {
 
 namespace {
 
-/// What -o makes, by the end of its name.
+constexpr const char* kPageExtension = ".html";
+constexpr int kWatchSeconds = 5;  // from one page of --watch to the next
+
+/// What -o makes, by the end of its name; a page is none of these.
 struct ReportForm {
   std::string_view extension;
   std::string (*print)(const Comparison& comparison);
@@ -24,28 +32,69 @@ constexpr ReportForm kForms[] = {
 
 Result<const ReportForm*> find_form(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
-  std::string known;
+  std::string known = kPageExtension;
   for (const ReportForm& form : kForms) {
     if (form.extension == extension) return &form;
-    known += (known.empty() ? "" : ", ") + std::string(form.extension);
+    known += ", " + std::string(form.extension);
   }
   return Error("-o ", path, ": the name says the form; end it in one of ", known);
+}
+
+/// "onnxruntime=12.3", milliseconds.
+Result<Peer> read_peer(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  Peer peer{.name = text.substr(0, equals)};
+  char* end = nullptr;
+  if (equals != std::string::npos) peer.ms = std::strtod(text.c_str() + equals + 1, &end);
+  const bool read = end != nullptr && end != text.c_str() + equals + 1 && *end == '\0';
+  if (!read || peer.name.empty() || !(peer.ms > 0) || !std::isfinite(peer.ms))
+    return Error("--peer ", text, ": expected NAME=MS, another program's milliseconds");
+  return peer;
 }
 
 struct Report {
   std::vector<std::string> runs;
   std::string out_file;
+  std::vector<std::string> peers;
+  bool watch = false;
+  int jobs = 0;
 
   void add_to(CLI::App& app) {
     begin_group(app, OptionGroup::kInput);
     add_option(app, "RUN", runs)
         .help("work dirs of `pruner tune`, or files as their total_latency.tsv");
-    add_out_file(app, out_file, "the file to write: NAME.svg, .tsv, .txt or .json");
+    add_option(app, "--peer NAME=MS", peers)
+        .help("another program's time of the same network, for the page; once for each");
+    add_out_file(app, out_file, "the file to write: NAME.html, .svg, .tsv, .txt or .json");
+    add_option(app, "--watch", watch).help("write the page anew each 5 s until the run has ended");
+    add_jobs(app, jobs);
+  }
+
+  /// Until the run has ended with --watch, which Ctrl-C ends before: a page is written whole.
+  Result<int> write_page(const Invocation& call) const {
+    RunPageOptions options{.refresh_s = watch ? kWatchSeconds : 0, .jobs = jobs};
+    for (const std::string& text : peers) {
+      TRY_ASSIGN(Peer peer, read_peer(text));
+      options.peers.push_back(std::move(peer));
+    }
+    KnownTasks known;
+    while (true) {
+      TRY_ASSIGN(const RunPage page, make_run_page(runs, options, known));
+      TRY(write_file(out_file, page.html));
+      if (!watch || page.status != "running") {
+        if (page.comparison.curves.empty()) return kDone;
+        return call.show(comparison_json(page.comparison), print_comparison(page.comparison));
+      }
+      std::this_thread::sleep_for(std::chrono::seconds(kWatchSeconds));
+    }
   }
 
   Result<int> run(const Invocation& call) const {
     if (runs.empty())
       return Error("report: no run is named; give work dirs of `pruner tune`, e.g. out_resnet_50");
+    if (std::filesystem::path(out_file).extension() == kPageExtension) return write_page(call);
+    if (watch || !peers.empty())
+      return Error(watch ? "--watch" : "--peer", ": is for a page; add -o FILE.html");
     const ReportForm* form = nullptr;
     if (!out_file.empty()) {
       TRY_ASSIGN(form, find_form(out_file));

@@ -15,7 +15,9 @@
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
 #include "report/finished_runs.h"
+#include "report/html/run_page.h"
 #include "report/network_time.h"
+#include "report/profile_table.h"
 #include "report/task_list.h"
 #include "report/trace.h"
 #include "report/tune_report.h"
@@ -27,6 +29,8 @@
 namespace pruner {
 
 namespace {
+
+constexpr double kProbeSeconds = 0.05;  // about, for each of this CPU's peaks
 
 // What --dry-run says; null: no such limit.
 Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
@@ -66,6 +70,18 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
                  .curves = {std::move(curve)}};
   run.seconds_name = kSearchSeconds;
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
+}
+
+/// The page of the run, earlier ones of the folder included. It only reports: what it could not
+/// hold is no reason to lose a run.
+void write_page(const WorkDir& dir, int jobs) {
+  const auto write = [&]() -> Result<Unit> {
+    KnownTasks known;
+    TRY_ASSIGN(const RunPage page, make_run_page({dir.path()}, {.jobs = jobs}, known));
+    return write_file(dir.file("report.html"), page.html);
+  };
+  if (const Result<Unit> written = write(); !written.ok())
+    log_warning("no report.html: {}", written.error().message());
 }
 
 // What the tasks' default schedules take together, by the draft.
@@ -204,6 +220,8 @@ struct Tune {
                       run.source.partition(),
                       {run.source.name, run.mode.name, time.mean_ms}));
     TRY(session.note({{"end_to_end_ms", time.mean_ms}, {"end_to_end_std_ms", time.std_ms}}));
+    if (!run.target.is_gpu())
+      TRY(session.note({{"peaks", to_json(probe_peaks(run.target, kProbeSeconds))}}));
     summary.update({{"module", path},
                     {"mean_ms", time.mean_ms},
                     {"std_ms", time.std_ms},
@@ -273,6 +291,7 @@ struct Tune {
       run.watch.pause();
       if (!run.watch.json()) fmt::print("{}", text);
     }
+    write_page(session.dir(), measure.jobs);
     if (!run.watch.json()) {
       TRY_ASSIGN(const std::string text, closing(run, module, call));
       fmt::print("{}", text);

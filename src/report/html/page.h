@@ -1,0 +1,29 @@
+// Sections -> one HTML file that needs nothing else: no network, no other file, and without scripts
+// it is complete.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/html/section.h"
+
+namespace pruner {
+
+/// What the build embeds: texts, and their SHA-256 in hex digits. cmake/report_page.cmake makes it.
+struct PagePart {
+  std::string_view text, sha256;
+};
+/// The style sheet.
+PagePart page_style();
+/// Chart.js and ours that asks it; none where the build had no Chart.js.
+std::vector<PagePart> page_scripts();
+
+struct Page {
+  std::string title;
+  std::vector<HtmlSection> sections;
+  int refresh_s = 0;  // the page reads itself again after so long; 0: never
+};
+std::string print_page(const Page& page);
+
+}  // namespace pruner

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "report/html/chart.h"
+#include "report/html/escape.h"
+#include "report/html/sections.h"
+#include "report/html/table.h"
+#include "report/progress.h"
+
+namespace pruner {
+
+namespace {
+
+/// "2.31 x as fast", "1.05 x as slow".
+std::string against(double before, double after) {
+  return after <= before ? fmt::format("{:.2f} x as fast", before / after)
+                         : fmt::format("{:.2f} x as slow", after / before);
+}
+
+std::string headline(const Verdict& v) {
+  if (!v.tuned_s) {
+    return v.trials == 0 ? "Nothing is measured yet."
+                         : fmt::format("No time yet: {} of {} tasks have no valid trial.",
+                                       v.tasks_without_time,
+                                       v.tasks);
+  }
+  if (!v.untuned_s) return milliseconds(v.tuned_s);
+  return fmt::format("{} \xE2\x86\x92 {}, {}",
+                     milliseconds(v.untuned_s),
+                     milliseconds(v.tuned_s),
+                     against(*v.untuned_s, *v.tuned_s));
+}
+
+/// What the numbers of the headline are.
+std::string meaning(const Verdict& v) {
+  std::string text =
+      "Estimated: the times of the kernels, each measured alone, times how often each is called.";
+  if (v.untuned_s)
+    text +=
+        " Before: the schedules that need no search, as this run measured them. After: the best "
+        "that it found.";
+  else if (v.tuned_s)
+    text += " This run did not measure every task's untuned schedule: there is no before.";
+  return text;
+}
+
+std::string state(const Verdict& v) {
+  if (v.status == "done" || v.status.empty()) return "";
+  if (v.status == "running") return "The run is still going: what follows is what it has so far.";
+  return "The run did not reach its end (" + v.status + "): what follows is what it had.";
+}
+
+/// The times that can be set beside each other; none of one alone.
+std::vector<HtmlBar> bars(const Verdict& v) {
+  std::vector<HtmlBar> bars;
+  const auto add = [&](const std::string& name, std::optional<double> ms, int colour) {
+    if (ms) bars.push_back({name, short_number(*ms) + " ms", *ms, colour});
+  };
+  const auto ms_of = [](std::optional<double> s) {
+    return s ? std::optional(*s * 1e3) : std::nullopt;
+  };
+  add("before, estimated", ms_of(v.untuned_s), 8);
+  add("after, estimated", ms_of(v.tuned_s), 0);
+  add("module, measured", v.module_ms, 0);
+  for (const Peer& peer : v.peers) add(peer.name, peer.ms, 4);
+  return bars.size() > 1 ? bars : std::vector<HtmlBar>();
+}
+
+std::string peers(const Verdict& v) {
+  const std::optional<double> own_ms = v.module_ms ? v.module_ms
+                                       : v.tuned_s ? std::optional(*v.tuned_s * 1e3)
+                                                   : std::nullopt;
+  if (!own_ms || v.peers.empty()) return "";
+  std::string text = v.module_ms ? "The module, measured, is " : "By the estimate it is ";
+  for (size_t i = 0; i < v.peers.size(); ++i)
+    text += (i > 0 ? ", " : "") + against(v.peers[i].ms, *own_ms) + " as " + v.peers[i].name;
+  return text + ". The others' times are as given to the report.";
+}
+
+std::string paragraph(const std::string& style, const std::string& text) {
+  if (text.empty()) return "";
+  return fmt::format("<p class=\"{}\">{}</p>\n", style, html_text(text));
+}
+
+}  // namespace
+
+HtmlSection verdict_section(const Verdict& v) {
+  std::string module;
+  if (v.module_ms)
+    module = fmt::format(
+        "{} ms{}",
+        short_number(*v.module_ms),
+        v.module_std_ms ? fmt::format(" (std dev {} ms)", short_number(*v.module_std_ms)) : "");
+  std::string html = paragraph("headline", headline(v));
+  html += paragraph("state", state(v));
+  html += html_bars(bars(v), "Times beside each other");
+  html += paragraph("", peers(v));
+  html += html_facts({{"Whole module, measured", module},
+                      {"Trials", std::to_string(v.trials)},
+                      {"Tasks", std::to_string(v.tasks)},
+                      {"Time of tuning", clock_text(v.spent_s)},
+                      {"Mode", v.mode},
+                      {"Device", v.device}});
+  return section("verdict", "Verdict", meaning(v), html);
+}
+
+}  // namespace pruner

@@ -1,0 +1,28 @@
+// What a run tunes, in its work dir: records name tasks by a hash, this file says what is behind
+// it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/partition.h"
+
+namespace pruner {
+
+/// The file in a work dir.
+inline constexpr const char* kWorkDirTasks = "tasks.json";
+
+/// A task of a file, without a target.
+struct FiledTask {
+  std::string key, name;
+  int weight = 1;
+  ComputeDag dag;
+};
+
+/// A line a task, {"workload_key","name","weight","dag"}: --dags reads them, too.
+Result<Unit> write_task_file(const std::string& path, std::span<const WeightedTask> tasks);
+/// Errors name the line that is no task, or whose DAG is of another key.
+Result<std::vector<FiledTask>> read_task_file(const std::string& path);
+
+}  // namespace pruner
