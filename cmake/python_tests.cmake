@@ -13,6 +13,12 @@ function(add_python_test name python timeout)
     ${name} PROPERTIES LABELS slow TIMEOUT ${timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "PRUNER=$<TARGET_FILE:pruner>;PYTHONDONTWRITEBYTECODE=1;${ARGN}")
 endfunction()
+# The page of a run in headless Chromium, where there is one.
+if(PRUNER_PYTHON)
+  add_test(NAME report_browser COMMAND ${PRUNER_PYTHON} ${PROJECT_SOURCE_DIR}/tests/report/browser.py
+                                       --program $<TARGET_FILE:pruner>)
+  set_tests_properties(report_browser PROPERTIES LABELS codegen TIMEOUT 120 SKIP_RETURN_CODE 77)
+endif()
 add_python_test(package "${PRUNER_PEERS_PYTHON}" 300)
 add_python_test(torch "${PRUNER_TORCH_PYTHON}" 900)
 if(TARGET pruner_onnxruntime)
