@@ -127,12 +127,55 @@ TEST_F(Reports, RunsAreLaidOverOneAnother) {
   EXPECT_TRUE(read_file(dir + "/one.tsv")->starts_with("mode\tseed\ttrials\t"));
 }
 
+TEST_F(Reports, ARunHasAPage) {
+  tune(network("net", 8), "draft-only");
+  tune(network("other", 16), "random");
+  const std::string own = *read_file(dir + "/draft-only/report.html");
+  EXPECT_NE(own.find("<h1>net: tuning</h1>"), std::string::npos);
+  EXPECT_NE(own.find(" x as "), std::string::npos) << "the untuned schedule is the first trial";
+  EXPECT_NE(own.find("The ceilings were measured at the end of the run."), std::string::npos);
+  EXPECT_EQ(own.find("There is no draft"), std::string::npos);
+  const std::string page = dir + "/page.html";
+  const ProgramRun run = done(
+      {"report", dir + "/draft-only", "-o", page, "--peer", "a<b=0.5", "--peer", "c=1", "--watch"});
+  EXPECT_NE(run.out.find("| Search time (s) "), std::string::npos);
+  const std::string html = *read_file(page);
+  EXPECT_NE(html.find("a&lt;b</th>"), std::string::npos);
+  EXPECT_EQ(html.find("http-equiv=\"refresh\""), std::string::npos);
+  EXPECT_NE(fail({"report", dir + "/draft-only", dir + "/random", "-o", page})
+                .find("runs of one network are compared"),
+            std::string::npos);
+  EXPECT_NE(fail({"report", dir + "/draft-only", "-o", page, "--peer", "c=0"})
+                .find("--peer c=0: expected NAME=MS"),
+            std::string::npos);
+  EXPECT_NE(fail({"report", dir + "/draft-only", "--watch"}).find("--watch: is for a page; add -o"),
+            std::string::npos);
+  fs::remove(dir + "/draft-only/records.json");
+  EXPECT_NE(fail({"report", dir + "/draft-only", "-o", page}).find("no records.json is in it"),
+            std::string::npos);
+}
+
+TEST_F(Reports, AnInterruptedRunHasAPage) {
+  const ProgramRun run = run_program({"tune",
+                                      network("net", 8),
+                                      "--n-trials",
+                                      "100000",
+                                      "--cost-model",
+                                      "draft-only",
+                                      "--work-dir",
+                                      dir + "/out"},
+                                     2);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_NE(read_file(dir + "/out/report.html")->find("did not reach its end (interrupted)"),
+            std::string::npos);
+}
+
 TEST_F(Reports, SayWhatIsMissing) {
   EXPECT_NE(fail({"report"}).find("no run is named; give work dirs of `pruner tune`"),
             std::string::npos);
   EXPECT_NE(fail({"report", dir + "/none"}).find("/none: no such work dir"), std::string::npos);
   EXPECT_NE(fail({"report", dir}).find("no total_latency.tsv is in it"), std::string::npos);
-  EXPECT_NE(fail({"report", dir, "-o", dir + "/x.png"}).find("end it in one of .svg, .tsv, .txt"),
+  EXPECT_NE(fail({"report", dir, "-o", dir + "/x.png"}).find("end it in one of .html, .svg, .tsv"),
             std::string::npos);
 }
 

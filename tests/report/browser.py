@@ -133,7 +133,7 @@ OUTSIDE = """[...document.querySelectorAll('figure svg, figure canvas, table.bar
 OVERLAPS = """[...document.querySelectorAll('figure > svg')].map(svg => {
   const boxes = [...svg.querySelectorAll('text')].map(t => t.getBBox());
   return boxes.filter((a, i) => boxes.some((b, j) => i < j && a.x < b.x + b.width - 1 && b.x < a.x + a.width - 1 &&
-    a.y < b.y + b.height - 3 && b.y < a.y + a.height - 3)).length + boxes.filter(a => a.x < 0 || a.x + a.width > 480).length;
+    a.y < b.y + b.height - 3 && b.y < a.y + a.height - 3)).length + boxes.filter(a => a.x < 0 || a.x + a.width > svg.viewBox.baseVal.width).length;
 }).reduce((a, b) => a + b, 0)"""
 EMPTY_CANVASES = """[...document.querySelectorAll('canvas')].filter(canvas => {
   const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

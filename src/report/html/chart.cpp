@@ -12,13 +12,21 @@ namespace pruner {
 
 namespace {
 
-// In units of the view box, which the page scales.
-constexpr double kWidth = 480, kHeight = 300;
-constexpr double kLeft = 56, kRight = 468, kTop = 26, kBottom = 256;
+// In units of the view box, which the page scales: around the plot.
+constexpr double kLeft = 56, kRight = 12, kTop = 26, kBottom = 44;
 constexpr double kLogRatio = 8;   // from here on an axis is logarithmic
 constexpr double kMargin = 0.04;  // of an axis beyond its values
 constexpr double kLetter = 6.2;   // width of one, about
 constexpr double kLineHeight = 13;
+
+/// The view box of a chart, and the plot in it.
+struct Frame {
+  explicit Frame(const Chart& chart)
+      : width(chart.small ? 320 : 480), height(chart.small ? 210 : 300) {}
+
+  double width, height;
+  double right = width - kRight, bottom = height - kBottom;
+};
 
 struct Range {
   double least = std::numeric_limits<double>::infinity(), most = -least;
@@ -64,26 +72,27 @@ std::string grid_line(double x1, double y1, double x2, double y2) {
 
 /// Lines and numbers; a number that the one before it leaves no room for is left out.
 std::string grid(const Chart& chart, const ChartAxes& axes) {
+  const Frame frame(chart);
   std::string svg;
-  double taken = -kWidth;
+  double taken = -frame.width;
   for (const double tick : axes.x.ticks()) {
     const double x = axes.x.at(tick);
-    svg += grid_line(x, kTop, x, kBottom);
+    svg += grid_line(x, kTop, x, frame.bottom);
     const std::string text = short_number(tick);
     const double half = kLetter * static_cast<double>(text.size()) / 2;
-    if (x - half < taken || x + half > kWidth) continue;
-    svg += label(x, kBottom + 15, "middle", text);
+    if (x - half < taken || x + half > frame.width) continue;
+    svg += label(x, frame.bottom + 15, "middle", text);
     taken = x + half + kLetter;
   }
-  taken = 2 * kHeight;
+  taken = 2 * frame.height;
   for (const double tick : axes.y.ticks()) {
     const double y = axes.y.at(tick);
-    svg += grid_line(kLeft, y, kRight, y);
+    svg += grid_line(kLeft, y, frame.right, y);
     if (y > taken - kLineHeight) continue;
     svg += label(kLeft - 5, y + 4, "end", short_number(tick));
     taken = y;
   }
-  svg += label((kLeft + kRight) / 2, kBottom + 36, "middle name", chart.x_name);
+  svg += label((kLeft + frame.right) / 2, frame.bottom + 36, "middle name", chart.x_name);
   return svg + label(4, 14, "name", chart.y_name);
 }
 
@@ -146,7 +155,7 @@ std::string labels(const Chart& chart, const ChartAxes& axes) {
       const double x = axes.x.at(point.x) + 6, y = axes.y.at(point.y);
       const Box box{x, y - kLineHeight / 2, x + width, y + kLineHeight / 2};
       const bool free = std::ranges::none_of(taken, [&](const Box& t) { return t.meets(box); });
-      if (!free || box.right > kRight || point.label.empty()) continue;
+      if (!free || box.right > Frame(chart).right || point.label.empty()) continue;
       svg += label(x, y + 4, "", point.label);
       taken.push_back(box);
     }
@@ -173,16 +182,17 @@ ChartAxes axes_of(const Chart& chart) {
       y.add(point.y);
     }
   }
-  return {axis_of(x, chart.log_x, chart.from_zero_x, kLeft, kRight),
-          axis_of(y, chart.log_y, false, kBottom, kTop)};
+  const Frame frame(chart);
+  return {axis_of(x, chart.log_x, chart.from_zero_x, kLeft, frame.right),
+          axis_of(y, chart.log_y, false, frame.bottom, kTop)};
 }
 
 std::string chart_svg(const Chart& chart) {
   const ChartAxes axes = axes_of(chart);
   std::string svg =
       fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}: {} against {}\">\n",
-                  kWidth,
-                  kHeight,
+                  Frame(chart).width,
+                  Frame(chart).height,
                   html_text(chart.title),
                   html_text(chart.y_name),
                   html_text(chart.x_name));

@@ -42,6 +42,7 @@ struct Chart {
   std::string note = {};      // below the plot
   bool from_zero_x = false;   // the axis begins at 0
   bool shows_labels = false;  // labels beside the dots, where they have room
+  bool small = false;         // one of several in a row
   bool zoomable = true;       // the script takes it
 };
 

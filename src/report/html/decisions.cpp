@@ -15,7 +15,8 @@ namespace pruner {
 namespace {
 
 constexpr size_t kMostTasks = 4, kMostBars = 8, kMostSlices = 3;
-constexpr size_t kLeastTrials = 8;    // fewer say nothing
+constexpr size_t kLeastTrials = 8;  // fewer say nothing
+constexpr double kLeastShare = 0.001;
 constexpr size_t kSlicePoints = 300;  // of a plot
 
 /// A decision of the programs of one sketch.
@@ -70,7 +71,7 @@ std::vector<Decided> ranked(const Sketched& of) {
     for (const TrialFacts* trial : of.trials)
       decided.values.push_back(d < trial->decisions.size() ? trial->decisions[d].second : 0);
     const std::optional<double> share = explained_share(decided.values, of.costs_s);
-    if (!share) continue;
+    if (!share || *share < kLeastShare) continue;
     decided.share = *share;
     all.push_back(std::move(decided));
   }
@@ -84,6 +85,7 @@ Chart slice(const Sketched& of, const Decided& decided, const std::string& id) {
               .title = fmt::format("{} ({:.0f} %)", decided.name, 100 * decided.share),
               .x_name = decided.name,
               .y_name = "ms",
+              .small = true,
               .zoomable = false};
   const auto [least, most] = std::ranges::minmax(of.costs_s);
   const auto [low, high] = std::ranges::minmax(decided.values);

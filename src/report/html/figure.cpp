@@ -31,7 +31,8 @@ Json axis_json(const SvgAxis& axis, const std::string& name) {
           {"most", rounded(axis.most)}};
 }
 
-/// {"x":{"name","log","least","most"},"y","series":[{"name","form","points":[[x,y]],"labels"}]}.
+/// {"x":{"name","log","least","most"},"y","shows_labels","series":[{"name","form",
+/// "points":[[x,y]],"labels"}]}.
 Json chart_json(const Chart& chart) {
   const ChartAxes axes = axes_of(chart);
   Json all = Json::array();
@@ -47,6 +48,7 @@ Json chart_json(const Chart& chart) {
   }
   return {{"x", axis_json(axes.x, chart.x_name)},
           {"y", axis_json(axes.y, chart.y_name)},
+          {"shows_labels", chart.shows_labels},
           {"series", std::move(all)}};
 }
 

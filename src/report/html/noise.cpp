@@ -68,9 +68,9 @@ std::string measured_again(std::span<const Remeasured> remeasured,
     if (table.rows.size() == kMostRows) break;
     const auto [least, most] = std::ranges::minmax(program.again_s);
     table.rows.push_back({fmt::format("{}: {}", program.task, tasks[program.task].name),
-                          milliseconds(program.search_s),
-                          milliseconds(least),
-                          milliseconds(most),
+                          print_time(program.search_s),
+                          print_time(least),
+                          print_time(most),
                           std::to_string(program.again_s.size()),
                           fmt::format("{:.3f}", least / program.search_s)});
   }

@@ -7,12 +7,35 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+  /// Some five round numbers; on a logarithmic axis 1, 2 and 5 x powers of ten, or these alone.
+  const round_ticks = (least, most, log) => {
+    const powers = (factors) => {
+      const found = [];
+      for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); ++power)
+        for (const factor of factors) found.push(factor * 10 ** power);
+      return found.filter((value) => value >= least && value <= most);
+    };
+    if (log) {
+      const all = powers([1, 2, 5]);
+      if (all.length > 8) return powers([1]);
+      if (all.length > 2) return all;
+    }
+    const power = 10 ** Math.floor(Math.log10((most - least) / 5));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power * 5 >= most - least);
+    const found = [];
+    for (let k = Math.ceil(least / step); k * step <= most; ++k) found.push(k * step);
+    return found;
+  };
+
   const axis = (data) => ({
     type: data.log ? "logarithmic" : "linear",
     min: data.least,
     max: data.most,
     title: { display: true, text: data.name },
-    ticks: { maxTicksLimit: 8, maxRotation: 0, callback: (value) => String(Number(value.toPrecision(4))) },
+    ticks: { maxRotation: 0, callback: (value) => String(Number(value.toPrecision(5))) },
+    afterBuildTicks: (scale) => {
+      scale.ticks = round_ticks(scale.min, scale.max, data.log).map((value) => ({ value }));
+    },
   });
 
   const dataset = (series, number) => {
@@ -42,6 +65,32 @@
     const name = item.dataset.names ? item.dataset.names[item.dataIndex] : "";
     const at = [item.parsed.x, item.parsed.y].map((value) => Number(value.toPrecision(4)));
     return item.dataset.label + (name ? ": " + name : "") + " (" + at.join(", ") + ")";
+  };
+
+  /// Names beside the dots, where they have room.
+  const names = {
+    id: "names",
+    afterDatasetsDraw: (chart) => {
+      const { ctx, chartArea } = chart;
+      const taken = [];
+      const meets = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && Math.abs(a.y - b.y) < 12;
+      ctx.save();
+      ctx.fillStyle = style("--ink");
+      ctx.textBaseline = "middle";
+      chart.data.datasets.forEach((one, d) => {
+        const dots = one.names ? chart.getDatasetMeta(d).data : [];
+        for (const dot of dots) taken.push({ x: dot.x - 4, y: dot.y, w: 8 });
+        dots.forEach((dot, i) => {
+          const box = { x: dot.x + 6, y: dot.y, w: ctx.measureText(one.names[i]).width };
+          const inside = dot.x >= chartArea.left && box.x + box.w <= chartArea.right &&
+            dot.y >= chartArea.top && dot.y <= chartArea.bottom;
+          if (!inside || taken.some((other) => meets(box, other))) return;
+          ctx.fillText(one.names[i], box.x, box.y);
+          taken.push(box);
+        });
+      });
+      ctx.restore();
+    },
   };
 
   const paint = (chart) => {
@@ -145,6 +194,7 @@
     const chart = new Chart(canvas, {
       type: "scatter",
       data: { datasets: datasets(data.series) },
+      plugins: data.shows_labels ? [names] : [],
       options: {
         animation: false,
         maintainAspectRatio: false,

@@ -18,6 +18,11 @@ std::optional<double> number_of(const Json& object, const char* key) {
   return value.ok() ? std::optional(*value) : std::nullopt;
 }
 
+std::optional<double> seconds_of(const Json& object, const char* key_of_ms) {
+  const std::optional<double> ms = number_of(object, key_of_ms);
+  return ms ? std::optional(*ms / 1e3) : std::nullopt;
+}
+
 std::string text_of(const Json& object, const char* key) {
   const Result<std::string> value = json_get<std::string>(object, key);
   return value.ok() ? *value : "";
@@ -31,11 +36,12 @@ Verdict verdict_of(const RunFolder& run, const std::vector<Peer>& peers) {
                   .status = manifest.status,
                   .untuned_s = run.sum_s(&TaskFacts::untuned_s),
                   .tuned_s = run.sum_s(&TaskFacts::best_s),
-                  .module_ms = number_of(manifest.more, "end_to_end_ms"),
-                  .module_std_ms = number_of(manifest.more, "end_to_end_std_ms"),
+                  .module_s = seconds_of(manifest.more, "end_to_end_ms"),
+                  .module_std_s = seconds_of(manifest.more, "end_to_end_std_ms"),
                   .peers = peers,
                   .tasks = static_cast<int64_t>(run.tasks.size()),
-                  .spent_s = manifest.spent_s};
+                  .spent_s = manifest.spent_s,
+                  .others_share = number_of(manifest.more, "others_share").value_or(0)};
   for (const TaskFacts& task : run.tasks) {
     verdict.trials += task.trials;
     verdict.tasks_without_time += !task.best_s;

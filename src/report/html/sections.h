@@ -24,12 +24,13 @@ struct Peer {
 /// What the run came to. The estimates add up kernels: each task's time, as often as it is called.
 struct Verdict {
   std::string subject, mode, device;
-  std::string status;                        // as run.json has it
-  std::optional<double> untuned_s, tuned_s;  // estimates: of the untuned schedules, of the best
-  std::optional<double> module_ms, module_std_ms;  // of the whole module, measured
+  std::string status;                            // as run.json has it
+  std::optional<double> untuned_s, tuned_s;      // estimates: of the untuned schedules, of the best
+  std::optional<double> module_s, module_std_s;  // of the whole module, measured
   std::vector<Peer> peers;
   int64_t trials = 0, tasks = 0, tasks_without_time = 0;
   double spent_s = 0;
+  double others_share = 0;  // of the cores' time, that other processes had meanwhile
 };
 HtmlSection verdict_section(const Verdict& verdict);
 

@@ -10,6 +10,8 @@ namespace pruner {
 
 namespace {
 
+constexpr double kOthersShown = 0.05;  // of the cores' time
+
 /// "2.31 x as fast", "1.05 x as slow".
 std::string against(double before, double after) {
   return after <= before ? fmt::format("{:.2f} x as fast", before / after)
@@ -23,10 +25,10 @@ std::string headline(const Verdict& v) {
                                        v.tasks_without_time,
                                        v.tasks);
   }
-  if (!v.untuned_s) return milliseconds(v.tuned_s);
+  if (!v.untuned_s) return print_time(v.tuned_s);
   return fmt::format("{} \xE2\x86\x92 {}, {}",
-                     milliseconds(v.untuned_s),
-                     milliseconds(v.tuned_s),
+                     print_time(v.untuned_s),
+                     print_time(v.tuned_s),
                      against(*v.untuned_s, *v.tuned_s));
 }
 
@@ -49,30 +51,33 @@ std::string state(const Verdict& v) {
   return "The run did not reach its end (" + v.status + "): what follows is what it had.";
 }
 
+std::string others(const Verdict& v) {
+  if (v.others_share < kOthersShown) return "";
+  return fmt::format(
+      "While kernels were timed, other processes had {:.0f} % of the cores' time: alone, all times "
+      "are shorter.",
+      100 * v.others_share);
+}
+
 /// The times that can be set beside each other; none of one alone.
 std::vector<HtmlBar> bars(const Verdict& v) {
   std::vector<HtmlBar> bars;
-  const auto add = [&](const std::string& name, std::optional<double> ms, int colour) {
-    if (ms) bars.push_back({name, short_number(*ms) + " ms", *ms, colour});
+  const auto add = [&](const std::string& name, std::optional<double> seconds, int colour) {
+    if (seconds) bars.push_back({name, print_time(seconds), *seconds, colour});
   };
-  const auto ms_of = [](std::optional<double> s) {
-    return s ? std::optional(*s * 1e3) : std::nullopt;
-  };
-  add("before, estimated", ms_of(v.untuned_s), 8);
-  add("after, estimated", ms_of(v.tuned_s), 0);
-  add("module, measured", v.module_ms, 0);
-  for (const Peer& peer : v.peers) add(peer.name, peer.ms, 4);
+  add("before, estimated", v.untuned_s, 8);
+  add("after, estimated", v.tuned_s, 0);
+  add("module, measured", v.module_s, 0);
+  for (const Peer& peer : v.peers) add(peer.name, peer.ms / 1e3, 4);
   return bars.size() > 1 ? bars : std::vector<HtmlBar>();
 }
 
 std::string peers(const Verdict& v) {
-  const std::optional<double> own_ms = v.module_ms ? v.module_ms
-                                       : v.tuned_s ? std::optional(*v.tuned_s * 1e3)
-                                                   : std::nullopt;
-  if (!own_ms || v.peers.empty()) return "";
-  std::string text = v.module_ms ? "The module, measured, is " : "By the estimate it is ";
+  const std::optional<double> own_s = v.module_s ? v.module_s : v.tuned_s;
+  if (!own_s || v.peers.empty()) return "";
+  std::string text = v.module_s ? "The module, measured, is " : "By the estimate it is ";
   for (size_t i = 0; i < v.peers.size(); ++i)
-    text += (i > 0 ? ", " : "") + against(v.peers[i].ms, *own_ms) + " as " + v.peers[i].name;
+    text += (i > 0 ? ", " : "") + against(v.peers[i].ms / 1e3, *own_s) + " as " + v.peers[i].name;
   return text + ". The others' times are as given to the report.";
 }
 
@@ -85,13 +90,11 @@ std::string paragraph(const std::string& style, const std::string& text) {
 
 HtmlSection verdict_section(const Verdict& v) {
   std::string module;
-  if (v.module_ms)
-    module = fmt::format(
-        "{} ms{}",
-        short_number(*v.module_ms),
-        v.module_std_ms ? fmt::format(" (std dev {} ms)", short_number(*v.module_std_ms)) : "");
+  if (v.module_s) module = print_time(v.module_s);
+  if (v.module_std_s) module += " (std dev " + print_time(v.module_std_s) + ")";
   std::string html = paragraph("headline", headline(v));
   html += paragraph("state", state(v));
+  html += paragraph("state", others(v));
   html += html_bars(bars(v), "Times beside each other");
   html += paragraph("", peers(v));
   html += html_facts({{"Whole module, measured", module},

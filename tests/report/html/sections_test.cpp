@@ -42,8 +42,8 @@ TEST(VerdictSection, SaysHowMuchFasterAndBesideWhom) {
                   .status = "done",
                   .untuned_s = 12e-3,
                   .tuned_s = 4e-3,
-                  .module_ms = 5,
-                  .module_std_ms = 0.1,
+                  .module_s = 5e-3,
+                  .module_std_s = 2e-5,
                   .peers = {{kHostile, 10}},
                   .trials = 320,
                   .tasks = 7,
@@ -51,18 +51,21 @@ TEST(VerdictSection, SaysHowMuchFasterAndBesideWhom) {
   const std::string html = verdict_section(verdict).html;
   expect_in(html, "12 ms \u2192 4 ms, 3.00 x as fast");
   expect_in(html, "The module, measured, is 2.00 x as fast as &lt;/script&gt;");
-  expect_in(html, "5 ms (std dev 0.1 ms)");
+  expect_in(html, "5 ms (std dev 20 \u00b5s)");
   expect_in(html, "<dd>2:05</dd>");
   EXPECT_EQ(html.find("<b onclick"), std::string::npos);
   EXPECT_EQ(html.find("still going"), std::string::npos);
+  EXPECT_EQ(html.find("other processes"), std::string::npos);
 
   verdict.status = "interrupted";
+  verdict.others_share = 0.25;
   verdict.untuned_s.reset();
-  verdict.module_ms.reset();
+  verdict.module_s.reset();
   const std::string half = verdict_section(verdict).html;
   expect_in(half, "did not reach its end (interrupted)");
   expect_in(half, "<p class=\"headline\">4 ms</p>");
   expect_in(half, "there is no before");
+  expect_in(half, "other processes had 25 % of the cores&#39; time");
   expect_in(half, "By the estimate it is 2.50 x as fast as ");
   verdict.tuned_s.reset();
   verdict.tasks_without_time = 3;
