@@ -19,6 +19,7 @@ namespace {
 struct Run {
   std::string path, mode, update = "-";
   std::string subject, device;  // empty: not known
+  std::string status = "done";
   TuningCurve curve;
 };
 
@@ -38,8 +39,7 @@ Result<Unit> read_facts(const RunManifest& manifest, Run& run) {
   run.device = manifest.device;
   const Result<double> end_to_end_ms = json_get<double>(manifest.more, "end_to_end_ms");
   if (end_to_end_ms.ok()) run.curve.end_to_end_s = *end_to_end_ms / 1e3;
-  if (manifest.status != "done")
-    log_warning("{}: {}; its curve ends where the run did", run.path, manifest.status);
+  run.status = manifest.status;
   return Unit{};
 }
 
@@ -88,10 +88,12 @@ Result<std::string> common(const std::vector<Run>& runs,
 
 }  // namespace
 
-Result<Comparison> compare_runs(const std::vector<std::string>& paths) {
+Result<Comparison> compare_runs(const std::vector<std::string>& paths, bool warns) {
   std::vector<Run> runs;
   for (const std::string& path : paths) {
     TRY_ASSIGN(Run run, read_run(path));
+    if (warns && run.status != "done")
+      log_warning("{}: {}; its curve ends where the run did", path, run.status);
     runs.push_back(std::move(run));
   }
   Comparison comparison{.subject = {}, .device = {}, .modes = {}, .curves = {}};

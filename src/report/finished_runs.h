@@ -14,8 +14,9 @@ inline constexpr const char* kSearchSeconds = "seconds of search";
 /// A mode for each path, named after the mode of its run.json; where two would have one name, the
 /// path follows. A path is a work dir, or a file as total_latency.tsv, which is named after itself.
 /// The network, its inputs, the number of tasks and the device are those of the run.json files.
-/// Errors: there is no curve, or the runs are of different networks or devices.
-Result<Comparison> compare_runs(const std::vector<std::string>& paths);
+/// `warns`: names on standard error the runs that did not reach their end. Errors: there is no
+/// curve, or the runs are of different networks or devices.
+Result<Comparison> compare_runs(const std::vector<std::string>& paths, bool warns = true);
 
 /// What compare_runs() reads of a run's run.json, under "more":
 /// {"mode","update_mode","inputs","tasks"}; "end_to_end_ms" joins them where it is measured.

@@ -210,7 +210,7 @@ def look_at_print(browser, page, keep):
 def make_pages(program, folder):
     """The page of a run, and that of one whose input has a hostile name."""
     run = os.path.join(folder, "run")
-    subprocess.run([program, "tune", "--op", "conv2d 1x14x14x32 3x3 -> 32 +bias +relu", "--n-trials", "24",
+    subprocess.run([program, "tune", "--op", "conv2d 1 14 14 32 32 3 3 padding=1 +bias +relu", "--n-trials", "24",
                     "--cost-model", "draft-only", "--threads", "1", "--work-dir", run], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     pages = []

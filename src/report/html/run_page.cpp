@@ -89,7 +89,7 @@ Result<Comparison> compare_curves(const std::vector<std::string>& paths) {
   std::error_code code;
   if (paths.size() == 1 && !std::filesystem::exists(paths[0] + "/" + kWorkDirCurve, code))
     return Comparison{.subject = {}, .device = {}, .modes = {}, .curves = {}};
-  return compare_runs(paths);
+  return compare_runs(paths, paths.size() > 1);  // the page says it of the first
 }
 
 }  // namespace
