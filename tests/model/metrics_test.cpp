@@ -138,6 +138,15 @@ TEST(Metrics, TakeBestKOfTasksThatHaveMorePrograms) {
   EXPECT_NEAR(metrics.pooled.best_k[0], 0.5, 1e-12);
 }
 
+// Of four programs two scores are the same, and two times.
+TEST(Metrics, PairsThatAreAlikeAreNone) {
+  const PairCount count =
+      count_pairs(std::vector<float>{4, 3, 3, 1}, std::vector{1.0, 2.0, 5.0, 2.0});
+  EXPECT_EQ(count.all, 4) << "not (3, 3), not the two of 2 s";
+  EXPECT_EQ(count.right, 3) << "the last is faster than the third, and scored below it";
+  EXPECT_EQ(count_pairs({}, {}).all, 0);
+}
+
 TEST(Metrics, OfNoTasksAreNone) { EXPECT_EQ(average({}).tasks, 0); }
 
 }  // namespace

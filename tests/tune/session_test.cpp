@@ -8,6 +8,7 @@
 #include "golden.h"
 #include "tensor/operators.h"
 #include "tune/fake_measurer.h"
+#include "tune/task_file.h"
 
 namespace pruner {
 namespace {
@@ -43,8 +44,9 @@ struct TuneSession : testing::Test {
 
   Result<TuneEnd> run() {
     model = make_calibrated_draft_model();
+    const SearchModels models{*model, verify.get()};
     const auto opened = Session::open(
-        tasks, options, {machine, {*model}, machine.stop, [](const auto&, const auto&) {}});
+        tasks, options, {machine, models, machine.stop, [](const auto&, const auto&) {}});
     if (!opened.ok()) return opened.error();
     const Result<TuneEnd> end = (*opened)->run();
     trials = (*opened)->tuner().trials();
@@ -75,7 +77,7 @@ struct TuneSession : testing::Test {
   std::vector<WeightedTask> tasks = three_tasks();
   SessionOptions options;
   FakeMeasurer machine;
-  std::unique_ptr<CostModel> model;
+  std::unique_ptr<CostModel> model, verify;  // verify: none
   int64_t trials = 0;
   std::optional<double> latency_s;
   std::vector<int64_t> task_trials;
@@ -91,6 +93,26 @@ TEST_F(TuneSession, RecordsEveryTrialAndEndsAtTheLimit) {
   EXPECT_TRUE(latency_s.has_value());
   EXPECT_EQ(read_manifest(dir)->status, "done");
   EXPECT_EQ(read_manifest(dir)->trials, 60);
+}
+
+// Six rounds of ten programs have at most 45 pairs each; the sum goes on where the run does.
+TEST_F(TuneSession, CountsThePairsThatTheModelOrderedBeforeItLearned) {
+  const auto pairs = [&](const char* which) {
+    return read_manifest(dir)->more["model_pairs"][which].get<int64_t>();
+  };
+  ASSERT_TRUE(run().ok());
+  EXPECT_EQ(pairs("all"), 0) << "no model verifies";
+  verify = make_draft_model();
+  options.tune.trials = 120;
+  ASSERT_TRUE(run().ok());
+  const int64_t first = pairs("all");
+  EXPECT_GT(first, 30);
+  EXPECT_LE(first, 6 * 45);
+  EXPECT_LE(pairs("right"), first);
+  options.tune.trials = 180;
+  ASSERT_TRUE(run().ok());
+  EXPECT_GT(pairs("all"), first);
+  EXPECT_EQ(read_task_file(dir + "/tasks.json")->size(), tasks.size());
 }
 
 TEST_F(TuneSession, WritesTheCurveInTheReferencesColumns) {
