@@ -117,7 +117,10 @@ class WorkerMeasurer : public LocalMeasurer {
     return results();
   }
 
-  MeasureTimes times() const override { return times_; }
+  MeasureTimes times() const override {
+    const std::lock_guard lock(times_mutex_);
+    return times_;
+  }
 
  private:
   // Until all jobs are at `goal` or further.
@@ -263,7 +266,10 @@ class WorkerMeasurer : public LocalMeasurer {
     const auto start = Clock::now();
     const int ready = poll(entries.data(), entries.size(), milliseconds_until(deadline));
     const std::chrono::duration<double> elapsed = Clock::now() - start;
-    (runs ? times_.run_s : times_.build_s) += elapsed.count();
+    {
+      const std::lock_guard lock(times_mutex_);
+      (runs ? times_.run_s : times_.build_s) += elapsed.count();
+    }
     if (ready < 0) return;  // interrupted: measure() asks whether to stop
     for (size_t i = 0; i < waiting.size(); ++i) {
       const bool late = Clock::now() >= waiting[i]->process.deadline();
@@ -381,7 +387,10 @@ class WorkerMeasurer : public LocalMeasurer {
     (station.builds ? result.building : result.running).time.to_s = steady_s();
     result.timestamp = std::time(nullptr);
     if (result.refuted) measure_again();
-    times_.busy += result.busy;
+    {
+      const std::lock_guard lock(times_mutex_);
+      times_.busy += result.busy;
+    }
     best_s_ = std::min(best_s_, result.cost_s());
     // What went wrong may be the task itself: the worker is told it again, and says so again.
     if (result.error == MeasureError::kUnknown) station.task_key.clear();
@@ -409,6 +418,7 @@ class WorkerMeasurer : public LocalMeasurer {
   std::mutex turn_;  // of who measures
   std::vector<Station> builders_, runners_;
   Backend task_backend_ = {};
+  mutable std::mutex times_mutex_;
   MeasureTimes times_;
   // Of the batch at hand:
   const Task* task_ = nullptr;
