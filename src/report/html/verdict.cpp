@@ -4,7 +4,7 @@
 #include "report/html/escape.h"
 #include "report/html/sections.h"
 #include "report/html/table.h"
-#include "report/progress.h"
+#include "report/time_text.h"
 
 namespace pruner {
 
