@@ -254,7 +254,7 @@ TEST(ParseCommandLine, HelpAndVersionAreTexts) {
   EXPECT_NE(parse({"--help"})->text.find("tune"), std::string::npos);
   EXPECT_NE(parse({"tune", "--help"})->text.find("--n-trials"), std::string::npos);
   EXPECT_TRUE(parse({"--version"})->text.starts_with("pruner "));
-  EXPECT_EQ(parse({"worker", "--help"})->text.find("build"), std::string::npos);
+  EXPECT_EQ(parse({"worker", "--help"})->text.find("Build what"), std::string::npos);
 }
 
 }  // namespace
