@@ -24,9 +24,13 @@ endif()
 # Modules against ONNX Runtime, where a Python with the packages of bench/requirements.txt is given.
 set(PRUNER_PEERS_PYTHON "" CACHE STRING "Python that has the packages of bench/requirements.txt")
 if(PRUNER_PEERS_PYTHON AND PRUNER_LLVM AND TARGET pruner)
+  # One built-in network of each kind; `bench/accuracy.py networks` takes all.
+  set(networks bert_tiny clip_vit_b32 convnext_tiny dcgan densenet_121 detr efficientnet_b0 googlenet gpt2 llama_135m
+               mobilebert mobilenet_v3 r3d_18 regnet_y_400mf resnet_18 resnext_50 swin_t unet vit_pruner whisper_tiny)
+  set(light) # all
   foreach(what networks light)
     add_test(NAME accuracy_${what}
-             COMMAND ${PRUNER_PEERS_PYTHON} ${PROJECT_SOURCE_DIR}/bench/accuracy.py ${what}
+             COMMAND ${PRUNER_PEERS_PYTHON} ${PROJECT_SOURCE_DIR}/bench/accuracy.py ${what} ${${what}}
                      --program $<TARGET_FILE:pruner>)
     set_tests_properties(accuracy_${what} PROPERTIES LABELS slow TIMEOUT 1800)
   endforeach()

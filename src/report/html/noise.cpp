@@ -6,6 +6,7 @@
 #include "report/html/chart.h"
 #include "report/html/sections.h"
 #include "report/html/table.h"
+#include "report/time_text.h"
 
 namespace pruner {
 
@@ -68,9 +69,9 @@ std::string measured_again(std::span<const Remeasured> remeasured,
     if (table.rows.size() == kMostRows) break;
     const auto [least, most] = std::ranges::minmax(program.again_s);
     table.rows.push_back({fmt::format("{}: {}", program.task, tasks[program.task].name),
-                          print_time(program.search_s),
-                          print_time(least),
-                          print_time(most),
+                          time_text(program.search_s),
+                          time_text(least),
+                          time_text(most),
                           std::to_string(program.again_s.size()),
                           fmt::format("{:.3f}", least / program.search_s)});
   }

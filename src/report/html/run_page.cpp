@@ -63,7 +63,7 @@ std::optional<PairCount> model_pairs(const RunManifest& manifest) {
   return PairCount{of("right"), of("all")};
 }
 
-std::string time_text(int64_t unix_s) {
+std::string moment_text(int64_t unix_s) {
   return unix_s == 0 ? "" : fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(unix_s));
 }
 
@@ -77,8 +77,8 @@ Facts about(const std::string& path, const RunFolder& run) {
           {"Device", manifest.device},
           {"Seed", std::to_string(manifest.seed)},
           {"Status", manifest.status},
-          {"Started", time_text(manifest.started)},
-          {"Last change", time_text(manifest.updated)},
+          {"Started", moment_text(manifest.started)},
+          {"Last change", moment_text(manifest.updated)},
           {"Records", fmt::format("{}, of this device", run.measured)},
           {"Lines that are no records", run.damaged == 0 ? "" : std::to_string(run.damaged)},
           {"XXH3-128 of records.json", run.records_hash}};

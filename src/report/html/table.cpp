@@ -58,12 +58,6 @@ std::string html_facts(const std::vector<std::pair<std::string, std::string>>& f
   return html + "</dl>\n";
 }
 
-std::string print_time(std::optional<double> seconds) {
-  if (!seconds) return "-";
-  return *seconds < 1e-4 ? short_number(*seconds * 1e6) + " \xC2\xB5s"
-                         : short_number(*seconds * 1e3) + " ms";
-}
-
 std::string percent(std::optional<double> share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }

@@ -32,8 +32,6 @@ std::string html_bars(const std::vector<HtmlBar>& bars, const std::string& name)
 /// "<dt>name</dt><dd>text</dd>" for each pair that has a text.
 std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts);
 
-/// "1.234 ms", "56.7 µs"; "-" where it is not known.
-std::string print_time(std::optional<double> seconds);
 /// A part of a whole: "12.3 %"; "-" where there is none.
 std::string percent(std::optional<double> share);
 

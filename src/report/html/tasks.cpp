@@ -6,6 +6,7 @@
 #include "report/html/chart.h"
 #include "report/html/sections.h"
 #include "report/html/table.h"
+#include "report/time_text.h"
 
 namespace pruner {
 
@@ -57,8 +58,8 @@ HtmlSection tasks_section(std::span<const TaskFacts> tasks, const Ceiling& ceili
          task.name,
          std::to_string(task.weight),
          percent(share),
-         print_time(task.untuned_s),
-         print_time(task.best_s),
+         time_text(task.untuned_s),
+         time_text(task.best_s),
          task.best_s && task.flops > 0 ? short_number(task.flops / *task.best_s / 1e9) : "-",
          percent(of_ceiling),
          std::to_string(task.trials),

@@ -25,10 +25,10 @@ std::string headline(const Verdict& v) {
                                        v.tasks_without_time,
                                        v.tasks);
   }
-  if (!v.untuned_s) return print_time(v.tuned_s);
+  if (!v.untuned_s) return time_text(v.tuned_s);
   return fmt::format("{} \xE2\x86\x92 {}, {}",
-                     print_time(v.untuned_s),
-                     print_time(v.tuned_s),
+                     time_text(v.untuned_s),
+                     time_text(v.tuned_s),
                      against(*v.untuned_s, *v.tuned_s));
 }
 
@@ -63,7 +63,7 @@ std::string others(const Verdict& v) {
 std::vector<HtmlBar> bars(const Verdict& v) {
   std::vector<HtmlBar> bars;
   const auto add = [&](const std::string& name, std::optional<double> seconds, int colour) {
-    if (seconds) bars.push_back({name, print_time(seconds), *seconds, colour});
+    if (seconds) bars.push_back({name, time_text(seconds), *seconds, colour});
   };
   add("before, estimated", v.untuned_s, 8);
   add("after, estimated", v.tuned_s, 0);
@@ -90,8 +90,8 @@ std::string paragraph(const std::string& style, const std::string& text) {
 
 HtmlSection verdict_section(const Verdict& v) {
   std::string module;
-  if (v.module_s) module = print_time(v.module_s);
-  if (v.module_std_s) module += " (std dev " + print_time(v.module_std_s) + ")";
+  if (v.module_s) module = time_text(v.module_s);
+  if (v.module_std_s) module += " (std dev " + time_text(v.module_std_s) + ")";
   std::string html = paragraph("headline", headline(v));
   html += paragraph("state", state(v));
   html += paragraph("state", others(v));

@@ -145,7 +145,7 @@ TEST_F(RunPages, AreComplete) {
     EXPECT_NE(html.find(std::string("<section id=\"") + id + "\""), std::string::npos) << id;
     EXPECT_NE(html.find(std::string("href=\"#") + id + "\""), std::string::npos) << id;
   }
-  EXPECT_NE(html.find("12 ms \u2192 6.3 ms, 1.90 x as fast"), std::string::npos);
+  EXPECT_NE(html.find("12.000 ms \u2192 6.300 ms, 1.90 x as fast"), std::string::npos);
   EXPECT_NE(html.find("75.0 % of 40 pairs"), std::string::npos);
   EXPECT_NE(html.find("1970-01-02 00:00 UTC"), std::string::npos);
   EXPECT_EQ(html.find("alert(1)</script>"), std::string::npos);

@@ -49,9 +49,9 @@ TEST(VerdictSection, SaysHowMuchFasterAndBesideWhom) {
                   .tasks = 7,
                   .spent_s = 125};
   const std::string html = verdict_section(verdict).html;
-  expect_in(html, "12 ms \u2192 4 ms, 3.00 x as fast");
+  expect_in(html, "12.000 ms \u2192 4.000 ms, 3.00 x as fast");
   expect_in(html, "The module, measured, is 2.00 x as fast as &lt;/script&gt;");
-  expect_in(html, "5 ms (std dev 20 \u00b5s)");
+  expect_in(html, "5.000 ms (std dev 20.0 us)");
   expect_in(html, "<dd>2:05</dd>");
   EXPECT_EQ(html.find("<b onclick"), std::string::npos);
   EXPECT_EQ(html.find("still going"), std::string::npos);
@@ -63,7 +63,7 @@ TEST(VerdictSection, SaysHowMuchFasterAndBesideWhom) {
   verdict.module_s.reset();
   const std::string half = verdict_section(verdict).html;
   expect_in(half, "did not reach its end (interrupted)");
-  expect_in(half, "<p class=\"headline\">4 ms</p>");
+  expect_in(half, "<p class=\"headline\">4.000 ms</p>");
   expect_in(half, "there is no before");
   expect_in(half, "other processes had 25 % of the cores&#39; time");
   expect_in(half, "By the estimate it is 2.50 x as fast as ");
@@ -107,7 +107,7 @@ TEST(TasksSection, HasSharesOfTimeAndOfTheCeiling) {
   EXPECT_DOUBLE_EQ(*least_s(tasks[1], ceiling()), 20e-3);
   const std::string html = tasks_section(tasks, ceiling()).html;
   expect_in(html,
-            "<td class=\"n\">90.0 %</td><td class=\"n\">60 ms</td><td class=\"n\">30 ms</td>");
+            "<td class=\"n\">90.0 %</td><td class=\"n\">60.000 ms</td><td class=\"n\">30.000 ms</td>");
   expect_in(html, "<td class=\"n\">66.7 %</td>");
   EXPECT_EQ(html.find("<b onclick"), std::string::npos);
   EXPECT_LT(html.find("&lt;/script&gt;"), html.find(">small<"));
@@ -217,7 +217,7 @@ TEST(NoiseSection, HasTheSpreadOfRepeatsAndOfTimesAgain) {
   expect_in(html, "below 0.5 %</th><td class=\"n\">1</td>");
   expect_in(html, "1 to 2 %</th><td class=\"n\">1</td>");
   expect_in(html,
-            "1.05 ms</td><td class=\"n\">1.1 ms</td><td class=\"n\">2</td><td class=\"n\">1.050");
+            "1.050 ms</td><td class=\"n\">1.100 ms</td><td class=\"n\">2</td><td class=\"n\">1.050");
   expect_in(html, "2 trials ran while other processes");
   expect_in(noise_section({}, tasks).html, "No program was timed often enough");
 }
