@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
+#include "pruner/module_file.h"
 #include "support/file.h"
 #include "support/temporary_folder.h"
 #include "target/host.h"
@@ -58,8 +60,11 @@ Result<std::unique_ptr<LoadedKernel>> load_shared_library(const std::string& lib
     return full;
   }
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(file);
+  FILE* const stream = fdopen(file, "r");  // has the file from here on
+  const bool is_cut = pruner_file_is_cut(stream, library.size()) != 0;
+  void* const handle = is_cut ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  fclose(stream);
+  if (is_cut) return Error(error.message(), "the library ends before its end");
   if (handle == nullptr) return Error(error.message(), dlerror());
   void* const entry = dlsym(handle, symbol.c_str());
   if (entry == nullptr) {

@@ -10,7 +10,7 @@
 #include "golden.h"
 #include "measure/build_worker.h"
 #include "measure/device_probe.h"
-#include "measure/measure.h"
+#include "measure/local_measurer.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
 #include "target/tensor_rates.h"

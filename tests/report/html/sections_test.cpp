@@ -106,8 +106,9 @@ TEST(TasksSection, HasSharesOfTimeAndOfTheCeiling) {
   // 2 GFLOP at 100 GFLOP/s take 20 ms; 1 MB at 10 GB/s 0.1 ms.
   EXPECT_DOUBLE_EQ(*least_s(tasks[1], ceiling()), 20e-3);
   const std::string html = tasks_section(tasks, ceiling()).html;
-  expect_in(html,
-            "<td class=\"n\">90.0 %</td><td class=\"n\">60.000 ms</td><td class=\"n\">30.000 ms</td>");
+  expect_in(
+      html,
+      "<td class=\"n\">90.0 %</td><td class=\"n\">60.000 ms</td><td class=\"n\">30.000 ms</td>");
   expect_in(html, "<td class=\"n\">66.7 %</td>");
   EXPECT_EQ(html.find("<b onclick"), std::string::npos);
   EXPECT_LT(html.find("&lt;/script&gt;"), html.find(">small<"));
@@ -216,8 +217,9 @@ TEST(NoiseSection, HasTheSpreadOfRepeatsAndOfTimesAgain) {
   expect_in(html, "2 with 4 repeats or more");
   expect_in(html, "below 0.5 %</th><td class=\"n\">1</td>");
   expect_in(html, "1 to 2 %</th><td class=\"n\">1</td>");
-  expect_in(html,
-            "1.050 ms</td><td class=\"n\">1.100 ms</td><td class=\"n\">2</td><td class=\"n\">1.050");
+  expect_in(
+      html,
+      "1.050 ms</td><td class=\"n\">1.100 ms</td><td class=\"n\">2</td><td class=\"n\">1.050");
   expect_in(html, "2 trials ran while other processes");
   expect_in(noise_section({}, tasks).html, "No program was timed often enough");
 }
