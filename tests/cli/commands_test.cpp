@@ -220,7 +220,8 @@ TEST_F(Commands, TuneSaysWhatCameOfItAndWhatIsNext) {
   const std::string first = out(tune);
   EXPECT_TRUE(std::regex_search(first, std::regex("\nResult: [0-9.]+ [mun]s, [0-9.]+ GFLOPS")))
       << first;
-  EXPECT_NE(first.find("\nWritten: " + records + ", " + dir + "/out/tuning_curve.svg\n"),
+  EXPECT_NE(first.find("\nWritten: " + records + ", " + dir + "/out/tuning_curve.svg, " +
+                       dir + "/out/report.html\n"),
             std::string::npos)
       << first;
   EXPECT_NE(first.find("\nNext: pruner compile --op '" + op + "' --records " + records + " -o "),

@@ -100,7 +100,7 @@ TEST_F(Reports, ProgressGoesToStandardErrorAndResultsToStandardOutput) {
     return command;
   };
   const ProgramRun text = done(in("text"));
-  EXPECT_NE(text.err.find("/4] task  0: best "), std::string::npos) << text.err;
+  EXPECT_NE(text.err.find("/4] total "), std::string::npos) << text.err;
   EXPECT_TRUE(text.out.starts_with("----")) << text.out;
   std::vector<std::string> json = in("json");
   json.emplace_back("--json");

@@ -72,16 +72,14 @@ Result<Unit> draw_curve(const WorkDir& dir, const std::string& subject, const st
   return write_file(dir.file("tuning_curve.svg"), curves_svg(run));
 }
 
-/// The page of the run, earlier ones of the folder included. It only reports: what it could not
-/// hold is no reason to lose a run.
-void write_page(const WorkDir& dir, int jobs) {
-  const auto write = [&]() -> Result<Unit> {
-    KnownTasks known;
-    TRY_ASSIGN(const RunPage page, make_run_page({dir.path()}, {.jobs = jobs}, known));
-    return write_file(dir.file("report.html"), page.html);
-  };
-  if (const Result<Unit> written = write(); !written.ok())
-    log_warning("no report.html: {}", written.error().message());
+/// The page of the run, earlier ones of the folder included. It only reports: what it cannot tell
+/// is no reason to lose a run.
+Result<Unit> write_page(const WorkDir& dir, int jobs) {
+  KnownTasks known;
+  const Result<RunPage> page = make_run_page({dir.path()}, {.jobs = jobs}, known);
+  if (page.ok()) return write_file(dir.file("report.html"), page->html);
+  log_warning("no report.html: {}", page.error().message());
+  return Unit{};
 }
 
 // What the tasks' default schedules take together, by the draft.
@@ -291,7 +289,7 @@ struct Tune {
       run.watch.pause();
       if (!run.watch.json()) fmt::print("{}", text);
     }
-    write_page(session.dir(), measure.jobs);
+    TRY(write_page(session.dir(), measure.jobs));
     if (!run.watch.json()) {
       TRY_ASSIGN(const std::string text, closing(run, module, call));
       fmt::print("{}", text);
@@ -370,9 +368,10 @@ struct Tune {
     for (const char* key : {"work_dir", "trials", "budget_s"}) facts[key] = plan[key];
     watch.started(facts, source.tasks);
     watch.phase("search",
-                fmt::format("{}: {} tasks{}{}, into {}; building the first {} programs",
+                fmt::format("{}: {} {}{}{}, into {}; building the first {} programs",
                             source.name,
                             source.tasks.size(),
+                            source.tasks.size() == 1 ? "task" : "tasks",
                             plan["trials"].is_null() ? "" : fmt::format(", {} trials", tune.trials),
                             budget.empty() ? "" : ", " + budget,
                             work_dir,
