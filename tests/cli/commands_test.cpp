@@ -158,8 +158,15 @@ TEST_F(Commands, CompareModesAndKeepTheCurves) {
 }
 
 TEST_F(Commands, ADryRunDoesNothing) {
-  const std::string text =
-      out({"tune", "--op", "matmul 32 32 32", "--dry-run", "--work-dir", dir + "/out"});
+  const std::string text = out({"tune",
+                                "--op",
+                                "matmul 32 32 32",
+                                "--dry-run",
+                                "--work-dir",
+                                dir + "/out",
+                                "--model",
+                                "draft-only"});
+  EXPECT_NE(text.find("Would tune in mode draft-only on "), std::string::npos) << text;
   EXPECT_NE(text.find("nothing was done"), std::string::npos);
   EXPECT_FALSE(fs::exists(dir + "/out"));
 }
@@ -220,8 +227,8 @@ TEST_F(Commands, TuneSaysWhatCameOfItAndWhatIsNext) {
   const std::string first = out(tune);
   EXPECT_TRUE(std::regex_search(first, std::regex("\nResult: [0-9.]+ [mun]s, [0-9.]+ GFLOPS")))
       << first;
-  EXPECT_NE(first.find("\nWritten: " + records + ", " + dir + "/out/tuning_curve.svg, " +
-                       dir + "/out/report.html\n"),
+  EXPECT_NE(first.find("\nWritten: " + records + ", " + dir + "/out/tuning_curve.svg, " + dir +
+                       "/out/report.html\n"),
             std::string::npos)
       << first;
   EXPECT_NE(first.find("\nNext: pruner compile --op '" + op + "' --records " + records + " -o "),

@@ -33,8 +33,13 @@ namespace {
 constexpr double kProbeSeconds = 0.05;  // about, for each of this CPU's peaks
 
 // What --dry-run says; null: no such limit.
-Json dry_run(const Source& source, const TuneOptions& tune, const std::string& work_dir) {
+Json dry_run(const Source& source,
+             const Target& target,
+             const TuneOptions& tune,
+             const std::string& work_dir) {
   return {
+      {"mode", tune.mode},
+      {"device", device_fingerprint(target)},
       {"work_dir", work_dir},
       {"trials", tune.trials == kNoTrialLimit ? Json() : Json(tune.trials)},
       {"budget_s", std::isfinite(tune.budget_s) ? Json(tune.budget_s) : Json()},
@@ -48,12 +53,16 @@ std::string print_dry_run(const Json& plan, const Source& source) {
     return plan[key].is_null() ? std::string()
                                : fmt::format("{:.0f} {}, ", plan[key].get<double>(), unit);
   };
-  return fmt::format("{}Would tune for {}{}{} trials a round, into {}; nothing was done\n",
-                     print_task_list(source.tasks),
-                     limit("trials", "trials"),
-                     limit("budget_s", "s"),
-                     plan["round_size"].get<int64_t>(),
-                     plan["work_dir"].get<std::string>());
+  return fmt::format(
+      "{}Would tune in mode {} on {} for {}{}{} trials a round, into {}; nothing was "
+      "done\n",
+      print_task_list(source.tasks),
+      plan["mode"].get<std::string>(),
+      plan["device"].get<std::string>(),
+      limit("trials", "trials"),
+      limit("budget_s", "s"),
+      plan["round_size"].get<int64_t>(),
+      plan["work_dir"].get<std::string>());
 }
 
 /// The curve of the folder, earlier runs included, as a plot beside it; none before every task has
@@ -361,9 +370,10 @@ struct Tune {
   void tell_start(RunWatch& watch,
                   const Invocation& call,
                   const Source& source,
+                  const Target& target,
                   const TuneOptions& tune,
                   const std::string& work_dir) const {
-    const Json plan = dry_run(source, tune, work_dir);
+    const Json plan = dry_run(source, target, tune, work_dir);
     Json facts = {{"command", call.command_line}, {"input", source.name}};
     for (const char* key : {"work_dir", "trials", "budget_s"}) facts[key] = plan[key];
     watch.started(facts, source.tasks);
@@ -394,7 +404,7 @@ struct Tune {
     const std::string work_dir =
         explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
     if (only_plan) {
-      const Json plan = dry_run(source, tune, work_dir);
+      const Json plan = dry_run(source, target, tune, work_dir);
       return call.show(plan, print_dry_run(plan, source));
     }
 
@@ -416,7 +426,7 @@ struct Tune {
         const std::unique_ptr<Session> session,
         Session::open(
             source.tasks, options, {*measurer, problem.models.models(), interrupted, on_round}));
-    tell_start(*watch, call, source, tune, work_dir);
+    tell_start(*watch, call, source, target, tune, work_dir);
     TRY_ASSIGN(const TuneEnd end, session->run());
     watch->pause();
     release_interrupts();
