@@ -136,7 +136,10 @@ static Result<StageId> matmul(DagBuilder& b, const OperatorCall& c) {
 static Result<StageId> batch_matmul(DagBuilder& b, const OperatorCall& c) {
   TRY_ASSIGN(const OperandType type, operand_type(c));
   const StageId lhs = b.placeholder("A", {c["B"], c["M"], c["K"]}, type.data);
-  const StageId rhs = b.placeholder("B", {c["B"], c["K"], c["N"]}, type.weight);
+  const bool by_one = c["weights"] != 0;
+  std::vector<int64_t> shape = {c["K"], c["N"]};
+  if (!by_one) shape.insert(shape.begin(), c["B"]);
+  const StageId rhs = b.placeholder("B", std::move(shape), type.weight, by_one);
   return add_matmul(b, lhs, rhs, false, false, type.products);
 }
 
@@ -285,7 +288,11 @@ static constexpr OperatorRow kOperators[] = {
      "float32 rounded to tf32; bits=8: uint8 and int8, in int32, as float32",
      matmul},
     {"dense", "M N K", "bits=32 exponent=5", "[M,K] x constant [N,K] transposed", dense},
-    {"batch_matmul", "B M N K", "bits=32 exponent=5", "B times [M,K] x [K,N]", batch_matmul},
+    {"batch_matmul",
+     "B M N K",
+     "weights=0 bits=32 exponent=5",
+     "B times [M,K] x [K,N]; weights=1: by one constant [K,N]",
+     batch_matmul},
     {"coded_matmul",
      "M N K",
      "bits=8 block=32",
@@ -427,8 +434,8 @@ static Result<std::vector<int64_t>> whole_numbers(const std::string& name,
 static Result<std::vector<int64_t>> parse_values(const std::string& name,
                                                  std::string_view text,
                                                  size_t rank) {
-  TRY_ASSIGN(const std::vector<int64_t> values,
-             whole_numbers(name, text, name == "padding" || name == "causal" ? 0 : 1));
+  const bool may_be_0 = name == "padding" || name == "causal" || name == "weights";
+  TRY_ASSIGN(const std::vector<int64_t> values, whole_numbers(name, text, may_be_0 ? 0 : 1));
   const bool is_window = name == "stride" || name == "padding" || name == "dilation";
   std::vector<size_t> counts = {1};
   if (is_window) counts.push_back(rank);

@@ -137,17 +137,20 @@ Read read_dense(const std::string& name, Words in) {
   return in.empty() ? Read(out) : std::nullopt;
 }
 
-// "64x32 32x16", or stacks of as many matrices.
+// "64x32 32x16", stacks of as many matrices, or a stack by one that is constant: "1x64x32 32x16".
 Read read_matmul(Words in) {
   const auto lhs = in.shape(), rhs = in.shape();
-  if (!lhs || !rhs || lhs->size() != rhs->size() || !in.empty()) return std::nullopt;
+  if (!lhs || !rhs || !in.empty()) return std::nullopt;
   const size_t rank = lhs->size();
-  if (rank > 3 || (*lhs)[rank - 1] != (*rhs)[rank - 2]) return std::nullopt;
-  if (rank == 3 && lhs->front() != rhs->front()) return std::nullopt;
+  const bool by_one = rank == 3 && rhs->size() == 2;
+  if (rank > 3 || (!by_one && rhs->size() != rank)) return std::nullopt;
+  if ((*lhs)[rank - 1] != (*rhs)[rhs->size() - 2]) return std::nullopt;
+  if (rank == 3 && !by_one && lhs->front() != rhs->front()) return std::nullopt;
   PrintedOperator out{.words = {rank == 3 ? "batch_matmul" : "matmul"}};
   if (rank == 3) out.words.push_back(std::to_string(lhs->front()));
   for (const int64_t extent : {(*lhs)[rank - 2], rhs->back(), lhs->back()})
     out.words.push_back(std::to_string(extent));
+  if (by_one) out.words.push_back("weights=1");
   return out;
 }
 

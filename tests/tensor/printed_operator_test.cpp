@@ -34,6 +34,7 @@ TEST(PrintedOperator, IsTheSameTaskAsTheWordsOfOp) {
       {"coded_matmul 16x32 -> 8 of 4 bits in 16", "coded_matmul 16 8 32 bits=4 block=16"},
       {"matmul 16x32 32x8", "matmul 16 8 32"},
       {"matmul 2x16x32 2x32x8 +relu", "batch_matmul 2 16 8 32 +relu"},
+      {"matmul 1x16x32 32x8 +bias", "batch_matmul 1 16 8 32 weights=1 +bias"},
       {"softmax 2x16x32", "softmax 2 16 32"},
       {"rms_norm 16x32", "rms_norm 16 32"}};
   for (const auto& [printed, words] : kPairs) EXPECT_EQ(key(printed), key(words)) << printed;
