@@ -9,13 +9,19 @@ namespace pruner {
 
 namespace {
 
+constexpr int64_t kMostExtent = 1'000'000'000;  // as of the words of --op
+
+bool has_zero(const std::vector<int64_t>& extents) {
+  return std::ranges::find(extents, 0) != extents.end();
+}
+
 /// "1x56x56x64"; nullopt for anything else. A single extent is no shape here: "relu 64".
 std::optional<std::vector<int64_t>> read_shape(std::string_view text, size_t least = 2) {
   std::vector<int64_t> shape;
   while (true) {
     int64_t extent = 0;
     const auto [end, error] = std::from_chars(text.begin(), text.end(), extent);
-    if (error != std::errc() || extent < 0) return std::nullopt;
+    if (error != std::errc() || extent < 0 || extent > kMostExtent) return std::nullopt;
     shape.push_back(extent);
     if (end == text.end()) break;
     if (*end != 'x') return std::nullopt;
@@ -85,6 +91,7 @@ Read read_window(const std::string& name, Words in) {
   std::optional<int64_t> made;
   if (in.word("->")) made = in.number();
   if (!in.empty() || made.has_value() == pool) return std::nullopt;
+  if (has_zero(*data) || has_zero(*stride)) return std::nullopt;
 
   const int64_t channels = channels_first ? (*data)[1] : data->back();
   static constexpr const char* kDims[] = {"D", "H", "W"};
@@ -171,7 +178,8 @@ bool is_printed(const std::vector<std::string>& words) {
 
 std::optional<PrintedOperator> read_printed(const std::vector<std::string>& words) {
   const std::string& name = words[0];
-  const auto rest = std::ranges::find_if(words, [](const auto& w) { return w.starts_with('+'); });
+  const auto rest = std::find_if(
+      words.begin() + 1, words.end(), [](const std::string& w) { return w.starts_with('+'); });
   std::vector<std::string> anchor(words.begin() + 1, rest), options;
   std::erase_if(anchor, [&](const std::string& word) {
     const bool option = word.find('=') != std::string::npos;

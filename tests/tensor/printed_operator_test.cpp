@@ -56,6 +56,11 @@ TEST(PrintedOperator, SaysWhereToTuneWhatIsNoneOfOp) {
                            "matmul 16x8T 16x8",
                            "attention 1x128x12x64 of 128 keys",
                            "dense 16x32",
+                           "+bi30 7x09",
+                           "conv2d 1x8x8x0 3x3 s1 p1 -> 4",
+                           "depthwise_conv2d 1x8x8x0 3x3 s1 p1 -> 4",
+                           "conv2d 1x8x8x4 3x3 s0 p1 -> 4",
+                           "conv2d 1x8x8x4 3x3 s1 p9000000000000000000 -> 4",
                            "softmax 2x16 x",
                            "global_avg_pool 1x8x8x4"})
     EXPECT_ERROR(parse_operator(text), "only networks have such a task; tune it there");
