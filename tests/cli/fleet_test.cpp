@@ -33,17 +33,21 @@ void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-// A port that nobody has now.
+// A port that nobody has now, nor gets from the system while a server is stopped: those begin at
+// 32768. Tests at the same time begin at others.
 int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
-  socklen_t size = sizeof address;
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  close(socket);
-  return ntohs(address.sin_port);
+  constexpr int kFirst = 10'000, kCount = 20'000, kStep = 7919;
+  for (int i = 0; i < kCount; ++i) {
+    const int port = kFirst + (getpid() + i * kStep) % kCount;
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    const bool is_free = bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(socket);
+    if (is_free) return port;
+  }
+  return 0;
 }
 
 // An address of this machine that is not the loopback's; empty: it has none.
