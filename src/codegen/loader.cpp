@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -50,20 +48,18 @@ Result<std::unique_ptr<LoadedKernel>> load_shared_library(const std::string& lib
   // A file without a name: whatever becomes of this process, none is left.
   const int file = memfd_create("pruner-kernel", MFD_CLOEXEC);
   if (file < 0) return Error(error.message(), std::strerror(errno));
-  std::string_view left = library;
-  for (ssize_t n = 1; n > 0 && !left.empty();
-       left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0))))
-    n = write(file, left.data(), left.size());
-  if (!left.empty()) {
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  FILE* const stream = fdopen(file, "w+");  // has the file from here on
+  const bool written = std::fwrite(library.data(), 1, library.size(), stream) == library.size() &&
+                       std::fflush(stream) == 0;
+  if (!written) {
     const Error full(error.message(), std::strerror(errno));
-    close(file);
+    std::fclose(stream);
     return full;
   }
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
-  FILE* const stream = fdopen(file, "r");  // has the file from here on
   const bool is_cut = pruner_file_is_cut(stream, library.size()) != 0;
   void* const handle = is_cut ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  fclose(stream);
+  std::fclose(stream);
   if (is_cut) return Error(error.message(), "the library ends before its end");
   if (handle == nullptr) return Error(error.message(), dlerror());
   void* const entry = dlsym(handle, symbol.c_str());

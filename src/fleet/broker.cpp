@@ -149,7 +149,8 @@ std::array<int, 3> version_of(std::string_view text) {
   return version;
 }
 
-Result<Unit> check_server(const BrokerAccess& access) {
+// Where the server is, once it has said that it is one to take.
+Result<Address> check_server(const BrokerAccess& access) {
   TRY_ASSIGN(const Address address, address_of(access.url));
   const Result<std::string> line = first_line(address);
   if (!line.ok()) return Error(access.url, ": ", line.error().message());
@@ -164,7 +165,7 @@ Result<Unit> check_server(const BrokerAccess& access) {
                  version,
                  " has known holes: take 2.11.16 or newer, or say --insecure-server");
   }
-  return Unit{};
+  return address;
 }
 
 // Who wants to know of a stream's messages that nobody has dealt with.
@@ -186,7 +187,7 @@ struct Listener {
 class NatsBroker : public Broker {
  public:
   static Result<std::unique_ptr<Broker>> connect(const BrokerAccess& access) {
-    TRY(check_server(access));
+    TRY_ASSIGN(const Address address, check_server(access));
     NKey key;
     if (!access.seed_file.empty()) {
       TRY_ASSIGN(key, read_nkey(access.seed_file));
@@ -205,7 +206,6 @@ class NatsBroker : public Broker {
           natsOptions_SetNKeyFromSeed(options, key.public_key.c_str(), access.seed_file.c_str());
     if (status == NATS_OK && access.url.starts_with("tls://")) {
       status = natsOptions_SetSecure(options, true);
-      TRY_ASSIGN(const Address address, address_of(access.url));
       if (status == NATS_OK)
         status = natsOptions_SetExpectedHostname(options, address.host.c_str());
       if (status == NATS_OK && !access.ca_file.empty())
