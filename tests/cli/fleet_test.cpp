@@ -132,9 +132,14 @@ struct Fleet : testing::Test {
     server = -1;
   }
 
+  /// The command of a worker that measures on the first core.
+  Strings worker(const std::string& name) const {
+    return {"worker", "--server", url, "--device", "cpu:0", "--name", name, "--most-drift", "100"};
+  }
+  /// ... that takes code.
+  Strings runs_code(const std::string& name) const { return with(worker(name), {"--role", "run"}); }
   StartedProgram& start_worker(const std::string& name) {
-    workers.push_back(start_program(
-        {"worker", "--server", url, "--device", "cpu:0", "--name", name, "--most-drift", "100"}));
+    workers.push_back(start_program(worker(name)));
     return workers.back();
   }
   void wait_for_workers(size_t count) {
@@ -348,17 +353,7 @@ TEST_F(Fleet, TakesNoResultTwice) {
 TEST_F(Fleet, OneBuildsWhatAnotherRuns) {
   const std::string files = dir + "/files";
   ASSERT_EQ(run_program({"fleet", "init", "--files", files}).exit_code, 0);
-  const Strings board = {"worker",
-                         "--server",
-                         url,
-                         "--device",
-                         "cpu:0",
-                         "--name",
-                         "board",
-                         "--most-drift",
-                         "100",
-                         "--role",
-                         "run"};
+  const Strings board = runs_code("board");
   EXPECT_EQ(run_program(board).err,
             "pruner: --role run: give --trust FILE, the public keys of those whose code is run "
             "here\n");
@@ -430,17 +425,7 @@ TEST_F(Fleet, CertificatesAreLookedAt) {
   ca_file = files + "/ca.pem";
   serve("good.pem");
   EXPECT_EQ(status("ca.pem").out, "no worker is here\n") << status("ca.pem").err;
-  workers.push_back(start_program({"worker",
-                                   "--server",
-                                   url,
-                                   "--ca",
-                                   ca_file,
-                                   "--device",
-                                   "cpu:0",
-                                   "--name",
-                                   "one",
-                                   "--most-drift",
-                                   "100"}));
+  workers.push_back(start_program(with(worker("one"), {"--ca", ca_file})));
   wait_for_workers(1);
   const ProgramRun run = run_program(with(tune(8), {"--ca", ca_file}));
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -485,9 +470,7 @@ TEST_F(Fleet, KeysSayWhoMayDoWhat) {
             std::string::npos);
   EXPECT_EQ(run_program(with_key(init, "worker.key")).exit_code, 2);
   ASSERT_EQ(run_program(with_key(init, "admin.key")).exit_code, 0);
-  workers.push_back(start_program(with_key(
-      {"worker", "--server", url, "--device", "cpu:0", "--name", "one", "--most-drift", "100"},
-      "worker.key")));
+  workers.push_back(start_program(with_key(worker("one"), "worker.key")));
   for (int i = 0; i < 200; ++i, sleep_s(0.05))
     if (run_program(with_key(status, "tuner.key")).out.starts_with("one")) break;
   const ProgramRun run = run_program(with_key(tune(16), "tuner.key"));
@@ -497,20 +480,8 @@ TEST_F(Fleet, KeysSayWhoMayDoWhat) {
   kill(workers.back().pid, SIGKILL);
   workers.back().wait();
   workers.pop_back();
-  workers.push_back(start_program(with_key({"worker",
-                                            "--server",
-                                            url,
-                                            "--device",
-                                            "cpu:0",
-                                            "--name",
-                                            "board",
-                                            "--most-drift",
-                                            "100",
-                                            "--role",
-                                            "run",
-                                            "--trust",
-                                            files + "/builder.pub"},
-                                           "worker.key")));
+  workers.push_back(start_program(
+      with_key(with(runs_code("board"), {"--trust", files + "/builder.pub"}), "worker.key")));
   const auto wait_for = [&](const std::string& name) {
     Json found;
     for (int i = 0; i < 200 && found.is_null(); ++i, sleep_s(0.05)) {
