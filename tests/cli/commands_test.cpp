@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Commands : testing::Test {
+struct Commands : testing::Test, RunsCommands {
   Commands() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     dir =
@@ -31,18 +31,6 @@ struct Commands : testing::Test {
   }
   ~Commands() override { fs::remove_all(dir); }
 
-  /// Standard output of a command that succeeds.
-  static std::string out(const std::vector<std::string>& arguments) {
-    const ProgramRun run = run_program(arguments);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.out;
-  }
-  static Json json(std::vector<std::string> arguments) {
-    arguments.push_back("--json");
-    const Result<Json> parsed = parse_json(out(arguments));
-    EXPECT_TRUE(parsed.ok());
-    return parsed.ok() ? *parsed : Json();
-  }
   /// The fastest record of a file of one task.
   std::string best_line(const std::string& records) const {
     out({"records", "best", records, "-o", dir + "/best.json"});

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Modes : testing::Test {
+struct Modes : testing::Test, RunsCommands {
   Modes() : dir(own_path("modes")) {
     fs::remove_all(dir);
     fs::create_directories(dir);
@@ -32,11 +32,6 @@ struct Modes : testing::Test {
     std::vector<std::string> all = {command, "--op", "matmul 64 64 64"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
-  }
-  static std::string out(const std::vector<std::string>& arguments) {
-    const ProgramRun run = run_program(arguments);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return run.out;
   }
   static void expect_error(const std::vector<std::string>& arguments, const std::string& words) {
     const ProgramRun run = run_program(arguments);

@@ -1,6 +1,7 @@
 #include "cli/run_program.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,20 @@ ProgramRun run_program(const std::vector<std::string>& arguments, double signal_
     kill(program.pid, SIGINT);
   }
   return program.wait();
+}
+
+std::string RunsCommands::out(const std::vector<std::string>& arguments) {
+  const ProgramRun run = run_program(arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return run.out;
+}
+
+Json RunsCommands::json(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const std::string printed = out(arguments);
+  const Result<Json> read = parse_json(printed);
+  EXPECT_TRUE(read.ok()) << printed;
+  return read.ok() ? *read : Json();
 }
 
 }  // namespace pruner

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/json.h"
+
 namespace pruner {
 
 struct ProgramRun {
@@ -37,5 +39,13 @@ StartedProgram start_program(const std::vector<std::string>& arguments,
 /// Runs the built program with these arguments (without that plug-in tuning gets
 /// --allow-untrained); `signal_after_s` > 0: sends it SIGINT after so long.
 ProgramRun run_program(const std::vector<std::string>& arguments, double signal_after_s = 0);
+
+/// What fixtures say of commands that have to succeed.
+struct RunsCommands {
+  /// Standard output.
+  static std::string out(const std::vector<std::string>& arguments);
+  /// What --json prints.
+  static Json json(std::vector<std::string> arguments);
+};
 
 }  // namespace pruner

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Transfer : testing::Test {
+struct Transfer : testing::Test, RunsCommands {
   Transfer() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     dir =
@@ -26,15 +26,6 @@ struct Transfer : testing::Test {
     fs::create_directories(dir);
   }
   ~Transfer() override { fs::remove_all(dir); }
-
-  static Json json(std::vector<std::string> arguments) {
-    arguments.emplace_back("--json");
-    const ProgramRun run = run_program(arguments);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    const Result<Json> read = parse_json(run.out);
-    EXPECT_TRUE(read.ok()) << run.out;
-    return read.ok() ? *read : Json();
-  }
 
   /// Tunes an operator for a few trials; its records.
   std::string tuned(const std::string& name, const std::string& op) const {
