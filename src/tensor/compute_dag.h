@@ -21,6 +21,8 @@ using StageId = TensorId;  // a stage is named by the tensor it makes
 struct Iterator {
   std::string name;
   int64_t extent;
+  bool open =
+      false;  // one of a range of extents: what is made of it is not to differ by its divisors
 };
 
 /// What a reduction folds its terms with; kNone: the stage reduces nothing.

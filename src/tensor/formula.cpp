@@ -1,0 +1,163 @@
+#include "tensor/formula.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace pruner {
+
+// Of the extents of a tile; a divisor of a quotient is no greater.
+static constexpr int64_t kMostDivisor = 4096;
+// Divisors of windows, as strides of convolutions are; they round what has a constant beside it.
+static constexpr int64_t kMostStride = 8;
+
+FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
+                             std::vector<SymbolValues> points,
+                             std::span<const int64_t> tiles)
+    : points_(std::move(points)) {
+  const auto add = [&](const Expr& form) {
+    Factor& factor = products_.emplace_back(form);
+    for (const SymbolValues& point : points_)
+      factor.values.push_back(evaluate_formula(form, point));
+  };
+  std::vector<Expr> vars;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    vars.push_back(make_var(VarId{static_cast<int32_t>(s)}, symbols[s].name));
+  for (const Expr& var : vars) add(var);
+  for (size_t a = 0; a < vars.size(); ++a)
+    for (size_t b = a; b < vars.size(); ++b) add(vars[a] * vars[b]);
+  for (size_t a = 0; a < vars.size(); ++a)
+    for (size_t b = 0; b < vars.size(); ++b) add(vars[a] * vars[b] * vars[b]);
+  for (const int64_t tile : tiles) {
+    for (size_t s = 0; s < vars.size(); ++s) {
+      Factor& quotient = quotients_.emplace_back(floor_div(vars[s] + Expr(tile - 1), Expr(tile)));
+      for (const SymbolValues& point : points_)
+        quotient.values.push_back(evaluate_formula(quotient.form, point));
+    }
+  }
+}
+
+std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
+  CHECK(values.size() == points_.size());
+  const bool constant = std::ranges::all_of(values, [&](int64_t v) { return v == values[0]; });
+  if (constant) return Expr(values[0]);
+  const std::vector<int64_t> key(values.begin(), values.end());
+  if (const auto known = found_.find(key); known != found_.end()) return known->second;
+  // The simplest first.
+  std::optional<Expr> formula = as_multiple_of(products_, values, false);
+  if (!formula) formula = as_multiple_of(products_, values, true);
+  for (const bool sum : {false, true}) {
+    if (!formula) formula = as_multiple_of(quotients_, values, sum);
+    if (!formula) formula = as_product(values, sum);
+    if (!formula) formula = as_quotient(values, sum);
+  }
+  for (const bool sum : {false, true})
+    if (!formula) formula = as_remainder(values, sum);
+  return found_[key] = formula;
+}
+
+std::optional<Expr> FormulaFinder::as_multiple_of(const std::vector<Factor>& factors,
+                                                  std::span<const int64_t> values,
+                                                  bool sum) const {
+  for (const Factor& factor : factors)
+    if (std::optional<Expr> formula = as_multiple(factor, values, sum)) return formula;
+  return std::nullopt;
+}
+
+// a * factor, and + b in a `sum`.
+std::optional<Expr> FormulaFinder::as_multiple(const Factor& factor,
+                                               std::span<const int64_t> values,
+                                               bool sum) const {
+  const std::vector<int64_t>& f = factor.values;
+  const auto [least, most] = std::ranges::minmax_element(f);
+  const auto low = static_cast<size_t>(least - f.begin()),
+             high = static_cast<size_t>(most - f.begin());
+  const int64_t run = *most - *least, rise = values[high] - values[low];
+  if (run == 0 || rise % run != 0) return std::nullopt;
+  const int64_t a = rise / run, b = values[low] - a * *least;
+  if (b != 0 && !sum) return std::nullopt;
+  for (size_t p = 0; p < f.size(); ++p)
+    if (values[p] != a * f[p] + b) return std::nullopt;
+  return factor.form * Expr(a) + Expr(b);
+}
+
+// a * rounded, and + b in a `sum`, of a quotient that is rounded up or down. Where the divisor is
+// as small as a stride, what is rounded may have a constant beside it.
+std::optional<Expr> FormulaFinder::as_quotient(std::span<const int64_t> values, bool sum) {
+  std::optional<Expr> formula;
+  for (int64_t d = 2; d <= kMostDivisor; ++d) {
+    const auto rounded = [&](int64_t c) {
+      return as_rounded(
+          values, sum, [&](auto v) { return floor_div(std::move(v) + decltype(v)(c), d); });
+    };
+    if ((formula = rounded(d - 1)) || (formula = rounded(0))) return formula;
+    for (int64_t c = 1; d <= kMostStride && c < d - 1; ++c)
+      if ((formula = rounded(c))) return formula;
+  }
+  return std::nullopt;
+}
+
+std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values, bool sum) {
+  for (int64_t d = 2; d <= kMostDivisor; ++d) {
+    const auto remainder = [&](auto v) { return floor_mod(std::move(v), d); };
+    if (std::optional<Expr> formula = as_rounded(values, sum, remainder)) return formula;
+  }
+  return std::nullopt;
+}
+
+template <typename Round>
+std::optional<Expr> FormulaFinder::as_rounded(std::span<const int64_t> values,
+                                              bool sum,
+                                              const Round& round) {
+  for (const Factor& product : products_) {
+    Factor factor{{}, {}};
+    for (const int64_t v : product.values) factor.values.push_back(round(v));
+    factor.form = Expr(0);
+    if (!as_multiple(factor, values, sum)) continue;
+    factor.form = round(product.form);
+    quotients_.push_back(std::move(factor));
+    return as_multiple(quotients_.back(), values, sum);
+  }
+  return std::nullopt;
+}
+
+// A multiple of the product of two or three of what was found: trip counts of fused loops.
+std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, bool sum) const {
+  std::vector<const Factor*> factors;
+  for (const std::vector<Factor>* some : {&products_, &quotients_})
+    for (const Factor& factor : *some) factors.push_back(&factor);
+  const auto times = [](const Factor& a, const Factor& b) {
+    Factor product{a.form * b.form, {}};
+    for (size_t p = 0; p < a.values.size(); ++p)
+      product.values.push_back(a.values[p] * b.values[p]);
+    return product;
+  };
+  for (size_t a = 0; a < factors.size(); ++a) {
+    for (size_t b = a; b < factors.size(); ++b) {
+      const Factor two = times(*factors[a], *factors[b]);
+      if (std::optional<Expr> formula = as_multiple(two, values, sum)) return formula;
+      for (size_t c = b; c < factors.size(); ++c)
+        if (std::optional<Expr> formula = as_multiple(times(two, *factors[c]), values, sum))
+          return formula;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {
+  if (const int64_t* constant = as_int(formula)) return *constant;
+  if (const Var* var = as<Var>(formula)) return values[static_cast<size_t>(var->id.value)];
+  const Binary* n = as<Binary>(formula);
+  CHECK(n != nullptr) << "no formula";
+  const int64_t a = evaluate_formula(n->a, values), b = evaluate_formula(n->b, values);
+  switch (n->op) {
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSub: return a - b;
+    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kFloorDiv: return floor_div(a, b);
+    case BinaryOp::kFloorMod: return floor_mod(a, b);
+    default: CHECK(false) << "no formula"; return 0;
+  }
+}
+
+}  // namespace pruner

@@ -1,0 +1,62 @@
+// Integers that were computed at several extents of the symbols, as formulas of the symbols.
+//
+// Shapes, strides and trip counts at one extent are numbers; which number is a multiple of which
+// symbol is not written on them. It is found from a dozen extents: what fits them all is the
+// formula (anti-unification, Plotkin 1970, of numbers in place of terms). Of a program each number
+// is a constant, a multiple of a product of symbols and of rounded quotients of them, or such a
+// multiple and a constant; so few forms, that a wrong one does not fit a dozen points. What is made
+// of the formulas is checked at further points by those who make it. The simplest that fits is
+// taken, so that on few points a product of two trip counts is not taken for a sum.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tensor/expr.h"
+#include "tensor/symbol.h"
+
+namespace pruner {
+
+class FormulaFinder {
+ public:
+  /// Points as generic_points() gives them: each has an extent of each symbol. Formulas have
+  /// variable i for symbol i.
+  /// `tiles`: what is known to divide extents, rounded up.
+  FormulaFinder(std::span<const Symbol> symbols,
+                std::vector<SymbolValues> points,
+                std::span<const int64_t> tiles = {});
+
+  /// The formula whose values these are, one a point; nullopt: none fits.
+  std::optional<Expr> find(std::span<const int64_t> values);
+
+  const std::vector<SymbolValues>& points() const { return points_; }
+
+ private:
+  struct Factor {
+    Expr form;
+    std::vector<int64_t> values;
+  };
+  std::optional<Expr> as_multiple(const Factor& factor,
+                                  std::span<const int64_t> values,
+                                  bool sum) const;
+  std::optional<Expr> as_multiple_of(const std::vector<Factor>& factors,
+                                     std::span<const int64_t> values,
+                                     bool sum) const;
+  std::optional<Expr> as_remainder(std::span<const int64_t> values, bool sum);
+  std::optional<Expr> as_quotient(std::span<const int64_t> values, bool sum);
+  template <typename Round>
+  std::optional<Expr> as_rounded(std::span<const int64_t> values, bool sum, const Round& round);
+  std::optional<Expr> as_product(std::span<const int64_t> values, bool sum) const;
+
+  std::vector<SymbolValues> points_;
+  std::vector<Factor> products_;   // of symbols
+  std::vector<Factor> quotients_;  // that were found so far
+  std::map<std::vector<int64_t>, std::optional<Expr>> found_;
+};
+
+/// Value of a formula whose variable i is values[i].
+int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values);
+
+}  // namespace pruner

@@ -1,0 +1,87 @@
+// What is the same at several extents of the symbols but for numbers, as one form with formulas in
+// their places (Plotkin's least general generalization): expressions and compute DAGs. Programs are
+// done likewise (lower/generalize.h).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/compute_dag.h"
+#include "tensor/formula.h"
+
+namespace pruner {
+
+/// What is to stand for numbers that were found at one place; empty: there is nothing that could.
+using NumbersForm = std::function<Expr(const std::vector<int64_t>& values)>;
+
+/// Goes through some expressions at once. The first difference in more than numbers, or in numbers
+/// without a form, is the problem; then what was made is of no use.
+class ExprGeneralizer {
+ public:
+  explicit ExprGeneralizer(NumbersForm form) : form_(std::move(form)) {}
+
+  /// The expression of which all[i] is the one at point i.
+  Expr expr(const std::vector<Expr>& all);
+  /// Of lists, each of one point; all of a length.
+  std::vector<Expr> exprs(const std::vector<std::vector<Expr>>& lists);
+  Expr number(const std::vector<int64_t>& values, std::string_view what);
+
+  void fail(std::string_view what) {
+    if (problem_.empty()) problem_ = what;
+  }
+  bool failed() const { return !problem_.empty(); }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  template <typename Op>
+  using All = std::vector<const Op*>;
+  Expr made(const All<IntImm>& all, const Expr& first);
+  Expr made(const All<FloatImm>& all, const Expr& first);
+  Expr made(const All<Var>& all, const Expr& first);
+  Expr made(const All<Binary>& all, const Expr& first);
+  Expr made(const All<Select>& all, const Expr& first);
+  Expr made(const All<Cast>& all, const Expr& first);
+  Expr made(const All<Call>& all, const Expr& first);
+  Expr made(const All<Load>& all, const Expr& first);
+  template <typename Op>
+  Expr part(const All<Op>& all, Expr Op::*part);
+  template <typename Op, typename Of>
+  bool alike(const All<Op>& all, const Of& of, std::string_view what);
+
+  NumbersForm form_;
+  std::string problem_;
+  std::map<std::vector<const ExprNode*>, Expr> made_;  // of what others share
+};
+
+/// A compute DAG over a range of shapes.
+class DagRange {
+ public:
+  /// Of the DAGs at the finder's points. The error says what of them differs in more than numbers.
+  static Result<DagRange> of(std::span<const ComputeDag* const> dags, FormulaFinder& finder);
+  /// Whether two DAGs differ in numbers at most; the error says in what else.
+  static Result<Unit> check_alike(const ComputeDag& a, const ComputeDag& b);
+
+  /// The DAG at one shape.
+  ComputeDag at(std::span<const int64_t> values) const;
+  /// Stage::read_at; variable i is symbol i.
+  const std::vector<Expr>& read_at(StageId id) const {
+    return extents_[static_cast<size_t>(id.value)].read_at;
+  }
+
+ private:
+  static Result<DagRange> of(std::span<const ComputeDag* const> dags,
+                             size_t symbols,
+                             const NumbersForm& form);
+  struct Extents {
+    std::vector<Expr> axes, reduce_axes, read_at;
+    Expr index_bound;
+  };
+  ComputeDag form_;  // numbers are those of one point; bodies have symbols behind their iterators
+  std::vector<Extents> extents_;
+  std::vector<Expr> bodies_;
+};
+
+}  // namespace pruner
