@@ -74,12 +74,14 @@ Stmt Lowering::advance(const NestStage& nest,
     return inner(values);
   }
   // In units that step and clamp share, so that the tile's alignment can be seen.
-  const int64_t unit = std::gcd(loop.step, loop.clamp);
+  const int64_t unit = loop.unit;
   const VarId start =
       new_var(iterator_name(dag_[nest.stage], loop.axis) + "_tile", {0, loop.clamp / unit});
   value = simple(value + var(start) * Expr(unit));
   const Expr tile = min(index * Expr(loop.step / unit), Expr(loop.clamp / unit));
-  return make_stmt(Let{start, simple(tile), inner(values)});
+  // An open axis has the bound also where it ends with a tile by chance.
+  const bool open = iterator_of(dag_[nest.stage], loop.axis).open;
+  return make_stmt(Let{start, open ? tile : simple(tile), inner(values)});
 }
 
 Stmt Lowering::emit_loop(const NestStage& nest, int i, const Values& values, const Emit& inner) {

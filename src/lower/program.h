@@ -8,8 +8,8 @@
 //    inactive lanes load and store nothing of arguments, workspace and local buffers. It holds no
 //    other loop but kUnroll, kDot and kMatrix ones. kDot and kMatrix are as kUnroll; where the body
 //    of a kDot adds one product of narrow numbers to a register, its iterations may be one
-//    instruction, which may round the sum otherwise. kParallel is outermost, has a constant extent,
-//    and iterations may run at the same time.
+//    instruction, which may round the sum otherwise. kParallel is outermost, has a constant extent
+//    or one of symbols, and iterations may run at the same time.
 //  - A kRegister buffer is a set of SSA values: all its indices are constants once unrolled loops
 //    are, but for the lane of a vector loop in the last index. `lanes` says how wide its elements
 //    are held: 1 (scalars), or the last dim is a multiple of `lanes` and is accessed by vector
@@ -78,6 +78,9 @@ struct Buffer {
   // kArgument only: the shape of the tensor that it is a box of, beginning where the argument
   // points; empty: it is whole. The interpreter's arguments are.
   std::vector<int64_t> box_of = {};
+  // Of a program over a range of shapes (generalize.h), whose `shape` and `box_of` are the largest:
+  // both as formulas of its symbols; empty: they are the same for all shapes.
+  std::vector<Expr> extents = {}, box_extents = {};
   int rows = 1;       // kRegister only: of tiles; 1: it holds vectors
   bool over = false;  // kShared only: it lies where the block's others begin, whose elements nobody
                       // touches any more
@@ -101,6 +104,7 @@ struct For {
   // Notes, each of which the pass of its name carries out and takes away (passes.h).
   int64_t unroll = 0;          // as far as so many statements are its body; 0: not at all
   int64_t prefetch_bytes = 0;  // ahead, of operands that stream; 0: none, kPrefetchRound
+  bool open = false;           // of `unroll`: its extent is one of a range of them
   bool double_buffer = false;  // what it fetches before a barrier, an iteration earlier
 };
 struct Let {
@@ -197,12 +201,14 @@ Stmt make_stmt(Op op) {
   return std::make_shared<const StmtNode>(StmtNode{std::move(op)});
 }
 
-/// A kernel: args are the DAG's inputs in order, then its outputs.
+/// A kernel: args are the DAG's inputs in order, then its outputs, and of one over a range of
+/// shapes an array of its symbols' values.
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;         // a Load's or Store's TensorId names one
   std::vector<std::string> var_names;  // a VarId names one
   std::vector<Range> ranges;           // of what each variable may be
+  std::vector<VarId> symbols;          // that whoever calls it gives values, an int64 each
   std::vector<TensorId> args;
   Stmt body;
   int64_t workspace_bytes = 0;

@@ -131,6 +131,7 @@ Stmt Lowering::emit_run(
   const NestLoop& loop = nest.loops[static_cast<size_t>(i)];
   For made{{}, loop_extent(nest, i, values), loop.kind};
   if (loop.kind == LoopKind::kSerial) made.unroll = nest.unroll_steps;
+  made.open = iterator_of(dag_[nest.stage], loop.axis).open;
   if (i + 1 == run.end) made.prefetch_bytes = nest.prefetch_bytes;
   return emit_one_loop(nest, loop, std::move(made), values, [&](const Values& at) {
     return emit_run(nest, run, i + 1, at, inner);

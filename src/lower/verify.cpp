@@ -1,4 +1,6 @@
 // The rules of loop IR (program.h), checked one statement at a time.
+#include <algorithm>
+
 #include "lower/matrix.h"
 #include "lower/program.h"
 #include "lower/warp_rules.h"
@@ -19,6 +21,10 @@ class Verifier {
         live_(program.buffers.size(), false) {}
 
   Result<Unit> run() {
+    for (const VarId symbol : program_.symbols) {
+      if (!known(symbol)) return Error("symbol ", symbol.value, " has no name");
+      kind_of(symbol) = VarKind::kUniform;
+    }
     TRY(buffers());
     if (!program_.body) return Error("the program has no body");
     if (launches(program_).empty()) return stmt(program_.body);
@@ -199,7 +205,7 @@ class Verifier {
     if (varies(n.extent)) return Error("the extent of ", loop_name, " differs between lanes");
     const bool copied =
         n.kind == LoopKind::kUnroll || n.kind == LoopKind::kDot || n.kind == LoopKind::kMatrix;
-    if (!extent && (copied || n.kind == LoopKind::kParallel)) {
+    if (!extent && (copied || (n.kind == LoopKind::kParallel && !of_symbols(n.extent)))) {
       return Error("loop ", loop_name, " needs a constant extent");
     }
     if (lanes_ > 0 && !copied) {
@@ -240,6 +246,16 @@ class Verifier {
     live_ = std::move(outside);
     --loops_;
     return Unit{};
+  }
+
+  bool of_symbols(const Expr& e) const {
+    bool only = true;
+    visit(e, [&](const Expr& part) {
+      if (const Var* var = as<Var>(part))
+        only = only && std::ranges::find(program_.symbols, var->id) != program_.symbols.end();
+      only = only && as<Load>(part) == nullptr;
+    });
+    return only;
   }
 
   // A nest that touches a tile takes all of it.

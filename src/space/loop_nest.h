@@ -33,6 +33,7 @@ struct NestLoop {
   int64_t step = 1;    // elements of the axis an iteration advances
   LoopKind kind = LoopKind::kSerial;
   int64_t clamp = -1;   // >= 0: the axis' start is min(i * step, clamp)
+  int64_t unit = 1;     // that divides step and clamp, of an open axis at all of its extents
   bool ragged = false;  // a reduce loop under an outer one that does not divide its axis: it runs
                         // min(extent, what is left) times
 };

@@ -35,7 +35,7 @@ class NestMaker {
  private:
   /// A loop of one axis, while its iterations are not all known.
   struct AxisLoop {
-    int64_t extent, step, clamp;
+    int64_t extent, step, clamp, unit;
   };
   using AxisLoops = std::array<AxisLoop, kMostLevels>;  // by level
   using LevelEnds = std::array<int, kMostLevels + 1>;   // loops in the first n levels of a stage
@@ -155,7 +155,7 @@ class NestMaker {
       int64_t extent = factors_.value(factor.decision, factor.count);
       if (extent == Factor::kRest) extent = (length(plan, tiles, out) + step - 1) / step;
       if (extent == Factor::kBlockThreads) extent = block_threads(plan);
-      loops[l] = {extent, step, -1};
+      loops[l] = {extent, step, -1, 1};
       step *= extent;
       count += extent > 1;
     }
@@ -184,6 +184,7 @@ class NestMaker {
         if (loops[l].extent == 1) continue;
         loops[l].extent = (all + loops[l].step - 1) / loops[l].step;
         loops[l].clamp = all - loops[l].step;
+        loops[l].unit = std::gcd(loops[l].step, loops[l].clamp);
       }
       return;
     }
@@ -192,7 +193,12 @@ class NestMaker {
     if (out.at.valid()) all = whole;
     loops[0].extent = (whole + step - 1) / step;
     loops[0].step = step;
-    loops[0].clamp = whole % step == 0 ? -1 : whole - step;
+    // An open axis has other extents, too, which all but whole steps of its units do not divide.
+    const bool open = stage(plan).axes[static_cast<size_t>(tiles.axis)].open;
+    const int64_t least = masked ? unit : 1;
+    if (open ? step == least : whole % step == 0) return;
+    loops[0].clamp = whole - step;
+    loops[0].unit = open ? least : std::gcd(step, loops[0].clamp);
   }
 
   void push_level(const StagePlan& plan, size_t l, NestStage& out) const {
@@ -213,13 +219,17 @@ class NestMaker {
       if ((tiles.looped >> l & 1) == 0 || loop.extent == 1) return;
       const bool cut = tiles.ends == AxisTiles::Ends::kCut && !tiles.vector &&
                        tiles.factors[l].count != Factor::kRest &&
-                       iterator_of(stage(plan), tiles.axis).extent % (loop.extent * loop.step) != 0;
-      out.loops.push_back({tiles.axis, loop.extent, loop.step, kind, loop.clamp, cut});
+                       leaves_rest(iterator_of(stage(plan), tiles.axis), loop.extent * loop.step);
+      out.loops.push_back({tiles.axis, loop.extent, loop.step, kind, loop.clamp, loop.unit, cut});
     };
     for (size_t t = 0; vector_first && t < plan.tiles.size(); ++t)
       if (plan.tiles[t].vector) push(t);
     for (size_t t = 0; t < plan.tiles.size(); ++t)
       if (!vector_first || !plan.tiles[t].vector) push(t);
+  }
+
+  static bool leaves_rest(const Iterator& axis, int64_t tile) {
+    return axis.open || axis.extent % tile != 0;
   }
 
   // The last loop but one, over rows of blocks, is divided: the rows of a group are innermost.

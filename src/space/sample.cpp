@@ -17,13 +17,15 @@ namespace pruner {
 bool tiles_fit(const AxisTiles& tiles,
                const StagePlan& plan,
                int64_t extent,
-               const Candidate& candidate) {
+               const Candidate& candidate,
+               bool any_waste) {
   const Factors factors(candidate);
   const int64_t lanes = tiles.vector ? plan.lanes : 1;
   const int64_t unit = factors.inside(tiles, plan.structure->registers());
   const int64_t units = divide_up(extent, unit);
   const int64_t tile = factors.inside(tiles, 0) / unit;
   if (tile > units || (!tiles.vector && tile * unit > extent)) return false;
+  if (any_waste) return true;
   const int64_t covered = divide_up(units, tile) * tile * unit;
   const int64_t least = divide_up(extent, lanes) * lanes;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
@@ -97,7 +99,7 @@ class LegalityCheck {
           inside ? visited_extents(nest(), plan.stage) : stage.shape();
       for (const AxisTiles& tiles : plan.tiles) {
         const auto axis = static_cast<size_t>(tiles.axis);
-        if (!tiles_fit(tiles, plan, extents[axis], candidate_))
+        if (!tiles_fit(tiles, plan, extents[axis], candidate_, space_.any_waste))
           return "the tiles of " + stage.name + "." + stage.axes[axis].name + " do not fit it";
         if (inside && !ends_with_axis(plan, tiles, extents[axis]))
           return "a visit ends inside a tile of " + stage.name + "." + stage.axes[axis].name;
@@ -151,7 +153,7 @@ class LegalityCheck {
           const NestLoop& loop = outer.loops[i];
           const int64_t moved = index->coefficient(VarId{loop.axis});
           if (moved * loop.step % block != 0) return false;
-          if (loop.clamp >= 0 && moved * loop.clamp % block != 0) return false;
+          if (loop.clamp >= 0 && moved * loop.unit % block != 0) return false;
         }
       }
     }

@@ -67,6 +67,7 @@ struct Space {
   Target target;
   std::vector<Sketch> sketches;
   std::vector<SketchId> drawn;  // those that sample() draws from: all, or some forms'
+  bool any_waste = false;       // on a CPU tiles may overlap by as much as it takes
 
   const Sketch& operator[](SketchId id) const { return sketches[id.value]; }
 };

@@ -52,17 +52,20 @@ class Unroller {
     loop.body = run(noted.body);
     const int64_t inside = copies(loop.body);
     const int64_t* extent = as_int(loop.extent);
-    if (extent != nullptr && *extent * inside <= noted.unroll) {
+    loop.open = false;
+    if (extent != nullptr && !noted.open && *extent * inside <= noted.unroll) {
       loop.kind = LoopKind::kUnroll;
       return make_stmt(std::move(loop));
     }
     const int64_t most = program_.ranges[static_cast<size_t>(loop.var.value)].second + 1;
-    const int64_t factor = unroll_factor(most, noted.unroll / inside);
-    return partly_ && factor > 1 ? in_parts(loop, factor, most) : make_stmt(std::move(loop));
+    const int64_t limit = noted.unroll / inside;
+    const int64_t factor = noted.open ? limit : unroll_factor(most, limit);
+    return partly_ && factor > 1 ? in_parts(loop, factor, most, noted.open)
+                                 : make_stmt(std::move(loop));
   }
 
-  // k = outer * factor + inner, then what is left.
-  Stmt in_parts(const For& loop, int64_t factor, int64_t most) {
+  // k = outer * factor + inner, then what is left; of an open loop also where that is nothing.
+  Stmt in_parts(const For& loop, int64_t factor, int64_t most, bool open) {
     const Expr trips = program_.simple(floor_div(loop.extent, Expr(factor)));
     const VarId outer = part(loop, "outer", std::max<int64_t>(most / factor, 1));
     const VarId inner = part(loop, "inner", factor);
@@ -76,7 +79,8 @@ class Unroller {
         make_stmt(For{outer, trips, LoopKind::kSerial, 1, make_stmt(std::move(steps))});
     For left = loop;
     left.extent = program_.simple(loop.extent - trips * Expr(factor));
-    if (const int64_t* none = as_int(left.extent); none != nullptr && *none <= 0) return whole;
+    const int64_t* none = as_int(left.extent);
+    if (!open && none != nullptr && *none <= 0) return whole;
     left.var = part(loop, "rest", factor - 1);
     left.body = at(loop, trips * Expr(factor) + program_.var(left.var));
     return make_stmt(Block{{whole, make_stmt(std::move(left))}});

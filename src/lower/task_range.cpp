@@ -1,0 +1,232 @@
+#include "lower/task_range.h"
+
+#include <algorithm>
+#include <set>
+
+#include "lower/lower.h"
+#include "space/carry_over.h"
+#include "support/rng.h"
+
+namespace pruner {
+
+TaskRange::TaskRange(std::vector<Symbol> symbols,
+                     SymbolBox box,
+                     DagRange dag,
+                     const Target& target,
+                     std::string name,
+                     std::vector<std::string> forms)
+    : symbols_(std::move(symbols)),
+      box_(std::move(box)),
+      dag_(std::move(dag)),
+      target_(target),
+      name_(std::move(name)),
+      forms_(std::move(forms)) {}
+
+Task TaskRange::task_at(std::span<const int64_t> values) const {
+  return make_task(dag_.at(values), target_, name_);
+}
+
+const Space& TaskRange::space_at(const SymbolValues& values) {
+  std::unique_ptr<Space>& space = spaces_[values];
+  if (!space) space = std::make_unique<Space>(make_space(task_at(values), forms_));
+  return *space;
+}
+
+std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
+                                                   const Candidate& candidate,
+                                                   const SymbolValues& to) {
+  std::unique_ptr<Space>& space = carried_[to];
+  if (!space) space = std::make_unique<Space>(space_at(to));
+  std::optional<Candidate> carried = carry_over(space_at(from), candidate, *space);
+  if (!carried) return std::nullopt;
+  return Carried{space.get(), *std::move(carried)};
+}
+
+namespace {
+
+constexpr int kPoints = 10;    // of a symbol
+constexpr int kOthers = 24;    // shapes at random, beside those
+constexpr size_t kFewest = 3;  // of a symbol, that show what a program is like elsewhere
+
+class RangeLowering {
+ public:
+  RangeLowering(TaskRange& task,
+                const SymbolValues& origin,
+                const Candidate& candidate,
+                const std::string& name,
+                const SymbolBox& within)
+      : task_(task), origin_(origin), candidate_(candidate), name_(name), within_(within) {}
+
+  Result<RangeProgram> run() {
+    SymbolBox box = within_;
+    if (!is_legal_at(box.max))
+      return Error("the schedule is not legal at ", print(task_.symbols(), box.max));
+    // Each time the box is smaller, its points are others.
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<SymbolValues> points = generic_points(box, kPoints);
+      const SymbolValues corner = corner_of_alike(points);
+      if (corner.empty()) break;
+      const bool whole = std::ranges::all_of(points, [&](const SymbolValues& point) {
+        return SymbolBox{corner, box.max}.contains(point);
+      });
+      box.min = corner;
+      if (!whole) continue;
+      extend(box, points.back());
+      std::vector<SymbolValues> shown;
+      std::vector<Program> programs;
+      for (const SymbolValues& point : with_others(points, box)) {
+        const Program* program = program_at(point);
+        if (program == nullptr || !is_alike(*program, *program_at(points.back()))) continue;
+        shown.push_back(point);
+        programs.push_back(*program);
+      }
+      if (!show_range(shown, box)) break;
+      FormulaFinder finder(task_.symbols(), shown, tiles_at(points.back()));
+      TRY_ASSIGN(Program program, generalize(programs, task_.symbols(), box, finder));
+      TRY(verify(program));
+      return RangeProgram{std::move(program), std::move(box)};
+    }
+    return Error("the schedule is another program at each shape");
+  }
+
+ private:
+  static constexpr int kRounds = 6;
+
+  bool is_legal_at(const SymbolValues& values) {
+    return task_.carry(origin_, candidate_, values).has_value();
+  }
+
+  /// Null where the schedule is not legal.
+  const Program* program_at(const SymbolValues& values) {
+    const auto [at, is_new] = programs_.try_emplace(values);
+    if (!is_new) return at->second.get();
+    const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
+    if (!carried) return nullptr;
+    Result<Program> program = lower(*carried->space, carried->candidate, name_);
+    if (program.ok()) at->second = std::make_unique<Program>(*std::move(program));
+    return at->second.get();
+  }
+
+  /// The least shape from which on the programs of all points are like that of the greatest point;
+  /// empty: there is none.
+  SymbolValues corner_of_alike(const std::vector<SymbolValues>& points) {
+    if (points.empty()) return {};
+    SymbolValues greatest = points[0];
+    for (const SymbolValues& point : points)
+      for (size_t s = 0; s < point.size(); ++s) greatest[s] = std::max(greatest[s], point[s]);
+    const Program* like = program_at(greatest);
+    if (like == nullptr) return {};
+    std::vector<bool> alike;
+    for (const SymbolValues& point : points) {
+      const Program* program = program_at(point);
+      alike.push_back(program != nullptr && is_alike(*program, *like));
+    }
+    // Of the corners that points make the one with most points behind it.
+    SymbolValues best;
+    size_t most = 0;
+    for (const SymbolValues& a : points) {
+      for (const SymbolValues& b : points) {
+        SymbolValues corner;
+        for (size_t s = 0; s < a.size(); ++s) corner.push_back(s % 2 == 0 ? a[s] : b[s]);
+        size_t count = 0;
+        bool all = true;
+        for (size_t p = 0; p < points.size(); ++p) {
+          const bool behind = std::ranges::equal(
+              points[p], corner, [](int64_t value, int64_t least) { return value >= least; });
+          count += behind;
+          all = all && (!behind || alike[p]);
+        }
+        if (all && count > most) {
+          most = count;
+          best = corner;
+        }
+        if (a.size() < 2) break;
+      }
+    }
+    return best;
+  }
+
+  /// Elements that its loops advance by.
+  std::vector<int64_t> tiles_at(const SymbolValues& values) {
+    const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
+    std::set<int64_t> tiles;
+    for (const NestStage& stage : make_loop_nest(*carried->space, carried->candidate).stages)
+      for (const NestLoop& loop : stage.loops) tiles.insert(loop.step);
+    tiles.erase(1);
+    return {tiles.begin(), tiles.end()};
+  }
+
+  static bool is_alike(const Program& a, const Program& b) {
+    return difference_beside_numbers(a, b).empty();
+  }
+
+  /// The points, the ends and shapes between them, of which most are like them; all where they are
+  /// few.
+  static std::vector<SymbolValues> with_others(std::vector<SymbolValues> points,
+                                               const SymbolBox& box) {
+    const auto add = [&](const SymbolValues& values) {
+      if (std::ranges::find(points, values) == points.end()) points.push_back(values);
+    };
+    add(box.min);
+    add(box.max);
+    if (box.min.size() == 1 && box.max[0] - box.min[0] < kOthers) {
+      for (int64_t v = box.min[0]; v <= box.max[0]; ++v) add({v});
+    }
+    Rng rng(1);
+    for (int i = 0; i < kOthers; ++i) {
+      SymbolValues values;
+      for (size_t s = 0; s < box.min.size(); ++s)
+        values.push_back(box.min[s] + rng.below(box.max[s] - box.min[s] + 1));
+      add(values);
+    }
+    return points;
+  }
+
+  /// Whether each symbol has extents enough among the points, odd and even ones: of odd ones alone
+  /// twice the half, rounded up, is one more.
+  static bool show_range(const std::vector<SymbolValues>& points, const SymbolBox& box) {
+    for (size_t s = 0; s < box.min.size(); ++s) {
+      std::set<int64_t> extents, parities;
+      for (const SymbolValues& point : points) {
+        extents.insert(point[s]);
+        parities.insert(point[s] % 2);
+      }
+      if (box.min[s] < box.max[s] && (extents.size() < kFewest || parities.size() < 2))
+        return false;
+    }
+    return true;
+  }
+
+  /// Down as far as the program stays like that of `like`, symbol after symbol: below, a tile is as
+  /// long as its axis.
+  void extend(SymbolBox& box, const SymbolValues& like) {
+    for (size_t s = 0; s < box.min.size(); ++s) {
+      SymbolValues values = box.min;
+      while (values[s] > within_.min[s]) {
+        --values[s];
+        const Program* program = program_at(values);
+        if (program == nullptr || !is_alike(*program, *program_at(like))) break;
+        box.min = values;
+      }
+    }
+  }
+
+  TaskRange& task_;
+  const SymbolValues& origin_;
+  const Candidate& candidate_;
+  const std::string& name_;
+  const SymbolBox& within_;
+  std::map<SymbolValues, std::unique_ptr<Program>> programs_;
+};
+
+}  // namespace
+
+Result<RangeProgram> lower_over_range(TaskRange& task,
+                                      const SymbolValues& origin,
+                                      const Candidate& candidate,
+                                      const std::string& name,
+                                      const SymbolBox& within) {
+  return RangeLowering(task, origin, candidate, name, within).run();
+}
+
+}  // namespace pruner

@@ -1,0 +1,67 @@
+// A task over a range of shapes, and the one program that a schedule of it is for all or some of
+// them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lower/generalize.h"
+#include "space/space.h"
+#include "tensor/generalize.h"
+
+namespace pruner {
+
+/// What a task is at each shape of a box of symbols. Not to be used by several threads at once.
+class TaskRange {
+ public:
+  /// `dag` is the task's; spaces draw from sketches of `forms` (make_space()).
+  TaskRange(std::vector<Symbol> symbols,
+            SymbolBox box,
+            DagRange dag,
+            const Target& target,
+            std::string name,
+            std::vector<std::string> forms = {});
+
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  const SymbolBox& box() const { return box_; }
+  Task task_at(std::span<const int64_t> values) const;
+  const Space& space_at(const SymbolValues& values);
+  /// Of a schedule of one shape what it is at another, with a space that has it; the space lives
+  /// until the next call for these values. nullopt: it is none there (carry_over()).
+  struct Carried {
+    const Space* space;
+    Candidate candidate;
+  };
+  std::optional<Carried> carry(const SymbolValues& from,
+                               const Candidate& candidate,
+                               const SymbolValues& to);
+
+ private:
+  std::vector<Symbol> symbols_;
+  SymbolBox box_;
+  DagRange dag_;
+  Target target_;
+  std::string name_;
+  std::vector<std::string> forms_;
+  std::map<SymbolValues, std::unique_ptr<Space>> spaces_, carried_;
+};
+
+/// One program for the shapes of a box.
+struct RangeProgram {
+  Program program;
+  SymbolBox box;
+};
+
+/// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
+/// `within` as it has one for: what is left out is at the small end, where a tile is longer than
+/// its axis or a vector than its row. The error says why there is none.
+Result<RangeProgram> lower_over_range(TaskRange& task,
+                                      const SymbolValues& origin,
+                                      const Candidate& candidate,
+                                      const std::string& name,
+                                      const SymbolBox& within);
+
+}  // namespace pruner

@@ -1,0 +1,49 @@
+#include "space/carry_over.h"
+
+#include <algorithm>
+
+namespace pruner {
+namespace {
+
+/// A decision's value that changes nothing of the loops of an axis without it.
+int32_t neutral(DecisionKind kind) {
+  const bool factor = kind == DecisionKind::kTile || kind == DecisionKind::kBuffers;
+  return factor ? 1 : 0;
+}
+
+const Decision* find(const Sketch& sketch, const std::string& name) {
+  const auto at = std::ranges::find(sketch.decisions, name, &Decision::name);
+  return at == sketch.decisions.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+std::optional<Candidate> carry_over(const Space& from, const Candidate& candidate, Space& to) {
+  const Sketch& source = from[candidate.sketch];
+  const auto target = std::ranges::find(to.sketches, source.name, &Sketch::name);
+  if (target == to.sketches.end()) return std::nullopt;
+  for (size_t d = 0; d < source.decisions.size(); ++d) {
+    const Decision& decision = source.decisions[d];
+    const bool kept = find(*target, decision.name) != nullptr;
+    if (!kept && candidate.decisions[d] != neutral(decision.kind)) return std::nullopt;
+  }
+  Candidate carried{SketchId{static_cast<int32_t>(target - to.sketches.begin())}, {}};
+  for (Decision& decision : target->decisions) {
+    const Decision* known = find(source, decision.name);
+    const int32_t value =
+        known == nullptr
+            ? neutral(decision.kind)
+            : candidate.decisions[static_cast<size_t>(known - source.decisions.data())];
+    const auto place = std::ranges::lower_bound(decision.choices, value);
+    if (place == decision.choices.end() || *place != value) {
+      if (decision.worth_drawing.empty()) decision.worth_drawing = decision.choices;
+      decision.choices.insert(place, value);
+    }
+    carried.decisions.push_back(value);
+  }
+  to.any_waste = true;
+  if (!is_legal(to, carried)) return std::nullopt;
+  return carried;
+}
+
+}  // namespace pruner

@@ -1,0 +1,16 @@
+// A candidate of one task -> that of another which is the same operator on other extents.
+#pragma once
+
+#include <optional>
+
+#include "space/space.h"
+
+namespace pruner {
+
+/// A candidate of `to` with the sketch's name and the decisions that `candidate` has in `from`;
+/// what is left over of an axis is what its outermost loop takes. `to` becomes a space for such:
+/// tiles that it would not draw, as others fit its extents better, are entered among its choices.
+/// nullopt: the sketch or a decision is not there, or the candidate is not legal.
+std::optional<Candidate> carry_over(const Space& from, const Candidate& candidate, Space& to);
+
+}  // namespace pruner

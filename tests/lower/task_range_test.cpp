@@ -1,0 +1,62 @@
+#include "lower/task_range.h"
+
+#include <gtest/gtest.h>
+
+#include "lower/meaning.h"
+#include "lower/range_tasks.h"
+
+namespace pruner {
+namespace {
+
+struct RangeCase {
+  const char* op;
+  std::vector<Symbol> symbols;
+};
+
+class EveryRange : public testing::TestWithParam<RangeCase> {};
+
+// What a program is at each shape of its range computes what the DAG of that shape does.
+TEST_P(EveryRange, HasOneProgramThatComputesWhatEachShapeDoes) {
+  const auto& [op, symbols] = GetParam();
+  TaskRange task = task_range(op, symbols);
+  const SymbolValues most = task.box().max;
+  Rng rng(11);
+  int made = 0;
+  for (int i = 0; i < candidates_each(12); ++i) {
+    const Candidate candidate = sample(task.space_at(most), rng);
+    const std::string text = print(task.space_at(most), candidate);
+    const Result<RangeProgram> range = lower_over_range(task, most, candidate, "k", task.box());
+    if (!range.ok()) continue;
+    ++made;
+    for (int shape = 0; shape < 12; ++shape) {
+      SymbolValues values;
+      for (size_t s = 0; s < symbols.size(); ++s) {
+        const int64_t least = range->box.min[s], span = range->box.max[s] - least;
+        values.push_back(shape == 0   ? least
+                         : shape == 1 ? least + span
+                                      : least + rng.below(span + 1));
+      }
+      const Meaning meaning(task.task_at(values).dag, rng);
+      meaning.check(at_shape(range->program, values), print(symbols, values) + ": " + text);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GE(made, 2) << "of the drawn schedules";
+}
+
+const Symbol kN = {"n", 1, 40, {}}, kBatch = {"b", 1, 6, {}}, kLength = {"s", 2, 37, {}};
+
+INSTANTIATE_TEST_SUITE_P(TaskRange,
+                         EveryRange,
+                         testing::Values(RangeCase{"matmul {n} 24 40", {kN}},
+                                         RangeCase{"dense {n} 32 24 +bias +relu", {kN}},
+                                         RangeCase{"layernorm {n} 32", {kN}},
+                                         RangeCase{"softmax {n} {n}", {kN}},
+                                         RangeCase{"softmax {b} {s} 24", {kBatch, kLength}},
+                                         RangeCase{"conv2d {b} 8 6 6 16 3 3 padding=1", {kBatch}},
+                                         RangeCase{"batch_matmul {b} {s} 24 16", {kBatch, kLength}},
+                                         RangeCase{"attention 1 2 {n} {n} 16",
+                                                   {{"n", 1, 70, {}}}}));
+
+}  // namespace
+}  // namespace pruner
