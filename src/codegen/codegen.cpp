@@ -36,6 +36,11 @@ Result<Unit> check(const Program& program, const Target& target) {
   if (const Result<Unit> valid = verify(program); !valid.ok()) {
     return Error("program ", program.name, ": ", valid.error().message());
   }
+  if (!program.symbols.empty() && target.backend != Backend::kLlvm) {
+    return Error("program ",
+                 program.name,
+                 " is one for a range of shapes, which are for target \"llvm\" only");
+  }
   const bool for_gpu = !launches(program).empty();
   if (for_gpu == target.is_gpu()) return Unit{};
   return Error("program ",

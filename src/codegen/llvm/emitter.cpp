@@ -56,9 +56,12 @@ Kernel::Kernel(const Program& p, llvm::Module& m, CpuInstructions instructions)
     argument[p.args[i].value] = static_cast<int>(i);
   }
   for (const Buffer& buffer : p.buffers) {
-    const std::vector<int64_t>& rows = buffer.box_of.empty() ? buffer.shape : buffer.box_of;
-    std::vector<int64_t> steps(rows.size(), 1);
-    for (size_t d = steps.size(); d-- > 1;) steps[d - 1] = steps[d] * rows[d];
+    const bool box = !buffer.box_of.empty();
+    const std::vector<int64_t>& rows = box ? buffer.box_of : buffer.shape;
+    const std::vector<Expr>& extents = box ? buffer.box_extents : buffer.extents;
+    std::vector<Expr> steps(rows.size(), Expr(1));
+    for (size_t d = steps.size(); d-- > 1;)
+      steps[d - 1] = steps[d] * (extents.empty() ? Expr(rows[d]) : extents[d]);
     strides.push_back(std::move(steps));
   }
   read_only = stored_buffers(p.body, p);
@@ -160,6 +163,7 @@ void Emitter::emit_entry() {
   args_ = function_->getArg(0);
   workspace_ = function_->getArg(1);
   pool_ = function_->getArg(2);
+  bind_symbols();
   if (kernel_.streams.empty()) {
     stmt(program_.body);
   } else {
@@ -177,6 +181,19 @@ void Emitter::emit_entry() {
     }
   }
   b_.CreateRetVoid();
+}
+
+// Their values stand behind the arguments.
+void Emitter::bind_symbols() {
+  if (program_.symbols.empty()) return;
+  const auto place = static_cast<unsigned>(program_.args.size());
+  Value* values =
+      b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_32(b_.getPtrTy(), args_, place));
+  for (size_t s = 0; s < program_.symbols.size(); ++s) {
+    const VarId symbol = program_.symbols[s];
+    Value* at = b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), values, s);
+    bind(symbol, as_linear(b_.CreateLoad(b_.getInt64Ty(), at), 0), program_.ranges[symbol.value]);
+  }
 }
 
 void Emitter::push_scope(llvm::Instruction* entry) {

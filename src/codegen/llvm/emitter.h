@@ -68,10 +68,11 @@ struct Kernel {
   const Isa isa;              // the module's
   const bool makes_bfloat16;  // by an instruction, as products by one are made
   const bool has_avx512;
-  std::vector<int> argument;                  // of a buffer: its place in the kernel's args
-  std::vector<std::vector<int64_t>> strides;  // of a buffer: elements a step in each dim
-  std::vector<TensorId> streams;              // the buffers of streaming stores
-  std::vector<bool> read_only;                // no statement stores to this buffer
+  std::vector<int> argument;  // of a buffer: its place in the kernel's args
+  // Of a buffer: elements a step in each dim; an expression where they differ with the shapes.
+  std::vector<std::vector<Expr>> strides;
+  std::vector<TensorId> streams;           // the buffers of streaming stores
+  std::vector<bool> read_only;             // no statement stores to this buffer
   std::vector<llvm::MDNode*> alias_scope;  // of a buffer's accesses: it, and what it never overlaps
   std::vector<llvm::MDNode*> no_alias;
 
@@ -198,7 +199,9 @@ class Emitter {
   auto at_depth(int level, const Make& make);
   Value* marked(const Expr& e, Value* value);
   Value* value(const LaneIndex& form);
+  void bind_symbols();
   LaneIndex flatten(TensorId buffer, const std::vector<Expr>& indices);
+  LaneIndex multiplied(const LaneIndex& a, const LaneIndex& b);
   LaneIndex divided(BinaryOp op, const LaneIndex& a, const LaneIndex& b, Range range_a);
   Value* floor_division(BinaryOp op, Value* a, Value* b, Range range_a, Range range_b);
   Value* lanes_below(const LaneIndex& end);

@@ -220,10 +220,35 @@ llvm::Value* Emitter::value(const LaneIndex& form) {
 
 // In elements; row-major, or by the strides of the tensor that the buffer is a box of.
 LaneIndex Emitter::flatten(TensorId buffer, const std::vector<Expr>& indices) {
-  const std::vector<int64_t>& strides = kernel_.strides[buffer.value];
+  const std::vector<Expr>& strides = kernel_.strides[buffer.value];
   LaneIndex place;
-  for (size_t d = 0; d < indices.size(); ++d) place.add(linear(indices[d]), strides[d]);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const LaneIndex stride = linear(strides[d]);
+    if (stride.is_constant()) {
+      place.add(linear(indices[d]), stride.constant);
+    } else {
+      place.add(multiplied(linear(indices[d]), stride), 1);
+    }
+  }
   return place;
+}
+
+// Term by term, so that what is a constant apart, as rows of a tile are, is one multiple apart.
+LaneIndex Emitter::multiplied(const LaneIndex& a, const LaneIndex& b) {
+  LaneIndex product;
+  product.add(b, a.constant);
+  LaneIndex lanes{0, a.lane, {}, a.steps};
+  const auto add = [&](const LaneIndex& factor, int64_t coefficient) {
+    Value* made = once(BinaryOp::kMul, factor, b, [&] {
+      Value *x = value(factor), *y = value(b);
+      unify(x, y);
+      return arithmetic(BinaryOp::kMul, DType::kInt64, x, y);
+    });
+    product.add(as_linear(made, std::max(depth_of(factor), depth_of(b))), coefficient);
+  };
+  for (const auto& [id, coefficient] : a.terms) add({0, 0, {{id, 1}}}, coefficient);
+  if (lanes.counts_lanes()) add(lanes, 1);
+  return product;
 }
 
 // Rounding down, of scalars or vectors; unsigned, and in 32 bits where the bounds allow it, since

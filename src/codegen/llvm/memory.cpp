@@ -157,7 +157,8 @@ std::optional<Emitter::Run> Emitter::run_of(TensorId id, const LaneIndex& place)
   if (place.steps.empty() || predicate_.uniform || predicate_.lanes) return std::nullopt;
   const Buffer& buffer = program_[id];
   int64_t low = 0, high = 0;
-  int64_t block = buffer.box_of.empty() ? std::gcd<int64_t>(lanes_, buffer.shape.back()) : 1;
+  const bool whole = buffer.box_of.empty() && buffer.extents.empty();
+  int64_t block = whole ? std::gcd<int64_t>(lanes_, buffer.shape.back()) : 1;
   for (const auto& [id, coefficient] : place.terms) {
     if (atom(id)->getType()->isVectorTy()) return std::nullopt;
     block = std::gcd(block, coefficient);
