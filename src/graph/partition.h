@@ -2,6 +2,7 @@
 // which they can run. Groups with equal keys are one task, whose weight is their number.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace pruner {
 
-struct Routine;  // graph/ops/op.h
+struct Routine;        // graph/ops/op.h
+struct NetworkRanges;  // graph/partition_range.h
 
 /// A fused group: its DAG's inputs, in the order of dag.inputs(), are these values.
 struct Group {
@@ -73,7 +75,8 @@ struct WeightedTask {
 /// as the prefill and the decoding of a language model.
 struct Phase {
   std::string name;
-  Partition partition;
+  Partition partition;                               // at the greatest shape
+  std::shared_ptr<const NetworkRanges> ranges = {};  // null: it has one shape
 };
 
 /// What is tuned and compiled: a network, or one operator or DAG; several operators are tuned only.
@@ -106,7 +109,8 @@ struct NetworkOptions {
   bool weights_as_inputs = false;  // built-in networks: draws none, for shapes alone
   bool number_nodes = false;       // ONNX files: names the nodes of the main graph "#0", "#1", ...
   std::map<std::string, std::vector<int64_t>> input_shapes;  // --input-shapes name:1x3x224x224,...
-  std::map<std::string, GivenConstant> constants = {};       // --constant name=...
+  std::map<std::string, int64_t> dims = {};  // --dim name=extent: of an ONNX file's dim_params
+  std::map<std::string, GivenConstant> constants = {};  // --constant name=...
 };
 
 /// Reads an .onnx file; errors name the file, the node, what was expected, and every unsupported

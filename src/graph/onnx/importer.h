@@ -61,6 +61,7 @@ class Importer {
 
   // In inputs.cpp:
   Result<Unit> check_named_inputs(const NameScope& scope) const;
+  Result<Unit> check_named_dims() const;
   Result<std::vector<int64_t>> input_shape(const onnx::ValueInfoProto& input);
   Result<Unit> add_inputs(NameScope& scope);
   Result<Unit> add_input(const onnx::ValueInfoProto& input, NameScope& scope);

@@ -1,6 +1,9 @@
 // The inputs of a model's main graph: their types, shapes that the user says, and those to which
 // the user gives a value.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "graph/evaluate.h"
 #include "graph/onnx/importer.h"
@@ -34,6 +37,21 @@ Result<Unit> Importer::check_named_inputs(const NameScope& scope) const {
   return Unit{};
 }
 
+Result<Unit> Importer::check_named_dims() const {
+  std::set<std::string> known;
+  for (const auto& input : model_.graph().input())
+    for (const auto& dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty()) known.insert(dim.dim_param());
+  for (const auto& [name, extent] : options_.dims) {
+    if (known.contains(name)) continue;
+    if (known.empty())
+      return Error("--dim names \"", name, "\"; the file's inputs have no dimensions with a name");
+    return Error(
+        fmt::format("--dim names \"{}\"; the file's inputs have {}", name, fmt::join(known, ", ")));
+  }
+  return Unit{};
+}
+
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
   const auto given = options_.input_shapes.find(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
@@ -41,11 +59,13 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
   std::string text, example;
   bool open = !type.has_shape();
   for (const auto& dim : type.shape().dim()) {
-    const bool known = dim.has_dim_value() && dim.dim_value() >= 0;
+    const auto named = options_.dims.find(dim.dim_param());
+    const bool given_name = named != options_.dims.end() && !dim.dim_param().empty();
+    const bool known = given_name || (dim.has_dim_value() && dim.dim_value() >= 0);
     open |= !known;
-    shape.push_back(known ? dim.dim_value() : 1);
+    shape.push_back(given_name ? named->second : known ? dim.dim_value() : 1);
     const std::string name = dim.dim_param().empty() ? "?" : dim.dim_param();
-    text += (text.empty() ? "" : "x") + (known ? std::to_string(dim.dim_value()) : name);
+    text += (text.empty() ? "" : "x") + (known ? std::to_string(shape.back()) : name);
     example += (example.empty() ? "" : "x") + std::to_string(shape.back());
   }
   if (given != options_.input_shapes.end()) {
@@ -66,6 +86,17 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
     }
     shape = given->second;
   } else if (open) {
+    const auto unnamed = std::ranges::find_if(type.shape().dim(), [&](const auto& dim) {
+      return !dim.dim_param().empty() && !options_.dims.contains(dim.dim_param());
+    });
+    if (!options_.dims.empty() && unnamed != type.shape().dim().end())
+      return Error("input \"",
+                   input.name(),
+                   "\" has the dimension ",
+                   unnamed->dim_param(),
+                   ", too; say what it is with --dim ",
+                   unnamed->dim_param(),
+                   "=1");
     return Error("input \"",
                  input.name(),
                  "\" has the dynamic shape ",
@@ -87,6 +118,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
 
 Result<Unit> Importer::add_inputs(NameScope& scope) {
   TRY(check_named_inputs(scope));
+  TRY(check_named_dims());
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     // Up to IR 3 the weights are listed too.
     if (scope.find(input.name()) == nullptr) TRY(add_input(input, scope));

@@ -1,0 +1,291 @@
+#include "graph/partition_range.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <ranges>
+#include <set>
+
+#include "support/check.h"
+
+namespace pruner {
+namespace {
+
+constexpr int kPoints = 8;  // of a symbol
+
+/// What differs in more than numbers; empty: nothing.
+std::string difference(const Partition& a, const Partition& b) {
+  if (a.groups.size() != b.groups.size())
+    return fmt::format("there are {} kernels and {}", a.groups.size(), b.groups.size());
+  if (a.values.size() != b.values.size()) return "there are other values";
+  if (a.inputs != b.inputs || a.outputs != b.outputs) return "there are other inputs or outputs";
+  for (size_t v = 0; v < a.values.size(); ++v) {
+    const PlannedValue &x = a.values[v], &y = b.values[v];
+    const bool placed = x.alias_of == y.alias_of && x.joined == y.joined &&
+                        x.slice.has_value() == y.slice.has_value() &&
+                        x.constant.has_value() == y.constant.has_value();
+    if (!placed || x.dtype != y.dtype || x.shape.size() != y.shape.size())
+      return fmt::format("\"{}\" is another value", x.name);
+    if (x.slice && (x.slice->of != y.slice->of || x.slice->axis != y.slice->axis ||
+                    x.slice->start != y.slice->start))
+      return fmt::format("\"{}\" begins elsewhere", x.name);
+  }
+  for (size_t g = 0; g < a.groups.size(); ++g) {
+    const Group &x = a.groups[g], &y = b.groups[g];
+    if (x.inputs != y.inputs || x.output != y.output || x.routine != y.routine ||
+        x.index_bound != y.index_bound)
+      return fmt::format("\"{}\" is \"{}\"", x.name, y.name);
+    if (const Result<Unit> alike = DagRange::check_alike(x.dag, y.dag); !alike.ok())
+      return fmt::format("\"{}\": {}", x.name, alike.error().message());
+  }
+  return "";
+}
+
+/// The values whose bytes kernels or the caller read.
+std::set<ValueId> values_read(const Partition& partition) {
+  std::set<ValueId> read;
+  for (const Group& group : partition.groups)
+    for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
+  for (const ValueId output : partition.outputs) read.insert(partition.storage_of(output).owner);
+  return read;
+}
+
+/// Whether `part` is the box of `whole` that begins with its first element.
+bool is_box_of(const Tensor& part, const Tensor& whole) {
+  if (part.dtype() != whole.dtype() || part.shape().size() != whole.shape().size()) return false;
+  const auto* from = static_cast<const char*>(part.data());
+  const auto* in = static_cast<const char*>(whole.data());
+  // Rows, of which a last dim is one, are compared at once.
+  const std::vector<int64_t>&small = part.shape(), &large = whole.shape();
+  const size_t rank = small.size();
+  for (size_t d = 0; d < rank; ++d)
+    if (small[d] > large[d]) return false;
+  const int64_t row = rank == 0 ? 1 : small.back();
+  const auto bytes = static_cast<size_t>(row * dtype_bytes(part.dtype()));
+  const int64_t rows = part.num_elements() / std::max<int64_t>(row, 1);
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t left = r, at = 0, stride = rank == 0 ? 1 : large.back();
+    for (size_t d = rank - std::min<size_t>(rank, 1); d-- > 0;) {
+      at += left % small[d] * stride;
+      left /= small[d];
+      stride *= large[d];
+    }
+    if (std::memcmp(from + static_cast<size_t>(r) * bytes,
+                    in + static_cast<size_t>(at * dtype_bytes(part.dtype())),
+                    bytes) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// Imports each shape once. Constants, which are as large as the network, are held once.
+class Shapes {
+ public:
+  Shapes(std::span<const Symbol> symbols, const PartitionAt& at) : symbols_(symbols), at_(at) {}
+
+  Result<const Partition*> at(const SymbolValues& values) {
+    const auto known = made_.find(values);
+    if (known != made_.end()) return &known->second;
+    Result<Partition> made = at_(values);
+    if (!made.ok()) return Error("at ", print(symbols_, values), ": ", made.error().message());
+    if (!made_.empty()) share_constants(*made, made_.begin()->second);
+    return &made_.emplace(values, *std::move(made)).first->second;
+  }
+  const std::map<SymbolValues, Partition>& all() const { return made_; }
+
+ private:
+  static void share_constants(Partition& partition, const Partition& with) {
+    const size_t values = std::min(partition.values.size(), with.values.size());
+    for (size_t v = 0; v < values; ++v) {
+      std::optional<Tensor>& own = partition.values[v].constant;
+      const std::optional<Tensor>& other = with.values[v].constant;
+      if (own && other && own->shape() == other->shape() && is_box_of(*own, *other)) own = other;
+    }
+  }
+
+  std::span<const Symbol> symbols_;
+  const PartitionAt& at_;
+  std::map<SymbolValues, Partition> made_;
+};
+
+class Ranges {
+ public:
+  Ranges(std::span<const Symbol> symbols, const PartitionAt& at)
+      : symbols_(symbols), shapes_(symbols, at) {}
+
+  /// Of all shapes that were looked at.
+  Result<std::vector<std::vector<Expr>>> input_shapes() {
+    std::vector<SymbolValues> points;
+    for (const auto& [values, partition] : shapes_.all()) points.push_back(values);
+    FormulaFinder finder(symbols_, points);
+    const Partition& first = shapes_.all().begin()->second;
+    std::vector<std::vector<Expr>> shapes;
+    for (size_t i = 0; i < first.inputs.size(); ++i) {
+      std::vector<Expr>& shape = shapes.emplace_back();
+      const PlannedValue& input = first[first.inputs[i]];
+      for (size_t d = 0; d < input.shape.size(); ++d) {
+        std::vector<int64_t> extents;
+        for (const auto& [values, partition] : shapes_.all())
+          extents.push_back(partition[partition.inputs[i]].shape[d]);
+        const std::optional<Expr> formula = finder.find(extents);
+        if (!formula)
+          return Error(
+              "axis ", d, " of input \"", input.name, "\" is no formula of the dimensions");
+        shape.push_back(*formula);
+      }
+    }
+    return shapes;
+  }
+
+  Result<std::vector<PartitionRange>> run() {
+    const Result<Unit> covered = cover(box_of(symbols_));
+    if (covered.ok() && ranges_.size() <= kMostRanges) return std::move(ranges_);
+    const bool none =
+        std::ranges::all_of(symbols_, [](const Symbol& s) { return s.matters.empty(); });
+    if (!covered.ok() && none) return covered.error();
+    return shapes_that_matter();
+  }
+
+ private:
+  /// The box as one range, or what of it is one and the rest, symbol after symbol.
+  Result<Unit> cover(const SymbolBox& box) {
+    if (ranges_.size() > kMostRanges) return Unit{};
+    TRY_ASSIGN(const Partition* largest, shapes_.at(box.max));
+    SymbolBox part = box;
+    if (box.min != box.max) {
+      TRY_ASSIGN(part.min, corner(box));
+    }
+    TRY_ASSIGN(PartitionRange range, range_of(part, *largest));
+    ranges_.push_back(std::move(range));
+    SymbolBox left = box;
+    for (size_t s = 0; s < box.min.size(); ++s) {
+      if (part.min[s] == box.min[s]) continue;
+      left.max = box.max;
+      left.min[s] = box.min[s];
+      left.max[s] = part.min[s] - 1;
+      TRY(cover(left));
+      left.min[s] = part.min[s];
+    }
+    return Unit{};
+  }
+
+  /// The least shape that has the structure of the greatest, and so all between them: symbol after
+  /// symbol, the others at their greatest first and at their least in the end.
+  Result<SymbolValues> corner(const SymbolBox& box) {
+    SymbolValues corner = box.max;
+    for (size_t s = 0; s < corner.size(); ++s) {
+      int64_t unlike = box.min[s] - 1;  // the greatest of these known
+      int64_t next = box.min[s];
+      while (unlike + 1 < corner[s]) {
+        SymbolValues values = corner;
+        values[s] = next;
+        TRY_ASSIGN(const bool alike, is_like_largest(values, box));
+        (alike ? corner[s] : unlike) = next;
+        next = next == box.min[s] && !alike ? next + 1 : unlike + (corner[s] - unlike) / 2;
+      }
+    }
+    return corner;
+  }
+
+  Result<bool> is_like_largest(const SymbolValues& values, const SymbolBox& box) {
+    TRY_ASSIGN(const Partition* largest, shapes_.at(box.max));
+    TRY_ASSIGN(const Partition* other, shapes_.at(values));
+    return difference(*largest, *other).empty();
+  }
+
+  Result<PartitionRange> range_of(const SymbolBox& box, const Partition& largest) {
+    std::vector<SymbolValues> points = generic_points(box, kPoints);
+    for (const SymbolValues& end : {box.min, box.max})
+      if (std::ranges::find(points, end) == points.end()) points.push_back(end);
+    if (box.min == box.max) points = {box.max};
+    std::vector<const Partition*> at_points;
+    for (const SymbolValues& point : points) {
+      TRY_ASSIGN(const Partition* at, shapes_.at(point));
+      at_points.push_back(at);
+    }
+    return generalize(symbols_, box, at_points, points, largest);
+  }
+
+  Result<std::vector<PartitionRange>> shapes_that_matter() {
+    std::vector<SymbolValues> chosen = {{}};
+    for (const Symbol& symbol : symbols_) {
+      std::vector<int64_t> extents = symbol.matters;
+      if (symbol.min == symbol.max) extents = {symbol.min};
+      std::vector<SymbolValues> longer;
+      for (const SymbolValues& values : chosen) {
+        for (const int64_t extent : std::views::reverse(extents)) {
+          longer.push_back(values);
+          longer.back().push_back(extent);
+        }
+      }
+      chosen = std::move(longer);
+    }
+    if (chosen.empty() || chosen.size() > kMostRanges) {
+      return Error("the network has another structure at more than ",
+                   kMostRanges,
+                   " of its shapes; say at which it is to run, as --dim size=224..384@224,256,320");
+    }
+    ranges_.clear();
+    for (const SymbolValues& values : chosen) {
+      TRY_ASSIGN(const Partition* at, shapes_.at(values));
+      TRY_ASSIGN(PartitionRange range, range_of({values, values}, *at));
+      ranges_.push_back(std::move(range));
+    }
+    return std::move(ranges_);
+  }
+
+  std::span<const Symbol> symbols_;
+  Shapes shapes_;
+  std::vector<PartitionRange> ranges_;
+};
+
+}  // namespace
+
+Result<PartitionRange> generalize(std::span<const Symbol> symbols,
+                                  const SymbolBox& box,
+                                  std::span<const Partition* const> at_points,
+                                  const std::vector<SymbolValues>& points,
+                                  Partition largest) {
+  for (const Partition* at : at_points)
+    if (const std::string differs = difference(largest, *at); !differs.empty())
+      return Error("the network has another structure at other shapes: ", differs);
+  FormulaFinder finder(symbols, points);
+  PartitionRange range{box, std::move(largest), {}, {}};
+  const std::set<ValueId> read = values_read(range.largest);
+  for (size_t v = 0; v < range.largest.values.size(); ++v) {
+    const PlannedValue& value = range.largest.values[v];
+    std::vector<Expr>& shape = range.shapes.emplace_back();
+    for (size_t d = 0; d < value.shape.size(); ++d) {
+      std::vector<int64_t> extents;
+      for (const Partition* at : at_points) extents.push_back(at->values[v].shape[d]);
+      const std::optional<Expr> formula = finder.find(extents);
+      if (!formula)
+        return Error("axis ", d, " of \"", value.name, "\" is no formula of the dimensions");
+      shape.push_back(*formula);
+    }
+    if (!value.constant || !read.contains(ValueId{static_cast<int32_t>(v)})) continue;
+    for (const Partition* at : at_points)
+      if (!is_box_of(*at->values[v].constant, *value.constant))
+        return Error("the constant \"", value.name, "\" has other values at other shapes");
+  }
+  for (size_t g = 0; g < range.largest.groups.size(); ++g) {
+    std::vector<const ComputeDag*> dags;
+    for (const Partition* at : at_points) dags.push_back(&at->groups[g].dag);
+    Result<DagRange> dag = DagRange::of(dags, finder);
+    if (!dag.ok()) return Error(range.largest.groups[g].name, ": ", dag.error().message());
+    range.dags.push_back(*std::move(dag));
+  }
+  return range;
+}
+
+Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at) {
+  Ranges ranges(symbols, at);
+  NetworkRanges network{symbols, {}};
+  TRY_ASSIGN(network.ranges, ranges.run());
+  TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
+  return network;
+}
+
+}  // namespace pruner

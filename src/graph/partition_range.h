@@ -1,0 +1,50 @@
+// A network over a range of shapes: one cut into groups whose extents are formulas of the symbols.
+// It is found from the network at some shapes, each imported and cut as any static one, so that
+// every pass and every operator serves ranges as it stands.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "graph/partition.h"
+#include "tensor/generalize.h"
+
+namespace pruner {
+
+/// A network for all shapes of a box of symbols.
+struct PartitionRange {
+  SymbolBox box;
+  /// At the greatest shape, with the constants. One that has fewer elements at other shapes is
+  /// there the box of it that begins with its first one.
+  Partition largest;
+  std::vector<std::vector<Expr>> shapes;  // of each value; variable i is symbol i
+  std::vector<DagRange> dags;             // one a group; of a routine's without stages
+
+  bool is_one_shape() const { return box.min == box.max; }
+};
+
+/// A network over all shapes of some symbols.
+struct NetworkRanges {
+  std::vector<Symbol> symbols;
+  std::vector<PartitionRange> ranges;                // the first has the greatest shape
+  std::vector<std::vector<Expr>> input_shapes = {};  // of all of them; variable i is symbol i
+};
+
+/// The network at one shape.
+using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>;
+
+/// The network over all shapes of the symbols: as few ranges as there are structures. Shapes at
+/// which the structure is one of a kind, as at a length of one, are a range each; where there are
+/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Errors:
+/// of an import; what differs from shape to shape, where that is none of these.
+Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at);
+inline constexpr size_t kMostRanges = 16;
+
+/// One structure for a box, or what keeps the shapes from having one.
+Result<PartitionRange> generalize(std::span<const Symbol> symbols,
+                                  const SymbolBox& box,
+                                  std::span<const Partition* const> at_points,
+                                  const std::vector<SymbolValues>& points,
+                                  Partition largest);
+
+}  // namespace pruner
