@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PRUNER_MODULE_ABI 3
+#define PRUNER_MODULE_ABI 4
 
 typedef struct {
   const char* name;
@@ -39,6 +39,12 @@ typedef struct {
   int64_t first_kernel; /* of pruner_module_kernel() */
   int64_t num_kernels;
 } PrunerPhase;
+
+/* A dimension that may differ from run to run, as "batch" or "seq"; both ends included. */
+typedef struct {
+  const char* name;
+  int64_t min, max;
+} PrunerSymbol;
 
 typedef struct PrunerModule PrunerModule;
 
@@ -79,6 +85,33 @@ int32_t pruner_module_run_phase(PrunerModule* module,
                                 void* const* outputs,
                                 double* seconds);
 
+/* The dimensions of a module that was compiled with --dim; 0: it has one shape. The specs above are
+   those of the greatest shape, which pruner_module_run() runs, too. */
+int32_t pruner_module_num_symbols(void);
+const PrunerSymbol* pruner_module_symbol(int32_t index);
+/* The dims of all inputs of a phase, and those of all outputs, one tensor after the other, when the
+   symbols have these extents, in their order. 0: done; 1: it does not run at such a shape, see
+   pruner_module_error. */
+int32_t pruner_module_shapes(int32_t phase,
+                             const int64_t* extents,
+                             int64_t* inputs,
+                             int64_t* outputs);
+/* The other way round: the extents at which the inputs have these dims. 1: an error that names the
+   input that does not fit, or the symbol that is out of its range. */
+int32_t pruner_module_extents(int32_t phase, const int64_t* inputs, int64_t* extents);
+/* pruner_module_run_phase() at these extents. */
+int32_t pruner_module_run_shaped(PrunerModule* module,
+                                 int32_t phase,
+                                 const int64_t* extents,
+                                 const void* const* inputs,
+                                 void* const* outputs,
+                                 double* seconds);
+/* The kernels of pruner_module_kernel() that run at these extents, in order; 0: done. */
+int32_t pruner_module_kernels_at(int32_t phase,
+                                 const int64_t* extents,
+                                 int64_t* first,
+                                 int64_t* count);
+
 /* What an instance keeps from run to run, of all phases: zeros at first and after a reset. To save
    one, or to go on from a saved one, it is copied. Between runs; 0: done. */
 int32_t pruner_module_num_states(void);
@@ -98,6 +131,47 @@ int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,
                                    double* seconds);
+
+/* All of these functions at once, under names without the prefix. A later version has more of them
+   at the end: `size` says how many bytes of the table there are. */
+typedef struct {
+  uint64_t size;
+  int32_t (*abi)(void);
+  PrunerModule* (*create)(int32_t threads);
+  void (*destroy)(PrunerModule* module);
+  const char* (*error)(void);
+  int32_t (*threads)(const PrunerModule* module);
+  int32_t (*num_phases)(void);
+  const PrunerPhase* (*phase)(int32_t index);
+  int32_t (*run_phase)(PrunerModule* module,
+                       int32_t phase,
+                       const void* const* inputs,
+                       void* const* outputs,
+                       double* seconds);
+  int32_t (*num_states)(void);
+  const PrunerTensorSpec* (*state)(int32_t index);
+  int32_t (*read_state)(const PrunerModule* module, int32_t index, void* to);
+  int32_t (*write_state)(PrunerModule* module, int32_t index, const void* from);
+  int32_t (*reset)(PrunerModule* module);
+  int32_t (*num_kernels)(void);
+  const PrunerKernelSpec* (*kernel)(int32_t index);
+  const char* (*kernel_precision)(int32_t index);
+  /* Since version 4. */
+  int32_t (*num_symbols)(void);
+  const PrunerSymbol* (*symbol)(int32_t index);
+  int32_t (*shapes)(int32_t phase, const int64_t* extents, int64_t* inputs, int64_t* outputs);
+  int32_t (*extents)(int32_t phase, const int64_t* inputs, int64_t* extents);
+  int32_t (*run_shaped)(PrunerModule* module,
+                        int32_t phase,
+                        const int64_t* extents,
+                        const void* const* inputs,
+                        void* const* outputs,
+                        double* seconds);
+  int32_t (*kernels_at)(int32_t phase, const int64_t* extents, int64_t* first, int64_t* count);
+} PrunerModuleApi;
+
+/* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */
+const PrunerModuleApi* pruner_module_api(void);
 
 #ifdef __cplusplus
 }

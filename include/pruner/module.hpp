@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,10 +39,10 @@ class Module {
     if (library_ != nullptr) dlclose(library_);
   }
 
-  int num_inputs() const { return api_.num_inputs(); }
-  int num_outputs() const { return api_.num_outputs(); }
-  const PrunerTensorSpec& input(int i) const { return *api_.input(i); }
-  const PrunerTensorSpec& output(int i) const { return *api_.output(i); }
+  int num_inputs() const { return static_cast<int>(phase(0).num_inputs); }
+  int num_outputs() const { return static_cast<int>(phase(0).num_outputs); }
+  const PrunerTensorSpec& input(int i) const { return phase(0).inputs[i]; }
+  const PrunerTensorSpec& output(int i) const { return phase(0).outputs[i]; }
   int threads() const { return api_.threads(instance_); }
   int num_kernels() const { return api_.num_kernels(); }
   const PrunerKernelSpec& kernel(int i) const { return *api_.kernel(i); }
@@ -66,7 +68,7 @@ class Module {
 
   /// Runs the network on dense row-major tensors in the order of the specs; false: see error().
   bool run(const void* const* inputs, void* const* outputs) {
-    return api_.run(instance_, inputs, outputs) == 0;
+    return run_phase(0, inputs, outputs);
   }
   /// The same of a phase; `seconds`: null, or those that each of its kernels took.
   bool run_phase(int phase,
@@ -75,39 +77,38 @@ class Module {
                  double* seconds = nullptr) {
     return api_.run_phase(instance_, phase, inputs, outputs, seconds) == 0;
   }
-  /// Why the last run of this thread was not done.
-  const char* error() const { return api_.error(); }
   /// Also writes the seconds that each kernel took.
   bool run_profiled(const void* const* inputs, void* const* outputs, double* seconds) {
-    return api_.run_profiled(instance_, inputs, outputs, seconds) == 0;
+    return run_phase(0, inputs, outputs, seconds);
   }
 
- private:
-  struct Api {
-    decltype(&pruner_module_abi) abi;
-    decltype(&pruner_module_create) create;
-    decltype(&pruner_module_destroy) destroy;
-    decltype(&pruner_module_error) error;
-    decltype(&pruner_module_threads) threads;
-    decltype(&pruner_module_num_inputs) num_inputs;
-    decltype(&pruner_module_num_outputs) num_outputs;
-    decltype(&pruner_module_input) input;
-    decltype(&pruner_module_output) output;
-    decltype(&pruner_module_run) run;
-    decltype(&pruner_module_num_phases) num_phases;
-    decltype(&pruner_module_phase) phase;
-    decltype(&pruner_module_run_phase) run_phase;
-    decltype(&pruner_module_num_states) num_states;
-    decltype(&pruner_module_state) state;
-    decltype(&pruner_module_read_state) read_state;
-    decltype(&pruner_module_write_state) write_state;
-    decltype(&pruner_module_reset) reset;
-    decltype(&pruner_module_num_kernels) num_kernels;
-    decltype(&pruner_module_kernel) kernel;
-    decltype(&pruner_module_run_profiled) run_profiled;
-    decltype(&pruner_module_kernel_precision) kernel_precision;
-  };
+  /// The dimensions of a module that was compiled with --dim; the specs are of their greatest.
+  int num_symbols() const { return api_.num_symbols == nullptr ? 0 : api_.num_symbols(); }
+  const PrunerSymbol& symbol(int i) const { return *api_.symbol(i); }
+  /// The dims of all inputs and of all outputs where the symbols have these extents, and the other
+  /// way round; false: see error(). Of a module with symbols, as what follows.
+  bool shapes(int phase, const int64_t* extents, int64_t* inputs, int64_t* outputs) const {
+    return api_.shapes(phase, extents, inputs, outputs) == 0;
+  }
+  bool extents(int phase, const int64_t* inputs, int64_t* extents) const {
+    return api_.extents(phase, inputs, extents) == 0;
+  }
+  bool run_shaped(int phase,
+                  const int64_t* extents,
+                  const void* const* inputs,
+                  void* const* outputs,
+                  double* seconds = nullptr) {
+    return api_.run_shaped(instance_, phase, extents, inputs, outputs, seconds) == 0;
+  }
+  /// Which of the kernels run there.
+  bool kernels_at(int phase, const int64_t* extents, int64_t* first, int64_t* count) const {
+    return api_.kernels_at(phase, extents, first, count) == 0;
+  }
 
+  /// Why the last of these of this thread was not done.
+  const char* error() const { return api_.error(); }
+
+ private:
   Module() = default;
 
   void swap(Module& other) {
@@ -123,6 +124,25 @@ class Module {
     if (function == nullptr && missing_ == nullptr) missing_ = name;
   }
 
+  /// Of a module of version 3.
+  void find_functions() {
+    find(api_.create, "pruner_module_create");
+    find(api_.destroy, "pruner_module_destroy");
+    find(api_.error, "pruner_module_error");
+    find(api_.threads, "pruner_module_threads");
+    find(api_.num_phases, "pruner_module_num_phases");
+    find(api_.phase, "pruner_module_phase");
+    find(api_.run_phase, "pruner_module_run_phase");
+    find(api_.num_states, "pruner_module_num_states");
+    find(api_.state, "pruner_module_state");
+    find(api_.read_state, "pruner_module_read_state");
+    find(api_.write_state, "pruner_module_write_state");
+    find(api_.reset, "pruner_module_reset");
+    find(api_.num_kernels, "pruner_module_num_kernels");
+    find(api_.kernel, "pruner_module_kernel");
+    find(api_.kernel_precision, "pruner_module_kernel_precision");
+  }
+
   /// "" or what is wrong.
   std::string open(const std::string& path, int threads) {
     // A bare file name would be searched on the library path.
@@ -136,32 +156,20 @@ class Module {
     }
     find(api_.abi, "pruner_module_abi");
     if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
-    if (api_.abi() != PRUNER_MODULE_ABI) {
+    constexpr int kWithoutTable = 3;
+    if (api_.abi() < kWithoutTable || api_.abi() > PRUNER_MODULE_ABI) {
       return "made for version " + std::to_string(api_.abi()) +
              " of the module interface, this program has " + std::to_string(PRUNER_MODULE_ABI) +
              "; compile it again";
     }
-    find(api_.create, "pruner_module_create");
-    find(api_.destroy, "pruner_module_destroy");
-    find(api_.error, "pruner_module_error");
-    find(api_.threads, "pruner_module_threads");
-    find(api_.num_inputs, "pruner_module_num_inputs");
-    find(api_.num_outputs, "pruner_module_num_outputs");
-    find(api_.input, "pruner_module_input");
-    find(api_.output, "pruner_module_output");
-    find(api_.run, "pruner_module_run");
-    find(api_.num_phases, "pruner_module_num_phases");
-    find(api_.phase, "pruner_module_phase");
-    find(api_.run_phase, "pruner_module_run_phase");
-    find(api_.num_states, "pruner_module_num_states");
-    find(api_.state, "pruner_module_state");
-    find(api_.read_state, "pruner_module_read_state");
-    find(api_.write_state, "pruner_module_write_state");
-    find(api_.reset, "pruner_module_reset");
-    find(api_.num_kernels, "pruner_module_num_kernels");
-    find(api_.kernel, "pruner_module_kernel");
-    find(api_.run_profiled, "pruner_module_run_profiled");
-    find(api_.kernel_precision, "pruner_module_kernel_precision");
+    if (api_.abi() == kWithoutTable) {
+      find_functions();
+    } else {
+      decltype(&pruner_module_api) table = nullptr;
+      find(table, "pruner_module_api");
+      if (table != nullptr)
+        std::memcpy(&api_, table(), std::min<size_t>(sizeof api_, table()->size));
+    }
     if (missing_ != nullptr) return std::string("not a pruner module: it has no ") + missing_;
     instance_ = api_.create(threads);
     return instance_ != nullptr ? "" : api_.error();
@@ -169,7 +177,7 @@ class Module {
 
   void* library_ = nullptr;
   PrunerModule* instance_ = nullptr;
-  Api api_ = {};
+  PrunerModuleApi api_ = {};
   const char* missing_ = nullptr;
 };
 

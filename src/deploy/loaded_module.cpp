@@ -53,39 +53,86 @@ struct LoadedModule::State {
   std::vector<Phase> phases;
   std::vector<TensorSpec> states;
 
-  Result<std::vector<const void*>> check_inputs(std::span<const Tensor> tensors, int phase) const {
-    const std::vector<TensorSpec>& inputs = phases[phase].inputs;
-    if (tensors.size() != inputs.size()) {
-      return Error("expected ", inputs.size(), " inputs, found ", tensors.size());
+  std::vector<Symbol> symbols;
+
+  /// One run's tensors and what follows of their shapes.
+  struct Call {
+    std::vector<const void*> in;
+    std::vector<Tensor> results;
+    std::vector<void*> out;
+    std::vector<int64_t> extents;  // of the symbols
+    int first_kernel = 0, num_kernels = 0;
+  };
+
+  static std::vector<int64_t> dims_of(std::span<const TensorSpec> specs) {
+    std::vector<int64_t> dims;
+    for (const TensorSpec& spec : specs)
+      dims.insert(dims.end(), spec.shape.begin(), spec.shape.end());
+    return dims;
+  }
+  /// The specs with other dims, one tensor after the other.
+  static std::vector<TensorSpec> with_dims(std::vector<TensorSpec> specs,
+                                           const std::vector<int64_t>& dims) {
+    auto at = dims.begin();
+    for (TensorSpec& spec : specs)
+      for (int64_t& extent : spec.shape) extent = *at++;
+    return specs;
+  }
+
+  Result<TensorSpecs> specs_at(std::span<const int64_t> extents, int phase) const {
+    const Phase& of = phases[phase];
+    if (symbols.empty()) return TensorSpecs{of.inputs, of.outputs};
+    std::vector<int64_t> in = dims_of(of.inputs), out = dims_of(of.outputs);
+    if (!module.shapes(phase, extents.data(), in.data(), out.data())) return Error(module.error());
+    return TensorSpecs{with_dims(of.inputs, in), with_dims(of.outputs, out)};
+  }
+
+  Result<Call> make_call(std::span<const Tensor> tensors, int phase) const {
+    const Phase& of = phases[phase];
+    if (tensors.size() != of.inputs.size())
+      return Error("expected ", of.inputs.size(), " inputs, found ", tensors.size());
+    Call call{{}, {}, {}, std::vector<int64_t>(symbols.size()), of.first_kernel, of.num_kernels};
+    std::vector<int64_t> dims;
+    for (size_t i = 0; i < of.inputs.size(); ++i) {
+      const TensorSpec is{of.inputs[i].name, tensors[i].dtype(), tensors[i].shape()};
+      const bool fits = symbols.empty() ? is.shape == of.inputs[i].shape
+                                        : is.shape.size() == of.inputs[i].shape.size();
+      if (is.dtype != of.inputs[i].dtype || !fits)
+        return Error("expected ", print(of.inputs[i]), ", found ", print(is));
+      call.in.push_back(tensors[i].data());
+      dims.insert(dims.end(), is.shape.begin(), is.shape.end());
     }
-    std::vector<const void*> pointers;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const TensorSpec is{inputs[i].name, tensors[i].dtype(), tensors[i].shape()};
-      if (is.dtype != inputs[i].dtype || is.shape != inputs[i].shape) {
-        return Error("expected ", print(inputs[i]), ", found ", print(is));
-      }
-      pointers.push_back(tensors[i].data());
+    if (!symbols.empty()) {
+      int64_t first = 0, count = 0;
+      if (!module.extents(phase, dims.data(), call.extents.data()) ||
+          !module.kernels_at(phase, call.extents.data(), &first, &count))
+        return Error(module.error());
+      call.first_kernel = static_cast<int>(first);
+      call.num_kernels = static_cast<int>(count);
     }
-    return pointers;
+    TRY_ASSIGN(const TensorSpecs specs, specs_at(call.extents, phase));
+    call.results = zeros(specs.outputs);
+    call.out = pointers_of(call.results);
+    return call;
+  }
+
+  bool run(Call& call, int phase, double* seconds = nullptr) {
+    if (symbols.empty()) return module.run_phase(phase, call.in.data(), call.out.data(), seconds);
+    return module.run_shaped(phase, call.extents.data(), call.in.data(), call.out.data(), seconds);
   }
 
   /// Seconds of each run until `options` are satisfied; `kernels` gets those of each run's kernels.
-  Result<std::vector<double>> repeat(std::span<const Tensor> tensors,
+  Result<std::vector<double>> repeat(Call& call,
                                      const BenchOptions& options,
                                      int phase,
                                      std::vector<std::vector<double>>* kernels) {
-    TRY_ASSIGN(const std::vector<const void*> in, check_inputs(tensors, phase));
-    std::vector<Tensor> results = zeros(phases[phase].outputs);
-    std::vector<void*> out = pointers_of(results);
-    std::vector<double> kernel_s(static_cast<size_t>(phases[phase].num_kernels));
+    std::vector<double> kernel_s(static_cast<size_t>(call.num_kernels));
     std::vector<double> runs;
     double begin = steady_s();
     for (int i = -options.warm_up; i < options.min_runs || steady_s() - begin < options.min_s;
          ++i) {
       const double start = steady_s();
-      if (!module.run_phase(phase, in.data(), out.data(), kernels ? kernel_s.data() : nullptr)) {
-        return Error(module.error());
-      }
+      if (!run(call, phase, kernels ? kernel_s.data() : nullptr)) return Error(module.error());
       if (i < 0) {
         begin = steady_s();
         continue;
@@ -96,19 +143,21 @@ struct LoadedModule::State {
     return runs;
   }
 
-  /// Of each kernel of a phase, by the seconds that it took in each run.
+  /// Of each kernel of a call, by the seconds that it took in each run.
   std::vector<KernelTime> kernel_times(const std::vector<std::vector<double>>& runs,
-                                       int phase) const {
+                                       const Call& call) const {
     std::vector<KernelTime> kernels;
-    for (int i = 0; i < phases[phase].num_kernels; ++i) {
+    for (int i = 0; i < call.num_kernels; ++i) {
       std::vector<double> times;
       for (const std::vector<double>& run : runs) times.push_back(run[i]);
-      const int k = phases[phase].first_kernel + i;
+      const int k = call.first_kernel + i;
       const PrunerKernelSpec& spec = module.kernel(k);
+      // They are those of the greatest shape.
+      const bool known = std::ranges::equal(call.extents, symbols, {}, {}, &Symbol::max);
       kernels.push_back({spec.name,
                          spec.sketch,
-                         static_cast<double>(spec.flops),
-                         static_cast<double>(spec.bytes),
+                         known ? static_cast<double>(spec.flops) : 0,
+                         known ? static_cast<double>(spec.bytes) : 0,
                          percentile(std::move(times), 50) * 1e3,
                          module.kernel_precision(k)});
     }
@@ -157,12 +206,16 @@ void LoadedModule::reset() { state_->module.reset(); }
 
 int LoadedModule::threads() const { return state_->module.threads(); }
 
+const std::vector<Symbol>& LoadedModule::symbols() const { return state_->symbols; }
+
+Result<TensorSpecs> LoadedModule::specs_at(std::span<const int64_t> extents, int phase) const {
+  return state_->specs_at(extents, phase);
+}
+
 Result<std::vector<Tensor>> LoadedModule::run(std::span<const Tensor> inputs, int phase) {
-  TRY_ASSIGN(const std::vector<const void*> in, state_->check_inputs(inputs, phase));
-  std::vector<Tensor> results = State::zeros(outputs(phase));
-  const std::vector<void*> out = State::pointers_of(results);
-  if (!state_->module.run_phase(phase, in.data(), out.data())) return Error(state_->module.error());
-  return results;
+  TRY_ASSIGN(State::Call call, state_->make_call(inputs, phase));
+  if (!state_->run(call, phase)) return Error(state_->module.error());
+  return std::move(call.results);
 }
 
 std::vector<std::string> LoadedModule::precisions() const {
@@ -186,22 +239,25 @@ Result<BenchResult> LoadedModule::bench(std::span<const Tensor> inputs,
 Result<std::vector<double>> LoadedModule::time_runs(std::span<const Tensor> inputs,
                                                     const BenchOptions& options,
                                                     int phase) {
-  return state_->repeat(inputs, options, phase, nullptr);
+  TRY_ASSIGN(State::Call call, state_->make_call(inputs, phase));
+  return state_->repeat(call, options, phase, nullptr);
 }
 
 Result<TracedRun> LoadedModule::trace(std::span<const Tensor> inputs, int phase) {
   constexpr BenchOptions kOne{.warm_up = 1, .min_runs = 1, .min_s = 0};
+  TRY_ASSIGN(State::Call call, state_->make_call(inputs, phase));
   std::vector<std::vector<double>> kernels;
-  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(inputs, kOne, phase, &kernels));
-  return TracedRun{runs[0], state_->kernel_times(kernels, phase)};
+  TRY_ASSIGN(const std::vector<double> runs, state_->repeat(call, kOne, phase, &kernels));
+  return TracedRun{runs[0], state_->kernel_times(kernels, call)};
 }
 
 Result<std::vector<KernelTime>> LoadedModule::profile(std::span<const Tensor> inputs,
                                                       const BenchOptions& options,
                                                       int phase) {
+  TRY_ASSIGN(State::Call call, state_->make_call(inputs, phase));
   std::vector<std::vector<double>> runs;
-  TRY(state_->repeat(inputs, options, phase, &runs));
-  return state_->kernel_times(runs, phase);
+  TRY(state_->repeat(call, options, phase, &runs));
+  return state_->kernel_times(runs, call);
 }
 
 Result<LoadedModule> load_module(const std::string& path, int threads) {
@@ -210,7 +266,7 @@ Result<LoadedModule> load_module(const std::string& path, int threads) {
   std::optional<Module> module = Module::load(path, threads, &error);
   if (!module) return Error(error);
   auto state =
-      std::make_unique<LoadedModule::State>(LoadedModule::State{std::move(*module), {}, {}});
+      std::make_unique<LoadedModule::State>(LoadedModule::State{std::move(*module), {}, {}, {}});
   for (int i = 0; i < state->module.num_phases(); ++i) {
     const PrunerPhase& phase = state->module.phase(i);
     state->phases.push_back({phase.name,
@@ -221,6 +277,10 @@ Result<LoadedModule> load_module(const std::string& path, int threads) {
   }
   for (int i = 0; i < state->module.num_states(); ++i)
     state->states.push_back(to_spec(state->module.state(i)));
+  for (int i = 0; i < state->module.num_symbols(); ++i) {
+    const PrunerSymbol& symbol = state->module.symbol(i);
+    state->symbols.push_back({symbol.name, symbol.min, symbol.max, {}});
+  }
   return LoadedModule(std::move(state));
 }
 

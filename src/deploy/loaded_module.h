@@ -9,10 +9,12 @@
 #include "deploy/run_times.h"
 #include "deploy/tensor_file.h"
 #include "support/result.h"
+#include "tensor/symbol.h"
 
 namespace pruner {
 
-/// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec) and its time.
+/// A kernel of the module, in execution order: what it has to do (PrunerKernelSpec), which of a
+/// module of several shapes is known at the greatest alone and else 0, and its time.
 struct KernelTime {
   std::string name, sketch;
   double flops = 0, bytes = 0;
@@ -24,6 +26,11 @@ struct KernelTime {
 struct TracedRun {
   double run_s = 0;
   std::vector<KernelTime> kernels;
+};
+
+/// What a phase takes and gives.
+struct TensorSpecs {
+  std::vector<TensorSpec> inputs, outputs;
 };
 
 /// Owns the library and one instance; one call at a time.
@@ -41,6 +48,12 @@ class LoadedModule {
   const std::vector<TensorSpec>& states() const;
   std::vector<Tensor> read_states() const;
   void reset();
+  /// Its dimensions, where it was compiled with some; then inputs() and outputs() are of the
+  /// greatest shape, and what is given tensors runs at theirs.
+  const std::vector<Symbol>& symbols() const;
+  /// The tensors of a phase where the symbols have these extents. The error names the one that is
+  /// out of its range.
+  Result<TensorSpecs> specs_at(std::span<const int64_t> extents, int phase = 0) const;
   int threads() const;  // 0: it runs on a GPU
   /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;

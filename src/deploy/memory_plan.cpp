@@ -109,7 +109,7 @@ class Planner {
       const ValuePlace from = result.values[index(output)];
       const ValuePlace to = callers(Place::kOutput, i, &State::output);
       if (from != to && state_of_output(i) < 0)
-        result.copies.push_back({from, to, value_bytes(partition_[output])});
+        result.copies.push_back({from, to, value_bytes(partition_[output]), output});
     }
     copy_states(result, aside);
     return result;
@@ -164,7 +164,8 @@ class Planner {
   void copy_states(MemoryPlan& plan, const std::vector<int>& aside) const {
     const auto from = [&](size_t s) { return plan.values[index(next_of(states()[s]))]; };
     const auto copy = [&](size_t s, ValuePlace of, ValuePlace to) {
-      if (of != to) plan.copies.push_back({of, to, value_bytes(partition_[next_of(states()[s])])});
+      const ValueId next = next_of(states()[s]);
+      if (of != to) plan.copies.push_back({of, to, value_bytes(partition_[next]), next});
     };
     for (size_t s = 0; s < aside.size(); ++s)
       if (aside[s] >= 0) copy(s, from(s), place_of(aside[s]));

@@ -39,6 +39,7 @@ struct ValuePlace {
 struct PlannedCopy {
   ValuePlace from, to;
   int64_t bytes = 0;
+  ValueId value = {};  // whose bytes they are
 };
 
 /// The states of a module at the begin of its arena, all phases' together.

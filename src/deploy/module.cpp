@@ -11,8 +11,11 @@
 #include "codegen/cuda/nvrtc.h"
 #include "deploy/link_module.h"
 #include "deploy/memory_plan.h"
+#include "deploy/plan_formulas.h"
+#include "deploy/range_kernels.h"
 #include "deploy/weights.h"
 #include "graph/ops/op.h"
+#include "graph/partition_range.h"
 #include "lower/lower.h"
 #include "runtime/module/plan.h"
 #include "search/search.h"
@@ -26,21 +29,29 @@ namespace {
 
 struct Kernel {
   Artifact artifact;
-  std::string sketch;     // its name, for profiles
-  std::string precision;  // precision_of(); empty: a routine
+  std::string sketch;                 // its name, for profiles
+  std::string precision;              // precision_of(); empty: a routine
+  std::vector<SymbolBox> boxes = {};  // of the shapes that it is for; none: all
 };
+/// What a group is computed by: one kernel, or some over a range of shapes, with like arguments.
+using GroupKernels = std::vector<Kernel>;
 
 /// What makes two groups run one kernel.
 struct KernelKey {
-  std::string group;                        // its key
+  std::string group;     // its key
+  std::string at_least;  // and at the least shape of its range
+  SymbolBox range;
   std::vector<std::vector<int64_t>> boxes;  // boxes_of() it
   bool read_from_cache = false;             // its output is
-  auto operator<=>(const KernelKey&) const = default;
+  auto tied() const {
+    return std::tie(group, at_least, range.min, range.max, boxes, read_from_cache);
+  }
+  bool operator<(const KernelKey& other) const { return tied() < other.tied(); }
 };
 
 /// The kernels of a module, of all its phases.
 struct Kernels {
-  std::vector<Kernel> made;
+  std::vector<GroupKernels> made;
   std::map<KernelKey, size_t> known;  // their numbers
 };
 
@@ -93,6 +104,14 @@ Kernel routine_kernel(const Partition& partition, const Group& group) {
   for (const ValueId input : group.inputs) add(input, false);
   add(group.output, true);
   return kernel;
+}
+
+/// Formulas, whose variable i is symbol i, as expressions of a program.
+std::vector<Expr> with_symbols(const Program& program, const std::vector<Expr>& formulas) {
+  std::vector<Expr> of_symbol, made;
+  for (const VarId symbol : program.symbols) of_symbol.push_back(program.var(symbol));
+  for (const Expr& formula : formulas) made.push_back(substitute(formula, of_symbol));
+  return made;
 }
 
 /// Bytes that a group's inputs and output have.
@@ -167,8 +186,61 @@ Result<Kernel> compile_group(const Partition& partition,
   return Kernel{std::move(artifact), sketch.name, std::string(precision_of(sketch))};
 }
 
-/// Compiles what of a phase's kernels is not there yet; gives the number of each group's.
+/// The kernels of a group over a range of shapes.
+Result<GroupKernels> compile_group_range(const NetworkRanges& network,
+                                         const PartitionRange& range,
+                                         size_t g,
+                                         const Target& target,
+                                         const ScheduleChoice& choice,
+                                         std::span<const std::string> forms,
+                                         Weights& weights,
+                                         const std::string& symbol) {
+  const Partition& partition = range.largest;
+  const Group& group = partition.groups[g];
+  TaskRange task(
+      network.symbols, range.box, range.dags[g], target, group.name, {forms.begin(), forms.end()});
+  const auto is_constant = [&](size_t a) {
+    return a < group.inputs.size() &&
+           partition[partition.storage_of(group.inputs[a]).owner].constant;
+  };
+  const PackingFits fits = [&](size_t a, const PackSpec& packing) {
+    if (!is_constant(a)) return true;
+    const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[a]);
+    return known.empty() || std::ranges::find(known, packing) != known.end();
+  };
+  TRY_ASSIGN(std::vector<RangeKernel> chosen, range_kernels(task, choice, fits, symbol));
+  const std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
+  GroupKernels kernels;
+  for (RangeKernel& kernel : chosen) {
+    for (size_t a = 0; a < boxes.size(); ++a) {
+      Buffer& buffer = kernel.program.buffers[kernel.program.args[a].value];
+      const ValueId id = a < group.inputs.size() ? group.inputs[a] : group.output;
+      if (!boxes[a].empty()) {
+        buffer.box_of = boxes[a];
+        buffer.box_extents =
+            with_symbols(kernel.program, range.shapes[partition.storage_of(id).owner.value]);
+      } else if (is_constant(a) && !buffer.extents.empty()) {
+        // It is stored once, at its greatest.
+        if (!buffer.pack.identity())
+          return Error("\"", partition[id].name, "\" would be packed otherwise at each shape");
+        buffer.box_of = buffer.shape;
+      }
+    }
+    const std::string name = fmt::format("{}_{}", symbol, kernels.size());
+    TRY_ASSIGN(Artifact artifact, compile(kernel.program, target, name));
+    kernels.push_back({std::move(artifact),
+                       std::move(kernel.sketch),
+                       std::move(kernel.precision),
+                       std::move(kernel.boxes)});
+  }
+  return kernels;
+}
+
+/// Compiles what of some shapes' kernels is not there yet; gives the number of each group's.
+/// `range`: null where they are one shape.
 Result<std::vector<size_t>> compile_kernels(const Partition& partition,
+                                            const NetworkRanges* network,
+                                            const PartitionRange* range,
                                             const Target& target,
                                             const ScheduleChoice& choice,
                                             const ModuleOptions& options,
@@ -179,8 +251,12 @@ Result<std::vector<size_t>> compile_kernels(const Partition& partition,
   std::vector<bool> read_from_cache;  // what a fresh one makes
   const std::set<ValueId> read = values_read(partition);
   const size_t first = kernels.made.size();
-  for (const Group& group : partition.groups) {
+  for (size_t g = 0; g < partition.groups.size(); ++g) {
+    const Group& group = partition.groups[g];
+    const bool varies = range != nullptr && group.routine == nullptr;
     const KernelKey key{group.key,
+                        varies ? workload_key(range->dags[g].at(range->box.min)) : "",
+                        varies ? range->box : SymbolBox(),
                         boxes_of(partition, group),
                         is_read_from_cache(partition, read, group.output, target)};
     const auto [at, is_new] = kernels.known.try_emplace(key, first + fresh.size());
@@ -190,14 +266,22 @@ Result<std::vector<size_t>> compile_kernels(const Partition& partition,
     }
     of_group.push_back(at->second);
   }
-  std::vector<std::optional<Result<Kernel>>> compiled(fresh.size());
+  std::vector<std::optional<Result<GroupKernels>>> compiled(fresh.size());
   parallel_for(std::ssize(fresh), options.jobs, [&](int64_t i) {
     const auto k = static_cast<size_t>(i);
     // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
     const std::string symbol =
         target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", first + k);
-    compiled[k] = compile_group(
+    const auto g = static_cast<size_t>(fresh[k] - partition.groups.data());
+    if (range != nullptr && fresh[k]->routine == nullptr) {
+      compiled[k] =
+          compile_group_range(*network, *range, g, target, choice, options.forms, weights, symbol);
+      return;
+    }
+    Result<Kernel> kernel = compile_group(
         partition, *fresh[k], read_from_cache[k], target, choice, options.forms, weights, symbol);
+    compiled[k] = kernel.ok() ? Result<GroupKernels>(GroupKernels{*std::move(kernel)})
+                              : Result<GroupKernels>(kernel.error());
   });
   for (size_t k = 0; k < fresh.size(); ++k) {
     if (!compiled[k]->ok()) return Error(fresh[k]->name, ": ", compiled[k]->error().message());
@@ -242,15 +326,43 @@ std::vector<ModulePlan::Launch> place_launches(const Artifact& artifact,
   return launches;
 }
 
+/// Numbers of the plan that are formulas where there are several shapes.
+class Sizes {
+ public:
+  Sizes(const Partition& partition, const PartitionRange* range, PlanFormulas& formulas)
+      : partition_(partition), range_(range), formulas_(formulas) {}
+
+  int64_t bytes(ValueId id) const {
+    if (range_ == nullptr) return value_bytes(partition_[id]);
+    Expr bytes(dtype_bytes(partition_[id].dtype));
+    for (const Expr& extent : range_->shapes[id.value]) bytes = bytes * extent;
+    return formulas_.number(bytes);
+  }
+  std::vector<int64_t> read_at(size_t g, StageId id) const {
+    if (range_ == nullptr) return partition_.groups[g].dag[id].read_at;
+    std::vector<int64_t> numbers;
+    for (const Expr& extent : range_->dags[g].read_at(id))
+      numbers.push_back(formulas_.number(extent));
+    return numbers;
+  }
+
+ private:
+  const Partition& partition_;
+  const PartitionRange* range_;
+  PlanFormulas& formulas_;
+};
+
 /// The tensors of a group's inputs, other than constants, whose elements it reads at.
 std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
-                                            const Group& group,
+                                            size_t g,
+                                            const Sizes& sizes,
                                             const ModulePlan::Step& step) {
+  const Group& group = partition.groups[g];
   std::vector<ModulePlan::Indices> indices;
   const auto add = [&](size_t i, std::vector<int64_t> extents) {
     if (step.args[i].place == Place::kConstant) return;
     const PlannedValue& value = partition[group.inputs[i]];
-    indices.push_back({{step.args[i], value_bytes(value)},
+    indices.push_back({{step.args[i], sizes.bytes(group.inputs[i])},
                        dtype_bytes(value.dtype),
                        value.name,
                        std::move(extents)});
@@ -260,7 +372,7 @@ std::vector<ModulePlan::Indices> indices_of(const Partition& partition,
   const std::vector<StageId> placeholders = group.dag.inputs();
   for (size_t i = 0; i < placeholders.size(); ++i) {
     const Stage& stage = group.dag[placeholders[i]];
-    if (!stage.read_at.empty()) add(i, stage.read_at);
+    if (!stage.read_at.empty()) add(i, sizes.read_at(g, placeholders[i]));
   }
   return indices;
 }
@@ -307,29 +419,33 @@ std::vector<ValueId> callers(const Partition& partition,
   return left;
 }
 
-/// A phase of the module beside its code; constants are entered into `weights`.
-ModulePlan::Phase make_phase(const Phase& phase,
-                             const Target& target,
-                             const Kernels& kernels,
-                             const std::vector<size_t>& of_group,
-                             const StateMemory& states,
-                             Weights& weights) {
-  const Partition& partition = phase.partition;
-  std::vector<KernelMemory> needs;
-  for (const size_t k : of_group) {
-    const Artifact& artifact = kernels.made[k].artifact;
-    // The pointers of a GPU's kernel are declared to share no memory.
-    needs.push_back({artifact.workspace_bytes, artifact.rewrites || target.is_gpu()});
+/// What of all kernels of a group the memory plan has to know.
+KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
+  // The pointers of a GPU's kernel are declared to share no memory.
+  KernelMemory memory{0, target.is_gpu()};
+  for (const Kernel& kernel : kernels) {
+    memory.workspace_bytes = std::max(memory.workspace_bytes, kernel.artifact.workspace_bytes);
+    memory.rewrites = memory.rewrites || kernel.artifact.rewrites;
   }
+  return memory;
+}
+
+/// The plan of some shapes beside its code; constants are entered into `weights`.
+ModulePlan::Shapes make_shapes(const Partition& partition,
+                               const Sizes& sizes,
+                               const Target& target,
+                               const Kernels& kernels,
+                               const std::vector<size_t>& of_group,
+                               const StateMemory& states,
+                               Weights& weights) {
+  std::vector<KernelMemory> needs;
+  for (const size_t k : of_group) needs.push_back(memory_of(kernels.made[k], target));
   MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states);
-  ModulePlan::Phase plan;
-  plan.name = phase.name;
+  ModulePlan::Shapes plan;
   plan.arena_bytes = memory.arena_bytes;
-  plan.inputs = specs_of(partition, callers(partition, partition.inputs, &State::input));
-  plan.outputs = specs_of(partition, callers(partition, partition.outputs, &State::output));
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const Kernel& kernel = kernels.made[of_group[g]];
+    const Kernel& kernel = kernels.made[of_group[g]].front();
     const Artifact& artifact = kernel.artifact;
     const bool runs = group.routine != nullptr;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
@@ -338,10 +454,15 @@ ModulePlan::Phase make_phase(const Phase& phase,
             .sketch = kernel.sketch,
             .flops = runs ? 0 : static_cast<int64_t>(flop_count(group.dag)),
             .bytes = runs ? routine_bytes(kernel) : static_cast<int64_t>(traffic_bytes(group.dag)),
-            .symbol = target.is_gpu() ? "" : artifact.symbol,
+            .kernels = {},
             .args = {},
             .workspace = memory.workspaces[g],
             .precision = kernel.precision};
+    for (const Kernel& one : kernels.made[of_group[g]]) {
+      if (target.is_gpu()) break;
+      if (one.boxes.empty()) step.kernels.push_back({one.artifact.symbol});
+      for (const SymbolBox& box : one.boxes) step.kernels.push_back({one.artifact.symbol, box});
+    }
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
       ValuePlace place = memory.values[input.value];
@@ -351,7 +472,7 @@ ModulePlan::Phase make_phase(const Phase& phase,
       if (place.place == Place::kConstant) place.index = weights.offset_of(partition, input, pack);
       step.args.push_back(place);
     }
-    step.indices = indices_of(partition, group, step);
+    step.indices = indices_of(partition, g, sizes, step);
     step.args.push_back(memory.values[group.output.value]);
     if (target.is_gpu()) {
       step.launches = place_launches(artifact, of_group[g], step);
@@ -360,12 +481,21 @@ ModulePlan::Phase make_phase(const Phase& phase,
     }
   }
   for (PlannedCopy& copy : memory.copies) {
+    copy.bytes = sizes.bytes(copy.value);
     if (copy.from.place == Place::kConstant)
       copy.from.index =
           weights.offset_of(partition, ValueId{static_cast<int32_t>(copy.from.index)}, {});
   }
   plan.copies = std::move(memory.copies);
   return plan;
+}
+
+/// Dims of tensors, one after the other, as numbers of the plan.
+std::vector<int64_t> dims_of(const std::vector<std::vector<Expr>>& shapes, PlanFormulas& formulas) {
+  std::vector<int64_t> dims;
+  for (const std::vector<Expr>& shape : shapes)
+    for (const Expr& extent : shape) dims.push_back(formulas.number(extent));
+  return dims;
 }
 
 }  // namespace
@@ -412,6 +542,52 @@ static Result<Unit> write_module(const ModulePlan& plan,
   return write_file(header.string(), static_header(name));
 }
 
+// The phases of the plan, each with a plan for each of its ranges of shapes.
+static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
+                                       const Target& target,
+                                       const ScheduleChoice& choice,
+                                       const ModuleOptions& options,
+                                       const States& states,
+                                       Weights& weights,
+                                       Kernels& kernels,
+                                       ModulePlan& plan) {
+  const NetworkRanges* const network = phases[0].ranges.get();
+  if (network != nullptr) plan.symbols = network->symbols;
+  PlanFormulas formulas(plan.symbols);
+  for (size_t p = 0; p < phases.size(); ++p) {
+    const Phase& phase = phases[p];
+    ModulePlan::Phase& made = plan.phases.emplace_back();
+    const Partition& greatest = phase.partition;
+    made.name = phase.name;
+    made.inputs = specs_of(greatest, callers(greatest, greatest.inputs, &State::input));
+    made.outputs = specs_of(greatest, callers(greatest, greatest.outputs, &State::output));
+    const auto add = [&](const Partition& partition, const PartitionRange* range) -> Result<Unit> {
+      const bool one = range == nullptr || range->is_one_shape();
+      const PartitionRange* varies = one ? nullptr : range;
+      TRY_ASSIGN(
+          const std::vector<size_t> of_group,
+          compile_kernels(partition, network, varies, target, choice, options, weights, kernels));
+      const Sizes sizes(partition, varies, formulas);
+      made.shapes.push_back(
+          make_shapes(partition, sizes, target, kernels, of_group, states.of_phase[p], weights));
+      if (range == nullptr) return Unit{};
+      std::vector<std::vector<Expr>> outputs;
+      for (const ValueId id : partition.outputs) outputs.push_back(range->shapes[id.value]);
+      made.shapes.back().box = range->box;
+      made.shapes.back().output_dims = dims_of(outputs, formulas);
+      return Unit{};
+    };
+    if (network == nullptr) {
+      TRY(add(greatest, nullptr));
+    } else {
+      for (const PartitionRange& range : network->ranges) TRY(add(range.largest, &range));
+      made.input_dims = dims_of(network->input_shapes, formulas);
+    }
+    plan.state_bytes = states.of_phase[p].bytes;
+  }
+  return formulas;
+}
+
 Result<ModuleSummary> build_module(std::span<const Phase> phases,
                                    const Target& target,
                                    const ScheduleChoice& choice,
@@ -424,6 +600,11 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   if (target.is_gpu() && (phases.size() > 1 || !states.all.empty()))
     return Error("states and several phases are for CPUs only; the target is ",
                  backend_name(target.backend));
+  if (phases[0].ranges != nullptr && target.is_gpu())
+    return Error("modules of several shapes are for CPUs only; the target is ",
+                 backend_name(target.backend));
+  if (phases[0].ranges != nullptr && (phases.size() > 1 || !states.all.empty()))
+    return Error("a module of several shapes has one phase, and keeps nothing from run to run");
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
 
@@ -434,31 +615,35 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   plan.isa = target.isa;
   plan.threads = target.threads;
   if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
-  for (size_t p = 0; p < phases.size(); ++p) {
-    TRY_ASSIGN(const std::vector<size_t> of_group,
-               compile_kernels(phases[p].partition, target, choice, options, weights, kernels));
-    plan.phases.push_back(
-        make_phase(phases[p], target, kernels, of_group, states.of_phase[p], weights));
-    plan.state_bytes = states.of_phase[p].bytes;
-  }
+  TRY_ASSIGN(PlanFormulas formulas,
+             add_phases(phases, target, choice, options, states, weights, kernels, plan));
   plan.states = states.all;
   plan.weight_bytes = weights.bytes();
   if (row_of(target.backend).has_arch) {
     TRY_ASSIGN(plan.gpu_arch, cuda_arch(target));
   }
+  ModuleSummary summary;
   std::vector<std::string_view> objects;
-  for (const Kernel& kernel : kernels.made) {
-    if (target.is_gpu()) {
-      plan.code_files.push_back(folder.path(fmt::format("code_{}.bin", plan.code_files.size())));
-      TRY(write_file(plan.code_files.back(), kernel.artifact.object));
-    } else if (!kernel.artifact.object.empty()) {
-      objects.push_back(kernel.artifact.object);
+  for (const GroupKernels& group : kernels.made) {
+    for (const Kernel& kernel : group) {
+      if (target.is_gpu()) {
+        plan.code_files.push_back(folder.path(fmt::format("code_{}.bin", plan.code_files.size())));
+        TRY(write_file(plan.code_files.back(), kernel.artifact.object));
+      } else if (!kernel.artifact.object.empty()) {
+        objects.push_back(kernel.artifact.object);
+      }
+      ++summary.kernels;
     }
+  }
+  Artifact formulas_code;
+  if (formulas.size() > 0) {
+    TRY_ASSIGN(formulas_code, compile(formulas.program(), target, "pruner_formulas"));
+    objects.push_back(formulas_code.object);
+    plan.formulas = formulas_code.symbol;
+    plan.num_formulas = formulas.size();
   }
   TRY(write_module(plan, objects, weights, folder, options.jobs, output, path));
 
-  ModuleSummary summary;
-  summary.kernels = static_cast<int>(kernels.made.size());
   summary.weight_bytes = weights.bytes();
   summary.state_bytes = plan.state_bytes;
   summary.activation_bytes = plan.arena_bytes() - plan.state_bytes;

@@ -63,8 +63,11 @@ class PlanText {
     int64_t kernels = 0;
     for (const ModulePlan::Phase& phase : plan.phases) {
       phases += text(phase, kernels);
-      kernels += std::ssize(phase.steps);
+      for (const ModulePlan::Shapes& shapes : phase.shapes) kernels += std::ssize(shapes.steps);
     }
+    std::string symbols;
+    for (const Symbol& symbol : plan.symbols)
+      symbols += fmt::format(".quad {}, {}, {}\n", string(symbol.name), symbol.min, symbol.max);
     std::vector<TensorSpec> states;
     std::string places = ".Lstate_places:\n";
     for (const ModulePlan::State& state : plan.states) {
@@ -77,7 +80,8 @@ class PlanText {
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
         ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
-        ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n",
+        ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n"
+        ".quad {}, {}, {}, {}\n",
         PRUNER_MODULE_ABI,
         plan.threads,
         executor_of(plan.backend),
@@ -90,7 +94,11 @@ class PlanText {
         plan.phases.size(),
         kernels,
         plan.states.size(),
-        plan.code_files.size());
+        plan.code_files.size(),
+        plan.symbols.size(),
+        table(symbols),
+        plan.num_formulas,
+        plan.formulas.empty() ? "0" : plan.formulas);
     const std::string weights = weights_section(plan.isa, plan.weight_bytes, inside);
     const std::string listed = codes(plan.code_files);
     return head + phases + places + state_specs + tables_ + listed +
@@ -105,10 +113,12 @@ class PlanText {
 
   // PlanPhase, whose kernels have the numbers from `first` on.
   std::string text(const ModulePlan::Phase& phase, int64_t first) {
-    std::string steps, copies;
-    for (const ModulePlan::Step& step : phase.steps) steps += text(step);
-    for (const PlannedCopy& copy : phase.copies)
-      copies += address(copy.from) + address(copy.to) + fmt::format(".quad {}\n", copy.bytes);
+    std::string shapes;
+    int64_t kernel = first;
+    for (const ModulePlan::Shapes& some : phase.shapes) {
+      shapes += text(some, kernel);
+      kernel += std::ssize(some.steps);
+    }
     const std::string name = string(phase.name), inputs = table(specs(phase.inputs)),
                       outputs = table(specs(phase.outputs));
     return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
@@ -118,24 +128,50 @@ class PlanText {
                        phase.outputs.size(),
                        outputs,
                        first,
-                       phase.steps.size(),
+                       phase.shapes.front().steps.size(),
+                       phase.shapes.size(),
+                       table(shapes),
+                       phase.input_dims.empty() ? "0" : numbers(phase.input_dims));
+  }
+
+  // PlanShapes.
+  std::string text(const ModulePlan::Shapes& shapes, int64_t first) {
+    std::string steps, copies;
+    for (const ModulePlan::Step& step : shapes.steps) steps += text(step);
+    for (const PlannedCopy& copy : shapes.copies)
+      copies += address(copy.from) + address(copy.to) + fmt::format(".quad {}\n", copy.bytes);
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}\n",
+                       box(shapes.box),
+                       first,
+                       shapes.steps.size(),
                        table(steps),
-                       phase.copies.size(),
-                       table(copies));
+                       shapes.copies.size(),
+                       table(copies),
+                       shapes.output_dims.empty() ? "0" : numbers(shapes.output_dims));
+  }
+
+  std::string box(const SymbolBox& box) {
+    if (box.min.empty()) return "0";
+    std::vector<int64_t> ends = box.min;
+    ends.insert(ends.end(), box.max.begin(), box.max.end());
+    return numbers(ends);
   }
 
   // PlanStep.
   std::string text(const ModulePlan::Step& step) {
-    std::string args, launches, indices;
+    std::string args, launches, indices, kernels;
+    for (const ModulePlan::Kernel& kernel : step.kernels)
+      kernels += fmt::format(".quad {}, {}\n", kernel.symbol, box(kernel.box));
     for (const ValuePlace& arg : step.args) args += address(arg);
     for (const ModulePlan::Launch& launch : step.launches) launches += text(launch);
     for (const ModulePlan::Indices& read : step.indices) indices += text(read);
-    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
+    return fmt::format(".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n",
                        string(step.name),
                        string(step.sketch),
                        step.flops,
                        step.bytes,
-                       step.symbol.empty() ? "0" : step.symbol,
+                       table(kernels),
+                       step.kernels.size(),
                        table(args),
                        step.args.size(),
                        step.workspace,

@@ -8,10 +8,12 @@
 
 #include "deploy/memory_plan.h"
 #include "deploy/tensor_file.h"
+#include "tensor/symbol.h"
 
 namespace pruner {
 
-/// PrunerPlan, before its labels and addresses are known. Offsets and sizes are in bytes.
+/// PrunerPlan, before its labels and addresses are known. Offsets and sizes are in bytes; a size
+/// may be a formula's number.
 struct ModulePlan {
   /// An argument of a GPU's kernel.
   struct Range {
@@ -32,24 +34,36 @@ struct ModulePlan {
     int64_t blocks = 0, threads = 0, shared_bytes = 0, dynamic_bytes = 0;
     std::vector<Range> args;
   };
+  /// Code of a CPU for the shapes of a box; without one, of no symbols, for all.
+  struct Kernel {
+    std::string symbol;
+    SymbolBox box = {};
+  };
   /// A group's kernel, in the order they run.
   struct Step {
     std::string name, sketch;  // for profiles, as flops and bytes
     int64_t flops = 0, bytes = 0;
-    std::string symbol;                 // of a CPU's kernel
+    std::vector<Kernel> kernels;        // of a CPU: the first that is for a shape runs
     std::vector<ValuePlace> args;       // kConstant: index is a byte offset among the weights
     int64_t workspace = 0;              // offset in the arena
     std::vector<Launch> launches = {};  // of a GPU
     std::vector<Indices> indices = {};  // checked before the kernel runs
     std::string precision = {};         // of a kernel's products, for profiles; empty: not known
   };
+  /// What runs at the shapes of a box.
+  struct Shapes {
+    SymbolBox box = {};
+    std::vector<Step> steps = {};
+    std::vector<PlannedCopy> copies = {};
+    int64_t arena_bytes = 0;                // that it needs, with those of the states
+    std::vector<int64_t> output_dims = {};  // one output after the other, where there are symbols
+  };
   /// What runs at a time. The states are neither among its inputs nor its outputs.
   struct Phase {
     std::string name;
-    std::vector<TensorSpec> inputs, outputs;
-    std::vector<Step> steps;
-    std::vector<PlannedCopy> copies;
-    int64_t arena_bytes = 0;  // that it needs, with those of the states
+    std::vector<TensorSpec> inputs, outputs;  // at the greatest shape
+    std::vector<Shapes> shapes;               // the first has the greatest
+    std::vector<int64_t> input_dims = {};     // as output_dims
   };
   struct State {
     TensorSpec spec;
@@ -66,10 +80,14 @@ struct ModulePlan {
   int64_t state_bytes = 0;              // the arena's first ones
   std::vector<Phase> phases;
   std::vector<State> states;
+  std::vector<Symbol> symbols = {};
+  size_t num_formulas = 0;
+  std::string formulas = {};  // the symbol of their code
 
   int64_t arena_bytes() const {
     int64_t most = 0;
-    for (const Phase& phase : phases) most = std::max(most, phase.arena_bytes);
+    for (const Phase& phase : phases)
+      for (const Shapes& shapes : phase.shapes) most = std::max(most, shapes.arena_bytes);
     return most;
   }
 };

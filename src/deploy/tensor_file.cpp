@@ -98,7 +98,11 @@ Result<std::vector<Tensor>> match_tensors(std::span<const TensorSpec> specs,
     }
     const Tensor tensor = wanted(found->tensor, spec.dtype);
     const TensorSpec is{name, tensor.dtype(), tensor.shape()};
-    if (is.dtype != spec.dtype || is.shape != spec.shape) {
+    const bool fits =
+        std::ranges::equal(is.shape, spec.shape, [](int64_t found_extent, int64_t extent) {
+          return extent == kAnyExtent || found_extent == extent;
+        });
+    if (is.dtype != spec.dtype || !fits) {
       return Error("expected ", print(spec), ", found ", print(is));
     }
     matched.push_back(tensor);

@@ -33,6 +33,9 @@ Result<std::vector<NamedTensor>> read_tensors(const std::string& path);
 Result<Tensor> read_tensor(const std::string& path);
 Result<Unit> write_tensors(const std::string& path, std::span<const NamedTensor> tensors);
 
+/// Of a spec whose dim may be any.
+inline constexpr int64_t kAnyExtent = -1;
+
 /// The tensors that `specs` ask for, in their order: by name, or by position when all names are
 /// numpy's own (arr_0, arr_1, ...). The error names what is missing, or the shape or dtype that was
 /// expected and found.

@@ -34,27 +34,28 @@ Result<Unit> make_tiny_module(const std::string& path, void (*change)(ModulePlan
   plan.threads = 2;
   ModulePlan::Phase& phase = plan.phases.emplace_back();
   phase.name = "main";
-  phase.arena_bytes = 256;
+  ModulePlan::Shapes& shapes = phase.shapes.emplace_back();
+  shapes.arena_bytes = 256;
   phase.inputs = {{"x", DType::kFloat32, {16}}, {"s \"é\\", DType::kInt64, {}}};
   phase.outputs = {{"y", DType::kFloat32, {4, 4}}, {"c", DType::kFloat32, {3}}};
-  phase.steps = {{"first",
-                  "by hand",
-                  16,
-                  192,
-                  "tiny_add",
-                  {{Place::kInput, 0}, {Place::kConstant, 64}, {Place::kArena, 128}},
-                  0,
-                  {},
-                  {},
-                  "float32"},
-                 {"second",
-                  "by hand",
-                  16,
-                  192,
-                  "tiny_add",
-                  {{Place::kArena, 128}, {Place::kConstant, 64}, {Place::kOutput, 0}},
-                  0}};
-  phase.copies = {{{Place::kConstant, 64}, {Place::kOutput, 1}, 12}};
+  shapes.steps = {{"first",
+                   "by hand",
+                   16,
+                   192,
+                   {{"tiny_add"}},
+                   {{Place::kInput, 0}, {Place::kConstant, 64}, {Place::kArena, 128}},
+                   0,
+                   {},
+                   {},
+                   "float32"},
+                  {"second",
+                   "by hand",
+                   16,
+                   192,
+                   {{"tiny_add"}},
+                   {{Place::kArena, 128}, {Place::kConstant, 64}, {Place::kOutput, 0}},
+                   0}};
+  shapes.copies = {{{Place::kConstant, 64}, {Place::kOutput, 1}, 12}};
   if (change != nullptr) change(plan);
   std::string weights(64, '\xff');
   for (int i = 0; i < 16; ++i) {

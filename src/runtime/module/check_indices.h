@@ -5,7 +5,10 @@
 #include "runtime/module/plan.h"
 
 /* Whether all elements of `data`, which are the step's `indices`, lie in their extents; 0 after
-   pruner_fail(). */
-int pruner_check_indices(const PlanStep* step, const PlanIndices* indices, const void* data);
+   pruner_fail(). `values`: of plan_number(). */
+int pruner_check_indices(const PlanStep* step,
+                         const PlanIndices* indices,
+                         const int64_t* values,
+                         const void* data);
 
 #endif /* PRUNER_RUNTIME_MODULE_CHECK_INDICES_H_ */

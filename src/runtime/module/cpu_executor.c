@@ -19,6 +19,7 @@ struct PrunerModule {
   const unsigned char* weights; /* the plan's, or their copy */
   unsigned char* arena;         /* plan's arena_bytes: activations and workspaces */
   void** args;                  /* of the kernel that runs */
+  int64_t* values;              /* of plan_number(), at the shapes of the last run */
 };
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -92,6 +93,7 @@ static void destroy(PrunerModule* module) {
   if (module->weights != NULL) give_back_weights(module->weights);
   free(module->arena);
   free(module->args);
+  free(module->values);
   free(module);
 }
 
@@ -105,16 +107,20 @@ static PrunerModule* create(int32_t threads) {
   int64_t num_args = 0;
   for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
     const PlanPhase* phase = &pruner_plan.phases[p];
-    for (int64_t s = 0; s < phase->spec.num_kernels; s++)
-      num_args = max(num_args, phase->steps[s].num_args);
+    for (int64_t i = 0; i < phase->num_shapes; i++)
+      for (int64_t s = 0; s < phase->shapes[i].num_steps; s++)
+        num_args = max(num_args, phase->shapes[i].steps[s].num_args + 1);
   }
+  const int64_t num_values = pruner_plan.num_symbols + pruner_plan.num_formulas;
   if (threads <= 0) threads = (int32_t)pruner_plan.threads;
   PrunerModule* module = calloc(1, sizeof *module);
   if (module != NULL) {
     module->args = calloc((size_t)max(num_args, 1), sizeof(void*));
+    module->values = calloc((size_t)max(num_values, 1), sizeof *module->values);
     module->arena = allocate(pruner_plan.arena_bytes);
     module->pool = pruner_pool_create(threads, 0);
-    if (module->args != NULL && module->arena != NULL && module->pool != NULL) {
+    if (module->args != NULL && module->values != NULL && module->arena != NULL &&
+        module->pool != NULL) {
       module->weights = take_weights();
       memset(module->arena, 0, (size_t)pruner_plan.state_bytes);
       return module;
@@ -127,9 +133,10 @@ static PrunerModule* create(int32_t threads) {
   return NULL;
 }
 
-/* One run: the instance and the caller's tensors. */
+/* One run: the instance, the numbers of its shapes and the caller's tensors. */
 typedef struct {
   PrunerModule* module;
+  const int64_t* values;
   const void* const* inputs;
   void* const* outputs;
 } Run;
@@ -146,40 +153,53 @@ static void* resolve(const Run* run, const PlanAddress* address) {
 static int check_indices(const Run* run, const PlanStep* step) {
   for (int64_t i = 0; i < step->num_indices; i++) {
     const PlanIndices* indices = &step->indices[i];
-    if (!pruner_check_indices(step, indices, resolve(run, &indices->range.at))) return 0;
+    if (!pruner_check_indices(step, indices, run->values, resolve(run, &indices->range.at)))
+      return 0;
   }
   return 1;
+}
+
+/* There is one for each shape that the step is run at. */
+static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values) {
+  const PlanKernel* kernel = step->kernels;
+  while (!pruner_in_box(kernel->box, values)) kernel++;
+  return kernel->kernel;
 }
 
 /* Arguments are resolved anew each time: the caller's tensors may be others. */
 static void run_step(const Run* run, const PlanStep* step) {
   PrunerModule* module = run->module;
   for (int64_t a = 0; a < step->num_args; a++) module->args[a] = resolve(run, &step->args[a]);
-  step->kernel(module->args, module->arena + step->workspace, module->pool);
+  module->args[step->num_args] = (void*)run->values;
+  kernel_for(step, run->values)(module->args, module->arena + step->workspace, module->pool);
 }
 
-static int32_t run_phase(PrunerModule* module,
-                         const PlanPhase* phase,
-                         const void* const* inputs,
-                         void* const* outputs,
-                         double* seconds) {
-  const Run run = {module, inputs, outputs};
+static int32_t run_shapes(PrunerModule* module,
+                          const PlanShapes* shapes,
+                          const int64_t* values,
+                          const void* const* inputs,
+                          void* const* outputs,
+                          double* seconds) {
+  const Run run = {module, values, inputs, outputs};
   double start = seconds != NULL ? pruner_now() : 0;
-  for (int64_t s = 0; s < phase->spec.num_kernels; s++) {
-    if (!check_indices(&run, &phase->steps[s])) return 1;
-    run_step(&run, &phase->steps[s]);
+  for (int64_t s = 0; s < shapes->num_steps; s++) {
+    if (!check_indices(&run, &shapes->steps[s])) return 1;
+    run_step(&run, &shapes->steps[s]);
     if (seconds == NULL) continue;
     const double end = pruner_now();
     seconds[s] = end - start;
     start = end;
   }
-  for (int64_t c = 0; c < phase->num_copies; c++) {
-    const PlanCopy* copy = &phase->copies[c];
-    memcpy(resolve(&run, &copy->to), resolve(&run, &copy->from), (size_t)copy->bytes);
+  for (int64_t c = 0; c < shapes->num_copies; c++) {
+    const PlanCopy* copy = &shapes->copies[c];
+    const int64_t bytes = plan_number(values, copy->bytes);
+    memcpy(resolve(&run, &copy->to), resolve(&run, &copy->from), (size_t)bytes);
   }
   return 0;
 }
 
 static unsigned char* arena_of(const PrunerModule* module) { return module->arena; }
+static int64_t* values_of(const PrunerModule* module) { return module->values; }
 
-const PlanExecutor pruner_cpu_executor = {create, destroy, threads_of, run_phase, arena_of};
+const PlanExecutor pruner_cpu_executor = {
+    create, destroy, threads_of, run_shapes, arena_of, values_of};

@@ -10,14 +10,18 @@ typedef struct PlanExecutor {
   PrunerModule* (*create)(int32_t threads); /* NULL: pruner_fail() says why */
   void (*destroy)(PrunerModule* module);
   int32_t (*threads)(const PrunerModule* module); /* of a CPU; 0 on a GPU */
-  /* 0: done. `seconds`: NULL, or one number for each step, written by a profiled run. */
+  /* 0: done. `values`: of plan_number(), NULL where there are no symbols. `seconds`: NULL, or one
+     number for each step, written by a profiled run. */
   int32_t (*run)(PrunerModule* module,
-                 const PlanPhase* phase,
+                 const PlanShapes* shapes,
+                 const int64_t* values,
                  const void* const* inputs,
                  void* const* outputs,
                  double* seconds);
   /* Of a CPU: the arena, whose first bytes hold the states; NULL on a GPU, which has none. */
   unsigned char* (*arena)(const PrunerModule* module);
+  /* Of a CPU: room for an instance's values of plan_number(), zeros at first; NULL on a GPU. */
+  int64_t* (*values)(const PrunerModule* module);
 } PlanExecutor;
 
 extern const PlanExecutor pruner_cpu_executor, pruner_gpu_executor;

@@ -31,8 +31,9 @@ struct PrunerModule {
   GpuHandle recording; /* 0: none */
 };
 
-/* A module for a GPU has one phase, and no states. */
+/* A module for a GPU has one phase, of one shape, and no states. */
 static const PlanPhase* the_phase(void) { return &pruner_plan.phases[0]; }
+static const PlanShapes* the_shapes(void) { return &the_phase()->shapes[0]; }
 
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -81,7 +82,7 @@ typedef struct {
 static Totals count(void) {
   Totals totals = {0, 0, {pruner_plan.gpu_arch, 0, 0, the_phase()->spec.num_kernels + 1}};
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
-    const PlanStep* step = &the_phase()->steps[s];
+    const PlanStep* step = &the_shapes()->steps[s];
     for (int64_t i = 0; i < step->num_launches; i++) {
       const PlanLaunch* launch = &step->launches[i];
       totals.launches++;
@@ -129,8 +130,8 @@ static int make_memory(PrunerModule* module) {
     if (module->outputs[o] == 0) return 0;
     module->results[o] = module->outputs[o];
   }
-  for (int64_t c = 0; c < the_phase()->num_copies; c++) {
-    const PlanCopy* copy = &the_phase()->copies[c];
+  for (int64_t c = 0; c < the_shapes()->num_copies; c++) {
+    const PlanCopy* copy = &the_shapes()->copies[c];
     module->results[copy->to.where] = resolve(module, &copy->from, copy->bytes);
     if (module->results[copy->to.where] == 0) return 0;
   }
@@ -150,7 +151,7 @@ static int make_launches(PrunerModule* module) {
   GpuHandle* kernel = module->kernels;
   GpuHandle* arg = module->args;
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
-    const PlanStep* step = &the_phase()->steps[s];
+    const PlanStep* step = &the_shapes()->steps[s];
     for (int64_t i = 0; i < step->num_launches; i++) {
       const PlanLaunch* launch = &step->launches[i];
       const GpuHandle program = module->programs[launch->code];
@@ -194,7 +195,7 @@ static int run_steps(PrunerModule* module, int marked) {
   const GpuHandle* args = module->args;
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     if (marked && !driver->mark(module->device, s)) return 0;
-    if (!launch_step(module, &the_phase()->steps[s], &kernel, &args)) return 0;
+    if (!launch_step(module, &the_shapes()->steps[s], &kernel, &args)) return 0;
   }
   return !marked || driver->mark(module->device, the_phase()->spec.num_kernels);
 }
@@ -346,22 +347,24 @@ static int run_each(PrunerModule* module,
 /* Of the caller's tensors: what a kernel makes stays on the device. */
 static int check_inputs(const void* const* inputs) {
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
-    const PlanStep* step = &the_phase()->steps[s];
+    const PlanStep* step = &the_shapes()->steps[s];
     for (int64_t i = 0; i < step->num_indices; i++) {
       const PlanAddress* at = &step->indices[i].range.at;
       if (at->place != kPlanInput) continue;
-      if (!pruner_check_indices(step, &step->indices[i], inputs[at->where])) return 0;
+      if (!pruner_check_indices(step, &step->indices[i], NULL, inputs[at->where])) return 0;
     }
   }
   return 1;
 }
 
-static int32_t run_phase(PrunerModule* module,
-                         const PlanPhase* phase,
-                         const void* const* inputs,
-                         void* const* outputs,
-                         double* seconds) {
-  (void)phase; /* the one that was recorded */
+static int32_t run_shapes(PrunerModule* module,
+                          const PlanShapes* shapes,
+                          const int64_t* values,
+                          const void* const* inputs,
+                          void* const* outputs,
+                          double* seconds) {
+  (void)shapes; /* those that were recorded */
+  (void)values;
   const GpuDriver* driver = pruner_plan.driver;
   if (!check_inputs(inputs)) return 1;
   if (!driver->enter(module->device)) return 1;
@@ -372,4 +375,4 @@ static int32_t run_phase(PrunerModule* module,
   return done ? 0 : 1;
 }
 
-const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_phase, NULL};
+const PlanExecutor pruner_gpu_executor = {create, destroy, threads_of, run_shapes, NULL, NULL};

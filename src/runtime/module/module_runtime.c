@@ -1,5 +1,7 @@
 /* include/pruner/module.h over the plan that a module carries. C11 and libc only, as all of the
  * executors. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,10 +40,14 @@ const PrunerTensorSpec* pruner_module_output(int32_t index) {
 }
 
 static const PlanStep* step_of(int32_t kernel) {
-  if (kernel < 0 || kernel >= pruner_plan.num_kernels) return NULL;
-  const PlanPhase* phase = pruner_plan.phases;
-  while (kernel >= phase->spec.first_kernel + phase->spec.num_kernels) phase++;
-  return &phase->steps[kernel - phase->spec.first_kernel];
+  for (int64_t p = 0; p < pruner_plan.num_phases; p++) {
+    const PlanPhase* phase = &pruner_plan.phases[p];
+    for (int64_t i = 0; i < phase->num_shapes; i++) {
+      const int64_t step = kernel - phase->shapes[i].first_kernel;
+      if (step >= 0 && step < phase->shapes[i].num_steps) return &phase->shapes[i].steps[step];
+    }
+  }
+  return NULL;
 }
 
 const PrunerKernelSpec* pruner_module_kernel(int32_t index) {
@@ -66,16 +72,175 @@ int32_t pruner_module_threads(const PrunerModule* module) {
   return pruner_plan.executor->threads(module);
 }
 
+/* NULL: there is none, as has been said. */
+static const PlanPhase* phase_of(int32_t phase) {
+  if (phase >= 0 && phase < pruner_plan.num_phases) return &pruner_plan.phases[phase];
+  pruner_fail("there is no phase %d; the module has %d", phase, (int)pruner_plan.num_phases);
+  return NULL;
+}
+
+int32_t pruner_module_num_symbols(void) { return (int32_t)pruner_plan.num_symbols; }
+
+const PrunerSymbol* pruner_module_symbol(int32_t index) {
+  return index >= 0 && index < pruner_plan.num_symbols ? &pruner_plan.symbols[index] : NULL;
+}
+
+/* "batch=3, seq=77"; text is cut where there is no more room. */
+static const char* print_extents(const int64_t* extents, char* text, size_t room) {
+  size_t at = 0;
+  text[0] = 0;
+  for (int64_t s = 0; s < pruner_plan.num_symbols && at < room; s++) {
+    const PrunerSymbol* symbol = &pruner_plan.symbols[s];
+    const int more = snprintf(
+        text + at, room - at, "%s%s=%lld", s == 0 ? "" : ", ", symbol->name, (long long)extents[s]);
+    at += more > 0 ? (size_t)more : room;
+  }
+  return text;
+}
+
+/* NULL: the phase does not run at these extents, as has been said. */
+static const PlanShapes* shapes_at(const PlanPhase* phase, const int64_t* extents) {
+  for (int64_t s = 0; s < pruner_plan.num_symbols; s++) {
+    const PrunerSymbol* symbol = &pruner_plan.symbols[s];
+    if (extents[s] >= symbol->min && extents[s] <= symbol->max) continue;
+    pruner_fail("%s is %lld; the module was compiled for %lld to %lld",
+                symbol->name,
+                (long long)extents[s],
+                (long long)symbol->min,
+                (long long)symbol->max);
+    return NULL;
+  }
+  for (int64_t i = 0; i < phase->num_shapes; i++)
+    if (pruner_in_box(phase->shapes[i].box, extents)) return &phase->shapes[i];
+  char asked[256], most[256];
+  pruner_fail("the module has no plan for %s; it has one for %s, among others",
+              print_extents(extents, asked, sizeof asked),
+              print_extents(phase->shapes[0].box + pruner_plan.num_symbols, most, sizeof most));
+  return NULL;
+}
+
+/* `values`: of plan_number(), as many as the plan has. */
+static void make_values(const int64_t* extents, int64_t* values) {
+  const size_t bytes = (size_t)pruner_plan.num_symbols * sizeof *values;
+  memcpy(values, extents, bytes);
+  void* args[] = {values + pruner_plan.num_symbols, values};
+  if (pruner_plan.formulas != NULL) pruner_plan.formulas(args, NULL, NULL);
+}
+
+static int64_t num_dims(const PrunerTensorSpec* specs, int64_t count) {
+  int64_t dims = 0;
+  for (int64_t i = 0; i < count; i++) dims += specs[i].rank;
+  return dims;
+}
+
+/* The dims of some tensors, whose plan_number()s begin at `dims`; NULL: they have one shape. */
+static void write_dims(const PrunerTensorSpec* specs,
+                       int64_t count,
+                       const int64_t* dims,
+                       const int64_t* values,
+                       int64_t* to) {
+  for (int64_t i = 0; i < count; i++)
+    for (int32_t d = 0; d < specs[i].rank; d++)
+      *to++ = dims == NULL ? specs[i].shape[d] : plan_number(values, *dims++);
+}
+
+int32_t pruner_module_shapes(int32_t index,
+                             const int64_t* extents,
+                             int64_t* inputs,
+                             int64_t* outputs) {
+  const PlanPhase* phase = phase_of(index);
+  const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
+  if (shapes == NULL) return 1;
+  const int64_t count = pruner_plan.num_symbols + pruner_plan.num_formulas;
+  int64_t* values = malloc((size_t)(count + 1) * sizeof *values);
+  if (values == NULL) return !pruner_fail("cannot have memory for %lld numbers", (long long)count);
+  make_values(extents, values);
+  const PrunerPhase* spec = &phase->spec;
+  write_dims(spec->inputs, spec->num_inputs, phase->input_dims, values, inputs);
+  write_dims(spec->outputs, spec->num_outputs, shapes->output_dims, values, outputs);
+  free(values);
+  return 0;
+}
+
+/* Whether the inputs have these dims at these extents. */
+static int fit(int32_t index, const int64_t* inputs, const int64_t* extents) {
+  const PrunerPhase* spec = &pruner_plan.phases[index].spec;
+  const int64_t in = num_dims(spec->inputs, spec->num_inputs),
+                all = in + num_dims(spec->outputs, spec->num_outputs);
+  int64_t* dims = malloc((size_t)(all + 1) * sizeof *dims);
+  if (dims == NULL) return pruner_fail("cannot have memory for %lld numbers", (long long)all);
+  int done = pruner_module_shapes(index, extents, dims, dims + in) == 0;
+  int64_t at = 0;
+  for (int64_t i = 0; done && i < spec->num_inputs; i++) {
+    for (int32_t d = 0; done && d < spec->inputs[i].rank; d++, at++) {
+      char text[256];
+      if (dims[at] == inputs[at]) continue;
+      done = pruner_fail("dim %d of \"%s\" is %lld, expected %lld where %s",
+                         (int)d,
+                         spec->inputs[i].name,
+                         (long long)inputs[at],
+                         (long long)dims[at],
+                         print_extents(extents, text, sizeof text));
+    }
+  }
+  free(dims);
+  return done;
+}
+
+int32_t pruner_module_extents(int32_t index, const int64_t* inputs, int64_t* extents) {
+  const PlanPhase* phase = phase_of(index);
+  if (phase == NULL) return 1;
+  const int64_t count = num_dims(phase->spec.inputs, phase->spec.num_inputs);
+  for (int64_t s = 0; s < pruner_plan.num_symbols; s++) {
+    int64_t d = 0; /* the first dim that is the symbol itself */
+    while (d < count && phase->input_dims[d] != -1 - s) d++;
+    extents[s] = d < count ? inputs[d] : pruner_plan.symbols[s].max;
+  }
+  return !fit(index, inputs, extents);
+}
+
+int32_t pruner_module_kernels_at(int32_t index,
+                                 const int64_t* extents,
+                                 int64_t* first,
+                                 int64_t* count) {
+  const PlanPhase* phase = phase_of(index);
+  const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
+  if (shapes == NULL) return 1;
+  *first = shapes->first_kernel;
+  *count = shapes->num_steps;
+  return 0;
+}
+
+int32_t pruner_module_run_shaped(PrunerModule* module,
+                                 int32_t index,
+                                 const int64_t* extents,
+                                 const void* const* inputs,
+                                 void* const* outputs,
+                                 double* seconds) {
+  const PlanPhase* phase = phase_of(index);
+  const PlanShapes* shapes = phase == NULL ? NULL : shapes_at(phase, extents);
+  if (shapes == NULL) return 1;
+  int64_t* values = NULL;
+  if (pruner_plan.num_symbols > 0) {
+    values = pruner_plan.executor->values(module);
+    const size_t bytes = (size_t)pruner_plan.num_symbols * sizeof *values;
+    /* Mostly those of the run before. */
+    if (memcmp(values, extents, bytes) != 0) make_values(extents, values);
+  }
+  return pruner_plan.executor->run(module, shapes, values, inputs, outputs, seconds);
+}
+
+/* At the greatest shape. */
 int32_t pruner_module_run_phase(PrunerModule* module,
-                                int32_t phase,
+                                int32_t index,
                                 const void* const* inputs,
                                 void* const* outputs,
                                 double* seconds) {
-  if (phase < 0 || phase >= pruner_plan.num_phases) {
-    pruner_fail("there is no phase %d; the module has %d", phase, (int)pruner_plan.num_phases);
-    return 1;
-  }
-  return pruner_plan.executor->run(module, &pruner_plan.phases[phase], inputs, outputs, seconds);
+  const PlanPhase* phase = phase_of(index);
+  if (phase == NULL) return 1;
+  const int64_t* greatest =
+      pruner_plan.num_symbols == 0 ? NULL : phase->shapes[0].box + pruner_plan.num_symbols;
+  return pruner_module_run_shaped(module, index, greatest, inputs, outputs, seconds);
 }
 
 int32_t pruner_module_run_profiled(PrunerModule* module,
@@ -121,4 +286,33 @@ int32_t pruner_module_reset(PrunerModule* module) {
   if (pruner_plan.state_bytes > 0)
     memset(pruner_plan.executor->arena(module), 0, (size_t)pruner_plan.state_bytes);
   return 0;
+}
+
+const PrunerModuleApi* pruner_module_api(void) {
+  static const PrunerModuleApi api = {
+      sizeof api,
+      pruner_module_abi,
+      pruner_module_create,
+      pruner_module_destroy,
+      pruner_module_error,
+      pruner_module_threads,
+      pruner_module_num_phases,
+      pruner_module_phase,
+      pruner_module_run_phase,
+      pruner_module_num_states,
+      pruner_module_state,
+      pruner_module_read_state,
+      pruner_module_write_state,
+      pruner_module_reset,
+      pruner_module_num_kernels,
+      pruner_module_kernel,
+      pruner_module_kernel_precision,
+      pruner_module_num_symbols,
+      pruner_module_symbol,
+      pruner_module_shapes,
+      pruner_module_extents,
+      pruner_module_run_shaped,
+      pruner_module_kernels_at,
+  };
+  return &api;
 }

@@ -3,8 +3,20 @@
 #ifndef PRUNER_RUNTIME_MODULE_PLAN_H_
 #define PRUNER_RUNTIME_MODULE_PLAN_H_
 
+#include <stddef.h>
+
 #include "pruner/kernel.h"
 #include "pruner/module.h"
+
+/* A number of the plan. Those that depend on the shapes are below 0: -1 - i is value i, where the
+   values are the extents of the symbols, then what the plan's formulas make of them. */
+static inline int64_t plan_number(const int64_t* values, int64_t number) {
+  return number >= 0 ? number : values[-1 - number];
+}
+
+/* Whether the extents that `values` begins with lie in a box: the least of each symbol, then the
+   greatest; NULL is every shape's. */
+static inline int pruner_in_box(const int64_t* box, const int64_t* values);
 
 /* An instance's activations, the module's weights, the caller's tensors. */
 enum { kPlanArena, kPlanWeight, kPlanInput, kPlanOutput };
@@ -21,7 +33,7 @@ typedef struct {
 
 typedef struct {
   PlanAddress at;
-  int64_t bytes;
+  int64_t bytes; /* plan_number() */
 } PlanRange;
 
 /* A kernel of a GPU as it is started, in one dimension. */
@@ -39,16 +51,24 @@ typedef struct {
 /* Integers that a step reads at: in turn, each has to lie in [-extent, extent) of an extent. */
 typedef struct {
   PlanRange range;
-  int64_t element_bytes; /* 4 or 8 */
-  const char* name;      /* of the tensor */
-  const int64_t* extents;
+  int64_t element_bytes;  /* 4 or 8 */
+  const char* name;       /* of the tensor */
+  const int64_t* extents; /* plan_number() */
   int64_t num_extents;
 } PlanIndices;
 
+/* A CPU's code for some shapes. */
 typedef struct {
-  PrunerKernelSpec spec;   /* name, sketch, flops, bytes: for profiles */
-  PrunerKernel kernel;     /* of a CPU, with what it takes */
-  const PlanAddress* args; /* a PrunerKernel's: inputs, then outputs */
+  PrunerKernel kernel;
+  const int64_t* box; /* the least extent of each symbol, then the greatest; NULL: all shapes */
+} PlanKernel;
+
+typedef struct {
+  PrunerKernelSpec spec;     /* name, sketch, flops, bytes: for profiles */
+  const PlanKernel* kernels; /* of a CPU, with what they take: the first that is for the shapes */
+  int64_t num_kernels;
+  const PlanAddress* args; /* a PrunerKernel's: inputs, then outputs; behind them, of a module with
+                              symbols, stand their extents */
   int64_t num_args;
   int64_t workspace;          /* offset in the arena */
   const PlanLaunch* launches; /* of a GPU */
@@ -61,15 +81,26 @@ typedef struct {
 /* After the last kernel: an output that none writes in place, or a state's next content. */
 typedef struct {
   PlanAddress from, to;
-  int64_t bytes;
+  int64_t bytes; /* plan_number() */
 } PlanCopy;
 
-/* What runs at a time. */
+/* What runs at some shapes. */
 typedef struct {
-  PrunerPhase spec;
-  const PlanStep* steps; /* spec.num_kernels, in the order they run */
+  const int64_t* box;   /* as PlanKernel's */
+  int64_t first_kernel; /* of pruner_module_kernel() */
+  int64_t num_steps;
+  const PlanStep* steps; /* in the order they run */
   int64_t num_copies;
   const PlanCopy* copies;
+  const int64_t* output_dims; /* plan_number()s, one output after the other; NULL: the spec's */
+} PlanShapes;
+
+/* What runs at a time. Without symbols it has one shape. */
+typedef struct {
+  PrunerPhase spec; /* at the greatest shape */
+  int64_t num_shapes;
+  const PlanShapes* shapes;  /* the first one's kernels are those of the spec */
+  const int64_t* input_dims; /* as output_dims */
 } PlanPhase;
 
 /* A tensor that an instance keeps. */
@@ -107,8 +138,19 @@ typedef struct {
   const PlanState* state_places; /* one a state */
   int64_t num_codes;
   const PlanCode* codes; /* of a GPU */
+  int64_t num_symbols;
+  const PrunerSymbol* symbols;
+  int64_t num_formulas;
+  PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));
+
+static inline int pruner_in_box(const int64_t* box, const int64_t* values) {
+  const int64_t count = box == NULL ? 0 : pruner_plan.num_symbols;
+  for (int64_t s = 0; s < count; s++)
+    if (values[s] < box[s] || values[s] > box[count + s]) return 0;
+  return 1;
+}
 
 #endif /* PRUNER_RUNTIME_MODULE_PLAN_H_ */

@@ -1,0 +1,30 @@
+// The numbers of a module's plan that depend on its shapes, and the code that works them out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lower/program.h"
+#include "tensor/symbol.h"
+
+namespace pruner {
+
+/// Formulas of a module's symbols, each once. A number of the plan is 0 or more, or below that the
+/// place of what has it when the module runs (plan_number() in runtime/module/plan.h).
+class PlanFormulas {
+ public:
+  explicit PlanFormulas(std::vector<Symbol> symbols) : symbols_(std::move(symbols)) {}
+
+  /// Of an expression whose variable i is symbol i.
+  int64_t number(const Expr& formula);
+  size_t size() const { return all_.size(); }
+
+  /// The program that writes their values, in order, to its one argument.
+  Program program() const;
+
+ private:
+  std::vector<Symbol> symbols_;
+  std::vector<Expr> all_;
+};
+
+}  // namespace pruner

@@ -1,0 +1,40 @@
+// The kernels of a task over a range of shapes: a few schedules, each one program for a part of the
+// range, on one packing of the weights (DietCode's micro-kernels without padding).
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deploy/module.h"
+#include "lower/task_range.h"
+
+namespace pruner {
+
+/// A schedule's program and the shapes that it runs at.
+struct RangeKernel {
+  Program program;
+  std::vector<SymbolBox> boxes;
+  std::string sketch, precision;  // for profiles
+};
+inline constexpr size_t kMostRangeKernels = 4;
+
+/// Whether a weight, argument `a` of a program, may be stored as the program reads it.
+using PackingFits = std::function<bool(size_t a, const PackSpec& packing)>;
+
+/// The kernels whose time, summed over the shapes that matter as shares of the least that is known,
+/// is least by the draft: `choice` says what was measured best at a shape, and that is taken to be
+/// it. Chosen one after the other, as long as one more lowers the sum by a share worth its code;
+/// what they leave over at the small end gets schedules with smaller tiles, and single shapes get
+/// programs of their own. All read weights packed alike. The error says which shapes none is for.
+Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
+                                               const ScheduleChoice& choice,
+                                               const PackingFits& fits,
+                                               const std::string& name);
+
+/// Shapes of a box that stand for it: those that matter, else some that grow by a factor; its ends.
+std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
+                                                const SymbolBox& box);
+
+}  // namespace pruner

@@ -1,0 +1,151 @@
+// label: codegen
+// Modules of several shapes: at each of them what a module of that shape alone computes.
+#include <gtest/gtest.h>
+
+#include "deploy/loaded_module.h"
+#include "deploy/module.h"
+#include "golden.h"
+#include "graph/networks/networks.h"
+#include "graph/networks/transformer.h"
+#include "graph/partition_range.h"
+#include "support/temporary_folder.h"
+
+namespace pruner {
+namespace {
+
+/// A layer of an encoder over `seq` words and positions, which are a part of a table.
+Graph encoder(int64_t batch, int64_t seq) {
+  constexpr int64_t kWidth = 32, kHeads = 2, kWords = 50, kPositions = 64;
+  NetworkBuilder b("encoder", NetworkOptions());
+  const ValueId ids = b.input("input_ids", {batch, seq}, DType::kInt64);
+  const ValueId words = b.weight("words", {kWords, kWidth}, kWidth, 1);
+  const ValueId positions = b.weight("positions", {kPositions, kWidth}, kWidth, 1);
+  const ValueId word = b.node("Gather", {words, ids}, {{"axis", int64_t{0}}});
+  const ValueId x = b.node("Add", {word, first_rows(b, "rows", positions, seq)});
+  const Attention self{.query = x, .key = x, .value = x, .width = kWidth, .heads = kHeads};
+  const ValueId y =
+      layer_norm(b, "norm", b.node("Add", {attention(b, "attention", self), x}), 1e-6);
+  const ValueId z = linear(b, "output", gelu(b, linear(b, "inner", y, 2 * kWidth)), kWidth);
+  return b.finish({{z, "states"}, {token(b, z, 0), "first"}});
+}
+
+/// Convolutions, of which the second takes every other place, and a mean over all places.
+Graph image_network(int64_t batch, int64_t size) {
+  NetworkBuilder b("image", NetworkOptions());
+  ValueId x = b.input("x", {batch, 3, size, size}, DType::kFloat32);
+  x = b.relu(b.conv("first", x, {.channels = 8, .kernel = 3, .padding = 1}));
+  x = b.relu(b.conv("second", x, {.channels = 16, .kernel = 3, .stride = 2, .padding = 1}));
+  return b.finish({{b.node("GlobalAveragePool", {x}), "mean"}});
+}
+
+class RangeModules : public testing::Test {
+ protected:
+  using GraphAt = std::function<Graph(const SymbolValues&)>;
+
+  Result<Partition> cut(const Graph& graph) const { return partition(graph, target_); }
+
+  Result<Phase> phase(const std::vector<Symbol>& symbols, const GraphAt& at) const {
+    TRY_ASSIGN(NetworkRanges network, partition_over(symbols, [&](const SymbolValues& values) {
+                 return cut(at(values));
+               }));
+    Partition greatest = network.ranges.front().largest;
+    return Phase{
+        "main", std::move(greatest), std::make_shared<const NetworkRanges>(std::move(network))};
+  }
+
+  LoadedModule build(const std::vector<Symbol>& symbols, const GraphAt& at) {
+    Result<Phase> of = phase(symbols, at);
+    EXPECT_TRUE(of.ok()) << of.error().message();
+    const std::string path = folder_.path("range.so");
+    const Result<ModuleSummary> built =
+        build_module(std::span(&*of, 1), target_, nullptr, {.work_dir = ""}, path);
+    EXPECT_TRUE(built.ok()) << built.error().message();
+    Result<LoadedModule> module = load_module(path);
+    EXPECT_TRUE(module.ok()) << module.error().message();
+    return *std::move(module);
+  }
+
+  /// At each shape what the reference interpreter gives.
+  void check(LoadedModule& module, const std::vector<SymbolValues>& shapes, const GraphAt& at) {
+    for (const SymbolValues& values : shapes) {
+      const std::string where = print(module.symbols(), values);
+      const Result<TensorSpecs> specs = module.specs_at(values);
+      ASSERT_TRUE(specs.ok()) << specs.error().message();
+      const std::vector<Tensor> inputs = seeded_inputs(specs->inputs, 3);
+      const auto expected = interpret_graph(at(values), inputs);
+      ASSERT_TRUE(expected.ok()) << expected.error().message();
+      const auto outputs = module.run(inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.error().message();
+      ASSERT_EQ(outputs->size(), expected->size());
+      for (size_t o = 0; o < outputs->size(); ++o) {
+        ASSERT_EQ((*outputs)[o].shape(), (*expected)[o].shape()) << where;
+        for (int64_t e = 0; e < (*outputs)[o].num_elements(); ++e) {
+          const double value = (*expected)[o].get(e);
+          ASSERT_NEAR((*outputs)[o].get(e), value, 1e-4 * (1 + std::abs(value))) << where;
+        }
+      }
+    }
+  }
+
+  const TemporaryFolder folder_ = *TemporaryFolder::make("");
+  const Target target_ = host_target(2);
+};
+
+TEST_F(RangeModules, ComputeWhatTheInterpreterDoesAtEveryLength) {
+  const GraphAt at = [](const SymbolValues& values) { return encoder(1, values[0]); };
+  LoadedModule module = build({{"seq", 1, 48, {16}}}, at);
+  std::vector<SymbolValues> shapes;
+  for (int64_t seq = 1; seq <= 48; ++seq) shapes.push_back({seq});
+  check(module, shapes, at);
+}
+
+TEST_F(RangeModules, ComputeWhatTheInterpreterDoesAtTwoDimensions) {
+  const GraphAt at = [](const SymbolValues& values) { return encoder(values[0], values[1]); };
+  LoadedModule module = build({{"batch", 1, 6, {}}, {"seq", 1, 20, {}}}, at);
+  std::vector<SymbolValues> shapes;
+  for (int64_t batch = 1; batch <= 6; ++batch)
+    for (int64_t seq = 1; seq <= 20; seq += batch) shapes.push_back({batch, seq});
+  check(module, shapes, at);
+}
+
+TEST_F(RangeModules, ComputeWhatTheInterpreterDoesAtEveryBatch) {
+  const GraphAt at = [](const SymbolValues& values) { return image_network(values[0], 10); };
+  LoadedModule module = build({{"batch", 1, 8, {}}}, at);
+  check(module, {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}}, at);
+}
+
+// A mean over all places divides by their number, which no kernel of two sizes does.
+TEST_F(RangeModules, HaveAPlanForEachShapeThatMattersWhereNoneIsForAll) {
+  const GraphAt at = [](const SymbolValues& values) { return image_network(1, values[0]); };
+  EXPECT_ERROR(phase({{"size", 8, 40, {}}}, at), "a real number differs");
+  LoadedModule module = build({{"size", 8, 40, {8, 20, 32}}}, at);
+  check(module, {{8}, {20}, {32}}, at);
+  EXPECT_ERROR(module.specs_at(SymbolValues{9}), "no plan for size=9; it has one for size=32");
+}
+
+TEST_F(RangeModules, SayWhichShapeDoesNotFit) {
+  LoadedModule module = build({{"batch", 1, 4, {}}, {"seq", 2, 9, {}}},
+                              [](const SymbolValues& v) { return encoder(v[0], v[1]); });
+  EXPECT_EQ(module.symbols().size(), 2u);
+  EXPECT_EQ(module.inputs()[0].shape, (std::vector<int64_t>{4, 9})) << "the greatest";
+  EXPECT_ERROR(module.specs_at(SymbolValues{2, 10}),
+               "seq is 10; the module was compiled for 2 to 9");
+  const std::vector<Tensor> longer = {Tensor(DType::kInt64, {1, 12})};
+  EXPECT_ERROR(module.run(longer), "seq is 12; the module was compiled for 2 to 9");
+  const std::vector<Tensor> flat = {Tensor(DType::kInt64, {4})};
+  EXPECT_ERROR(module.run(flat), "expected input_ids int64 4x9, found input_ids int64 4");
+}
+
+TEST_F(RangeModules, AreOfOnePhaseOnCpus) {
+  const auto of =
+      phase({{"seq", 2, 9, {}}}, [](const SymbolValues& v) { return encoder(1, v[0]); });
+  ASSERT_TRUE(of.ok());
+  const std::vector<Phase> two = {*of, *of};
+  EXPECT_ERROR(build_module(two, target_, nullptr, {}, folder_.path("two.so")), "has one phase");
+  const Result<Target> gpu = parse_target("opencl", 0);
+  EXPECT_ERROR(build_module(std::span(&*of, 1), *gpu, nullptr, {}, folder_.path("gpu.so")),
+               "several shapes are for CPUs only");
+}
+
+}  // namespace
+}  // namespace pruner
