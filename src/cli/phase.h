@@ -11,5 +11,9 @@ namespace pruner {
 void add_phase(CLI::App& app, std::string& phase);
 /// Its number; the first one's where none is named. The error lists them.
 Result<int> find_phase(const LoadedModule& module, const std::string& phase);
+/// The extents of the module's symbols that --dim says; without it the greatest. Errors: a range; a
+/// dimension that the module does not have, or one of its own that is missing beside others.
+Result<std::vector<int64_t>> find_extents(const LoadedModule& module,
+                                          const std::vector<std::string>& dims);
 
 }  // namespace pruner

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "deploy/tensor_file.h"
+#include "graph/partition_range.h"
 #include "graph/quantize.h"
 #include "runtime/gpu_context.h"
 #include "space/space.h"
@@ -133,6 +134,68 @@ Result<Precision> read_precision(const std::string& text, const Target& target) 
   return Error("--precision: \"", text, "\" is not f32, tf32, bf16, f16, int8 or auto");
 }
 
+/// The options at one extent of each symbol.
+SourceOptions at_extents(SourceOptions options,
+                         std::span<const Symbol> symbols,
+                         const SymbolValues& values) {
+  const std::vector<std::string> given = std::exchange(options.dims, {});
+  for (const std::string& text : given)  // those of one extent
+    if (const Result<Symbol> dim = parse_symbol(text); dim.ok() && dim->min == dim->max)
+      options.dims.push_back(text);
+  for (size_t s = 0; s < symbols.size(); ++s)
+    options.dims.push_back(fmt::format("{}={}", symbols[s].name, values[s]));
+  return options;
+}
+
+/// Extents of a symbol that its range is tuned at: those that matter, else some that grow by 4.
+std::vector<int64_t> tuned_extents(const Symbol& symbol) {
+  if (!symbol.matters.empty()) return symbol.matters;
+  std::vector<int64_t> extents;
+  constexpr int64_t kGrowth = 4;
+  constexpr size_t kMost = 4;
+  for (int64_t extent = symbol.max; extents.size() < kMost; extent /= kGrowth) {
+    extents.push_back(std::max(extent, symbol.min));
+    if (extent / kGrowth < symbol.min || extent == 1) break;
+  }
+  std::ranges::reverse(extents);
+  return extents;
+}
+
+std::vector<SymbolValues> tuned_shapes(std::span<const Symbol> symbols) {
+  std::vector<SymbolValues> shapes = {{}};
+  for (const Symbol& symbol : symbols) {
+    std::vector<SymbolValues> longer;
+    for (const SymbolValues& shape : shapes) {
+      for (const int64_t extent : tuned_extents(symbol)) {
+        longer.push_back(shape);
+        longer.back().push_back(extent);
+      }
+    }
+    shapes = std::move(longer);
+  }
+  return shapes;
+}
+
+/// A network of several shapes, cut; its tasks are those of the shapes that it is tuned at.
+Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
+                        const PartitionAt& at,
+                        const Target& target,
+                        Source& source) {
+  Result<NetworkRanges> network = partition_over(symbols, at);
+  if (!network.ok()) return Error("--dim: ", network.error().message());
+  std::vector<Phase> tuned;
+  for (const SymbolValues& shape : tuned_shapes(symbols)) {
+    TRY_ASSIGN(Partition cut, at(shape));
+    for (PlannedValue& value : cut.values) value.constant.reset();
+    tuned.push_back({print(symbols, shape), std::move(cut)});
+  }
+  source.tasks = extract_tasks(tuned, target);
+  Partition greatest = network->ranges.front().largest;
+  source.phases.push_back(
+      {"main", std::move(greatest), std::make_shared<const NetworkRanges>(*std::move(network))});
+  return Unit{};
+}
+
 /// The options of a network's second phase: --decode has the shapes of an ONNX file's inputs, or a
 /// built-in network's sequence length.
 Result<SourceOptions> decode_options(const SourceOptions& options) {
@@ -152,14 +215,29 @@ Result<SourceOptions> decode_options(const SourceOptions& options) {
 Result<Source> network_source(const SourceOptions& options, const Target& target) {
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
-  const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
+  const auto cut = [&](const SourceOptions& of) -> Result<Partition> {
     TRY_ASSIGN(Graph graph, read_network(of));
     if (precision == Precision::kInt8 && !is_quantized(graph)) {
       return Error(
           "--precision int8: ", source.name, " is not quantized; `pruner quantize` does that");
     }
-    TRY_ASSIGN(Partition cut, partition(std::move(graph), target, precision));
-    source.phases.push_back({std::move(phase), std::move(cut)});
+    return partition(std::move(graph), target, precision);
+  };
+  TRY_ASSIGN(std::vector<Symbol> symbols, read_symbols(options));
+  std::erase_if(symbols, [](const Symbol& s) { return s.min == s.max; });
+  if (!symbols.empty()) {
+    if (!options.decode.empty() || !options.states.empty() || options.sizes.cache_length > 0)
+      return Error("--dim: a module of several shapes keeps nothing from run to run");
+    TRY(add_ranges(
+        symbols,
+        [&](const SymbolValues& values) { return cut(at_extents(options, symbols, values)); },
+        target,
+        source));
+    return source;
+  }
+  const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
+    TRY_ASSIGN(Partition made, cut(of));
+    source.phases.push_back({std::move(phase), std::move(made)});
     return Unit{};
   };
   TRY(add(options.decode.empty() ? "main" : "prefill", options));
@@ -330,6 +408,11 @@ void SourceOptions::add_shapes_to(CLI::App& app) {
   begin_group(app, OptionGroup::kInput);
   add_option(app, "--input-shapes SHAPES", input_shapes)
       .help("for dynamic dims: name:1x3x224x224,...");
+  add_option(app, "--dim NAME=RANGE", dims)
+      .help(
+          "for a dim that has a name: seq=77, or a range of extents, seq=1..512@64,128 (after @ "
+          "those "
+          "that matter); of a built-in network: batch, seq, size");
   add_option(app, "--constant NAME=VALUE", constants)
       .help("makes an input a constant: name=FILE.npy or name=1,3,224");
 }
@@ -358,8 +441,49 @@ Result<Target> read_target(const TargetOptions& options) {
   return seen;
 }
 
+Result<std::vector<Symbol>> read_symbols(const SourceOptions& options) {
+  std::vector<Symbol> symbols;
+  for (const std::string& text : options.dims) {
+    Result<Symbol> symbol = parse_symbol(text);
+    if (!symbol.ok()) return Error("--dim: ", symbol.error().message());
+    if (std::ranges::find(symbols, symbol->name, &Symbol::name) != symbols.end())
+      return Error("--dim names \"", symbol->name, "\" twice");
+    symbols.push_back(*std::move(symbol));
+  }
+  return symbols;
+}
+
+// Of a built-in network.
+static Result<Unit> set_size(NetworkOptions& network, const std::string& name, int64_t extent) {
+  if (name == "batch") {
+    network.batch_size = extent;
+  } else if (name == "seq") {
+    network.sequence_length = extent;
+  } else if (name == "size") {
+    network.image_size = extent;
+  } else {
+    return Error("--dim names \"", name, "\"; a built-in network has batch, seq and size");
+  }
+  return Unit{};
+}
+
 Result<NetworkOptions> network_options(const SourceOptions& options) {
   NetworkOptions network = options.sizes;
+  TRY_ASSIGN(const std::vector<Symbol> symbols, read_symbols(options));
+  for (const Symbol& symbol : symbols) {
+    if (symbol.min < symbol.max)
+      return Error("--dim ",
+                   print(symbol),
+                   ": one extent is needed here, as ",
+                   symbol.name,
+                   "=",
+                   symbol.max);
+    if (options.network.empty()) {
+      network.dims[symbol.name] = symbol.min;
+    } else {
+      TRY(set_size(network, symbol.name, symbol.min));
+    }
+  }
   std::string_view rest = options.input_shapes;
   while (!rest.empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
@@ -405,6 +529,8 @@ Result<Source> read_source(const SourceOptions& options, const Target& target) {
   if (!options.network.empty() || !options.model_file.empty()) {
     return network_source(options, target);
   }
+  if (!options.dims.empty())
+    return Error("--dim is of networks; an operator has the extents given");
   if (options.precision != SourceOptions().precision)
     return Error("--precision is of networks; an operator says it, e.g. bits=16 (`pruner ops`)");
   if (task) {

@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "graph/partition.h"
+#include "tensor/symbol.h"
 
 namespace pruner {
 
@@ -22,6 +23,7 @@ struct SourceOptions {
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
   std::string precision = "f32";       // of its contractions: f32, bf16 or auto
+  std::vector<std::string> dims;       // "seq=1..512@64,128", "batch=4": parse_symbol()
   std::string states;                  // "past.*=present.*,...": see mark_states()
   std::string decode;                  // what the second phase's inputs are like; empty: one phase
 
@@ -63,8 +65,10 @@ Result<Source> read_source(const SourceOptions& options, const Target& target);
 /// Draws an operator's constants, which its module holds; an error where there is no memory for its
 /// inputs. A network has its constants.
 Result<Unit> draw_constants(Source& source, uint64_t seed);
-/// What the options say of a network's inputs.
+/// What the options say of a network's inputs, each of one shape.
 Result<NetworkOptions> network_options(const SourceOptions& options);
+/// --dim, in the order given.
+Result<std::vector<Symbol>> read_symbols(const SourceOptions& options);
 /// The network of MODEL.onnx or --network in its first phase, before the graph passes, and what it
 /// is called.
 Result<Graph> read_network(const SourceOptions& options);

@@ -144,35 +144,43 @@ struct Bench {
   }
 
   /// The module of --compare, of the same phase; the error says how its inputs or outputs differ.
-  Result<LoadedModule> load_other(const LoadedModule& module, int number) const {
+  Result<LoadedModule> load_other(const LoadedModule& module,
+                                  const TensorSpecs& specs,
+                                  int number) const {
     TRY_ASSIGN(LoadedModule other, load_module(compared, module.threads()));
     TRY_ASSIGN(const int same, find_phase(other, module.phases()[static_cast<size_t>(number)]));
-    Result<Unit> alike = check_alike(module.inputs(number), other.inputs(same), "inputs");
-    if (alike.ok()) alike = check_alike(module.outputs(number), other.outputs(same), "outputs");
+    TRY_ASSIGN(
+        const std::vector<int64_t> extents,
+        find_extents(other, other.symbols().empty() ? std::vector<std::string>() : what.dims));
+    TRY_ASSIGN(const TensorSpecs others, other.specs_at(extents, same));
+    Result<Unit> alike = check_alike(specs.inputs, others.inputs, "inputs");
+    if (alike.ok()) alike = check_alike(specs.outputs, others.outputs, "outputs");
     if (!alike.ok()) return Error("--compare: ", compared, ": ", alike.error().message());
     return other;
   }
 
   /// ONNX Runtime on the same inputs and as many threads; the error says how its outputs differ.
   Result<PeerRuntime> start_peer(const LoadedModule& module,
-                                 std::span<const Tensor> inputs,
-                                 int number) const {
+                                 const TensorSpecs& specs,
+                                 std::span<const Tensor> inputs) const {
     if (module.threads() == 0)
       return Error("--peer: ONNX Runtime runs on this CPU, the module not");
     TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
     TRY_ASSIGN(const std::string model, peer_model(what, folder));
     std::vector<NamedTensor> named;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      named.push_back({module.inputs(number)[i].name, inputs[i]});
+    for (size_t i = 0; i < inputs.size(); ++i) named.push_back({specs.inputs[i].name, inputs[i]});
     TRY_ASSIGN(PeerRuntime started, PeerRuntime::start(model, named, module.threads()));
     TRY_ASSIGN(std::vector<NamedTensor> outputs, started.outputs());
-    const auto matched = match_tensors(module.outputs(number), std::move(outputs));
+    const auto matched = match_tensors(specs.outputs, std::move(outputs));
     if (!matched.ok()) return Error("--peer: ", model, ": ", matched.error().message());
     return started;
   }
 
   /// Times the module, alone or in turns with others.
-  Result<Timed> time(LoadedModule& module, std::span<const Tensor> inputs, int number) const {
+  Result<Timed> time(LoadedModule& module,
+                     const TensorSpecs& specs,
+                     std::span<const Tensor> inputs,
+                     int number) const {
     if (compared.empty() && peer.empty()) {
       TRY_ASSIGN(const BenchResult alone, module.bench(inputs, bench_options(), number));
       return Timed{alone};
@@ -189,13 +197,13 @@ struct Bench {
     std::vector<Racer> racers = {{path, turns_of(module, number)}};
     std::optional<LoadedModule> other;
     if (!compared.empty()) {
-      TRY_ASSIGN(other, load_other(module, number));
+      TRY_ASSIGN(other, load_other(module, specs, number));
       TRY_ASSIGN(const int same, find_phase(*other, module.phases()[static_cast<size_t>(number)]));
       racers.push_back({compared, turns_of(*other, same)});
     }
     std::optional<PeerRuntime> started;
     if (!peer.empty()) {
-      TRY_ASSIGN(PeerRuntime found, start_peer(module, inputs, number));
+      TRY_ASSIGN(PeerRuntime found, start_peer(module, specs, inputs));
       started.emplace(std::move(found));
       racers.push_back(
           {started->name(), [&started](const BenchOptions& turn) { return started->run(turn); }});
@@ -221,8 +229,10 @@ struct Bench {
     TRY(check_options());
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     TRY_ASSIGN(const int number, find_phase(module, phase));
-    const std::vector<Tensor> inputs = seeded_inputs(module.inputs(number), 0);
-    const Result<Timed> timed = time(module, inputs, number);
+    TRY_ASSIGN(const std::vector<int64_t> extents, find_extents(module, what.dims));
+    TRY_ASSIGN(const TensorSpecs specs, module.specs_at(extents, number));
+    const std::vector<Tensor> inputs = seeded_inputs(specs.inputs, 0);
+    const Result<Timed> timed = time(module, specs, inputs, number);
     if (!timed.ok() && lacks_peer(timed.error().message())) {
       fmt::print(stderr, "pruner: {}\n", timed.error().message());
       return kFailed;
@@ -242,7 +252,7 @@ struct Bench {
       TRY_ASSIGN(const Agreement agreement, verify_with_source());
       TRY(show(agreement, verified, verified_text));
     }
-    const std::optional<int64_t> batch = batch_of(module.inputs(number), module.outputs(number));
+    const std::optional<int64_t> batch = batch_of(specs.inputs, specs.outputs);
     Json json = bench_json(result, batch);
     if (!timed->names.empty()) json["others"] = race_json(timed->names, timed->race, batch);
     if (profile) json.update(profile_json(kernels, peaks));

@@ -30,9 +30,10 @@ Result<std::vector<Tensor>> filled_inputs(std::span<const TensorSpec> specs,
 
 struct Run {
   std::string path, inputs_file, outputs_file, fill, trace_file;
-  int threads = 0;    // 0: the number the module was tuned for
-  std::string phase;  // empty: the first one
-  int64_t top = 0;    // values shown of each row
+  int threads = 0;                // 0: the number the module was tuned for
+  std::string phase;              // empty: the first one
+  std::vector<std::string> dims;  // of --fill, where the module has several shapes
+  int64_t top = 0;                // values shown of each row
   uint64_t seed = 0;
 
   void add_to(CLI::App& app) {
@@ -40,6 +41,8 @@ struct Run {
     add_option(app, "--module FILE", path).help("the module (made by `pruner compile`)");
     add_threads(app, threads);
     add_phase(app, phase);
+    add_option(app, "--dim NAME=N", dims)
+        .help("of --fill, for a module of several shapes: as seq=77", "the greatest");
     begin_group(app, OptionGroup::kFiles);
     add_option(app, "--inputs FILE", inputs_file).help("an .npz file with the inputs by name");
     add_option(app, "--fill KIND", fill)
@@ -58,11 +61,21 @@ struct Run {
       return Error("run: --outputs is missing; name an .npz file to write, or use --top 5");
     if (!inputs_file.empty() && !fill.empty())
       return Error("run: --inputs and --fill exclude each other");
+    if (!dims.empty() && fill.empty())
+      return Error("run: --dim is for --fill; arrays of --inputs have their shapes");
     return Unit{};
   }
 
-  Result<std::vector<Tensor>> read_inputs(std::span<const TensorSpec> specs) const {
-    if (!fill.empty()) return filled_inputs(specs, fill, seed);
+  /// Of a module of several shapes, what a file holds says the shape.
+  Result<std::vector<Tensor>> read_inputs(const LoadedModule& module, int number) const {
+    std::vector<TensorSpec> specs = module.inputs(number);
+    if (!fill.empty()) {
+      TRY_ASSIGN(const std::vector<int64_t> extents, find_extents(module, dims));
+      TRY_ASSIGN(const TensorSpecs at, module.specs_at(extents, number));
+      return filled_inputs(at.inputs, fill, seed);
+    }
+    if (!module.symbols().empty())
+      for (TensorSpec& spec : specs) spec.shape.assign(spec.shape.size(), kAnyExtent);
     std::vector<NamedTensor> given;
     // A network without inputs needs no file.
     if (!inputs_file.empty()) {
@@ -80,7 +93,7 @@ struct Run {
     TRY(check_options());
     TRY_ASSIGN(LoadedModule module, load_module(path, threads));
     TRY_ASSIGN(const int number, find_phase(module, phase));
-    TRY_ASSIGN(const std::vector<Tensor> inputs, read_inputs(module.inputs(number)));
+    TRY_ASSIGN(const std::vector<Tensor> inputs, read_inputs(module, number));
     TRY_ASSIGN(std::vector<Tensor> outputs, module.run(inputs, number));
     const std::vector<TensorSpec>& specs = module.outputs(number);
     Json json = {{"outputs", Json::object()}};
