@@ -8,7 +8,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-_ABI = 3
+_ABI = 4
+_WITHOUT_SYMBOLS = 3  # an older one that is still read
 # Each with the type of an element where numpy has none of that name.
 _DTYPES = (
     ("float32", None),
@@ -67,6 +68,15 @@ class _Phase(ctypes.Structure):
     ]
 
 
+class _Symbol(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("min", ctypes.c_int64),
+        ("max", ctypes.c_int64),
+    ]
+
+
+_NUMBERS = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
 # name: (result, arguments); abi comes first, so that another version is noticed before the rest.
 _FUNCTIONS = {
@@ -88,6 +98,17 @@ _FUNCTIONS = {
     "write_state": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p]),
     "reset": (ctypes.c_int32, [ctypes.c_void_p]),
 }
+_OF_SYMBOLS = {
+    "num_symbols": (ctypes.c_int32, []),
+    "symbol": (ctypes.POINTER(_Symbol), [ctypes.c_int32]),
+    "shapes": (ctypes.c_int32, [ctypes.c_int32, _NUMBERS, _NUMBERS, _NUMBERS]),
+    "extents": (ctypes.c_int32, [ctypes.c_int32, _NUMBERS, _NUMBERS]),
+    "run_shaped": (
+        ctypes.c_int32,
+        [ctypes.c_void_p, ctypes.c_int32, _NUMBERS, _POINTERS, _POINTERS, ctypes.POINTER(ctypes.c_double)],
+    ),
+    "kernels_at": (ctypes.c_int32, [ctypes.c_int32, _NUMBERS, _NUMBERS, _NUMBERS]),
+}
 
 
 class TensorSpec(NamedTuple):
@@ -97,6 +118,14 @@ class TensorSpec(NamedTuple):
 
     def __str__(self):
         return f"{self.name} {self.dtype} {'x'.join(map(str, self.shape))}"
+
+
+class Symbol(NamedTuple):
+    """A dimension that may differ from run to run; both ends included."""
+
+    name: str
+    min: int
+    max: int
 
 
 class KernelTime(NamedTuple):
@@ -153,8 +182,7 @@ class Phase:
 
         out: dense arrays or tensors to write them to, one an output, of its type and shape; none of
         them may overlap an input. ValueError, TypeError: what does not fit."""
-        results = None if out is None else self._results(out)
-        return self._execute(self._arrays(inputs, named), None, results)
+        return self._execute(self._arrays(inputs, named), None, out)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
         """The same by name, both ways."""
@@ -163,9 +191,11 @@ class Phase:
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
         """What each kernel took in one run."""
-        seconds = (ctypes.c_double * max(len(self._kernels), 1))()
-        self._execute(self._arrays(inputs, named), seconds)
-        names = [self._module._kernel(i).contents.name.decode() for i in self._kernels]
+        arrays = self._arrays(inputs, named)
+        kernels = self._kernels_at(self._extents(arrays))
+        seconds = (ctypes.c_double * max(len(kernels), 1))()
+        self._execute(arrays, seconds)
+        names = [self._module._kernel(i).contents.name.decode() for i in kernels]
         return [KernelTime(name, s * 1e3) for name, s in zip(names, seconds)]
 
     def bench(self, *inputs, runs: int = 20, warm_up: int = 3, **named) -> float:
@@ -186,31 +216,63 @@ class Phase:
             given = ", ".join([f"{len(inputs)} by position"] + list(named))
             raise TypeError(f"expected inputs {expected}; found {given}")
         values = list(inputs) + [named[name] for name in names[len(inputs):]]
-        return [_array(spec, value) for spec, value in zip(self.inputs, values)]
+        any_shape = bool(self._module.symbols)
+        return [_array(spec, value, any_shape) for spec, value in zip(self.inputs, values)]
 
-    def _results(self, out: Sequence) -> List[np.ndarray]:
-        if len(out) != len(self.outputs):
-            raise TypeError(f"out has {len(out)} arrays for {len(self.outputs)} outputs")
+    def _extents(self, arrays: List[np.ndarray]):
+        """Of the module's symbols, for inputs of these shapes; None: it has one shape."""
+        module = self._module
+        if not module.symbols:
+            return None
+        dims = [extent for array in arrays for extent in array.shape]
+        extents = (ctypes.c_int64 * len(module.symbols))()
+        if module._extents(self._number, _numbers(dims), extents):
+            raise ValueError(module._error().decode())
+        return extents
+
+    def _outputs_at(self, extents) -> List[TensorSpec]:
+        if extents is None:
+            return self.outputs
+        dims = [_numbers([0] * sum(len(spec.shape) for spec in specs)) for specs in (self.inputs, self.outputs)]
+        self._module._check(self._module._shapes(self._number, extents, *dims))
+        left = iter(dims[1])
+        return [spec._replace(shape=tuple(next(left) for _ in spec.shape)) for spec in self.outputs]
+
+    def _kernels_at(self, extents) -> range:
+        if extents is None:
+            return self._kernels
+        first, count = ctypes.c_int64(), ctypes.c_int64()
+        module = self._module
+        module._check(module._kernels_at(self._number, extents, ctypes.byref(first), ctypes.byref(count)))
+        return range(first.value, first.value + count.value)
+
+    def _results(self, out: Sequence, specs: List[TensorSpec]) -> List[np.ndarray]:
+        if len(out) != len(specs):
+            raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
         results = [_from_dlpack(each) for each in out]
-        for spec, array in zip(self.outputs, results):
+        for spec, array in zip(specs, results):
             found = TensorSpec(spec.name, array.dtype, array.shape)
             if found != spec or not array.flags.c_contiguous or not array.flags.writeable:
                 raise ValueError(f"out: expected {spec}, dense and writable; found {found}")
         return results
 
     def _execute(
-        self, arrays: List[np.ndarray], seconds, results: Optional[List[np.ndarray]] = None
+        self, arrays: List[np.ndarray], seconds, out: Optional[Sequence] = None
     ) -> List[np.ndarray]:
-        if results is None:
-            results = [np.empty(spec.shape, spec.dtype) for spec in self.outputs]
-        elif any(np.may_share_memory(x, y) for x in arrays for y in results):
-            raise ValueError("out overlaps an input")
+        extents = self._extents(arrays)
+        specs = self._outputs_at(extents)
+        if out is None:
+            results = [np.empty(spec.shape, spec.dtype) for spec in specs]
+        else:
+            results = self._results(out, specs)
+            if any(np.may_share_memory(x, y) for x in arrays for y in results):
+                raise ValueError("out overlaps an input")
         module = self._module
-        module._check(
-            module._run_phase(
-                module._instance, self._number, _pointers(arrays), _pointers(results), seconds
-            )
-        )
+        tensors = (_pointers(arrays), _pointers(results), seconds)
+        if extents is None:
+            module._check(module._run_phase(module._instance, self._number, *tensors))
+        else:
+            module._check(module._run_shaped(module._instance, self._number, extents, *tensors))
         return results
 
 
@@ -229,18 +291,13 @@ class Module:
                 f"{path}: damaged: its bytes are not those that were written; compile it again"
             )
         library = ctypes.CDLL(os.path.abspath(self._path))
-        for name, (result, arguments) in _FUNCTIONS.items():
-            try:
-                function = getattr(library, "pruner_module_" + name)
-            except AttributeError:
-                raise OSError(f"{path}: not a pruner module: it has no pruner_module_{name}") from None
-            function.restype, function.argtypes = result, arguments
-            setattr(self, "_" + name, function)
-            if name == "abi" and function() != _ABI:
-                raise OSError(
-                    f"{path}: made for version {function()} of the module interface, this package"
-                    f" has {_ABI}; compile it again"
-                )
+        self._take(library, _FUNCTIONS)
+        if self._abi() >= _ABI:
+            self._take(library, _OF_SYMBOLS)
+        count = self._num_symbols() if self._abi() >= _ABI else 0
+        symbols = [self._symbol(i).contents for i in range(count)]
+        # The dimensions of a module that was compiled with --dim; its specs are of their greatest.
+        self.symbols = [Symbol(s.name.decode(), s.min, s.max) for s in symbols]
         self._instance = self._create(threads)
         if not self._instance:
             raise OSError(f"{path}: {self._error().decode()}")
@@ -250,6 +307,22 @@ class Module:
         self.inputs, self.outputs = self._first.inputs, self._first.outputs
         # What it keeps from run to run.
         self.states = [_spec(self._state(i).contents) for i in range(self._num_states())]
+
+    def _take(self, library, functions) -> None:
+        for name, (result, arguments) in functions.items():
+            try:
+                function = getattr(library, "pruner_module_" + name)
+            except AttributeError:
+                raise OSError(
+                    f"{self._path}: not a pruner module: it has no pruner_module_{name}"
+                ) from None
+            function.restype, function.argtypes = result, arguments
+            setattr(self, "_" + name, function)
+            if name == "abi" and not _WITHOUT_SYMBOLS <= function() <= _ABI:
+                raise OSError(
+                    f"{self._path}: made for version {function()} of the module interface, this"
+                    f" package has {_ABI}; compile it again"
+                )
 
     def __del__(self):
         if getattr(self, "_instance", None):
@@ -336,14 +409,19 @@ def _from_dlpack(value) -> np.ndarray:
     return np.asarray(value)
 
 
-def _array(spec: TensorSpec, value) -> np.ndarray:
-    """`value` as the dense array that `spec` asks for: of its shape, and of its dtype or one that
-    numpy casts to it without changing the kind of number."""
+def _array(spec: TensorSpec, value, any_shape: bool = False) -> np.ndarray:
+    """`value` as the dense array that `spec` asks for: of its shape, or any of its rank, and of its
+    dtype or one that numpy casts to it without changing the kind of number."""
     array = _from_dlpack(value)
     found = TensorSpec(spec.name, array.dtype, array.shape)
-    if array.shape != spec.shape or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+    fits = array.ndim == len(spec.shape) if any_shape else array.shape == spec.shape
+    if not fits or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise ValueError(f"expected {spec}, found {found}")
-    return np.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
+    return np.ascontiguousarray(array, spec.dtype).reshape(array.shape)
+
+
+def _numbers(of: Sequence[int]):
+    return (ctypes.c_int64 * max(len(of), 1))(*of)
 
 
 def _pointers(arrays: List[np.ndarray]):
