@@ -1,4 +1,4 @@
-# src/fleet/broker.cpp and nkey.cpp: the only files that see the headers of libnats, and of the OpenSSL that it
+# src/fleet/nats_broker.cpp and nkey.cpp: the only files that see the headers of libnats, and of the OpenSSL that it
 # encrypts with. Without them there are no fleets.
 if(PRUNER_FLEET AND NOT PRUNER_STATIC)
   find_path(NATS_INCLUDE_DIR nats/nats.h)
@@ -7,7 +7,7 @@ if(PRUNER_FLEET AND NOT PRUNER_STATIC)
   if(NATS_INCLUDE_DIR AND NATS_LIBRARY AND OPENSSL_FOUND)
     target_link_libraries(pruner_fleet PUBLIC ${NATS_LIBRARY} OpenSSL::Crypto)
     set_source_files_properties(
-      ${PROJECT_SOURCE_DIR}/src/fleet/broker.cpp ${PROJECT_SOURCE_DIR}/src/fleet/nkey.cpp
+      ${PROJECT_SOURCE_DIR}/src/fleet/nats_broker.cpp ${PROJECT_SOURCE_DIR}/src/fleet/nkey.cpp
       PROPERTIES COMPILE_DEFINITIONS PRUNER_NATS=1)
   else()
     message(STATUS "libnats or OpenSSL not found (libnats-dev, libssl-dev): no tuning on other machines")

@@ -13,7 +13,7 @@ DOORS = {
     "onnx/": "src/graph/onnx/",
     "google/protobuf/": "src/graph/onnx/",
     "CLI/": "src/cli/",
-    "nats/": "src/fleet/broker.cpp",
+    "nats/": "src/fleet/nats_broker.cpp",
     "openssl/": "src/fleet/nkey.cpp",
     "nlohmann/": "src/support/json.h",
     "spdlog/": "src/support/log.",

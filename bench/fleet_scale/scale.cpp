@@ -12,9 +12,9 @@
 #include <mutex>
 #include <thread>
 
-#include "fleet/broker.h"
 #include "fleet/messages.h"
 #include "fleet/names.h"
+#include "fleet/nats_broker.h"
 
 namespace pruner {
 namespace {
@@ -40,10 +40,10 @@ Result<std::unique_ptr<Queue>> trials(Broker& broker) {
 void work(Broker& broker, const Settings& settings, const std::atomic<bool>& stop) {
   const Result<std::unique_ptr<Queue>> queue = trials(broker);
   while (queue.ok() && !stop) {
-    const Result<std::vector<Lease>> taken = (*queue)->take(1, 1);
+    const Result<Leases> taken = (*queue)->take(1, 1);
     if (!taken.ok()) return;
-    for (const Lease& lease : *taken) {
-      Result<TrialMessage> trial = parse_trial(lease.bytes());
+    for (const std::unique_ptr<Lease>& lease : *taken) {
+      Result<TrialMessage> trial = parse_trial(lease->bytes());
       if (!trial.ok()) continue;
       const auto count = static_cast<double>(trial->candidates.size());
       std::this_thread::sleep_for(std::chrono::duration<double>(count * settings.trial_s));
@@ -56,7 +56,7 @@ void work(Broker& broker, const Settings& settings, const std::atomic<bool>& sto
           fleet::result_subject(id.substr(0, id.find('.'))), id, print(message), [&] {
             return stop.load();
           });
-      (void)lease.done();
+      (void)lease->done();
     }
   }
 }
@@ -71,7 +71,7 @@ void ask(const Settings& settings,
          const std::string& name,
          Run& run,
          const std::atomic<bool>& stop) {
-  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = settings.url});
+  Result<std::unique_ptr<Broker>> broker = connect_nats({.url = settings.url});
   if (!broker.ok()) return;
   const Result<std::unique_ptr<Queue>> results = (*broker)->open_queue(
       fleet::kResults, fleet::result_subject(name), fleet::run_queue(name), 30, -1);
@@ -93,11 +93,11 @@ void ask(const Settings& settings,
         return;
       open[message.id] = Clock::now();
     }
-    const Result<std::vector<Lease>> taken = (*results)->take(64, 0.2);
+    const Result<Leases> taken = (*results)->take(64, 0.2);
     if (!taken.ok()) return;
-    for (const Lease& lease : *taken) {
-      const Result<ResultMessage> result = parse_result(lease.bytes());
-      (void)lease.done();
+    for (const std::unique_ptr<Lease>& lease : *taken) {
+      const Result<ResultMessage> result = parse_result(lease->bytes());
+      (void)lease->done();
       const auto it = result.ok() ? open.find(result->trial.id) : open.end();
       if (it == open.end()) continue;
       run.waits_s.push_back(std::chrono::duration<double>(Clock::now() - it->second).count());
@@ -110,7 +110,7 @@ void ask(const Settings& settings,
 int simulate(const Settings& settings) {
   std::vector<std::unique_ptr<Broker>> brokers;
   for (int i = 0; i < std::min(kConnections, settings.workers); ++i) {
-    Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = settings.url});
+    Result<std::unique_ptr<Broker>> broker = connect_nats({.url = settings.url});
     if (!broker.ok() || !(*broker)->make_streams().ok()) {
       fmt::print(stderr, "{}\n", broker.ok() ? "no streams" : broker.error().message());
       return 2;

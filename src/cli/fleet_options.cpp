@@ -108,7 +108,7 @@ Result<std::unique_ptr<FleetMeasurer>> make_fleet_measurer(const FleetRunOptions
                                                            const Target& target,
                                                            const MeasureOptions& measure,
                                                            const std::string& run) {
-  TRY_ASSIGN(std::unique_ptr<Broker> broker, Broker::connect(options.access.broker));
+  TRY_ASSIGN(std::unique_ptr<Broker> broker, connect_nats(options.access.broker));
   const std::string kind = options.kind.empty() ? kind_of(target) : options.kind;
   return FleetMeasurer::make(std::move(broker),
                              {.kind = kind, .target = target, .run = run, .measure = measure});

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/options.h"
-#include "fleet/broker.h"
 #include "fleet/fleet_measurer.h"
+#include "fleet/nats_broker.h"
 #include "tune/tune.h"
 #include "tune/work_dir.h"
 

@@ -101,7 +101,7 @@ class NatsMeasurer : public FleetMeasurer {
       std::unique_lock lock(mutex_);
       const auto lease = unrecorded_.extract(result.delivery);
       lock.unlock();
-      if (!lease.empty()) TRY(lease.mapped().done());
+      if (!lease.empty()) TRY(lease.mapped()->done());
     }
     return Unit{};
   }
@@ -121,15 +121,15 @@ class NatsMeasurer : public FleetMeasurer {
   Result<int64_t> recover(const std::function<Result<Unit>(const ResultMessage&)>& take) override {
     int64_t count = 0;
     while (true) {
-      TRY_ASSIGN(const std::vector<Lease> leases, results_->take(kTakenAtOnce, kTakeS));
+      TRY_ASSIGN(const Leases leases, results_->take(kTakenAtOnce, kTakeS));
       if (leases.empty()) return count;
-      for (const Lease& lease : leases) {
-        const Result<ResultMessage> message = parse_result(lease.bytes());
+      for (const std::unique_ptr<Lease>& lease : leases) {
+        const Result<ResultMessage> message = parse_result(lease->bytes());
         if (message.ok()) {
           TRY(take(*message));
           count += std::ssize(message->results);
         }
-        TRY(lease.done());
+        TRY(lease->done());
       }
     }
   }
@@ -182,7 +182,7 @@ class NatsMeasurer : public FleetMeasurer {
 
   void receive(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      Result<std::vector<Lease>> leases = results_->take(kTakenAtOnce, kTakeS);
+      Result<Leases> leases = results_->take(kTakenAtOnce, kTakeS);
       look_for_workers();
       const std::lock_guard lock(mutex_);
       if (!leases.ok()) broken_ = leases.error();
@@ -194,8 +194,8 @@ class NatsMeasurer : public FleetMeasurer {
 
   // Results of a batch. What an earlier process of the run has asked for stays with the server
   // until the run goes on the next time; others are of nobody.
-  void take(Lease lease) {
-    Result<ResultMessage> message = parse_result(lease.bytes());
+  void take(std::unique_ptr<Lease> lease) {
+    Result<ResultMessage> message = parse_result(lease->bytes());
     const std::string id = message.ok() ? message->trial.id : "";
     const auto it = parts_.find(id);
     if (it == parts_.end() && id.starts_with(options_.run + ".") && !id.starts_with(own_ids_))
@@ -206,7 +206,7 @@ class NatsMeasurer : public FleetMeasurer {
       if (!message.ok() || it != parts_.end())
         log_warning("a result that is of no trial of this run is left out: {}",
                     message.ok() ? id : message.error().message());
-      (void)lease.done();
+      (void)lease->done();
       return;
     }
     const Part part = it->second;
@@ -263,7 +263,7 @@ class NatsMeasurer : public FleetMeasurer {
   std::atomic<int64_t> count_{0};  // of messages
   std::mutex tasks_mutex_;         // of published_
   std::set<std::string> published_;
-  std::map<uint64_t, Lease> unrecorded_;  // by MeasureResult::delivery
+  std::map<uint64_t, std::unique_ptr<Lease>> unrecorded_;  // by MeasureResult::delivery
   uint64_t deliveries_ = 0;
   size_t workers_ = 1, messages_a_batch_ = 1;
   Clock::time_point looked_ = {};  // the receiver's own

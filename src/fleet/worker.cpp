@@ -102,10 +102,10 @@ class FleetWorker {
         served = check_speed(fastest);
         if (!served.ok()) break;
       }
-      Result<std::vector<Lease>> taken = queue->take(1, kTakeS);
+      Result<Leases> taken = queue->take(1, kTakeS);
       if (!taken.ok()) served = taken.error();
       for (size_t i = 0; taken.ok() && i < taken->size() && served.ok(); ++i)
-        served = serve((*taken)[i]);
+        served = serve(*(*taken)[i]);
     }
     beats.request_stop();
     wake_.notify_all();

@@ -1,22 +1,19 @@
 // label: slow
 // A fleet on this machine: a real server, workers and tuners as processes, each of them killed.
 // PRUNER_FLEET_MOMENTS=200 in the environment makes the random kills as many.
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
-#include <thread>
 
 #include "cli/run_program.h"
 #include "fleet/fleet_measurer.h"
 #include "fleet/names.h"
+#include "fleet/nats_server.h"
 #include "golden.h"
 #include "record/record.h"
 #include "support/file.h"
@@ -28,27 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
-
-void sleep_s(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
-
-// A port that nobody has now, nor gets from the system while a server is stopped: those begin at
-// 32768. Tests at the same time begin at others.
-int free_port() {
-  constexpr int kFirst = 10'000, kCount = 20'000, kStep = 7919;
-  for (int i = 0; i < kCount; ++i) {
-    const int port = kFirst + (getpid() + i * kStep) % kCount;
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    const bool is_free = bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    close(socket);
-    if (is_free) return port;
-  }
-  return 0;
-}
 
 // An address of this machine that is not the loopback's; empty: it has none.
 std::string outer_address() {
@@ -68,14 +44,12 @@ std::string outer_address() {
 
 struct Fleet : testing::Test {
   void SetUp() override {
-    if (!has_broker()) GTEST_SKIP() << "this build has no fleets (libnats-dev)";
-    if (std::system("command -v nats-server >/dev/null") != 0)
-      GTEST_SKIP() << "no nats-server here";
+    if (const std::string why = NatsServer::missing(); !why.empty()) GTEST_SKIP() << why;
     dir = (fs::temp_directory_path() / ("pruner_fleet_" + std::to_string(getpid()))).string();
     fs::remove_all(dir);
     fs::create_directories(dir);
-    port = free_port();
-    url = "nats://127.0.0.1:" + std::to_string(port);
+    server.emplace(dir);
+    url = server->url();
     start_server();
     const ProgramRun made = run_program({"fleet", "init", "--server", url});
     ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -85,51 +59,12 @@ struct Fleet : testing::Test {
       kill(worker.pid, SIGKILL);
       worker.wait();
     }
-    if (server > 0) stop_server();
+    server.reset();
     if (!dir.empty()) fs::remove_all(dir);
   }
 
-  /// As the file says, or open to all.
   void start_server(const std::string& configuration = "") {
-    server = fork();
-    if (server == 0) {
-      if (!configuration.empty()) {
-        execlp("nats-server",
-               "nats-server",
-               "-c",
-               configuration.c_str(),
-               "-l",
-               (dir + "/server.log").c_str(),
-               nullptr);
-        _exit(127);
-      }
-      const std::string store = dir + "/store", log = dir + "/server.log";
-      execlp("nats-server",
-             "nats-server",
-             "-a",
-             "0.0.0.0",
-             "-p",
-             std::to_string(port).c_str(),
-             "-js",
-             "-sd",
-             store.c_str(),
-             "-l",
-             log.c_str(),
-             nullptr);
-      _exit(127);
-    }
-    for (int i = 0; i < 100; ++i) {
-      const Result<std::unique_ptr<Broker>> there = Broker::connect(access());
-      // Whatever else it says, it is there.
-      if (there.ok() || there.error().message().find("refused") == std::string::npos) return;
-      sleep_s(0.05);
-    }
-    FAIL() << "the server does not answer";
-  }
-  void stop_server() {
-    kill(server, SIGKILL);
-    waitpid(server, nullptr, 0);
-    server = -1;
+    server->start(access(), configuration);
   }
 
   /// The command of a worker that measures on the first core.
@@ -144,7 +79,7 @@ struct Fleet : testing::Test {
   }
   void wait_for_workers(size_t count) {
     for (int i = 0; i < 400; ++i) {
-      Result<std::unique_ptr<Broker>> broker = Broker::connect(access());
+      Result<std::unique_ptr<Broker>> broker = connect_nats(access());
       if (broker.ok()) {
         const Result<std::vector<WorkerState>> all = list_workers(**broker);
         if (all.ok() && all->size() >= count) return;
@@ -192,8 +127,7 @@ struct Fleet : testing::Test {
   }
 
   std::string dir, url, ca_file;
-  int port = 0;
-  pid_t server = -1;
+  std::optional<NatsServer> server;
   std::vector<StartedProgram> workers;
 };
 
@@ -268,7 +202,7 @@ TEST_F(Fleet, LosesNothingWhoeverIsKilled) {
         workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(which));
         start_worker("c" + std::to_string(round));
       } else if (i == 1) {
-        stop_server();
+        server->stop();
         sleep_s(rng.uniform());
         start_server();
       } else {
@@ -290,7 +224,7 @@ TEST_F(Fleet, LosesNothingWhoeverIsKilled) {
 TEST_F(Fleet, LeavesOutWhatIsForged) {
   start_worker("one");
   wait_for_workers(1);
-  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  Result<std::unique_ptr<Broker>> broker = connect_nats({.url = url});
   ASSERT_TRUE(broker.ok()) << broker.error().message();
   const Result<std::vector<WorkerState>> all = list_workers(**broker);
   ASSERT_TRUE(all.ok());
@@ -321,7 +255,7 @@ TEST_F(Fleet, LeavesOutWhatIsForged) {
 TEST_F(Fleet, TakesNoResultTwice) {
   start_worker("one");
   wait_for_workers(1);
-  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  Result<std::unique_ptr<Broker>> broker = connect_nats({.url = url});
   ASSERT_TRUE(broker.ok()) << broker.error().message();
   StartedProgram tuner = start_program(tune(40));
   std::string run;
@@ -332,15 +266,15 @@ TEST_F(Fleet, TakesNoResultTwice) {
   ASSERT_TRUE(results.ok()) << results.error().message();
   int again = 0;
   for (int i = 0; i < 50 && again < 6; ++i) {
-    Result<std::vector<Lease>> taken = (*results)->take(1, 0.2);
+    Result<Leases> taken = (*results)->take(1, 0.2);
     ASSERT_TRUE(taken.ok());
-    for (const Lease& lease : *taken) {
+    for (const std::unique_ptr<Lease>& lease : *taken) {
       const std::string name = "again" + std::to_string(++again);
       ASSERT_TRUE(
           (*broker)
-              ->publish(fleet::result_subject(run), name, lease.bytes(), [] { return false; })
+              ->publish(fleet::result_subject(run), name, lease->bytes(), [] { return false; })
               .ok());
-      ASSERT_TRUE(lease.done().ok());
+      ASSERT_TRUE(lease->done().ok());
     }
   }
   EXPECT_GT(again, 0);
@@ -409,16 +343,16 @@ TEST_F(Fleet, CertificatesAreLookedAt) {
   make(sign + "-days -1 -extfile names -out old.pem");
   make(sign + "-days 1 -extfile others -out named.pem");
   const auto serve = [&](const std::string& certificate) {
-    stop_server();
+    server->stop();
     ASSERT_TRUE(write_file(conf,
-                           "listen: \"127.0.0.1:" + std::to_string(port) +
+                           "listen: \"127.0.0.1:" + std::to_string(server->port()) +
                                "\"\njetstream { store_dir: \"" + dir + "/store\" }\n" +
                                "tls { cert_file: \"" + files + "/" + certificate +
                                "\", key_file: \"" + files + "/server.key\" }\n")
                     .ok());
     start_server(conf);
   };
-  url = "tls://localhost:" + std::to_string(port);
+  url = "tls://localhost:" + std::to_string(server->port());
   const auto status = [&](const std::string& ca) {
     return run_program({"fleet", "status", "--server", url, "--ca", files + "/" + ca});
   };
@@ -446,7 +380,7 @@ TEST_F(Fleet, CertificatesAreLookedAt) {
 }
 
 TEST_F(Fleet, KeysSayWhoMayDoWhat) {
-  stop_server();
+  server->stop();
   const std::string files = dir + "/files", conf = files + "/server.conf";
   ASSERT_EQ(run_program({"fleet", "init", "--files", files}).exit_code, 0);
   for (const char* key : {"admin.key", "tuner.key", "worker.key", "builder.key"})
@@ -456,7 +390,7 @@ TEST_F(Fleet, KeysSayWhoMayDoWhat) {
   EXPECT_EQ(again.err, "pruner: " + conf + " is there already\n");
   std::string text = *read_file(conf);
   const std::string listen = "0.0.0.0:4222";
-  text.replace(text.find(listen), listen.size(), "127.0.0.1:" + std::to_string(port));
+  text.replace(text.find(listen), listen.size(), "127.0.0.1:" + std::to_string(server->port()));
   ASSERT_TRUE(write_file(conf, text).ok());
   start_server(conf);
 
@@ -526,7 +460,7 @@ TEST_F(Fleet, SaysWhatIsWrong) {
                              {"--threads", "2", "--fleet", url, "--kind", kind});
   EXPECT_NE(error(other).find("with --threads 1, this run is for"), std::string::npos);
   // A worker of another build of the program.
-  Result<std::unique_ptr<Broker>> broker = Broker::connect({.url = url});
+  Result<std::unique_ptr<Broker>> broker = connect_nats({.url = url});
   ASSERT_TRUE(broker.ok());
   WorkerState state = *parse_worker(**(*broker)->get(fleet::kWorkers, "one"));
   state.name = "old";
@@ -543,7 +477,7 @@ TEST_F(Fleet, SaysWhatIsWrong) {
   EXPECT_EQ(error({"fleet", "drain", "--server", url, "nobody"}),
             "pruner: no worker \"nobody\" is here\n");
   if (const std::string outer = outer_address(); !outer.empty()) {
-    const std::string elsewhere = "nats://" + outer + ":" + std::to_string(port);
+    const std::string elsewhere = "nats://" + outer + ":" + std::to_string(server->port());
     const ProgramRun run = run_program({"fleet", "status", "--server", elsewhere});
     // A server of 2.11.16 or newer is taken.
     if (run.exit_code != 0) {

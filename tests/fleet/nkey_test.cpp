@@ -1,13 +1,13 @@
 #include "fleet/nkey.h"
 
-#include "fleet/broker.h"
+#include "fleet/nats_broker.h"
 #include "golden.h"
 
 namespace pruner {
 namespace {
 
 TEST(NKey, IsThatOfTheDocumentation) {
-  if (!has_broker()) GTEST_SKIP() << "this build has no fleets";
+  if (!has_nats()) GTEST_SKIP() << "this build has no fleets";
   // docs.nats.io, "NKeys".
   const Result<NKey> key = nkey_of("SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY");
   ASSERT_TRUE(key.ok()) << key.error().message();
@@ -15,7 +15,7 @@ TEST(NKey, IsThatOfTheDocumentation) {
 }
 
 TEST(NKey, IsAnotherEachTimeAndReadAgain) {
-  if (!has_broker()) GTEST_SKIP() << "this build has no fleets";
+  if (!has_nats()) GTEST_SKIP() << "this build has no fleets";
   const Result<NKey> one = make_nkey(), two = make_nkey();
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_NE(one->seed, two->seed);
@@ -31,7 +31,7 @@ TEST(NKey, IsAnotherEachTimeAndReadAgain) {
 }
 
 TEST(NKey, SignsWhatNobodyElseCan) {
-  if (!has_broker()) GTEST_SKIP() << "this build has no fleets";
+  if (!has_nats()) GTEST_SKIP() << "this build has no fleets";
   const NKey key = *make_nkey(), other = *make_nkey();
   const Result<std::string> signature = sign(key, "some bytes");
   ASSERT_TRUE(signature.ok()) << signature.error().message();

@@ -30,7 +30,7 @@ constexpr const char* kServer = "the server: nats://HOST:4222 or tls://HOST:4222
 
 Result<std::unique_ptr<Broker>> connect(const FleetAccess& access) {
   if (!access.given()) return Error("give --server nats://HOST:4222");
-  return Broker::connect(access.broker);
+  return connect_nats(access.broker);
 }
 
 struct FleetInit {

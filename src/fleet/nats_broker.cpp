@@ -1,4 +1,4 @@
-#include "fleet/broker.h"
+#include "fleet/nats_broker.h"
 
 #if PRUNER_NATS
 #include <arpa/inet.h>
@@ -24,29 +24,14 @@ namespace pruner {
 
 #if !PRUNER_NATS
 
-bool has_broker() { return false; }
-Result<std::unique_ptr<Broker>> Broker::connect(const BrokerAccess&) {
+bool has_nats() { return false; }
+Result<std::unique_ptr<Broker>> connect_nats(const BrokerAccess&) {
   return Error("this build has no fleets: install libnats-dev and build again");
 }
-Lease::Lease(Message* message) : message_(message) {}
-Lease::Lease(Lease&& other) noexcept : message_(other.message_) {}
-Lease& Lease::operator=(Lease&&) noexcept { return *this; }
-Lease::~Lease() = default;
-std::string_view Lease::bytes() const { return {}; }
-int Lease::deliveries() const { return 0; }
-Result<Unit> Lease::done() const { return Unit{}; }
-void Lease::keep() const {}
-void Lease::give_back(double) const {}
-Queue::Queue(Subscription* subscription) : subscription_(subscription) {}
-Queue::~Queue() = default;
-Result<std::vector<Lease>> Queue::take(int, double) { return std::vector<Lease>(); }
 
 #else
 
-bool has_broker() { return true; }
-
-struct Lease::Message {};
-struct Queue::Subscription {};
+bool has_nats() { return true; }
 
 namespace {
 
@@ -59,11 +44,6 @@ constexpr int64_t kDuplicatesS = 600;
 constexpr int64_t kResultsAgeS = 7 * 24 * 3600;
 constexpr int64_t kHeartbeatLifeS = 15;
 constexpr std::array<int, 3> kSafeVersion = {2, 11, 16};  // the first without the holes of 2026
-
-natsMsg* nats(Lease::Message* message) { return reinterpret_cast<natsMsg*>(message); }
-natsSubscription* nats(Queue::Subscription* subscription) {
-  return reinterpret_cast<natsSubscription*>(subscription);
-}
 
 Result<Unit> check(natsStatus status, const std::string& what) {
   if (status == NATS_OK) return Unit{};
@@ -167,6 +147,69 @@ Result<Address> check_server(const BrokerAccess& access) {
   }
   return address;
 }
+
+class NatsLease : public Lease {
+ public:
+  explicit NatsLease(natsMsg* message) : message_(message) {}
+  ~NatsLease() override { natsMsg_Destroy(message_); }
+  NatsLease(const NatsLease&) = delete;
+  NatsLease& operator=(const NatsLease&) = delete;
+
+  std::string_view bytes() const override {
+    return {natsMsg_GetData(message_), static_cast<size_t>(natsMsg_GetDataLength(message_))};
+  }
+
+  int deliveries() const override {
+    jsMsgMetaData* meta = nullptr;
+    if (natsMsg_GetMetaData(&meta, message_) != NATS_OK) return 1;
+    const int deliveries = static_cast<int>(meta->NumDelivered);
+    jsMsgMetaData_Destroy(meta);
+    return deliveries;
+  }
+
+  Result<Unit> done() const override {
+    return check(natsMsg_AckSync(message_, nullptr, nullptr), "acknowledging");
+  }
+  void keep() const override { natsMsg_InProgress(message_, nullptr); }
+  void give_back(double delay_s) const override {
+    natsMsg_NakWithDelay(
+        message_, static_cast<int64_t>(delay_s * static_cast<double>(kMs)), nullptr);
+  }
+
+ private:
+  natsMsg* message_;
+};
+
+class NatsQueue : public Queue {
+ public:
+  explicit NatsQueue(natsSubscription* subscription) : subscription_(subscription) {}
+  ~NatsQueue() override { natsSubscription_Destroy(subscription_); }
+  NatsQueue(const NatsQueue&) = delete;
+  NatsQueue& operator=(const NatsQueue&) = delete;
+
+  Result<Leases> take(int most, double timeout_s) override {
+    natsMsgList list = {};
+    jsErrCode code = static_cast<jsErrCode>(0);
+    const auto patience = static_cast<int64_t>(timeout_s * static_cast<double>(kMs));
+    const natsStatus status =
+        natsSubscription_Fetch(&list, subscription_, most, std::max<int64_t>(patience, 1), &code);
+    Leases taken;
+    for (int i = 0; i < list.Count; ++i)
+      taken.push_back(std::make_unique<NatsLease>(std::exchange(list.Msgs[i], nullptr)));
+    natsMsgList_Destroy(&list);
+    // A server that is away is waited for as for messages.
+    if (!taken.empty() || status == NATS_OK || status == NATS_TIMEOUT) return taken;
+    if (code == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::clamp<int64_t>(patience, 1, 500)));
+      return taken;
+    }
+    TRY(check(status, "taking from a queue"));
+    return taken;
+  }
+
+ private:
+  natsSubscription* subscription_;
+};
 
 // Who wants to know of a stream's messages that nobody has dealt with.
 struct Listener {
@@ -321,7 +364,7 @@ class NatsBroker : public Broker {
     TRY(check(js_PullSubscribe(
                   &subscription, stream_, subject.c_str(), name.c_str(), nullptr, &options, &code),
               name));
-    return std::make_unique<Queue>(reinterpret_cast<Queue::Subscription*>(subscription));
+    return std::unique_ptr<Queue>(std::make_unique<NatsQueue>(subscription));
   }
 
   Result<Unit> watch_lost(const std::string& stream,
@@ -439,66 +482,8 @@ class NatsBroker : public Broker {
 
 }  // namespace
 
-Result<std::unique_ptr<Broker>> Broker::connect(const BrokerAccess& access) {
+Result<std::unique_ptr<Broker>> connect_nats(const BrokerAccess& access) {
   return NatsBroker::connect(access);
-}
-
-Lease::Lease(Message* message) : message_(message) {}
-Lease::Lease(Lease&& other) noexcept : message_(std::exchange(other.message_, nullptr)) {}
-Lease& Lease::operator=(Lease&& other) noexcept {
-  std::swap(message_, other.message_);
-  return *this;
-}
-Lease::~Lease() {
-  if (message_ != nullptr) natsMsg_Destroy(nats(message_));
-}
-
-std::string_view Lease::bytes() const {
-  return {natsMsg_GetData(nats(message_)),
-          static_cast<size_t>(natsMsg_GetDataLength(nats(message_)))};
-}
-
-int Lease::deliveries() const {
-  jsMsgMetaData* meta = nullptr;
-  if (natsMsg_GetMetaData(&meta, nats(message_)) != NATS_OK) return 1;
-  const int deliveries = static_cast<int>(meta->NumDelivered);
-  jsMsgMetaData_Destroy(meta);
-  return deliveries;
-}
-
-Result<Unit> Lease::done() const {
-  return check(natsMsg_AckSync(nats(message_), nullptr, nullptr), "acknowledging");
-}
-
-void Lease::keep() const { natsMsg_InProgress(nats(message_), nullptr); }
-void Lease::give_back(double delay_s) const {
-  natsMsg_NakWithDelay(
-      nats(message_), static_cast<int64_t>(delay_s * static_cast<double>(kMs)), nullptr);
-}
-
-Queue::Queue(Subscription* subscription) : subscription_(subscription) {}
-Queue::~Queue() { natsSubscription_Destroy(nats(subscription_)); }
-
-Result<std::vector<Lease>> Queue::take(int most, double timeout_s) {
-  natsMsgList list = {};
-  jsErrCode code = static_cast<jsErrCode>(0);
-  const auto patience = static_cast<int64_t>(timeout_s * static_cast<double>(kMs));
-  const natsStatus status = natsSubscription_Fetch(
-      &list, nats(subscription_), most, std::max<int64_t>(patience, 1), &code);
-  std::vector<Lease> taken;
-  for (int i = 0; i < list.Count; ++i) {
-    taken.emplace_back(reinterpret_cast<Lease::Message*>(list.Msgs[i]));
-    list.Msgs[i] = nullptr;
-  }
-  natsMsgList_Destroy(&list);
-  // A server that is away is waited for as for messages.
-  if (!taken.empty() || status == NATS_OK || status == NATS_TIMEOUT) return taken;
-  if (code == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::clamp<int64_t>(patience, 1, 500)));
-    return taken;
-  }
-  TRY(check(status, "taking from a queue"));
-  return taken;
 }
 
 #endif
