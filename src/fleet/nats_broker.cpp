@@ -316,11 +316,18 @@ class NatsBroker : public Broker {
     }
   }
 
+  // One after the other: after a purge of one subject, a server of 2.9 delivers no message that
+  // waited then to a queue of several subjects.
   Result<Unit> purge(const std::string& stream, const std::string& subject) override {
-    jsOptions options;
-    jsOptions_Init(&options);
-    options.Stream.Purge.Subject = subject.c_str();
-    return check(js_PurgeStream(stream_, stream.c_str(), &options, nullptr), subject);
+    uint64_t next = 1;
+    while (true) {
+      TRY_ASSIGN(const std::optional<uint64_t> found, next_of(stream, subject, next));
+      if (!found) return Unit{};
+      const natsStatus gone = js_DeleteMsg(stream_, stream.c_str(), *found, nullptr, nullptr);
+      // Somebody may have been done with it meanwhile.
+      if (gone != NATS_NOT_FOUND) TRY(check(gone, subject));
+      next = *found + 1;
+    }
   }
 
   Result<Backlog> backlog(const std::string& stream, const std::string& consumer) override {
@@ -433,6 +440,27 @@ class NatsBroker : public Broker {
   }
 
  private:
+  // The number in the stream of the first message of a subject from this number on.
+  Result<std::optional<uint64_t>> next_of(const std::string& stream,
+                                          const std::string& subject,
+                                          uint64_t from) {
+    const Json request = {{"seq", from}, {"next_by_subj", subject}};
+    natsMsg* reply = nullptr;
+    TRY(check(natsConnection_RequestString(&reply,
+                                           connection_,
+                                           ("$JS.API.STREAM.MSG.GET." + stream).c_str(),
+                                           request.dump().c_str(),
+                                           kWaitMs),
+              subject));
+    const Result<Json> said =
+        parse_json({natsMsg_GetData(reply), static_cast<size_t>(natsMsg_GetDataLength(reply))});
+    natsMsg_Destroy(reply);
+    TRY_ASSIGN(const Json answer, said);
+    if (!answer.contains("message")) return std::optional<uint64_t>();
+    TRY_ASSIGN(const uint64_t number, json_get<uint64_t>(answer["message"], "seq"));
+    return std::optional(number);
+  }
+
   template <typename Set>
   Result<Unit> make_stream(const char* name, const char* subject, Set set) {
     jsStreamConfig config;

@@ -39,8 +39,7 @@ TUNER = {{
   publish = {{
     allow = ["trial.>", "$KV.pruner_tasks.>", "$KV.pruner_control.>", "$JS.ACK.>", "$JS.API.INFO",
              "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.MSG.GET.>", "$JS.API.DIRECT.GET.>",
-             "$JS.API.STREAM.PURGE.TRIALS", "$JS.API.STREAM.MSG.DELETE.TRIALS", "$JS.API.STREAM.MSG.DELETE.OBJECTS",
-             "$JS.API.CONSUMER.>"]
+             "$JS.API.STREAM.MSG.DELETE.TRIALS", "$JS.API.STREAM.MSG.DELETE.OBJECTS", "$JS.API.CONSUMER.>"]
     deny = ["$JS.API.CONSUMER.DELETE.TRIALS.>", "$JS.API.CONSUMER.DELETE.OBJECTS.>"]
   }}
   subscribe = ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"]
