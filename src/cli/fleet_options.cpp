@@ -110,8 +110,9 @@ Result<std::unique_ptr<FleetMeasurer>> make_fleet_measurer(const FleetRunOptions
                                                            const std::string& run) {
   TRY_ASSIGN(std::unique_ptr<Broker> broker, connect_nats(options.access.broker));
   const std::string kind = options.kind.empty() ? kind_of(target) : options.kind;
-  return FleetMeasurer::make(std::move(broker),
-                             {.kind = kind, .target = target, .run = run, .measure = measure});
+  return FleetMeasurer::make(
+      std::move(broker),
+      {.kind = kind, .target = target, .run = run, .program = program_hash(), .measure = measure});
 }
 
 Result<Unit> record_late_results(FleetMeasurer& measurer,

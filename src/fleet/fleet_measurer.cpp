@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 
-#include "fleet/kind.h"
 #include "fleet/names.h"
 #include "measure/wire.h"
 #include "support/log.h"
@@ -29,15 +28,8 @@ constexpr int kAnyDeliveries = -1;  // of a result, until it is recorded
 constexpr double kTakeS = 0.25;
 constexpr int kTakenAtOnce = 16;
 constexpr auto kLook = std::chrono::seconds(5);  // at who is here
-constexpr size_t kShare = 2;                     // messages that a worker has
-constexpr size_t kMostCandidates = 16;           // of a message
 
-// A batch whose results come in.
-struct Open {
-  std::span<const Candidate> batch;
-  std::vector<std::optional<MeasureResult>> found;
-  size_t messages = 0;  // that nothing has come of yet
-};
+struct Open;
 
 // Candidates of a batch that one message has.
 struct Part {
@@ -45,11 +37,19 @@ struct Part {
   size_t first, count;
 };
 
+// A batch whose results come in.
+struct Open {
+  std::span<const Candidate> batch;
+  std::vector<std::optional<MeasureResult>> found;
+  std::deque<Part> unasked = {};
+  size_t messages = 0;  // that nothing has come of yet
+};
+
 // Several threads measure a batch each; what comes in is dealt out by one more.
-class NatsMeasurer : public FleetMeasurer {
+class QueueMeasurer : public FleetMeasurer {
  public:
   /// `compiled`: the workers take code.
-  NatsMeasurer(std::unique_ptr<Broker> broker, FleetOptions options, bool compiled)
+  QueueMeasurer(std::unique_ptr<Broker> broker, FleetOptions options, bool compiled)
       : compiled_(compiled),
         broker_(std::move(broker)),
         options_(std::move(options)),
@@ -65,6 +65,7 @@ class NatsMeasurer : public FleetMeasurer {
     // What an earlier process of the run has asked for and nobody has begun.
     TRY(broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run)));
     look_for_workers();
+    messages_a_batch_ = messages_of_all();
     const auto lost = [this](std::string_view bytes) { return give_up(trial_id(bytes)); };
     const std::string queue = fleet::kind_queue(options_.kind);
     TRY(broker_->watch_lost(fleet::kTrials, queue, lost));
@@ -76,21 +77,18 @@ class NatsMeasurer : public FleetMeasurer {
                                              double best_s) override {
     TRY_ASSIGN(const std::string hash, publish_task(task));
     Open open{.batch = batch, .found = std::vector<std::optional<MeasureResult>>(batch.size())};
-    const Result<Unit> asked = ask(open, hash, best_s);
-    std::unique_lock lock(mutex_);
-    while (asked.ok() && open.messages > 0 && !stopped() && !broken_) came_.wait_for(lock, kLook);
+    share_out(open);
+    const Result<Unit> asked = ask_and_wait(open, hash, best_s);
+    const std::lock_guard lock(mutex_);
     std::erase_if(parts_, [&](const auto& part) { return part.second.of == &open; });
     // What nobody has begun is not measured for a run that has ended.
     if (open.messages > 0)
       (void)broker_->purge(fleet::kTrials, fleet::trial_subject(options_.kind, options_.run));
     if (!asked.ok()) return asked.error();
-    if (broken_) return *broken_;
+    if (broken_ && !stopped()) return *broken_;
     std::vector<MeasureResult> results;
     for (std::optional<MeasureResult>& each : open.found) {
       if (!each) break;
-      times_.build_s += each->build_s;
-      times_.run_s += each->run_s;
-      times_.busy += each->busy;
       results.push_back(*std::move(each));
     }
     return results;
@@ -106,11 +104,12 @@ class NatsMeasurer : public FleetMeasurer {
     return Unit{};
   }
 
-  // Each worker has work for two messages, and a batch is ready when one of them is done.
+  // As many as have all messages of all workers; and one more where a message waits for each, since
+  // a batch is ready when some have nothing but that.
   int batches_at_once() const override {
     const std::lock_guard lock(mutex_);
-    const size_t wanted = kShare * std::max<size_t>(1, workers_);
-    return static_cast<int>(1 + (wanted + messages_a_batch_ - 1) / messages_a_batch_);
+    const size_t waiting = options_.messages_a_worker > 1 ? 1 : 0;
+    return static_cast<int>(waiting + divide_up(messages_of_all(), messages_a_batch_));
   }
 
   MeasureTimes times() const override {
@@ -138,46 +137,69 @@ class NatsMeasurer : public FleetMeasurer {
   bool stopped() const { return options_.measure.stop && options_.measure.stop(); }
 
   Result<std::string> publish_task(const Task& task) {
-    const std::string printed = print_task(task);
-    std::string hash = task_hash(printed);
     const std::lock_guard lock(tasks_mutex_);
-    if (published_.insert(hash).second) TRY(broker_->put(fleet::kTasks, hash, printed));
-    return hash;
+    std::string& hash = published_[task.key];
+    if (!hash.empty()) return hash;
+    const std::string printed = print_task(task);
+    const std::string of_it = task_hash(printed);
+    TRY(broker_->put(fleet::kTasks, of_it, printed));
+    return hash = of_it;
   }
 
-  // Each worker has a message or two of a batch; code travels alone.
-  size_t message_size(size_t batch) {
+  static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
+  /// Messages that all workers together have, or wait for them.
+  size_t messages_of_all() const {
+    return static_cast<size_t>(options_.messages_a_worker) * std::max<size_t>(1, workers_);
+  }
+
+  // Each worker has its messages of a batch; code travels alone.
+  void share_out(Open& open) {
     const std::lock_guard lock(mutex_);
-    const size_t messages = std::max<size_t>(1, kShare * workers_);
-    const size_t most = compiled_ ? 1 : kMostCandidates;
-    const size_t size = std::clamp<size_t>((batch + messages - 1) / messages, 1, most);
-    messages_a_batch_ = std::max<size_t>(1, (batch + size - 1) / size);
+    const size_t batch = open.batch.size();
+    const size_t most = compiled_ ? 1 : options_.candidates_at_most;
+    const size_t size = std::clamp<size_t>(divide_up(batch, messages_of_all()), 1, most);
+    for (size_t first = 0; first < batch; first += size)
+      open.unasked.push_back({&open, first, std::min(size, batch - first)});
+    messages_a_batch_ = std::max<size_t>(1, open.unasked.size());
     if (!receiver_.joinable())
       receiver_ = std::jthread([this](const std::stop_token& stop) { receive(stop); });
-    return size;
   }
 
-  Result<Unit> ask(Open& open, const std::string& task, double best_s) {
-    const size_t size = message_size(open.batch.size());
-    for (size_t first = 0; first < open.batch.size() && !stopped(); first += size) {
-      const std::span<const Candidate> part =
-          open.batch.subspan(first, std::min(size, open.batch.size() - first));
-      TrialMessage message{.id = own_ids_ + std::to_string(++count_),
-                           .task = task,
-                           .candidates = {part.begin(), part.end()},
-                           .best_s = best_s,
-                           .options = options_.measure};
-      {
-        const std::lock_guard lock(mutex_);
-        parts_[message.id] = {&open, first, part.size()};
+  // Until all results are there, or nothing more is to come.
+  Result<Unit> ask_and_wait(Open& open, const std::string& task, double best_s) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      if (!open.unasked.empty() && !stopped() && !broken_) {
+        const Part part = open.unasked.front();
+        open.unasked.pop_front();
         ++open.messages;
+        const std::string id = own_ids_ + std::to_string(++count_);
+        parts_[id] = part;
+        lock.unlock();
+        TRY(ask(id, part, task, best_s));
+        lock.lock();
+      } else if (open.messages == 0 || broken_ || (stopped() && !options_.stops_workers)) {
+        return Unit{};
+      } else {
+        came_.wait_for(lock, kLook);
       }
-      TRY(broker_->publish(
-          fleet::trial_subject(options_.kind, options_.run), message.id, print(message), [this] {
-            return stopped();
-          }));
     }
-    return Unit{};
+  }
+
+  Result<Unit> ask(const std::string& id,
+                   const Part& part,
+                   const std::string& task,
+                   double best_s) {
+    const std::span<const Candidate> candidates = part.of->batch.subspan(part.first, part.count);
+    const TrialMessage message{.id = id,
+                               .task = task,
+                               .candidates = {candidates.begin(), candidates.end()},
+                               .best_s = best_s,
+                               .options = options_.measure};
+    return broker_->publish(
+        fleet::trial_subject(options_.kind, options_.run), id, print(message), [this] {
+          return stopped();
+        });
   }
 
   void receive(const std::stop_token& stop) {
@@ -187,7 +209,7 @@ class NatsMeasurer : public FleetMeasurer {
       const std::lock_guard lock(mutex_);
       if (!leases.ok()) broken_ = leases.error();
       for (size_t i = 0; leases.ok() && i < leases->size(); ++i) take(std::move((*leases)[i]));
-      came_.notify_all();
+      if (broken_ || !leases->empty() || stopped()) came_.notify_all();
       if (broken_) return;
     }
   }
@@ -212,12 +234,27 @@ class NatsMeasurer : public FleetMeasurer {
     const Part part = it->second;
     parts_.erase(it);
     unrecorded_.emplace(++deliveries_, std::move(lease));
-    for (size_t i = 0; i < part.count; ++i) {
+    times_.build_s += message->build_s;
+    times_.run_s += message->run_s;
+    const size_t count = message->results.size();
+    for (size_t i = 0; i < count; ++i) {
       MeasureResult& result =
           part.of->found[part.first + i].emplace(std::move(message->results[i]));
       result.delivery = deliveries_;
+      for (WorkSpan* span : {&result.building, &result.running})
+        if (span->worker >= 0) span->worker = number_of(message->worker, span->worker);
+      times_.busy += result.busy;
     }
+    // The worker was stopped: the others are for another.
+    if (count < part.count)
+      part.of->unasked.push_back({part.of, part.first + count, part.count - count});
     --part.of->messages;
+  }
+
+  // Builders and runners of all workers have numbers of one row.
+  int number_of(const std::string& worker, int station) {
+    return stations_.try_emplace({worker, station}, static_cast<int>(stations_.size()))
+        .first->second;
   }
 
   // A message with which two workers were lost; false: it is another run's.
@@ -260,11 +297,12 @@ class NatsMeasurer : public FleetMeasurer {
   const FleetOptions options_;
   const std::string own_ids_;  // of this process's messages: what they begin with
   std::unique_ptr<Queue> results_;
-  std::atomic<int64_t> count_{0};  // of messages
-  std::mutex tasks_mutex_;         // of published_
-  std::set<std::string> published_;
+  int64_t count_ = 0;                                      // of messages
+  std::mutex tasks_mutex_;                                 // of published_
+  std::map<std::string, std::string> published_;           // hashes of tasks, by their keys
   std::map<uint64_t, std::unique_ptr<Lease>> unrecorded_;  // by MeasureResult::delivery
   uint64_t deliveries_ = 0;
+  std::map<std::pair<std::string, int>, int> stations_;  // by worker, and their number there
   size_t workers_ = 1, messages_a_batch_ = 1;
   Clock::time_point looked_ = {};  // the receiver's own
   MeasureTimes times_;
@@ -293,7 +331,7 @@ Result<Unit> check_worker(const WorkerState& worker, const FleetOptions& options
                              print(ours),
                              ours.threads));
   }
-  if (worker.role == WorkerRole::kRun || worker.program == program_hash()) return Unit{};
+  if (worker.role == WorkerRole::kRun || worker.program == options.program) return Unit{};
   return Error(fmt::format(
       "worker {} of kind {} is another build of pruner than this one: give both sides the same",
       worker.name,
@@ -321,7 +359,7 @@ Result<std::unique_ptr<FleetMeasurer>> FleetMeasurer::make(std::unique_ptr<Broke
                  "--kind ",
                  options.kind);
   }
-  auto made = std::make_unique<NatsMeasurer>(std::move(broker), options, compiled);
+  auto made = std::make_unique<QueueMeasurer>(std::move(broker), options, compiled);
   TRY(made->open());
   return std::unique_ptr<FleetMeasurer>(std::move(made));
 }

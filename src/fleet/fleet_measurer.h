@@ -11,10 +11,14 @@
 namespace pruner {
 
 struct FleetOptions {
-  std::string kind;  // of the workers
-  Target target;     // what is measured is for this
-  std::string run;   // a name of this run alone, the same when it goes on
-  MeasureOptions measure;
+  std::string kind = {};     // of the workers
+  Target target = {};        // what is measured is for this
+  std::string run = {};      // a name of this run alone, the same when it goes on
+  std::string program = {};  // its hash, which is the workers', too
+  MeasureOptions measure = {};
+  int messages_a_worker = 2;       // one waits while another is measured
+  size_t candidates_at_most = 16;  // of a message
+  bool stops_workers = false;  // what stops the run stops them: their last results are waited for
 };
 
 class FleetMeasurer : public Measurer {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "measure/wire.h"
+#include "support/clock.h"
 #include "support/hash.h"
 
 namespace pruner {
@@ -41,6 +43,7 @@ static Result<TrialMessage> trial_from_json(const Json& json) {
   }
   TRY_ASSIGN(const Json options, json_get<Json>(json, "options"));
   TRY_ASSIGN(message.options, options_from_json(options));
+  if (message.candidates.empty()) return Error("has no candidates");
   return message;
 }
 
@@ -91,29 +94,51 @@ std::string trial_id(std::string_view bytes) {
   return id.ok() ? *id : "";
 }
 
+// Clocks of two machines have nothing in common but how fast they go.
+static Json span_json(const WorkSpan& span, double now_s) {
+  return {now_s - span.time.from_s, now_s - span.time.to_s, span.worker};
+}
+
+static Result<WorkSpan> span_from_json(const Json& json, const char* key, double now_s) {
+  TRY_ASSIGN(const auto ago, (json_get<std::tuple<double, double, int>>(json, key)));
+  const auto& [from_s, to_s, worker] = ago;
+  return WorkSpan{{now_s - from_s, now_s - to_s}, worker};
+}
+
 std::string print(const ResultMessage& message) {
+  const double now_s = steady_s();
   Json json = trial_json(message.trial);
   json["worker"] = message.worker;
+  json["build_s"] = message.build_s;
+  json["run_s"] = message.run_s;
   json["results"] = Json::array();
   for (const MeasureResult& result : message.results) {
     Json each = to_json(result);
     each["timestamp"] = result.timestamp;
+    each["building"] = span_json(result.building, now_s);
+    each["running"] = span_json(result.running, now_s);
     json["results"].push_back(std::move(each));
   }
   return json.dump();
 }
 
 Result<ResultMessage> parse_result(std::string_view bytes) {
+  const double now_s = steady_s();
   TRY_ASSIGN(const Json json, parse(bytes));
   ResultMessage message;
   TRY_ASSIGN(message.trial, trial_from_json(json));
   TRY_ASSIGN(message.worker, json_get<std::string>(json, "worker"));
+  TRY_ASSIGN(message.build_s, json_get<double>(json, "build_s"));
+  TRY_ASSIGN(message.run_s, json_get<double>(json, "run_s"));
   TRY_ASSIGN(const Json results, json_get<Json>(json, "results"));
-  if (!results.is_array() || results.size() != message.trial.candidates.size())
-    return Error("has no result for each of ", message.trial.candidates.size(), " candidates");
+  const size_t most = message.trial.candidates.size();
+  if (!results.is_array() || results.empty() || results.size() > most)
+    return Error("has ", results.size(), " results of ", most, " candidates");
   for (const Json& each : results) {
     TRY_ASSIGN(MeasureResult result, result_from_json(each));
     TRY_ASSIGN(result.timestamp, json_get<int64_t>(each, "timestamp"));
+    TRY_ASSIGN(result.building, span_from_json(each, "building", now_s));
+    TRY_ASSIGN(result.running, span_from_json(each, "running", now_s));
     message.results.push_back(std::move(result));
   }
   return message;

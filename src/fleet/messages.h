@@ -27,11 +27,12 @@ struct ObjectMessage {
   Build build;
 };
 
-/// What became of them, in their order.
+/// What became of them, in their order; of the first few, where the worker was stopped.
 struct ResultMessage {
   TrialMessage trial;
   std::vector<MeasureResult> results;
   std::string worker;
+  double build_s = 0, run_s = 0;  // that the worker spent, as MeasureTimes has them
 };
 
 std::string print(const TrialMessage& message);
@@ -42,8 +43,9 @@ Result<std::string> print(const ObjectMessage& message, const NKey& builder);
 Result<ObjectMessage> parse_object(std::string_view bytes, std::span<const std::string> trusted);
 /// The id of a printed TrialMessage or ObjectMessage; empty: it is none.
 std::string trial_id(std::string_view bytes);
+/// When the worker was at its trials is told in seconds before this call ...
 std::string print(const ResultMessage& message);
-/// An error where there is not one result for each candidate.
+/// ... and read as seconds before this one. An error where there is no result, or one too many.
 Result<ResultMessage> parse_result(std::string_view bytes);
 
 /// A task as the table has it, and its key there.

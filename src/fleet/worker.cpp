@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "codegen/loader.h"
-#include "fleet/kind.h"
 #include "fleet/messages.h"
 #include "fleet/names.h"
 #include "measure/wire.h"
@@ -66,16 +65,16 @@ Result<Unit> check_candidate(const Space& space, const Candidate& candidate) {
   return Unit{};
 }
 
-class FleetWorker {
+class QueueWorker : public FleetWorker {
  public:
-  FleetWorker(Broker& broker, const FleetWorkerOptions& options)
-      : broker_(broker), options_(options) {
-    state_.name = options.name;
-    state_.kind = options.kind;
-    state_.role = options.role;
-    state_.program = program_hash();
-    if (options.role != WorkerRole::kBuild) state_.target = print(options.target);
-    state_.threads = options.target.threads;
+  QueueWorker(Broker& broker, FleetWorkerOptions options)
+      : broker_(broker), options_(std::move(options)) {
+    state_.name = options_.name;
+    state_.kind = options_.kind;
+    state_.role = options_.role;
+    state_.program = options_.program;
+    if (options_.role != WorkerRole::kBuild) state_.target = print(options_.target);
+    state_.threads = options_.target.threads;
     state_.started = std::time(nullptr);
     state_.state = "waits";
     char host[256] = {};
@@ -83,27 +82,31 @@ class FleetWorker {
     state_.host = host;
   }
 
-  Result<int64_t> serve() {
+  Result<Unit> join() {
     const bool runs = options_.role == WorkerRole::kRun;
-    TRY_ASSIGN(const std::unique_ptr<Queue> queue,
+    TRY_ASSIGN(queue_,
                broker_.open_queue(
                    runs ? fleet::kObjects : fleet::kTrials,
                    runs ? fleet::objects_of_kind(state_.kind) : fleet::trials_of_kind(state_.kind),
                    fleet::kind_queue(state_.kind),
                    kLeaseS,
                    kDeliveries));
-    const double fastest = options_.most_drift > 0 ? speed(options_.target) : 0;
+    if (options_.most_drift > 0) fastest_ = speed(options_.target);
+    return broker_.put(fleet::kWorkers, options_.name, print(state_));
+  }
+
+  Result<int64_t> serve() override {
     Clock::time_point probed = Clock::now();
     std::jthread beats([this](const std::stop_token& stop) { beat(stop); });
     Result<Unit> served = Unit{};
     while (served.ok() && !options_.stop() && !told_to_end()) {
       if (options_.most_drift > 0 && Clock::now() - probed > kProbeEach) {
         probed = Clock::now();
-        served = check_speed(fastest);
+        served = check_speed();
         if (!served.ok()) break;
       }
-      Result<Leases> taken = queue->take(1, kTakeS);
-      if (!taken.ok()) served = taken.error();
+      Result<Leases> taken = queue_->take(1, kTakeS);
+      if (!taken.ok() && !options_.stop()) served = taken.error();
       for (size_t i = 0; taken.ok() && i < taken->size() && served.ok(); ++i)
         served = serve(*(*taken)[i]);
     }
@@ -141,14 +144,14 @@ class FleetWorker {
     return told.ok() && told->has_value();
   }
 
-  Result<Unit> check_speed(double fastest) const {
+  Result<Unit> check_speed() const {
     const double now = speed(options_.target);
-    if (now >= (1 - options_.most_drift) * fastest) return Unit{};
+    if (now >= (1 - options_.most_drift) * fastest_) return Unit{};
     return Error(
         fmt::format("this machine computes at {:.0f} % of its speed at the start: something else "
                     "runs, or it is hot; "
                     "times would not be comparable (--most-drift)",
-                    100 * now / fastest));
+                    100 * now / fastest_));
   }
 
   Result<const KnownTask*> task_of(const std::string& hash) {
@@ -161,6 +164,7 @@ class FleetWorker {
     const bool builds = options_.role == WorkerRole::kBuild;  // for whatever it is
     if (!builds && (print(task.target) != print(ours) || task.target.threads != ours.threads))
       return Error("its task is for ", print(task.target), ", this worker for ", print(ours));
+    if (!builds) task.target = ours;  // which knows more than what is printed
     if (tasks_.size() >= kTasksKept) tasks_.clear();
     Space space = make_space(task);
     return &tasks_.emplace(hash, KnownTask{std::move(task), std::move(space)}).first->second;
@@ -196,20 +200,26 @@ class FleetWorker {
     return known;
   }
 
-  static std::vector<MeasureResult> all_failed(const TrialMessage& trial, const std::string& why) {
-    return std::vector<MeasureResult>(trial.candidates.size(),
-                                      failed_result(MeasureError::kInstantiation, why));
+  ResultMessage all_failed(const TrialMessage& trial, const std::string& why) const {
+    const MeasureResult failed = failed_result(MeasureError::kInstantiation, why);
+    return {trial, std::vector<MeasureResult>(trial.candidates.size(), failed), options_.name};
   }
 
   // What cannot be measured as it was sent is a result, too: it would not be better elsewhere. A
   // signed object is of a legal schedule: its builder has looked.
-  Result<std::vector<MeasureResult>> results_of(const Work& work) {
+  Result<ResultMessage> answer_to(const Work& work) {
     const TrialMessage& trial = work.trial;
     const Result<const KnownTask*> known = work.build ? task_of(trial.task) : check_trial(trial);
     if (!known.ok()) return all_failed(trial, known.error().message());
     TRY(use_options(trial.options));
-    if (work.build) return measurer_->run((*known)->task, {&*work.build, 1}, trial.best_s);
-    return measurer_->measure((*known)->task, trial.candidates, trial.best_s);
+    ResultMessage answer{trial, {}, options_.name};
+    const MeasureTimes before = measurer_->times();
+    TRY_ASSIGN(answer.results,
+               work.build ? measurer_->run((*known)->task, {&*work.build, 1}, trial.best_s)
+                          : measurer_->measure((*known)->task, trial.candidates, trial.best_s));
+    answer.build_s = measurer_->times().build_s - before.build_s;
+    answer.run_s = measurer_->times().run_s - before.run_s;
+    return answer;
   }
 
   // The code of a trial, signed, for those that run it; or why there is none. Nothing when stopped.
@@ -246,17 +256,16 @@ class FleetWorker {
     }
     tried_.insert(id);
     enter("measures", &lease);
-    const Result<bool> served =
+    const Result<int64_t> served =
         options_.role == WorkerRole::kBuild ? build(work->trial) : measure(*work);
     enter("waits", nullptr);
-    if (!served.ok()) return served.error();
-    if (!*served) {  // stopped
+    if (!served.ok() || *served == 0) {  // this one leaves, or is stopped
       lease.give_back(0);
-      return Unit{};
+      return served.ok() ? Result<Unit>(Unit{}) : served.error();
     }
     {
       const std::lock_guard lock(mutex_);
-      state_.trials += std::ssize(work->trial.candidates);
+      state_.trials += *served;
     }
     if (const Result<Unit> done = lease.done(); !done.ok())
       log_warning("{}: {}", id, done.error().message());
@@ -265,38 +274,39 @@ class FleetWorker {
 
   // Stored before the trial is done with: a worker that ends in between has it measured once more,
   // and the second result has the id of the first.
-  Result<Unit> publish(const TrialMessage& trial, std::vector<MeasureResult> results) {
-    const std::string run = run_of(trial);
-    const ResultMessage message{trial, std::move(results), options_.name};
-    return broker_.publish(fleet::result_subject(run), trial.id, print(message), options_.stop);
+  Result<Unit> publish(const ResultMessage& message) {
+    const std::string subject = fleet::result_subject(run_of(message.trial));
+    return broker_.publish(subject, message.trial.id, print(message), options_.stop);
   }
   static std::string run_of(const TrialMessage& trial) {
     return trial.id.substr(0, trial.id.find('.'));
   }
 
-  // False: it was stopped before the end.
-  Result<bool> measure(const Work& work) {
-    TRY_ASSIGN(std::vector<MeasureResult> results, results_of(work));
-    if (results.size() < work.trial.candidates.size()) return false;
-    TRY(publish(work.trial, std::move(results)));
-    return true;
+  // How many trials came to a result: fewer, or none, when it was stopped. The tuner asks for the
+  // others again.
+  Result<int64_t> measure(const Work& work) {
+    TRY_ASSIGN(const ResultMessage answer, answer_to(work));
+    if (!answer.results.empty()) TRY(publish(answer));
+    return std::ssize(answer.results);
   }
 
-  Result<bool> build(const TrialMessage& trial) {
+  Result<int64_t> build(const TrialMessage& trial) {
     const Result<std::optional<std::string>> object = object_of(trial);
     if (!object.ok()) {
-      TRY(publish(trial, all_failed(trial, object.error().message())));
-      return true;
+      TRY(publish(all_failed(trial, object.error().message())));
+      return 1;
     }
-    if (!*object) return false;
+    if (!*object) return 0;
     TRY(broker_.publish(
         fleet::object_subject(state_.kind, run_of(trial)), trial.id, **object, options_.stop));
-    return true;
+    return 1;
   }
 
   Broker& broker_;
-  const FleetWorkerOptions& options_;
-  std::mutex mutex_;  // of state_ and lease_
+  const FleetWorkerOptions options_;
+  std::unique_ptr<Queue> queue_;
+  double fastest_ = 0;  // as this machine computed at the start
+  std::mutex mutex_;    // of state_ and lease_
   std::condition_variable wake_;
   WorkerState state_;
   const Lease* lease_ = nullptr;
@@ -308,8 +318,10 @@ class FleetWorker {
 
 }  // namespace
 
-Result<int64_t> serve_fleet(Broker& broker, const FleetWorkerOptions& options) {
-  return FleetWorker(broker, options).serve();
+Result<std::unique_ptr<FleetWorker>> FleetWorker::join(Broker& broker, FleetWorkerOptions options) {
+  auto worker = std::make_unique<QueueWorker>(broker, std::move(options));
+  TRY(worker->join());
+  return std::unique_ptr<FleetWorker>(std::move(worker));
 }
 
 }  // namespace pruner

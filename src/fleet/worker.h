@@ -17,6 +17,7 @@ struct FleetWorkerOptions {
   std::string kind;                  // whose queue is served
   Target target;                     // of this device; of no meaning to one that builds
   std::string name;                  // among all workers; letters, digits and '-'
+  std::string program = {};          // its hash: a tuner's has to be the same
   NKey key = {};                     // with which one that builds signs
   std::vector<std::string> trusted;  // public keys whose code one that runs takes
   double most_drift = 0.03;          // of its speed, before it leaves; 0: it stays
@@ -25,8 +26,15 @@ struct FleetWorkerOptions {
   std::function<Result<std::unique_ptr<LocalMeasurer>>(MeasureOptions options)> make_measurer;
 };
 
-/// Serves until it is stopped or told to drain. Errors: the server, this machine, and that it has
-/// become slower than it was, so that its times would not be comparable. Gives the trials measured.
-Result<int64_t> serve_fleet(Broker& broker, const FleetWorkerOptions& options);
+class FleetWorker {
+ public:
+  /// Says that it is here. The broker outlives it.
+  static Result<std::unique_ptr<FleetWorker>> join(Broker& broker, FleetWorkerOptions options);
+  virtual ~FleetWorker() = default;
+  /// Serves until it is stopped or told to drain. Errors: the server, this machine, and that it has
+  /// become slower than it was, so that its times would not be comparable. Gives the trials
+  /// measured.
+  virtual Result<int64_t> serve() = 0;
+};
 
 }  // namespace pruner

@@ -1,6 +1,7 @@
 #include "fleet/messages.h"
 
 #include "golden.h"
+#include "support/clock.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -30,14 +31,21 @@ TEST(FleetMessages, ArriveAsTheyWereSent) {
   MeasureResult good, bad;
   good.costs_s = {1e-6, 2e-6};
   good.timestamp = 1790000000;
+  good.running = {{steady_s() - 3, steady_s() - 1}, 2};
   bad.error = MeasureError::kRunTimeout;
   bad.error_text = "it \"hangs\"\n";
-  const Result<ResultMessage> result = parse_result(print(ResultMessage{sent, {good, bad}, "one"}));
+  const Result<ResultMessage> result =
+      parse_result(print(ResultMessage{sent, {good, bad}, "one", 0.5, 2}));
   ASSERT_TRUE(result.ok()) << result.error().message();
   EXPECT_EQ(result->trial.candidates, sent.candidates);
   EXPECT_EQ(result->worker, "one");
+  EXPECT_EQ(result->build_s, 0.5);
+  EXPECT_EQ(result->run_s, 2);
   EXPECT_EQ(result->results.at(0).costs_s, good.costs_s);
   EXPECT_EQ(result->results.at(0).timestamp, good.timestamp);
+  EXPECT_EQ(result->results.at(0).running.worker, 2);
+  EXPECT_NEAR(result->results.at(0).running.time.seconds(), 2, 1e-3);
+  EXPECT_EQ(result->results.at(0).building.worker, -1);
   EXPECT_EQ(result->results.at(1).error, bad.error);
   EXPECT_EQ(result->results.at(1).error_text, bad.error_text);
 }
@@ -47,8 +55,11 @@ TEST(FleetMessages, OfOtherVersionsOrCutAreErrors) {
   EXPECT_FALSE(parse_trial("").ok());
   EXPECT_FALSE(parse_trial("[]").ok());
   EXPECT_FALSE(parse_worker("{\"v\":1}").ok());
-  EXPECT_ERROR(parse_result(print(ResultMessage{trial(), {MeasureResult{}}, "one"})),
-               "has no result for each of 2 candidates");
+  const std::vector<MeasureResult> three(3);
+  EXPECT_ERROR(parse_result(print(ResultMessage{trial(), three, "one"})),
+               "has 3 results of 2 candidates");
+  EXPECT_ERROR(parse_result(print(ResultMessage{trial(), {}, "one"})),
+               "has 0 results of 2 candidates");
   const std::string whole =
       print(ResultMessage{trial(), {MeasureResult{}, MeasureResult{}}, "one"});
   for (size_t size = 0; size < whole.size(); ++size)

@@ -228,6 +228,7 @@ struct Worker {
     options.target = target;
     options.kind = kind_of(target);
     options.name = worker_name();
+    options.program = program_hash();
     if (options.role == WorkerRole::kRun) {
       TRY_ASSIGN(options.trusted, read_trusted(trust));
     } else {
@@ -261,7 +262,8 @@ struct Worker {
       return LocalMeasurer::make(measure, program);
     };
     log_detail("worker {} of kind {} serves {}", options.name, options.kind, access.broker.url);
-    TRY_ASSIGN(const int64_t trials, serve_fleet(*broker, options));
+    TRY_ASSIGN(const std::unique_ptr<FleetWorker> worker, FleetWorker::join(*broker, options));
+    TRY_ASSIGN(const int64_t trials, worker->serve());
     release_interrupts();
     call.show({{"name", options.name}, {"trials", trials}},
               fmt::format("measured {} trials\n", trials));
