@@ -116,7 +116,7 @@ function(add_test_program layer label)
     ${program} PRIVATE PRUNER_TEST_DIR="${PROJECT_SOURCE_DIR}/tests"
                        PRUNER_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
   # These start the program: for its commands, or as the workers that build and time candidates.
-  if(layer MATCHES "^(measure|tune|deploy|cli)$" AND EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  if(layer MATCHES "^(measure|fleet|tune|deploy|cli)$" AND EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
     target_compile_definitions(${program} PRIVATE PRUNER_BINARY="$<TARGET_FILE:pruner>")
     add_dependencies(${program} pruner)
   endif()

@@ -10,7 +10,7 @@ failed=""
 # Frames are several times as large.
 ulimit -Ss 262144 || true # kB
 layers="support target tensor record graph lower space analysis codegen measure runtime deploy search tune cli
-  model ansor dataset report transfer"
+  model ansor dataset report transfer fleet"
 programs="codegen_test_codegen measure_test_codegen deploy_test_codegen cli_test_codegen"
 for layer in $layers; do programs="$programs ${layer}_test"; done
 cmake --preset asan -DCMAKE_BUILD_TYPE=None
@@ -31,11 +31,11 @@ done
 # Not what no thread sanitizer follows: a fork of a process with threads, memory that it needs
 # itself, and kernels of the emulated driver that leave by a signal.
 programs="support_test runtime_test measure_test deploy_test_codegen runtime_test_cuda_fake measure_test_cuda_fake
-  deploy_test_cuda_fake fakes_test_cuda_fake"
+  deploy_test_cuda_fake fakes_test_cuda_fake fleet_test fleet_test_cuda_fake"
 cmake --preset tsan -DCMAKE_BUILD_TYPE=None
 # shellcheck disable=SC2086
 cmake --build build/tsan -j "$(nproc)" --target $programs
-ctest --preset tsan -j2 -R '^(ThreadPool|ParallelFor|LocalMeasurer|CudaMeasurer|Runner|Frame|Timing|KernelCheck|BuildModule|LoadModule|LoadedModule|LongRun|Languages|VerifyTest|Fake)' \
+ctest --preset tsan -j2 -R '^(ThreadPool|ParallelFor|LocalMeasurer|CudaMeasurer|FleetMeasurer|LocalBroker|OwnWorkers|Runner|Frame|Timing|KernelCheck|BuildModule|LoadModule|LoadedModule|LongRun|Languages|VerifyTest|Fake)' \
   -E 'LongRun.(LoadsRunsAndUnloads|AfterFork)|FakeDriver.FindsWhatIs|FakeCuda.*Candidates' || failed="$failed tsan"
 
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "deploy/memory_plan.h"
-#include "measure/local_measurer.h"
+#include "fleet/own_workers.h"
 #include "measure/workload.h"
 #include "space/space.h"
 #include "support/log.h"
@@ -34,8 +34,9 @@ static int64_t bytes_of_a_run(const Source& source) {
   return bytes;
 }
 
-/// "cuda:0,cuda:1": numbers of devices of the target's backend.
+/// "cuda:0,cuda:1": numbers of devices of the target's backend; nothing: the first.
 static Result<std::vector<int>> parse_devices(std::string_view text, const Target& target) {
+  if (text.empty()) return std::vector<int>{0};
   const std::string prefix = std::string(backend_name(target.backend)) + ":";
   if (!target.is_gpu()) return Error("there is nothing to choose from: the target is this CPU");
   std::vector<int> devices;
@@ -71,31 +72,26 @@ void MeasurerOptions::add_to(CLI::App& app) {
   fleet.add_to(app);
 }
 
-Result<MeasureOptions> measure_options(const MeasurerOptions& options,
-                                       const Target& target,
-                                       const std::atomic<bool>& interrupted) {
-  MeasureOptions measure{.build_jobs = options.jobs,
-                         .seed = options.seed,
-                         .stop = [&interrupted] { return interrupted.load(); },
-                         .flush_l2 = options.flush_l2};
-  if (!options.devices.empty()) {
-    Result<std::vector<int>> devices = parse_devices(options.devices, target);
-    if (!devices.ok()) return Error("--devices: ", devices.error().message());
-    measure.devices = *std::move(devices);
-  }
-  return measure;
+MeasureOptions measure_options(const MeasurerOptions& options,
+                               const std::atomic<bool>& interrupted) {
+  return {.build_jobs = options.jobs,
+          .seed = options.seed,
+          .stop = [&interrupted] { return interrupted.load(); },
+          .flush_l2 = options.flush_l2};
 }
 
 Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted) {
-  TRY_ASSIGN(MeasureOptions measure, measure_options(options, target, interrupted));
+  MeasureOptions measure = measure_options(options, interrupted);
   if (options.fleet.given()) {
     TRY_ASSIGN(auto fleet, make_fleet_measurer(options.fleet, target, measure, fresh_run_name()));
     return std::unique_ptr<Measurer>(std::move(fleet));
   }
-  if (const Result<Unit> runs = check_measurable(target, measure.devices); !runs.ok())
+  const Result<std::vector<int>> devices = parse_devices(options.devices, target);
+  if (!devices.ok()) return Error("--devices: ", devices.error().message());
+  if (const Result<Unit> runs = check_measurable(target, *devices); !runs.ok())
     return Error("--target: ", runs.error().message());
   for (const WeightedTask& weighted : source.tasks)
     TRY(check_memory(weighted.task.name, workload_bytes(weighted.task.dag)));
@@ -109,8 +105,7 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                measure.weights_from == WeightsFrom::kMemory ? "memory" : "the last-level cache");
   }
   TRY_ASSIGN(const std::string program, own_program());
-  TRY_ASSIGN(auto local, LocalMeasurer::make(measure, program));
-  return std::unique_ptr<Measurer>(std::move(local));
+  return measure_here(target, *devices, measure, program);
 }
 
 Result<std::string> own_program() {

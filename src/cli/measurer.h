@@ -32,9 +32,8 @@ struct MeasurerOptions {
 };
 
 /// How the trials of a run are measured, wherever.
-Result<MeasureOptions> measure_options(const MeasurerOptions& options,
-                                       const Target& target,
-                                       const std::atomic<bool>& interrupted);
+MeasureOptions measure_options(const MeasurerOptions& options,
+                               const std::atomic<bool>& interrupted);
 /// This program's file, which measurers start again as their workers.
 Result<std::string> own_program();
 /// How many candidates a run gives to the measurer at once: to a fleet a round of the usual size.

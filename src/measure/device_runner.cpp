@@ -168,8 +168,7 @@ struct Worker {
   /// Opens the device that a task's request names.
   Result<Unit> open(const Task& task, const MeasureOptions& options) {
     if (runner != nullptr) return Unit{};
-    const int number = options.devices.empty() ? 0 : options.devices.front();
-    TRY_ASSIGN(runner, DeviceRunner::open(task.target.backend, number));
+    TRY_ASSIGN(runner, DeviceRunner::open(task.target.backend, options.device));
     return Unit{};
   }
 

@@ -1,6 +1,6 @@
-// One event loop over some compiler workers, and one runner or one
-// worker a GPU. With cores to spare, candidates are run while others are built; otherwise the whole
-// batch is built first and then run with nothing else going on.
+// One event loop over some compiler workers and a runner, of a CPU or a GPU. With cores to spare,
+// candidates are run while others are built; otherwise the whole batch is built first and then run
+// with nothing else going on.
 #include "measure/local_measurer.h"
 
 #include <fmt/format.h>
@@ -48,10 +48,8 @@ struct Job {
 struct Station {
   WorkerProcess process;
   bool builds;
-  std::vector<int> devices = {};  // of one that runs kernels of a GPU
   int job = -1;
   std::string task_key = "";
-  std::string gone = "";  // why it has no device any more
 };
 
 int available_cores() {
@@ -129,7 +127,7 @@ class WorkerMeasurer : public LocalMeasurer {
                     std::vector<Job> jobs,
                     double best_s,
                     Step goal) {
-    if (runners_.empty() || task_backend_ != task.target.backend) make_runners(task.target.backend);
+    if (!runner_ || task_backend_ != task.target.backend) make_runner(task.target.backend);
     task_ = &task;
     batch_ = batch;
     given_best_s_ = best_s_ = best_s;
@@ -146,8 +144,7 @@ class WorkerMeasurer : public LocalMeasurer {
     while (std::ranges::any_of(jobs_, [&](const Job& job) { return job.step < goal_; })) {
       stopped = stopped || (options_.stop && options_.stop());
       if (!stopped) hand_out();
-      if (std::ranges::all_of(runners_, [](const Station& s) { return !s.gone.empty(); }))
-        return Error(runners_.front().gone);
+      if (gone_) return *std::exchange(gone_, std::nullopt);
       if (wants_ >= kWants) return give_up();
       if (!busy()) {
         if (wants_ == 0 || stopped) break;
@@ -173,22 +170,16 @@ class WorkerMeasurer : public LocalMeasurer {
     }
     return std::nullopt;
   }
-  static bool any_busy(const std::vector<Station>& stations) {
-    return std::ranges::any_of(stations, [](const Station& s) { return s.job >= 0; });
+  bool building() const {
+    return std::ranges::any_of(builders_, [](const Station& s) { return s.job >= 0; });
   }
-  bool building() const { return any_busy(builders_); }
-  bool running() const { return any_busy(runners_); }
+  bool running() const { return runner_->job >= 0; }
   bool busy() const { return building() || running(); }
 
-  void make_runners(Backend backend) {
+  void make_runner(Backend backend) {
     task_backend_ = backend;
-    runners_.clear();
-    if (!row_of(backend).is_gpu) {
-      runners_.push_back({{program_, {"worker", "run"}}, false});
-      return;
-    }
-    for (const int device : options_.devices)
-      runners_.push_back({{program_, {"worker", "device"}}, false, {device}});
+    const char* command = row_of(backend).is_gpu ? "device" : "run";
+    runner_.emplace(Station{{program_, {"worker", command}}, false});
   }
 
   void hand_out() {
@@ -198,20 +189,14 @@ class WorkerMeasurer : public LocalMeasurer {
       if (builder.job < 0 && job) begin_build(builder, *job);
     }
     if (goal_ == Step::kToRun || (!overlap_ && (building() || first(Step::kToBuild)))) return;
-    for (Station& runner : runners_) {
-      const std::optional<int> job = first(Step::kToRun);
-      if (runner.job < 0 && runner.gone.empty() && job) begin_run(runner, *job);
-    }
-  }
-
-  WorkSpan begin_span(const Station& station) const {
-    const std::vector<Station>& all = station.builds ? builders_ : runners_;
-    return {{steady_s(), 0}, static_cast<int>(&station - all.data())};
+    const std::optional<int> job = first(Step::kToRun);
+    if (!running() && job) begin_run(*job);
   }
 
   void begin_build(Station& builder, int job) {
     jobs_[job].step = Step::kBuilding;
-    jobs_[job].result.building = begin_span(builder);
+    const auto number = static_cast<int>(&builder - builders_.data());
+    jobs_[job].result.building = {{steady_s(), 0}, number};
     const Json request = {{"candidate", to_json(batch_[job])}};
     send(builder, job, {request, ""}, options_.build_timeout_s);
   }
@@ -221,12 +206,12 @@ class WorkerMeasurer : public LocalMeasurer {
     return options_.run_timeout_s + row_of(task_backend_).run_overhead_s;
   }
 
-  void begin_run(Station& runner, int job) {
+  void begin_run(int job) {
     jobs_[job].step = Step::kRunning;
-    jobs_[job].result.running = begin_span(runner);
+    jobs_[job].result.running = {{steady_s(), 0}, 0};
     const Artifact& artifact = jobs_[job].artifact;
     const Json request = {{"artifact", to_json(artifact)}, {"best_s", best_s_}};
-    send(runner, job, {request, artifact.object}, run_limit_s());
+    send(*runner_, job, {request, artifact.object}, run_limit_s());
   }
 
   // Sends to a worker that knows the task, or learns it by this request.
@@ -240,9 +225,7 @@ class WorkerMeasurer : public LocalMeasurer {
     }
     if (station.task_key != task_->key) {
       request.header["task"] = to_json(*task_);
-      MeasureOptions options = options_;
-      options.devices = station.devices;
-      request.header["options"] = to_json(options);
+      request.header["options"] = to_json(options_);
       station.task_key = task_->key;
       timeout_s += kTaskSetupS;
     }
@@ -261,7 +244,7 @@ class WorkerMeasurer : public LocalMeasurer {
       deadline = std::min(deadline, station.process.deadline());
     };
     for (Station& builder : builders_) add(builder);
-    for (Station& runner : runners_) add(runner);
+    add(*runner_);
     const bool runs = running();
     const auto start = Clock::now();
     const int ready = poll(entries.data(), entries.size(), milliseconds_until(deadline));
@@ -284,7 +267,7 @@ class WorkerMeasurer : public LocalMeasurer {
   void collect(Station& station) {
     ReadFrame answer = station.process.receive();
     if (answer.status != FrameStatus::kOk) return lose(station, answer.status);
-    if (!station.builds) return collect_run(station, answer.frame.header);
+    if (!station.builds) return collect_run(answer.frame.header);
     Result<Build> build = build_from_frame(std::move(answer.frame));
     if (!build.ok())
       return finish(station, failed_result(MeasureError::kUnknown, build.error().message()));
@@ -299,28 +282,31 @@ class WorkerMeasurer : public LocalMeasurer {
     station.job = -1;
   }
 
-  void collect_run(Station& runner, const Json& answer) {
-    if (answer.contains("no_device")) return lose_device(runner, answer["no_device"]);
+  void collect_run(const Json& answer) {
+    if (answer.contains("no_device")) return lose_device(answer["no_device"]);
     const Result<Json> json = json_get<Json>(answer, "result");
     Result<MeasureResult> result =
         json.ok() ? result_from_json(*json) : Result<MeasureResult>(json.error());
     const bool lost = answer.value("lost", false);
-    finish(runner,
+    finish(*runner_,
            result.ok() ? *std::move(result)
                        : failed_result(MeasureError::kUnknown, result.error().message()));
     if (!lost) return;
     // What the candidate has left of the driver's context serves no other.
     log_detail("the device's worker is started again");
-    runner.process.end();
+    runner_->process.end();
   }
 
-  // The device is not there any more: what was sent to it is for the others.
-  void lose_device(Station& runner, std::string reason) {
-    runner.process.end();
-    runner.gone = std::move(reason);
-    jobs_[std::exchange(runner.job, -1)].step = Step::kToRun;
-    if (runners_.size() > 1)
-      log_warning("device {} is not used any more: {}", runner.devices.front(), runner.gone);
+  // The device is not there any more, which is no fault of the candidate.
+  void lose_device(const std::string& reason) {
+    end_job(*runner_);
+    gone_ = Error(reason);
+  }
+
+  static void end_job(Station& station) {
+    if (station.job < 0) return;
+    station.process.end();
+    station.job = -1;
   }
 
   // The worker hangs or is gone; the next job gets a new one. A worker can die without being to
@@ -341,7 +327,7 @@ class WorkerMeasurer : public LocalMeasurer {
       job.step = runs ? Step::kToRun : Step::kToBuild;
       station.job = -1;
     } else if (runs) {
-      finish(station, failed_result(death_of_runner(station), "its runner ended: " + end));
+      finish(station, failed_result(death_of_runner(), "its runner ended: " + end));
     } else {
       finish(station, failed_result(MeasureError::kCompileHost, "the compiler ended: " + end));
     }
@@ -357,20 +343,15 @@ class WorkerMeasurer : public LocalMeasurer {
 
   // Nothing is recorded of what was put off; the workers begin anew with the next batch.
   Error give_up() {
-    for (std::vector<Station>* stations : {&builders_, &runners_}) {
-      for (Station& station : *stations) {
-        if (station.job < 0) continue;
-        station.process.end();
-        station.job = -1;
-      }
-    }
+    for (Station& builder : builders_) end_job(builder);
+    end_job(*runner_);
     wants_ = 0;
     return Error("nothing can be measured, after ", kWants, " attempts: ", want_);
   }
 
   // The runner of CPUs has a child for what a kernel does; a GPU's driver runs in the worker.
-  static MeasureError death_of_runner(const Station& runner) {
-    return runner.devices.empty() ? MeasureError::kUnknown : MeasureError::kRuntimeDevice;
+  MeasureError death_of_runner() const {
+    return row_of(task_backend_).is_gpu ? MeasureError::kRuntimeDevice : MeasureError::kUnknown;
   }
 
   void finish(Station& station, MeasureResult result) {
@@ -416,8 +397,10 @@ class WorkerMeasurer : public LocalMeasurer {
   MeasureOptions options_;
   std::string program_;
   std::mutex turn_;  // of who measures
-  std::vector<Station> builders_, runners_;
+  std::vector<Station> builders_;
+  std::optional<Station> runner_;
   Backend task_backend_ = {};
+  std::optional<Error> gone_;  // why there is no device any more
   mutable std::mutex times_mutex_;
   MeasureTimes times_;
   // Of the batch at hand:

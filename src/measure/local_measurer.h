@@ -1,5 +1,5 @@
-// The measurer of this machine, whose two halves can also be used alone: one machine may build what
-// another runs.
+// The measurer of one device of this machine, whose two halves can also be used alone: one machine
+// may build what another runs.
 #pragma once
 
 #include "measure/build_worker.h"

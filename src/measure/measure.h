@@ -35,7 +35,7 @@ enum class MeasureError : int {
 /// The cost that stands for a failure, as in Ansor's records.
 inline constexpr double kFailedCost = 1e10;
 
-/// When a worker was at a trial; nobody knows it of what a fleet has measured.
+/// When a worker was at a trial.
 struct WorkSpan {
   TimeSpan time;
   int worker = -1;  // its number among the builders, or the runners; -1: not known
@@ -75,9 +75,9 @@ struct MeasureOptions {
   double cut_off_ratio = 2;  // slower than this x best: one timing is enough
   int check_elements = 1000;
   uint64_t seed = 0;
-  std::function<bool()> stop;      // asked between candidates; true: measure() returns what it has
-  std::vector<int> devices = {0};  // of a GPU task's backend, by their numbers in list_gpus()
-  bool flush_l2 = false;           // a GPU's second-level cache holds nothing before each call
+  std::function<bool()> stop;  // asked between candidates; true: measure() returns what it has
+  int device = 0;              // of a GPU task's backend, by its number in list_gpus()
+  bool flush_l2 = false;       // a GPU's second-level cache holds nothing before each call
 };
 
 /// Seconds spent since the measurer was made.

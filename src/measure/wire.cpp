@@ -47,7 +47,7 @@ Json to_json(const MeasureOptions& o) {
           {"cut_off_ratio", o.cut_off_ratio},
           {"check_elements", o.check_elements},
           {"seed", o.seed},
-          {"devices", o.devices},
+          {"device", o.device},
           {"flush_l2", o.flush_l2}};
 }
 
@@ -62,7 +62,7 @@ Result<MeasureOptions> options_from_json(const Json& json) {
   TRY_ASSIGN(o.cut_off_ratio, json_get<double>(json, "cut_off_ratio"));
   TRY_ASSIGN(o.check_elements, json_get<int>(json, "check_elements"));
   TRY_ASSIGN(o.seed, json_get<uint64_t>(json, "seed"));
-  TRY_ASSIGN(o.devices, json_get<std::vector<int>>(json, "devices"));
+  TRY_ASSIGN(o.device, json_get<int>(json, "device"));
   TRY_ASSIGN(o.flush_l2, json_get<bool>(json, "flush_l2"));
   return o;
 }

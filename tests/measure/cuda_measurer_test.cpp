@@ -138,25 +138,6 @@ TEST(CudaMeasurer, ADeviceThatIsGoneIsNoCandidatesFault) {
   EXPECT_ERROR(measure_some(3).results, "CUDA: cuDevicePrimaryCtxRetain: ");
 }
 
-TEST(CudaMeasurer, SeveralDevicesShareABatch) {
-  const FakeCuda driver("arch=80,devices=2");
-  MeasureOptions options = quick();
-  options.devices = {0, 1};
-  EXPECT_TRUE(measure_some(6, options).failed.empty());
-  EXPECT_NE(driver.lines("cuDeviceGet "), "");
-  const std::string contexts = driver.lines("cuDevicePrimaryCtxRetain");
-  EXPECT_EQ(std::ranges::count(contexts, '\n'), 2) << contexts;
-}
-
-TEST(CudaMeasurer, OtherDevicesGoOnWhenOneIsGone) {
-  const FailsOnce driver("arch=80,devices=2,cuDevicePrimaryCtxRetain@1=2");
-  MeasureOptions options = quick();
-  options.devices = {0, 1};
-  const Measured measured = measure_some(5, options);
-  ASSERT_TRUE(measured.results.ok()) << measured.results.error().message();
-  EXPECT_TRUE(measured.failed.empty());
-}
-
 TEST(CudaMeasurer, TimesAgainWhatTheDeviceDidWhileSlowedDown) {
   const FakeCuda driver("arch=80,throttle=3");
   const Measured measured = measure_some(1);

@@ -257,7 +257,7 @@ struct Worker {
     options.make_measurer = [&](MeasureOptions measure) {
       measure.build_jobs = static_cast<int>(std::thread::hardware_concurrency());
       if (!target.is_gpu()) measure.build_jobs = target.threads;
-      measure.devices = {gpu};
+      measure.device = gpu;
       measure.stop = [&interrupted] { return interrupted.load(); };
       return LocalMeasurer::make(measure, program);
     };

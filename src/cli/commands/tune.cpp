@@ -333,7 +333,7 @@ struct Tune {
                                                 const std::string& work_dir,
                                                 const std::atomic<bool>& interrupted) const {
     if (!measure.fleet.given()) return make_measurer(measure, source, target, interrupted);
-    TRY_ASSIGN(const MeasureOptions options, measure_options(measure, target, interrupted));
+    const MeasureOptions options = measure_options(measure, interrupted);
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
     TRY_ASSIGN(const std::string name, run_name(dir));
     TRY_ASSIGN(auto fleet, make_fleet_measurer(measure.fleet, target, options, name));
