@@ -24,27 +24,44 @@ import runtimes
 LOOK_S = 1.0
 
 
-def onnxruntime_call(model, threads, feeds):
+def bind_onnxruntime(session, feeds):
+    """Runs with these inputs in place: a call, and one that gives the outputs by name."""
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 3
+    binding = session.io_binding()
+    for name, array in feeds.items():
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+    names = [output.name for output in session.get_outputs()]
+    for name in names:
+        binding.bind_output(name)
 
-    def prepare():
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        binding = session.io_binding()
-        for name, array in feeds.items():
-            binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
-        names = [output.name for output in session.get_outputs()]
-        for name in names:
-            binding.bind_output(name)
+    def outputs():
+        session.run_with_iobinding(binding)
+        return dict(zip(names, binding.copy_outputs_to_cpu()))
+    return lambda: session.run_with_iobinding(binding), outputs
 
-        def outputs():
-            session.run_with_iobinding(binding)
-            return dict(zip(names, binding.copy_outputs_to_cpu()))
-        return lambda: session.run_with_iobinding(binding), outputs
-    return prepare
+
+def onnxruntime_call(model, threads, feeds):
+    import onnxruntime  # noqa: F401, before memory is looked at
+
+    return lambda: bind_onnxruntime(runtimes.OnnxRuntime(model, threads).session, feeds)
+
+
+OPENVINO = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+
+
+def bind_openvino(request, feeds):
+    """The same of a compiled model's request."""
+    import openvino
+
+    for name, array in feeds.items():
+        request.set_tensor(name, openvino.Tensor(array))
+
+    def outputs():
+        request.infer()
+        return {output.get_any_name(): request.get_tensor(output).data.copy()
+                for output in request.model_outputs}
+    return request.infer, outputs
 
 
 def openvino_call(model, threads, feeds):
@@ -54,16 +71,8 @@ def openvino_call(model, threads, feeds):
 
     def prepare():
         compiled = core.compile_model(model, "CPU", {
-            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
-            "INFERENCE_PRECISION_HINT": "f32"})
-        request = compiled.create_infer_request()
-        for name, array in feeds.items():
-            request.set_tensor(name, openvino.Tensor(array))
-
-        def outputs():
-            request.infer()
-            return {output.get_any_name(): request.get_tensor(output).data for output in compiled.outputs}
-        return request.infer, outputs
+            **OPENVINO, "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"})
+        return bind_openvino(compiled.create_infer_request(), feeds)
     return prepare
 
 
@@ -166,7 +175,7 @@ def main():
     if peer == "pruner":
         ready["layers_percent"] = statistics.median(call() for _ in range(30))
     peer_process.answer_each_line(
-        ready, lambda: 1e-3 * statistics.median(peer_process.call_times_us(call, LOOK_S)))
+        ready, lambda _: 1e-3 * statistics.median(peer_process.call_times_us(call, LOOK_S)))
 
 
 if __name__ == "__main__":

@@ -61,10 +61,10 @@ class PeerProcess:
             raise RuntimeError(" ".join(words) or "ended without an answer")
         return json.loads(line)
 
-    def measure(self):
+    def measure(self, line="measure"):
         self.process.send_signal(signal.SIGCONT)
         try:
-            self.process.stdin.write("measure\n")
+            self.process.stdin.write(f"{line}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it ended: the answer says why
@@ -91,10 +91,10 @@ def begin_answering():
 
 
 def answer_each_line(ready, look):
-    """The other side of a PeerProcess."""
+    """The other side of a PeerProcess; `look` is given the line without its end."""
     print(json.dumps(ready), file=answers, flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(look()), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(look(line.rstrip("\n"))), file=answers, flush=True)
 
 
 def call_times_us(call, seconds=LOOK_S, least=10):
@@ -250,7 +250,7 @@ def main():
     peer, text, model, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     begin_answering()
     look = read_bandwidth_gbs(threads) if peer == "bandwidth" else quickest(peer, text, model, threads)
-    answer_each_line("ready", look)
+    answer_each_line("ready", lambda _: look())
 
 
 if __name__ == "__main__":
