@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Exports the networks of dynamic_shapes.py, whose sizes vary, with seeded random weights.
+
+  dynamic_models.py FOLDER                  all of them, by both of torch's exporters
+  dynamic_models.py FOLDER --only REGEX     files whose names match
+
+bert_base (transformers, 12 layers; input_ids and attention_mask), bert_base_unmasked (input_ids
+alone) and bert_base_eager (attention as transformers writes it out) have the dims batch and seq,
+resnet_50 has batch, mobilenet_v2 height and width. NAME.onnx is by the exporter that traces with
+torch.export, NAME_script.onnx by the one before it (TorchScript). Each file is compared with torch
+at several shapes by ONNX Runtime. Needs the packages of requirements_dynamic.txt.
+"""
+import argparse
+import collections
+import pathlib
+import re
+import sys
+
+import numpy as np
+
+import runtimes
+
+TOLERANCE = 1e-4  # max |difference| / max |expected|
+SEED = 0
+
+# dims: input -> names of its axes that vary; the same of outputs. example, shapes: sizes by name.
+Network = collections.namedtuple("Network", "dims outputs example shapes")
+TEXT = {0: "batch", 1: "seq"}
+TEXT_OUTPUTS = {"last_hidden_state": TEXT, "pooler_output": {0: "batch"}}
+TEXT_EXAMPLE = {"batch": 2, "seq": 19}
+TEXT_SHAPES = [{"batch": batch, "seq": seq} for batch, seq in [(1, 1), (1, 2), (3, 61), (1, 509)]]
+MASKED = Network({"input_ids": TEXT, "attention_mask": TEXT}, TEXT_OUTPUTS, TEXT_EXAMPLE, TEXT_SHAPES)
+IMAGE_SHAPES = [{"height": height, "width": width} for height, width in [(224, 224), (256, 320), (384, 384)]]
+NETWORKS = {
+    "bert_base": MASKED,
+    "bert_base_unmasked": MASKED._replace(dims={"input_ids": TEXT}),
+    "bert_base_eager": MASKED,
+    "resnet_50": Network({"x": {0: "batch"}}, {"scores": {0: "batch"}}, {"batch": 2},
+                         [{"batch": batch} for batch in (1, 3, 16)]),
+    "mobilenet_v2": Network({"x": {2: "height", 3: "width"}}, {"scores": {}}, {"height": 256, "width": 288},
+                            IMAGE_SHAPES),
+}
+EXPORTERS = {"": "dynamo", "_script": "script"}  # by how a file's name ends
+
+
+def input_shape(network, name, sizes):
+    shape = [1, 3, 224, 224] if name == "x" else [1, 128]
+    for axis, dim in NETWORKS[network].dims[name].items():
+        shape[axis] = sizes.get(dim, shape[axis])
+    return shape
+
+
+def feeds(network, sizes, seed=SEED):
+    """Inputs by name at these sizes: images from a normal distribution, any tokens, no padding but in
+    every second row, whose last fifth is masked."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for name in NETWORKS[network].dims:
+        shape = input_shape(network, name, sizes)
+        if name == "x":
+            arrays[name] = rng.standard_normal(shape).astype(np.float32)
+        elif name == "input_ids":
+            arrays[name] = rng.integers(1000, 30000, shape)
+        else:
+            arrays[name] = np.ones(shape, np.int64)
+            arrays[name][1::2, shape[1] - shape[1] // 5:] = 0
+    return arrays
+
+
+def build(network):
+    """The torch module in evaluation mode; it gives a tuple."""
+    import torch
+
+    torch.manual_seed(SEED)
+    if not network.startswith("bert"):
+        import torchvision
+
+        model = getattr(torchvision.models, network.replace("resnet_", "resnet"))(weights=None)
+        spread_norms(model)
+        return model.eval()
+    import transformers
+
+    config = transformers.BertConfig(use_cache=False, return_dict=False)
+    config._attn_implementation = "eager" if network.endswith("eager") else "sdpa"
+    bert = transformers.BertModel(config)
+
+    class Text(torch.nn.Module):
+        """Has no other arguments, all of which the script exporter would fill in, by place."""
+
+        def __init__(self):
+            super().__init__()
+            self.bert = bert
+
+        def forward(self, input_ids, attention_mask=None):
+            return self.bert(input_ids, attention_mask)
+    return Text().eval()
+
+
+def spread_norms(model):
+    """Batch norms as training leaves them: with other means and variances than 0 and 1."""
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+
+
+def export(network, exporter, model, path):
+    import torch
+
+    row = NETWORKS[network]
+    example = {name: torch.from_numpy(array) for name, array in feeds(network, row.example).items()}
+    dims = {"dynamo": True, "dynamic_shapes": row.dims}
+    if exporter == "script":
+        dims = {"dynamo": False, "dynamic_axes": {**row.dims, **row.outputs}, "opset_version": 17}
+    with torch.no_grad():
+        torch.onnx.export(model, (), str(path), kwargs=example, input_names=list(row.dims),
+                          output_names=list(row.outputs), **dims)
+
+
+def difference(network, model, path):
+    """The largest one between ONNX Runtime and torch, over the shapes of the network's row."""
+    import torch
+
+    session, worst = runtimes.OnnxRuntime(path, threads=0), 0.0
+    for sizes in NETWORKS[network].shapes:
+        arrays = feeds(network, sizes)
+        with torch.no_grad():
+            outputs = model(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        expected = {name: output.numpy() for name, output in zip(session.names, outputs)}
+        worst = max(worst, runtimes.relative_difference(session.infer(arrays), expected))
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only", default="", metavar="REGEX")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    wrong = []
+    for network in NETWORKS:
+        paths = [options.folder / f"{network}{ending}.onnx" for ending in EXPORTERS
+                 if re.search(options.only, network + ending)]
+        model = build(network) if paths else None
+        for path in paths:
+            exporter = EXPORTERS[path.stem.removeprefix(network)]
+            try:
+                export(network, exporter, model, path)
+            except Exception as error:  # whatever the exporter raises
+                wrong.append(path.name)
+                print(f"{path.name}: not exported: {type(error).__name__}: {str(error)[:300]}", flush=True)
+                continue
+            found = difference(network, model, path)
+            wrong += [path.name] if found > TOLERANCE else []
+            print(f"{path.name}: differs from torch by {found:.1e}", flush=True)
+    sys.exit(f"dynamic_models.py: wrong: {', '.join(wrong)}" if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
