@@ -63,8 +63,10 @@ class Pruner:
             with np.load(outputs) as arrays:
                 return {name: arrays[name] for name in arrays.files}
 
-    def median_ms(self, module, threads, seconds=None):
+    def median_ms(self, module, threads, seconds=None, dims=()):
+        """`dims`: of a module for many shapes, e.g. ["seq=77"]."""
         more = ["--min-time", seconds] if seconds else []
+        more += [word for dim in dims for word in ("--dim", dim)]
         return self.json("bench", "--module", module, "--threads", threads, *more)["median_ms"]
 
     def probe(self, threads):
@@ -147,14 +149,15 @@ def cell(value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def report(name, command, rows, keep=True):
-    """Prints rows (equal dicts) as a table; with `keep`, writes them to bench/results/<name>.tsv,
-    headed by what they were measured with."""
+def report(name, command, rows, keep=True, notes=()):
+    """Prints rows (equal dicts) as a table, and notes; with `keep`, writes them to
+    bench/results/<name>.tsv, headed by what they were measured with."""
     keys = list(rows[0])
     cells = [[cell(value) for value in row.values()] for row in rows]
     widths = [max(len(c) for c in column) for column in zip(keys, *cells)]
     for line in [keys, *cells]:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
+    print("".join(f"{note}\n" for note in notes), end="", flush=True)
     if not keep:
         return
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -164,6 +167,7 @@ def report(name, command, rows, keep=True):
         f"# version: {git_version()}",
         f"# device: {cpu_name()}",
         f"# peers: {', '.join(versions(['onnxruntime', 'openvino', 'torch', 'numpy']))}",
+        *(f"# {note}" for note in notes),
     ]
     lines = head + ["\t".join(line) for line in [keys, *cells]]
     (RESULTS / f"{name}.tsv").write_text("\n".join(lines) + "\n")
