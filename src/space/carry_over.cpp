@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "space/nearest.h"
+
 namespace pruner {
 namespace {
 
@@ -44,6 +46,23 @@ std::optional<Candidate> carry_over(const Space& from, const Candidate& candidat
   to.any_waste = true;
   if (!is_legal(to, carried)) return std::nullopt;
   return carried;
+}
+
+std::optional<Candidate> nearest_like(const Space& from,
+                                      const Candidate& candidate,
+                                      const Space& to) {
+  const Sketch& source = from[candidate.sketch];
+  const auto target = std::ranges::find(to.sketches, source.name, &Sketch::name);
+  if (target == to.sketches.end()) return std::nullopt;
+  std::vector<double> wanted;
+  for (const Decision& decision : target->decisions) {
+    const Decision* known = find(source, decision.name);
+    wanted.push_back(
+        known == nullptr
+            ? kNoWish
+            : candidate.decisions[static_cast<size_t>(known - source.decisions.data())]);
+  }
+  return nearest_legal(to, SketchId{static_cast<int32_t>(target - to.sketches.begin())}, wanted);
 }
 
 }  // namespace pruner

@@ -13,4 +13,10 @@ namespace pruner {
 /// nullopt: the sketch or a decision is not there, or the candidate is not legal.
 std::optional<Candidate> carry_over(const Space& from, const Candidate& candidate, Space& to);
 
+/// The legal candidate of `to` that is nearest to it, of those that a search draws
+/// (nearest_legal()); nullopt: the sketch is not there, or nothing near is legal.
+std::optional<Candidate> nearest_like(const Space& from,
+                                      const Candidate& candidate,
+                                      const Space& to);
+
 }  // namespace pruner

@@ -5,6 +5,9 @@
 #include <numeric>
 #include <utility>
 
+#include "space/carry_over.h"
+#include "tensor/generalize.h"
+
 namespace pruner {
 
 namespace {
@@ -67,6 +70,23 @@ Tuner::Tuner(std::span<const WeightedTask> tasks,
     tasks_.push_back({.task = &task, .space = make_space(task.task, options.search.forms)});
     if (options.offers) tasks_.back().offered = options.offers(task.task, tasks_.back().space);
   }
+  for (size_t a = 0; options.share_shapes && a < tasks.size(); ++a) {
+    for (size_t b = 0; b < tasks.size(); ++b)
+      if (a != b && DagRange::check_alike(tasks[a].task.dag, tasks[b].task.dag).ok())
+        tasks_[a].other_shapes.push_back(b);
+  }
+}
+
+// What a task is offered: of other tasks, and the best of its own other shapes.
+std::vector<Candidate> Tuner::offers_to(const TunedTask& task) const {
+  std::vector<Candidate> offers = task.offered;
+  for (const size_t other : task.other_shapes) {
+    for (const Trial& best : tasks_[other].history.best(1))
+      if (std::optional<Candidate> near =
+              nearest_like(tasks_[other].space, best.candidate, task.space))
+        offers.push_back(*std::move(near));
+  }
+  return offers;
 }
 
 int64_t Tuner::trials() const {
@@ -231,6 +251,7 @@ std::optional<Tuner::Round> Tuner::propose() {
   TunedTask& tuned = tasks_[turn->task];
   Round round{.summary = {.task = turn->task, .round = ++rounds_}};
   round.summary.exploring.from_s = steady_s();
+  const std::vector<Candidate> offers = offers_to(tuned);
   round.batch = options_.policy->next_batch({tuned.task->task,
                                              tuned.space,
                                              tuned.history,
@@ -238,7 +259,7 @@ std::optional<Tuner::Round> Tuner::propose() {
                                              static_cast<size_t>(turn->trials),
                                              tools_.models,
                                              options_.search,
-                                             tuned.offered},
+                                             offers},
                                             rng_);
   round.summary.exploring.to_s = steady_s();
   round.summary.explore_s = round.summary.exploring.seconds();

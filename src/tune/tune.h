@@ -45,6 +45,7 @@ struct TuneOptions {
   const char* origin = "search";  // of the records
   /// Schedules of other tasks that a task is offered (transfer/); none where it is null.
   std::function<std::vector<Candidate>(const Task& task, const Space& space)> offers = {};
+  bool share_shapes = false;  // tasks that differ in numbers alone are offered each other's best
 };
 
 /// A task while it is tuned.
@@ -52,6 +53,7 @@ struct TunedTask {
   const WeightedTask* task;
   Space space;
   std::vector<Candidate> offered = {};
+  std::vector<size_t> other_shapes = {};  // tasks that are this one but for numbers
   History history = {};
   SearchMemory memory = {};
   int64_t trials = 0;  // of the search, failed ones included
@@ -124,6 +126,7 @@ class Tuner {
 
  private:
   std::optional<TuneEnd> limit_reached() const;
+  std::vector<Candidate> offers_to(const TunedTask& task) const;
   /// A round from its proposal to its end.
   struct Round {
     RoundSummary summary;

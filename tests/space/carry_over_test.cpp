@@ -36,5 +36,20 @@ TEST(CarryOver, FindsNoPlaceForTilesLongerThanTheirAxis) {
   EXPECT_FALSE(carry_over(from, candidate, to));
 }
 
+TEST(NearestLike, IsLegalAtAnyExtent) {
+  const Space from = make_space(operator_task("matmul 96 64 48"));
+  Rng rng(4);
+  for (const int rows : {1, 2, 7, 17, 512}) {
+    const Space to = make_space(operator_task("matmul " + std::to_string(rows) + " 64 48"));
+    for (int i = 0; i < 20; ++i) {
+      const Candidate candidate = sample(from, rng);
+      const std::optional<Candidate> near = nearest_like(from, candidate, to);
+      ASSERT_TRUE(near) << rows << ": " << print(from, candidate);
+      EXPECT_TRUE(is_legal(to, *near)) << rows;
+      EXPECT_EQ(to[near->sketch].name, from[candidate.sketch].name);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pruner

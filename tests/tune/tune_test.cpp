@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "golden.h"
+#include "space/carry_over.h"
 #include "tensor/operators.h"
 #include "tune/fake_measurer.h"
 
@@ -87,6 +88,24 @@ TEST_F(TunerTest, FirstRoundsAreOfTheirOwnSize) {
   EXPECT_EQ(rounds[1].samples.size(), 2u);
   EXPECT_NE(rounds[0].task, rounds[1].task);
   EXPECT_EQ(rounds[2].samples.size(), 10u);
+}
+
+TEST_F(TunerTest, OffersATaskTheBestOfItsOtherShapes) {
+  tasks = {operator_task("matmul 64 64 48"),
+           operator_task("matmul 64 64 48 +relu"),
+           operator_task("matmul 32 64 48")};
+  options.trials = 60;
+  options.share_shapes = true;
+  EXPECT_EQ(run(), TuneEnd::kTrials);
+  const std::span<const TunedTask> tuned = tuner->tasks();
+  EXPECT_EQ(tuned[0].other_shapes, std::vector<size_t>{2});
+  EXPECT_EQ(tuned[2].other_shapes, std::vector<size_t>{0});
+  EXPECT_TRUE(tuned[1].other_shapes.empty());
+  // Of the last round of one of them, what the other had as its best then was tried.
+  const Candidate best = tuned[0].history.best(1)[0].candidate;
+  const std::optional<Candidate> near = nearest_like(tuned[0].space, best, tuned[2].space);
+  ASSERT_TRUE(near);
+  EXPECT_TRUE(tuned[2].history.tried().contains(*near) || rounds.back().task == 0);
 }
 
 TEST_F(TunerTest, EndsWhenTheBudgetIsSpent) {

@@ -95,7 +95,8 @@ struct Run {
     TRY_ASSIGN(const int number, find_phase(module, phase));
     TRY_ASSIGN(const std::vector<Tensor> inputs, read_inputs(module, number));
     TRY_ASSIGN(std::vector<Tensor> outputs, module.run(inputs, number));
-    const std::vector<TensorSpec>& specs = module.outputs(number);
+    std::vector<TensorSpec> specs = module.outputs(number);
+    for (size_t i = 0; i < outputs.size(); ++i) specs[i].shape = outputs[i].shape();
     Json json = {{"outputs", Json::object()}};
     std::string text;
     std::vector<NamedTensor> named;

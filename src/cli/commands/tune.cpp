@@ -210,6 +210,11 @@ struct Tune {
     return out_file.empty() ? run.session.dir().file(run.source.name + ".so") : out_file;
   }
 
+  /// The shape that a module of several is timed at.
+  static std::string print_greatest(const std::vector<Symbol>& symbols) {
+    return print(symbols, box_of(symbols).max);
+  }
+
   /// Builds and times the module: in results.tsv, run.json, `summary`, and as printed.
   Result<std::string> make_module(const Finished& run,
                                   const std::string& path,
@@ -239,7 +244,10 @@ struct Tune {
                        print_network(run.source.name, input_shapes(run.source.partition())),
                        time.mean_ms,
                        time.std_ms,
-                       explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy),
+                       // Of several shapes it adds up all that were tuned.
+                       run.source.phases.front().ranges != nullptr
+                           ? fmt::format("That is at {}\n", print_greatest(module.symbols()))
+                           : explain_estimate(estimated_ms, time.mean_ms, time.std_ms, time.busy),
                        tell_precision(what, run.source, run.target));
   }
 
@@ -401,6 +409,7 @@ struct Tune {
     if (!only_plan) watch->phase("read", "reading " + what.named_text());
     TRY_ASSIGN(Problem problem, read_problem(target, mode, tune, watch->json()));
     Source& source = problem.source;
+    tune.share_shapes = source.network && source.phases.front().ranges != nullptr;
     const std::string work_dir =
         explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
     if (only_plan) {
