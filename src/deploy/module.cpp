@@ -132,7 +132,8 @@ bool reads_packed_alike(const Partition& partition,
   for (size_t i = 0; i < stages.size(); ++i) {
     if (!partition[partition.storage_of(group.inputs[i]).owner].constant) continue;
     const PackSpec* packing = packing_of(nest, stages[i]);
-    const PackSpec spec = packing == nullptr ? PackSpec() : *packing;
+    PackSpec spec = packing == nullptr ? PackSpec() : *packing;
+    spec.transform = (*nest.dag)[stages[i]].transform;
     const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[i]);
     if (!known.empty() && std::ranges::find(known, spec) == known.end()) return false;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "deploy/loaded_module.h"
 #include "golden.h"
 #include "pruner/module.h"
 #include "shell.h"
@@ -163,6 +164,57 @@ for call in (lambda: m(x[:3], 0), lambda: m(x), lambda: pruner.Module(sys.argv[1
             "expected x float32 16, found x float64 3\n"
             "expected inputs x float32 16, s \"é\\ int64 ; found 1 by position\n" +
                 module_ + "x: cannot open shared object file: No such file or directory\nstatus 0");
+}
+
+// What modules had before their table of functions, and no more.
+constexpr const char* kVersion3 = R"(
+#include <stddef.h>
+#include <stdint.h>
+typedef struct { const char* name; int dtype; int32_t rank; const int64_t* shape; } Spec;
+typedef struct {
+  const char* name;
+  int64_t num_inputs; const Spec* inputs;
+  int64_t num_outputs; const Spec* outputs;
+  int64_t first_kernel, num_kernels;
+} Phase;
+static const int64_t shape[] = {3};
+static const Spec x = {"x", 0, 1, shape}, y = {"y", 0, 1, shape};
+static const Phase phase = {"main", 1, &x, 1, &y, 0, 0};
+int32_t pruner_module_abi(void) { return 3; }
+void* pruner_module_create(int32_t threads) { (void)threads; return (void*)&phase; }
+void pruner_module_destroy(void* module) { (void)module; }
+const char* pruner_module_error(void) { return ""; }
+int32_t pruner_module_threads(const void* module) { (void)module; return 1; }
+int32_t pruner_module_num_phases(void) { return 1; }
+const Phase* pruner_module_phase(int32_t i) { return i == 0 ? &phase : NULL; }
+int32_t pruner_module_run_phase(void* m, int32_t p, const float* const* in, float* const* out, double* s) {
+  (void)m; (void)p; (void)s;
+  for (int i = 0; i < 3; i++) out[0][i] = 2 * in[0][i];
+  return 0;
+}
+int32_t pruner_module_num_states(void) { return 0; }
+const Spec* pruner_module_state(int32_t i) { (void)i; return NULL; }
+int32_t pruner_module_read_state(const void* m, int32_t i, void* to) { (void)m; (void)i; (void)to; return 1; }
+int32_t pruner_module_write_state(void* m, int32_t i, const void* from) { (void)m; (void)i; (void)from; return 1; }
+int32_t pruner_module_reset(void* m) { (void)m; return 0; }
+int32_t pruner_module_num_kernels(void) { return 0; }
+const void* pruner_module_kernel(int32_t i) { (void)i; return NULL; }
+const char* pruner_module_kernel_precision(int32_t i) { (void)i; return ""; }
+)";
+
+TEST_F(Languages, ModulesOfVersion3StillRun) {
+  if (output_of("cc --version >/dev/null") != "status 0") GTEST_SKIP() << "no cc here";
+  const std::string source = folder_->path("old.c"), path = folder_->path("old.so");
+  ASSERT_TRUE(write_file(source, kVersion3).ok());
+  ASSERT_EQ(output_of("cc -shared -fPIC " + source + " -o " + path), "status 0");
+  Result<LoadedModule> module = load_module(path);
+  ASSERT_TRUE(module.ok()) << module.error().message();
+  EXPECT_TRUE(module->symbols().empty());
+  Tensor x(DType::kFloat32, {3});
+  x.set(1, 4);
+  const auto y = module->run(std::vector<Tensor>{x});
+  ASSERT_TRUE(y.ok()) << y.error().message();
+  EXPECT_EQ((*y)[0].get(1), 8);
 }
 
 }  // namespace

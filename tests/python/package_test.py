@@ -67,6 +67,26 @@ class Compile(Scratch):
         self.assertRaises(TypeError, pruner.compile, 3)
 
 
+class Shapes(unittest.TestCase):
+    def test_are_those_of_the_arrays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.so")
+            module = pruner.compile("bert_tiny", path=path, dim="seq=2..6")
+            self.assertEqual([tuple(s) for s in module.symbols], [("seq", 2, 6)])
+            self.assertEqual(module.inputs[0].shape, (1, 6))
+            whole = module(np.arange(6, dtype=np.int64)[None])[0]
+            self.assertEqual(whole.shape, (1, 6, 512))
+            part = module(np.arange(4, dtype=np.int64)[None])[0]
+            self.assertEqual(part.shape, (1, 4, 512))
+            alone = pruner.compile("bert_tiny", path=os.path.join(folder, "4.so"), dim="seq=4")
+            np.testing.assert_allclose(part, alone(np.arange(4, dtype=np.int64)[None])[0], rtol=1e-3, atol=1e-4)
+            out = [np.empty(s, np.float32) for s in ((1, 3, 512), (1, 512))]
+            self.assertIs(module(np.arange(3, dtype=np.int64)[None], out=out)[0], out[0])
+            self.assertRaisesRegex(ValueError, "seq is 7; the module was compiled for 2 to 6", module, np.zeros((1, 7), np.int64))
+            self.assertRaisesRegex(ValueError, "expected input_ids", module, np.zeros(7, np.int64))
+            self.assertTrue(module.profile(np.zeros((1, 3), np.int64)))
+
+
 class Tune(Scratch):
     def test_gives_curve_tasks_records_and_module(self):
         rounds = []
