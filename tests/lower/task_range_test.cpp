@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(TaskRange,
                                          RangeCase{"conv2d {b} 8 6 6 16 3 3 padding=1", {kBatch}},
                                          RangeCase{"batch_matmul {b} {s} 24 16", {kBatch, kLength}},
                                          RangeCase{"attention 1 2 {n} {n} 16",
-                                                   {{"n", 1, 70, {}}}}));
+                                                   {{"n", 1, 50, {}}}}));
 
 }  // namespace
 }  // namespace pruner

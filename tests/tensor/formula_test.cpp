@@ -14,8 +14,9 @@ const std::vector<Symbol> kTwo = {{"b", 1, 16, {}}, {"s", 1, 512, {}}};
 
 /// Formulas that are found of their values are those of all shapes.
 void expect_found(const std::vector<Symbol>& symbols,
-                  const std::function<int64_t(const SymbolValues&)>& value) {
-  FormulaFinder finder(symbols, generic_points(box_of(symbols), 10));
+                  const std::function<int64_t(const SymbolValues&)>& value,
+                  const std::vector<int64_t>& tiles = {}) {
+  FormulaFinder finder(symbols, generic_points(box_of(symbols), 10), tiles);
   std::vector<int64_t> values;
   for (const SymbolValues& point : finder.points()) values.push_back(value(point));
   const std::optional<Expr> formula = finder.find(values);
@@ -38,7 +39,7 @@ TEST(FormulaFinder, FindsWhatNumbersOfProgramsAre) {
   expect_found(kOne, [](const SymbolValues& n) { return n[0] % 6; });
   expect_found(kOne, [](const SymbolValues& n) { return (n[0] - 1) / 2 + 1; });
   expect_found(kTwo, [](const SymbolValues& n) { return 64 * n[0] * n[1]; });
-  expect_found(kTwo, [](const SymbolValues& n) { return n[0] * ((n[1] + 7) / 8); });
+  expect_found(kTwo, [](const SymbolValues& n) { return n[0] * ((n[1] + 7) / 8); }, {8});
   expect_found(kTwo, [](const SymbolValues& n) { return n[0] * n[1] * n[1]; });
 }
 
