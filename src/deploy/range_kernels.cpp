@@ -10,6 +10,7 @@
 #include "analysis/draft.h"
 #include "lower/lower.h"
 #include "search/search.h"
+#include "space/carry_over.h"
 #include "space/precision.h"
 
 namespace pruner {
@@ -93,7 +94,7 @@ class Chooser {
     return true;
   }
 
-  /// Enters the schedule; what it leaves over of the range goes to ones with smaller tiles.
+  /// Enters the schedule; where it is no program of the range, with tiles that fit its least shape.
   void add(const SymbolValues& origin, Candidate candidate, bool measured) {
     store_in_caches(origin, candidate);
     const auto is_it = [&](const Option& o) {
@@ -103,10 +104,16 @@ class Chooser {
     Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, task_.box());
     if (!made.ok()) {
       problem_ = made.error().message();
-      return;
+      Candidate smaller = within(origin, candidate, task_.box().min);
+      if (smaller == candidate) return;
+      return add(origin, std::move(smaller), false);
     }
     if (!fits(made->program)) return;
     options_.push_back({origin, std::move(candidate), *std::move(made), measured});
+  }
+
+  Candidate within(const SymbolValues& origin, const Candidate& candidate, const SymbolValues& least) {
+    return with_tiles_within(task_.space_at(origin), candidate, task_.space_at(least));
   }
 
   // Stores past the caches are worth it at some shapes only.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "space/factors.h"
 #include "space/nearest.h"
 
 namespace pruner {
@@ -46,6 +47,26 @@ std::optional<Candidate> carry_over(const Space& from, const Candidate& candidat
   to.any_waste = true;
   if (!is_legal(to, carried)) return std::nullopt;
   return carried;
+}
+
+Candidate with_tiles_within(const Space& space, Candidate candidate, const Space& least) {
+  const Sketch& sketch = space[candidate.sketch];
+  const auto other = std::ranges::find(least.sketches, sketch.name, &Sketch::name);
+  const bool known = other != least.sketches.end() && other->dag.size() == sketch.dag.size();
+  for (const StagePlan& plan : sketch.plans) {
+    for (const AxisTiles& tiles : plan.tiles) {
+      if (tiles.axis < 0 || !iterator_of(sketch.dag[plan.stage], tiles.axis).open) continue;
+      const int64_t most =
+          known ? iterator_of(other->dag[plan.stage], tiles.axis).extent : int64_t{1};
+      for (int level = 0; level < kMostLevels; ++level) {
+        const DecisionRef decision = tiles.decision(level);
+        if (decision == kFixed) continue;
+        int32_t& factor = candidate.decisions[static_cast<size_t>(decision)];
+        while (factor > 1 && Factors(candidate).inside(tiles, 0) > most) factor /= 2;
+      }
+    }
+  }
+  return candidate;
 }
 
 std::optional<Candidate> nearest_like(const Space& from,

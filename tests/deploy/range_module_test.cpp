@@ -22,7 +22,7 @@ Graph encoder(int64_t batch, int64_t seq) {
   const ValueId positions = b.weight("positions", {kPositions, kWidth}, kWidth, 1);
   const ValueId word = b.node("Gather", {words, ids}, {{"axis", int64_t{0}}});
   const ValueId x = b.node("Add", {word, first_rows(b, "rows", positions, seq)});
-  const Attention self{.query = x, .key = x, .value = x, .width = kWidth, .heads = kHeads};
+  const Attention self{x, x, x, kWidth, kHeads, {}};
   const ValueId y =
       layer_norm(b, "norm", b.node("Add", {attention(b, "attention", self), x}), 1e-6);
   const ValueId z = linear(b, "output", gelu(b, linear(b, "inner", y, 2 * kWidth)), kWidth);

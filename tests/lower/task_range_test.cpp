@@ -4,6 +4,7 @@
 
 #include "lower/meaning.h"
 #include "lower/range_tasks.h"
+#include "space/carry_over.h"
 
 namespace pruner {
 namespace {
@@ -23,7 +24,11 @@ TEST_P(EveryRange, HasOneProgramThatComputesWhatEachShapeDoes) {
   Rng rng(11);
   int made = 0;
   for (int i = 0; i < candidates_each(12); ++i) {
-    const Candidate candidate = sample(task.space_at(most), rng);
+    const Candidate drawn = sample(task.space_at(most), rng);
+    // Half of them with tiles as small as the least shape, which are programs of all of the range.
+    const Candidate candidate =
+        i % 2 == 0 ? drawn
+                   : with_tiles_within(task.space_at(most), drawn, task.space_at(task.box().min));
     const std::string text = print(task.space_at(most), candidate);
     const Result<RangeProgram> range = lower_over_range(task, most, candidate, "k", task.box());
     if (!range.ok()) continue;
@@ -55,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(TaskRange,
                                          RangeCase{"softmax {b} {s} 24", {kBatch, kLength}},
                                          RangeCase{"conv2d {b} 8 6 6 16 3 3 padding=1", {kBatch}},
                                          RangeCase{"batch_matmul {b} {s} 24 16", {kBatch, kLength}},
+                    RangeCase{"attention {b} 2 {s} {s} 16", {{"b", 1, 6, {}}, {"s", 2, 20, {}}}},
                                          RangeCase{"attention 1 2 {n} {n} 16",
                                                    {{"n", 1, 50, {}}}}));
 
