@@ -52,7 +52,7 @@ static void thresholded_relu(Body& b) {
   b.output(0, where(above, x, same(x, 0)));
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kActivationFunctions[] = {
     {"CastLike", 2, 2, "round_mode:s saturate:i", cast_like},
     {"Celu", 1, 1, "alpha:f", celu},
     {"Mean", 1, kAnyNumber, "", mean},
@@ -62,6 +62,6 @@ static constexpr Function kRows[] = {
     {"ThresholdedRelu", 1, 1, "alpha:f", thresholded_relu},
 };
 
-std::span<const Function> activation_functions() { return kRows; }
+std::span<const Function> activation_functions() { return kActivationFunctions; }
 
 }  // namespace pruner

@@ -46,10 +46,10 @@ static void affine_grid(Body& b) {
   b.output(0, b.reshape(moved, shape));
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kAffineGridFunctions[] = {
     {"AffineGrid", 2, 2, "align_corners:i", affine_grid},
 };
 
-std::span<const Function> affine_grid_functions() { return kRows; }
+std::span<const Function> affine_grid_functions() { return kAffineGridFunctions; }
 
 }  // namespace pruner

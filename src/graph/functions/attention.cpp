@@ -237,7 +237,7 @@ static void attention(Body& b) {
   b.output(3, scores[mode]);
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kAttentionFunctions[] = {
     {"Attention",
      3,
      7,
@@ -246,6 +246,6 @@ static constexpr Function kRows[] = {
      attention},
 };
 
-std::span<const Function> attention_functions() { return kRows; }
+std::span<const Function> attention_functions() { return kAttentionFunctions; }
 
 }  // namespace pruner

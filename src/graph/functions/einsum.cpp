@@ -254,10 +254,10 @@ void einsum(Body& b) {
   Contraction(b, *equation).write();
 }
 
-constexpr Function kRows[] = {{"Einsum", 1, kAnyNumber, "equation:s", einsum}};
+constexpr Function kEinsumFunctions[] = {{"Einsum", 1, kAnyNumber, "equation:s", einsum}};
 
 }  // namespace
 
-std::span<const Function> einsum_functions() { return kRows; }
+std::span<const Function> einsum_functions() { return kEinsumFunctions; }
 
 }  // namespace pruner

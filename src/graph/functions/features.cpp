@@ -108,11 +108,11 @@ static void tf_idf_vectorizer(Body& b) {
 }
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kFeatureFunctions[] = {
     {"TfIdfVectorizer", 1, 1, "max_gram_length:i max_skip_count:i min_gram_length:i mode:s ngram_counts:I ngram_indexes:I pool_int64s:I pool_strings:S weights:F", tf_idf_vectorizer},
 };
 // clang-format on
 
-std::span<const Function> feature_functions() { return kRows; }
+std::span<const Function> feature_functions() { return kFeatureFunctions; }
 
 }  // namespace pruner

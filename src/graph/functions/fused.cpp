@@ -139,7 +139,7 @@ static void bias_softmax(Body& b) {
 static constexpr std::string_view kMatMul = "alpha:f transA:i transB:i transBatchA:i transBatchB:i";
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kFusedFunctions[] = {
     {"com.microsoft::BiasGelu", 2, 2, "", exact_gelu},
     {"com.microsoft::BiasSoftmax", 2, 2, "axis:i is_inner_broadcast:i", bias_softmax},
     {"com.microsoft::FastGelu", 1, 2, "", fast_gelu},
@@ -152,6 +152,6 @@ static constexpr Function kRows[] = {
 };
 // clang-format on
 
-std::span<const Function> fused_functions() { return kRows; }
+std::span<const Function> fused_functions() { return kFusedFunctions; }
 
 }  // namespace pruner

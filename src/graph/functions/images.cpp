@@ -135,11 +135,11 @@ static void deform_conv(Body& b) {
 }
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kImageFunctions[] = {
     {"DeformConv", 3, 5, "dilations:I group:i kernel_shape:I offset_group:i pads:I strides:I", deform_conv},
 };
 // clang-format on
 
-std::span<const Function> image_functions() { return kRows; }
+std::span<const Function> image_functions() { return kImageFunctions; }
 
 }  // namespace pruner

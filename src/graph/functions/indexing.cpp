@@ -93,7 +93,7 @@ static void compress(Body& b) {
   b.output(0, b.add("Gather", {x, b.integers(places)}, {{"axis", *axis}}));
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kIndexingFunctions[] = {
     {"Compress", 2, 2, "axis:i", compress},
     {"Dropout", 1, 3, "", dropout},
     {"EyeLike", 1, 1, "dtype:i k:i", eye_like},
@@ -102,6 +102,6 @@ static constexpr Function kRows[] = {
     {"Upsample", 1, 2, "mode:s scales:F", upsample},
 };
 
-std::span<const Function> indexing_functions() { return kRows; }
+std::span<const Function> indexing_functions() { return kIndexingFunctions; }
 
 }  // namespace pruner

@@ -65,11 +65,11 @@ static void softmax_cross_entropy(Body& b) {
   b.output(1, log_prob);
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kLossFunctions[] = {
     {"NegativeLogLikelihoodLoss", 2, 3, "ignore_index:i reduction:s", negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", 2, 3, "ignore_index:i reduction:s", softmax_cross_entropy},
 };
 
-std::span<const Function> loss_functions() { return kRows; }
+std::span<const Function> loss_functions() { return kLossFunctions; }
 
 }  // namespace pruner

@@ -98,7 +98,7 @@ static void matmul_n_bits(Body& b) {
   b.output(0, b.has(5) ? product + b.input(5) : product);
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kMatMulNBitsFunctions[] = {
     {"com.microsoft::MatMulNBits",
      3,
      6,
@@ -106,6 +106,6 @@ static constexpr Function kRows[] = {
      matmul_n_bits},
 };
 
-std::span<const Function> matmul_n_bits_functions() { return kRows; }
+std::span<const Function> matmul_n_bits_functions() { return kMatMulNBitsFunctions; }
 
 }  // namespace pruner

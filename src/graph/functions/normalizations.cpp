@@ -177,7 +177,7 @@ static void embed_layer_normalization(Body& b) {
 }
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kNormalizationFunctions[] = {
     {"GroupNormalization", 3, 3, "epsilon:f num_groups:i stash_type:i", group_normalization},
     {"LpNormalization", 1, 1, "axis:i p:i", lp_normalization},
     {"MeanVarianceNormalization", 1, 1, "axes:I", mean_variance_normalization},
@@ -192,6 +192,6 @@ static constexpr Function kRows[] = {
 };
 // clang-format on
 
-std::span<const Function> normalization_functions() { return kRows; }
+std::span<const Function> normalization_functions() { return kNormalizationFunctions; }
 
 }  // namespace pruner

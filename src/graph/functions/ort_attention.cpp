@@ -280,13 +280,13 @@ static void group_query_attention(Body& b) {
 }
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kOrtAttentionFunctions[] = {
     {"com.microsoft::Attention", 2, 7, "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i qkv_hidden_sizes:I rotary_embedding_dim:i scale:f unidirectional:i", attention},
     {"com.microsoft::GroupQueryAttention", 1, 16, "causal:i do_rotary:i k_quant_type:s kv_cache_bit_width:i kv_num_heads:i local_window_size:i num_heads:i qk_norm_epsilon:f qk_output:i rotary_interleaved:i scale:f sliding_window_cache:i smooth_softmax:i softcap:f v_quant_type:s", group_query_attention},
     {"com.microsoft::MultiHeadAttention", 1, 10, "mask_filter_value:f num_heads:i scale:f unidirectional:i", multi_head_attention},
 };
 // clang-format on
 
-std::span<const Function> ort_attention_functions() { return kRows; }
+std::span<const Function> ort_attention_functions() { return kOrtAttentionFunctions; }
 
 }  // namespace pruner

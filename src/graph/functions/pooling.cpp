@@ -53,11 +53,11 @@ static void max_unpool(Body& b) {
   b.output(0, b.add("Pad", {made, b.integers(margins)}));
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kPoolingFunctions[] = {
     {"GlobalLpPool", 1, 1, "p:i", global_lp_pool},
     {"MaxUnpool", 2, 3, "kernel_shape:I pads:I strides:I", max_unpool},
 };
 
-std::span<const Function> pooling_functions() { return kRows; }
+std::span<const Function> pooling_functions() { return kPoolingFunctions; }
 
 }  // namespace pruner

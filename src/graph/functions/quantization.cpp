@@ -266,7 +266,7 @@ static constexpr std::string_view kQuantize =
     "axis:i block_size:i output_dtype:i precision:i saturate:i";
 static constexpr std::string_view kDequantize = "axis:i block_size:i output_dtype:i";
 
-static constexpr Function kRows[] = {
+static constexpr Function kQuantizationFunctions[] = {
     {"DequantizeLinear", 2, 3, kDequantize, dequantize_linear},
     {"DynamicQuantizeLinear", 1, 1, "", dynamic_quantize_linear},
     {"QuantizeLinear", 2, 3, kQuantize, quantize_linear},
@@ -274,6 +274,6 @@ static constexpr Function kRows[] = {
     {"com.microsoft::QuantizeLinear", 2, 3, kQuantize, quantize_linear},
 };
 
-std::span<const Function> quantization_functions() { return kRows; }
+std::span<const Function> quantization_functions() { return kQuantizationFunctions; }
 
 }  // namespace pruner

@@ -142,7 +142,7 @@ static void qlinear_softmax(Body& b) {
 static constexpr std::string_view kPool =
     "auto_pad:s ceil_mode:i channels_last:i count_include_pad:i kernel_shape:I pads:I strides:I";
 
-static constexpr Function kRows[] = {
+static constexpr Function kQuantizedFunctions[] = {
     {"com.microsoft::QLinearAdd", 7, 8, "", qlinear_add},
     {"com.microsoft::QLinearAveragePool", 4, 5, kPool, qlinear_average_pool},
     {"com.microsoft::QLinearConcat", 5, kAnyNumber, "axis:i", qlinear_concat},
@@ -157,6 +157,6 @@ static constexpr Function kRows[] = {
     {"com.microsoft::QLinearSoftmax", 5, 5, "axis:i opset:i", qlinear_softmax},
 };
 
-std::span<const Function> quantized_functions() { return kRows; }
+std::span<const Function> quantized_functions() { return kQuantizedFunctions; }
 
 }  // namespace pruner

@@ -270,7 +270,7 @@ static constexpr std::string_view kConv =
 static constexpr std::string_view kConvLast =
     "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I pads:I strides:I";
 
-static constexpr Function kRows[] = {
+static constexpr Function kQuantizedContractionFunctions[] = {
     {"ConvInteger", 2, 4, kConv, conv_integer},
     {"MatMulInteger", 2, 4, "", matmul_integer},
     {"QLinearConv", 8, 9, kConv, qlinear_conv},
@@ -281,6 +281,8 @@ static constexpr Function kRows[] = {
     {"com.microsoft::QLinearConv", 8, 9, kConvLast, qlinear_conv},
 };
 
-std::span<const Function> quantized_contraction_functions() { return kRows; }
+std::span<const Function> quantized_contraction_functions() {
+  return kQuantizedContractionFunctions;
+}
 
 }  // namespace pruner

@@ -85,7 +85,7 @@ static void multinomial(Body& b) {
   b.output(0, b.cast(best, b.dtype("dtype", DType::kInt32)));
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kRandomFunctions[] = {
     {"Bernoulli", 1, 1, "dtype:i seed:f", bernoulli},
     {"Multinomial", 1, 1, "dtype:i sample_size:i seed:f", multinomial},
     {"RandomNormal", 0, 0, "dtype:i mean:f scale:f seed:f shape:I", random_of_shape},
@@ -94,6 +94,6 @@ static constexpr Function kRows[] = {
     {"RandomUniformLike", 1, 1, "dtype:i high:f low:f seed:f", random_like_input},
 };
 
-std::span<const Function> random_functions() { return kRows; }
+std::span<const Function> random_functions() { return kRandomFunctions; }
 
 }  // namespace pruner

@@ -351,7 +351,7 @@ void gru(Body& b) { Recurrence(b, {3, {"Sigmoid", "Tanh"}, gru_cell}).write(); }
 void rnn(Body& b) { Recurrence(b, {1, {"Tanh"}, rnn_cell}).write(); }
 
 // clang-format off
-constexpr Function kRows[] = {
+constexpr Function kRecurrentFunctions[] = {
     {"GRU", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i linear_before_reset:i output_sequence:i", gru},
     {"LSTM", 3, 8, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i input_forget:i layout:i output_sequence:i", lstm},
     {"RNN", 3, 6, "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i layout:i output_sequence:i", rnn},
@@ -360,6 +360,6 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> recurrent_functions() { return kRows; }
+std::span<const Function> recurrent_functions() { return kRecurrentFunctions; }
 
 }  // namespace pruner

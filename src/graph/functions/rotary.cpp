@@ -89,7 +89,7 @@ static void rotary_embedding_ort(Body& b) {
   rotate(b, x, rows_at(cosine, places), rows_at(sine, places), heads);
 }
 
-static constexpr Function kRows[] = {
+static constexpr Function kRotaryFunctions[] = {
     {"RotaryEmbedding", 3, 4, "interleaved:i num_heads:i rotary_embedding_dim:i", rotary_embedding},
     {"com.microsoft::RotaryEmbedding",
      4,
@@ -98,6 +98,6 @@ static constexpr Function kRows[] = {
      rotary_embedding_ort},
 };
 
-std::span<const Function> rotary_functions() { return kRows; }
+std::span<const Function> rotary_functions() { return kRotaryFunctions; }
 
 }  // namespace pruner

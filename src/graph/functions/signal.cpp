@@ -253,7 +253,7 @@ void stft(Body& b) {
   b.output(0, b.reshape(y, {x.extent(0), frames, y.extent(1), y.extent(2)}));
 }
 
-constexpr Function kRows[] = {
+constexpr Function kSignalFunctions[] = {
     {"BlackmanWindow", 1, 1, "output_datatype:i periodic:i", blackman_window},
     {"DFT", 1, 3, "axis:i inverse:i onesided:i", dft},
     {"HammingWindow", 1, 1, "output_datatype:i periodic:i", hamming_window},
@@ -264,6 +264,6 @@ constexpr Function kRows[] = {
 
 }  // namespace
 
-std::span<const Function> signal_functions() { return kRows; }
+std::span<const Function> signal_functions() { return kSignalFunctions; }
 
 }  // namespace pruner

@@ -144,7 +144,7 @@ static void linear_attention(Body& b) {
 }
 
 // clang-format off
-static constexpr Function kRows[] = {
+static constexpr Function kStateFunctions[] = {
     {"CausalConvWithState", 2, 4, "activation:s", causal_conv_with_state},
     {"LinearAttention", 3, 6, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f update_rule:s", linear_attention},
     {"com.microsoft::CausalConvWithState", 2, 4, "activation:s channels_last:i dilation:i ndim:i state_window:i", causal_conv_with_state},
@@ -152,6 +152,6 @@ static constexpr Function kRows[] = {
 };
 // clang-format on
 
-std::span<const Function> state_functions() { return kRows; }
+std::span<const Function> state_functions() { return kStateFunctions; }
 
 }  // namespace pruner

@@ -316,13 +316,13 @@ static Outputs add_sequence_map(const ConstructCall& call) {
   return std::vector<Entry>(outputs.begin(), outputs.end());
 }
 
-static constexpr Construct kRows[] = {
+static constexpr Construct kControlFlow[] = {
     {"If", add_if},
     {"Loop", add_loop},
     {"Scan", add_scan},
     {"SequenceMap", add_sequence_map},
 };
 
-std::span<const Construct> control_flow() { return kRows; }
+std::span<const Construct> control_flow() { return kControlFlow; }
 
 }  // namespace pruner

@@ -145,7 +145,7 @@ static Outputs add_optional_has_element(const ConstructCall& call) {
   return {{call.importer.add_constant(call.name, std::move(answer))}};
 }
 
-static constexpr Construct kRows[] = {
+static constexpr Construct kSequences[] = {
     {"ConcatFromSequence", add_concat_from_sequence},
     {"Optional", add_optional},
     {"OptionalGetElement", add_optional_get_element},
@@ -159,6 +159,6 @@ static constexpr Construct kRows[] = {
     {"SplitToSequence", add_split_to_sequence},
 };
 
-std::span<const Construct> sequences() { return kRows; }
+std::span<const Construct> sequences() { return kSequences; }
 
 }  // namespace pruner

@@ -75,11 +75,11 @@ static StageId lower_attention(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kAttentionOps[] = {
     GraphOp{"FusedAttention", Fusion::kOpaque, 3, 5, "causal:i first_heads:I heads:i hidden:f nan_is_zero:i positions_first:I scale:f sharing:i", infer_attention, lower_attention}.shown_as("attention"),
 };
 // clang-format on
 
-std::span<const GraphOp> attention_ops() { return kRows; }
+std::span<const GraphOp> attention_ops() { return kAttentionOps; }
 
 }  // namespace pruner

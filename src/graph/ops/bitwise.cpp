@@ -63,7 +63,7 @@ static std::vector<int64_t> bitwise_parameters(const OpCall& call) {
 static constexpr Routine kBitwise = {"pruner_bitwise", pruner_bitwise, 2, bitwise_parameters};
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kBitwiseOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"BitShift", kOpaque, 2, 2, "direction:s", infer_bitwise, nullptr}.run_by(kBitwise),
     GraphOp{"BitwiseAnd", kOpaque, 2, 2, "", infer_bitwise, nullptr}.from(18).run_by(kBitwise),
@@ -72,6 +72,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> bitwise_ops() { return kRows; }
+std::span<const GraphOp> bitwise_ops() { return kBitwiseOps; }
 
 }  // namespace pruner

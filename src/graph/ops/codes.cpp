@@ -86,13 +86,13 @@ static StageId lower_coded_matmul(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kCodesOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CodedMatMul", Fusion::kOutEWiseFusable, 3, 4, "bits:i block_size:i zero:i", infer_coded_matmul, lower_coded_matmul}.with(kTakesDataByTile),
     GraphOp{"DequantizeBlocks", Fusion::kBroadcast, 2, 3, "axis:i block_size:i", infer_dequantize_blocks, lower_dequantize_blocks}.with(kTakesCodes),
 };
 // clang-format on
 
-std::span<const GraphOp> codes_ops() { return kRows; }
+std::span<const GraphOp> codes_ops() { return kCodesOps; }
 
 }  // namespace pruner

@@ -90,12 +90,12 @@ static StageId lower_col2im(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kCol2imOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Col2Im", kOutEWiseFusable, 3, 3, "dilations:I pads:I strides:I", infer_col2im, lower_col2im}.from(18),
 };
 // clang-format on
 
-std::span<const GraphOp> col2im_ops() { return kRows; }
+std::span<const GraphOp> col2im_ops() { return kCol2imOps; }
 
 }  // namespace pruner

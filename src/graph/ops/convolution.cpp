@@ -208,13 +208,13 @@ static StageId lower_conv_transpose(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kConvolutionOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Conv", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I factors:s group:i kernel_shape:I pad_value:i pads:I strides:I sums:s", infer_conv, lower_conv}.with(kTakesDataByTile),
     GraphOp{"ConvTranspose", kOutEWiseFusable, 2, 3, "auto_pad:s channels_last:i dilations:I group:i kernel_shape:I output_padding:I output_shape:I pads:I strides:I", infer_conv_transpose, lower_conv_transpose},
 };
 // clang-format on
 
-std::span<const GraphOp> convolution_ops() { return kRows; }
+std::span<const GraphOp> convolution_ops() { return kConvolutionOps; }
 
 }  // namespace pruner

@@ -29,12 +29,12 @@ static int64_t det_workspace(const OpCall& call) {
 static constexpr Routine kDet = {"pruner_det", pruner_det, 1, det_parameters, det_workspace};
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kDeterminantOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Det", kOpaque, 1, 1, "", infer_det, nullptr}.from(11).run_by(kDet),
 };
 // clang-format on
 
-std::span<const GraphOp> determinant_ops() { return kRows; }
+std::span<const GraphOp> determinant_ops() { return kDeterminantOps; }
 
 }  // namespace pruner

@@ -339,7 +339,7 @@ static StageId lower_lookup(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kIndexingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CenterCropPad", kInjective, 2, 2, "axes:I", infer_center_crop_pad, lower_center_crop_pad}.from(18).with(kReadsOnce),
     GraphOp{"DepthToSpace", kInjective, 1, 1, "blocksize:i mode:s", infer_depth_to_space, lower_depth_to_space}.with(kReadsOnce),
@@ -354,6 +354,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> indexing_ops() { return kRows; }
+std::span<const GraphOp> indexing_ops() { return kIndexingOps; }
 
 }  // namespace pruner

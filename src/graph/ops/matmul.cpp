@@ -130,13 +130,13 @@ static StageId lower_matmul(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kMatmulOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Gemm", kOutEWiseFusable, 2, 3, "alpha:f beta:f factors:s sums:s transA:i transB:i", infer_gemm, lower_gemm}.with(kTakesDataByTile),
     GraphOp{"MatMul", kOutEWiseFusable, 2, 2, "factors:s sums:s transA:i transB:i", infer_matmul, lower_matmul}.with(kTakesDataByTile),
 };
 // clang-format on
 
-std::span<const GraphOp> matmul_ops() { return kRows; }
+std::span<const GraphOp> matmul_ops() { return kMatmulOps; }
 
 }  // namespace pruner

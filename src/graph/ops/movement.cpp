@@ -392,7 +392,7 @@ static StageId lower_tile(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kMovementOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Concat", kInjective, 1, kAnyNumber, "axis:i", infer_concat, lower_concat}.with(kReadsOnce),
     GraphOp{"Expand", kInjective, 2, 2, "", infer_expand, lower_expand},
@@ -406,6 +406,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> movement_ops() { return kRows; }
+std::span<const GraphOp> movement_ops() { return kMovementOps; }
 
 }  // namespace pruner

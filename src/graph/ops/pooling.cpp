@@ -198,7 +198,7 @@ static constexpr const char* kLpPoolAttributes =
     "auto_pad:s ceil_mode:i dilations:I kernel_shape:I p:i pads:I strides:I";
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kPoolingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"AveragePool", kOutEWiseFusable, 1, 1, kPoolAttributes, infer_pool, lower_pool},
     GraphOp{"GlobalAveragePool", kOutEWiseFusable, 1, 1, "channels_last:i", infer_global_pool, lower_global_pool}.shown_as("global_avg_pool"),
@@ -209,6 +209,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> pooling_ops() { return kRows; }
+std::span<const GraphOp> pooling_ops() { return kPoolingOps; }
 
 }  // namespace pruner

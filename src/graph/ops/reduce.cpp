@@ -212,7 +212,7 @@ static StageId lower_instance_norm(const OpCall& call, StageSink& to) {
 static constexpr const char* kReduceAttributes = "keepdims:i noop_with_empty_axes:i";
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kReduceOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"ArgMax", kReduce, 1, 1, "axis:i keepdims:i select_last_index:i", infer_arg_reduce, lower_arg_reduce},
     GraphOp{"ArgMin", kReduce, 1, 1, "axis:i keepdims:i select_last_index:i", infer_arg_reduce, lower_arg_reduce},
@@ -234,6 +234,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> reduce_ops() { return kRows; }
+std::span<const GraphOp> reduce_ops() { return kReduceOps; }
 
 }  // namespace pruner

@@ -405,12 +405,12 @@ static StageId lower_resize(const OpCall& call, StageSink& to) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kResizeOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Resize", kInjective, 1, 4, "antialias:i axes:I coordinate_transformation_mode:s cubic_coeff_a:f exclude_outside:i extrapolation_value:f keep_aspect_ratio_policy:s mode:s nearest_mode:s", infer_resize, lower_resize}.with(kRepeatsReads),
 };
 // clang-format on
 
-std::span<const GraphOp> resize_ops() { return kRows; }
+std::span<const GraphOp> resize_ops() { return kResizeOps; }
 
 }  // namespace pruner

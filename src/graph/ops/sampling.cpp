@@ -193,13 +193,13 @@ static constexpr Routine kRoiAlign = {
     "pruner_roi_align", pruner_roi_align, 3, roi_align_parameters};
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kSamplingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"GridSample", kInjective, 2, 2, "align_corners:i mode:s padding_mode:s", infer_grid_sample, lower_grid_sample}.from(16).with(kRepeatsReads),
     GraphOp{"RoiAlign", kOpaque, 3, 3, "coordinate_transformation_mode:s mode:s output_height:i output_width:i sampling_ratio:i spatial_scale:f", infer_roi_align, nullptr}.from(16).run_by(kRoiAlign),
 };
 // clang-format on
 
-std::span<const GraphOp> sampling_ops() { return kRows; }
+std::span<const GraphOp> sampling_ops() { return kSamplingOps; }
 
 }  // namespace pruner

@@ -128,13 +128,13 @@ static StageId lower_scan(const OpCall& call, StageSink& to) {
 static constexpr const char* kScanAttributes = "exclusive:i reverse:i";
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kScanOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"CumProd", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(26).with(kReadsAtIndices),
     GraphOp{"CumSum", kOpaque, 2, 2, kScanAttributes, infer_scan, lower_scan}.from(11).with(kReadsAtIndices),
 };
 // clang-format on
 
-std::span<const GraphOp> scan_ops() { return kRows; }
+std::span<const GraphOp> scan_ops() { return kScanOps; }
 
 }  // namespace pruner

@@ -90,13 +90,13 @@ static constexpr Routine kScatterNd = {
     "pruner_scatter_nd", pruner_scatter_nd, 3, scatter_nd_parameters};
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kScatterOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"ScatterElements", kOpaque, 3, 3, "axis:i reduction:s", infer_scatter_elements, nullptr}.run_by(kScatterElements),
     GraphOp{"ScatterND", kOpaque, 3, 3, "reduction:s", infer_scatter_nd, nullptr}.run_by(kScatterNd),
 };
 // clang-format on
 
-std::span<const GraphOp> scatter_ops() { return kRows; }
+std::span<const GraphOp> scatter_ops() { return kScatterOps; }
 
 }  // namespace pruner

@@ -180,7 +180,7 @@ Tensor evaluate_constant(const OpCall& call) {
 }
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kShapeOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"Constant", kConstant, 0, 0, "value:t", infer_constant, nullptr},
     GraphOp{"ConstantOfShape", kConstant, 1, 1, "value:t", infer_constant_of_shape, nullptr},
@@ -195,6 +195,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> shape_ops() { return kRows; }
+std::span<const GraphOp> shape_ops() { return kShapeOps; }
 
 }  // namespace pruner

@@ -260,7 +260,7 @@ static constexpr Routine kNms = {
     "pruner_non_max_suppression", pruner_non_max_suppression, 2, nms_parameters, nms_workspace};
 
 // clang-format off
-static constexpr GraphOp kRows[] = {
+static constexpr GraphOp kSortingOps[] = {
     // name, fusion, fewest and most inputs, attributes, inference, lowering
     GraphOp{"NonMaxSuppression", kOpaque, 2, 5, "center_point_box:i", infer_nms, nullptr}.run_by(kNms).with(kIsAsLongAsFound),
     GraphOp{"NonZero", kOpaque, 1, 1, "", infer_non_zero, nullptr}.run_by(kNonZero).with(kIsAsLongAsFound),
@@ -270,6 +270,6 @@ static constexpr GraphOp kRows[] = {
 };
 // clang-format on
 
-std::span<const GraphOp> sorting_ops() { return kRows; }
+std::span<const GraphOp> sorting_ops() { return kSortingOps; }
 
 }  // namespace pruner
