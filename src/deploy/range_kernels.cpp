@@ -112,7 +112,9 @@ class Chooser {
     options_.push_back({origin, std::move(candidate), *std::move(made), measured});
   }
 
-  Candidate within(const SymbolValues& origin, const Candidate& candidate, const SymbolValues& least) {
+  Candidate within(const SymbolValues& origin,
+                   const Candidate& candidate,
+                   const SymbolValues& least) {
     return with_tiles_within(task_.space_at(origin), candidate, task_.space_at(least));
   }
 

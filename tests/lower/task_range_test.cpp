@@ -51,18 +51,18 @@ TEST_P(EveryRange, HasOneProgramThatComputesWhatEachShapeDoes) {
 
 const Symbol kN = {"n", 1, 40, {}}, kBatch = {"b", 1, 6, {}}, kLength = {"s", 2, 37, {}};
 
-INSTANTIATE_TEST_SUITE_P(TaskRange,
-                         EveryRange,
-                         testing::Values(RangeCase{"matmul {n} 24 40", {kN}},
-                                         RangeCase{"dense {n} 32 24 +bias +relu", {kN}},
-                                         RangeCase{"layernorm {n} 32", {kN}},
-                                         RangeCase{"softmax {n} {n}", {kN}},
-                                         RangeCase{"softmax {b} {s} 24", {kBatch, kLength}},
-                                         RangeCase{"conv2d {b} 8 6 6 16 3 3 padding=1", {kBatch}},
-                                         RangeCase{"batch_matmul {b} {s} 24 16", {kBatch, kLength}},
+INSTANTIATE_TEST_SUITE_P(
+    TaskRange,
+    EveryRange,
+    testing::Values(RangeCase{"matmul {n} 24 40", {kN}},
+                    RangeCase{"dense {n} 32 24 +bias +relu", {kN}},
+                    RangeCase{"layernorm {n} 32", {kN}},
+                    RangeCase{"softmax {n} {n}", {kN}},
+                    RangeCase{"softmax {b} {s} 24", {kBatch, kLength}},
+                    RangeCase{"conv2d {b} 8 6 6 16 3 3 padding=1", {kBatch}},
+                    RangeCase{"batch_matmul {b} {s} 24 16", {kBatch, kLength}},
                     RangeCase{"attention {b} 2 {s} {s} 16", {{"b", 1, 6, {}}, {"s", 2, 20, {}}}},
-                                         RangeCase{"attention 1 2 {n} {n} 16",
-                                                   {{"n", 1, 50, {}}}}));
+                    RangeCase{"attention 1 2 {n} {n} 16", {{"n", 1, 50, {}}}}));
 
 }  // namespace
 }  // namespace pruner
