@@ -65,7 +65,11 @@ class Chooser {
       if (best) add(shape, *best, true);
       add(shape, default_schedule(at, task_.space_at(shape)), false);
     }
-    if (options_.empty()) return Error(problem_);
+    if (options_.empty()) {
+      std::vector<RangeKernel> singles;
+      TRY(add_single_shapes(task_.box(), singles));
+      return singles;
+    }
     std::optional<std::vector<RangeKernel>> best;
     double least = kNever;
     for (const std::vector<PackSpec>& packing : packings()) {
@@ -344,7 +348,7 @@ class Chooser {
       left.pop_back();
       const std::optional<SymbolBox> covered = add_for_cell(cell, packing, kernels);
       if (!covered) {
-        TRY(add_single_shapes(cell, packing, kernels));
+        TRY(add_single_shapes(cell, kernels));
         continue;
       }
       // What lies before it, symbol after symbol.
@@ -366,9 +370,7 @@ class Chooser {
     return count;
   }
 
-  Result<Unit> add_single_shapes(const SymbolBox& cell,
-                                 const std::vector<PackSpec>& packing,
-                                 std::vector<RangeKernel>& kernels) {
+  Result<Unit> add_single_shapes(const SymbolBox& cell, std::vector<RangeKernel>& kernels) {
     const int64_t count = count_of(cell);
     if (count > kMostSingleShapes)
       return Error("no schedule found is one program at ",
@@ -384,7 +386,7 @@ class Chooser {
         shape[s] += rest % extent;
         rest /= extent;
       }
-      TRY(add_single_shape(shape, packing, kernels));
+      TRY(add_single_shape(shape, kernels));
     }
     return Unit{};
   }
@@ -418,14 +420,14 @@ class Chooser {
     return box;
   }
 
-  Result<Unit> add_single_shape(const SymbolValues& shape,
-                                const std::vector<PackSpec>& packing,
-                                std::vector<RangeKernel>& kernels) {
+  Result<Unit> add_single_shape(const SymbolValues& shape, std::vector<RangeKernel>& kernels) {
     const Space& space = task_.space_at(shape);
     std::optional<Program> program;
     const auto accepts = [&](const Candidate& candidate) {
       Result<Program> made = lower(space, candidate, name_);
-      if (!made.ok() || packing_of(*made) != packing) return false;
+      if (!made.ok() || !fits(*made)) return false;
+      if (!kernels.empty() && packing_of(*made) != packing_of(kernels.front().program))
+        return false;
       program = *std::move(made);
       return true;
     };

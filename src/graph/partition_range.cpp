@@ -192,7 +192,10 @@ class Ranges {
   Result<bool> is_like_largest(const SymbolValues& values, const SymbolBox& box) {
     TRY_ASSIGN(const Partition* largest, shapes_.at(box.max));
     TRY_ASSIGN(const Partition* other, shapes_.at(values));
-    return difference(*largest, *other).empty();
+    const std::string differs = difference(*largest, *other);
+    if (!differs.empty() && difference_.empty())
+      difference_ = fmt::format("at {} {}", print(symbols_, values), differs);
+    return differs.empty();
   }
 
   Result<PartitionRange> range_of(const SymbolBox& box, const Partition& largest) {
@@ -225,7 +228,9 @@ class Ranges {
     if (chosen.empty() || chosen.size() > kMostRanges) {
       return Error("the network has another structure at more than ",
                    kMostRanges,
-                   " of its shapes; say at which it is to run, as --dim size=224..384@224,256,320");
+                   " of its shapes (",
+                   difference_,
+                   "); say at which it is to run, as --dim size=224..384@224,256,320");
     }
     ranges_.clear();
     for (const SymbolValues& values : chosen) {
@@ -239,6 +244,7 @@ class Ranges {
   std::span<const Symbol> symbols_;
   Shapes shapes_;
   std::vector<PartitionRange> ranges_;
+  std::string difference_;  // the first that was found
 };
 
 }  // namespace
