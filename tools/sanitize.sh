@@ -13,7 +13,7 @@ layers="support target tensor record graph lower space analysis codegen measure 
   model ansor dataset report transfer fleet"
 programs="codegen_test_codegen measure_test_codegen deploy_test_codegen cli_test_codegen"
 for layer in $layers; do programs="$programs ${layer}_test"; done
-cmake --preset asan -DCMAKE_BUILD_TYPE=None -DPRUNER_LLVM=ON -DPRUNER_UNITY=ON
+cmake --preset asan -DCMAKE_BUILD_TYPE=None -DPRUNER_LLVM=ON
 # shellcheck disable=SC2086
 cmake --build build/asan -j "$(nproc)" --target $programs
 # Reports count, not tests: some measure memory or time, or need what this build leaves out.
@@ -32,7 +32,7 @@ done
 # itself, and kernels of the emulated driver that leave by a signal.
 programs="support_test runtime_test measure_test deploy_test_codegen runtime_test_cuda_fake measure_test_cuda_fake
   deploy_test_cuda_fake fakes_test_cuda_fake fleet_test fleet_test_cuda_fake"
-cmake --preset tsan -DCMAKE_BUILD_TYPE=None -DPRUNER_LLVM=ON -DPRUNER_UNITY=ON
+cmake --preset tsan -DCMAKE_BUILD_TYPE=None -DPRUNER_LLVM=ON
 # shellcheck disable=SC2086
 cmake --build build/tsan -j "$(nproc)" --target $programs
 ctest --preset tsan -j2 -R '^(ThreadPool|ParallelFor|LocalMeasurer|CudaMeasurer|FleetMeasurer|LocalBroker|OwnWorkers|Runner|Frame|Timing|KernelCheck|BuildModule|LoadModule|LoadedModule|LongRun|Languages|VerifyTest|Fake)' \
