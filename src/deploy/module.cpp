@@ -157,13 +157,6 @@ Candidate schedule_for(const Partition& partition,
   return fitting ? *std::move(fitting) : std::move(chosen);
 }
 
-/// Stores in the caches what a kernel makes: that it is faster past them was measured of the kernel
-/// alone, where nobody reads it.
-void store_in_caches(const Sketch& sketch, Candidate& candidate) {
-  for (size_t d = 0; d < candidate.decisions.size(); ++d)
-    if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;
-}
-
 Result<Kernel> compile_group(const Partition& partition,
                              const Group& group,
                              bool read_from_cache,

@@ -100,7 +100,7 @@ class Chooser {
 
   /// Enters the schedule; where it is no program of the range, with tiles that fit its least shape.
   void add(const SymbolValues& origin, Candidate candidate, bool measured) {
-    store_in_caches(origin, candidate);
+    store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
     const auto is_it = [&](const Option& o) {
       return o.origin == origin && o.candidate == candidate;
     };
@@ -120,13 +120,6 @@ class Chooser {
                    const Candidate& candidate,
                    const SymbolValues& least) {
     return with_tiles_within(task_.space_at(origin), candidate, task_.space_at(least));
-  }
-
-  // Stores past the caches are worth it at some shapes only.
-  void store_in_caches(const SymbolValues& origin, Candidate& candidate) {
-    const Sketch& sketch = task_.space_at(origin)[candidate.sketch];
-    for (size_t d = 0; d < candidate.decisions.size(); ++d)
-      if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;
   }
 
   /// Those of the options, the best first, as far as they are compared.
@@ -399,7 +392,7 @@ class Chooser {
     std::optional<RangeProgram> best;
     std::string sketch_name, precision;
     const auto offer = [&](const SymbolValues& origin, Candidate candidate) {
-      store_in_caches(origin, candidate);
+      store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
       Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, cell);
       if (!made.ok() || packing_of(made->program) != packing) return;
       if (best && best->box.min <= made->box.min) return;
@@ -458,6 +451,11 @@ class Chooser {
 };
 
 }  // namespace
+
+void store_in_caches(const Sketch& sketch, Candidate& candidate) {
+  for (size_t d = 0; d < candidate.decisions.size(); ++d)
+    if (sketch.decisions[d].kind == DecisionKind::kStreaming) candidate.decisions[d] = 0;
+}
 
 std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
                                                 const SymbolBox& box) {

@@ -33,6 +33,10 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const PackingFits& fits,
                                                const std::string& name);
 
+/// Stores in the caches what a kernel makes: that it is faster past them was measured of the kernel
+/// alone, where nobody reads it, and at one shape.
+void store_in_caches(const Sketch& sketch, Candidate& candidate);
+
 /// Shapes of a box that stand for it: those that matter, else some that grow by a factor; its ends.
 std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
                                                 const SymbolBox& box);

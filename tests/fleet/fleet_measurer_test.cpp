@@ -11,7 +11,7 @@
 #include "fleet/names.h"
 #include "fleet/worker.h"
 #include "golden.h"
-#include "space/space.h"
+#include "space/some_candidates.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -22,17 +22,6 @@ constexpr const char* kRun = "run";
 Task small_task() {
   const std::string op = "matmul 16 16 16";
   return make_task(*parse_operator(op), *parse_target("llvm", 1), op);
-}
-
-std::vector<Candidate> some_candidates(const Task& task, size_t count) {
-  const Space space = make_space(task);
-  Rng rng(3);
-  std::vector<Candidate> candidates;
-  while (candidates.size() < count) {
-    Candidate candidate = sample(space, rng);
-    if (is_legal(space, candidate)) candidates.push_back(std::move(candidate));
-  }
-  return candidates;
 }
 
 /// A candidate's time, by which its result is known.

@@ -7,7 +7,7 @@
 
 #include "fakes/fake_cuda.h"
 #include "golden.h"
-#include "space/space.h"
+#include "space/some_candidates.h"
 #include "tensor/operators.h"
 
 namespace pruner {
@@ -18,17 +18,6 @@ constexpr int kBoth[] = {0, 1};
 Task cuda_task() {
   const std::string op = "matmul 16 16 16";
   return make_task(*parse_operator(op), *parse_target("cuda --arch=sm_80", 0), op);
-}
-
-std::vector<Candidate> some_candidates(const Task& task, size_t count) {
-  const Space space = make_space(task);
-  Rng rng(3);
-  std::vector<Candidate> candidates;
-  while (candidates.size() < count) {
-    Candidate candidate = sample(space, rng);
-    if (is_legal(space, candidate)) candidates.push_back(std::move(candidate));
-  }
-  return candidates;
 }
 
 std::unique_ptr<Measurer> make_measurer(const Task& task, std::span<const int> devices) {

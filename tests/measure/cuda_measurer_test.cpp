@@ -12,7 +12,7 @@
 #include "measure/device_probe.h"
 #include "measure/local_measurer.h"
 #include "runtime/gpu_context.h"
-#include "space/space.h"
+#include "space/some_candidates.h"
 #include "target/tensor_rates.h"
 #include "tensor/operators.h"
 
@@ -22,17 +22,6 @@ namespace {
 Task cuda_task() {
   const std::string op = "matmul 16 16 16";
   return make_task(*parse_operator(op), *parse_target("cuda --arch=sm_80", 0), op);
-}
-
-std::vector<Candidate> some_candidates(const Task& task, size_t count) {
-  const Space space = make_space(task);
-  Rng rng(3);
-  std::vector<Candidate> candidates;
-  while (candidates.size() < count) {
-    Candidate candidate = sample(space, rng);
-    if (is_legal(space, candidate)) candidates.push_back(std::move(candidate));
-  }
-  return candidates;
 }
 
 MeasureOptions quick() {
