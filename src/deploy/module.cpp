@@ -67,14 +67,6 @@ std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Gro
   return boxes;
 }
 
-/// The values whose bytes groups read.
-std::set<ValueId> values_read(const Partition& partition) {
-  std::set<ValueId> read;
-  for (const Group& group : partition.groups)
-    for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
-  return read;
-}
-
 /// Whether the last cache holds a value for the kernels that read it, and what they read beside it.
 /// What L2 holds is stored there in any case.
 bool is_read_from_cache(const Partition& partition,

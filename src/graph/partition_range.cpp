@@ -6,7 +6,6 @@
 #include <cstring>
 #include <map>
 #include <ranges>
-#include <set>
 
 #include "support/check.h"
 
@@ -41,15 +40,6 @@ std::string difference(const Partition& a, const Partition& b) {
       return fmt::format("\"{}\": {}", x.name, alike.error().message());
   }
   return "";
-}
-
-/// The values whose bytes kernels or the caller read.
-std::set<ValueId> values_read(const Partition& partition) {
-  std::set<ValueId> read;
-  for (const Group& group : partition.groups)
-    for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
-  for (const ValueId output : partition.outputs) read.insert(partition.storage_of(output).owner);
-  return read;
 }
 
 /// Whether `part` is the box of `whole` that begins with its first element.
@@ -249,6 +239,13 @@ class Ranges {
 
 }  // namespace
 
+std::set<ValueId> values_read(const Partition& partition) {
+  std::set<ValueId> read;
+  for (const Group& group : partition.groups)
+    for (const ValueId input : group.inputs) read.insert(partition.storage_of(input).owner);
+  return read;
+}
+
 Result<PartitionRange> generalize(std::span<const Symbol> symbols,
                                   const SymbolBox& box,
                                   std::span<const Partition* const> at_points,
@@ -259,7 +256,9 @@ Result<PartitionRange> generalize(std::span<const Symbol> symbols,
       return Error("the network has another structure at other shapes: ", differs);
   FormulaFinder finder(symbols, points);
   PartitionRange range{box, std::move(largest), {}, {}};
-  const std::set<ValueId> read = values_read(range.largest);
+  std::set<ValueId> read = values_read(range.largest);
+  for (const ValueId output : range.largest.outputs)
+    read.insert(range.largest.storage_of(output).owner);
   for (size_t v = 0; v < range.largest.values.size(); ++v) {
     const PlannedValue& value = range.largest.values[v];
     std::vector<Expr>& shape = range.shapes.emplace_back();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "graph/partition.h"
@@ -39,6 +40,9 @@ using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>
 /// of an import; what differs from shape to shape, where that is none of these.
 Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at);
 inline constexpr size_t kMostRanges = 16;
+
+/// The values whose bytes groups read.
+std::set<ValueId> values_read(const Partition& partition);
 
 /// One structure for a box, or what keeps the shapes from having one.
 Result<PartitionRange> generalize(std::span<const Symbol> symbols,
