@@ -74,10 +74,13 @@ std::optional<Expr> FormulaFinder::as_multiple(const Factor& factor,
              high = static_cast<size_t>(most - f.begin());
   const int64_t run = *most - *least, rise = values[high] - values[low];
   if (run == 0 || rise % run != 0) return std::nullopt;
-  const int64_t a = rise / run, b = values[low] - a * *least;
+  const int64_t a = rise / run;
+  int64_t b = 0;
+  if (__builtin_mul_overflow(a, *least, &b)) return std::nullopt;
+  b = values[low] - b;
   if (b != 0 && !sum) return std::nullopt;
   for (size_t p = 0; p < f.size(); ++p)
-    if (values[p] != a * f[p] + b) return std::nullopt;
+    if (values[p] - values[low] != a * (f[p] - *least)) return std::nullopt;
   return factor.form * Expr(a) + Expr(b);
 }
 
@@ -126,19 +129,23 @@ std::optional<Expr> FormulaFinder::as_product(std::span<const int64_t> values, b
   std::vector<const Factor*> factors;
   for (const std::vector<Factor>* some : {&products_, &quotients_})
     for (const Factor& factor : *some) factors.push_back(&factor);
-  const auto times = [](const Factor& a, const Factor& b) {
-    Factor product{a.form * b.form, {}};
+  // Nothing where the product is no 64-bit number.
+  const auto times = [](const Factor& a, const Factor& b) -> std::optional<Factor> {
+    Factor product{a.form * b.form, std::vector<int64_t>(a.values.size())};
     for (size_t p = 0; p < a.values.size(); ++p)
-      product.values.push_back(a.values[p] * b.values[p]);
+      if (__builtin_mul_overflow(a.values[p], b.values[p], &product.values[p])) return std::nullopt;
     return product;
   };
   for (size_t a = 0; a < factors.size(); ++a) {
     for (size_t b = a; b < factors.size(); ++b) {
-      const Factor two = times(*factors[a], *factors[b]);
-      if (std::optional<Expr> formula = as_multiple(two, values, sum)) return formula;
-      for (size_t c = b; c < factors.size(); ++c)
-        if (std::optional<Expr> formula = as_multiple(times(two, *factors[c]), values, sum))
-          return formula;
+      const std::optional<Factor> two = times(*factors[a], *factors[b]);
+      if (!two) continue;
+      if (std::optional<Expr> formula = as_multiple(*two, values, sum)) return formula;
+      for (size_t c = b; c < factors.size(); ++c) {
+        const std::optional<Factor> three = times(*two, *factors[c]);
+        if (!three) continue;
+        if (std::optional<Expr> formula = as_multiple(*three, values, sum)) return formula;
+      }
     }
   }
   return std::nullopt;

@@ -11,6 +11,9 @@
 
 namespace pruner {
 
+/// No dimension that differs is longer: the product of three of them is a 64-bit number.
+constexpr int64_t kMostExtent = 1 << 20;
+
 /// A dimension without a fixed extent.
 struct Symbol {
   std::string name;              // "seq"
@@ -30,7 +33,7 @@ struct SymbolBox {
 SymbolBox box_of(std::span<const Symbol> symbols);
 
 /// "seq=1..512@64,128,384": the range, and after @ the extents that matter; "batch=4" is one
-/// extent.
+/// extent. Error: no such text, and what is longer than kMostExtent.
 Result<Symbol> parse_symbol(std::string_view text);
 /// "seq=1..512".
 std::string print(const Symbol& symbol);

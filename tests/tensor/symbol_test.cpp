@@ -25,6 +25,7 @@ TEST(Symbol, SaysWhatIsWrongWithAText) {
        {"", "seq", "=3", "seq=", "seq=a", "seq=1..", "seq=1..4@", "seq=1..4x", "seq=0"})
     EXPECT_ERROR(parse_symbol(text), "is not NAME=1..512") << text;
   EXPECT_ERROR(parse_symbol("seq=9..4"), "the range ends at 4, before it begins");
+  EXPECT_ERROR(parse_symbol("seq=1..1048577"), "a dimension is at most 1048576 long");
   EXPECT_ERROR(parse_symbol("seq=1..4@8"), "8 lies outside of the range");
 }
 
