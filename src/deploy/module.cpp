@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "codegen/codegen.h"
@@ -13,6 +14,7 @@
 #include "deploy/memory_plan.h"
 #include "deploy/plan_formulas.h"
 #include "deploy/range_kernels.h"
+#include "deploy/range_trials.h"
 #include "deploy/weights.h"
 #include "graph/ops/op.h"
 #include "graph/partition_range.h"
@@ -178,13 +180,12 @@ Result<GroupKernels> compile_group_range(const NetworkRanges& network,
                                          size_t g,
                                          const Target& target,
                                          const ScheduleChoice& choice,
-                                         std::span<const std::string> forms,
+                                         const ModuleOptions& options,
                                          Weights& weights,
                                          const std::string& symbol) {
   const Partition& partition = range.largest;
   const Group& group = partition.groups[g];
-  TaskRange task(
-      network.symbols, range.box, range.dags[g], target, group.name, {forms.begin(), forms.end()});
+  TaskRange task = task_range(network, range, g, target, options);
   const auto is_constant = [&](size_t a) {
     return a < group.inputs.size() &&
            partition[partition.storage_of(group.inputs[a]).owner].constant;
@@ -194,7 +195,8 @@ Result<GroupKernels> compile_group_range(const NetworkRanges& network,
     const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[a]);
     return known.empty() || std::ranges::find(known, packing) != known.end();
   };
-  TRY_ASSIGN(std::vector<RangeKernel> chosen, range_kernels(task, choice, fits, symbol));
+  TRY_ASSIGN(std::vector<RangeKernel> chosen,
+             range_kernels(task, choice, options.times, fits, symbol));
   const std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
   GroupKernels kernels;
   for (RangeKernel& kernel : chosen) {
@@ -261,7 +263,7 @@ Result<std::vector<size_t>> compile_kernels(const Partition& partition,
     const auto g = static_cast<size_t>(fresh[k] - partition.groups.data());
     if (range != nullptr && fresh[k]->routine == nullptr) {
       compiled[k] =
-          compile_group_range(*network, *range, g, target, choice, options.forms, weights, symbol);
+          compile_group_range(*network, *range, g, target, choice, options, weights, symbol);
       return;
     }
     Result<Kernel> kernel = compile_group(
@@ -449,6 +451,7 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
       if (one.boxes.empty()) step.kernels.push_back({one.artifact.symbol});
       for (const SymbolBox& box : one.boxes) step.kernels.push_back({one.artifact.symbol, box});
     }
+    std::ranges::sort(step.kernels, {}, [](const auto& kernel) { return kernel.box.min; });
     for (size_t i = 0; i < group.inputs.size(); ++i) {
       const ValueId input = group.inputs[i];
       ValuePlace place = memory.values[input.value];
@@ -488,6 +491,12 @@ std::vector<int64_t> dims_of(const std::vector<std::vector<Expr>>& shapes, PlanF
 
 ScheduleChoice schedule_choice(const RecordedSchedules& schedules) {
   return [&schedules](const Task& task, const Space& space) { return schedules.best(task, space); };
+}
+
+ScheduleTimes schedule_times(const RecordedSchedules& schedules) {
+  return [&schedules](const Task& task, const Space& space, const Candidate& candidate) {
+    return schedules.cost_s(task, space, candidate);
+  };
 }
 
 ScheduleChoice schedule_choice(const Tuner& tuner) {

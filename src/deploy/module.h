@@ -27,10 +27,19 @@ ScheduleChoice schedule_choice(const Tuner& tuner);
 /// The chosen candidate, or the schedule that needs no search.
 Candidate chosen_schedule(const Task& task, const Space& space, const ScheduleChoice& choice);
 
+/// Seconds that a candidate of a task was measured to take; nullopt: it was not. Called from
+/// several threads at once.
+using ScheduleTimes = std::function<std::optional<double>(
+    const Task& task, const Space& space, const Candidate& candidate)>;
+
+/// Of the records' schedules. The records outlive the times.
+ScheduleTimes schedule_times(const RecordedSchedules& schedules);
+
 struct ModuleOptions {
   int jobs = 2;          // kernels that are compiled, and constants that are packed, at once
   std::string work_dir;  // temporary files; empty: a fresh temporary folder
   std::vector<std::string> forms = {};  // of tasks without a record (form_names()); empty: all
+  ScheduleTimes times = {};  // by which kernels of a range of shapes are chosen; empty: the draft
 };
 
 struct ModuleSummary {

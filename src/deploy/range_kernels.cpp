@@ -17,12 +17,18 @@ namespace pruner {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kUncovered = 100;      // times the least latency: of a shape that no kernel is for
+constexpr double kUncovered = 1.5;      // times the least latency: of a shape that no kernel is for
 constexpr double kWorthAKernel = 0.01;  // of the sum of all shapes' shares
-constexpr double kMeasuredBetter = 0.98;  // what was measured best is faster than any draft says
-constexpr int kRepresentatives = 7;       // of a symbol
-constexpr double kOtherWeight = 0.25;     // of shapes beside those that matter
-constexpr size_t kMostPackings = 3;       // that are compared
+constexpr double kDoubt = 1.1;          // times what the draft says: of what was not measured
+constexpr double kWorthAChange = 1.01;  // ... from one cell's kernel to the next one's
+constexpr int kRepresentatives = 7;     // of a symbol
+constexpr int64_t kJudged = 8, kCells = 32;  // growing(): extents at which sets of kernels are
+                                             // compared, and where kernels may begin
+constexpr int64_t kSmall = 16;  // of the greatest extent: below, representatives alone are compared
+constexpr double kOtherWeight = 0.25;  // of shapes beside those that matter
+constexpr size_t kMostPackings = 3;    // that are compared
+constexpr size_t kContenders = 2;      // at a shape, of a packing, whose times are asked for
+constexpr double kNear = 1.4;          // times the least seconds: what may be faster in truth
 
 /// The extents of a symbol that stand for its range: those that matter, and some that grow by a
 /// factor from end to end.
@@ -37,43 +43,68 @@ std::vector<int64_t> representatives(const Symbol& symbol, int64_t min, int64_t 
   return {extents.begin(), extents.end()};
 }
 
+/// The extents of a box of one symbol, the next one longer by a `fineness`-th.
+std::vector<int64_t> growing(const SymbolBox& box, int64_t fineness) {
+  std::vector<int64_t> extents;
+  for (int64_t n = box.min[0]; n <= box.max[0]; n += std::max<int64_t>(1, n / fineness))
+    extents.push_back(n);
+  return extents;
+}
+
 /// A schedule, and its program where it has one.
 struct Option {
   SymbolValues origin;
   Candidate candidate;
   RangeProgram made;
-  bool measured = false;  // best at its origin
+  std::optional<size_t> like = {};  // the option that it is but for rows in registers
 };
 
 class Chooser {
  public:
   Chooser(TaskRange& task,
           const ScheduleChoice& choice,
+          const ScheduleTimes& times,
           const PackingFits& fits,
-          const std::string& name)
+          const std::string& name,
+          const SymbolBox& box)
       : task_(task),
         choice_(choice),
+        times_(times),
         fits_(fits),
         name_(name),
-        shapes_(representative_shapes(task.symbols(), task.box())) {}
+        box_(box),
+        shapes_(representative_shapes(task.symbols(), box)),
+        judged_(shapes_) {
+    if (box.min.size() > 1) return;
+    for (const int64_t extent : growing(box, kJudged))
+      if (extent > box.max[0] / kSmall &&
+          std::ranges::find(judged_, SymbolValues{extent}) == judged_.end())
+        judged_.push_back({extent});
+  }
 
   Result<std::vector<RangeKernel>> run() {
     for (const SymbolValues& shape : shapes_) {
-      const Task at = task_.task_at(shape);
-      std::optional<Candidate> best;
-      if (choice_) best = choice_(at, task_.space_at(shape));
-      if (best) add(shape, *best, true);
-      add(shape, default_schedule(at, task_.space_at(shape)), false);
+      const Space& space = task_.space_at(shape);
+      if (choice_) {
+        if (std::optional<Candidate> best = choice_(task_at(shape), space)) {
+          const size_t before = options_.size();
+          add(shape, *best);
+          if (options_.size() > before) add_siblings(before);
+        }
+      }
+      add(shape, default_schedule(task_at(shape), space));
     }
+    if (packing_) add_others_of(*packing_);
     if (options_.empty()) {
       std::vector<RangeKernel> singles;
-      TRY(add_single_shapes(task_.box(), singles));
+      TRY(add_single_shapes(box_, singles));
       return singles;
     }
     std::optional<std::vector<RangeKernel>> best;
     double least = kNever;
     for (const std::vector<PackSpec>& packing : packings()) {
       add_others_of(packing);
+      if (contenders_ != nullptr) add_contenders(packing);
       const std::vector<size_t> chosen = choose(packing);
       const double cost = cost_of(chosen);
       if (cost >= least) continue;
@@ -85,6 +116,9 @@ class Chooser {
     TRY(cover_rest(*best));
     return *std::move(best);
   }
+
+  /// Has run() note what to measure so that another choice is by time.
+  void note_contenders(std::vector<ShapeTrials>& contenders) { contenders_ = &contenders; }
 
  private:
   std::vector<PackSpec> packing_of(const Program& program) const {
@@ -99,21 +133,47 @@ class Chooser {
   }
 
   /// Enters the schedule; where it is no program of the range, with tiles that fit its least shape.
-  void add(const SymbolValues& origin, Candidate candidate, bool measured) {
+  void add(const SymbolValues& origin, Candidate candidate) {
     store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
     const auto is_it = [&](const Option& o) {
       return o.origin == origin && o.candidate == candidate;
     };
     if (std::ranges::any_of(options_, is_it)) return;
-    Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, task_.box());
+    Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, box_);
     if (!made.ok()) {
       problem_ = made.error().message();
-      Candidate smaller = within(origin, candidate, task_.box().min);
+      Candidate smaller = within(origin, candidate, box_.min);
       if (smaller == candidate) return;
-      return add(origin, std::move(smaller), false);
+      return add(origin, std::move(smaller));
     }
     if (!fits(made->program)) return;
-    options_.push_back({origin, std::move(candidate), *std::move(made), measured});
+    options_.push_back({origin, std::move(candidate), *std::move(made)});
+    estimates_.clear();
+  }
+
+  /// The option with other rows in registers: between them there is one at each extent whose tiles
+  /// leave little of it over. And with its parallel loops in the other order: at one shape alone it
+  /// may not matter.
+  void add_siblings(size_t o) {
+    const SymbolValues origin = options_[o].origin;
+    const Candidate candidate = options_[o].candidate;
+    const Sketch& sketch = task_.space_at(origin)[candidate.sketch];
+    const auto add_with = [&](DecisionRef decision, int32_t value) {
+      Candidate other = candidate;
+      other.decisions[static_cast<size_t>(decision)] = value;
+      const size_t before = options_.size();
+      add(origin, std::move(other));
+      if (options_.size() > before) options_.back().like = o;
+    };
+    for (const OpenTile& tile : open_tiles(sketch, candidate)) {
+      if (tile.rows != kFixed) {
+        const int32_t rows = candidate.decisions[static_cast<size_t>(tile.rows)];
+        for (const int32_t other : {rows - 2, rows - 1, rows + 1})
+          if (other > 1) add_with(tile.rows, other);
+      }
+      const DecisionRef order = sketch.plan(tile.stage).parallel_order;
+      if (order != kFixed) add_with(order, 1 - candidate.decisions[static_cast<size_t>(order)]);
+    }
   }
 
   Candidate within(const SymbolValues& origin,
@@ -124,6 +184,7 @@ class Chooser {
 
   /// Those of the options, the best first, as far as they are compared.
   std::vector<std::vector<PackSpec>> packings() {
+    if (packing_) return {*packing_};
     std::vector<std::pair<double, std::vector<PackSpec>>> costs;
     for (const Option& option : options_) {
       const std::vector<PackSpec> packing = packing_of(option.made.program);
@@ -143,7 +204,7 @@ class Chooser {
     if (!packs(packing)) return;
     for (const SymbolValues& shape : shapes_) {
       std::optional<Candidate> best = schedule_of(shape, packing);
-      if (best) add(shape, *std::move(best), false);
+      if (best) add(shape, *std::move(best));
     }
   }
 
@@ -155,7 +216,7 @@ class Chooser {
   std::optional<Candidate> schedule_of(const SymbolValues& shape,
                                        const std::vector<PackSpec>& packing) {
     const Space& space = task_.space_at(shape);
-    const Task at = task_.task_at(shape);
+    const Task& at = task_at(shape);
     if (!packs(packing)) return default_schedule(at, space);
     return default_schedule_of(at, space, [&](const Candidate& candidate) {
       const LoopNest nest = make_loop_nest(space, candidate);
@@ -170,40 +231,111 @@ class Chooser {
     });
   }
 
-  /// Draft seconds of an option at a shape; kNever: it has no program there.
-  double latency(const Option& option, const SymbolValues& shape) {
-    if (!option.made.box.contains(shape)) return kNever;
-    const auto key = std::pair(&option - options_.data(), shape);
-    const auto [at, is_new] = latencies_.try_emplace(key, kNever);
-    if (!is_new) return at->second;
-    const std::optional<TaskRange::Carried> carried =
-        task_.carry(option.origin, option.candidate, shape);
-    if (carried)
-      at->second = draft_latency_s(make_loop_nest(*carried->space, carried->candidate),
-                                   carried->space->target);
+  const Task& task_at(const SymbolValues& shape) {
+    const auto [at, is_new] = tasks_.try_emplace(shape);
+    if (is_new) at->second = task_.task_at(shape);
     return at->second;
   }
 
-  /// The share of a shape's least latency that an option takes: what was measured best there has 1.
-  double share(const Option& option, const SymbolValues& shape) {
-    const double own = latency(option, shape);
-    if (own == kNever) return kUncovered;
-    double least = kNever, measured = kNever;
-    for (const Option& other : options_) {
-      const double its = latency(other, shape);
-      least = std::min(least, its);
-      if (other.measured && other.origin == shape) measured = std::min(measured, its);
+  /// What is known of an option at a shape: seconds by the draft, kNever where it has no program;
+  /// and measured.
+  struct Times {
+    double drafted = kNever;
+    std::optional<double> measured = {};
+  };
+  const Times& times(size_t o, const SymbolValues& shape) {
+    const auto [at, is_new] = times_known_.try_emplace({o, shape});
+    Times& known = at->second;
+    const Option& option = options_[o];
+    if (!is_new || !option.made.box.contains(shape)) return known;
+    const std::optional<TaskRange::Carried> carried =
+        task_.carry(option.origin, option.candidate, shape);
+    if (!carried) return known;
+    const auto& [space, candidate] = *carried;
+    known.drafted = draft_latency_s(make_loop_nest(*space, candidate), space->target);
+    if (times_) known.measured = times_(task_at(shape), *space, candidate);
+    return known;
+  }
+
+  /// Seconds of all options at a shape: measured, or as the draft says times what it was wrong by
+  /// where the option was measured nearest; of one that never was, times what it is wrong by of the
+  /// others here, and some doubt.
+  const std::vector<double>& estimates(const SymbolValues& shape) {
+    const auto [at, is_new] = estimates_.try_emplace(shape);
+    std::vector<double>& seconds = at->second;
+    if (!is_new) return seconds;
+    std::vector<double> errors;
+    std::vector<size_t> unknown;
+    for (size_t o = 0; o < options_.size(); ++o) {
+      const Times& here = times(o, shape);
+      const std::optional<double> error = error_near(o, shape);
+      seconds.push_back(here.measured ? *here.measured : here.drafted * error.value_or(kDoubt));
+      if (error) errors.push_back(*error);
+      if (!error && !here.measured) unknown.push_back(o);
     }
-    if (measured == kNever) return own / least;
-    if (option.measured && option.origin == shape) return 1;
-    return std::max(own / measured, 1 / kMeasuredBetter);
+    if (errors.empty()) return seconds;
+    std::ranges::nth_element(errors, errors.begin() + std::ssize(errors) / 2);
+    for (const size_t o : unknown) seconds[o] *= errors[errors.size() / 2];
+    return seconds;
+  }
+
+  /// What an option takes over what the draft says, at the nearest shape where it was measured.
+  std::optional<double> error_near(size_t o, const SymbolValues& shape) {
+    std::optional<double> error;
+    double nearest = kNever;
+    for (const SymbolValues& other : shapes_) {
+      const Times& there = times(o, other);
+      if (!there.measured || there.drafted == kNever) continue;
+      double distance = 0;
+      for (size_t s = 0; s < shape.size(); ++s)
+        distance +=
+            std::abs(std::log(static_cast<double>(shape[s]) / static_cast<double>(other[s])));
+      if (distance >= nearest) continue;
+      nearest = distance;
+      error = *there.measured / there.drafted;
+    }
+    if (!error && options_[o].like) return error_near(*options_[o].like, shape);
+    return error;
+  }
+
+  /// The share of a shape's least time that an option takes.
+  double share(size_t o, const SymbolValues& shape) {
+    const std::vector<double>& seconds = estimates(shape);
+    if (seconds[o] == kNever) return kUncovered;
+    return seconds[o] / *std::ranges::min_element(seconds);
+  }
+
+  /// Notes which options of the packing may be the fastest at each shape and were not measured.
+  void add_contenders(const std::vector<PackSpec>& packing) {
+    for (const SymbolValues& shape : shapes_) {
+      const std::vector<double>& seconds = estimates(shape);
+      std::vector<std::pair<double, size_t>> fastest;
+      for (size_t o = 0; o < options_.size(); ++o)
+        if (seconds[o] != kNever && packing_of(options_[o].made.program) == packing)
+          fastest.emplace_back(seconds[o], o);
+      std::ranges::sort(fastest);
+      if (fastest.size() > kContenders) fastest.resize(kContenders);
+      for (const auto& [its, o] : fastest)
+        if (!times(o, shape).measured && its <= kNear * fastest.front().first) note(o, shape);
+    }
+  }
+
+  void note(size_t o, const SymbolValues& shape) {
+    const auto carried = task_.carry(options_[o].origin, options_[o].candidate, shape);
+    const Task& task = task_at(shape);
+    auto known =
+        std::ranges::find(*contenders_, task.key, [](const ShapeTrials& t) { return t.task.key; });
+    if (known == contenders_->end())
+      known = contenders_->insert(known, {task, *carried->space, {}});
+    if (std::ranges::find(known->candidates, carried->candidate) == known->candidates.end())
+      known->candidates.push_back(carried->candidate);
   }
 
   double cost_of(const std::vector<size_t>& chosen) {
     double sum = 0;
-    for (const SymbolValues& shape : shapes_) {
+    for (const SymbolValues& shape : judged_) {
       double least = kUncovered;
-      for (const size_t o : chosen) least = std::min(least, share(options_[o], shape));
+      for (const size_t o : chosen) least = std::min(least, share(o, shape));
       sum += weight(shape) * least;
     }
     return sum;
@@ -237,7 +369,7 @@ class Chooser {
         }
       }
       double worth = 0;
-      for (const SymbolValues& shape : shapes_) worth += kWorthAKernel * weight(shape);
+      for (const SymbolValues& shape : judged_) worth += kWorthAKernel * weight(shape);
       if (best == options_.size() || cost - least < worth) break;
       chosen.push_back(best);
       cost = least;
@@ -248,7 +380,7 @@ class Chooser {
   /// Each kernel's boxes: the range is cut where a kernel begins and between representative shapes,
   /// and each cell goes to the fastest kernel at its middle.
   std::vector<RangeKernel> assign(const std::vector<size_t>& chosen) {
-    const SymbolBox& all = task_.box();
+    const SymbolBox& all = box_;
     std::vector<std::vector<int64_t>> cuts;  // where cells begin
     for (size_t s = 0; s < all.min.size(); ++s) {
       std::set<int64_t> begins = {all.min[s]};
@@ -260,6 +392,8 @@ class Chooser {
         if (before > 0) begins.insert(static_cast<int64_t>(std::sqrt(before * extent)) + 1);
         before = extent;
       }
+      if (all.min.size() == 1)
+        for (const int64_t extent : growing(all, kCells)) begins.insert(extent);
       std::erase_if(begins, [&](int64_t b) { return b < all.min[s] || b > all.max[s]; });
       cuts.emplace_back(begins.begin(), begins.end());
     }
@@ -269,6 +403,7 @@ class Chooser {
       const Sketch& sketch = task_.space_at(option.origin)[option.candidate.sketch];
       kernels.push_back({option.made.program, {}, sketch.name, std::string(precision_of(sketch))});
     }
+    size_t last = chosen.size();  // the kernel of the cell before
     each_cell(cuts, [&](const SymbolBox& cell) {
       SymbolValues middle;
       for (size_t s = 0; s < cell.min.size(); ++s)
@@ -277,14 +412,15 @@ class Chooser {
       double least = kNever;
       for (size_t k = 0; k < chosen.size(); ++k) {
         if (!options_[chosen[k]].made.box.contains(cell.min)) continue;
-        const double its = share(options_[chosen[k]], middle);
+        const double its = share(chosen[k], middle) * (k == last ? 1 : kWorthAChange);
         if (its < least) {
           least = its;
           best = k;
         }
       }
+      last = best;
       if (best == chosen.size()) {
-        uncovered_.push_back(cell);
+        join(uncovered_, cell);
       } else {
         join(kernels[best].boxes, cell);
       }
@@ -296,7 +432,7 @@ class Chooser {
   template <typename Fn>
   void each_cell(const std::vector<std::vector<int64_t>>& cuts, const Fn& fn) {
     uncovered_.clear();
-    const SymbolBox& all = task_.box();
+    const SymbolBox& all = box_;
     std::vector<size_t> at(cuts.size(), 0);
     while (true) {
       SymbolBox cell;
@@ -331,28 +467,24 @@ class Chooser {
     boxes.push_back(cell);
   }
 
-  /// Kernels for the cells that none is for: of schedules that are one program in the cell, and of
-  /// single shapes where a few are left.
+  /// Kernels for the parts that none is for, chosen for each as for the whole, on the packing of
+  /// the others: below some extent schedules are other programs. A few shapes have one each.
   Result<Unit> cover_rest(std::vector<RangeKernel>& kernels) {
     const std::vector<PackSpec> packing = packing_of(kernels.front().program);
-    std::vector<SymbolBox> left = std::exchange(uncovered_, {});
-    while (!left.empty()) {
-      const SymbolBox cell = left.back();
-      left.pop_back();
-      const std::optional<SymbolBox> covered = add_for_cell(cell, packing, kernels);
-      if (!covered) {
-        TRY(add_single_shapes(cell, kernels));
+    const PackingFits as_others = [&](size_t a, const PackSpec& pack) {
+      return pack == packing[a];
+    };
+    for (const SymbolBox& part : std::exchange(uncovered_, {})) {
+      if (count_of(part) <= kFewShapes) {
+        TRY(add_single_shapes(part, kernels));
         continue;
       }
-      // What lies before it, symbol after symbol.
-      SymbolBox part = cell;
-      for (size_t s = 0; s < cell.min.size(); ++s) {
-        if (covered->min[s] == cell.min[s]) continue;
-        SymbolBox before = part;
-        before.max[s] = covered->min[s] - 1;
-        left.push_back(before);
-        part.min[s] = covered->min[s];
-      }
+      Chooser chooser(task_, choice_, times_, as_others, name_, part);
+      chooser.packing_ = packing;
+      chooser.contenders_ = contenders_;
+      for (const Option& option : options_) chooser.add(option.origin, option.candidate);
+      TRY_ASSIGN(std::vector<RangeKernel> more, chooser.run());
+      std::ranges::move(more, std::back_inserter(kernels));
     }
     return Unit{};
   }
@@ -384,35 +516,6 @@ class Chooser {
     return Unit{};
   }
 
-  /// The part of the cell that a new kernel is for.
-  std::optional<SymbolBox> add_for_cell(const SymbolBox& cell,
-                                        const std::vector<PackSpec>& packing,
-                                        std::vector<RangeKernel>& kernels) {
-    if (count_of(cell) <= kFewShapes) return std::nullopt;
-    std::optional<RangeProgram> best;
-    std::string sketch_name, precision;
-    const auto offer = [&](const SymbolValues& origin, Candidate candidate) {
-      store_in_caches(task_.space_at(origin)[candidate.sketch], candidate);
-      Result<RangeProgram> made = lower_over_range(task_, origin, candidate, name_, cell);
-      if (!made.ok() || packing_of(made->program) != packing) return;
-      if (best && best->box.min <= made->box.min) return;
-      const Sketch& sketch = task_.space_at(origin)[candidate.sketch];
-      sketch_name = sketch.name;
-      precision = std::string(precision_of(sketch));
-      best = *std::move(made);
-    };
-    for (const SymbolValues& shape : {cell.min, cell.max}) {
-      std::optional<Candidate> found = schedule_of(shape, packing);
-      if (found) offer(shape, *std::move(found));
-    }
-    for (const Option& option : std::vector<Option>(options_))
-      offer(option.origin, option.candidate);
-    if (!best) return std::nullopt;
-    const SymbolBox box = best->box;
-    kernels.push_back({std::move(best->program), {box}, sketch_name, precision});
-    return box;
-  }
-
   Result<Unit> add_single_shape(const SymbolValues& shape, std::vector<RangeKernel>& kernels) {
     const Space& space = task_.space_at(shape);
     std::optional<Program> program;
@@ -424,7 +527,7 @@ class Chooser {
       program = *std::move(made);
       return true;
     };
-    const Task at = task_.task_at(shape);
+    const Task& at = task_at(shape);
     std::optional<Candidate> found = default_schedule(at, space);
     if (!accepts(*found)) found = default_schedule_of(at, space, accepts);
     if (!found || !accepts(*found))
@@ -441,13 +544,20 @@ class Chooser {
 
   TaskRange& task_;
   const ScheduleChoice& choice_;
+  const ScheduleTimes& times_;
   const PackingFits& fits_;
   const std::string& name_;
-  const std::vector<SymbolValues> shapes_;
+  const SymbolBox box_;
+  const std::vector<SymbolValues> shapes_;        // at which schedules are looked for and measured
+  std::vector<SymbolValues> judged_;              // ... and compared
+  std::optional<std::vector<PackSpec>> packing_;  // that there has to be
   std::vector<Option> options_;
-  std::map<std::pair<ptrdiff_t, SymbolValues>, double> latencies_;  // by option
+  std::map<SymbolValues, Task> tasks_;
+  std::map<std::pair<size_t, SymbolValues>, Times> times_known_;  // by option
+  std::map<SymbolValues, std::vector<double>> estimates_;         // of all options so far
   std::vector<SymbolBox> uncovered_;
   std::string problem_;
+  std::vector<ShapeTrials>* contenders_ = nullptr;
 };
 
 }  // namespace
@@ -475,9 +585,23 @@ std::vector<SymbolValues> representative_shapes(std::span<const Symbol> symbols,
 
 Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const ScheduleChoice& choice,
+                                               const ScheduleTimes& times,
                                                const PackingFits& fits,
                                                const std::string& name) {
-  return Chooser(task, choice, fits, name).run();
+  return Chooser(task, choice, times, fits, name, task.box()).run();
+}
+
+Result<std::vector<ShapeTrials>> contenders(TaskRange& task,
+                                            const ScheduleChoice& choice,
+                                            const ScheduleTimes& times) {
+  std::vector<ShapeTrials> contenders;
+  const auto any = [](size_t, const PackSpec&) { return true; };
+  const PackingFits fits = any;
+  const std::string name = "kernel";
+  Chooser chooser(task, choice, times, fits, name, task.box());
+  chooser.note_contenders(contenders);
+  TRY(chooser.run());
+  return contenders;
 }
 
 }  // namespace pruner

@@ -23,15 +23,23 @@ inline constexpr size_t kMostRangeKernels = 4;
 /// Whether a weight, argument `a` of a program, may be stored as the program reads it.
 using PackingFits = std::function<bool(size_t a, const PackSpec& packing)>;
 
-/// The kernels whose time, summed over the shapes that matter as shares of the least that is known,
-/// is least by the draft: `choice` says what was measured best at a shape, and that is taken to be
-/// it. Chosen one after the other, as long as one more lowers the sum by a share worth its code;
-/// what they leave over at the small end gets schedules with smaller tiles, and single shapes get
-/// programs of their own. All read weights packed alike. The error says which shapes none is for.
+/// The kernels whose time, summed over some shapes as shares of the least that is known, is least:
+/// of schedules that `choice` takes at these shapes and of those that need no search. Their time is
+/// what `times` says of them there; else the draft's, corrected by what it is wrong by elsewhere.
+/// Chosen one after the other, as long as one more lowers the sum by a share worth its code; parts
+/// that they leave over, where schedules are other programs, have kernels of their own, and single
+/// shapes too. All read weights packed alike. The error says which shapes none is for.
 Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const ScheduleChoice& choice,
+                                               const ScheduleTimes& times,
                                                const PackingFits& fits,
                                                const std::string& name);
+
+/// What to measure for range_kernels() to choose by time: at each of its shapes the fastest few by
+/// what is known, those that were not measured there.
+Result<std::vector<ShapeTrials>> contenders(TaskRange& task,
+                                            const ScheduleChoice& choice,
+                                            const ScheduleTimes& times);
 
 /// Stores in the caches what a kernel makes: that it is faster past them was measured of the kernel
 /// alone, where nobody reads it, and at one shape.

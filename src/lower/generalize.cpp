@@ -156,9 +156,11 @@ void lay_out_workspace(Program& program) {
   }
 }
 
-/// Bounds of a formula whose variable i lies in the box: formulas grow with each symbol.
+/// Bounds of a formula whose variable i lies in the box.
 Range bounds_in(const Expr& formula, const SymbolBox& box) {
-  return {evaluate_formula(formula, box.min), evaluate_formula(formula, box.max)};
+  std::vector<Range> ranges;
+  for (size_t s = 0; s < box.min.size(); ++s) ranges.emplace_back(box.min[s], box.max[s]);
+  return bounds(formula, ranges);
 }
 
 }  // namespace

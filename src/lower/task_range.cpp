@@ -36,7 +36,10 @@ std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
                                                    const Candidate& candidate,
                                                    const SymbolValues& to) {
   std::unique_ptr<Space>& space = carried_[to];
-  if (!space) space = std::make_unique<Space>(space_at(to));
+  if (!space) {
+    space = std::make_unique<Space>(space_at(to));
+    space->any_tiles = true;
+  }
   std::optional<Candidate> carried = carry_over(space_at(from), candidate, *space);
   if (!carried) return std::nullopt;
   return Carried{space.get(), *std::move(carried)};
@@ -44,9 +47,12 @@ std::optional<TaskRange::Carried> TaskRange::carry(const SymbolValues& from,
 
 namespace {
 
-constexpr int kPoints = 10;    // of a symbol
-constexpr int kOthers = 24;    // shapes at random, beside those
-constexpr size_t kFewest = 3;  // of a symbol, that show what a program is like elsewhere
+constexpr int kPoints = 10;        // of a symbol
+constexpr int kOthers = 24;        // shapes at random, beside those
+constexpr int64_t kBeyond = 4;     // times the greatest extents, that others are looked at up to
+constexpr int kUneven = 24;        // more shapes with other iterations of tiles
+constexpr int64_t kLooked = 4096;  // extents of a symbol at which these are looked for
+constexpr size_t kFewest = 3;      // of a symbol, that show what a program is like elsewhere
 
 class RangeLowering {
  public:
@@ -72,16 +78,19 @@ class RangeLowering {
       box.min = corner;
       if (!whole) continue;
       extend(box, points.back());
+      const std::vector<Tile> tiles = tiles_over(points);
       std::vector<SymbolValues> shown;
       std::vector<Program> programs;
-      for (const SymbolValues& point : with_others(points, box)) {
+      std::vector<SymbolValues> looked_at = with_uneven(with_others(points, box), box, tiles);
+      std::ranges::copy(beyond(box), std::back_inserter(looked_at));
+      for (const SymbolValues& point : looked_at) {
         const Program* program = program_at(point);
         if (program == nullptr || !is_alike(*program, *program_at(points.back()))) continue;
         shown.push_back(point);
         programs.push_back(*program);
       }
       if (!show_range(shown, box)) break;
-      FormulaFinder finder(task_.symbols(), shown, tiles_at(points.back()));
+      FormulaFinder finder(task_.symbols(), shown, common_steps(points), parts_of(tiles));
       TRY_ASSIGN(Program program, generalize(programs, task_.symbols(), box, finder));
       TRY(verify(program));
       return RangeProgram{std::move(program), std::move(box)};
@@ -146,14 +155,98 @@ class RangeLowering {
     return best;
   }
 
-  /// Elements that its loops advance by.
-  std::vector<int64_t> tiles_at(const SymbolValues& values) {
+  /// A tile of the schedule, and its axis's extent as a formula of the symbols.
+  struct Tile {
+    OpenTile tile;
+    Expr extent;
+  };
+  /// Those whose axis is as long as a formula says.
+  std::vector<Tile> tiles_over(const std::vector<SymbolValues>& points) {
+    std::vector<Tile> tiles;
+    FormulaFinder finder(task_.symbols(), points);
+    for (OpenTile& tile : open_tiles(task_.space_at(origin_)[candidate_.sketch], candidate_)) {
+      std::vector<int64_t> extents;
+      for (const SymbolValues& point : points) {
+        const auto at = *task_.carry(origin_, candidate_, point);
+        const Sketch& sketch = (*at.space)[at.candidate.sketch];
+        extents.push_back(iterator_of(sketch.dag[tile.stage], tile.axis).extent);
+      }
+      if (std::optional<Expr> extent = finder.find(extents))
+        tiles.push_back({std::move(tile), *std::move(extent)});
+    }
+    return tiles;
+  }
+
+  /// What numbers of its programs are made of: iterations of the tiles' loops, elements that each
+  /// of these holds, tiles along the axis, and where the last begins, in elements and in units.
+  static std::vector<Expr> parts_of(const std::vector<Tile>& tiles) {
+    std::vector<Expr> parts;
+    for (const auto& [tile, extent] : tiles) {
+      Expr units(1);
+      const std::vector<Expr> iterations = even_iterations(tile, extent);
+      for (size_t l = iterations.size(); l-- > 0;) {
+        parts.push_back(iterations[l]);
+        if (l + 1 < iterations.size()) parts.push_back(units * iterations[l]);
+        units = units * iterations[l];
+      }
+      const Expr held = units * Expr(tile.unit), unit(tile.unit);
+      parts.push_back(floor_div(extent + held - Expr(1), held));
+      parts.push_back(extent - held);
+      parts.push_back(floor_div(extent + unit - Expr(1), unit) - units);
+    }
+    return parts;
+  }
+
+  /// The points and shapes at which tiles have other iterations than at these: one of each kind, up
+  /// to a few; tiles that differ at some shape would else be taken for those of the others.
+  static std::vector<SymbolValues> with_uneven(std::vector<SymbolValues> points,
+                                               const SymbolBox& box,
+                                               const std::vector<Tile>& tiles) {
+    if (tiles.empty()) return points;
+    std::set<std::vector<int64_t>> kinds;
+    const auto is_new_kind = [&](const SymbolValues& values) {
+      std::vector<int64_t> kind;
+      for (const auto& [tile, extent] : tiles)
+        for (const int64_t its : even_iterations(tile, evaluate_formula(extent, values)))
+          kind.push_back(its);
+      return kinds.insert(kind).second;
+    };
+    for (const SymbolValues& point : points) is_new_kind(point);
+    int added = 0;
+    for (const SymbolValues& other : {box.min, box.max}) {
+      for (size_t s = 0; s < box.min.size(); ++s) {
+        const int64_t step = 1 + (box.max[s] - box.min[s]) / kLooked;
+        SymbolValues values = other;
+        for (values[s] = box.min[s]; values[s] <= box.max[s] && added < kUneven; values[s] += step)
+          if (is_new_kind(values) && std::ranges::find(points, values) == points.end())
+            points.push_back(values), ++added;
+      }
+    }
+    return points;
+  }
+
+  /// Shapes past the box: on the few of a small one many formulas agree which differ at one that
+  /// shows nothing, as its program is not like the others.
+  static std::vector<SymbolValues> beyond(const SymbolBox& box) {
+    SymbolBox next{box.max, box.max};
+    for (int64_t& extent : next.max) extent = std::min(kBeyond * extent, kMostExtent);
+    return generic_points(next, kPoints);
+  }
+
+  /// Elements that its loops advance by, the same at the first and the last point.
+  std::vector<int64_t> common_steps(const std::vector<SymbolValues>& points) {
+    const std::set<int64_t> first = steps_at(points.front()), last = steps_at(points.back());
+    std::vector<int64_t> steps;
+    std::ranges::set_intersection(first, last, std::back_inserter(steps));
+    return steps;
+  }
+  std::set<int64_t> steps_at(const SymbolValues& values) {
     const std::optional<TaskRange::Carried> carried = task_.carry(origin_, candidate_, values);
-    std::set<int64_t> tiles;
+    std::set<int64_t> steps;
     for (const NestStage& stage : make_loop_nest(*carried->space, carried->candidate).stages)
-      for (const NestLoop& loop : stage.loops) tiles.insert(loop.step);
-    tiles.erase(1);
-    return {tiles.begin(), tiles.end()};
+      for (const NestLoop& loop : stage.loops) steps.insert(loop.step);
+    steps.erase(1);
+    return steps;
   }
 
   static bool is_alike(const Program& a, const Program& b) {

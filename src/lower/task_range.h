@@ -29,8 +29,8 @@ class TaskRange {
   const SymbolBox& box() const { return box_; }
   Task task_at(std::span<const int64_t> values) const;
   const Space& space_at(const SymbolValues& values);
-  /// Of a schedule of one shape what it is at another, with a space that has it; the space lives
-  /// until the next call for these values. nullopt: it is none there (carry_over()).
+  /// Of a schedule of one shape what it is at another, with a space that has it and lives as long
+  /// as this. nullopt: it is none there (carry_over()).
   struct Carried {
     const Space* space;
     Candidate candidate;

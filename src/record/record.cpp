@@ -217,8 +217,7 @@ Result<Candidate> find_candidate(const Space& space, const Record& record) {
                                       record.decisions.end(),
                                       [&](const auto& d) { return d.first == decision.name; });
       if (found == record.decisions.end()) return Error("no decision \"", decision.name, "\"");
-      const auto& choices = decision.choices;
-      if (std::find(choices.begin(), choices.end(), found->second) == choices.end())
+      if (!allows(space, decision, found->second))
         return Error(
             "decision \"", decision.name, "\" is ", found->second, ", none of its choices");
       candidate.decisions.push_back(found->second);

@@ -17,6 +17,10 @@
 
 namespace pruner {
 
+/// Of a schedule of another shape of its task, measured to choose kernels for a range of them: of a
+/// task that was not tuned, or with tiles that no search draws there.
+inline constexpr const char* kShapesOrigin = "shapes";
+
 /// One line, as read: what it says of itself; the candidate is found by resolve().
 struct Record {
   std::string workload_key;
@@ -27,7 +31,8 @@ struct Record {
   std::string device;                                      // device_fingerprint
   int threads = 0;
   MeasureResult result;
-  // "search", "final" (re-measured best), "collect" (chosen by no model), "foreign" (no `p`)
+  // "search", "final" (re-measured best), "collect" (chosen by no model), "foreign" (no `p`),
+  // kShapesOrigin
   std::string origin;
   std::string mode = {};  // that chose the candidate: "pam", "ansor-untrained"; empty: not said
 

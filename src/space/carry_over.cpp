@@ -4,6 +4,7 @@
 
 #include "space/factors.h"
 #include "space/nearest.h"
+#include "support/check.h"
 
 namespace pruner {
 namespace {
@@ -21,7 +22,34 @@ const Decision* find(const Sketch& sketch, const std::string& name) {
 
 }  // namespace
 
-std::optional<Candidate> carry_over(const Space& from, const Candidate& candidate, Space& to) {
+std::vector<OpenTile> open_tiles(const Sketch& sketch, const Candidate& candidate) {
+  std::vector<OpenTile> open;
+  const Factors factors(candidate);
+  for (const StagePlan& plan : sketch.plans) {
+    const Stage& stage = sketch.dag[plan.stage];
+    if (plan.at.valid() || factors.value(plan.location, 0) > 0) continue;
+    for (const AxisTiles& tiles : plan.tiles) {
+      if (tiles.axis < 0 || tiles.ends != AxisTiles::Ends::kOverlap) continue;
+      if (!iterator_of(stage, tiles.axis).open) continue;
+      const int registers = plan.structure->registers();
+      OpenTile tile{plan.stage, tiles.axis, factors.inside(tiles, registers)};
+      if (!tiles.vector) tile.rows = tiles.decision(registers);
+      for (int level = 0; level < registers; ++level) {
+        if (tiles.decision(level) == kFixed || factors.at(tiles, level) == 1) continue;
+        tile.decisions.push_back(tiles.decision(level));
+        tile.factors.push_back(factors.at(tiles, level));
+      }
+      tile.whole = factors.inside(tiles, 0) >= iterator_of(stage, tiles.axis).extent;
+      open.push_back(std::move(tile));
+    }
+  }
+  return open;
+}
+
+std::optional<Candidate> carry_over(const Space& from,
+                                    const Candidate& candidate,
+                                    const Space& to) {
+  CHECK(to.any_tiles);
   const Sketch& source = from[candidate.sketch];
   const auto target = std::ranges::find(to.sketches, source.name, &Sketch::name);
   if (target == to.sketches.end()) return std::nullopt;
@@ -31,20 +59,25 @@ std::optional<Candidate> carry_over(const Space& from, const Candidate& candidat
     if (!kept && candidate.decisions[d] != neutral(decision.kind)) return std::nullopt;
   }
   Candidate carried{SketchId{static_cast<int32_t>(target - to.sketches.begin())}, {}};
-  for (Decision& decision : target->decisions) {
+  for (const Decision& decision : target->decisions) {
     const Decision* known = find(source, decision.name);
-    const int32_t value =
+    carried.decisions.push_back(
         known == nullptr
             ? neutral(decision.kind)
-            : candidate.decisions[static_cast<size_t>(known - source.decisions.data())];
-    const auto place = std::ranges::lower_bound(decision.choices, value);
-    if (place == decision.choices.end() || *place != value) {
-      if (decision.worth_drawing.empty()) decision.worth_drawing = decision.choices;
-      decision.choices.insert(place, value);
-    }
-    carried.decisions.push_back(value);
+            : candidate.decisions[static_cast<size_t>(known - source.decisions.data())]);
   }
-  to.any_waste = true;
+  if (target->dag.size() != source.dag.size()) return std::nullopt;
+  for (const OpenTile& tile : open_tiles(source, candidate)) {
+    const int64_t extent = iterator_of(target->dag[tile.stage], tile.axis).extent;
+    const std::vector<int64_t> iterations = even_iterations(tile, extent);
+    for (size_t l = 0; l < iterations.size(); ++l) {
+      const std::string& name = source.decisions[static_cast<size_t>(tile.decisions[l])].name;
+      const Decision* decision = find(*target, name);
+      if (decision == nullptr) return std::nullopt;
+      carried.decisions[static_cast<size_t>(decision - target->decisions.data())] =
+          static_cast<int32_t>(iterations[l]);
+    }
+  }
   if (!is_legal(to, carried)) return std::nullopt;
   return carried;
 }

@@ -12,12 +12,12 @@ std::vector<int64_t> visited_extents(const Sketch& sketch,
                                      const StagePlan& plan,
                                      const Candidate& candidate);
 
-/// The tiles of one axis fit it, and overlap little more than they must, or by `any_waste`.
+/// The tiles of one axis fit it, and overlap little more than they must, or of `any_tiles`.
 bool tiles_fit(const AxisTiles& tiles,
                const StagePlan& plan,
                int64_t extent,
                const Candidate& candidate,
-               bool any_waste = false);
+               bool any_tiles = false);
 
 /// Accumulators, one vector of the packed operand for each, and a broadcast fit the registers; of a
 /// window the accumulators take no more than half of them.

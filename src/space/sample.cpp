@@ -18,14 +18,14 @@ bool tiles_fit(const AxisTiles& tiles,
                const StagePlan& plan,
                int64_t extent,
                const Candidate& candidate,
-               bool any_waste) {
+               bool any_tiles) {
   const Factors factors(candidate);
   const int64_t lanes = tiles.vector ? plan.lanes : 1;
   const int64_t unit = factors.inside(tiles, plan.structure->registers());
   const int64_t units = divide_up(extent, unit);
   const int64_t tile = factors.inside(tiles, 0) / unit;
   if (tile > units || (!tiles.vector && tile * unit > extent)) return false;
-  if (any_waste) return true;
+  if (any_tiles) return true;
   const int64_t covered = divide_up(units, tile) * tile * unit;
   const int64_t least = divide_up(extent, lanes) * lanes;
   return static_cast<double>(covered) <= kMaxWaste * static_cast<double>(least);
@@ -70,8 +70,7 @@ class LegalityCheck {
   std::string reason() {
     if (candidate_.decisions.size() != sketch_.decisions.size()) return "a decision is missing";
     for (size_t i = 0; i < sketch_.decisions.size(); ++i) {
-      const std::vector<int32_t>& choices = sketch_.decisions[i].choices;
-      if (!std::binary_search(choices.begin(), choices.end(), candidate_.decisions[i])) {
+      if (!allows(space_, sketch_.decisions[i], candidate_.decisions[i])) {
         return sketch_.decisions[i].name + " is " + std::to_string(candidate_.decisions[i]) +
                ", not one of its choices";
       }
@@ -99,7 +98,7 @@ class LegalityCheck {
           inside ? visited_extents(nest(), plan.stage) : stage.shape();
       for (const AxisTiles& tiles : plan.tiles) {
         const auto axis = static_cast<size_t>(tiles.axis);
-        if (!tiles_fit(tiles, plan, extents[axis], candidate_, space_.any_waste))
+        if (!tiles_fit(tiles, plan, extents[axis], candidate_, space_.any_tiles))
           return "the tiles of " + stage.name + "." + stage.axes[axis].name + " do not fit it";
         if (inside && !ends_with_axis(plan, tiles, extents[axis]))
           return "a visit ends inside a tile of " + stage.name + "." + stage.axes[axis].name;
@@ -193,6 +192,11 @@ const T& pick(const std::vector<T>& from, Rng& rng) {
 }
 
 }  // namespace
+
+bool allows(const Space& space, const Decision& decision, int32_t value) {
+  if (space.any_tiles && decision.kind == DecisionKind::kTile) return value >= 1;
+  return std::ranges::binary_search(decision.choices, value);
+}
 
 bool is_legal(const Space& space, const Candidate& candidate, std::string* why) {
   const std::string reason = LegalityCheck(space, candidate).reason();

@@ -67,7 +67,7 @@ struct Space {
   Target target;
   std::vector<Sketch> sketches;
   std::vector<SketchId> drawn;  // those that sample() draws from: all, or some forms'
-  bool any_waste = false;       // on a CPU tiles may overlap by as much as it takes
+  bool any_tiles = false;       // on a CPU tiles may be of any extent, however much they overlap
 
   const Sketch& operator[](SketchId id) const { return sketches[id.value]; }
 };
@@ -92,6 +92,9 @@ Candidate sample(const Space& space, Rng& rng);
 /// The loop nest of a legal candidate, in less than a microsecond: whoever reads it makes it, a
 /// search that carries it along with thousands of candidates is slower (docs/space.md).
 LoopNest make_loop_nest(const Space& space, const Candidate& candidate);
+
+/// Whether a decision may have the value.
+bool allows(const Space& space, const Decision& decision, int32_t value);
 
 /// Whether the candidate's decisions are in range and fit, and its nest keeps the target's limits
 /// (registers, stack, unrolled body); checked first, before anything else. `why`, when given, gets

@@ -389,8 +389,11 @@ class Simplifier {
       case BinaryOp::kMul: return a * b;
       case BinaryOp::kMin: return {std::min(a.first, b.first), std::min(a.second, b.second)};
       case BinaryOp::kMax: return {std::max(a.first, b.first), std::max(a.second, b.second)};
-      case BinaryOp::kFloorDiv:
-        return b.first == b.second && b.first > 0 ? floor_quotient(a, b.first) : kUnbounded;
+      case BinaryOp::kFloorDiv: {
+        if (b.first <= 0 || !bounded(b)) return kUnbounded;
+        const Range by_least = floor_quotient(a, b.first), by_most = floor_quotient(a, b.second);
+        return {std::min(by_least.first, by_most.first), std::max(by_least.second, by_most.second)};
+      }
       case BinaryOp::kFloorMod: {
         if (b.first != b.second || b.first <= 0) return kUnbounded;
         const Range q = floor_quotient(a, b.first);

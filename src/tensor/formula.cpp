@@ -1,6 +1,7 @@
 #include "tensor/formula.h"
 
 #include <algorithm>
+#include <set>
 
 #include "support/check.h"
 
@@ -8,33 +9,45 @@ namespace pruner {
 
 // Of the extents of a tile; a divisor of a quotient is no greater.
 static constexpr int64_t kMostDivisor = 4096;
+// Rounds of a loop that is unrolled by a power of two.
+static constexpr int64_t kMostUnrolled = 64;
 // Divisors of windows, as strides of convolutions are; they round what has a constant beside it.
 static constexpr int64_t kMostStride = 8;
 
 FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
                              std::vector<SymbolValues> points,
-                             std::span<const int64_t> tiles)
+                             std::span<const int64_t> tiles,
+                             std::span<const Expr> parts)
     : points_(std::move(points)) {
-  const auto add = [&](const Expr& form) {
-    Factor& factor = products_.emplace_back(form);
-    for (const SymbolValues& point : points_)
-      factor.values.push_back(evaluate_formula(form, point));
+  const auto add_to = [&](std::vector<Factor>& factors, const Expr& form) {
+    factors.push_back(factor_of(form));
   };
   std::vector<Expr> vars;
   for (size_t s = 0; s < symbols.size(); ++s)
     vars.push_back(make_var(VarId{static_cast<int32_t>(s)}, symbols[s].name));
-  for (const Expr& var : vars) add(var);
+  for (const Expr& var : vars) add_to(products_, var);
   for (size_t a = 0; a < vars.size(); ++a)
-    for (size_t b = a; b < vars.size(); ++b) add(vars[a] * vars[b]);
+    for (size_t b = a; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b]);
   for (size_t a = 0; a < vars.size(); ++a)
-    for (size_t b = 0; b < vars.size(); ++b) add(vars[a] * vars[b] * vars[b]);
-  for (const int64_t tile : tiles) {
-    for (size_t s = 0; s < vars.size(); ++s) {
-      Factor& quotient = quotients_.emplace_back(floor_div(vars[s] + Expr(tile - 1), Expr(tile)));
-      for (const SymbolValues& point : points_)
-        quotient.values.push_back(evaluate_formula(quotient.form, point));
-    }
-  }
+    for (size_t b = 0; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b] * vars[b]);
+  // Tiles are counted rounded up, rounds of an unrolled loop down: where no point is a multiple,
+  // the one is the other and 1, so what has no constant beside it is tried before what has one.
+  std::set<int64_t> divisors(tiles.begin(), tiles.end());
+  for (int64_t d = 2; d <= kMostUnrolled; d *= 2) divisors.insert(d);
+  for (const bool up : {true, false})
+    for (const int64_t d : divisors)
+      for (const Expr& var : vars)
+        add_to(quotients_, floor_div(up ? var + Expr(d - 1) : var, Expr(d)));
+  for (const Expr& part : parts) add_to(quotients_, part);
+  for (const int64_t tile : tiles)
+    for (const Expr& part : parts) add_to(quotients_, floor_div(part + Expr(tile - 1), Expr(tile)));
+}
+
+FormulaFinder::Factor FormulaFinder::factor_of(Expr form) const {
+  Factor factor{std::move(form), {}};
+  for (const SymbolValues& point : points_)
+    factor.values.push_back(evaluate_formula(factor.form, point));
+  return factor;
 }
 
 std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
@@ -46,8 +59,9 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
   // The simplest first.
   std::optional<Expr> formula = as_multiple_of(products_, values, false);
   if (!formula) formula = as_multiple_of(products_, values, true);
-  for (const bool sum : {false, true}) {
+  for (const bool sum : {false, true})
     if (!formula) formula = as_multiple_of(quotients_, values, sum);
+  for (const bool sum : {false, true}) {
     if (!formula) formula = as_product(values, sum);
     if (!formula) formula = as_quotient(values, sum);
   }
@@ -163,6 +177,8 @@ int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {
     case BinaryOp::kMul: return a * b;
     case BinaryOp::kFloorDiv: return floor_div(a, b);
     case BinaryOp::kFloorMod: return floor_mod(a, b);
+    case BinaryOp::kMin: return std::min(a, b);
+    case BinaryOp::kMax: return std::max(a, b);
     default: CHECK(false) << "no formula"; return 0;
   }
 }

@@ -23,10 +23,12 @@ class FormulaFinder {
  public:
   /// Points as generic_points() gives them: each has an extent of each symbol. Formulas have
   /// variable i for symbol i.
-  /// `tiles`: what is known to divide extents, rounded up.
+  /// `parts`: formulas that are known to stand among the factors of others; `tiles`: what is known
+  /// to divide extents and parts, rounded up.
   FormulaFinder(std::span<const Symbol> symbols,
                 std::vector<SymbolValues> points,
-                std::span<const int64_t> tiles = {});
+                std::span<const int64_t> tiles = {},
+                std::span<const Expr> parts = {});
 
   /// The formula whose values these are, one a point; nullopt: none fits.
   std::optional<Expr> find(std::span<const int64_t> values);
@@ -38,6 +40,7 @@ class FormulaFinder {
     Expr form;
     std::vector<int64_t> values;
   };
+  Factor factor_of(Expr form) const;
   std::optional<Expr> as_multiple(const Factor& factor,
                                   std::span<const int64_t> values,
                                   bool sum) const;
@@ -52,7 +55,7 @@ class FormulaFinder {
 
   std::vector<SymbolValues> points_;
   std::vector<Factor> products_;   // of symbols
-  std::vector<Factor> quotients_;  // that were found so far
+  std::vector<Factor> quotients_;  // that are known, and that were found so far
   std::map<std::vector<int64_t>, std::optional<Expr>> found_;
 };
 

@@ -38,6 +38,10 @@ RecordedSchedules::RecordedSchedules(std::vector<Record> records, const Target& 
   const std::string device = device_fingerprint(target);
   for (Record& record : records) {
     if (record.device != device) continue;
+    if (record.origin == kShapesOrigin) {
+      of_shapes_[record.workload_key].push_back(std::move(record));
+      continue;
+    }
     ++of_device_;
     by_key_[record.workload_key].push_back(std::move(record));
   }
@@ -46,6 +50,24 @@ RecordedSchedules::RecordedSchedules(std::vector<Record> records, const Target& 
 int64_t RecordedSchedules::of_task(const Task& task) const {
   const auto found = by_key_.find(task.key);
   return found == by_key_.end() ? 0 : static_cast<int64_t>(found->second.size());
+}
+
+std::optional<double> RecordedSchedules::cost_s(const Task& task,
+                                                const Space& space,
+                                                const Candidate& candidate) const {
+  std::optional<double> search_s, final_s;
+  for (const ByKey* some : {&by_key_, &of_shapes_}) {
+    const auto found = some->find(task.key);
+    if (found == some->end()) continue;
+    for (const Record& record : found->second) {
+      if (!record.result.ok()) continue;
+      const std::optional<Candidate> recorded = resolve(space, record);
+      if (recorded != candidate) continue;
+      std::optional<double>& least = record.origin == "final" ? final_s : search_s;
+      least = std::min(least.value_or(kWorstCost), record.result.cost_s());
+    }
+  }
+  return final_s ? final_s : search_s;
 }
 
 std::optional<Candidate> RecordedSchedules::best(const Task& task,

@@ -42,12 +42,19 @@ class RecordedSchedules {
   std::optional<Candidate> best(const Task& task,
                                 const Space& space,
                                 Reasons* unknown = nullptr) const;
-  /// How many of its records are of this device, and how many of these are of the task.
+  /// Seconds that the candidate was measured to take; nullopt: it was not.
+  std::optional<double> cost_s(const Task& task,
+                               const Space& space,
+                               const Candidate& candidate) const;
+  /// How many of its records are of this device, and how many of these are of the task; those of
+  /// kShapesOrigin are not counted.
   int64_t of_device() const { return of_device_; }
   int64_t of_task(const Task& task) const;
 
  private:
-  std::unordered_map<std::string, std::vector<Record>> by_key_;  // of this device
+  using ByKey = std::unordered_map<std::string, std::vector<Record>>;
+  ByKey by_key_;     // of this device
+  ByKey of_shapes_;  // ... of kShapesOrigin
   int64_t of_device_ = 0;
 };
 

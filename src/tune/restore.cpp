@@ -43,6 +43,7 @@ Result<RestoreSummary> Tuner::restore(std::span<const Record> records) {
   for (size_t i = 0; i < tasks_.size(); ++i) by_key.emplace(tasks_[i].task->task.key, i);
   std::vector<Restored> restored(tasks_.size());
   for (const Record& record : records) {
+    if (record.origin == kShapesOrigin) continue;
     const auto found = by_key.find(record.workload_key);
     if (found == by_key.end()) {
       ++summary.other_task;

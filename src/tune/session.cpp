@@ -141,4 +141,9 @@ Result<TuneEnd> Session::run() {
   return end;
 }
 
+Result<Unit> Session::measure_shapes(std::span<const ShapeTrials> trials) {
+  TRY(tuner_->measure_shapes(trials));
+  return save(manifest_.status);
+}
+
 }  // namespace pruner

@@ -38,6 +38,8 @@ class Session {
                                                const SessionTools& tools);
 
   Result<TuneEnd> run();
+  /// After it: Tuner::measure_shapes().
+  Result<Unit> measure_shapes(std::span<const ShapeTrials> trials);
   /// Adds to run.json what is found after the run.
   Result<Unit> note(const Json& facts);
   const Tuner& tuner() const { return *tuner_; }

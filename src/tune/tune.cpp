@@ -7,6 +7,7 @@
 
 #include "space/carry_over.h"
 #include "tensor/generalize.h"
+#include "tune/recorded.h"
 
 namespace pruner {
 
@@ -374,6 +375,31 @@ Result<Unit> Tuner::remeasure_best() {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     if (elapsed_s() >= options_.budget_s) break;
     if (tasks_[i].trials > tasks_[i].believed_trials) TRY(remeasure(i));
+  }
+  return Unit{};
+}
+
+Result<Unit> Tuner::measure_shapes(std::span<const ShapeTrials> trials) {
+  const Stopwatch::Lap lap(own_time_);
+  for (const auto& [task, space, candidates] : trials) {
+    std::span<const Candidate> left = candidates;
+    double best_s = kWorstCost;
+    while (!left.empty() && !tools_.stop) {
+      const auto batch =
+          left.first(std::min(left.size(), static_cast<size_t>(options_.measured_at_once)));
+      left = left.subspan(batch.size());
+      TRY_ASSIGN(const std::vector<MeasureResult> results,
+                 tools_.measurer.measure(task, batch, best_s));
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (tools_.stop && !results[i].ok()) continue;
+        Record record = make_record(task, space, batch[i], results[i]);
+        record.origin = kShapesOrigin;
+        record.mode = options_.mode;
+        TRY(tools_.writer.append(record));
+        best_s = std::min(best_s, recorded_cost_s(record));
+      }
+      TRY(tools_.measurer.recorded(results));
+    }
   }
   return Unit{};
 }

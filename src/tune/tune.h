@@ -67,6 +67,13 @@ struct TrialTime {
   WorkSpan building, running;
 };
 
+/// Schedules of a task that is not tuned, or not with such tiles: one shape of a range.
+struct ShapeTrials {
+  Task task;
+  Space space;
+  std::vector<Candidate> candidates;
+};
+
 /// What a round did.
 struct RoundSummary {
   size_t task = 0;
@@ -112,6 +119,9 @@ class Tuner {
   /// One round of run(), for those who take turns. Once a limit is reached, the last look at the
   /// best and the end instead.
   Result<std::optional<TuneEnd>> step();
+
+  /// Measures and records these too, under kShapesOrigin; ends early when it is stopped.
+  Result<Unit> measure_shapes(std::span<const ShapeTrials> trials);
 
   const std::vector<TunedTask>& tasks() const { return tasks_; }
   int64_t trials() const;

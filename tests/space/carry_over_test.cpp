@@ -14,6 +14,7 @@ TEST(CarryOver, KeepsEveryDecisionWhereTilesFit) {
   for (int i = 0; i < 50; ++i) {
     const Candidate candidate = sample(from, rng);
     Space to = make_space(operator_task("matmul 97 64 48"));
+    to.any_tiles = true;
     const std::optional<Candidate> there = carry_over(from, candidate, to);
     ASSERT_TRUE(there) << print(from, candidate);
     EXPECT_EQ(print(to, *there), print(from, candidate)) << "at an extent that no tile divides";
@@ -33,6 +34,7 @@ TEST(CarryOver, FindsNoPlaceForTilesLongerThanTheirAxis) {
     if (from[sketch].decisions[d].name.ends_with(".i.rows")) candidate.decisions[d] = 8;
   ASSERT_TRUE(is_legal(from, candidate)) << print(from, candidate);
   Space to = make_space(operator_task("matmul 7 64 48"));
+  to.any_tiles = true;
   EXPECT_FALSE(carry_over(from, candidate, to));
 }
 

@@ -59,7 +59,8 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
   const std::string origin = origin_of(read);
   std::vector<Record> records;
   for (FileRecords& file : read) std::ranges::move(file.records, std::back_inserter(records));
-  const int64_t all = static_cast<int64_t>(records.size());
+  const int64_t all = std::ranges::count_if(
+      records, [](const Record& record) { return record.origin != kShapesOrigin; });
   RecordedSchedules schedules(std::move(records), target);
 
   const std::string files = fmt::format("{}", fmt::join(named, ", "));
@@ -224,7 +225,11 @@ struct Compile {
     TRY_ASSIGN(
         const ModuleSummary summary,
         build_module(
-            source.phases, target, choice, {.jobs = jobs, .work_dir = "", .forms = forms}, path));
+            source.phases,
+            target,
+            choice,
+            {.jobs = jobs, .work_dir = "", .forms = forms, .times = schedule_times(schedules)},
+            path));
     unknown.warn(records);
     const int taken_over = counts.same + counts.near;
     std::string text =

@@ -14,6 +14,7 @@
 #include "cli/search_options.h"
 #include "deploy/loaded_module.h"
 #include "deploy/module.h"
+#include "deploy/range_trials.h"
 #include "report/finished_runs.h"
 #include "report/html/run_page.h"
 #include "report/network_time.h"
@@ -24,6 +25,7 @@
 #include "search/search.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "tune/recorded.h"
 #include "tune/session.h"
 
 namespace pruner {
@@ -215,15 +217,38 @@ struct Tune {
     return print(symbols, box_of(symbols).max);
   }
 
+  /// What there is of schedules at the shapes of a range, measured as far as it decides which of
+  /// them a kernel is made of: twice, as what is measured first may leave others in front.
+  Result<RecordedSchedules> shape_times(const Finished& run,
+                                        const ScheduleChoice& choice,
+                                        ModuleOptions options) const {
+    const std::string& path = run.session.dir().records();
+    const Phase& phase = run.source.phases.front();
+    if (phase.ranges == nullptr) return RecordedSchedules({}, run.target);
+    constexpr int kPasses = 2;
+    for (int pass = 0;; ++pass) {
+      TRY_ASSIGN(std::vector<Record> records, read_intact_records(path));
+      RecordedSchedules known(std::move(records), run.target);
+      if (pass == kPasses) return known;
+      options.times = schedule_times(known);
+      run.watch.phase("measure", "comparing schedules at other shapes");
+      TRY_ASSIGN(const std::vector<ShapeTrials> trials,
+                 shape_trials(phase, run.target, choice, options));
+      TRY(run.session.measure_shapes(trials));
+    }
+  }
+
   /// Builds and times the module: in results.tsv, run.json, `summary`, and as printed.
   Result<std::string> make_module(const Finished& run,
                                   const std::string& path,
                                   Json& summary) const {
     Session& session = run.session;
     run.watch.phase("build", "building " + path);
-    const ModuleOptions options{measure.jobs, "", run.mode.search.forms};
-    TRY(build_module(
-        run.source.phases, run.target, schedule_choice(session.tuner()), options, path));
+    ModuleOptions options{measure.jobs, "", run.mode.search.forms};
+    const ScheduleChoice choice = schedule_choice(session.tuner());
+    TRY_ASSIGN(const RecordedSchedules times, shape_times(run, choice, options));
+    options.times = schedule_times(times);
+    TRY(build_module(run.source.phases, run.target, choice, options, path));
     run.watch.phase("time", "timing " + path);
     TRY_ASSIGN(LoadedModule module, load_module(path, run.target.threads));
     TRY_ASSIGN(const BenchResult time, module.bench(seeded_inputs(module.inputs(), 0), {}));

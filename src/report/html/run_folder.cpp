@@ -163,7 +163,7 @@ void FolderReader::find_programs() {
 void FolderReader::add(const Placed& placed) {
   const Record& record = placed.record;
   const auto found = places_.find(record.workload_key);
-  if (found == places_.end()) return;
+  if (found == places_.end() || record.origin == kShapesOrigin) return;
   TaskFacts& task = folder_.tasks[found->second];
   const bool again = record.origin == "final";
   const std::optional<double> time_s = measured_s(record);

@@ -162,6 +162,16 @@ static int check_indices(const Run* run, const PlanStep* step) {
 /* There is one for each shape that the step is run at. */
 static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values) {
   const PlanKernel* kernel = step->kernels;
+  if (pruner_plan.num_symbols == 1) {
+    int64_t left = step->num_kernels;
+    while (left > 1) {
+      const int64_t half = left / 2;
+      const int is_behind = kernel[half].box[0] <= values[0];
+      kernel += is_behind ? half : 0;
+      left = is_behind ? left - half : half;
+    }
+    return kernel->kernel;
+  }
   while (!pruner_in_box(kernel->box, values)) kernel++;
   return kernel->kernel;
 }

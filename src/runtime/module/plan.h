@@ -65,7 +65,8 @@ typedef struct {
 
 typedef struct {
   PrunerKernelSpec spec;     /* name, sketch, flops, bytes: for profiles */
-  const PlanKernel* kernels; /* of a CPU, with what they take: the first that is for the shapes */
+  const PlanKernel* kernels; /* of a CPU, with what they take: the first that is for the shapes; of
+                                a module with one symbol ascending and without gaps */
   int64_t num_kernels;
   const PlanAddress* args; /* a PrunerKernel's: inputs, then outputs; behind them, of a module with
                               symbols, stand their extents */

@@ -1,0 +1,92 @@
+#include "deploy/range_trials.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "analysis/draft.h"
+#include "deploy/range_kernels.h"
+#include "search/search.h"
+#include "support/parallel_for.h"
+
+namespace pruner {
+namespace {
+
+// Of the time of all tasks: what a task takes at least whose schedules are compared.
+constexpr double kLeastShare = 0.02;
+
+/// The groups of one task.
+struct Alike {
+  const PartitionRange* range;
+  size_t group;        // one of them
+  double seconds = 0;  // of all of them at the greatest shape, by the draft
+};
+
+double drafted_s(const Group& group, const Target& target, std::span<const std::string> forms) {
+  const Task task = make_task(group.dag, target, group.name);
+  const Space space = make_space(task, forms);
+  return draft_latency_s(make_loop_nest(space, default_schedule(task, space)), target);
+}
+
+/// Tasks of all ranges that take a share of the time.
+std::vector<Alike> tasks_of(const NetworkRanges& network,
+                            const Target& target,
+                            std::span<const std::string> forms) {
+  std::vector<Alike> tasks;
+  double all_s = 0;
+  for (const PartitionRange& range : network.ranges) {
+    std::map<std::string, std::pair<size_t, double>> known;  // its place, seconds of one group
+    for (size_t g = 0; g < range.largest.groups.size(); ++g) {
+      const Group& group = range.largest.groups[g];
+      if (group.routine != nullptr) continue;
+      const std::string key = workload_key(range.dags[g].at(range.box.min)) + group.key;
+      const auto [at, is_new] = known.try_emplace(key, tasks.size(), 0);
+      auto& [place, seconds] = at->second;
+      if (is_new) {
+        seconds = drafted_s(group, target, forms);
+        tasks.push_back({&range, g});
+      }
+      tasks[place].seconds += seconds;
+      all_s += seconds;
+    }
+  }
+  std::erase_if(tasks, [&](const Alike& task) { return task.seconds < kLeastShare * all_s; });
+  return tasks;
+}
+
+}  // namespace
+
+TaskRange task_range(const NetworkRanges& network,
+                     const PartitionRange& range,
+                     size_t g,
+                     const Target& target,
+                     const ModuleOptions& options) {
+  return TaskRange(network.symbols,
+                   range.box,
+                   range.dags[g],
+                   target,
+                   range.largest.groups[g].name,
+                   options.forms);
+}
+
+Result<std::vector<ShapeTrials>> shape_trials(const Phase& phase,
+                                              const Target& target,
+                                              const ScheduleChoice& choice,
+                                              const ModuleOptions& options) {
+  if (phase.ranges == nullptr) return std::vector<ShapeTrials>();
+  const std::vector<Alike> tasks = tasks_of(*phase.ranges, target, options.forms);
+  std::vector<std::optional<Result<std::vector<ShapeTrials>>>> of_tasks(tasks.size());
+  parallel_for(std::ssize(tasks), options.jobs, [&](int64_t i) {
+    const auto& [range, g, seconds] = tasks[static_cast<size_t>(i)];
+    TaskRange task = task_range(*phase.ranges, *range, g, target, options);
+    of_tasks[static_cast<size_t>(i)] = contenders(task, choice, options.times);
+  });
+  std::vector<ShapeTrials> trials;
+  for (std::optional<Result<std::vector<ShapeTrials>>>& of_task : of_tasks) {
+    if (!of_task->ok()) return of_task->error();
+    std::ranges::move(**of_task, std::back_inserter(trials));
+  }
+  return trials;
+}
+
+}  // namespace pruner
