@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "space/operator_task.h"
+#include "tensor/formula.h"
 
 namespace pruner {
 namespace {
@@ -36,6 +37,43 @@ TEST(CarryOver, FindsNoPlaceForTilesLongerThanTheirAxis) {
   Space to = make_space(operator_task("matmul 7 64 48"));
   to.any_tiles = true;
   EXPECT_FALSE(carry_over(from, candidate, to));
+}
+
+// As few tiles as the factors allow, but two, which reach the end and do little twice.
+TEST(EvenIterations, CoverAnyExtentWithLittleLeftOver) {
+  for (const std::vector<int64_t>& factors : {std::vector<int64_t>{6}, {2, 3}, {5, 4}, {26}}) {
+    for (const bool whole : {false, true}) {
+      const OpenTile tile{.stage = StageId{0}, .unit = 8, .whole = whole, .factors = factors};
+      int64_t most = 8;
+      for (const int64_t factor : factors) most *= factor;
+      for (int64_t n = 64; n <= 700; ++n) {
+        int64_t held = tile.unit;
+        const std::vector<int64_t> iterations = even_iterations(tile, n);
+        for (size_t l = 0; l < factors.size(); ++l) {
+          held *= iterations[l];
+          EXPECT_TRUE(whole || iterations[l] <= factors[l]) << n;
+        }
+        const int64_t tiles = (n + held - 1) / held;
+        EXPECT_LE(held, n) << n;
+        EXPECT_GE(tiles, 2) << n;
+        EXPECT_TRUE(!whole || tiles == 2) << n;
+        if (factors.size() == 1 && !whole) {
+          EXPECT_EQ(tiles, std::max<int64_t>(2, (n + most - 1) / most)) << n;
+          EXPECT_LT(tiles * held, n + 8 * (tiles + 1)) << n << ": a unit a tile";
+        }
+      }
+    }
+  }
+}
+
+TEST(EvenIterations, AreTheSameAsFormulas) {
+  const OpenTile tile{.stage = StageId{0}, .unit = 6, .factors = {3, 4}};
+  const std::vector<Expr> formulas = even_iterations(tile, make_var(VarId{0}, "n") * Expr(2));
+  for (int64_t n = 1; n <= 300; ++n) {
+    const std::vector<int64_t> iterations = even_iterations(tile, 2 * n);
+    for (size_t l = 0; l < iterations.size(); ++l)
+      EXPECT_EQ(evaluate_formula(formulas[l], SymbolValues{n}), iterations[l]) << n;
+  }
 }
 
 TEST(NearestLike, IsLegalAtAnyExtent) {

@@ -10,6 +10,7 @@
 #include "space/carry_over.h"
 #include "tensor/operators.h"
 #include "tune/fake_measurer.h"
+#include "tune/recorded.h"
 
 namespace pruner {
 namespace {
@@ -54,6 +55,32 @@ struct TunerTest : testing::Test {
   std::optional<Tuner> tuner;
   std::vector<RoundSummary> rounds;
 };
+
+// Tiles that no search draws, at a shape that is not tuned: recorded, and of no account for the task.
+TEST_F(TunerTest, MeasuresOtherShapesBesideTheSearch) {
+  options.trials = 8;
+  run();
+  const Task other = operator_task("matmul 65 64 64").task;
+  Space space = make_space(other);
+  space.any_tiles = true;
+  Rng rng(4);
+  const Candidate candidate = sample(make_space(other), rng);
+  ASSERT_TRUE(tuner->measure_shapes(std::vector<ShapeTrials>{{other, space, {candidate}}}).ok());
+  EXPECT_EQ(tuner->trials(), 8);
+
+  const Result<std::vector<Record>> records = read_intact_records(path);
+  ASSERT_TRUE(records.ok()) << records.error().message();
+  EXPECT_EQ(records->back().origin, kShapesOrigin);
+  const RecordedSchedules schedules(*records, other.target);
+  EXPECT_EQ(schedules.cost_s(other, space, candidate), FakeMeasurer::by_hash(candidate, 1));
+  EXPECT_EQ(schedules.of_task(other), 0);
+  EXPECT_FALSE(schedules.best(other, space)) << "it is no result of a search there";
+  EXPECT_EQ(schedules.of_device(), std::ssize(*records) - 1);
+
+  const Result<RestoreSummary> again = tuner->restore(*records);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->skipped(), 0);
+}
 
 TEST_F(TunerTest, WarmUpLeavesHalfOfASmallBudget) {
   tasks.clear();

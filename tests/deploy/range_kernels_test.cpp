@@ -1,0 +1,99 @@
+// label: codegen
+#include "deploy/range_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "lower/range_tasks.h"
+
+namespace pruner {
+namespace {
+
+const std::vector<Symbol> kLength = {{"n", 1, 100, {16, 64}}};
+
+/// Times as they were measured, by the task's key.
+struct Measured {
+  std::map<std::string, std::vector<std::pair<Candidate, double>>> of_tasks;
+
+  ScheduleTimes times() const {
+    return [this](const Task& task,
+                  const Space&,
+                  const Candidate& candidate) -> std::optional<double> {
+      const auto found = of_tasks.find(task.key);
+      if (found == of_tasks.end()) return std::nullopt;
+      for (const auto& [known, seconds] : found->second)
+        if (known == candidate) return seconds;
+      return std::nullopt;
+    };
+  }
+};
+
+std::vector<RangeKernel> kernels_of(const std::string& op, const Measured& measured) {
+  TaskRange task = task_range(op, kLength, host_target(2));
+  const auto any = [](size_t, const PackSpec&) { return true; };
+  Result<std::vector<RangeKernel>> kernels =
+      range_kernels(task, nullptr, measured.times(), any, "k");
+  EXPECT_TRUE(kernels.ok()) << kernels.error().message();
+  return kernels.ok() ? *std::move(kernels) : std::vector<RangeKernel>();
+}
+
+/// Asks for times until none is missing, as often as that may take: `seconds` of the pass.
+template <typename Seconds>
+Measured measured_until_known(const std::string& op, const Seconds& seconds) {
+  Measured measured;
+  for (int pass = 0; pass < 12; ++pass) {
+    TaskRange task = task_range(op, kLength, host_target(2));
+    const Result<std::vector<ShapeTrials>> missing = contenders(task, nullptr, measured.times());
+    EXPECT_TRUE(missing.ok()) << missing.error().message();
+    if (missing->empty()) return measured;
+    for (const ShapeTrials& trials : *missing) {
+      for (const Candidate& candidate : trials.candidates) {
+        EXPECT_TRUE(is_legal(trials.space, candidate));
+        measured.of_tasks[trials.task.key].emplace_back(candidate, seconds(pass));
+      }
+    }
+  }
+  ADD_FAILURE() << "there is no end to what is asked for";
+  return measured;
+}
+
+class RangeKernels : public testing::TestWithParam<const char*> {};
+
+TEST_P(RangeKernels, HaveOneKernelAtEachShape) {
+  std::vector<int> of_shapes(101, 0);
+  for (const RangeKernel& kernel : kernels_of(GetParam(), {}))
+    for (const SymbolBox& box : kernel.boxes)
+      for (int64_t n = box.min[0]; n <= box.max[0]; ++n) ++of_shapes[static_cast<size_t>(n)];
+  for (size_t n = 1; n <= 100; ++n) EXPECT_EQ(of_shapes[n], 1) << n;
+}
+
+TEST_P(RangeKernels, AskForTimesUntilTheyAreKnown) {
+  Rng rng(6);
+  measured_until_known(GetParam(), [&](int) {
+    return 1e-3 * static_cast<double>(1 + rng.below(100));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Deploy,
+                         RangeKernels,
+                         testing::Values("dense {n} 64 96 +bias",
+                                         "layernorm {n} 32",
+                                         "attention 1 2 {n} {n} 16"));
+
+// What the draft prefers at first is measured to be slow, what it asks for then to be fast.
+TEST(RangeKernelsByTime, AreThoseMeasuredFastest) {
+  const std::string op = "dense {n} 64 96 +bias";
+  std::set<std::string> drafted;
+  for (const RangeKernel& kernel : kernels_of(op, {})) drafted.insert(print(kernel.program));
+  const Measured measured =
+      measured_until_known(op, [](int pass) { return pass == 0 ? 1.0 : 1e-6; });
+  for (const RangeKernel& kernel : kernels_of(op, measured)) {
+    const bool few = kernel.boxes.front().max[0] < 16;  // where there may be no other
+    EXPECT_TRUE(few || !drafted.contains(print(kernel.program))) << kernel.boxes.front().min[0];
+  }
+}
+
+}  // namespace
+}  // namespace pruner
