@@ -50,7 +50,7 @@ class Case:
 
 draw = random.Random(0)
 LENGTHS = [least + draw.randrange(32) for least in range(1, 513, 32)]
-TEXT = Case(["batch=1", "seq=1..512@64,128,384"], [{"seq": length} for length in LENGTHS])
+TEXT = Case(["batch=1", "seq=1..512@16,64,160,384"], [{"seq": length} for length in LENGTHS])
 CASES = {
     "bert_base": TEXT,
     "bert_base_unmasked": TEXT,

@@ -144,6 +144,41 @@ std::string difference(const Program& a, const Program& b) {
   return "";
 }
 
+/// Why a matrix unit cannot take a tile: its rows have to lie at a constant distance. Empty: it
+/// can.
+std::string uneven_rows(const Program& program) {
+  std::string problem;
+  const auto check = [&](VarId row, TensorId id, const std::vector<Expr>& indices) {
+    const Buffer& buffer = program[id];
+    for (size_t d = 0; d < indices.size(); ++d) {
+      bool of_row = false;
+      visit(indices[d], [&](const Expr& e) {
+        const Var* var = as<Var>(e);
+        of_row = of_row || (var != nullptr && var->id == row);
+      });
+      for (size_t inner = d + 1; of_row && inner < buffer.extents.size(); ++inner)
+        if (as_int(buffer.extents[inner]) == nullptr)
+          problem = "rows of " + buffer.name + " lie at another distance at each shape";
+    }
+  };
+  walk(program.body, [&](const StmtNode& node) {
+    const For* rows = std::get_if<For>(&node.op);
+    if (rows == nullptr || rows->kind != LoopKind::kMatrix) return;
+    walk(
+        rows->body,
+        [&](const StmtNode& inner) {
+          if (const Store* store = std::get_if<Store>(&inner.op))
+            check(rows->var, store->buffer, store->indices);
+        },
+        [&](const Expr& whole) {
+          visit(whole, [&](const Expr& e) {
+            if (const Load* load = as<Load>(e)) check(rows->var, load->tensor, load->indices);
+          });
+        });
+  });
+  return problem;
+}
+
 int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// The workspace's buffers, one behind the other.
@@ -220,6 +255,7 @@ Result<Program> generalize(std::span<const Program> programs,
   }
   made.body = generalizer.body();
   if (generalizer.failed()) return Error(generalizer.problem());
+  if (const std::string problem = uneven_rows(made); !problem.empty()) return Error(problem);
   return made;
 }
 

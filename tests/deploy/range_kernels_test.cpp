@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "codegen/codegen.h"
 #include "lower/range_tasks.h"
 
 namespace pruner {
@@ -18,15 +19,15 @@ struct Measured {
   std::map<std::string, std::vector<std::pair<Candidate, double>>> of_tasks;
 
   ScheduleTimes times() const {
-    return [this](const Task& task,
-                  const Space&,
-                  const Candidate& candidate) -> std::optional<double> {
-      const auto found = of_tasks.find(task.key);
-      if (found == of_tasks.end()) return std::nullopt;
-      for (const auto& [known, seconds] : found->second)
-        if (known == candidate) return seconds;
-      return std::nullopt;
-    };
+    return
+        [this](
+            const Task& task, const Space&, const Candidate& candidate) -> std::optional<double> {
+          const auto found = of_tasks.find(task.key);
+          if (found == of_tasks.end()) return std::nullopt;
+          for (const auto& [known, seconds] : found->second)
+            if (known == candidate) return seconds;
+          return std::nullopt;
+        };
   }
 };
 
@@ -71,9 +72,8 @@ TEST_P(RangeKernels, HaveOneKernelAtEachShape) {
 
 TEST_P(RangeKernels, AskForTimesUntilTheyAreKnown) {
   Rng rng(6);
-  measured_until_known(GetParam(), [&](int) {
-    return 1e-3 * static_cast<double>(1 + rng.below(100));
-  });
+  measured_until_known(GetParam(),
+                       [&](int) { return 1e-3 * static_cast<double>(1 + rng.below(100)); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Deploy,
@@ -93,6 +93,25 @@ TEST(RangeKernelsByTime, AreThoseMeasuredFastest) {
     const bool few = kernel.boxes.front().max[0] < 16;  // where there may be no other
     EXPECT_TRUE(few || !drafted.contains(print(kernel.program))) << kernel.boxes.front().min[0];
   }
+}
+
+// Whose rows lie at constant distances; no machine with the unit is needed to compile them.
+TEST(RangeKernelsOfMatrixUnits, AreCompiled) {
+  const Target target = *parse_target("llvm -mcpu=sapphirerapids", 2);
+  TaskRange task = task_range("dense {n} 128 128 bits=16 exponent=8", {{"n", 32, 128, {}}}, target);
+  const Space& space = task.space_at({128});
+  Rng rng(8);
+  int compiled = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Candidate candidate = sample(space, rng);
+    if (space[candidate.sketch].name.find("matrix") == std::string::npos) continue;
+    const Result<RangeProgram> made = lower_over_range(task, {128}, candidate, "k", task.box());
+    if (!made.ok()) continue;
+    const Result<Artifact> artifact = compile(made->program, target, "k");
+    EXPECT_TRUE(artifact.ok()) << artifact.error().message();
+    ++compiled;
+  }
+  EXPECT_GT(compiled, 0);
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ struct TunerTest : testing::Test {
   std::vector<RoundSummary> rounds;
 };
 
-// Tiles that no search draws, at a shape that is not tuned: recorded, and of no account for the task.
+// Tiles that no search draws, at a shape that is not tuned: recorded, and of no account for the
+// task.
 TEST_F(TunerTest, MeasuresOtherShapesBesideTheSearch) {
   options.trials = 8;
   run();
