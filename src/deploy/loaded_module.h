@@ -17,7 +17,7 @@ namespace pruner {
 /// module of several shapes is known at the greatest alone and else 0, and its time.
 struct KernelTime {
   std::string name, sketch;
-  double flops = 0, bytes = 0;
+  double flops = 0, bytes = 0;  // without bytes both are not known, as of another shape
   double median_ms = 0;
   std::string precision = {};  // "float32", a name of kDotRates or kTensorRates; empty: not known
 };

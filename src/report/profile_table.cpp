@@ -33,10 +33,10 @@ std::optional<double> ideal_ms(const KernelTime& k, const PeakRates& peaks) {
 /// A kernel's time in the table's terms.
 struct Rates {
   Rates(const KernelTime& k, std::optional<double> ideal_ms, const PeakRates& peaks)
-      : gflops(ratio(k.flops, k.median_ms * 1e6)),
-        peak_percent(ideal_ms ? ratio(100 * *ideal_ms, k.median_ms) : std::nullopt),
-        gbs(ratio(k.bytes, k.median_ms * 1e6)),
-        bandwidth_percent(ratio(100 * gbs.value_or(0), peaks.bandwidth_gbs)) {}
+      : gflops(k.bytes > 0 ? ratio(k.flops, k.median_ms * 1e6) : std::nullopt),
+        peak_percent(k.bytes > 0 && ideal_ms ? ratio(100 * *ideal_ms, k.median_ms) : std::nullopt),
+        gbs(k.bytes > 0 ? ratio(k.bytes, k.median_ms * 1e6) : std::nullopt),
+        bandwidth_percent(gbs ? ratio(100 * *gbs, peaks.bandwidth_gbs) : std::nullopt) {}
 
   std::optional<double> gflops, peak_percent, gbs, bandwidth_percent;
 };

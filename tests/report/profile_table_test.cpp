@@ -26,6 +26,16 @@ TEST(PrintProfile, HasALineAKernelAndTheTotal) {
       "Peak: 200.0 GFLOP/s of fused multiply-adds, 20.0 GB/s read from memory, on 2 threads\n");
 }
 
+TEST(PrintProfile, SaysNothingOfRatesThatAreNotKnown) {
+  const std::vector<KernelTime> kernels = {{"dense 1x512x768", "tile", 0, 0, 0.25, "float32"}};
+  const PeakRates peaks = {.gflops = 200, .dots = {}, .bandwidth_gbs = 20, .threads = 2};
+  const std::string table = print_profile(kernels, peaks);
+  EXPECT_NE(table.find("0.2500  100.0         -       -        -       -  float32"),
+            std::string::npos)
+      << table;
+  EXPECT_TRUE(profile_json(kernels, peaks)["kernels"][0]["gflops"].is_null());
+}
+
 TEST(PrintProfile, HoldsAKernelAgainstThePeakOfWhatItMultipliesWith) {
   const std::vector<KernelTime> kernels = {{"dense", "tile", 300e6, 1e6, 0.25, "bfloat16_tile"},
                                            {"dense", "tile", 80e6, 1e6, 0.25, "int8"},
