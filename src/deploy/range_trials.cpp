@@ -89,4 +89,15 @@ Result<std::vector<ShapeTrials>> shape_trials(const Phase& phase,
   return trials;
 }
 
+void limit_trials(std::vector<ShapeTrials>& trials, int64_t most) {
+  size_t deepest = 0;
+  for (const ShapeTrials& task : trials) deepest = std::max(deepest, task.candidates.size());
+  std::vector<size_t> kept(trials.size(), 0);
+  for (size_t n = 0; n < deepest; ++n)
+    for (size_t t = 0; t < trials.size(); ++t)
+      if (trials[t].candidates.size() > n && most-- > 0) ++kept[t];
+  for (size_t t = 0; t < trials.size(); ++t) trials[t].candidates.resize(kept[t]);
+  std::erase_if(trials, [](const ShapeTrials& task) { return task.candidates.empty(); });
+}
+
 }  // namespace pruner

@@ -25,4 +25,7 @@ Result<std::vector<ShapeTrials>> shape_trials(const Phase& phase,
                                               const ScheduleChoice& choice,
                                               const ModuleOptions& options);
 
+/// Leaves `most` candidates at the most: the first of each task before the second of any.
+void limit_trials(std::vector<ShapeTrials>& trials, int64_t most);
+
 }  // namespace pruner

@@ -384,7 +384,7 @@ Result<Unit> Tuner::measure_shapes(std::span<const ShapeTrials> trials) {
   for (const auto& [task, space, candidates] : trials) {
     std::span<const Candidate> left = candidates;
     double best_s = kWorstCost;
-    while (!left.empty() && !tools_.stop) {
+    while (!left.empty() && !tools_.stop && elapsed_s() < options_.budget_s) {
       const auto batch =
           left.first(std::min(left.size(), static_cast<size_t>(options_.measured_at_once)));
       left = left.subspan(batch.size());

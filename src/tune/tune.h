@@ -120,7 +120,8 @@ class Tuner {
   /// best and the end instead.
   Result<std::optional<TuneEnd>> step();
 
-  /// Measures and records these too, under kShapesOrigin; ends early when it is stopped.
+  /// Measures and records these too, under kShapesOrigin; ends early when it is stopped or the
+  /// budget is spent.
   Result<Unit> measure_shapes(std::span<const ShapeTrials> trials);
 
   const std::vector<TunedTask>& tasks() const { return tasks_; }

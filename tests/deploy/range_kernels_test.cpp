@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/codegen.h"
+#include "deploy/range_trials.h"
 #include "lower/range_tasks.h"
 
 namespace pruner {
@@ -93,6 +94,26 @@ TEST(RangeKernelsByTime, AreThoseMeasuredFastest) {
     const bool few = kernel.boxes.front().max[0] < 16;  // where there may be no other
     EXPECT_TRUE(few || !drafted.contains(print(kernel.program))) << kernel.boxes.front().min[0];
   }
+}
+
+TEST(LimitTrials, LeavesTheFirstOfEachTaskBeforeTheSecondOfAny) {
+  const Task task = operator_task("matmul 8 8 8");
+  const Space space = make_space(task);
+  const auto trials_of = [&](std::initializer_list<int> counts) {
+    std::vector<ShapeTrials> trials;
+    for (const int count : counts) {
+      trials.push_back({task, space, {}});
+      for (int32_t c = 0; c < count; ++c) trials.back().candidates.push_back({SketchId{0}, {c}});
+    }
+    return trials;
+  };
+  std::vector<ShapeTrials> trials = trials_of({3, 1, 2});
+  limit_trials(trials, 5);
+  EXPECT_EQ(trials[0].candidates, (trials_of({2})[0].candidates));
+  EXPECT_EQ(trials[1].candidates.size(), 1u);
+  EXPECT_EQ(trials[2].candidates.size(), 2u);
+  limit_trials(trials, 2);
+  EXPECT_EQ(trials.size(), 2u);
 }
 
 // Whose rows lie at constant distances; no machine with the unit is needed to compile them.

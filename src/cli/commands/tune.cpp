@@ -218,7 +218,8 @@ struct Tune {
   }
 
   /// What there is of schedules at the shapes of a range, measured as far as it decides which of
-  /// them a kernel is made of: twice, as what is measured first may leave others in front.
+  /// them a kernel is made of: twice, as what is measured first may leave others in front; no more
+  /// trials than the search had.
   Result<RecordedSchedules> shape_times(const Finished& run,
                                         const ScheduleChoice& choice,
                                         ModuleOptions options) const {
@@ -226,14 +227,16 @@ struct Tune {
     const Phase& phase = run.source.phases.front();
     if (phase.ranges == nullptr) return RecordedSchedules({}, run.target);
     constexpr int kPasses = 2;
+    int64_t most = run.session.tuner().trials();
     for (int pass = 0;; ++pass) {
       TRY_ASSIGN(std::vector<Record> records, read_intact_records(path));
       RecordedSchedules known(std::move(records), run.target);
       if (pass == kPasses) return known;
       options.times = schedule_times(known);
       run.watch.phase("measure", "comparing schedules at other shapes");
-      TRY_ASSIGN(const std::vector<ShapeTrials> trials,
-                 shape_trials(phase, run.target, choice, options));
+      TRY_ASSIGN(std::vector<ShapeTrials> trials, shape_trials(phase, run.target, choice, options));
+      limit_trials(trials, most);
+      for (const ShapeTrials& task : trials) most -= std::ssize(task.candidates);
       TRY(run.session.measure_shapes(trials));
     }
   }
