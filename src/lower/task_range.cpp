@@ -229,7 +229,7 @@ class RangeLowering {
   /// shows nothing, as its program is not like the others.
   static std::vector<SymbolValues> beyond(const SymbolBox& box) {
     SymbolBox next{box.max, box.max};
-    for (int64_t& extent : next.max) extent = std::min(kBeyond * extent, kMostExtent);
+    for (int64_t& extent : next.max) extent = std::min(kBeyond * extent, kMostSymbolExtent);
     return generic_points(next, kPoints);
   }
 

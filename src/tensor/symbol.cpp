@@ -61,8 +61,8 @@ Result<Symbol> parse_symbol(std::string_view text) {
   if (numbers.read("..") && !numbers.read(symbol.max)) return error;
   if (symbol.max < symbol.min)
     return Error("\"", text, "\": the range ends at ", symbol.max, ", before it begins");
-  if (symbol.max > kMostExtent)
-    return Error("\"", text, "\": a dimension is at most ", kMostExtent, " long");
+  if (symbol.max > kMostSymbolExtent)
+    return Error("\"", text, "\": a dimension is at most ", kMostSymbolExtent, " long");
   if (numbers.read("@")) {
     do {
       int64_t extent = 0;

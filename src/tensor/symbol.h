@@ -12,7 +12,7 @@
 namespace pruner {
 
 /// No dimension that differs is longer: the product of three of them is a 64-bit number.
-constexpr int64_t kMostExtent = 1 << 20;
+constexpr int64_t kMostSymbolExtent = 1 << 20;
 
 /// A dimension without a fixed extent.
 struct Symbol {
@@ -33,7 +33,7 @@ struct SymbolBox {
 SymbolBox box_of(std::span<const Symbol> symbols);
 
 /// "seq=1..512@64,128,384": the range, and after @ the extents that matter; "batch=4" is one
-/// extent. Error: no such text, and what is longer than kMostExtent.
+/// extent. Error: no such text, and what is longer than kMostSymbolExtent.
 Result<Symbol> parse_symbol(std::string_view text);
 /// "seq=1..512".
 std::string print(const Symbol& symbol);
