@@ -69,6 +69,7 @@ BARS = {
 SEARCH_BAR = 0.25  # of MetaSchedule's time
 OPERATOR_OPTIONS = {"f32": "", "tf32": " bits=19", "f16": " bits=16", "bf16": " bits=16 exponent=8", "int8": " bits=8"}
 COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
+OPENCL_TESTS = "OpenCl*:Oclgrind*:*/OpenCl*"
 PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
 TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
 LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 75
@@ -226,6 +227,10 @@ class Peer:
         self.device, self.env, self.process = device, env, None
 
     def ask(self, question, limit):
+        self.begin(question)
+        return self.answer(limit)
+
+    def begin(self, question):
         if self.process is None:
             self.process = start([sys.executable, HERE / "gpu_peers.py", self.device], env=self.env,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -234,6 +239,8 @@ class Peer:
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it ended: there is no answer
+
+    def answer(self, limit):
         ready, _, _ = select.select([self.process.stdout], [], [], limit)
         line = self.process.stdout.readline() if ready else b""
         if not line:
@@ -335,7 +342,8 @@ class Check:
         for folder in caches.values():
             os.makedirs(folder)
         self.env = {**os.environ, **caches}
-        self.peers, self.peer_folder = {}, None
+        self.profiles = {}  # by a row's text: what the last look at our module saw
+        self.peers, self.not_compiled = {}, {}  # by way and, of a network that is compiled, its text
 
     def pruner(self, *words, limit):
         return output_of([self.program, *words], limit, env=self.env, cwd=self.folder)
@@ -398,11 +406,14 @@ class Check:
             return "version unknown"
 
     def device_tests(self):
-        command = [self.bundle / "device_test", "--gtest_brief=0"]
-        try:
-            text, end = output_of(command, self.clock.limit(TESTS_LIMIT_S), env=self.env, cwd=self.bundle), ""
-        except Skipped as problem:
-            text, end = problem.output, f"FAILED: {problem}; "
+        """Those of OpenCL last: its compilers are slow."""
+        text, end, limit = "", "", Clock(TESTS_LIMIT_S + LAST_S)
+        for tests in ("-" + OPENCL_TESTS, OPENCL_TESTS):
+            command = [self.bundle / "device_test", "--gtest_brief=0", "--gtest_filter=" + tests]
+            try:
+                text += output_of(command, self.clock.limit(limit.limit(TESTS_LIMIT_S)), env=self.env, cwd=self.bundle)
+            except Skipped as problem:
+                text, end = text + problem.output, end + f"FAILED: {problem}; "
         counts = {word: len(re.findall(rf"^\[ +{word} +\] [\w/.]+.* \(\d+ ms\)$", text, re.M))
                   for word in ("OK", "SKIPPED", "FAILED")}
         failed = sorted(set(re.findall(r"^\[ +FAILED +\] ([\w/.]+)", text, re.M)))
@@ -414,6 +425,25 @@ class Check:
         self.pruner("device", "probe", "--target", backend, "-o", self.out / "device.json",
                     limit=self.clock.limit(PROBE_LIMIT_S, 5))
         return "device.json"
+
+    def compile_networks(self, works):
+        """torch.compile needs a minute for a network: they begin together, beside steps that are not timed."""
+        if self.torch_device and self.options.compile:
+            for work in works:
+                if work.kind == "network":
+                    self.peers["compile", work.text] = Peer(self.torch_device, self.env)
+                    self.peers["compile", work.text].begin([work.subject, work.precision, "compile"])
+
+    def compiled_networks(self):
+        """Waits for them; who is not done by then has no time in this run."""
+        limit, late = Clock(NETWORK_COMPILE_LIMIT_S), []
+        for (_, text), peer in self.peers.items():
+            try:
+                peer.answer(self.clock.limit(max(limit.left(), 1)))
+            except Skipped as reason:
+                self.not_compiled[text] = str(reason)
+                late.append(f"{text}: {reason}")
+        return f"{len(self.peers) - len(late)} are ready" + "".join("; " + each for each in late)
 
     def training(self):
         if self.plugin.wait(self.clock):
@@ -465,6 +495,8 @@ class Check:
                           self.options.look_s], self.clock.limit(LOOK_LIMIT_S), env=self.env, cwd=self.folder, shown=False)
         found = json.loads(text[text.index("{"):])
         kernels_ms = sum(kernel["median_ms"] for kernel in found["kernels"])
+        self.profiles[work.text] = {name: found[name] for name in ("median_ms", "kernels")}
+        (self.out / "profiles.json").write_text(json.dumps(self.profiles, indent=1))
         row.looks["ours_ms"].append(found["median_ms"] if work.kind == "network" else kernels_ms)
         if work.kind == "network":
             row.looks["kernels_ms"].append(kernels_ms)
@@ -508,9 +540,10 @@ class Check:
     def peer_ms(self, row, work, way, limit):
         if not self.torch_device:
             return
-        if way not in self.peers:
-            self.peers[way] = Peer(self.torch_device, self.env)
-        answer = self.peers[way].ask([work.subject, work.precision, way], self.clock.limit(limit, 2))
+        if way == "compile" and work.text in self.not_compiled:
+            raise Skipped(self.not_compiled[work.text])
+        key = (way, work.text) if (way, work.text) in self.peers else (way, None)
+        answer = self.peers.setdefault(key, Peer(self.torch_device, self.env)).ask([work.subject, work.precision, way], self.clock.limit(limit, 2))
         row.looks["torch_ms" if way == "eager" else "compile_ms"].append(answer["ms"])
 
     def rounds(self, row, work, module, ways):
@@ -566,11 +599,14 @@ class Check:
         options = self.options
         works = [Work(text) for text in options.rows.split(";") if text.strip() and re.search(options.only, text)]
         self.step("look", self.look)
+        self.compile_networks(works)
         self.plugin = Plugin(self.bundle, self.folder, self.torch, options.plugin)
         if options.tests:
             self.step("device tests", self.device_tests)
-        self.step("device probe", self.probe)
         self.step("training", self.training)
+        if self.peers:
+            self.step("torch.compile of networks", self.compiled_networks)
+        self.step("device probe", self.probe)
         made = [made for work in works if (made := self.measure(work))]
         for row, work, module in made:
             self.compiled(row, work, module, COMPILE_LIMIT_S)

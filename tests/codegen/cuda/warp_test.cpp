@@ -17,9 +17,9 @@ Target cuda(int arch) {
   return target;
 }
 
-using CudaWarps = WithNvrtc;
+using CudaWarpCode = WithNvrtc;
 
-TEST_F(CudaWarps, KeepFragmentsInRegisters) {
+TEST_F(CudaWarpCode, KeepFragmentsInRegisters) {
   for (const int arch : {75, 80, 86, 89, 90}) {
     for (const NamedMatmul& p : warp_matmuls()) {
       if (p.matmul.instruction->oldest > arch) continue;
@@ -35,7 +35,7 @@ TEST_F(CudaWarps, KeepFragmentsInRegisters) {
   }
 }
 
-TEST_F(CudaWarps, LetTheLaunchGiveSharedMemoryBeyond48KiB) {
+TEST_F(CudaWarpCode, LetTheLaunchGiveSharedMemoryBeyond48KiB) {
   for (const int arch : {80, 86, 89, 90}) {
     const Result<Artifact> artifact = compile(warp_matmul(large_warp_matmul()), cuda(arch), "k");
     ASSERT_TRUE(artifact.ok()) << artifact.error().message();
@@ -48,7 +48,7 @@ TEST_F(CudaWarps, LetTheLaunchGiveSharedMemoryBeyond48KiB) {
   }
 }
 
-TEST_F(CudaWarps, NeedADeviceThatHasTheInstruction) {
+TEST_F(CudaWarpCode, NeedADeviceThatHasTheInstruction) {
   const WarpMatmul g = warp_matmuls().front().matmul;
   EXPECT_ERROR(compile(warp_matmul(g), cuda(75), "k"), "sm_75 has no ");
 }
