@@ -8,6 +8,9 @@
 namespace pruner {
 namespace {
 
+// Runs that are recorded as one: launched one by one, what takes less than 3 us or so waits for it.
+constexpr int64_t kRecordedRuns = 32;
+
 constexpr int kMostDevices = 64;  // as many as the OpenCL table looks for
 
 struct DriverRow {
@@ -169,16 +172,45 @@ GpuProgram::GpuProgram(GpuProgram&& other) noexcept
     : context_(other.context_),
       launches_(std::move(other.launches_)),
       program_(std::exchange(other.program_, 0)),
-      kernels_(std::exchange(other.kernels_, {})) {}
+      kernels_(std::exchange(other.kernels_, {})),
+      recording_(std::exchange(other.recording_, 0)),
+      recorded_(std::exchange(other.recorded_, {})) {}
 
 GpuProgram::~GpuProgram() {
   if (program_ == 0) return;
   const GpuDriver& driver = context_->driver_;
   (void)context_->on_device([&] {
+    if (recording_ != 0) driver.release(context_->device_, kGpuRecording, recording_);
     for (const GpuHandle kernel : kernels_) driver.release(context_->device_, kGpuKernel, kernel);
     driver.release(context_->device_, kGpuProgram, program_);
     return true;
   });
+}
+
+bool GpuProgram::launch(const Arguments& arguments) {
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const std::vector<GpuHandle>& of_launch = arguments[i];
+    const PlanLaunch launch = plan_of(launches_[i], of_launch.size());
+    if (context_->driver_.launch(context_->device_, kernels_[i], &launch, of_launch.data()) == 0)
+      return false;
+  }
+  return true;
+}
+
+bool GpuProgram::record(const Arguments& arguments) {
+  if (recording_ != 0 && recorded_ == arguments) return true;
+  const GpuDriver& driver = context_->driver_;
+  GpuDevice* device = context_->device_;
+  if (recording_ != 0) driver.release(device, kGpuRecording, std::exchange(recording_, 0));
+  if (driver.begin_recording(device) == 0) return false;
+  bool launched = true;
+  for (int64_t n = 0; launched && n < kRecordedRuns; ++n) launched = launch(arguments);
+  pruner_hold_failure(launched ? 0 : 1);  // what was begun is ended in any case
+  recording_ = driver.end_recording(device);
+  pruner_hold_failure(0);
+  recorded_ = arguments;
+  // The first time it has to be brought to the device.
+  return launched && recording_ != 0 && driver.replay(device, recording_) != 0;
 }
 
 Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
@@ -187,40 +219,42 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
   const GpuDriver& driver = context_->driver_;
   GpuDevice* device = context_->device_;
   // By launch: its arguments, then the workspace if it takes one.
-  std::vector<std::vector<GpuHandle>> args;
+  Arguments arguments;
   for (const Artifact::Launch& launch : launches_) {
-    std::vector<GpuHandle>& of_launch = args.emplace_back();
+    std::vector<GpuHandle>& of_launch = arguments.emplace_back();
     for (const int a : launch.arguments) of_launch.push_back(buffers[a]->handle_);
     if (launch.workspace) of_launch.push_back(buffers.back()->handle_);
   }
-  const auto launch_all = [&] {
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      const PlanLaunch launch = plan_of(launches_[i], args[i].size());
-      if (driver.launch(device, kernels_[i], &launch, args[i].data()) == 0) return false;
-    }
-    return true;
-  };
-  const auto time_some = [&](int64_t some, double& seconds) {
+  const auto time_some = [&](int64_t some, double& seconds, const auto& run_one) {
     if (driver.mark(device, 0) == 0) return false;
     for (int64_t n = 0; n < some; ++n) {
-      if (!launch_all()) return false;
+      if (!run_one()) return false;
     }
     return driver.mark(device, 1) != 0 && driver.wait(device) != 0 &&
            driver.elapsed(device, 0, &seconds) != 0;
   };
+  const auto launch_all = [&] { return launch(arguments); };
+  const bool recorded =
+      flushed == nullptr && times >= kRecordedRuns && driver.begin_recording != nullptr;
+  const int64_t replays = (times + kRecordedRuns - 1) / kRecordedRuns;
   double sum = 0;
   TRY(context_->on_device([&] {
-    if (flushed == nullptr) return time_some(times, sum);
+    if (recorded) {
+      return record(arguments) && time_some(replays, sum, [&] {
+               return driver.replay(device, recording_) != 0;
+             });
+    }
+    if (flushed == nullptr) return time_some(times, sum, launch_all);
     // Each time by itself: the write of `flushed` is before its first mark.
     for (int64_t n = 0; n < times; ++n) {
       double seconds = 0;
       if (driver.fill(device, flushed->handle_, 0, flushed->bytes_) == 0) return false;
-      if (!time_some(1, seconds)) return false;
+      if (!time_some(1, seconds, launch_all)) return false;
       sum += seconds;
     }
     return true;
   }));
-  return sum / static_cast<double>(times);
+  return sum / static_cast<double>(recorded ? replays * kRecordedRuns : times);
 }
 
 }  // namespace pruner

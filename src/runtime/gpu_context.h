@@ -54,20 +54,28 @@ class GpuProgram {
 
   /// Runs all launches `times` times on `buffers`: one an argument of the artifact, then the
   /// workspace. Seconds on the device of one time, from the start of the first kernel to the end
-  /// of the last. With `flushed` that buffer is overwritten before each time, so that the caches
-  /// hold nothing else, and it does not count.
+  /// of the last. Many times are recorded and replayed, where the driver does that, and may be a
+  /// few more. With `flushed` that buffer is overwritten before each time, so that the caches hold
+  /// nothing else, and it does not count.
   Result<double> run(std::span<GpuBuffer* const> buffers,
                      int64_t times,
                      GpuBuffer* flushed = nullptr);
 
  private:
   friend class GpuContext;
+  using Arguments = std::vector<std::vector<GpuHandle>>;  // by launch
   GpuProgram(GpuContext& context, const Artifact& artifact);
+  /// All launches, into the queue.
+  bool launch(const Arguments& arguments);
+  /// Makes `recording_` of some runs on these arguments, unless it is of them already.
+  bool record(const Arguments& arguments);
 
   GpuContext* context_;
   std::vector<Artifact::Launch> launches_;
   GpuHandle program_ = 0;           // 0: moved from, or not loaded; nothing to release
   std::vector<GpuHandle> kernels_;  // one a launch
+  GpuHandle recording_ = 0;
+  Arguments recorded_;
 };
 
 /// An opened device with one queue. It outlives what is made of it.

@@ -28,8 +28,14 @@ struct PrunerModule {
   int64_t num_made;
   void** staged_inputs; /* pinned */
   void** staged_outputs;
-  GpuHandle recording; /* 0: none */
+  GpuHandle recording;        /* 0: none */
+  GpuHandle* step_recordings; /* one a step, of kTimedRuns of it; 0: its time was not asked yet */
 };
+
+/* A mark and a launch take as long as short kernels do: so many runs of a step that takes less are
+   timed as one. */
+enum { kTimedRuns = 16 };
+static const double kShort = 100e-6; /* seconds */
 
 /* A module for a GPU has one phase, of one shape, and no states. */
 static const PlanPhase* the_phase(void) { return &pruner_plan.phases[0]; }
@@ -97,9 +103,11 @@ static Totals count(void) {
 static int make_tables(PrunerModule* module, const Totals* totals) {
   const int64_t inputs = the_phase()->spec.num_inputs, outputs = the_phase()->spec.num_outputs;
   const int64_t codes = pruner_plan.num_codes;
+  const int64_t steps = the_phase()->spec.num_kernels;
   /* Weights, arena and recording; programs; an input's memory and pinned memory; an output's, and a
-     view if it is copied from elsewhere; kernels; a view for each argument. */
-  const int64_t made = 3 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args;
+     view if it is copied from elsewhere; kernels; a view for each argument; a recording a step. */
+  const int64_t made =
+      3 + codes + 2 * inputs + 3 * outputs + totals->launches + totals->args + steps;
   module->programs = calloc((size_t)codes + 1, sizeof(GpuHandle));
   module->inputs = calloc((size_t)inputs + 1, sizeof(GpuHandle));
   module->outputs = calloc((size_t)outputs + 1, sizeof(GpuHandle));
@@ -108,10 +116,12 @@ static int make_tables(PrunerModule* module, const Totals* totals) {
   module->args = calloc((size_t)totals->args + 1, sizeof(GpuHandle));
   module->staged_inputs = calloc((size_t)inputs + 1, sizeof(void*));
   module->staged_outputs = calloc((size_t)outputs + 1, sizeof(void*));
+  module->step_recordings = calloc((size_t)steps + 1, sizeof(GpuHandle));
   module->made = calloc((size_t)made, sizeof(Made));
   if (module->programs != NULL && module->inputs != NULL && module->outputs != NULL &&
       module->results != NULL && module->kernels != NULL && module->args != NULL &&
-      module->staged_inputs != NULL && module->staged_outputs != NULL && module->made != NULL) {
+      module->staged_inputs != NULL && module->staged_outputs != NULL &&
+      module->step_recordings != NULL && module->made != NULL) {
     return 1;
   }
   return pruner_fail("out of memory");
@@ -202,13 +212,82 @@ static int run_steps(PrunerModule* module, int marked) {
 
 /* The time that each step takes on the device, of a run that follows another one at once: when it
    begins all of it is in the queue, and no step waits for its launch. */
-static int time_steps(PrunerModule* module, double* seconds) {
+static int time_run(PrunerModule* module, double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
   if (!run_steps(module, 0) || !run_steps(module, 1) || !driver->wait(module->device)) return 0;
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     if (!driver->elapsed(module->device, s, &seconds[s])) return 0;
   }
   return 1;
+}
+
+/* What was begun must be ended, or the queue stays in capture mode; then the first failure is the
+   one that counts. */
+static GpuHandle end_recording(PrunerModule* module, int recorded) {
+  pruner_hold_failure(!recorded);
+  const GpuHandle made =
+      keep(module, kGpuRecording, pruner_plan.driver->end_recording(module->device));
+  pruner_hold_failure(0);
+  return recorded ? made : 0;
+}
+
+static GpuHandle record_step(PrunerModule* module,
+                             const PlanStep* step,
+                             const GpuHandle* kernel,
+                             const GpuHandle* args) {
+  if (!pruner_plan.driver->begin_recording(module->device)) return 0;
+  int recorded = 1;
+  for (int i = 0; recorded && i < kTimedRuns; i++) {
+    const GpuHandle* kernels = kernel;
+    const GpuHandle* places = args;
+    recorded = launch_step(module, step, &kernels, &places);
+  }
+  return end_recording(module, recorded);
+}
+
+static int time_launches(PrunerModule* module,
+                         const PlanStep* step,
+                         const GpuHandle* kernel,
+                         const GpuHandle* args,
+                         double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  GpuDevice* device = module->device;
+  return driver->mark(device, 0) && launch_step(module, step, &kernel, &args) &&
+         driver->mark(device, 1) && driver->wait(device) && driver->elapsed(device, 0, seconds);
+}
+
+/* Played once before: the first time it may have to be brought to the device. */
+static int time_recording(PrunerModule* module, GpuHandle recording, double* seconds) {
+  const GpuDriver* driver = pruner_plan.driver;
+  GpuDevice* device = module->device;
+  const int timed = recording != 0 && driver->replay(device, recording) && driver->mark(device, 0) &&
+                    driver->replay(device, recording) && driver->mark(device, 1) &&
+                    driver->wait(device) && driver->elapsed(device, 0, seconds);
+  *seconds /= kTimedRuns;
+  return timed;
+}
+
+/* The time of each step alone. One that writes over what it reads leaves nothing of use. */
+static int time_each(PrunerModule* module, double* seconds) {
+  const GpuHandle* kernel = module->kernels;
+  const GpuHandle* args = module->args;
+  for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
+    const PlanStep* step = &the_shapes()->steps[s];
+    GpuHandle* recording = &module->step_recordings[s];
+    if (!time_launches(module, step, kernel, args, &seconds[s])) return 0;
+    if (seconds[s] < kShort) {
+      if (*recording == 0) *recording = record_step(module, step, kernel, args);
+      if (!time_recording(module, *recording, &seconds[s])) return 0;
+    }
+    kernel += step->num_launches;
+    for (int64_t i = 0; i < step->num_launches; i++) args += step->launches[i].num_args;
+  }
+  return 1;
+}
+
+static int time_steps(PrunerModule* module, double* seconds) {
+  return pruner_plan.driver->begin_recording != NULL ? time_each(module, seconds)
+                                                     : time_run(module, seconds);
 }
 
 static int read_outputs(PrunerModule* module, void* const* outputs) {
@@ -220,17 +299,13 @@ static int read_outputs(PrunerModule* module, void* const* outputs) {
   return 1;
 }
 
-/* What was begun must be ended, or the queue stays in capture mode; then the first failure is the
-   one that counts. */
 static int record_run(PrunerModule* module) {
-  const GpuDriver* driver = pruner_plan.driver;
-  if (!driver->begin_recording(module->device)) return 0;
-  const int recorded = write_inputs(module, (const void* const*)module->staged_inputs) &&
-                       run_steps(module, 0) && read_outputs(module, module->staged_outputs);
-  pruner_hold_failure(!recorded);
-  module->recording = keep(module, kGpuRecording, driver->end_recording(module->device));
-  pruner_hold_failure(0);
-  return recorded && module->recording != 0;
+  if (!pruner_plan.driver->begin_recording(module->device)) return 0;
+  module->recording =
+      end_recording(module,
+                    write_inputs(module, (const void* const*)module->staged_inputs) &&
+                        run_steps(module, 0) && read_outputs(module, module->staged_outputs));
+  return module->recording != 0;
 }
 
 /* Pinned memory for each of `count` tensors. */
@@ -280,6 +355,7 @@ static void destroy(PrunerModule* module) {
   free(module->args);
   free(module->staged_inputs);
   free(module->staged_outputs);
+  free(module->step_recordings);
   free(module->made);
   free(module);
 }
@@ -338,8 +414,9 @@ static int run_each(PrunerModule* module,
                     const void* const* inputs,
                     void* const* outputs,
                     double* seconds) {
-  const int given = write_inputs(module, inputs) &&
-                    (seconds != NULL ? time_steps(module, seconds) : run_steps(module, 0)) &&
+  const int timed =
+      seconds == NULL || (write_inputs(module, inputs) && time_steps(module, seconds));
+  const int given = timed && write_inputs(module, inputs) && run_steps(module, 0) &&
                     read_outputs(module, outputs);
   return wait_for_all(module, given);
 }
