@@ -72,7 +72,7 @@ COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "t
 OPENCL_TESTS = "OpenCl*:Oclgrind*:*/OpenCl*"
 PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
 TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
-LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 75
+LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 110
 NO_DEVICE = 77  # the exit code, where that of --target is not here: ctest skips
 INTERRUPTED, ENDING_S = 130, 10  # the exit code of what Ctrl-C ends; what that may take
 LAST_S = 15  # kept for what is being stopped
@@ -428,6 +428,7 @@ class Check:
 
     def compile_networks(self, works):
         """torch.compile needs a minute for a network: they begin together, beside steps that are not timed."""
+        self.compiling = Clock(NETWORK_COMPILE_LIMIT_S)
         if self.torch_device and self.options.compile:
             for work in works:
                 if work.kind == "network":
@@ -436,10 +437,10 @@ class Check:
 
     def compiled_networks(self):
         """Waits for them; who is not done by then has no time in this run."""
-        limit, late = Clock(NETWORK_COMPILE_LIMIT_S), []
+        late = []
         for (_, text), peer in self.peers.items():
             try:
-                peer.answer(self.clock.limit(max(limit.left(), 1)))
+                peer.answer(self.clock.limit(max(self.compiling.left(), 1)))
             except Skipped as reason:
                 self.not_compiled[text] = str(reason)
                 late.append(f"{text}: {reason}")
@@ -459,6 +460,19 @@ class Check:
 
     def source(self, work):
         return [*work.source(), "--target", self.target]
+
+    def from_records(self, row, work):
+        """The module of what --records holds; none, where they hold nothing of it."""
+        if not self.options.records:
+            return None
+        module = self.folder / (re.sub(r"\W+", "_", work.text) + ".so")
+        try:
+            self.pruner("compile", *self.source(work), "--records", self.options.records.resolve(), "-o", module,
+                        limit=self.clock.limit(90))
+        except Skipped:
+            return None
+        row.notes.append("of given records")
+        return module
 
     def tune(self, row, work, trials, limit):
         """Tunes, keeps the records, and makes the module."""
@@ -585,7 +599,7 @@ class Check:
             if work.kind == "search":
                 self.search(row, work, trials, limit)
             else:
-                module = self.tune(row, work, trials, limit)
+                module = self.from_records(row, work) or self.tune(row, work, trials, limit)
                 self.rounds(row, work, module, ["eager"])
         except Skipped as reason:
             row.notes.append(f"skipped: {reason}")
@@ -630,6 +644,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--look-s", type=float, default=0.3, help="seconds of a look at a module of ours")
     parser.add_argument("--seconds", type=float, default=520, help="for everything")
+    parser.add_argument("--records", type=pathlib.Path, help="of an earlier run here: what they hold is not tuned again")
     parser.add_argument("--torch-device", help="cuda or cpu; default: cuda where torch sees a GPU")
     parser.add_argument("--strict", action="store_true", help="fails where a row has no time of ours")
     for part, what in {"tests": "the device tests", "plugin": "the plug-in for training",
