@@ -4,6 +4,7 @@
 // repeats a graph (constructs.h), becomes the nodes that it stands for.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -113,6 +114,7 @@ class Importer {
   std::vector<int> made_by_;
   int64_t unfolded_ = 0;
   bool reshaped_ = false;  // an input has another shape than the file says
+  std::map<std::string, std::pair<int64_t, std::string>> named_sizes_;  // given first; by whom
 };
 
 }  // namespace pruner

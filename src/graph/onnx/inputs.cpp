@@ -9,6 +9,7 @@
 #include "graph/onnx/importer.h"
 #include "graph/onnx/tensor_proto.h"
 #include "graph/ops/op.h"
+#include "support/log.h"
 
 namespace pruner {
 
@@ -83,6 +84,16 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
     for (size_t d = 0; type.has_shape() && d < shape.size(); ++d) {
       const auto& dim = type.shape().dim(static_cast<int>(d));
       reshaped_ |= dim.has_dim_value() && dim.dim_value() != given->second[d];
+      if (dim.dim_param().empty()) continue;
+      const auto [known, first] =
+          named_sizes_.try_emplace(dim.dim_param(), given->second[d], input.name());
+      if (!first && known->second.first != given->second[d])
+        log_warning("--input-shapes: {} is {} in \"{}\" and {} in \"{}\"",
+                    dim.dim_param(),
+                    known->second.first,
+                    known->second.second,
+                    given->second[d],
+                    input.name());
     }
     shape = given->second;
   } else if (open) {

@@ -80,6 +80,22 @@ TEST(Inputs, OfANetworkThatMakesNothingHoldSomething) {
   EXPECT_ERROR(import_model(model, options), "input \"x\" has the extent -1, expected 0 or more");
 }
 
+TEST(Inputs, MayGiveOneNameTwoSizesWhichIsSaid) {
+  OnnxModel model;
+  model.input("a", {-1, 3}).input("b", {-1, 3}).output("y");
+  set_int(model.node("Concat", {"a", "b"}, {"y"}), "axis", 0);
+  NetworkOptions options;
+  const auto warnings = [&](int64_t of_a, int64_t of_b) {
+    options.input_shapes = {{"a", {of_a, 3}}, {"b", {of_b, 3}}};
+    testing::internal::CaptureStdout();
+    EXPECT_TRUE(import_model(model, options).ok());
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(warnings(2, 2), "");
+  EXPECT_NE(warnings(2, 4).find("--input-shapes: batch is 2 in \"a\" and 4 in \"b\""),
+            std::string::npos);
+}
+
 TEST(Inputs, OfMoreElementsThanWeWorkOnAreRefused) {
   const int64_t most = int64_t{1} << 31;
   EXPECT_ERROR(import_model(OnnxModel().input("x", {most, most, most}).output("x")),
