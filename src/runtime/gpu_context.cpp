@@ -8,8 +8,9 @@
 namespace pruner {
 namespace {
 
-// Runs that are recorded as one: launched one by one, what takes less than 3 us or so waits for it.
-constexpr int64_t kRecordedRuns = 32;
+// Runs that are recorded as one, at most: launched one by one, a kernel of 3 us or less waits for
+// its launch.
+constexpr int64_t kMostRecorded = 32;
 
 constexpr int kMostDevices = 64;  // as many as the OpenCL table looks for
 
@@ -174,7 +175,8 @@ GpuProgram::GpuProgram(GpuProgram&& other) noexcept
       program_(std::exchange(other.program_, 0)),
       kernels_(std::exchange(other.kernels_, {})),
       recording_(std::exchange(other.recording_, 0)),
-      recorded_(std::exchange(other.recorded_, {})) {}
+      recorded_(std::exchange(other.recorded_, {})),
+      recorded_runs_(other.recorded_runs_) {}
 
 GpuProgram::~GpuProgram() {
   if (program_ == 0) return;
@@ -197,18 +199,19 @@ bool GpuProgram::launch(const Arguments& arguments) {
   return true;
 }
 
-bool GpuProgram::record(const Arguments& arguments) {
-  if (recording_ != 0 && recorded_ == arguments) return true;
+bool GpuProgram::record(const Arguments& arguments, int64_t runs) {
+  if (recording_ != 0 && recorded_ == arguments && recorded_runs_ == runs) return true;
   const GpuDriver& driver = context_->driver_;
   GpuDevice* device = context_->device_;
   if (recording_ != 0) driver.release(device, kGpuRecording, std::exchange(recording_, 0));
   if (driver.begin_recording(device) == 0) return false;
   bool launched = true;
-  for (int64_t n = 0; launched && n < kRecordedRuns; ++n) launched = launch(arguments);
+  for (int64_t n = 0; launched && n < runs; ++n) launched = launch(arguments);
   pruner_hold_failure(launched ? 0 : 1);  // what was begun is ended in any case
   recording_ = driver.end_recording(device);
   pruner_hold_failure(0);
   recorded_ = arguments;
+  recorded_runs_ = runs;
   // The first time it has to be brought to the device.
   return launched && recording_ != 0 && driver.replay(device, recording_) != 0;
 }
@@ -234,15 +237,14 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
            driver.elapsed(device, 0, &seconds) != 0;
   };
   const auto launch_all = [&] { return launch(arguments); };
-  const bool recorded =
-      flushed == nullptr && times >= kRecordedRuns && driver.begin_recording != nullptr;
-  const int64_t replays = (times + kRecordedRuns - 1) / kRecordedRuns;
+  const bool recorded = flushed == nullptr && times > 1 && driver.begin_recording != nullptr;
+  const int64_t runs = recorded ? std::min(times, kMostRecorded) : 1;
+  const int64_t replays = (times + runs - 1) / runs;
   double sum = 0;
   TRY(context_->on_device([&] {
     if (recorded) {
-      return record(arguments) && time_some(replays, sum, [&] {
-               return driver.replay(device, recording_) != 0;
-             });
+      return record(arguments, runs) &&
+             time_some(replays, sum, [&] { return driver.replay(device, recording_) != 0; });
     }
     if (flushed == nullptr) return time_some(times, sum, launch_all);
     // Each time by itself: the write of `flushed` is before its first mark.
@@ -254,7 +256,7 @@ Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,
     }
     return true;
   }));
-  return sum / static_cast<double>(recorded ? replays * kRecordedRuns : times);
+  return sum / static_cast<double>(recorded ? replays * runs : times);
 }
 
 }  // namespace pruner

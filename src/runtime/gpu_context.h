@@ -54,7 +54,7 @@ class GpuProgram {
 
   /// Runs all launches `times` times on `buffers`: one an argument of the artifact, then the
   /// workspace. Seconds on the device of one time, from the start of the first kernel to the end
-  /// of the last. Many times are recorded and replayed, where the driver does that, and may be a
+  /// of the last. More than one are recorded and replayed, where the driver does that, and may be a
   /// few more. With `flushed` that buffer is overwritten before each time, so that the caches hold
   /// nothing else, and it does not count.
   Result<double> run(std::span<GpuBuffer* const> buffers,
@@ -67,8 +67,8 @@ class GpuProgram {
   GpuProgram(GpuContext& context, const Artifact& artifact);
   /// All launches, into the queue.
   bool launch(const Arguments& arguments);
-  /// Makes `recording_` of some runs on these arguments, unless it is of them already.
-  bool record(const Arguments& arguments);
+  /// Makes `recording_` of so many runs on these arguments, unless it is of them already.
+  bool record(const Arguments& arguments, int64_t runs);
 
   GpuContext* context_;
   std::vector<Artifact::Launch> launches_;
@@ -76,6 +76,7 @@ class GpuProgram {
   std::vector<GpuHandle> kernels_;  // one a launch
   GpuHandle recording_ = 0;
   Arguments recorded_;
+  int64_t recorded_runs_ = 0;
 };
 
 /// An opened device with one queue. It outlives what is made of it.

@@ -260,9 +260,10 @@ static int time_launches(PrunerModule* module,
 static int time_recording(PrunerModule* module, GpuHandle recording, double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
   GpuDevice* device = module->device;
-  const int timed = recording != 0 && driver->replay(device, recording) && driver->mark(device, 0) &&
-                    driver->replay(device, recording) && driver->mark(device, 1) &&
-                    driver->wait(device) && driver->elapsed(device, 0, seconds);
+  const int timed = recording != 0 && driver->replay(device, recording) &&
+                    driver->mark(device, 0) && driver->replay(device, recording) &&
+                    driver->mark(device, 1) && driver->wait(device) &&
+                    driver->elapsed(device, 0, seconds);
   *seconds /= kTimedRuns;
   return timed;
 }
