@@ -35,7 +35,10 @@ void warn_of_others(const GpuFacts& facts) {
 
 Result<std::unique_ptr<DeviceRunner>> DeviceRunner::open(Backend backend, int number) {
   TRY_ASSIGN(std::unique_ptr<GpuContext> context, GpuContext::open(backend, number));
-  warn_of_others(context->facts());
+  const GpuFacts& facts = context->facts();
+  if (!facts.is_gpu)
+    log_warning("{} ({}) is no GPU: its times are a CPU's", facts.name, facts.driver);
+  warn_of_others(facts);
   return std::unique_ptr<DeviceRunner>(new DeviceRunner(std::move(context)));
 }
 

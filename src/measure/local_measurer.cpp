@@ -332,9 +332,8 @@ class WorkerMeasurer : public LocalMeasurer {
       finish(station,
              runs ? failed_result(MeasureError::kRunTimeout,
                                   fmt::format("still running after {} s", run_limit_s()))
-                  : failed_result(
-                        MeasureError::kBuildTimeout,
-                        fmt::format("still compiling after {:.3g} s", build_limit_s())));
+                  : failed_result(MeasureError::kBuildTimeout,
+                                  fmt::format("still compiling after {:.3g} s", build_limit_s())));
     } else if (++job.deaths < (end == "SIGKILL" ? kKills : kDeaths)) {
       log_detail("a worker ended ({}) and is started again", end);
       job.step = runs ? Step::kToRun : Step::kToBuild;
