@@ -224,11 +224,15 @@ static int time_run(PrunerModule* module, double* seconds) {
 /* What was begun must be ended, or the queue stays in capture mode; then the first failure is the
    one that counts. */
 static GpuHandle end_recording(PrunerModule* module, int recorded) {
+  const GpuDriver* driver = pruner_plan.driver;
   pruner_hold_failure(!recorded);
-  const GpuHandle made =
-      keep(module, kGpuRecording, pruner_plan.driver->end_recording(module->device));
+  GpuHandle made = driver->end_recording(module->device);
+  if (made != 0 && !recorded) {
+    driver->release(module->device, kGpuRecording, made);
+    made = 0;
+  }
   pruner_hold_failure(0);
-  return recorded ? made : 0;
+  return keep(module, kGpuRecording, made);
 }
 
 static GpuHandle record_step(PrunerModule* module,
