@@ -163,12 +163,11 @@ static int check_indices(const Run* run, const PlanStep* step) {
 static PrunerKernel kernel_for(const PlanStep* step, const int64_t* values) {
   const PlanKernel* kernel = step->kernels;
   if (pruner_plan.num_symbols == 1) {
-    int64_t left = step->num_kernels;
-    while (left > 1) {
+    /* Without a branch that depends on the extent: none is foreseen wrongly. */
+    for (int64_t left = step->num_kernels; left > 1;) {
       const int64_t half = left / 2;
-      const int is_behind = kernel[half].box[0] <= values[0];
-      kernel += is_behind ? half : 0;
-      left = is_behind ? left - half : half;
+      kernel += half * (kernel[half].box[0] <= values[0]);
+      left -= half;
     }
     return kernel->kernel;
   }
