@@ -70,6 +70,7 @@ SEARCH_BAR = 0.25  # of MetaSchedule's time
 OPERATOR_OPTIONS = {"f32": "", "tf32": " bits=19", "f16": " bits=16", "bf16": " bits=16 exponent=8", "int8": " bits=8"}
 COLUMNS = ["what", "precision", "ours_ms", "torch_ms", "compile_ms", "ratio", "trials", "trials_per_s", "seconds", "note"]
 OPENCL_TESTS = "OpenCl*:Oclgrind*:*/OpenCl*"
+COMPILER_TESTS = "CubinTest.*:ReadCubin.*:CudaWarpCode.*"  # which need no GPU, and a minute
 PLUGIN_LIMIT_S, TESTS_LIMIT_S, PROBE_LIMIT_S = 120, 75, 30
 TUNE_LIMIT_S = {"operator": 16, "network": 60, "search": 35}  # of one row
 LOOK_LIMIT_S, EAGER_LIMIT_S, COMPILE_LIMIT_S, NETWORK_COMPILE_LIMIT_S = 60, 45, 45, 110
@@ -408,7 +409,7 @@ class Check:
     def device_tests(self):
         """Those of OpenCL last: its compilers are slow."""
         text, end, limit = "", "", Clock(TESTS_LIMIT_S + LAST_S)
-        for tests in ("-" + OPENCL_TESTS, OPENCL_TESTS):
+        for tests in (f"-{OPENCL_TESTS}:{COMPILER_TESTS}", OPENCL_TESTS):
             command = [self.bundle / "device_test", "--gtest_brief=0", "--gtest_filter=" + tests]
             try:
                 text += output_of(command, self.clock.limit(limit.limit(TESTS_LIMIT_S)), env=self.env, cwd=self.bundle)
