@@ -207,13 +207,11 @@ bool GpuProgram::record(const Arguments& arguments, int64_t runs) {
   if (driver.begin_recording(device) == 0) return false;
   bool launched = true;
   for (int64_t n = 0; launched && n < runs; ++n) launched = launch(arguments);
-  pruner_hold_failure(launched ? 0 : 1);  // what was begun is ended in any case
-  recording_ = driver.end_recording(device);
-  pruner_hold_failure(0);
+  recording_ = pruner_end_recording(&driver, device, launched ? 1 : 0);
   recorded_ = arguments;
   recorded_runs_ = runs;
   // The first time it has to be brought to the device.
-  return launched && recording_ != 0 && driver.replay(device, recording_) != 0;
+  return recording_ != 0 && driver.replay(device, recording_) != 0;
 }
 
 Result<double> GpuProgram::run(std::span<GpuBuffer* const> buffers,

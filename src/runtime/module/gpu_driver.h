@@ -5,6 +5,7 @@
 #ifndef PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 #define PRUNER_RUNTIME_MODULE_GPU_DRIVER_H_
 
+#include "runtime/module/fail.h"
 #include "runtime/module/plan.h"
 
 #ifdef __cplusplus
@@ -95,6 +96,21 @@ typedef struct GpuDriver {
 } GpuDriver;
 
 extern const GpuDriver pruner_cuda_driver, pruner_opencl_driver;
+
+/* What was begun is ended in any case, or the queue stays in capture mode. 0 unless all was
+   `recorded`: then the first failure is the one that counts. */
+static inline GpuHandle pruner_end_recording(const GpuDriver* driver,
+                                             GpuDevice* device,
+                                             int recorded) {
+  pruner_hold_failure(!recorded);
+  GpuHandle made = driver->end_recording(device);
+  if (made != 0 && !recorded) {
+    driver->release(device, kGpuRecording, made);
+    made = 0;
+  }
+  pruner_hold_failure(0);
+  return made;
+}
 
 /* Whether a CUDA device runs code of an arch: "sm_80" where the major version is the same and the
    minor one not lower, "sm_90a" on that one alone. */

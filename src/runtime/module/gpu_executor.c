@@ -221,17 +221,8 @@ static int time_run(PrunerModule* module, double* seconds) {
   return 1;
 }
 
-/* What was begun must be ended, or the queue stays in capture mode; then the first failure is the
-   one that counts. */
 static GpuHandle end_recording(PrunerModule* module, int recorded) {
-  const GpuDriver* driver = pruner_plan.driver;
-  pruner_hold_failure(!recorded);
-  GpuHandle made = driver->end_recording(module->device);
-  if (made != 0 && !recorded) {
-    driver->release(module->device, kGpuRecording, made);
-    made = 0;
-  }
-  pruner_hold_failure(0);
+  const GpuHandle made = pruner_end_recording(pruner_plan.driver, module->device, recorded);
   return keep(module, kGpuRecording, made);
 }
 
