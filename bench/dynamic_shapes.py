@@ -243,8 +243,8 @@ def compare_shapes(pruner, options, folder):
             print(", ".join(f"{key} {runtimes.cell(value)}" for key, value in rows[-1].items() if value is not None),
                   file=sys.stderr, flush=True)
     whole = not options.shapes and not contest.reasons
-    runtimes.report(f"cpu_dynamic_{model.stem}{in_precision(options)}", shlex.join(["bench/dynamic_shapes.py", *sys.argv[1:]]), rows,
-                    keep=whole, notes=contest.notes(rows))
+    runtimes.report(f"cpu_dynamic_{model.stem}{in_precision(options)}",
+                    shlex.join(["bench/dynamic_shapes.py", *sys.argv[1:]]), rows, keep=whole, notes=contest.notes(rows))
     if contest.reasons:
         raise RuntimeError(f"without {', '.join(contest.reasons)}; nothing was written")
 
@@ -256,7 +256,7 @@ def main():
     parser.add_argument("--models", type=pathlib.Path, default=MODELS, help="folder of dynamic_models.py's files")
     parser.add_argument("--script", action="store_true", help="the file of the older exporter")
     parser.add_argument("--dim", action="append", metavar="NAME=RANGE", help="all of them, in place of the usual ones")
-    parser.add_argument("--precision", default="f32", help="of ours, as tune has it; OpenVINO's default is bf16 where the machine has it")
+    parser.add_argument("--precision", default="f32", help="of ours; OpenVINO's default is bf16 where the machine has it")
     parser.add_argument("--trials", type=int, default=300, help="of the one module; 0: nothing is tuned")
     parser.add_argument("--static-trials", type=int, default=300, help="of each shape's module")
     parser.add_argument("--work-dir", help="where tuning runs are left, and gone on from; default: nowhere")

@@ -114,6 +114,7 @@ class Work:
         self.kind = "search" if words[0] == "search" else "network" if is_network else "operator"
         self.what = " ".join(words)
         self.subject = self.what.removeprefix("search ")
+        self.file = re.sub(r"\W+", "_", self.text)
 
     def source(self):
         """How `pruner` is told of it."""
@@ -428,7 +429,7 @@ class Check:
         return "device.json"
 
     def compile_networks(self, works):
-        """torch.compile needs a minute for a network: they begin together, beside steps that are not timed."""
+        """torch.compile needs minutes for a network: they begin together, beside steps that are not timed."""
         self.compiling = Clock(NETWORK_COMPILE_LIMIT_S)
         if self.torch_device and self.options.compile:
             for work in works:
@@ -466,7 +467,7 @@ class Check:
         """The module of what --records holds; none, where they hold nothing of it."""
         if not self.options.records:
             return None
-        module = self.folder / (re.sub(r"\W+", "_", work.text) + ".so")
+        module = self.folder / f"{work.file}.so"
         try:
             self.pruner("compile", *self.source(work), "--records", self.options.records.resolve(), "-o", module,
                         limit=self.clock.limit(90))
@@ -477,7 +478,7 @@ class Check:
 
     def tune(self, row, work, trials, limit):
         """Tunes, keeps the records, and makes the module."""
-        folder = self.folder / re.sub(r"\W+", "_", work.text)
+        folder = self.folder / work.file
         budget = self.clock.limit(limit, 5)
         start, text = time.monotonic(), ""
         records = folder / "records.json"
@@ -522,7 +523,7 @@ class Check:
 
     def search(self, row, work, trials, limit):
         """What our search needs to reach what MetaSchedule's ends with."""
-        folder = self.folder / re.sub(r"\W+", "_", work.text)
+        folder = self.folder / work.file
         start = time.monotonic()
         text = output_of([self.program, "compare", *self.source(work), "--modes", f"metaschedule,{self.mode()}", "--n-trials",
                           trials, "--seeds", 1, "--work-dir", folder, "--json"], self.clock.limit(limit, 10), env=self.env,
@@ -558,7 +559,9 @@ class Check:
         if way == "compile" and work.text in self.not_compiled:
             raise Skipped(self.not_compiled[work.text])
         key = (way, work.text) if (way, work.text) in self.peers else (way, None)
-        answer = self.peers.setdefault(key, Peer(self.torch_device, self.env)).ask([work.subject, work.precision, way], self.clock.limit(limit, 2))
+        if key not in self.peers:
+            self.peers[key] = Peer(self.torch_device, self.env)
+        answer = self.peers[key].ask([work.subject, work.precision, way], self.clock.limit(limit, 2))
         row.looks["torch_ms" if way == "eager" else "compile_ms"].append(answer["ms"])
 
     def rounds(self, row, work, module, ways):

@@ -3,6 +3,7 @@ import importlib.metadata
 import json
 import pathlib
 import platform
+import re
 import subprocess
 import tempfile
 import time
@@ -151,7 +152,8 @@ def cell(value):
 
 def report(name, command, rows, keep=True, notes=()):
     """Prints rows (equal dicts) as a table, and notes; with `keep`, writes them to
-    bench/results/<name>.tsv, headed by what they were measured with."""
+    bench/results/<name>.tsv, headed by what they were measured with; of absolute paths, which are of one
+    machine, the last name is left."""
     keys = list(rows[0])
     cells = [[cell(value) for value in row.values()] for row in rows]
     widths = [max(len(c) for c in column) for column in zip(keys, *cells)]
@@ -162,7 +164,7 @@ def report(name, command, rows, keep=True, notes=()):
         return
     RESULTS.mkdir(parents=True, exist_ok=True)
     head = [
-        f"# command: {command}",
+        "# command: " + re.sub(r"(?<=[\s=])/\S*/(?=\S)", "", command),
         f"# date: {time.strftime('%Y-%m-%d')}",
         f"# version: {git_version()}",
         f"# device: {cpu_name()}",
