@@ -64,6 +64,7 @@ class Importer {
   Result<Unit> check_named_inputs(const NameScope& scope) const;
   Result<Unit> check_named_dims() const;
   Result<std::vector<int64_t>> input_shape(const onnx::ValueInfoProto& input);
+  void note_given_shape(const onnx::ValueInfoProto& input, const std::vector<int64_t>& given);
   Result<Unit> add_inputs(NameScope& scope);
   Result<Unit> add_input(const onnx::ValueInfoProto& input, NameScope& scope);
   Result<Unit> check_computes() const;

@@ -53,6 +53,27 @@ Result<Unit> Importer::check_named_dims() const {
   return Unit{};
 }
 
+// What the file says of the dimensions that --input-shapes gives: other sizes, and one name twice.
+void Importer::note_given_shape(const onnx::ValueInfoProto& input,
+                                const std::vector<int64_t>& given) {
+  const auto& dims = input.type().tensor_type().shape().dim();
+  for (int d = 0; d < dims.size(); ++d) {
+    const int64_t size = given[static_cast<size_t>(d)];
+    reshaped_ |= dims[d].has_dim_value() && dims[d].dim_value() != size;
+    const std::string& name = dims[d].dim_param();
+    if (name.empty()) continue;
+    const auto [known, first] = named_sizes_.try_emplace(name, size, input.name());
+    const auto& [known_size, known_input] = known->second;
+    if (!first && known_size != size)
+      log_warning("--input-shapes: {} is {} in \"{}\" and {} in \"{}\"",
+                  name,
+                  known_size,
+                  known_input,
+                  size,
+                  input.name());
+  }
+}
+
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
   const auto given = options_.input_shapes.find(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
@@ -81,20 +102,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
                    text,
                    ")");
     }
-    for (size_t d = 0; type.has_shape() && d < shape.size(); ++d) {
-      const auto& dim = type.shape().dim(static_cast<int>(d));
-      reshaped_ |= dim.has_dim_value() && dim.dim_value() != given->second[d];
-      if (dim.dim_param().empty()) continue;
-      const auto [known, first] =
-          named_sizes_.try_emplace(dim.dim_param(), given->second[d], input.name());
-      if (!first && known->second.first != given->second[d])
-        log_warning("--input-shapes: {} is {} in \"{}\" and {} in \"{}\"",
-                    dim.dim_param(),
-                    known->second.first,
-                    known->second.second,
-                    given->second[d],
-                    input.name());
-    }
+    note_given_shape(input, given->second);
     shape = given->second;
   } else if (open) {
     const auto unnamed = std::ranges::find_if(type.shape().dim(), [&](const auto& dim) {
