@@ -207,9 +207,9 @@ class WorkerMeasurer : public LocalMeasurer {
   // on an H100 the 6 that took more than ten times the mean were 13 to 370 times as slow as their
   // task's best, and all others waited for them.
   double build_limit_s() const {
-    const double mean = built_s_ / std::max(builds_, 1);
     if (builds_ < kBuildsToKnow) return options_.build_timeout_s;
-    return std::min(std::max(kMostOfMean * mean, kLeastBuildLimitS), options_.build_timeout_s);
+    const double most = kMostOfMean * built_s_ / builds_;
+    return std::min(std::max(most, kLeastBuildLimitS), options_.build_timeout_s);
   }
 
   // A runner of CPUs stops a candidate that runs too long; a GPU's is stopped by this.
@@ -333,7 +333,8 @@ class WorkerMeasurer : public LocalMeasurer {
              runs ? failed_result(MeasureError::kRunTimeout,
                                   fmt::format("still running after {} s", run_limit_s()))
                   : failed_result(MeasureError::kBuildTimeout,
-                                  fmt::format("still compiling after {:.3g} s", build_limit_s())));
+                                  fmt::format("still compiling after {:.3g} s",
+                                              steady_s() - job.result.building.time.from_s)));
     } else if (++job.deaths < (end == "SIGKILL" ? kKills : kDeaths)) {
       log_detail("a worker ended ({}) and is started again", end);
       job.step = runs ? Step::kToRun : Step::kToBuild;
