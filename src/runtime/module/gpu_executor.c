@@ -237,7 +237,9 @@ static GpuHandle record_step(PrunerModule* module,
     const GpuHandle* places = args;
     recorded = launch_step(module, step, &kernels, &places);
   }
-  return end_recording(module, recorded);
+  const GpuHandle recording = end_recording(module, recorded);
+  /* The first time it has to be brought to the device. */
+  return recording != 0 && pruner_plan.driver->replay(module->device, recording) ? recording : 0;
 }
 
 static int time_launches(PrunerModule* module,
@@ -251,34 +253,34 @@ static int time_launches(PrunerModule* module,
          driver->mark(device, 1) && driver->wait(device) && driver->elapsed(device, 0, seconds);
 }
 
-/* Played once before: the first time it may have to be brought to the device. */
 static int time_recording(PrunerModule* module, GpuHandle recording, double* seconds) {
   const GpuDriver* driver = pruner_plan.driver;
   GpuDevice* device = module->device;
-  const int timed = recording != 0 && driver->replay(device, recording) &&
-                    driver->mark(device, 0) && driver->replay(device, recording) &&
+  const int timed = driver->mark(device, 0) && driver->replay(device, recording) &&
                     driver->mark(device, 1) && driver->wait(device) &&
                     driver->elapsed(device, 0, seconds);
   *seconds /= kTimedRuns;
   return timed;
 }
 
-/* The time of each step alone. One that writes over what it reads leaves nothing of use. */
+/* The time of each step alone. One that writes over what it reads leaves nothing of use then, so
+   all of them run once more. */
 static int time_each(PrunerModule* module, double* seconds) {
   const GpuHandle* kernel = module->kernels;
   const GpuHandle* args = module->args;
   for (int64_t s = 0; s < the_phase()->spec.num_kernels; s++) {
     const PlanStep* step = &the_shapes()->steps[s];
     GpuHandle* recording = &module->step_recordings[s];
-    if (!time_launches(module, step, kernel, args, &seconds[s])) return 0;
-    if (seconds[s] < kShort) {
-      if (*recording == 0) *recording = record_step(module, step, kernel, args);
-      if (!time_recording(module, *recording, &seconds[s])) return 0;
+    if (*recording == 0) {
+      if (!time_launches(module, step, kernel, args, &seconds[s])) return 0;
+      if (seconds[s] < kShort && (*recording = record_step(module, step, kernel, args)) == 0)
+        return 0;
     }
+    if (*recording != 0 && !time_recording(module, *recording, &seconds[s])) return 0;
     kernel += step->num_launches;
     for (int64_t i = 0; i < step->num_launches; i++) args += step->launches[i].num_args;
   }
-  return 1;
+  return run_steps(module, 0);
 }
 
 static int time_steps(PrunerModule* module, double* seconds) {
@@ -410,9 +412,8 @@ static int run_each(PrunerModule* module,
                     const void* const* inputs,
                     void* const* outputs,
                     double* seconds) {
-  const int timed =
-      seconds == NULL || (write_inputs(module, inputs) && time_steps(module, seconds));
-  const int given = timed && write_inputs(module, inputs) && run_steps(module, 0) &&
+  const int given = write_inputs(module, inputs) &&
+                    (seconds != NULL ? time_steps(module, seconds) : run_steps(module, 0)) &&
                     read_outputs(module, outputs);
   return wait_for_all(module, given);
 }
