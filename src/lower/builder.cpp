@@ -1,6 +1,7 @@
 #include "lower/builder.h"
 
 #include "space/read_box.h"
+#include "support/mend.h"
 
 namespace pruner {
 
@@ -53,7 +54,9 @@ std::vector<Expr> ProgramParts::region_start(const LoopNest& nest,
   std::vector<Expr> start(dag[id].axes.size(), Expr(0));
   for (size_t d = 0; d < start.size(); ++d) {
     const int64_t last = dag[id].axes[d].extent - nest.of(id).extents[d];
-    if (box[d].index == nullptr || box[d].whole || (box[d].leaves && last == 0)) continue;
+    // `last` is below 0 where the tile is padded past the axis; such a region holds the whole axis.
+    const bool whole = is_in(Mend::kPaddedTileStart) ? last <= 0 : last == 0;
+    if (box[d].index == nullptr || box[d].whole || (box[d].leaves && whole)) continue;
     Expr low(box[d].low);
     for (const auto& [iterator, coefficient] : box[d].index->terms)
       low = low + lowest[box[d].reader][static_cast<size_t>(iterator.value)] * Expr(coefficient);

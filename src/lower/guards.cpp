@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "support/mend.h"
+
 namespace pruner {
 namespace {
 
+// Guards nest where padding is read through a window that has padding of its own. Every level is a
+// guard, so that none is taken away whose condition was not looked at.
 bool is_guard(const Expr& e) {
   const Select* guard = as<Select>(e);
-  return guard != nullptr && as<Load>(guard->a) != nullptr &&
+  if (guard == nullptr) return false;
+  const bool nests = is_in(Mend::kOuterGuards) && is_guard(guard->a);
+  return (as<Load>(guard->a) != nullptr || nests) &&
          (as<FloatImm>(guard->b) != nullptr || as<IntImm>(guard->b) != nullptr);
 }
 

@@ -1,5 +1,6 @@
 // Guards, select(place is inside, x[place], constant), as inlined padding leaves them in a body: in
-// most tiles they all hold, and code for those tiles needs none.
+// most tiles they all hold, and code for those tiles needs none. In place of x[place] a guard may
+// hold another guard.
 #pragma once
 
 #include "tensor/affine.h"

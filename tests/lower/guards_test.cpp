@@ -51,6 +51,9 @@ TEST(GuardsHold, ExactlyWhereAllGuardsHoldInTheWholeBox) {
       {guarded(strict, x), strict},
       {guarded(inside, y) * float_imm(2) + guarded(strict, x), inside && strict},
       {guarded(lt(Expr(8) - x, 7), x), lt(Expr(8) - x, 7)},
+      {select(inside, guarded(strict, x), float_imm(0)), inside && strict},
+      {select(inside, select(strict, guarded(ge(x, 0), x), float_imm(1)), float_imm(0)),
+       inside && strict && ge(x, 0)},
   };
   for (const Guarded& c : cases) {
     int hold = 0, fail = 0;
@@ -91,6 +94,8 @@ TEST(GuardsHold, IsEmptyWhereNothingIsKnown) {
       select(element < float_imm(3), element, float_imm(0)),
       guarded(lt(y, 3), y) + guarded(even, x),
       guarded(even, x) + guarded(lt(y, 3), y),
+      select(even, guarded(lt(y, 3), y), float_imm(0)),
+      select(lt(y, 3), guarded(even, y), float_imm(0)),
   };
   for (const Expr& body : unknown) EXPECT_FALSE(holds(body, 0, 0, {1, 1})) << text(body);
 }
@@ -103,6 +108,12 @@ TEST(WithoutGuards, LeavesTheLoadsAndEverythingElse) {
   const Expr bare = load(kData, {y}, DType::kFloat32) * chosen + load(kData, {x}, DType::kFloat32);
   EXPECT_EQ(text(without_guards(body)), text(bare));
   EXPECT_EQ(text(without_guards(chosen)), text(chosen));
+  const Expr nested = select(ge(x, 1), guarded(lt(x, 3), x), float_imm(0));
+  EXPECT_EQ(text(without_guards(nested)), text(load(kData, {x}, DType::kFloat32)));
+  // The outer select is no guard: what it chooses between is computed.
+  const Expr outer = select(ge(x, 1), guarded(lt(x, 3), x) * float_imm(2), float_imm(0));
+  EXPECT_EQ(text(without_guards(outer)),
+            text(select(ge(x, 1), load(kData, {x}, DType::kFloat32) * float_imm(2), float_imm(0))));
 }
 
 // Tiles in the middle run without a choice, those at the border with one for each load.
