@@ -209,6 +209,27 @@ TEST(Programs, WorkspaceLocalsAndParallelLoopsInARow) {
   expect_same(b.program, random_args(b.program), 1e-6);
 }
 
+// The vectors are no index values, which the parallel loop's body takes along.
+TEST(Programs, VectorsOfInt64BeforeAParallelLoop) {
+  ProgramBuilder b("vectors");
+  const TensorId x = b.input("x", {32}, DType::kInt64), y = b.output("y", {32}, DType::kInt64);
+  const TensorId z = b.output("z", {6, 32}, DType::kInt64);
+  const Stmt vectors = b.unroll(4, [&](Expr o) {
+    return b.vectorize(kLanes, kLanes, [&](Expr l) {
+      const Expr i = o * Expr(kLanes) + l;
+      return b.store(y, {i}, max(b.read(x, {i}), Expr(40)) + Expr(1));
+    });
+  });
+  b.program.body = b.block({vectors, b.let(b.read(x, {3}), [&](Expr known) {
+                              return b.parallel(6, [&](Expr i) {
+                                return b.serial(32, [&](Expr j) {
+                                  return b.store(z, {i, j}, b.read(y, {j}) * i + known);
+                                });
+                              });
+                            })});
+  expect_same(b.program, random_args(b.program), 0);
+}
+
 TEST(Programs, EveryDtype) {
   for (const DTypeRow& row : kDTypes) {
     const DType dtype = row.dtype;

@@ -398,6 +398,10 @@ void Emitter::guard(const If& n) {
   }
 }
 
+// Whether a parallel loop's body may need an atom. A vector is int64 data of a straight-line vector
+// loop before the parallel one; the body reads such data from memory, and no slot could hold it.
+static bool is_captured(const llvm::Value* atom) { return !atom->getType()->isVectorTy(); }
+
 // The loop becomes a function over [begin, end) that the pool calls; its closure holds the kernel's
 // arguments and the index values in scope.
 void Emitter::parallel(const For& n) {
@@ -412,7 +416,7 @@ void Emitter::parallel(const For& n) {
 
   std::vector<Value*> captured = {args_, workspace_};
   for (const Scope& scope : scopes_) {
-    captured.insert(captured.end(), scope.atoms.begin(), scope.atoms.end());
+    std::ranges::copy_if(scope.atoms, std::back_inserter(captured), is_captured);
   }
   Value* closure;
   {
@@ -430,8 +434,8 @@ void Emitter::parallel(const For& n) {
   b_.CreateCall(pool_type, b_.CreateLoad(pointer, pool_), {pool_, body, closure, value(extent)});
 }
 
-// Slots of the closure are 8 bytes: args, workspace, then the parent's atoms in their order. An
-// atom gets a number of this function's outermost scope.
+// Slots of the closure are 8 bytes: args, workspace, then the parent's captured atoms in their
+// order. An atom gets a number of this function's outermost scope.
 void Emitter::become_body_of(const Emitter& parent, const For& n) {
   Value* closure = function_->getArg(0);
   int slot = 0;
@@ -443,6 +447,7 @@ void Emitter::become_body_of(const Emitter& parent, const For& n) {
   vars_ = parent.vars_;
   for (size_t level = 0; level < parent.scopes_.size(); ++level) {
     for (size_t i = 0; i < parent.scopes_[level].atoms.size(); ++i) {
+      if (!is_captured(parent.scopes_[level].atoms[i])) continue;
       const LaneIndex here = as_linear(next(parent.scopes_[level].atoms[i]->getType()), 0);
       const int there = static_cast<int>(level) * kAtoms + static_cast<int>(i);
       for (LaneIndex& var : vars_) {
