@@ -6,9 +6,21 @@
 #include <memory>
 
 #include "support/check.h"
+#include "support/parallel_for.h"
 #include "tensor/tape_run.h"
 
 namespace pruner {
+
+double number_of(DType dtype, Word word) {
+  return is_float(dtype) ? std::bit_cast<double>(word)
+                         : int_to_double(dtype, std::bit_cast<int64_t>(word));
+}
+
+Word word_of(const Tensor& tensor, int64_t position) {
+  return is_float(tensor.dtype()) ? std::bit_cast<Word>(tensor.get(position))
+                                  : std::bit_cast<Word>(tensor.get_int(position));
+}
+
 namespace {
 
 // Elements of one stage that have been computed, in pages made when first written.
@@ -41,8 +53,7 @@ class StoredStage {
 
 class Interpreter : public TapeMemory {
  public:
-  Interpreter(const ComputeDag& dag, std::span<const Tensor> inputs)
-      : dag_(dag), tensors_(dag.stages.size(), nullptr), stored_(dag.stages.size(), false) {
+  Interpreter(const ComputeDag& dag, std::span<const Tensor> inputs) : Interpreter(dag) {
     const std::vector<StageId> placeholders = dag.inputs();
     CHECK(placeholders.size() == inputs.size())
         << inputs.size() << " inputs for " << placeholders.size() << " placeholders";
@@ -52,10 +63,14 @@ class Interpreter : public TapeMemory {
           << "input " << i << " does not fit " << stage.name;
       tensors_[index(placeholders[i])] = &inputs[i];
     }
-    runs_.resize(dag.stages.size());
-    for (const Stage& stage : dag.stages) {
-      values_.emplace_back(stage.is_placeholder() ? 0 : stage.num_elements());
-      stored_[values_.size() - 1] = keep(stage);
+  }
+  Interpreter(const ComputeDag& dag, std::span<const Tensor* const> tensors, InputElements inputs)
+      : Interpreter(dag) {
+    inputs_ = std::move(inputs);
+    size_t i = 0;
+    for (const StageId id : dag.inputs()) {
+      tensors_[index(id)] = tensors[i];
+      input_of_[index(id)] = i++;
     }
   }
 
@@ -65,6 +80,18 @@ class Interpreter : public TapeMemory {
   }
 
  private:
+  explicit Interpreter(const ComputeDag& dag)
+      : dag_(dag),
+        tensors_(dag.stages.size(), nullptr),
+        input_of_(dag.stages.size(), 0),
+        stored_(dag.stages.size(), false),
+        runs_(dag.stages.size()) {
+    for (const Stage& stage : dag.stages) {
+      values_.emplace_back(stage.is_placeholder() ? 0 : stage.num_elements());
+      stored_[values_.size() - 1] = keep(stage);
+    }
+  }
+
   static size_t index(StageId stage) { return static_cast<size_t>(stage.value); }
 
   // A reduction is computed once an element, and so is a table of constants (Winograd's matrices).
@@ -78,6 +105,7 @@ class Interpreter : public TapeMemory {
   const Tensor* tensor(StageId stage) const override { return tensors_[index(stage)]; }
 
   void fetch(StageId stage, std::span<const int64_t> positions, Word* words) override {
+    if (dag_[stage].is_placeholder()) return inputs_(input_of_[index(stage)], positions, words);
     std::vector<int64_t> missing;
     StoredStage& values = values_[index(stage)];
     for (int64_t position : positions) {
@@ -96,10 +124,7 @@ class Interpreter : public TapeMemory {
   void compute(StageId id, std::span<const int64_t> positions, Word* words) {
     const Stage& stage = dag_[id];
     if (const Tensor* tensor = tensors_[index(id)]) {
-      for (size_t i = 0; i < positions.size(); ++i) {
-        words[i] = is_float(stage.dtype) ? std::bit_cast<Word>(tensor->get(positions[i]))
-                                         : std::bit_cast<Word>(tensor->get_int(positions[i]));
-      }
+      for (size_t i = 0; i < positions.size(); ++i) words[i] = word_of(*tensor, positions[i]);
       return;
     }
     const int64_t row = stage.axes.empty() ? 1 : stage.axes.back().extent;
@@ -141,13 +166,30 @@ class Interpreter : public TapeMemory {
   }
 
   const ComputeDag& dag_;
-  std::vector<const Tensor*> tensors_;
+  std::vector<const Tensor*> tensors_;  // of placeholders; null where inputs_ has their elements
+  InputElements inputs_;
+  std::vector<size_t> input_of_;  // a placeholder's number among the inputs
   std::vector<bool> stored_;
   std::vector<StoredStage> values_;
   std::vector<std::vector<std::unique_ptr<TapeRun>>> runs_;
 };
 
 }  // namespace
+
+class ElementInterpreter::Impl : public Interpreter {
+  using Interpreter::Interpreter;
+};
+
+ElementInterpreter::ElementInterpreter(const ComputeDag& dag,
+                                       std::span<const Tensor* const> tensors,
+                                       InputElements inputs)
+    : impl_(std::make_unique<Impl>(dag, tensors, std::move(inputs))) {}
+
+ElementInterpreter::~ElementInterpreter() = default;
+
+void ElementInterpreter::evaluate(StageId stage, std::span<const int64_t> positions, Word* words) {
+  impl_->evaluate(stage, positions, words);
+}
 
 std::vector<double> interpret_elements(const ComputeDag& dag,
                                        std::span<const Tensor> inputs,
@@ -156,36 +198,36 @@ std::vector<double> interpret_elements(const ComputeDag& dag,
   std::vector<Word> words(elements.size());
   Interpreter(dag, inputs).evaluate(stage, elements, words.data());
   std::vector<double> values;
-  for (Word word : words) {
-    values.push_back(is_float(dag[stage].dtype)
-                         ? std::bit_cast<double>(word)
-                         : int_to_double(dag[stage].dtype, std::bit_cast<int64_t>(word)));
-  }
+  for (const Word word : words) values.push_back(number_of(dag[stage].dtype, word));
   return values;
 }
 
-std::vector<Tensor> interpret(const ComputeDag& dag, std::span<const Tensor> inputs) {
+std::vector<Tensor> interpret(const ComputeDag& dag, std::span<const Tensor> inputs, int jobs) {
   constexpr int64_t kPart = 1 << 14;  // positions at a time
-  Interpreter interpreter(dag, inputs);
   std::vector<Tensor> outputs;
-  for (StageId id : dag.outputs()) {
-    const Stage& stage = dag[id];
-    Tensor out(stage.dtype, stage.shape());
+  const std::vector<StageId> ids = dag.outputs();
+  for (const StageId id : ids) outputs.emplace_back(dag[id].dtype, dag[id].shape());
+  // Each job has a part of every output, in whole parts so that no two write to one word.
+  parallel_for(jobs, jobs, [&](int64_t job) {
+    Interpreter interpreter(dag, inputs);
     std::vector<int64_t> positions;
     std::vector<Word> words(kPart);
-    for (int64_t first = 0; first < stage.num_elements(); first += kPart) {
-      const int64_t end = std::min(first + kPart, stage.num_elements());
-      positions.clear();
-      for (int64_t i = first; i < end; ++i) positions.push_back(i);
-      interpreter.evaluate(id, positions, words.data());
-      for (int64_t i = first; i < end; ++i) {
-        const Word word = words[i - first];
-        if (is_float(stage.dtype)) out.set(i, std::bit_cast<double>(word));
-        if (!is_float(stage.dtype)) out.set_int(i, std::bit_cast<int64_t>(word));
+    for (size_t o = 0; o < ids.size(); ++o) {
+      Tensor& out = outputs[o];
+      const int64_t parts = (out.num_elements() + kPart - 1) / kPart;
+      for (int64_t part = parts * job / jobs; part < parts * (job + 1) / jobs; ++part) {
+        const int64_t first = part * kPart, end = std::min(first + kPart, out.num_elements());
+        positions.clear();
+        for (int64_t i = first; i < end; ++i) positions.push_back(i);
+        interpreter.evaluate(ids[o], positions, words.data());
+        for (int64_t i = first; i < end; ++i) {
+          const Word word = words[static_cast<size_t>(i - first)];
+          if (is_float(out.dtype())) out.set(i, std::bit_cast<double>(word));
+          if (!is_float(out.dtype())) out.set_int(i, std::bit_cast<int64_t>(word));
+        }
       }
     }
-    outputs.push_back(std::move(out));
-  }
+  });
   return outputs;
 }
 

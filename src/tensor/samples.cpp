@@ -1,5 +1,7 @@
 // Which elements to compare, and the inputs to compare on.
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -92,23 +94,43 @@ static std::vector<Domain> domains(const ComputeDag& dag) {
   return domains;
 }
 
-std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng) {
+// Fills `tensor` from its first `drawn` elements on with copies of them.
+static void repeat(Tensor& tensor, int64_t drawn) {
+  auto* const bytes = static_cast<std::byte*>(tensor.data());
+  for (int64_t done = drawn * dtype_bytes(tensor.dtype()); done < tensor.bytes(); done *= 2)
+    std::memcpy(bytes + done, bytes, static_cast<size_t>(std::min(done, tensor.bytes() - done)));
+}
+
+std::vector<Tensor> random_inputs(const ComputeDag& dag,
+                                  Rng& rng,
+                                  int64_t drawn,
+                                  const std::vector<bool>& skipped) {
   const std::vector<Domain> domain = domains(dag);
   std::vector<Tensor> inputs;
   for (StageId id : dag.inputs()) {
     const Stage& stage = dag[id];
+    if (!skipped.empty() && skipped[inputs.size()]) {
+      inputs.emplace_back();
+      continue;
+    }
     Tensor tensor(stage.dtype, stage.shape());
     const int64_t bound = stage.index_bound > 0 ? stage.index_bound : 16;
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const int64_t count = std::min(drawn, tensor.num_elements());
+    for (int64_t i = 0; i < count; ++i) {
       if (!is_float(stage.dtype)) {
         tensor.set_int(i, rng.below(stage.dtype == DType::kBool ? 2 : bound));
       } else {
         tensor.set(i, domain[id.value].at(rng.uniform()));
       }
     }
+    repeat(tensor, count);
     inputs.push_back(std::move(tensor));
   }
   return inputs;
+}
+
+std::vector<Tensor> random_inputs(const ComputeDag& dag, Rng& rng) {
+  return random_inputs(dag, rng, std::numeric_limits<int64_t>::max(), {});
 }
 
 }  // namespace pruner
