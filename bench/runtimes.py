@@ -131,8 +131,11 @@ def cpu_name():
 
 
 def git_version():
-    done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-                          capture_output=True, text=True)
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+                              capture_output=True, text=True)
+    except OSError:  # there is no git
+        return "unknown"
     return done.stdout.strip() or "unknown"
 
 

@@ -4,10 +4,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- \
-  'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'include/*.hpp' 'tests/*.cpp' 'tests/*.h' 'bench/*.cpp' \
-  'plugins/*.cpp' 'plugins/*.h' |
-  while read -r file; do [ ! -e "$file" ] || echo "$file"; done)
+command -v clang-format-14 >/dev/null || { echo "tools/check.sh: no clang-format-14 here" >&2; exit 1; }
+# Not by `mapfile < <(...)`, which takes a listing that failed for an empty one.
+files=$(python3 tools/tree.py 'src/*.cpp' 'src/*.h' 'src/*.c' 'include/*.h' 'include/*.hpp' 'tests/*.cpp' \
+  'tests/*.h' 'bench/*.cpp' 'plugins/*.cpp' 'plugins/*.h')
+mapfile -t sources <<<"$files"
 
 [ "${1:-}" != --fix ] || clang-format-14 -i "${sources[@]}"
 

@@ -42,6 +42,8 @@ def missing(name, rest):
 
 def main():
     text = (ROOT / "Dockerfile").read_text()
+    if not any(name == "RUN" for name, _ in instructions(text)):
+        sys.exit("Dockerfile: no instruction was found that builds anything")
     found = [f"Dockerfile: {name}: {what}" for name, rest in instructions(text)
              for what in missing(name, rest)]
     print("\n".join(found) if found else "container: what the Dockerfile names is here")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks that what Markdown files link to is here: files and folders of the tree, and headings of pages."""
-import pathlib
 import re
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import tree
+
+ROOT = tree.ROOT
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 
 
@@ -40,9 +40,7 @@ def missing(path):
 
 
 def main():
-    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT,
-                           capture_output=True, check=True, text=True).stdout.split()
-    pages = [name for name in names if (ROOT / name).exists()]
+    pages = tree.listed("*.md")
     found = [f"{name}: no {target}" for name in pages for target in missing(ROOT / name)]
     print("\n".join(found) if found else f"links: {len(pages)} pages, what they link to is here")
     return 1 if found else 0

@@ -3,6 +3,7 @@
 # given too, a glibc newer than 2.35 (Ubuntu 22.04), or where they take more than 64 MiB together. A library
 # may need the C++ library: it is optional, and those who have what it serves (torch) have that.
 set -euo pipefail
+[ $# -gt 0 ] || { echo "usage: tools/check_portable.sh FILE..." >&2; exit 2; }
 
 newest=2.35
 most=$((64 << 20))

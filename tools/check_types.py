@@ -4,11 +4,11 @@
 Types of unnamed namespaces and of classes are their file's and their class' own.
 """
 import collections
-import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import tree
+
 # What is no code: comments, strings, characters.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 TOKEN = re.compile(r"[{};]|[^{};]+")
@@ -38,11 +38,10 @@ def types_of(text):
 
 def main():
     found = collections.defaultdict(list)
-    files = [path for folder in ("src", "include") for ending in ("h", "hpp", "cpp")
-             for path in sorted((ROOT / folder).rglob("*." + ending))]
+    files = tree.files("src", ".h", ".cpp") + tree.files("include", ".h", ".hpp")
     for path in files:
         for name in types_of(path.read_text()):
-            found[name].append(path.relative_to(ROOT))
+            found[name].append(tree.name_of(path))
     twice = {name: paths for name, paths in found.items() if len(paths) > 1}
     for (namespace, name), paths in sorted(twice.items()):
         print(f"{namespace}::{name} is defined {len(paths)} times: {', '.join(map(str, paths))}")

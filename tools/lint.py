@@ -41,6 +41,8 @@ def slips(path, text):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit("lint: no file is named")
     found = []
     for path in sys.argv[1:]:
         with open(path, encoding="utf-8") as file:

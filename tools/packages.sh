@@ -4,7 +4,7 @@ build_packages="g++ cmake ninja-build lld ccache nlohmann-json3-dev libfmt-dev l
   protobuf-compiler libonnx-dev llvm-19-dev liblld-19-dev libnats-dev libssl-dev libjs-chart.js"
 # Training of cost models, which the default mode does while it tunes. LibTorch multiplies by the BLAS that is there.
 training_packages="libtorch-dev libopenblas0-openmp libxgboost-dev"
-test_packages="clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3 python3-venv qemu-user
+test_packages="git clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 python3 python3-venv qemu-user
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross ocl-icd-libopencl1 pocl-opencl-icd oclgrind dpkg-dev file
   nats-server openssl python3-yaml slurm-wlm munge systemd openssh-server podman runc mkdocs chromium"
 

@@ -21,7 +21,8 @@ grep -q "^## $version" CHANGELOG.md || {
   echo "CHANGELOG.md has no section \"## $version\""
   exit 1
 }
-if [ -n "$(git status --porcelain)" ]; then
+changed=$(git status --porcelain) # an error of git ends the script here
+if [ -n "$changed" ]; then
   echo "the checkout is not clean"
   exit 1
 fi

@@ -1,6 +1,12 @@
-"""What the tools read of the source tree: its files, its layers, and who includes whom."""
+#!/usr/bin/env python3
+"""What the tools read of the source tree: its files, its layers, and who includes whom. A check that finds nothing to
+look at is an error. tree.py PATTERN...: prints the files of the repository that match."""
+import fnmatch
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
@@ -8,7 +14,58 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 def files(folder, *endings):
     """The files under a folder of the repository with one of these endings, sorted."""
-    return sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in endings and p.is_file())
+    found = sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in endings and p.is_file())
+    if not found:
+        sys.exit(f"{folder}: no file there ends in {' or '.join(endings)}")
+    return found
+
+
+def known_to_git():
+    """The names of all files that git knows or would add; None where there is no repository, no git, or where git
+    does not read the repository (of another user)."""
+    if not (ROOT / ".git").exists():
+        return None
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def found_without_git():
+    """The names of all files but those that .gitignore leaves out, of whose rules it knows names and folders."""
+    rules = [line.strip() for line in (ROOT / ".gitignore").read_text().splitlines() if line.strip()] + [".git"]
+
+    def ignored(path, is_folder):
+        name = path.relative_to(ROOT).as_posix()
+        for rule in rules:
+            if rule.endswith("/") and not is_folder:
+                continue
+            plain = rule.rstrip("/")
+            if fnmatch.fnmatchcase(name, plain[1:]) if plain.startswith("/") else fnmatch.fnmatchcase(path.name, plain):
+                return True
+        return False
+
+    names = []
+    for folder, folders, files_here in os.walk(ROOT):
+        here = pathlib.Path(folder)
+        folders[:] = [name for name in folders if not ignored(here / name, True)]
+        names += [name_of(here / name) for name in files_here if not ignored(here / name, False)]
+    return names
+
+
+def listed(*patterns):
+    """The names of the repository's files that match a pattern, sorted; `*` matches `/`, too. An error where a pattern
+    matches none."""
+    names = known_to_git()
+    if names is None:
+        names = found_without_git()
+    matching = {pattern: fnmatch.filter(names, pattern) for pattern in patterns}
+    for pattern, found in matching.items():
+        if not found:
+            sys.exit(f"{pattern}: no file of the repository matches")
+    return sorted(set().union(*matching.values()))
 
 
 def name_of(path):
@@ -23,6 +80,8 @@ def layers():
         deps = re.search(r"\bDEPS\b(.*?)(\bTEST_DEPS\b|\bLIBS\b|$)", rest, re.DOTALL)
         words = deps.group(1).split() if deps else []
         found[name] = list(found) if words == ["${PRUNER_LAYERS}"] else words
+    if not found:
+        sys.exit("CMakeLists.txt: no layer is there")
     return found
 
 
@@ -33,3 +92,7 @@ def includes(path):
         (text.count("\n", 0, m.start(m.lastindex)) + 1, m.group(m.lastindex), m.lastindex == 1)
         for m in INCLUDE.finditer(text)
     ]
+
+
+if __name__ == "__main__":
+    print("\n".join(listed(*sys.argv[1:])))
