@@ -41,6 +41,18 @@ class Decoder {
   std::vector<float> logits_;
 };
 
+/// Whether a tensor has this type and so many dimensions.
+bool is(const PrunerTensorSpec& spec, int dtype, int32_t rank) {
+  return spec.dtype == dtype && spec.rank == rank;
+}
+
+/// Whether a phase takes and gives what Decoder::next() passes to it.
+bool decodes(const PrunerPhase& phase) {
+  return phase.num_inputs == 2 && is(phase.inputs[0], PRUNER_INT64, 2) &&
+         is(phase.inputs[1], PRUNER_INT64, 1) && phase.num_outputs == 1 &&
+         is(phase.outputs[0], PRUNER_FLOAT32, 3);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,11 +63,18 @@ int main(int argc, char** argv) {
   const int prefill = module->find_phase("prefill"), decode = module->find_phase("decode");
   if (prefill < 0 || decode < 0)
     return std::fprintf(stderr, "%s: compile it with --decode\n", argv[1]), 1;
+  const bool fits = decodes(module->phase(prefill)) && decodes(module->phase(decode)) &&
+                    module->num_states() > 0 && module->state(0).rank > 2;
+  if (!fits)
+    return std::fprintf(stderr, "%s: its phases are not those of a built-in decoder\n", argv[1]), 1;
 
   std::vector<int64_t> tokens;
   for (int i = 3; i < argc; ++i) tokens.push_back(std::atoll(argv[i]));
   const size_t prompt = tokens.size(), all = prompt + static_cast<size_t>(std::atoll(argv[2]));
   const int64_t capacity = module->state(0).shape[2];
+  if (static_cast<int64_t>(all) > capacity + 1)
+    return std::fprintf(stderr, "%zu tokens, the cache has room for %lld\n", all,
+                        static_cast<long long>(capacity)), 1;
   Decoder decoder(*module);
   const auto begin = std::chrono::steady_clock::now();
   auto prefilled = begin;

@@ -17,6 +17,8 @@ def decode(module: pruner.Module, prompt: list, count: int) -> list:
     module.reset()
     prefill, one = module.phases["prefill"], module.phases["decode"]
     rows, capacity = prefill.inputs[0].shape[1], module.states[0].shape[2]
+    if len(prompt) + count > capacity + 1:
+        raise ValueError(f"{len(prompt) + count} tokens, the cache has room for {capacity}")
     tokens, seen = list(prompt), 0
     while len(tokens) < len(prompt) + count:
         # As many rows as the cache has room for at once, else one by one.

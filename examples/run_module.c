@@ -55,21 +55,22 @@ int main(int argc, char** argv) {
   for (int32_t i = 0; i < num_inputs; i++) {
     const PrunerTensorSpec* spec = find_pruner_module_input(i);
     print_spec("input", spec);
-    void* tensor = calloc(num_elements(spec), 8); /* 8: the widest element */
+    void* tensor = calloc(num_elements(spec) + 1, 8); /* 8: the widest element */
     if (spec->dtype == PRUNER_FLOAT32) {
       for (size_t k = 0; k < num_elements(spec); k++) ((float*)tensor)[k] = 1;
     }
     inputs[i] = tensor;
   }
   for (int32_t i = 0; i < num_outputs; i++) {
-    outputs[i] = calloc(num_elements(find_pruner_module_output(i)), 8);
+    outputs[i] = calloc(num_elements(find_pruner_module_output(i)) + 1, 8);
   }
 
   const int32_t status = find_pruner_module_run(module, inputs, outputs);
+  if (status != 0) fprintf(stderr, "%s: %s\n", argv[1], find_pruner_module_error());
   for (int32_t i = 0; status == 0 && i < num_outputs; i++) {
     const PrunerTensorSpec* spec = find_pruner_module_output(i);
     print_spec("output", spec);
-    if (spec->dtype == PRUNER_FLOAT32) printf("  starts with %g\n", ((float*)outputs[i])[0]);
+    if (spec->dtype == PRUNER_FLOAT32 && num_elements(spec) > 0) printf("  starts with %g\n", ((float*)outputs[i])[0]);
   }
   for (int32_t i = 0; i < num_inputs; i++) free((void*)inputs[i]);
   for (int32_t i = 0; i < num_outputs; i++) free(outputs[i]);

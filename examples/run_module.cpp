@@ -32,10 +32,16 @@ int main(int argc, char** argv) {
     inputs.push_back(tensors.emplace_back(ones(module->input(i))).data());
   }
   for (int i = 0; i < module->num_outputs(); ++i) {
+    if (module->output(i).dtype != PRUNER_FLOAT32) {
+      return std::fprintf(stderr, "output %s is not of floats\n", module->output(i).name), 1;
+    }
     outputs.push_back(tensors.emplace_back(ones(module->output(i))).data());
   }
-  if (!module->run(inputs.data(), outputs.data())) return 1;
+  if (!module->run(inputs.data(), outputs.data())) {
+    return std::fprintf(stderr, "%s\n", module->error()), 1;
+  }
   for (int i = 0; i < module->num_outputs(); ++i) {
-    std::printf("%s starts with %g\n", module->output(i).name, static_cast<float*>(outputs[i])[0]);
+    const std::vector<float>& output = tensors[static_cast<size_t>(module->num_inputs() + i)];
+    if (!output.empty()) std::printf("%s starts with %g\n", module->output(i).name, output[0]);
   }
 }

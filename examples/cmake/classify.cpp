@@ -11,7 +11,13 @@ static size_t elements(const PrunerTensorSpec* spec) {
   return n;
 }
 
+static bool is_of_floats(const PrunerTensorSpec* spec) { return spec->dtype == PRUNER_FLOAT32; }
+
 int main() {
+  if (pruner_module_num_inputs() != 1 || pruner_module_num_outputs() != 1 ||
+      !is_of_floats(pruner_module_input(0)) || !is_of_floats(pruner_module_output(0))) {
+    return std::fprintf(stderr, "expected one input and one output of floats\n"), 1;
+  }
   PrunerModule* module = pruner_module_create(0);
   if (module == nullptr) return std::fprintf(stderr, "%s\n", pruner_module_error()), 1;
   const std::vector<float> image(elements(pruner_module_input(0)), 1.0f);

@@ -16,6 +16,10 @@ static void* zeros(const PrunerTensorSpec* spec) {
     void *inputs[8], *outputs[8];                                               \
     const int32_t num_inputs = net##_num_inputs();                             \
     const int32_t num_outputs = net##_num_outputs();                           \
+    if (num_inputs > 8 || num_outputs > 8 || net##_output(0)->dtype != PRUNER_FLOAT32) { \
+      fprintf(stderr, "%s: expected 8 tensors at most, the first output of floats\n", #net); \
+      return 1;                                                                 \
+    }                                                                           \
     for (int32_t i = 0; i < num_inputs; i++) inputs[i] = zeros(net##_input(i)); \
     for (int32_t i = 0; i < num_outputs; i++) outputs[i] = zeros(net##_output(i)); \
     PrunerModule* module = net##_create(0);                                    \

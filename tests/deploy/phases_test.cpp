@@ -131,6 +131,9 @@ TEST_F(Phases, AreDecodedByTheExamples) {
   EXPECT_EQ(output_of("c++ -std=c++17 -Wall -Wextra -I" + root + "/include " + root +
                       "/examples/decode.cpp -ldl -o " + program + " && " + program + arguments),
             expected + "\nstatus 0");
+  // More tokens than the cache has room for are an error, not a run past its end.
+  EXPECT_EQ(output_of(program + " " + path_ + " 1000" + prompt + " 2>&1"),
+            "1004 tokens, the cache has room for " + std::to_string(kCache) + "\nstatus 256");
   if (output_of("python3 -c 'import numpy' 2>/dev/null") != "status 0")
     GTEST_SKIP() << "no numpy here";
   EXPECT_EQ(output_of("PYTHONPATH=" + root + "/python python3 " + root + "/examples/decode.py" +
