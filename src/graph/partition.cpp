@@ -121,8 +121,10 @@ static Group routine_group(const Graph& graph, const Node& node, Partition& p) {
   return group;
 }
 
-static Partition cut(Graph graph) {
+static Partition cut(Graph passed) {
   Partition p;
+  p.graph = std::make_shared<const Graph>(std::move(passed));
+  const Graph& graph = *p.graph;
   p.network = graph.name;
   std::map<int, std::vector<const Node*>> members;
   for (const Value& value : graph.values) {
@@ -145,14 +147,19 @@ static Partition cut(Graph graph) {
   for (auto& [id, nodes] : members) {
     const bool runs = find_graph_op(nodes[0]->op)->routine != nullptr;
     std::vector<std::string> names;
-    for (const Node* node : nodes) names.push_back(node->name);
+    std::vector<size_t> numbers;
+    for (const Node* node : nodes) {
+      names.push_back(node->name);
+      numbers.push_back(static_cast<size_t>(node - graph.nodes.data()));
+    }
     p.groups.push_back(runs ? routine_group(graph, *nodes[0], p)
                             : GroupLowering(graph, std::move(nodes)).run());
     p.groups.back().nodes = std::move(names);
+    p.groups.back().node_numbers = std::move(numbers);
   }
-  p.inputs = std::move(graph.inputs);
-  p.outputs = std::move(graph.outputs);
-  p.states = std::move(graph.states);
+  p.inputs = graph.inputs;
+  p.outputs = graph.outputs;
+  p.states = graph.states;
   return p;
 }
 

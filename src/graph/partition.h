@@ -2,6 +2,7 @@
 // which they can run. Groups with equal keys are one task, whose weight is their number.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct Group {
   int64_t workspace_bytes = 0;          // that the routine needs
   int64_t index_bound = 0;              // what the routine's indices are below; 0: it has none
   std::vector<std::string> nodes = {};  // names of the graph's nodes that it computes
+  std::vector<size_t> node_numbers = {};  // places of the same nodes in Partition::graph
 };
 
 /// A value as the executor sees it: what a reshape makes is another view of `alias_of`'s bytes, and
@@ -55,6 +57,9 @@ struct Partition {
   std::vector<ValueId> inputs;  // in the model's own layout (NCHW as imported)
   std::vector<ValueId> outputs;
   std::vector<State> states = {};
+  /// The graph that was cut, after the passes: what the groups have to compute. Null of an operator
+  /// that is no network.
+  std::shared_ptr<const Graph> graph = {};
 
   const PlannedValue& operator[](ValueId id) const { return values[id.value]; }
   Storage storage_of(ValueId id) const;
@@ -77,6 +82,9 @@ struct Phase {
   std::string name;
   Partition partition;                               // at the greatest shape
   std::shared_ptr<const NetworkRanges> ranges = {};  // null: it has one shape
+  /// Makes the graph anew from what the user gave, before any pass, at extents of the symbols: what
+  /// the module has to compute. Missing: the partition's graph, or of an operator its DAG, says it.
+  std::function<Result<Graph>(const std::vector<int64_t>& extents)> graph_at = {};
 };
 
 /// What is tuned and compiled: a network, or one operator or DAG; several operators are tuned only.

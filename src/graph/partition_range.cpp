@@ -6,13 +6,18 @@
 #include <cstring>
 #include <map>
 #include <ranges>
+#include <thread>
 
 #include "support/check.h"
+#include "support/hash.h"
+#include "support/mend.h"
+#include "support/parallel_for.h"
 
 namespace pruner {
 namespace {
 
-constexpr int kPoints = 8;  // of a symbol
+constexpr int kPoints = 8;       // of a symbol
+constexpr int kMostRounds = 40;  // in which formulas are found anew
 
 /// What differs in more than numbers; empty: nothing.
 std::string difference(const Partition& a, const Partition& b) {
@@ -70,6 +75,81 @@ bool is_box_of(const Tensor& part, const Tensor& whole) {
   return true;
 }
 
+/// The box of `whole` that begins with its first element.
+Tensor box_of(const Tensor& whole, const std::vector<int64_t>& shape) {
+  if (whole.shape() == shape) return whole;
+  Tensor part(whole.dtype(), shape);
+  const size_t rank = shape.size();
+  const int64_t row = rank == 0 ? 1 : shape.back();
+  const auto bytes = static_cast<size_t>(row * dtype_bytes(whole.dtype()));
+  const int64_t rows = row == 0 ? 0 : part.num_elements() / row;
+  const auto* from = static_cast<const std::byte*>(whole.data());
+  auto* to = static_cast<std::byte*>(part.data());
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t left = r, at = 0, stride = rank == 0 ? 1 : whole.shape().back();
+    for (size_t d = rank - std::min<size_t>(rank, 1); d-- > 0;) {
+      at += left % shape[d] * stride;
+      left /= shape[d];
+      stride *= whole.shape()[d];
+    }
+    std::memcpy(to + static_cast<size_t>(r) * bytes, from + at * dtype_bytes(whole.dtype()), bytes);
+  }
+  return part;
+}
+
+/// Every extent and every DAG of a network at one shape, as one number.
+uint64_t fingerprint(const std::vector<std::vector<int64_t>>& shapes,
+                     const std::vector<std::string>& dags) {
+  Hasher64 hasher;
+  for (const std::vector<int64_t>& shape : shapes)
+    hasher.add({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(int64_t)});
+  for (const std::string& dag : dags) hasher.add(dag);
+  return hasher.hash();
+}
+
+uint64_t fingerprint(const Partition& partition) {
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> dags;
+  for (const PlannedValue& value : partition.values) shapes.push_back(value.shape);
+  for (const Group& group : partition.groups)
+    if (group.routine == nullptr) dags.push_back(group.key);
+  return fingerprint(shapes, dags);
+}
+
+std::vector<int64_t> evaluate(const std::vector<Expr>& extents, const SymbolValues& at) {
+  std::vector<int64_t> values;
+  for (const Expr& extent : extents) values.push_back(evaluate_formula(extent, at));
+  return values;
+}
+
+/// The same of a range at one shape, by its formulas.
+class RangeFingerprint {
+ public:
+  explicit RangeFingerprint(const PartitionRange& range) : range_(range) {
+    std::map<std::string, size_t> known;
+    for (size_t g = 0; g < range.dags.size(); ++g) {
+      if (range.largest.groups[g].routine != nullptr) continue;
+      const auto [at, is_new] = known.try_emplace(range.dags[g].key(), distinct_.size());
+      if (is_new) distinct_.push_back(g);
+      of_group_.push_back(at->second);
+    }
+  }
+
+  uint64_t at(const SymbolValues& values) const {
+    std::vector<std::vector<int64_t>> shapes;
+    for (const std::vector<Expr>& shape : range_.shapes) shapes.push_back(evaluate(shape, values));
+    std::vector<std::string> keys, dags;
+    for (const size_t g : distinct_) keys.push_back(workload_key(range_.dags[g].at(values)));
+    for (const size_t d : of_group_) dags.push_back(keys[d]);
+    return fingerprint(shapes, dags);
+  }
+
+ private:
+  const PartitionRange& range_;
+  std::vector<size_t> distinct_;  // groups whose DAGs are unlike
+  std::vector<size_t> of_group_;  // each group's place among these
+};
+
 /// Imports each shape once. Constants, which are as large as the network, are held once.
 class Shapes {
  public:
@@ -84,6 +164,28 @@ class Shapes {
     return &made_.emplace(values, *std::move(made)).first->second;
   }
   const std::map<SymbolValues, Partition>& all() const { return made_; }
+
+  /// The network at each of these shapes, not kept, for `look`, in their order, until it returns
+  /// false.
+  Result<Unit> each(std::span<const SymbolValues> shapes,
+                    const std::function<bool(const SymbolValues&, const Partition&)>& look) const {
+    constexpr size_t kBatch = 16;
+    const int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    for (size_t from = 0; from < shapes.size(); from += kBatch) {
+      const std::span some = shapes.subspan(from, std::min(kBatch, shapes.size() - from));
+      std::vector<std::optional<Result<Partition>>> made(some.size());
+      parallel_for(std::ssize(some), jobs, [&](int64_t i) {
+        const auto at = static_cast<size_t>(i);
+        if (!made_.contains(some[at])) made[at] = at_(some[at]);
+      });
+      for (size_t i = 0; i < some.size(); ++i) {
+        if (made[i] && !made[i]->ok())
+          return Error("at ", print(symbols_, some[i]), ": ", made[i]->error().message());
+        if (!look(some[i], made[i] ? **made[i] : made_.at(some[i]))) return Unit{};
+      }
+    }
+    return Unit{};
+  }
 
  private:
   static void share_constants(Partition& partition, const Partition& with) {
@@ -193,12 +295,66 @@ class Ranges {
     for (const SymbolValues& end : {box.min, box.max})
       if (std::ranges::find(points, end) == points.end()) points.push_back(end);
     if (box.min == box.max) points = {box.max};
-    std::vector<const Partition*> at_points;
-    for (const SymbolValues& point : points) {
-      TRY_ASSIGN(const Partition* at, shapes_.at(point));
-      at_points.push_back(at);
+    const bool checks = is_in(Mend::kCheckedExtents);
+    std::map<SymbolValues, uint64_t> imported;  // fingerprints
+    // Each round adds a shape at which a formula of the round before was wrong.
+    for (int round = 0; round < kMostRounds; ++round) {
+      std::vector<const Partition*> at_points;
+      for (const SymbolValues& point : points) {
+        TRY_ASSIGN(const Partition* at, shapes_.at(point));
+        at_points.push_back(at);
+      }
+      TRY_ASSIGN(PartitionRange range, generalize(symbols_, box, at_points, points, largest));
+      if (box.min == box.max || !checks) return range;
+      const std::vector<SymbolValues> shapes = checked_shapes(box, extents_of(range)).shapes;
+      TRY_ASSIGN(const SymbolValues wrong, find_wrong_shape(range, shapes, imported));
+      if (wrong.empty()) return range;
+      points.push_back(wrong);
     }
-    return generalize(symbols_, box, at_points, points, largest);
+    return Error("no formula was found that is right at all shapes, the last one not at ",
+                 print(symbols_, points.back()));
+  }
+
+  /// The first shape at which the range is not what is imported there; empty: there is none.
+  Result<SymbolValues> find_wrong_shape(const PartitionRange& range,
+                                        const std::vector<SymbolValues>& shapes,
+                                        std::map<SymbolValues, uint64_t>& imported) {
+    const RangeFingerprint formulas(range);
+    std::vector<SymbolValues> open;
+    for (const SymbolValues& shape : shapes) {
+      const auto known = imported.find(shape);
+      if (known == imported.end()) {
+        open.push_back(shape);
+      } else if (known->second != formulas.at(shape)) {
+        return shape;
+      }
+    }
+    const std::set<ValueId> read = values_read(range.largest);
+    SymbolValues wrong;
+    std::string problem;
+    TRY(shapes_.each(open, [&](const SymbolValues& shape, const Partition& at) {
+      const std::string differs = difference(range.largest, at);
+      if (!differs.empty())
+        problem = fmt::format("at {} the network has another structure than at {}: {}",
+                              print(symbols_, shape),
+                              print(symbols_, range.box.max),
+                              differs);
+      for (const ValueId id : read) {
+        const std::optional<Tensor>& own = at.values[id.value].constant;
+        if (!problem.empty() || !own || is_box_of(*own, *range.largest[id].constant)) continue;
+        problem = fmt::format("the constant \"{}\" has other values at {} than at {}",
+                              at.values[id.value].name,
+                              print(symbols_, shape),
+                              print(symbols_, range.box.max));
+      }
+      if (!problem.empty()) return false;
+      const uint64_t found = fingerprint(at);
+      imported.emplace(shape, found);
+      if (found != formulas.at(shape)) wrong = shape;
+      return wrong.empty();
+    }));
+    if (!problem.empty()) return Error(problem);
+    return wrong;
   }
 
   Result<std::vector<PartitionRange>> shapes_that_matter() {
@@ -238,6 +394,44 @@ class Ranges {
 };
 
 }  // namespace
+
+std::vector<Expr> extents_of(const PartitionRange& range) {
+  std::vector<Expr> distinct;
+  for (const std::vector<Expr>& shape : range.shapes) {
+    for (const Expr& e : shape) {
+      const auto equals = [&](const Expr& other) { return structural_equal(e, other); };
+      if (as<Binary>(e) != nullptr && std::ranges::none_of(distinct, equals)) distinct.push_back(e);
+    }
+  }
+  return distinct;
+}
+
+Partition partition_at(const PartitionRange& range,
+                       const std::vector<size_t>& groups,
+                       const SymbolValues& shape) {
+  const Partition& largest = range.largest;
+  Partition made{largest.network, {}, largest.groups, largest.inputs, largest.outputs};
+  for (size_t v = 0; v < largest.values.size(); ++v) {
+    const PlannedValue& value = largest.values[v];
+    made.values.push_back({value.name,
+                           value.dtype,
+                           evaluate(range.shapes[v], shape),
+                           std::nullopt,
+                           value.alias_of,
+                           value.slice,
+                           value.joined});
+  }
+  for (const size_t g : groups) {
+    made.groups[g].dag = range.dags[g].at(shape);
+    for (const ValueId input : made.groups[g].inputs) {
+      const ValueId owner = largest.storage_of(input).owner;
+      PlannedValue& value = made.values[owner.value];
+      if (largest[owner].constant && !value.constant)
+        value.constant = box_of(*largest[owner].constant, value.shape);
+    }
+  }
+  return made;
+}
 
 std::set<ValueId> values_read(const Partition& partition) {
   std::set<ValueId> read;
@@ -290,6 +484,7 @@ Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const P
   NetworkRanges network{symbols, {}};
   TRY_ASSIGN(network.ranges, ranges.run());
   TRY_ASSIGN(network.input_shapes, ranges.input_shapes());
+  network.at = at;
   return network;
 }
 

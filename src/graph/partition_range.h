@@ -24,22 +24,34 @@ struct PartitionRange {
   bool is_one_shape() const { return box.min == box.max; }
 };
 
+/// The network at one shape, made from its file alone. Called from several threads at once.
+using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>;
+
 /// A network over all shapes of some symbols.
 struct NetworkRanges {
   std::vector<Symbol> symbols;
   std::vector<PartitionRange> ranges;                // the first has the greatest shape
   std::vector<std::vector<Expr>> input_shapes = {};  // of all of them; variable i is symbol i
+  PartitionAt at = {};                               // for checks; may be missing
 };
-
-/// The network at one shape.
-using PartitionAt = std::function<Result<Partition>(const SymbolValues& values)>;
 
 /// The network over all shapes of the symbols: as few ranges as there are structures. Shapes at
 /// which the structure is one of a kind, as at a length of one, are a range each; where there are
-/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Errors:
-/// of an import; what differs from shape to shape, where that is none of these.
+/// more than kMostRanges, and a symbol says which extents matter, those shapes alone are. Formulas
+/// are found from some shapes and compared with the network made at each of checked_shapes(); where
+/// one is wrong, it is found again from more shapes. Errors: of an import; what differs from shape
+/// to shape, where that is none of these; a number that no formula gives at every shape.
 Result<NetworkRanges> partition_over(const std::vector<Symbol>& symbols, const PartitionAt& at);
 inline constexpr size_t kMostRanges = 16;
+
+/// The distinct extents of a range's values that are more than a number or a symbol.
+std::vector<Expr> extents_of(const PartitionRange& range);
+
+/// The network at one shape of a range as its formulas say, as far as `groups` need it. Values of
+/// others keep the greatest shape.
+Partition partition_at(const PartitionRange& range,
+                       const std::vector<size_t>& groups,
+                       const SymbolValues& shape);
 
 /// The values whose bytes groups read.
 std::set<ValueId> values_read(const Partition& partition);

@@ -5,6 +5,7 @@
 
 #include "lower/lower.h"
 #include "space/carry_over.h"
+#include "support/mend.h"
 #include "support/rng.h"
 
 namespace pruner {
@@ -60,8 +61,14 @@ class RangeLowering {
                 const SymbolValues& origin,
                 const Candidate& candidate,
                 const std::string& name,
-                const SymbolBox& within)
-      : task_(task), origin_(origin), candidate_(candidate), name_(name), within_(within) {}
+                const SymbolBox& within,
+                const std::vector<SymbolValues>& shown)
+      : task_(task),
+        origin_(origin),
+        candidate_(candidate),
+        name_(name),
+        within_(within),
+        shown_(shown) {}
 
   Result<RangeProgram> run() {
     SymbolBox box = within_;
@@ -69,7 +76,7 @@ class RangeLowering {
       return Error("the schedule is not legal at ", print(task_.symbols(), box.max));
     // Each time the box is smaller, its points are others.
     for (int round = 0; round < kRounds; ++round) {
-      const std::vector<SymbolValues> points = generic_points(box, kPoints);
+      const std::vector<SymbolValues> points = points_of(box);
       const SymbolValues corner = corner_of_alike(points);
       if (corner.empty()) break;
       const bool whole = std::ranges::all_of(points, [&](const SymbolValues& point) {
@@ -83,6 +90,8 @@ class RangeLowering {
       std::vector<Program> programs;
       std::vector<SymbolValues> looked_at = with_uneven(with_others(points, box), box, tiles);
       std::ranges::copy(beyond(box), std::back_inserter(looked_at));
+      for (const SymbolValues& shape : shown_)
+        if (std::ranges::find(looked_at, shape) == looked_at.end()) looked_at.push_back(shape);
       for (const SymbolValues& point : looked_at) {
         const Program* program = program_at(point);
         if (program == nullptr || !is_alike(*program, *program_at(points.back()))) continue;
@@ -90,7 +99,10 @@ class RangeLowering {
         programs.push_back(*program);
       }
       if (!show_range(shown, box)) break;
-      FormulaFinder finder(task_.symbols(), shown, common_steps(points), parts_of(tiles));
+      std::vector<Expr> parts = parts_of(tiles);
+      // Numbers of programs count tiles along axes, whose extents are known.
+      std::ranges::move(known_extents(), std::back_inserter(parts));
+      FormulaFinder finder(task_.symbols(), shown, common_steps(points), parts);
       TRY_ASSIGN(Program program, generalize(programs, task_.symbols(), box, finder));
       TRY(verify(program));
       return RangeProgram{std::move(program), std::move(box)};
@@ -100,6 +112,38 @@ class RangeLowering {
 
  private:
   static constexpr int kRounds = 6;
+
+  std::vector<Expr> known_extents() const {
+    return is_in(Mend::kKnownExtents) ? task_.dag().extents() : std::vector<Expr>();
+  }
+
+  /// generic_points(), moved to where extents that are computed of the symbols are no multiples of
+  /// small numbers either: half of a prime may be one of a tile.
+  std::vector<SymbolValues> points_of(const SymbolBox& box) const {
+    constexpr int64_t kFurthest = 64;
+    std::vector<SymbolValues> points = generic_points(box, kPoints);
+    const std::vector<Expr> extents = known_extents();
+    const auto is_generic_at = [&](const SymbolValues& at) {
+      return std::ranges::all_of(extents, [&](const Expr& extent) {
+        const int64_t value = evaluate_formula(extent, at);
+        return value % 2 != 0 && value % 3 != 0 && value % 5 != 0 && value % 7 != 0;
+      });
+    };
+    for (SymbolValues& point : points) {
+      const SymbolValues before = point;
+      for (size_t s = 0; s < point.size(); ++s) {
+        for (int64_t step = 1; step <= 2 * kFurthest && !is_generic_at(point); ++step) {
+          const int64_t moved = before[s] + (step % 2 == 0 ? -step / 2 : (step + 1) / 2);
+          point[s] = moved >= box.min[s] && moved <= box.max[s] ? moved : before[s];
+        }
+      }
+      if (!is_generic_at(point)) point = before;
+    }
+    std::ranges::sort(points);
+    const auto repeated = std::ranges::unique(points);
+    points.erase(repeated.begin(), repeated.end());
+    return points;
+  }
 
   bool is_legal_at(const SymbolValues& values) {
     return task_.carry(origin_, candidate_, values).has_value();
@@ -163,7 +207,7 @@ class RangeLowering {
   /// Those whose axis is as long as a formula says.
   std::vector<Tile> tiles_over(const std::vector<SymbolValues>& points) {
     std::vector<Tile> tiles;
-    FormulaFinder finder(task_.symbols(), points);
+    FormulaFinder finder(task_.symbols(), points, {}, known_extents());
     for (OpenTile& tile : open_tiles(task_.space_at(origin_)[candidate_.sketch], candidate_)) {
       std::vector<int64_t> extents;
       for (const SymbolValues& point : points) {
@@ -227,10 +271,10 @@ class RangeLowering {
 
   /// Shapes past the box: on the few of a small one many formulas agree which differ at one that
   /// shows nothing, as its program is not like the others.
-  static std::vector<SymbolValues> beyond(const SymbolBox& box) {
+  std::vector<SymbolValues> beyond(const SymbolBox& box) const {
     SymbolBox next{box.max, box.max};
     for (int64_t& extent : next.max) extent = std::min(kBeyond * extent, kMostSymbolExtent);
-    return generic_points(next, kPoints);
+    return points_of(next);
   }
 
   /// Elements that its loops advance by, the same at the first and the last point.
@@ -309,6 +353,7 @@ class RangeLowering {
   const Candidate& candidate_;
   const std::string& name_;
   const SymbolBox& within_;
+  const std::vector<SymbolValues>& shown_;
   std::map<SymbolValues, std::unique_ptr<Program>> programs_;
 };
 
@@ -318,8 +363,9 @@ Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,
                                       const Candidate& candidate,
                                       const std::string& name,
-                                      const SymbolBox& within) {
-  return RangeLowering(task, origin, candidate, name, within).run();
+                                      const SymbolBox& within,
+                                      const std::vector<SymbolValues>& shown) {
+  return RangeLowering(task, origin, candidate, name, within, shown).run();
 }
 
 }  // namespace pruner

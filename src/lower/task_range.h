@@ -27,6 +27,7 @@ class TaskRange {
 
   const std::vector<Symbol>& symbols() const { return symbols_; }
   const SymbolBox& box() const { return box_; }
+  const DagRange& dag() const { return dag_; }
   Task task_at(std::span<const int64_t> values) const;
   const Space& space_at(const SymbolValues& values);
   /// Of a schedule of one shape what it is at another, with a space that has it and lives as long
@@ -57,11 +58,13 @@ struct RangeProgram {
 
 /// The program of a schedule, `candidate` of the task's space at `origin`, for as much of the box
 /// `within` as it has one for: what is left out is at the small end, where a tile is longer than
-/// its axis or a vector than its row. The error says why there is none.
+/// its axis or a vector than its row. `shown` are shapes whose programs are among those that the
+/// one is made from, as where it was found wrong before. The error says why there is none.
 Result<RangeProgram> lower_over_range(TaskRange& task,
                                       const SymbolValues& origin,
                                       const Candidate& candidate,
                                       const std::string& name,
-                                      const SymbolBox& within);
+                                      const SymbolBox& within,
+                                      const std::vector<SymbolValues>& shown = {});
 
 }  // namespace pruner

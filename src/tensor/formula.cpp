@@ -4,6 +4,7 @@
 #include <set>
 
 #include "support/check.h"
+#include "support/rng.h"
 
 namespace pruner {
 
@@ -13,6 +14,8 @@ static constexpr int64_t kMostDivisor = 4096;
 static constexpr int64_t kMostUnrolled = 64;
 // Divisors of windows, as strides of convolutions are; they round what has a constant beside it.
 static constexpr int64_t kMostStride = 8;
+// Formulas of which quotients are looked for, as those of one window behind another.
+static constexpr size_t kMostForms = 32;
 
 FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
                              std::vector<SymbolValues> points,
@@ -30,6 +33,10 @@ FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
     for (size_t b = a; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b]);
   for (size_t a = 0; a < vars.size(); ++a)
     for (size_t b = 0; b < vars.size(); ++b) add_to(products_, vars[a] * vars[b] * vars[b]);
+  // What is known to occur comes before what is guessed: at few points both may fit.
+  for (const Expr& part : parts) add_to(quotients_, part);
+  for (const int64_t tile : tiles)
+    for (const Expr& part : parts) add_to(quotients_, floor_div(part + Expr(tile - 1), Expr(tile)));
   // Tiles are counted rounded up, rounds of an unrolled loop down: where no point is a multiple,
   // the one is the other and 1, so what has no constant beside it is tried before what has one.
   std::set<int64_t> divisors(tiles.begin(), tiles.end());
@@ -38,9 +45,6 @@ FormulaFinder::FormulaFinder(std::span<const Symbol> symbols,
     for (const int64_t d : divisors)
       for (const Expr& var : vars)
         add_to(quotients_, floor_div(up ? var + Expr(d - 1) : var, Expr(d)));
-  for (const Expr& part : parts) add_to(quotients_, part);
-  for (const int64_t tile : tiles)
-    for (const Expr& part : parts) add_to(quotients_, floor_div(part + Expr(tile - 1), Expr(tile)));
 }
 
 FormulaFinder::Factor FormulaFinder::factor_of(Expr form) const {
@@ -67,6 +71,7 @@ std::optional<Expr> FormulaFinder::find(std::span<const int64_t> values) {
   }
   for (const bool sum : {false, true})
     if (!formula) formula = as_remainder(values, sum);
+  if (formula && found_forms_.size() < kMostForms) found_forms_.push_back(factor_of(*formula));
   return found_[key] = formula;
 }
 
@@ -104,8 +109,9 @@ std::optional<Expr> FormulaFinder::as_quotient(std::span<const int64_t> values, 
   std::optional<Expr> formula;
   for (int64_t d = 2; d <= kMostDivisor; ++d) {
     const auto rounded = [&](int64_t c) {
-      return as_rounded(
-          values, sum, [&](auto v) { return floor_div(std::move(v) + decltype(v)(c), d); });
+      return as_rounded(values, sum, d <= kMostStride, [&](auto v) {
+        return floor_div(std::move(v) + decltype(v)(c), d);
+      });
     };
     if ((formula = rounded(d - 1)) || (formula = rounded(0))) return formula;
     for (int64_t c = 1; d <= kMostStride && c < d - 1; ++c)
@@ -117,7 +123,7 @@ std::optional<Expr> FormulaFinder::as_quotient(std::span<const int64_t> values, 
 std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values, bool sum) {
   for (int64_t d = 2; d <= kMostDivisor; ++d) {
     const auto remainder = [&](auto v) { return floor_mod(std::move(v), d); };
-    if (std::optional<Expr> formula = as_rounded(values, sum, remainder)) return formula;
+    if (std::optional<Expr> formula = as_rounded(values, sum, false, remainder)) return formula;
   }
   return std::nullopt;
 }
@@ -125,8 +131,11 @@ std::optional<Expr> FormulaFinder::as_remainder(std::span<const int64_t> values,
 template <typename Round>
 std::optional<Expr> FormulaFinder::as_rounded(std::span<const int64_t> values,
                                               bool sum,
+                                              bool of_found,
                                               const Round& round) {
-  for (const Factor& product : products_) {
+  const size_t products = products_.size(), bases = products + (of_found ? found_forms_.size() : 0);
+  for (size_t i = 0; i < bases; ++i) {
+    const Factor& product = i < products ? products_[i] : found_forms_[i - products];
     Factor factor{{}, {}};
     for (const int64_t v : product.values) factor.values.push_back(round(v));
     factor.form = Expr(0);
@@ -181,6 +190,75 @@ int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values) {
     case BinaryOp::kMax: return std::max(a, b);
     default: CHECK(false) << "no formula"; return 0;
   }
+}
+
+static constexpr int64_t kRemainders = 64;
+
+// Both sides of the first and the last places along symbol `s` where the formula changes, the other
+// symbols at their greatest.
+static void add_changes(const Expr& extent,
+                        const SymbolBox& box,
+                        size_t s,
+                        std::set<SymbolValues>& chosen) {
+  for (const bool down : {false, true}) {
+    SymbolValues at = box.max;
+    at[s] = down ? box.max[s] : box.min[s];
+    int64_t before = evaluate_formula(extent, at), changes = 0;
+    while (changes < kRemainders && at[s] != (down ? box.min[s] : box.max[s])) {
+      SymbolValues next = at;
+      next[s] += down ? -1 : 1;
+      const int64_t value = evaluate_formula(extent, next);
+      if (value != before) {
+        ++changes;
+        chosen.insert(at);
+        chosen.insert(next);
+      }
+      before = value;
+      at = std::move(next);
+    }
+  }
+}
+
+CheckedShapes checked_shapes(const SymbolBox& box, const std::vector<Expr>& extents) {
+  const size_t symbols = box.min.size();
+  const auto length = [&](size_t s) { return box.max[s] - box.min[s] + 1; };
+  int64_t count = 1;
+  for (size_t s = 0; s < symbols; ++s) count = std::min(kMostChecked + 1, count * length(s));
+  std::vector<SymbolValues> shapes;
+  if (count <= kMostChecked) {
+    for (int64_t i = 0; i < count; ++i) {
+      SymbolValues& shape = shapes.emplace_back(box.min);
+      int64_t left = i;
+      for (size_t s = symbols; s-- > 0; left /= length(s)) shape[s] += left % length(s);
+    }
+    return {std::move(shapes), true};
+  }
+  std::set<SymbolValues> chosen;
+  for (size_t corner = 0; corner < size_t{1} << std::min<size_t>(symbols, 5); ++corner) {
+    SymbolValues shape = box.max;
+    for (size_t s = 0; s < symbols; ++s)
+      if ((corner >> s & 1) == 0) shape[s] = box.min[s];
+    chosen.insert(std::move(shape));
+  }
+  Rng rng(3);
+  // Each shape has an extent of every symbol: those of one symbol in turn, in an order of its own.
+  for (int64_t i = 0; i < 2 * kRemainders; ++i) {
+    SymbolValues shape;
+    for (size_t s = 0; s < symbols; ++s) {
+      const int64_t at = (i * (2 * static_cast<int64_t>(s) + 1)) % (2 * kRemainders);
+      const int64_t step = std::min(at % kRemainders, length(s) - 1);
+      shape.push_back(at < kRemainders ? box.min[s] + step : box.max[s] - step);
+    }
+    chosen.insert(std::move(shape));
+  }
+  for (const Expr& extent : extents)
+    for (size_t s = 0; s < symbols; ++s) add_changes(extent, box, s, chosen);
+  while (std::ssize(chosen) < kSampledShapes) {
+    SymbolValues shape;
+    for (size_t s = 0; s < symbols; ++s) shape.push_back(box.min[s] + rng.below(length(s)));
+    chosen.insert(std::move(shape));
+  }
+  return {{chosen.begin(), chosen.end()}, false};
 }
 
 }  // namespace pruner

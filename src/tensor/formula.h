@@ -50,16 +50,33 @@ class FormulaFinder {
   std::optional<Expr> as_remainder(std::span<const int64_t> values, bool sum);
   std::optional<Expr> as_quotient(std::span<const int64_t> values, bool sum);
   template <typename Round>
-  std::optional<Expr> as_rounded(std::span<const int64_t> values, bool sum, const Round& round);
+  std::optional<Expr> as_rounded(std::span<const int64_t> values,
+                                 bool sum,
+                                 bool of_found,
+                                 const Round& round);
   std::optional<Expr> as_product(std::span<const int64_t> values, bool sum) const;
 
   std::vector<SymbolValues> points_;
-  std::vector<Factor> products_;   // of symbols
-  std::vector<Factor> quotients_;  // that are known, and that were found so far
+  std::vector<Factor> products_;     // of symbols
+  std::vector<Factor> quotients_;    // that are known, and that were found so far
+  std::vector<Factor> found_forms_;  // whole formulas that were found: windows of windows
   std::map<std::vector<int64_t>, std::optional<Expr>> found_;
 };
 
 /// Value of a formula whose variable i is values[i].
 int64_t evaluate_formula(const Expr& formula, std::span<const int64_t> values);
+
+/// Shapes at which what was generalized over a box is compared with what is made for one shape
+/// alone.
+struct CheckedShapes {
+  std::vector<SymbolValues> shapes;
+  bool all = false;  // whether they are all of the box
+};
+inline constexpr int64_t kMostChecked = 4096, kSampledShapes = 512;
+/// All shapes of a box of at most kMostChecked. Else at least kSampledShapes: corners; the first
+/// and the last 64 extents of each symbol, which have all remainders by 2 to 64; where each of
+/// `extents` (formulas whose variable i is symbol i) changes to 64 successive values at either end,
+/// the shapes on both sides; others, drawn.
+CheckedShapes checked_shapes(const SymbolBox& box, const std::vector<Expr>& extents);
 
 }  // namespace pruner

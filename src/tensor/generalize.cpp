@@ -210,6 +210,37 @@ Result<DagRange> DagRange::of(std::span<const ComputeDag* const> dags,
   return range;
 }
 
+std::string DagRange::key() const {
+  const auto tensor_name = [](TensorId id) { return std::to_string(id.value); };
+  std::string text = workload_key(form_);
+  const auto add = [&](const std::vector<Expr>& list) {
+    text += '|';
+    for (const Expr& e : list) text += (e ? print(e, tensor_name) : "") + ',';
+  };
+  for (const Extents& extents : extents_) {
+    add(extents.axes);
+    add(extents.reduce_axes);
+    add(extents.read_at);
+    add({extents.index_bound});
+  }
+  add(bodies_);
+  return text;
+}
+
+std::vector<Expr> DagRange::extents() const {
+  std::vector<Expr> distinct;
+  for (const Extents& stage : extents_) {
+    for (const std::vector<Expr>* axes : {&stage.axes, &stage.reduce_axes}) {
+      for (const Expr& e : *axes) {
+        const auto equals = [&](const Expr& other) { return structural_equal(e, other); };
+        if (as<Binary>(e) != nullptr && std::ranges::none_of(distinct, equals))
+          distinct.push_back(e);
+      }
+    }
+  }
+  return distinct;
+}
+
 ComputeDag DagRange::at(std::span<const int64_t> values) const {
   ComputeDag dag = form_;
   for (size_t s = 0; s < dag.stages.size(); ++s) {

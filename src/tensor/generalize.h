@@ -64,8 +64,14 @@ class DagRange {
   /// Whether two DAGs differ in numbers at most; the error says in what else.
   static Result<Unit> check_alike(const ComputeDag& a, const ComputeDag& b);
 
+  /// A text that is equal for DAGs that are equal at every shape.
+  std::string key() const;
+
   /// The DAG at one shape.
   ComputeDag at(std::span<const int64_t> values) const;
+  /// The distinct extents of its axes that are more than a number or a symbol; variable i is symbol
+  /// i.
+  std::vector<Expr> extents() const;
   /// Stage::read_at; variable i is symbol i.
   const std::vector<Expr>& read_at(StageId id) const {
     return extents_[static_cast<size_t>(id.value)].read_at;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
+
+#include "support/rng.h"
 
 namespace pruner {
 
@@ -145,6 +148,21 @@ std::vector<SymbolValues> generic_points(const SymbolBox& box, int most) {
   }
   std::ranges::sort(points);
   return points;
+}
+
+static SymbolValues draw_shape(const SymbolBox& box, Rng& rng) {
+  SymbolValues shape;
+  for (size_t s = 0; s < box.min.size(); ++s)
+    shape.push_back(box.min[s] + rng.below(box.max[s] - box.min[s] + 1));
+  return shape;
+}
+
+std::vector<SymbolValues> drawn_shapes(const SymbolBox& box) {
+  constexpr size_t kDrawn = 4;
+  std::set<SymbolValues> shapes = {box.min, box.max};
+  Rng rng(4);
+  for (size_t i = 0; i < kDrawn; ++i) shapes.insert(draw_shape(box, rng));
+  return {shapes.begin(), shapes.end()};
 }
 
 }  // namespace pruner

@@ -40,6 +40,9 @@ std::string print(const Symbol& symbol);
 /// "batch=2, seq=77".
 std::string print(std::span<const Symbol> symbols, std::span<const int64_t> values);
 
+/// A few shapes of a box: its two ends and some that are drawn.
+std::vector<SymbolValues> drawn_shapes(const SymbolBox& box);
+
 /// Extents at which programs of a box show what they are like at all of its extents but for a few:
 /// no tile of theirs divides them, and one symbol differs from the other. Ascending, the least and
 /// the greatest of that kind among them; at most so many a symbol.

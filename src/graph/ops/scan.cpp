@@ -78,8 +78,8 @@ class Scan {
     shape[axis_] = (n + kBlock - 1) / kBlock;
     const auto body = [&](std::span<const Expr> axes, std::span<const Expr> k) {
       const Expr place = axes[axis_] * kBlock + k[0];
-      const Expr value = at(data, axes, place);
-      return n % kBlock == 0 ? value : value_if(place < n, value);
+      // Also where the blocks divide the axis, so that the DAG has one form at every length.
+      return value_if(place < n, at(data, axes, place));
     };
     return dag_.reduce(name + "_total", shape, {kBlock}, combiner_, body, "comm_reduce");
   }
