@@ -73,8 +73,9 @@ int32_t pruner_module_threads(const PrunerModule* module);
 
 /* Runs the network: dense row-major tensors in the order of the specs; an output overlaps no other
    tensor. Kernels of a CPU work on them in place: addresses that are multiples of 64 are the
-   fastest. For a GPU they are copied. One run at a time for an instance. 0: done; else see
-   pruner_module_error. */
+   fastest. For a GPU they are copied. One run at a time for an instance. Floats below 1.2e-38 are
+   taken for zeros unless the module was compiled with --denormals keep; the calling thread's
+   floating-point mode is the same afterwards. 0: done; else see pruner_module_error. */
 int32_t pruner_module_run(PrunerModule* module, const void* const* inputs, void* const* outputs);
 
 /* The same of a phase. `seconds`: NULL, or those that each of its kernels took, of a profiled run.
@@ -127,6 +128,9 @@ const PrunerKernelSpec* pruner_module_kernel(int32_t index);
    "int8" or "int8_alike" of vectors, "bfloat16_tile", "float16_tile" or "int8_tile"; "": not known.
  */
 const char* pruner_module_kernel_precision(int32_t index);
+/* How the kernels were checked when the module was compiled: "checked", or "not checked: " and why.
+   A check runs a kernel once and compares it with a reference. */
+const char* pruner_module_checked(void);
 int32_t pruner_module_run_profiled(PrunerModule* module,
                                    const void* const* inputs,
                                    void* const* outputs,
@@ -168,6 +172,8 @@ typedef struct {
                         void* const* outputs,
                         double* seconds);
   int32_t (*kernels_at)(int32_t phase, const int64_t* extents, int64_t* first, int64_t* count);
+  /* Since version 4, where `size` says so. */
+  const char* (*checked)(void);
 } PrunerModuleApi;
 
 /* Modules of version 3 have no table, but the functions that it has up to kernel_precision. */

@@ -105,6 +105,10 @@ class Module {
     return api_.kernels_at(phase, extents, first, count) == 0;
   }
 
+  /// How the kernels were checked when the module was compiled: "checked", or "not checked: " and
+  /// why; "": the module is of an older version, which does not say it.
+  const char* checked() const { return api_.checked == nullptr ? "" : api_.checked(); }
+
   /// Why the last of these of this thread was not done.
   const char* error() const { return api_.error(); }
 

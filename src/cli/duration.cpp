@@ -1,5 +1,7 @@
 #include "cli/duration.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace pruner {
@@ -24,10 +26,16 @@ Result<double> parse_duration_s(std::string_view text) {
     // Without exponents, as the letter after a number is its unit.
     const auto [next, code] = std::from_chars(at, end, number, std::chars_format::fixed);
     if (code != std::errc()) return error;
-    const double unit = next == end ? 1 : unit_s(*next);
+    if (next == end) {
+      const std::string_view last(at, static_cast<size_t>(end - at));
+      const std::string what = last == text ? "" : fmt::format(" behind {}", last);
+      return Error(
+          fmt::format("\"{0}\" has no unit{1}; write {2}s, {2}m or {2}h", text, what, last));
+    }
+    const double unit = unit_s(*next);
     if (unit == 0) return error;
     seconds += number * unit;
-    at = next == end ? next : next + 1;
+    at = next + 1;
   }
   if (!(seconds > 0)) return error;
   return seconds;

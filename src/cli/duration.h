@@ -7,7 +7,7 @@
 
 namespace pruner {
 
-/// Seconds; a number without a unit is seconds.
+/// Returns the seconds of a time. A number without a unit is an error: "3" may be meant as minutes.
 Result<double> parse_duration_s(std::string_view text);
 
 }  // namespace pruner

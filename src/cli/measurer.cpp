@@ -72,6 +72,19 @@ void MeasurerOptions::add_to(CLI::App& app) {
   fleet.add_to(app);
 }
 
+Result<Unit> MeasurerOptions::check(const Target& on) const {
+  if (flush_l2 && !on.is_gpu()) return Error("--flush-l2 is of GPUs; the target is this CPU");
+  if (fleet.given() && !devices.empty())
+    return Error("--devices names GPUs of this machine; workers of --fleet have their own");
+  const BrokerAccess& access = fleet.access.broker;
+  for (const auto& [flag, given] : {std::pair("--kind", !fleet.kind.empty()),
+                                    {"--key", !access.seed_file.empty()},
+                                    {"--ca", !access.ca_file.empty()},
+                                    {"--insecure-server", access.insecure}})
+    if (given && !fleet.given()) return Error(flag, " is for workers of a fleet; give --fleet URL");
+  return Unit{};
+}
+
 MeasureOptions measure_options(const MeasurerOptions& options,
                                const std::atomic<bool>& interrupted) {
   return {.build_jobs = options.jobs,
@@ -84,6 +97,7 @@ Result<std::unique_ptr<Measurer>> make_measurer(const MeasurerOptions& options,
                                                 const Source& source,
                                                 const Target& target,
                                                 const std::atomic<bool>& interrupted) {
+  TRY(options.check(target));
   MeasureOptions measure = measure_options(options, interrupted);
   if (options.fleet.given()) {
     TRY_ASSIGN(auto fleet, make_fleet_measurer(options.fleet, target, measure, fresh_run_name()));

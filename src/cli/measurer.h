@@ -25,6 +25,8 @@ struct MeasurerOptions {
   int jobs = 0;           // set by add_to()
 
   void add_to(CLI::App& app);
+  /// An error where an option has no effect on this target, or on whoever measures.
+  Result<Unit> check(const Target& on) const;
   /// What the models of a search on the target are made with, whatever they are.
   LearnedModelOptions models(const Target& on) const {
     return {.platform = on.device, .jobs = jobs, .seed = seed};

@@ -220,6 +220,8 @@ static Result<PretrainOptions> pretrain_options(const TrainingOptions& options) 
   PretrainOptions pretrain = options.pretrain;
   TRY(share("--train-ratio", pretrain.split.train_ratio));
   TRY(share("--ratio", pretrain.share));
+  if (options.file_count > 0 && options.save_path.empty())
+    return Error("--file-cnt is for the names of files in --save-path DIR");
   if (!options.training.empty() && options.training != "as-published")
     return Error("--train: \"", options.training, "\" is not as-published");
   pretrain.as_published = !options.training.empty();

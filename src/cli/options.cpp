@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -35,6 +36,75 @@ std::string read_number(const std::string& text, T& value, int64_t least) {
     return fmt::format("{} is less than {}", text, least);
   value = static_cast<T>(number);
   return "";
+}
+
+// The names of the validators that mark an option whose value is a file to write (Option::writes).
+constexpr const char* kWrites = "writes";
+constexpr const char* kWritesOverInputs = "writes-over-inputs";
+
+bool is_marked(const CLI::Option& option, const char* mark) {
+  try {
+    return const_cast<CLI::Option&>(option).get_validator(mark) != nullptr;
+  } catch (const CLI::OptionNotFound&) {
+    return false;
+  }
+}
+bool is_written(const CLI::Option& option) {
+  return is_marked(option, kWrites) || is_marked(option, kWritesOverInputs);
+}
+
+/// Whether the values of an option may be files, by what help calls them.
+bool may_be_read(const CLI::Option& option) {
+  const std::string value =
+      option.get_positional() ? option.get_name(true) : option.get_type_name();
+  return std::ranges::any_of(
+      std::array{"FILE", "VALUE", "DEVICE", "MODEL.onnx", "RECORDS", "RUN"},
+      [&](const char* word) { return value.find(word) != std::string::npos; });
+}
+
+/// What an option is called in a message: "-o,--out-file" is -o, "MODEL.onnx" itself.
+std::string shown_name(const CLI::Option& option) {
+  if (option.get_positional()) return option.get_name(true);
+  if (!option.get_snames().empty()) return "-" + option.get_snames().front();
+  return "--" + option.get_lnames().front();
+}
+
+/// Whether two names lead to one file; folders, pipes and devices are not files.
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  if (fs::exists(a, code)) return fs::is_regular_file(a, code) && fs::equivalent(a, b, code);
+  if (fs::exists(b, code)) return false;
+  return fs::absolute(a, code).lexically_normal() == fs::absolute(b, code).lexically_normal();
+}
+
+/// An error where an option of `app` names a file to write that another one names, too: what that
+/// one reads or writes would be lost.
+Result<Unit> check_written_files(const CLI::App& app) {
+  for (const CLI::Option* written : app.get_options()) {
+    if (!is_written(*written) || written->empty()) continue;
+    const std::string file = written->results().back();
+    for (const CLI::Option* other : app.get_options()) {
+      const bool both_written = is_written(*other);
+      if (other == written || !(both_written || may_be_read(*other))) continue;
+      if (!both_written && is_marked(*written, kWritesOverInputs)) continue;
+      for (const std::string& value : other->results()) {
+        // Of "NAME=FILE" the file; a file that is not there yet is of use to nobody who reads.
+        const std::string named = value.substr(value.find('=') + 1);
+        std::error_code code;
+        const bool is_there = std::filesystem::exists(file, code);
+        const bool same = same_file(file, value) || (!both_written && same_file(file, named));
+        if (!same || !(both_written || is_there)) continue;
+        return Error(
+            fmt::format("{0} {1}: {2} names the same file, which would be lost; choose "
+                        "another name for {0}",
+                        shown_name(*written),
+                        file,
+                        shown_name(*other)));
+      }
+    }
+  }
+  return Unit{};
 }
 
 /// Letters to change, add or drop to make one word of the other.
@@ -82,7 +152,10 @@ class Parser {
     } catch (const CLI::ParseError& error) {
       return Error(error.what());
     }
-    if (const Entry* entry = chosen()) return CommandLine{entry->command, entry->run, call_, ""};
+    if (const Entry* entry = chosen()) {
+      TRY(check_written_files(*entry->app));
+      return CommandLine{entry->command, entry->run, call_, ""};
+    }
     if (app_.get_subcommands().empty()) return text(app_.help());
     return Error(second_word_missing());
   }
@@ -207,6 +280,12 @@ void Option::help(const char* text, const char* usual) const {
   option->description(usual == nullptr ? text : fmt::format("{} [default: {}]", text, usual));
 }
 
+const Option& Option::writes(bool over_inputs) const {
+  const auto any = [](const std::string&) { return std::string(); };
+  option->check(CLI::Validator(any, "", over_inputs ? kWritesOverInputs : kWrites));
+  return *this;
+}
+
 void begin_group(CLI::App& app, OptionGroup group) {
   app.option_defaults()->group(std::string(title(group)));
 }
@@ -280,7 +359,7 @@ void add_threads(CLI::App& app, int& threads) {
 
 void add_out_file(CLI::App& app, std::string& out_file, const char* help) {
   begin_group(app, OptionGroup::kFiles);
-  add_option(app, "-o,--out-file FILE", out_file).help(help);
+  add_option(app, "-o,--out-file FILE", out_file).writes().help(help);
 }
 
 int Invocation::show(const Json& result, std::string_view text) const {

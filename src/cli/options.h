@@ -78,6 +78,10 @@ struct Option {
 
   /// Says what it is for, and what counts where it is not given.
   void help(const char* text, const char* usual = nullptr) const;
+  /// Says that the option names a file to write. parse_command_line() refuses a command line whose
+  /// other options name the same file. `over_inputs`: the command itself decides whether the file
+  /// may take the place of one that it reads.
+  const Option& writes(bool over_inputs = false) const;
 };
 
 /// What an option is about; help shows them in this order.
@@ -125,7 +129,8 @@ struct CommandLine {
 };
 
 /// Reads a command line. Errors name the command or flag that is not known, or the value that does
-/// not fit, and say where help is.
+/// not fit, and say where help is; or they name the file that the command would write over one that
+/// it reads, or over another one that it writes.
 Result<CommandLine> parse_command_line(std::span<const Command> commands,
                                        int argc,
                                        const char* const* argv);

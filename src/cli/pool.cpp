@@ -53,6 +53,14 @@ void OfferOptions::add_to(CLI::App& app) {
       .help("files of compute DAGs, for Ansor's records whose keys are a hash");
 }
 
+Result<Unit> check_offers(const OfferOptions& options) {
+  if (!options.pool.empty()) return Unit{};
+  for (const auto& [flag, given] :
+       {std::pair("--dags", !options.dags.empty()), {"--source", !options.source.empty()}})
+    if (given) return Error(flag, " is for the records of --pool; name them with --pool FILES");
+  return Unit{};
+}
+
 Result<std::vector<TransferSource>> read_pool(const OfferOptions& options,
                                               std::span<const WeightedTask> tasks,
                                               int jobs,

@@ -16,6 +16,10 @@ struct OfferOptions {
   void add_to(CLI::App& app);
 };
 
+/// An error where options that only say how the records of --pool are read are given without
+/// --pool.
+Result<Unit> check_offers(const OfferOptions& options);
+
 /// The files of --pool as sources, without those that have no usable record; with --source auto
 /// the one that has the most to give, with a FILE that one. Ansor's records become the nearest
 /// candidates; what became of all records is printed, unless `quiet`. Errors: a file cannot be

@@ -32,6 +32,7 @@ Result<Unit> add_dags(const RecordedOptions& options,
                       ansor::WorkloadTable& workloads,
                       RecordedPrograms& programs) {
   for (const std::string& file : options.dags) TRY(workloads.add_file(file));
+  TRY(check_options(options.source));
   if (!options.source.named()) return Unit{};
   if (!options.source.task.empty()) {
     // It may be a file of DAGs by their keys; otherwise it is read as a single DAG below.

@@ -11,6 +11,7 @@ namespace pruner {
 void EventOptions::add_to(CLI::App& app) {
   begin_group(app, OptionGroup::kOutput);
   add_option(app, "--events FILE", file)
+      .writes()
       .help("what happens, one JSON object a line, as it does; -: on standard output");
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "deploy/tensor_file.h"
+#include "graph/networks/networks.h"
 #include "graph/partition_range.h"
 #include "graph/quantize.h"
 #include "runtime/gpu_context.h"
@@ -27,8 +28,9 @@ namespace pruner {
 namespace {
 
 /// "name:1x3x224x224" -> its two parts.
-Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(std::string_view text) {
-  const Error error("--input-shapes: \"", text, "\" is not NAME:1x3x224x224");
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(const char* flag,
+                                                                 std::string_view text) {
+  const Error error(flag, ": \"", text, "\" is not NAME:1x3x224x224");
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return error;
   std::vector<int64_t> shape;
@@ -44,6 +46,20 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape(std::string_vie
     at = next + 1;
   }
   return std::pair(std::string(text.substr(0, colon)), shape);
+}
+
+/// The inputs of --input-shapes or --decode; an input that stands there twice is an error.
+Result<std::map<std::string, std::vector<int64_t>>> parse_shapes(const char* flag,
+                                                                 std::string_view text) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    TRY_ASSIGN(auto shape, parse_shape(flag, text.substr(0, comma)));
+    const auto [at, fresh] = shapes.insert(std::move(shape));
+    if (!fresh) return Error(flag, " names \"", at->first, "\" twice");
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return shapes;
 }
 
 /// "1,3,224" -> a list of int64, of float32 where one is no whole number; nothing for other texts.
@@ -186,7 +202,9 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
   std::vector<Phase> tuned;
   for (const SymbolValues& shape : tuned_shapes(symbols)) {
     TRY_ASSIGN(Partition cut, at(shape));
+    // What is tuned are shapes: the constants, which are as large as the network, are let go.
     for (PlannedValue& value : cut.values) value.constant.reset();
+    cut.graph.reset();
     tuned.push_back({print(symbols, shape), std::move(cut)});
   }
   source.tasks = extract_tasks(tuned, target);
@@ -201,8 +219,14 @@ Result<Unit> add_ranges(const std::vector<Symbol>& symbols,
 Result<SourceOptions> decode_options(const SourceOptions& options) {
   SourceOptions decode = options;
   if (options.network.empty()) {
-    // The first mention of an input counts.
-    decode.input_shapes = options.decode + "," + options.input_shapes;
+    // What --decode says of an input counts, whatever --input-shapes says of it.
+    TRY_ASSIGN(auto shapes, parse_shapes("--decode", options.decode));
+    TRY_ASSIGN(auto others, parse_shapes("--input-shapes", options.input_shapes));
+    shapes.merge(others);
+    decode.input_shapes.clear();
+    for (const auto& [name, shape] : shapes)
+      decode.input_shapes +=
+          (decode.input_shapes.empty() ? "" : ",") + name + ":" + print_shape(shape);
     return decode;
   }
   const char* const end = options.decode.data() + options.decode.size();
@@ -212,15 +236,61 @@ Result<SourceOptions> decode_options(const SourceOptions& options) {
   return decode;
 }
 
+/// What a command works on.
+enum class SourceKind : uint8_t { kFile, kImages, kTokens, kOperator, kNone };
+
+Result<SourceKind> kind_of(const SourceOptions& options) {
+  if (!options.model_file.empty()) return SourceKind::kFile;
+  if (!options.ops.empty() || !options.task.empty()) return SourceKind::kOperator;
+  if (options.network.empty()) return SourceKind::kNone;
+  TRY_ASSIGN(const InputSize size, input_size(options.network));
+  return size.is_image ? SourceKind::kImages : SourceKind::kTokens;
+}
+
+/// An option, and what to do where it does not act; null: it acts.
+struct OptionUse {
+  const char* flag;
+  bool given;
+  const char* on_file;
+  const char* on_images;
+  const char* on_tokens;
+};
+
+std::vector<OptionUse> uses_of(const SourceOptions& options) {
+  constexpr const char* kGiveDims =
+      "an ONNX file has its own sizes; say what its open dimensions are with --dim NAME=N or "
+      "--input-shapes NAME:1x3x224x224";
+  constexpr const char* kGiveImage = "this network takes images; use --image-size";
+  constexpr const char* kGiveTokens = "this network takes sequences; use --seq-len";
+  constexpr const char* kOfFiles =
+      "the inputs of built-in networks have sizes only; use --batch-size, --image-size or "
+      "--seq-len";
+  constexpr const char* kGiveStates = "of an ONNX file --states names what is kept";
+  constexpr const char* kNoConstants = "a built-in network has no input that may be a constant";
+  const NetworkOptions& sizes = options.sizes;
+  return {
+      {"--batch-size", sizes.batch_size > 0, kGiveDims, nullptr, nullptr},
+      {"--image-size", sizes.image_size > 0, kGiveDims, nullptr, kGiveTokens},
+      {"--seq-len", sizes.sequence_length > 0, kGiveDims, kGiveImage, nullptr},
+      // A network without a cache says so itself.
+      {"--cache-len", sizes.cache_length > 0, kGiveStates, nullptr, nullptr},
+      {"--input-shapes", !options.input_shapes.empty(), nullptr, kOfFiles, kOfFiles},
+      {"--constant", !options.constants.empty(), nullptr, kNoConstants, kNoConstants},
+      {"--states", !options.states.empty(), nullptr, nullptr, nullptr},
+      {"--decode", !options.decode.empty(), nullptr, nullptr, nullptr},
+      {"--dim", !options.dims.empty(), nullptr, nullptr, nullptr},
+  };
+}
+
 Result<Source> network_source(const SourceOptions& options, const Target& target) {
   Source source{.name = network_name(options), .network = true, .phases = {}};
   TRY_ASSIGN(const Precision precision, read_precision(options.precision, target));
-  const auto cut = [&](const SourceOptions& of) -> Result<Partition> {
+  // The source's ranges keep it, so that checks can make the network anew at any shape.
+  const auto cut =
+      [name = source.name, target, precision](const SourceOptions& of) -> Result<Partition> {
     TRY_ASSIGN(Graph graph, read_network(of));
-    if (precision == Precision::kInt8 && !is_quantized(graph)) {
-      return Error(
-          "--precision int8: ", source.name, " is not quantized; `pruner quantize` does that");
-    }
+    if (precision == Precision::kInt8 && !is_quantized(graph))
+      return Error("--precision int8: ", name, " is not quantized; `pruner quantize` does that");
     return partition(std::move(graph), target, precision);
   };
   TRY_ASSIGN(std::vector<Symbol> symbols, read_symbols(options));
@@ -230,14 +300,20 @@ Result<Source> network_source(const SourceOptions& options, const Target& target
       return Error("--dim: a module of several shapes keeps nothing from run to run");
     TRY(add_ranges(
         symbols,
-        [&](const SymbolValues& values) { return cut(at_extents(options, symbols, values)); },
+        [cut, options, symbols](const SymbolValues& values) {
+          return cut(at_extents(options, symbols, values));
+        },
         target,
         source));
+    source.phases.front().graph_at = [options, symbols](const SymbolValues& values) {
+      return read_network(at_extents(options, symbols, values));
+    };
     return source;
   }
   const auto add = [&](std::string phase, const SourceOptions& of) -> Result<Unit> {
     TRY_ASSIGN(Partition made, cut(of));
     source.phases.push_back({std::move(phase), std::move(made)});
+    source.phases.back().graph_at = [of](const SymbolValues&) { return read_network(of); };
     return Unit{};
   };
   TRY(add(options.decode.empty() ? "main" : "prefill", options));
@@ -469,6 +545,7 @@ static Result<Unit> set_size(NetworkOptions& network, const std::string& name, i
 
 Result<NetworkOptions> network_options(const SourceOptions& options) {
   NetworkOptions network = options.sizes;
+  if (network.batch_size == 0) network.batch_size = 1;
   TRY_ASSIGN(const std::vector<Symbol> symbols, read_symbols(options));
   for (const Symbol& symbol : symbols) {
     if (symbol.min < symbol.max)
@@ -484,13 +561,7 @@ Result<NetworkOptions> network_options(const SourceOptions& options) {
       TRY(set_size(network, symbol.name, symbol.min));
     }
   }
-  std::string_view rest = options.input_shapes;
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    TRY_ASSIGN(auto shape, parse_shape(rest.substr(0, comma)));
-    network.input_shapes.insert(std::move(shape));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
+  TRY_ASSIGN(network.input_shapes, parse_shapes("--input-shapes", options.input_shapes));
   for (const std::string& text : options.constants) {
     TRY_ASSIGN(auto constant, parse_constant(text));
     const auto [at, fresh] = network.constants.insert(std::move(constant));
@@ -516,6 +587,48 @@ std::string network_name(const SourceOptions& options) {
   return std::filesystem::path(options.model_file).stem().string();
 }
 
+// An error where --dim and an option of its own give a built-in network one size.
+static Result<Unit> check_said_once(const SourceOptions& options) {
+  TRY_ASSIGN(const std::vector<Symbol> symbols, read_symbols(options));
+  struct Size {
+    const char *name, *flag;
+    bool given;
+  };
+  for (const Size& size : {Size{"batch", "--batch-size", options.sizes.batch_size > 0},
+                           {"size", "--image-size", options.sizes.image_size > 0},
+                           {"seq", "--seq-len", options.sizes.sequence_length > 0}})
+    if (size.given && std::ranges::find(symbols, size.name, &Symbol::name) != symbols.end())
+      return Error(
+          "--dim ", size.name, " and ", size.flag, " are the same size; leave out one of them");
+  return Unit{};
+}
+
+Result<Unit> check_options(const SourceOptions& options) {
+  TRY_ASSIGN(const SourceKind kind, kind_of(options));
+  for (const OptionUse& use : uses_of(options)) {
+    if (!use.given) continue;
+    const bool dim = use.flag == std::string_view("--dim");
+    switch (kind) {
+      case SourceKind::kFile:
+        if (use.on_file != nullptr) return Error(use.flag, ": ", use.on_file);
+        break;
+      case SourceKind::kImages:
+        if (use.on_images != nullptr) return Error(use.flag, ": ", use.on_images);
+        break;
+      case SourceKind::kTokens:
+        if (use.on_tokens != nullptr) return Error(use.flag, ": ", use.on_tokens);
+        break;
+      case SourceKind::kOperator:
+        return Error(use.flag, " is of networks; an operator has the extents given");
+      case SourceKind::kNone:
+        if (!dim) return Error(use.flag, ": no network is named that it could be about");
+        break;
+    }
+  }
+  TRY(parse_shapes("--input-shapes", options.input_shapes));
+  return check_said_once(options);
+}
+
 Result<Source> read_source(const SourceOptions& options, const Target& target) {
   const int given = !options.model_file.empty() + !options.network.empty() + !options.ops.empty() +
                     !options.task.empty();
@@ -526,11 +639,10 @@ Result<Source> read_source(const SourceOptions& options, const Target& target) {
     return Error("several things to work on",
                  one,
                  task ? " (with --print, --task is the number of a task)" : "");
+  TRY(check_options(options));
   if (!options.network.empty() || !options.model_file.empty()) {
     return network_source(options, target);
   }
-  if (!options.dims.empty())
-    return Error("--dim is of networks; an operator has the extents given");
   if (options.precision != SourceOptions().precision)
     return Error("--precision is of networks; an operator says it, e.g. bits=16 (`pruner ops`)");
   if (task) {

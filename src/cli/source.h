@@ -17,9 +17,9 @@ inline constexpr const char* kTaskHelp = "a compute DAG as JSON";
 struct SourceOptions {
   /// Each empty unless it is given; read_source() takes exactly one.
   std::string model_file, network;
-  std::vector<std::string> ops;  // operators: each a task
-  std::string task;              // a DAG file
-  NetworkOptions sizes;
+  std::vector<std::string> ops;                                  // operators: each a task
+  std::string task;                                              // a DAG file
+  NetworkOptions sizes = {.batch_size = 0, .input_shapes = {}};  // each 0: not given
   std::string input_shapes;            // "name:1x3x224x224,...", of an ONNX file's dynamic dims
   std::vector<std::string> constants;  // "name=file.npy", "name=1,3": values of its inputs
   std::string precision = "f32";       // of its contractions: f32, bf16 or auto
@@ -56,6 +56,11 @@ struct TargetOptions {
 };
 /// Adds --psa.
 void add_psa(CLI::App& app, std::string& device);
+
+/// An error where an option says something about a network of another kind than the one that is
+/// named: about a built-in network for an ONNX file, about a network for an operator. The error
+/// says what to use instead. Where nothing is named, an error for every such option but --dim.
+Result<Unit> check_options(const SourceOptions& options);
 
 /// The target, with the numbers of the device of --psa.
 Result<Target> read_target(const TargetOptions& options);

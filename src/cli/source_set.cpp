@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "graph/networks/networks.h"
 #include "support/file.h"
 
 namespace pruner {
@@ -42,6 +43,29 @@ static Result<SetMember> member_of(const Json& entry, const SourceOptions& sourc
   return member;
 }
 
+/// Takes the sizes that were given for all networks of a list from those that they cannot be about:
+/// the length of sequences from networks of images, and the other way round. A size that is about
+/// none of the networks stays, so that reading them says so.
+static void fit_sizes(const NetworkOptions& given, std::vector<SetMember>& members) {
+  std::vector<bool> takes_images, takes_tokens;
+  for (const SetMember& member : members) {
+    // Neither: an ONNX file, an operator, or a network that there is not.
+    const Result<InputSize> size = input_size(member.source.network);
+    takes_images.push_back(size.ok() && size->is_image);
+    takes_tokens.push_back(size.ok() && !size->is_image);
+  }
+  const auto fit = [&](int64_t NetworkOptions::*size,
+                       const std::vector<bool>& takes,
+                       const std::vector<bool>& takes_another) {
+    if (std::ranges::find(takes, true) == takes.end()) return;
+    for (size_t i = 0; i < members.size(); ++i)
+      if (takes_another[i] && members[i].source.sizes.*size == given.*size)
+        members[i].source.sizes.*size = 0;
+  };
+  fit(&NetworkOptions::image_size, takes_images, takes_tokens);
+  fit(&NetworkOptions::sequence_length, takes_tokens, takes_images);
+}
+
 Result<std::vector<SetMember>> read_source_set(const std::string& path,
                                                const SourceOptions& source) {
   TRY_ASSIGN(const std::string text, read_file(path));
@@ -57,6 +81,7 @@ Result<std::vector<SetMember>> read_source_set(const std::string& path,
       return Error(path, ": ", member->name, " is there twice; give one of them a \"name\"");
     members.push_back(*std::move(member));
   }
+  fit_sizes(source.sizes, members);
   return members;
 }
 
@@ -91,6 +116,7 @@ Result<std::vector<SetMember>> listed_networks(const NetworkListOptions& options
   for (std::string name; std::getline(names, name, ',');)
     networks.emplace_back(SetMember{"", one}).source.network = name;
   if (networks.empty()) networks.push_back({"", options.source});
+  fit_sizes(options.source.sizes, networks);
   return networks;
 }
 

@@ -204,6 +204,8 @@ std::vector<Tensor> LoadedModule::read_states() const {
 
 void LoadedModule::reset() { state_->module.reset(); }
 
+std::string LoadedModule::checked() const { return state_->module.checked(); }
+
 int LoadedModule::threads() const { return state_->module.threads(); }
 
 const std::vector<Symbol>& LoadedModule::symbols() const { return state_->symbols; }

@@ -55,6 +55,8 @@ class LoadedModule {
   /// out of its range.
   Result<TensorSpecs> specs_at(std::span<const int64_t> extents, int phase = 0) const;
   int threads() const;  // 0: it runs on a GPU
+  /// pruner_module_checked(); empty: the module is too old to say.
+  std::string checked() const;
   /// KernelTime::precision of each kernel of all phases.
   std::vector<std::string> precisions() const;
 

@@ -12,6 +12,7 @@
 #include "codegen/cuda/nvrtc.h"
 #include "deploy/link_module.h"
 #include "deploy/memory_plan.h"
+#include "deploy/module_kernels.h"
 #include "deploy/plan_formulas.h"
 #include "deploy/range_kernels.h"
 #include "deploy/range_trials.h"
@@ -29,253 +30,11 @@
 namespace pruner {
 namespace {
 
-struct Kernel {
-  Artifact artifact;
-  std::string sketch;                 // its name, for profiles
-  std::string precision;              // precision_of(); empty: a routine
-  std::vector<SymbolBox> boxes = {};  // of the shapes that it is for; none: all
-};
-/// What a group is computed by: one kernel, or some over a range of shapes, with like arguments.
-using GroupKernels = std::vector<Kernel>;
-
-/// What makes two groups run one kernel.
-struct KernelKey {
-  std::string group;     // its key
-  std::string at_least;  // and at the least shape of its range
-  SymbolBox range;
-  std::vector<std::vector<int64_t>> boxes;  // boxes_of() it
-  bool read_from_cache = false;             // its output is
-  auto tied() const {
-    return std::tie(group, at_least, range.min, range.max, boxes, read_from_cache);
-  }
-  bool operator<(const KernelKey& other) const { return tied() < other.tied(); }
-};
-
-/// The kernels of a module, of all its phases.
-struct Kernels {
-  std::vector<GroupKernels> made;
-  std::map<KernelKey, size_t> known;  // their numbers
-};
-
-/// For each argument of a group's kernel the tensor that it is a slice of; empty where it is whole.
-std::vector<std::vector<int64_t>> boxes_of(const Partition& partition, const Group& group) {
-  std::vector<std::vector<int64_t>> boxes;
-  const auto add = [&](ValueId id) {
-    const bool whole = !partition[id].slice;
-    boxes.push_back(whole ? std::vector<int64_t>() : partition.storage_of(id).shape);
-  };
-  for (const ValueId input : group.inputs) add(input);
-  add(group.output);
-  return boxes;
-}
-
-/// Whether the last cache holds a value for the kernels that read it, and what they read beside it.
-/// What L2 holds is stored there in any case.
-bool is_read_from_cache(const Partition& partition,
-                        const std::set<ValueId>& read,
-                        ValueId id,
-                        const Target& target) {
-  const int64_t bytes = value_bytes(partition[id]);
-  return !target.is_gpu() && read.contains(partition.storage_of(id).owner) &&
-         bytes >= target.l2_bytes && bytes <= target.l3_bytes / 2;
-}
-
-int64_t bytes_of(const Artifact::Argument& argument) {
-  int64_t bytes = dtype_bytes(argument.dtype);
-  for (const int64_t extent : argument.shape) bytes *= extent;
-  return bytes;
-}
-
-/// What a group that a routine runs needs of the module, whose runtime has the code.
-Kernel routine_kernel(const Partition& partition, const Group& group) {
-  Kernel kernel;
-  kernel.artifact.symbol = std::string(group.routine->symbol);
-  kernel.artifact.workspace_bytes = group.workspace_bytes;
-  kernel.sketch = "routine";
-  const auto add = [&](ValueId id, bool output) {
-    kernel.artifact.arguments.push_back({partition[id].dtype, partition[id].shape, output, {}});
-  };
-  for (const ValueId input : group.inputs) add(input, false);
-  add(group.output, true);
-  return kernel;
-}
-
-/// Formulas, whose variable i is symbol i, as expressions of a program.
-std::vector<Expr> with_symbols(const Program& program, const std::vector<Expr>& formulas) {
-  std::vector<Expr> of_symbol, made;
-  for (const VarId symbol : program.symbols) of_symbol.push_back(program.var(symbol));
-  for (const Expr& formula : formulas) made.push_back(substitute(formula, of_symbol));
-  return made;
-}
-
 /// Bytes that a group's inputs and output have.
-int64_t routine_bytes(const Kernel& kernel) {
+int64_t routine_bytes(const ModuleKernel& kernel) {
   int64_t bytes = 0;
   for (const Artifact::Argument& argument : kernel.artifact.arguments) bytes += bytes_of(argument);
   return bytes;
-}
-
-/// Whether a candidate reads each constant of its group packed as kernels before it do, if any
-/// does, so that one copy serves all.
-bool reads_packed_alike(const Partition& partition,
-                        const Group& group,
-                        const LoopNest& nest,
-                        Weights& weights) {
-  const std::vector<StageId> stages = nest.dag->inputs();
-  CHECK(stages.size() == group.inputs.size()) << group.name;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    if (!partition[partition.storage_of(group.inputs[i]).owner].constant) continue;
-    const PackSpec* packing = packing_of(nest, stages[i]);
-    PackSpec spec = packing == nullptr ? PackSpec() : *packing;
-    spec.transform = (*nest.dag)[stages[i]].transform;
-    const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[i]);
-    if (!known.empty() && std::ranges::find(known, spec) == known.end()) return false;
-  }
-  return true;
-}
-
-/// What the chosen schedule would be, if weights of phases before stand as it reads them; else the
-/// one that needs no search among those that do.
-Candidate schedule_for(const Partition& partition,
-                       const Group& group,
-                       const Task& task,
-                       const Space& space,
-                       const ScheduleChoice& choice,
-                       Weights& weights) {
-  Candidate chosen = chosen_schedule(task, space, choice);
-  const auto fits = [&](const Candidate& candidate) {
-    return reads_packed_alike(partition, group, make_loop_nest(space, candidate), weights);
-  };
-  if (weights.bytes() == 0 || fits(chosen)) return chosen;
-  std::optional<Candidate> fitting = default_schedule_of(task, space, fits);
-  return fitting ? *std::move(fitting) : std::move(chosen);
-}
-
-Result<Kernel> compile_group(const Partition& partition,
-                             const Group& group,
-                             bool read_from_cache,
-                             const Target& target,
-                             const ScheduleChoice& choice,
-                             std::span<const std::string> forms,
-                             Weights& weights,
-                             const std::string& symbol) {
-  if (group.routine != nullptr) return routine_kernel(partition, group);
-  const Task task = make_task(group.dag, target, group.name);
-  const Space space = make_space(task, forms);
-  Candidate candidate = schedule_for(partition, group, task, space, choice, weights);
-  const Sketch& sketch = space[candidate.sketch];
-  if (read_from_cache) store_in_caches(sketch, candidate);
-  TRY_ASSIGN(Program program, lower(space, candidate, symbol));
-  std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
-  for (size_t a = 0; a < boxes.size(); ++a)
-    // After lowering: a schedule is of the task, whose tensors are whole.
-    program.buffers[program.args[a].value].box_of = std::move(boxes[a]);
-  TRY_ASSIGN(Artifact artifact, compile(program, target, symbol));
-  return Kernel{std::move(artifact), sketch.name, std::string(precision_of(sketch))};
-}
-
-/// The kernels of a group over a range of shapes.
-Result<GroupKernels> compile_group_range(const NetworkRanges& network,
-                                         const PartitionRange& range,
-                                         size_t g,
-                                         const Target& target,
-                                         const ScheduleChoice& choice,
-                                         const ModuleOptions& options,
-                                         Weights& weights,
-                                         const std::string& symbol) {
-  const Partition& partition = range.largest;
-  const Group& group = partition.groups[g];
-  TaskRange task = task_range(network, range, g, target, options);
-  const auto is_constant = [&](size_t a) {
-    return a < group.inputs.size() &&
-           partition[partition.storage_of(group.inputs[a]).owner].constant;
-  };
-  const PackingFits fits = [&](size_t a, const PackSpec& packing) {
-    if (!is_constant(a)) return true;
-    const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[a]);
-    return known.empty() || std::ranges::find(known, packing) != known.end();
-  };
-  TRY_ASSIGN(std::vector<RangeKernel> chosen,
-             range_kernels(task, choice, options.times, fits, symbol));
-  const std::vector<std::vector<int64_t>> boxes = boxes_of(partition, group);
-  GroupKernels kernels;
-  for (RangeKernel& kernel : chosen) {
-    for (size_t a = 0; a < boxes.size(); ++a) {
-      Buffer& buffer = kernel.program.buffers[kernel.program.args[a].value];
-      const ValueId id = a < group.inputs.size() ? group.inputs[a] : group.output;
-      if (!boxes[a].empty()) {
-        buffer.box_of = boxes[a];
-        buffer.box_extents =
-            with_symbols(kernel.program, range.shapes[partition.storage_of(id).owner.value]);
-      } else if (is_constant(a) && !buffer.extents.empty()) {
-        // It is stored once, at its greatest.
-        if (!buffer.pack.identity())
-          return Error("\"", partition[id].name, "\" would be packed otherwise at each shape");
-        buffer.box_of = buffer.shape;
-      }
-    }
-    const std::string name = fmt::format("{}_{}", symbol, kernels.size());
-    TRY_ASSIGN(Artifact artifact, compile(kernel.program, target, name));
-    kernels.push_back({std::move(artifact),
-                       std::move(kernel.sketch),
-                       std::move(kernel.precision),
-                       std::move(kernel.boxes)});
-  }
-  return kernels;
-}
-
-/// Compiles what of some shapes' kernels is not there yet; gives the number of each group's.
-/// `range`: null where they are one shape.
-Result<std::vector<size_t>> compile_kernels(const Partition& partition,
-                                            const NetworkRanges* network,
-                                            const PartitionRange* range,
-                                            const Target& target,
-                                            const ScheduleChoice& choice,
-                                            const ModuleOptions& options,
-                                            Weights& weights,
-                                            Kernels& kernels) {
-  std::vector<size_t> of_group;
-  std::vector<const Group*> fresh;
-  std::vector<bool> read_from_cache;  // what a fresh one makes
-  const std::set<ValueId> read = values_read(partition);
-  const size_t first = kernels.made.size();
-  for (size_t g = 0; g < partition.groups.size(); ++g) {
-    const Group& group = partition.groups[g];
-    const bool varies = range != nullptr && group.routine == nullptr;
-    const KernelKey key{group.key,
-                        varies ? workload_key(range->dags[g].at(range->box.min)) : "",
-                        varies ? range->box : SymbolBox(),
-                        boxes_of(partition, group),
-                        is_read_from_cache(partition, read, group.output, target)};
-    const auto [at, is_new] = kernels.known.try_emplace(key, first + fresh.size());
-    if (is_new) {
-      fresh.push_back(&group);
-      read_from_cache.push_back(key.read_from_cache);
-    }
-    of_group.push_back(at->second);
-  }
-  std::vector<std::optional<Result<GroupKernels>>> compiled(fresh.size());
-  parallel_for(std::ssize(fresh), options.jobs, [&](int64_t i) {
-    const auto k = static_cast<size_t>(i);
-    // A GPU's kernels are programs of their own: under one name they are found in the cubin cache.
-    const std::string symbol =
-        target.is_gpu() ? "kernel" : fmt::format("pruner_kernel_{}", first + k);
-    const auto g = static_cast<size_t>(fresh[k] - partition.groups.data());
-    if (range != nullptr && fresh[k]->routine == nullptr) {
-      compiled[k] =
-          compile_group_range(*network, *range, g, target, choice, options, weights, symbol);
-      return;
-    }
-    Result<Kernel> kernel = compile_group(
-        partition, *fresh[k], read_from_cache[k], target, choice, options.forms, weights, symbol);
-    compiled[k] = kernel.ok() ? Result<GroupKernels>(GroupKernels{*std::move(kernel)})
-                              : Result<GroupKernels>(kernel.error());
-  });
-  for (size_t k = 0; k < fresh.size(); ++k) {
-    if (!compiled[k]->ok()) return Error(fresh[k]->name, ": ", compiled[k]->error().message());
-    kernels.made.push_back(**std::move(compiled[k]));
-  }
-  return of_group;
 }
 
 std::vector<TensorSpec> specs_of(const Partition& partition, const std::vector<ValueId>& values) {
@@ -411,7 +170,7 @@ std::vector<ValueId> callers(const Partition& partition,
 KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
   // The pointers of a GPU's kernel are declared to share no memory.
   KernelMemory memory{0, target.is_gpu()};
-  for (const Kernel& kernel : kernels) {
+  for (const ModuleKernel& kernel : kernels) {
     memory.workspace_bytes = std::max(memory.workspace_bytes, kernel.artifact.workspace_bytes);
     memory.rewrites = memory.rewrites || kernel.artifact.rewrites;
   }
@@ -422,18 +181,18 @@ KernelMemory memory_of(const GroupKernels& kernels, const Target& target) {
 ModulePlan::Shapes make_shapes(const Partition& partition,
                                const Sizes& sizes,
                                const Target& target,
-                               const Kernels& kernels,
+                               const ModuleKernels& kernels,
                                const std::vector<size_t>& of_group,
                                const StateMemory& states,
                                Weights& weights) {
   std::vector<KernelMemory> needs;
-  for (const size_t k : of_group) needs.push_back(memory_of(kernels.made[k], target));
+  for (const size_t k : of_group) needs.push_back(memory_of(kernels.made()[k], target));
   MemoryPlan memory = plan_memory(partition, needs, alignment_of(target), states);
   ModulePlan::Shapes plan;
   plan.arena_bytes = memory.arena_bytes;
   for (size_t g = 0; g < partition.groups.size(); ++g) {
     const Group& group = partition.groups[g];
-    const Kernel& kernel = kernels.made[of_group[g]].front();
+    const ModuleKernel& kernel = kernels.made()[of_group[g]].front();
     const Artifact& artifact = kernel.artifact;
     const bool runs = group.routine != nullptr;
     CHECK(artifact.arguments.size() == group.inputs.size() + 1) << group.name;
@@ -446,7 +205,7 @@ ModulePlan::Shapes make_shapes(const Partition& partition,
             .args = {},
             .workspace = memory.workspaces[g],
             .precision = kernel.precision};
-    for (const Kernel& one : kernels.made[of_group[g]]) {
+    for (const ModuleKernel& one : kernels.made()[of_group[g]]) {
       if (target.is_gpu()) break;
       if (one.boxes.empty()) step.kernels.push_back({one.artifact.symbol});
       for (const SymbolBox& box : one.boxes) step.kernels.push_back({one.artifact.symbol, box});
@@ -544,7 +303,7 @@ static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
                                        const ModuleOptions& options,
                                        const States& states,
                                        Weights& weights,
-                                       Kernels& kernels,
+                                       ModuleKernels& kernels,
                                        ModulePlan& plan) {
   const NetworkRanges* const network = phases[0].ranges.get();
   if (network != nullptr) plan.symbols = network->symbols;
@@ -559,9 +318,7 @@ static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
     const auto add = [&](const Partition& partition, const PartitionRange* range) -> Result<Unit> {
       const bool one = range == nullptr || range->is_one_shape();
       const PartitionRange* varies = one ? nullptr : range;
-      TRY_ASSIGN(
-          const std::vector<size_t> of_group,
-          compile_kernels(partition, network, varies, target, choice, options, weights, kernels));
+      TRY_ASSIGN(const std::vector<size_t> of_group, kernels.add(partition, network, varies));
       const Sizes sizes(partition, varies, formulas);
       made.shapes.push_back(
           make_shapes(partition, sizes, target, kernels, of_group, states.of_phase[p], weights));
@@ -583,15 +340,11 @@ static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
   return formulas;
 }
 
-Result<ModuleSummary> build_module(std::span<const Phase> phases,
-                                   const Target& target,
-                                   const ScheduleChoice& choice,
-                                   const ModuleOptions& options,
-                                   const std::string& path) {
-  const auto start = std::chrono::steady_clock::now();
-  // What cannot work is said before minutes of compiling.
+// What cannot work is said before minutes of compiling.
+static Result<Unit> check_buildable(std::span<const Phase> phases,
+                                    const States& states,
+                                    const Target& target) {
   TRY(check_linkable(target.isa));
-  TRY_ASSIGN(const States states, place_states(phases, alignment_of(target)));
   if (target.is_gpu() && (phases.size() > 1 || !states.all.empty()))
     return Error("states and several phases are for CPUs only; the target is ",
                  backend_name(target.backend));
@@ -600,15 +353,37 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
                  backend_name(target.backend));
   if (phases[0].ranges != nullptr && (phases.size() > 1 || !states.all.empty()))
     return Error("a module of several shapes has one phase, and keeps nothing from run to run");
+  return Unit{};
+}
+
+// pruner_module_checked() of the module.
+static std::string how_checked(const ModuleOptions& options, const Target& target) {
+  if (!options.check) return "not checked: --no-check";
+  const Result<Unit> runnable = check_runnable(target);
+  return runnable.ok() ? "checked" : "not checked: " + runnable.error().message();
+}
+
+Result<ModuleSummary> build_module(std::span<const Phase> phases,
+                                   const Target& target,
+                                   const ScheduleChoice& choice,
+                                   const ModuleOptions& options,
+                                   const std::string& path) {
+  const auto start = std::chrono::steady_clock::now();
+  TRY_ASSIGN(const States states, place_states(phases, alignment_of(target)));
+  TRY(check_buildable(phases, states, target));
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(options.work_dir));
   TRY_ASSIGN(const OutputFile output, OutputFile::open(path));
 
-  Kernels kernels;
   Weights weights(alignment_of(target));
+  ModuleOptions checked = options;
+  checked.reports = path;
+  ModuleKernels kernels(target, choice, checked, weights);
   ModulePlan plan;
   plan.backend = target.backend;
   plan.isa = target.isa;
   plan.threads = target.threads;
+  plan.flushes_denormals = options.flushes_denormals;
+  plan.checked = how_checked(options, target);
   if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
   TRY_ASSIGN(PlanFormulas formulas,
              add_phases(phases, target, choice, options, states, weights, kernels, plan));
@@ -619,8 +394,8 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   }
   ModuleSummary summary;
   std::vector<std::string_view> objects;
-  for (const GroupKernels& group : kernels.made) {
-    for (const Kernel& kernel : group) {
+  for (const GroupKernels& group : kernels.made()) {
+    for (const ModuleKernel& kernel : group) {
       if (target.is_gpu()) {
         plan.code_files.push_back(folder.path(fmt::format("code_{}.bin", plan.code_files.size())));
         TRY(write_file(plan.code_files.back(), kernel.artifact.object));
@@ -639,6 +414,9 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   }
   TRY(write_module(plan, objects, weights, folder, options.jobs, output, path));
 
+  summary.checked_kernels = kernels.checked();
+  summary.replaced_kernels = kernels.replaced();
+  summary.checked = plan.checked;
   summary.weight_bytes = weights.bytes();
   summary.state_bytes = plan.state_bytes;
   summary.activation_bytes = plan.arena_bytes() - plan.state_bytes;

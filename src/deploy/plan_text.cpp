@@ -79,11 +79,12 @@ class PlanText {
     const std::string head = fmt::format(
         ".section .data.rel.ro,\"aw\",@progbits\n.balign 8\n.hidden pruner_plan\n.global "
         "pruner_plan\npruner_plan:\n"
-        ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
+        ".quad {}, {}, {}, {}, {}, {}, {}, {}, {}, {}\n"
         ".quad {}, .Lphases, {}, {}, .Lstates, .Lstate_places, {}, .Lcodes\n"
-        ".quad {}, {}, {}, {}\n",
+        ".quad {}, {}, {}, {}, {}\n",
         PRUNER_MODULE_ABI,
         plan.threads,
+        plan.flushes_denormals ? 1 : 0,
         executor_of(plan.backend),
         string(plan.cpu_features),
         string(plan.gpu_arch),
@@ -98,7 +99,8 @@ class PlanText {
         plan.symbols.size(),
         table(symbols),
         plan.num_formulas,
-        plan.formulas.empty() ? "0" : plan.formulas);
+        plan.formulas.empty() ? "0" : plan.formulas,
+        string(plan.checked));
     const std::string weights = weights_section(plan.isa, plan.weight_bytes, inside);
     const std::string listed = codes(plan.code_files);
     return head + phases + places + state_specs + tables_ + listed +

@@ -73,6 +73,7 @@ struct ModulePlan {
   Backend backend = {};
   Isa isa = kHostIsa;  // of the host, too
   int threads = 1;
+  bool flushes_denormals = true;        // a CPU's kernels take subnormal numbers for zeros
   std::string cpu_features;             // "avx512f fma ..."
   std::string gpu_arch;                 // "sm_80"
   std::vector<std::string> code_files;  // a GPU's code: cubins, or OpenCL C
@@ -83,6 +84,7 @@ struct ModulePlan {
   std::vector<Symbol> symbols = {};
   size_t num_formulas = 0;
   std::string formulas = {};  // the symbol of their code
+  std::string checked = {};   // pruner_module_checked()
 
   int64_t arena_bytes() const {
     int64_t most = 0;

@@ -401,7 +401,12 @@ class Chooser {
     for (const size_t o : chosen) {
       const Option& option = options_[o];
       const Sketch& sketch = task_.space_at(option.origin)[option.candidate.sketch];
-      kernels.push_back({option.made.program, {}, sketch.name, std::string(precision_of(sketch))});
+      kernels.push_back({option.made.program,
+                         {},
+                         sketch.name,
+                         std::string(precision_of(sketch)),
+                         option.origin,
+                         option.candidate});
     }
     size_t last = chosen.size();  // the kernel of the cell before
     each_cell(cuts, [&](const SymbolBox& cell) {
@@ -517,26 +522,13 @@ class Chooser {
   }
 
   Result<Unit> add_single_shape(const SymbolValues& shape, std::vector<RangeKernel>& kernels) {
-    const Space& space = task_.space_at(shape);
-    std::optional<Program> program;
-    const auto accepts = [&](const Candidate& candidate) {
-      Result<Program> made = lower(space, candidate, name_);
-      if (!made.ok() || !fits(*made)) return false;
-      if (!kernels.empty() && packing_of(*made) != packing_of(kernels.front().program))
-        return false;
-      program = *std::move(made);
-      return true;
+    std::vector<PackSpec> packing;
+    if (!kernels.empty()) packing = packing_of(kernels.front().program);
+    const PackingFits fits = [&](size_t a, const PackSpec& pack) {
+      return fits_(a, pack) && (packing.empty() || pack == packing[a]);
     };
-    const Task& at = task_at(shape);
-    std::optional<Candidate> found = default_schedule(at, space);
-    if (!accepts(*found)) found = default_schedule_of(at, space, accepts);
-    if (!found || !accepts(*found))
-      return Error("no schedule at ",
-                   print(task_.symbols(), shape),
-                   " reads its weights as those of other shapes do");
-    const Sketch& sketch = space[found->sketch];
-    kernels.push_back(
-        {*std::move(program), {{shape, shape}}, sketch.name, std::string(precision_of(sketch))});
+    TRY_ASSIGN(RangeKernel kernel, shape_kernel(task_, shape, fits, name_));
+    kernels.push_back(std::move(kernel));
     return Unit{};
   }
 
@@ -589,6 +581,32 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const PackingFits& fits,
                                                const std::string& name) {
   return Chooser(task, choice, times, fits, name, task.box()).run();
+}
+
+Result<RangeKernel> shape_kernel(TaskRange& task,
+                                 const SymbolValues& shape,
+                                 const PackingFits& fits,
+                                 const std::string& name) {
+  const Space& space = task.space_at(shape);
+  std::optional<Program> program;
+  const auto accepts = [&](const Candidate& candidate) {
+    Result<Program> made = lower(space, candidate, name);
+    if (!made.ok()) return false;
+    for (size_t a = 0; a < made->args.size(); ++a)
+      if (!fits(a, (*made)[made->args[a]].pack)) return false;
+    program = *std::move(made);
+    return true;
+  };
+  const Task at = task.task_at(shape);
+  std::optional<Candidate> found = default_schedule(at, space);
+  if (!accepts(*found)) found = default_schedule_of(at, space, accepts);
+  if (!found || !accepts(*found))
+    return Error("no schedule at ",
+                 print(task.symbols(), shape),
+                 " reads its weights as those of other shapes do");
+  const Sketch& sketch = space[found->sketch];
+  return RangeKernel{
+      *std::move(program), {{shape, shape}}, sketch.name, std::string(precision_of(sketch))};
 }
 
 Result<std::vector<ShapeTrials>> contenders(TaskRange& task,

@@ -17,6 +17,9 @@ struct RangeKernel {
   Program program;
   std::vector<SymbolBox> boxes;
   std::string sketch, precision;  // for profiles
+  // The schedule that it is of: a candidate of the task at a shape. Without a shape: of one shape.
+  SymbolValues origin = {};
+  Candidate candidate = {};
 };
 inline constexpr size_t kMostRangeKernels = 4;
 
@@ -34,6 +37,13 @@ Result<std::vector<RangeKernel>> range_kernels(TaskRange& task,
                                                const ScheduleTimes& times,
                                                const PackingFits& fits,
                                                const std::string& name);
+
+/// The kernel of one shape of a task's range, by the schedule that needs no search among those that
+/// read their arguments as `fits` says.
+Result<RangeKernel> shape_kernel(TaskRange& task,
+                                 const SymbolValues& shape,
+                                 const PackingFits& fits,
+                                 const std::string& name);
 
 /// What to measure for range_kernels() to choose by time: at each of its shapes the fastest few by
 /// what is known, those that were not measured there.

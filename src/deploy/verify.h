@@ -1,4 +1,5 @@
-// Whether a module computes its network: beside one of the same network with other schedules.
+// Whether a module computes its network: beside the reference interpreter over the network as it
+// was given, and beside modules that are made of it at one shape alone, with other schedules.
 #pragma once
 
 #include <string>
@@ -7,13 +8,18 @@
 
 namespace pruner {
 
-/// How far the outputs of two modules are apart.
+/// How far the outputs of a module and of what it is compared with are apart.
 struct Agreement {
   std::string output;  // of the largest difference, and which of its elements
   int64_t element = 0;
   double error = 0;                     // |a - b| there, as a share of the output's largest
   double bound = 0;                     // what rounding may make of it
   int64_t differing = 0, integers = 0;  // elements of integer outputs
+  std::string where = {};               // the shape of the largest difference; empty: the only one
+  std::string wrong = {};  // what is no difference of values, as another shape of an output
+  int modules = 0;         // other modules that it was compared with
+  int shapes = 0;          // at which the interpreter said what is right
+  int64_t elements = 0;    // that the interpreter computed
 
   /// A few integers may differ: where floats decide between them.
   bool ok() const;
@@ -25,8 +31,14 @@ struct Agreement {
 /// narrower numbers.
 Result<Agreement> compare_outputs(const std::string& module, const std::string& other, int threads);
 
-/// Compares the module at `path` with one of `phases` whose schedules are drawn at random.
-/// Errors: what keeps either from being built or run here.
+/// Compares the module at `path` with what `phases` mean. Nothing of how the module was made is
+/// used beyond what the user gave:
+/// - The interpreter computes 16 drawn elements of each output (fewer of each of many) from the
+///   graph as it was imported, before all passes, or from an operator's DAG; at up to 64 shapes.
+/// - A module of the network imported at one shape alone, of schedules that are drawn at random,
+///   gives all elements; of a range one at each of these shapes.
+/// Of a range both go on for a minute or two at most, and compare at least 8 shapes.
+/// Errors: what keeps either from being made or run here.
 Result<Agreement> verify_module(const std::string& path,
                                 std::span<const Phase> phases,
                                 const Target& target,

@@ -12,6 +12,7 @@
 #include "measure/cache_state.h"
 #include "measure/fma_probe.h"
 #include "measure/kernel_check.h"
+#include "runtime/flush_denormals.h"
 #include "runtime/module/thread_pool.h"
 #include "runtime/thread_pool.h"
 
@@ -64,6 +65,11 @@ int64_t preemptions() {
   return usage.ru_nivcsw;
 }
 
+void run(PrunerKernel kernel, const KernelArguments& arguments, PrunerPool& pool) {
+  const FlushDenormals flush;
+  kernel(arguments.pointers.data(), arguments.workspace().data(), &pool);
+}
+
 // A loaded kernel with its arguments, called and timed.
 class KernelCall {
  public:
@@ -98,7 +104,7 @@ class KernelCall {
     const int64_t taken_over = pruner_pool_taken_over(&pool_);
     const int64_t preempted = preemptions();
     const auto start = Clock::now();
-    kernel_(arguments_.pointers.data(), arguments_.workspace().data(), &pool_);
+    run(kernel_, arguments_, pool_);
     const std::chrono::duration<double> elapsed = Clock::now() - start;
     const bool disturbed =
         preemptions() != preempted || pruner_pool_taken_over(&pool_) != taken_over;
@@ -157,7 +163,7 @@ static void run_exactly(const Workload& exact,
   if (!arguments.ok())
     return fail(report, MeasureError::kRuntimeDevice, arguments.error().message());
   watch_for_faults(report, *arguments);
-  entry(arguments->pointers.data(), arguments->workspace().data(), &pool);
+  run(entry, *arguments, pool);
   KernelCheck check(exact, artifact, *arguments, fresh);
   if (const auto wrong = check.find_wrong())
     fail(report, MeasureError::kWrongAnswer, *wrong + " exactly, of whole numbers");
@@ -201,7 +207,7 @@ void run_kernel(const Workload& workload,
   }
   watch_for_faults(report, *arguments);
   report.stage = RunStage::kFirstRun;
-  entry(arguments->pointers.data(), arguments->workspace().data(), pool.get());
+  run(entry, *arguments, *pool);
   KernelCheck check(workload, artifact, *arguments, workload.fresh);
   const auto wrong = check.find_wrong();
   report.refuted = check.refuted();

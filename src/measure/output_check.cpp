@@ -212,20 +212,24 @@ ExpectedOutput expect_elsewhere(const ComputeDag& dag,
   return output;
 }
 
+// What is computed in float32 is computed without its subnormal numbers.
+static double least_normal(DType t) { return t == DType::kFloat64 ? 0x1p-1022 : 0x1p-126; }
+
 double tolerance(const ExpectedOutput& output, double expected, double form_error) {
-  const double magnitude = std::abs(expected), form = form_error * output.products;
+  const double magnitude = std::abs(expected);
+  const double least = std::max(form_error * output.products, least_normal(output.dtype));
   const double float32 = std::max(1e-4 * magnitude, 2e-5 * output.largest);
   if (output.bound) {
     const ErrorBound& bound = *output.bound;
-    return std::max(bound.share * magnitude + std::min(bound.before, float32), form);
+    return std::max(bound.share * magnitude + std::min(bound.before, float32), least);
   }
   if (!is_float(output.dtype)) return output.rounded ? 1 : 0;
   // Of float64: more than sums of its roundings, less than one of float32.
   if (!is_narrow_float(output.dtype))
-    return std::max(output.dtype == DType::kFloat64 ? 1e-7 * float32 : float32, form);
+    return std::max(output.dtype == DType::kFloat64 ? 1e-7 * float32 : float32, least);
   // A narrow float's last place, in those of float16.
   const double place = std::ldexp(1.0, 10 - row_of(output.dtype).fraction_bits);
-  return std::max({2e-2 * place * magnitude, 5e-3 * place * output.largest, form});
+  return std::max({2e-2 * place * magnitude, 5e-3 * place * output.largest, least});
 }
 
 std::optional<std::string> find_wrong_element(const ExpectedOutput& expected,

@@ -188,6 +188,12 @@ TEST_F(BadInput, CollectNeedsTasksAndAFile) {
   EXPECT_FALSE(fs::exists(dir + "/set.json"));
 }
 
+TEST_F(BadInput, UnknownWayWithSubnormalNumbers) {
+  for (const char* command : {"compile", "tune"})
+    expect_words(fail(small({command}, {"--denormals", "off"})),
+                 {"--denormals: \"off\" is not flush or keep"});
+}
+
 TEST_F(BadInput, UnknownForm) {
   for (const char* command : {"compile", "tune"}) {
     expect_words(fail(small({command}, {"--forms", "direct,winograd-3x3"})),
@@ -254,8 +260,10 @@ TEST_F(BadInput, TaskFileThatIsNone) {
 }
 
 TEST_F(BadInput, InputShapesThatAreNone) {
-  expect_words(fail({"tune", "--network", "resnet_18", "--input-shapes", "x:1xAx3"}),
+  expect_words(fail({"tune", "m.onnx", "--input-shapes", "x:1xAx3"}),
                {"--input-shapes", "x:1xAx3"});
+  expect_words(fail({"compile", "m.onnx", "--input-shapes", "x:1x3,y:2,x:4x3"}),
+               {"--input-shapes names \"x\" twice"});
 }
 
 TEST_F(BadInput, ConstantsThatAreNone) {
@@ -361,6 +369,8 @@ TEST_F(BadInput, CostModelThatCannotBe) {
 
 TEST_F(BadInput, BudgetThatIsNoTime) {
   expect_words(fail(small({"tune"}, {"--budget", "soon"})), {"--budget", "soon", "10m"});
+  expect_words(fail(small({"tune"}, {"--budget", "3"})),
+               {"--budget: \"3\" has no unit; write 3s, 3m or 3h"});
 }
 
 TEST_F(BadInput, PrecisionThatTheTargetHasNoUnitFor) {

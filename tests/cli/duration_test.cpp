@@ -10,7 +10,12 @@ TEST(ParseDuration, ReadsUnitsAndTheirSums) {
   EXPECT_EQ(*parse_duration_s("10m"), 600);
   EXPECT_EQ(*parse_duration_s("1h30m"), 5400);
   EXPECT_EQ(*parse_duration_s("0.5h"), 1800);
-  EXPECT_EQ(*parse_duration_s("45"), 45);
+}
+
+TEST(ParseDuration, RefusesANumberWithoutAUnit) {
+  EXPECT_ERROR(parse_duration_s("3"), "\"3\" has no unit; write 3s, 3m or 3h");
+  EXPECT_ERROR(parse_duration_s("0.5"), "\"0.5\" has no unit; write 0.5s, 0.5m or 0.5h");
+  EXPECT_ERROR(parse_duration_s("1h30"), "\"1h30\" has no unit behind 30; write 30s, 30m or 30h");
 }
 
 TEST(ParseDuration, SaysHowToWriteOne) {

@@ -88,7 +88,8 @@ TEST_F(RecordsCommand, BestAndDistill) {
   EXPECT_EQ(read_unpacked(dir + "/best.json")->content,
             line(64, 4, "[0.1], 0") + line(32, 2, "[0.05], 0"));
   expect_error({"records", "distill", path}, "records distill: -o is missing");
-  expect_error({"records", "distill", path, "-o", path}, "is one of the inputs");
+  expect_error({"records", "distill", path, "-o", path},
+               "names the same file, which would be lost");
 }
 
 TEST_F(RecordsCommand, MergeSplitAndConvert) {

@@ -15,7 +15,8 @@
 namespace pruner {
 namespace {
 
-// Inputs from standard input, the first output to standard output.
+// Inputs from standard input, the first output to standard output. It computes in a mode that no
+// program begins with (bit 25 of FPCR: each NaN is the default one).
 constexpr const char* kProgram = R"(
 #include <pruner/module.h>
 #include <stdio.h>
@@ -25,7 +26,14 @@ static void* tensor(const PrunerTensorSpec* spec, size_t* bytes) {
   for (int d = 0; d < spec->rank; d++) *bytes *= (size_t)spec->shape[d];
   return aligned_alloc(64, (*bytes + 63) / 64 * 64);
 }
+static unsigned long mode(void) {
+  unsigned long fpcr;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+  return fpcr;
+}
 int main(void) {
+  const unsigned long own = mode() | 1 << 25;
+  __asm__ volatile("msr fpcr, %0" : : "r"(own));
   PrunerModule* module = pruner_module_create(0);
   if (module == NULL) return puts(pruner_module_error()), 1;
   size_t bytes;
@@ -39,6 +47,7 @@ int main(void) {
   for (int i = pruner_module_num_outputs(); i-- > 0;)
     outputs[i] = tensor(pruner_module_output(i), &bytes);
   if (pruner_module_run(module, inputs, outputs) != 0) return 3;
+  if (mode() != own) return 4;
   fwrite(outputs[0], 1, bytes, stdout);
   pruner_module_destroy(module);
   return 0;
@@ -72,17 +81,18 @@ class AArch64Module : public testing::Test {
     return can_run("qemu-aarch64 --version") ? "" : "qemu-aarch64 (Debian: qemu-user)";
   }
 
-  Result<ModuleSummary> build(const Graph& graph) const {
+  Result<ModuleSummary> build(const Graph& graph, const ModuleOptions& options = {}) const {
     TRY_ASSIGN(const Partition cut, partition(graph, target_));
-    return build_module(cut, target_, nullptr, {}, folder_->path("module.so"));
+    return build_module(cut, target_, nullptr, options, folder_->path("module.so"));
   }
 
   /// Builds the module and runs it as `cpu` does; what it writes to standard output.
   std::string output_of(const Graph& graph,
                         std::span<const Tensor> inputs,
                         const std::string& cpu,
-                        int* status) const {
-    const Result<ModuleSummary> built = build(graph);
+                        int* status,
+                        const ModuleOptions& options = {}) const {
+    const Result<ModuleSummary> built = build(graph, options);
     EXPECT_TRUE(built.ok()) << built.error().message();
     std::string bytes;
     for (const Tensor& input : inputs)
@@ -179,6 +189,36 @@ TEST_F(AArch64Module, OfBytesGivesTheBitsOfTheInterpreter) {
     ASSERT_EQ(out.size(), static_cast<size_t>(first.bytes()));
     EXPECT_EQ(std::memcmp(out.data(), first.data(), out.size()), 0);
   }
+}
+
+// Subnormal numbers of float32 are zeros unless the module keeps them; those of float16 stay.
+TEST_F(AArch64Module, TakesSubnormalNumbersForZeros) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  constexpr int64_t kElements = 4096;
+  NetworkBuilder scaling("scaling"), casting("casting");
+  const ValueId x = scaling.input("x", {kElements}, DType::kFloat32);
+  const Graph product = scaling.finish({{scaling.node("Mul", {x, scaling.scalar(0x1p-40)}), "y"}});
+  const ValueId half = casting.input("half", {kElements}, DType::kFloat16);
+  const Graph cast =
+      casting.finish({{casting.node("Cast", {half}, {{"to", std::string("float32")}}), "y"}});
+  const auto expect_all =
+      [&](const Graph& graph, DType dtype, double in, float expected, bool flushes) {
+        Tensor input(dtype, {kElements});
+        for (int64_t i = 0; i < kElements; ++i) input.set(i, in);
+        int status = 0;
+        const std::string out = output_of(graph,
+                                          std::span(&input, 1),
+                                          "max",
+                                          &status,
+                                          {.work_dir = "", .flushes_denormals = flushes});
+        ASSERT_EQ(status, 0) << out;
+        std::vector<float> found(out.size() / sizeof(float));
+        std::memcpy(found.data(), out.data(), out.size());
+        EXPECT_EQ(found, std::vector<float>(kElements, expected));
+      };
+  expect_all(product, DType::kFloat32, 0x1p-100, 0, true);
+  expect_all(product, DType::kFloat32, 0x1p-100, 0x1p-140F, false);
+  expect_all(cast, DType::kFloat16, 0x11p-24, 0x11p-24F, true);
 }
 
 Graph small_graph() {

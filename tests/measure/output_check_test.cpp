@@ -32,6 +32,19 @@ TEST(OutputCheck, AllowsRoundingAndNothingElse) {
   EXPECT_EQ(wrong({std::numeric_limits<float>::infinity(), 0, 1}), "[0, 0] is inf, expected 100");
 }
 
+TEST(OutputCheck, AllowsZerosForSubnormalNumbers) {
+  const std::vector<float> zeros = {0, 0}, small = {0, 0x1p-124F};
+  EXPECT_EQ(find_wrong_element(expect(DType::kFloat32, {0x1p-130, 0x1p-127}), zeros.data()),
+            std::nullopt);
+  EXPECT_NE(find_wrong_element(expect(DType::kFloat32, {0x1p-130, 0x1p-125}), zeros.data()),
+            std::nullopt);
+  EXPECT_NE(find_wrong_element(expect(DType::kFloat32, {0x1p-130, 0x1p-127}), small.data()),
+            std::nullopt);
+  const std::vector<double> wide = {0, 0};
+  EXPECT_EQ(find_wrong_element(expect(DType::kFloat64, {0x1p-1030, 0}), wide.data()), std::nullopt);
+  EXPECT_NE(find_wrong_element(expect(DType::kFloat64, {0x1p-127, 0}), wide.data()), std::nullopt);
+}
+
 TEST(OutputCheck, FindsWhatWasNeverWritten) {
   ExpectedOutput expected = expect(DType::kFloat32, {1, 2, 3});
   expected.elements = {0, 1};  // the third is not in the sample

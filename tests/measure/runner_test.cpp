@@ -56,6 +56,11 @@ TEST_F(RunnerTest, TimesARightKernel) {
   EXPECT_GT(result.timestamp, 1700000000);
 }
 
+TEST_F(RunnerTest, TakesSubnormalNumbersForZeros) {
+  const MeasureResult result = runner_.run(test_artifact("flushed"), kFailedCost);
+  EXPECT_TRUE(result.ok()) << result.error_text;
+}
+
 TEST_F(RunnerTest, CutsASlowKernelOff) {
   const MeasureResult result = runner_.run(test_artifact("slow"), 1e-3);
   ASSERT_TRUE(result.ok()) << result.error_text;

@@ -106,6 +106,17 @@ void rarely(void* const* args, void* workspace, PrunerPool* pool) {
   multiply(args, workspace, pool);
   if (++calls % 8 == 0) output(args)[77] = 0;
 }
+volatile float tiny = 0x1p-100F;
+void flushed(void* const* args, void* workspace, PrunerPool* pool) {
+  multiply(args, workspace, pool);
+  Meeting meeting(pool->threads);
+  std::atomic<int> kept = 0;
+  parallel_for(*pool, pool->threads, [&](int64_t, int64_t) {
+    kept += tiny * 0x1p-40F != 0;
+    meeting.arrive_and_wait();
+  });
+  output(args)[0] += static_cast<float>(kept);
+}
 void wide(void* const* args, void*, PrunerPool* pool) { multiply_of<kWide, 4>(args, pool); }
 void wide_wrong(void* const* args, void* workspace, PrunerPool* pool) {
   wide(args, workspace, pool);
@@ -146,6 +157,7 @@ const std::map<std::string, PrunerKernel> kKernels = {{"right", multiply},
                                                       {"prints", prints},
                                                       {"changes", changes},
                                                       {"rarely", rarely},
+                                                      {"flushed", flushed},
                                                       {"wide", wide},
                                                       {"wide_wrong", wide_wrong},
                                                       {"narrow", multiply_narrow},

@@ -17,7 +17,8 @@ Task wide_matmul(int threads);
 
 /// An artifact that stands for the kernel of this name: "right", "slow", "wrong", "unwritten",
 /// "nan", "crash", "illegal", "past_end", "just_past_end", "writes_input", "hang", "memory",
-/// "deep_stack", "worker_crash", "prints", "changes", "rarely".
+/// "deep_stack", "worker_crash", "prints", "changes", "rarely", "flushed" (right where all threads
+/// take subnormal numbers for zeros).
 Artifact test_artifact(const std::string& name);
 
 /// The same of bfloat16, [16, 16] times a weight [16, 16] transposed, with its kernels: "narrow",

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cfenv>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "runtime/module/float_mode.h"
 #include "runtime/module/thread_pool.h"
 
 namespace pruner {
@@ -161,6 +163,30 @@ TEST(ThreadPool, PinsEachThreadAndGivesTheCallerItsCoresBack) {
   pool.reset();
   sched_getaffinity(0, sizeof after, &after);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+// The calling thread's mode without the flags of exceptions that there were.
+uint64_t mode_here() { return pruner_float_mode() & ~uint64_t{0x3f}; }
+
+TEST(ThreadPool, ComputesInTheModeOfTheCallerOnAllThreads) {
+  const ThreadPool pool = make_thread_pool(3, false);
+  const uint64_t before = pruner_float_mode();
+  for (const int rounding : {FE_TOWARDZERO, FE_UPWARD, FE_TONEAREST}) {
+    for (const bool flushing : {true, false}) {
+      std::fesetround(rounding);
+      const uint64_t mode = flushing ? pruner_flushing(mode_here()) : mode_here();
+      pruner_set_float_mode(mode);
+      Meeting meeting(3);
+      std::atomic<int> alike = 0;
+      parallel_for(*pool, 3, [&](int64_t, int64_t) {
+        alike += mode_here() == mode;
+        meeting.arrive_and_wait();  // ends only when each part has a thread of its own
+      });
+      pruner_set_float_mode(before);
+      EXPECT_EQ(alike, 3) << "rounding " << rounding << ", flushing " << flushing;
+    }
+  }
+  std::fesetround(FE_TONEAREST);
 }
 
 TEST(ThreadPool, WorkersHaveRoomForLocalBuffers) {

@@ -112,6 +112,7 @@ struct Bench {
             "python3");
     add_option(app, "--profile", profile).help("time each kernel");
     add_option(app, "--trace FILE", trace_file)
+        .writes()
         .help("write one run's kernels as Chrome's trace events, for Perfetto");
     add_verify(app, verify);
     what.add_to(app);
@@ -133,7 +134,7 @@ struct Bench {
       return Error("--verify: say what the module was made of: MODEL.onnx, --network or --op");
     if (!verify && peer.empty() && what.named())
       return Error("bench: a network beside --module is for --verify or --peer");
-    return Unit{};
+    return pruner::check_options(what);
   }
 
   /// Compares with a module of the source for this CPU.

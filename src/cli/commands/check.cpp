@@ -19,6 +19,7 @@ struct Check {
 
   Result<int> run(const Invocation& call) const {
     if (what.model_file.empty()) return Error("check: give MODEL.onnx");
+    TRY(check_options(what));
     TRY_ASSIGN(const NetworkOptions options, network_options(what));
     TRY_ASSIGN(const NodeSurvey survey, survey_onnx(what.model_file, options));
     Json unsupported = Json::array();

@@ -124,6 +124,8 @@ class Compare {
   Result<Source> read_network(const SetMember& named) const {
     TRY_ASSIGN(Source source, read_member(named, target_));
     TRY(keep_matching(explorer_.tasks, source.tasks));
+    if (source.tasks.empty())
+      return Error(source.name, ": there is nothing to compare: the network has no task");
     return source;
   }
 

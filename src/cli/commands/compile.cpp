@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "cli/commands.h"
+#include "cli/denormals.h"
+#include "cli/module_file.h"
 #include "cli/pool.h"
 #include "cli/record_files.h"
 #include "cli/stages.h"
@@ -55,6 +57,10 @@ Result<RecordedSchedules> read_schedules(const std::vector<std::string>& named,
                                          const Source& source,
                                          const Target& target) {
   if (named.empty()) return RecordedSchedules({}, target);
+  if (source.tasks.empty()) {
+    log_warning("{}: the network has no task, so --records is not read", source.name);
+    return RecordedSchedules({}, target);
+  }
   TRY_ASSIGN(std::vector<FileRecords> read, read_record_files(named, "--records", jobs));
   const std::string origin = origin_of(read);
   std::vector<Record> records;
@@ -140,19 +146,22 @@ struct Compile {
   SourceOptions what;
   TargetOptions on;
   std::string forms_text;
+  std::string denormals = kDenormalsDefault;
   uint64_t seed = 0;
   int jobs = 0;
   int64_t trials = 0;
   OfferOptions offers;
   bool no_shipped_records = false;  // no effect beside --pool
-  bool verify = false;
+  bool verify = false, no_check = false;
   std::vector<std::string> records;
-  std::string out_file, print;  // the module; a stage of --print, with which nothing is written
+  ModuleFileOptions module;
+  std::string print;  // a stage; with --print nothing is written
 
   void add_to(CLI::App& app) {
     what.add_to(app, "a compute DAG as JSON; with --print: the number of a task");
     on.add_to(app);
     add_psa(app, on.device);
+    add_denormals(app, denormals);
     add_seed(app, seed);
     add_forms(app, forms_text);
     add_jobs(app, jobs);
@@ -171,8 +180,9 @@ struct Compile {
         .help("tasks without a record take their default schedule");
     add_option(app, "--records,--logs,--log-file FILES", records)
         .help("records to take the best schedules from");
-    add_out_file(app, out_file, "the module to write, a shared library: NAME.so");
+    module.add_to(app, "the module to write, a shared library: NAME.so");
     add_verify(app, verify);
+    add_no_check(app, no_check);
     begin_group(app, OptionGroup::kOutput);
     add_option(app, "--print STAGE", print)
         .help(
@@ -196,17 +206,31 @@ struct Compile {
     return NearestSchedules(std::move(records));
   }
 
-  Result<int> run(const Invocation& call) const {
+  /// Options that would have no effect are refused.
+  Result<Unit> check_options() const {
     if (trials != 0) {
       return Error("--n-trials: compile measures nothing, so it takes 0; `pruner tune --n-trials ",
                    trials,
                    "` makes records for its --records");
     }
+    if (!print.empty() && !module.file.empty())
+      return Error("-o: --print makes no module; leave out one of them");
+    if (!print.empty() && verify)
+      return Error("--verify: --print makes no module to verify; leave out one of them");
+    return check_offers(offers);
+  }
+
+  Result<int> run(const Invocation& call) const {
+    TRY_ASSIGN(const bool flushes, flushes_denormals(denormals));
+    TRY(check_options());
+    if (!module.file.empty()) TRY(module.check(module.file));
     SourceOptions named = what;
     if (!print.empty()) named.task.clear();  // the number of a task of what is named
     TRY_ASSIGN(const Target target, read_target(on));
     TRY(check_one_operator(named));
     TRY_ASSIGN(Source source, read_source(named, target));
+    const std::string path = module.file.empty() ? source.name + ".so" : module.file;
+    if (print.empty()) TRY(module.check(path));
     TRY_ASSIGN(const std::vector<std::string> forms, read_forms(forms_text));
     TRY_ASSIGN(const RecordedSchedules schedules, read_schedules(records, jobs, source, target));
     TRY_ASSIGN(const NearestSchedules nearest, read_nearest(source, target, call.json));
@@ -221,15 +245,17 @@ struct Compile {
       return kDone;
     }
     TRY(draw_constants(source, seed));
-    const std::string path = out_file.empty() ? source.name + ".so" : out_file;
-    TRY_ASSIGN(
-        const ModuleSummary summary,
-        build_module(
-            source.phases,
-            target,
-            choice,
-            {.jobs = jobs, .work_dir = "", .forms = forms, .times = schedule_times(schedules)},
-            path));
+    TRY_ASSIGN(const ModuleSummary summary,
+               build_module(source.phases,
+                            target,
+                            choice,
+                            {.jobs = jobs,
+                             .work_dir = "",
+                             .forms = forms,
+                             .times = schedule_times(schedules),
+                             .check = !no_check,
+                             .flushes_denormals = flushes},
+                            path));
     unknown.warn(records);
     const int taken_over = counts.same + counts.near;
     std::string text =
@@ -253,6 +279,7 @@ struct Compile {
                  {"state_bytes", summary.state_bytes},
                  {"taken_over", {{"same_task", counts.same.load()}, {"near", counts.near.load()}}},
                  {"seconds", summary.seconds}};
+    show_checked(summary, json, text);
     if (verify) {
       TRY_ASSIGN(const Agreement agreement, verify_module(path, source.phases, target, jobs));
       TRY(show(agreement, json, text));

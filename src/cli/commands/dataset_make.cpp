@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/source.h"
 #include "dataset/make.h"
+#include "record/record_paths.h"
 #include "record/record_stream.h"
 #include "report/live_view.h"
 #include "support/log.h"
@@ -16,6 +17,7 @@ namespace {
 
 /// DAGs of --op, or of a network's tasks, cut for CPUs and for GPUs.
 Result<Unit> add_tasks(const SourceOptions& what, RecordedPrograms& programs) {
+  TRY(check_options(what));
   if (!what.named()) return Unit{};
   for (const char* text : {"llvm", "cuda"}) {
     TRY_ASSIGN(const Target target, parse_target(text, 0));
@@ -158,6 +160,10 @@ struct Make {
 
   Result<int> run(const Invocation& call) {
     TRY(read_options());
+    for (const std::vector<std::string>* named : {&make.records, &dags}) {
+      TRY_ASSIGN(const std::vector<RecordPath> files, find_record_files(*named));
+      TRY(check_no_input(make.out_file, files));
+    }
     TRY_ASSIGN(std::vector<NetworkInput> held, read_networks("--hold-out", hold_out));
     TRY_ASSIGN(std::vector<NetworkInput> asked, read_networks("--preset", preset));
     NetworkTasks without(std::move(held)), only(std::move(asked));

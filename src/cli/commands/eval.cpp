@@ -59,7 +59,8 @@ struct Eval {
         .help("judge by workloads only that are in no training set of the model");
     add_cores(app, "--threads N", threads).help("threads that train and score", "all cores");
     add_seed(app, seed);
-    add_option(app, "-o,--out-file", out_file)
+    add_option(app, "-o,--out-file FILE", out_file)
+        .writes()
         .help("writes a plot of predicted against measured speeds: FILE.svg");
   }
   Result<int> run(const Invocation& call) const;

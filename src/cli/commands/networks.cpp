@@ -14,21 +14,22 @@ Result<int> list_networks(const Invocation& call) {
 }
 
 struct Export {
-  std::string name, out_file;
-  NetworkOptions sizes;
+  SourceOptions what;  // of which a built-in network takes the name and the sizes
+  std::string out_file;
 
   void add_to(CLI::App& app) {
     begin_group(app, OptionGroup::kInput);
-    add_option(app, "NETWORK", name).help("a built-in network");
-    add_sizes(app, sizes);
+    add_option(app, "NETWORK", what.network).help("a built-in network");
+    add_sizes(app, what.sizes);
     add_out_file(app, out_file, "the ONNX file to write");
   }
 
   Result<int> run(const Invocation& call) const {
-    if (name.empty())
+    if (what.network.empty())
       return Error("networks export: NETWORK is missing; `pruner networks` lists them");
-    const std::string path = out_file.empty() ? name + ".onnx" : out_file;
-    TRY_ASSIGN(const Graph graph, build_network(name, sizes));
+    TRY(check_options(what));
+    const std::string path = out_file.empty() ? what.network + ".onnx" : out_file;
+    TRY_ASSIGN(const Graph graph, read_network(what));
     TRY(export_onnx(graph, path));
     return call.show({{"file", path}}, path + "\n");
   }

@@ -138,6 +138,9 @@ struct Quantize {
   Result<int> run(const Invocation& call) const {
     if (calibration.empty())
       return Error("quantize: --calibration is missing; name an .npz file of inputs");
+    TRY(check_options(what));
+    if (!what.decode.empty())
+      return Error("--decode: a quantized file has one phase; give --decode to `pruner compile`");
     TRY_ASSIGN(Graph network, read_network(what));
     const std::string name = network_name(what);
     const Graph graph = prepared_to_quantize(std::move(network));

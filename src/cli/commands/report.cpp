@@ -40,6 +40,28 @@ Result<const ReportForm*> find_form(const std::string& path) {
   return Error("-o ", path, ": the name says the form; end it in one of ", known);
 }
 
+/// What runs leave in their folders, and reports are made of.
+constexpr std::string_view kOfRuns[] = {"records.json",
+                                        "run.json",
+                                        "tasks.json",
+                                        "total_latency.tsv",
+                                        "results.tsv",
+                                        "comparison.json",
+                                        "comparison.txt",
+                                        "curves.tsv"};
+
+/// An error where a report would replace a file that a run has left in its folder.
+Result<Unit> check_no_file_of(const std::vector<std::string>& runs, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  for (const std::string& run : runs)
+    for (const std::string_view name : kOfRuns)
+      if (fs::equivalent(fs::path(run) / name, path, code))
+        return Error(
+            "-o ", path, ": is a file of the run, which would be lost; choose another name");
+  return Unit{};
+}
+
 /// "onnxruntime=12.3", milliseconds.
 Result<Peer> read_peer(const std::string& text) {
   const size_t equals = text.rfind('=');
@@ -92,6 +114,7 @@ struct Report {
   Result<int> run(const Invocation& call) const {
     if (runs.empty())
       return Error("report: no run is named; give work dirs of `pruner tune`, e.g. out_resnet_50");
+    TRY(check_no_file_of(runs, out_file));
     if (std::filesystem::path(out_file).extension() == kPageExtension) return write_page(call);
     if (watch || !peers.empty())
       return Error(watch ? "--watch" : "--peer", ": is for a page; add -o FILE.html");

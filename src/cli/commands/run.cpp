@@ -1,6 +1,8 @@
 // pruner run: a module on the arrays of an .npz file, or on some that are made.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "cli/commands.h"
 #include "cli/phase.h"
 #include "deploy/loaded_module.h"
@@ -28,6 +30,25 @@ Result<std::vector<Tensor>> filled_inputs(std::span<const TensorSpec> specs,
   return tensors;
 }
 
+/// The names of outputs, each once: an output that has the name of an earlier one gets a number,
+/// "y_2". No number makes a name that another output has.
+std::vector<std::string> names_once(std::span<const TensorSpec> specs) {
+  std::set<std::string> taken;
+  for (const TensorSpec& spec : specs) taken.insert(spec.name);
+  std::set<std::string> given;
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) {
+    std::string name = spec.name;
+    const auto is_free = [&] {
+      return !given.contains(name) && (name == spec.name || !taken.contains(name));
+    };
+    for (int number = 2; !is_free(); ++number) name = fmt::format("{}_{}", spec.name, number);
+    given.insert(name);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 struct Run {
   std::string path, inputs_file, outputs_file, fill, trace_file;
   int threads = 0;                // 0: the number the module was tuned for
@@ -48,10 +69,11 @@ struct Run {
     add_option(app, "--fill KIND", fill)
         .help("in place of --inputs: random (floats in [-1, 1), integers 0 or 1), ones or zeros");
     add_seed(app, seed);
-    add_option(app, "--outputs FILE", outputs_file).help("the .npz file to write");
+    add_option(app, "--outputs FILE", outputs_file).writes().help("the .npz file to write");
     add_option(app, "--top N", top)
         .help("show so many of the largest values along the last axis of each output");
     add_option(app, "--trace FILE", trace_file)
+        .writes()
         .help("write one run's kernels as Chrome's trace events, for Perfetto");
   }
 
@@ -96,7 +118,11 @@ struct Run {
     TRY_ASSIGN(const std::vector<Tensor> inputs, read_inputs(module, number));
     TRY_ASSIGN(std::vector<Tensor> outputs, module.run(inputs, number));
     std::vector<TensorSpec> specs = module.outputs(number);
-    for (size_t i = 0; i < outputs.size(); ++i) specs[i].shape = outputs[i].shape();
+    const std::vector<std::string> names = names_once(specs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      specs[i].shape = outputs[i].shape();
+      specs[i].name = names[i];
+    }
     Json json = {{"outputs", Json::object()}};
     std::string text;
     std::vector<NamedTensor> named;

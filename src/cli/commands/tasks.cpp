@@ -28,9 +28,10 @@ struct Tasks {
   void add_to(CLI::App& app) {
     what.add_to(app);
     on.add_to(app);
-    add_option(app, "--annotate", annotated)
-        .help("write the network as OUT.onnx with each node's task in its doc_string");
-    add_list(app, "--records", records)
+    add_option(app, "--annotate FILE", annotated)
+        .writes()
+        .help("write the network as FILE.onnx with each node's task in its doc_string");
+    add_list(app, "--records FILES", records)
         .help("of --annotate: the times of the tasks, and their shares: files, patterns, folders");
     add_jobs(app, jobs);
   }
@@ -45,7 +46,8 @@ struct Tasks {
         return Error("--annotate: of a built-in network it is of one phase, without --decode");
       TRY_ASSIGN(const Graph graph, read_network(what));
       file.network.clear();
-      file.sizes = {};
+      file.sizes = SourceOptions().sizes;
+      file.dims.clear();
       file.model_file = folder.path("network.onnx");
       TRY(export_onnx(graph, file.model_file));
     }

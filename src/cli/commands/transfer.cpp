@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
+#include "cli/module_file.h"
 #include "cli/pool.h"
 #include "cli/run_watch.h"
 #include "cli/source_set.h"
@@ -106,15 +107,16 @@ struct Transfer {
   SourceOptions what;
   MeasurerOptions measure;
   OfferOptions offers;
-  ExperimentOptions options;  // of which a transfer takes what it has
-  std::string experiment, out_file;
+  ExperimentOptions options;      // of which a transfer takes what it has
+  int64_t trials = 0, stops = 0;  // of --experiment; 0: not given
+  std::string experiment;
+  ModuleFileOptions module_file;
   EventOptions events;
 
   void add_to(CLI::App& app) {
     what.add_to(app);
     measure.add_to(app);
     offers.add_to(app);
-    options.session.tune.trials = kDefaultTrials;
     begin_group(app, OptionGroup::kSearch);
     add_option(app, "--source FILE", offers.source)
         .help(
@@ -132,14 +134,14 @@ struct Transfer {
         .help(
             "searches of --experiment are looked at every minute; otherwise each half of the "
             "transfer's time");
-    add_option(app, "--stops N", options.stops, 1)
+    add_option(app, "--stops N", stops, 1)
         .help("of --experiment: how often a search is looked at before it is given up", "30");
-    add_option(app, "--n-trials N", options.session.tune.trials, 1)
+    add_option(app, "--n-trials N", trials, 1)
         .help("of --experiment: that each network is tuned with", "1000");
     begin_group(app, OptionGroup::kFiles);
     add_option(app, "--work-dir DIR", options.session.work_dir)
         .help("folder of the run's records and results; the same command again goes on");
-    add_out_file(app, out_file, "the module to write, a shared library: NAME.so");
+    module_file.add_to(app, "the module to write, a shared library: NAME.so");
     events.add_to(app);
   }
 
@@ -150,13 +152,49 @@ struct Transfer {
     options.models = measure.models(target);
     options.models.load_model = weights;
     options.target = target;
+    if (stops > 0) options.stops = stops;
     SessionOptions& session = options.session;
     session.tune.measured_at_once = measured_at_once(measure);
     session.tune.seed = measure.seed;
+    session.tune.trials = trials > 0 ? trials : kDefaultTrials;
     if (session.work_dir.empty()) session.work_dir = "tt_" + name;
     session.command = call.command_line;
     session.version = kVersion;
     session.input = name;
+  }
+
+  /// Options that would have no effect are refused.
+  Result<Unit> check_options() const {
+    const bool several = !experiment.empty();
+    for (const auto& [flag, given] : {std::pair("--minute-check", options.minute_check),
+                                      {"--stops", stops > 0},
+                                      {"--n-trials", trials > 0}})
+      if (given && !several) return Error(flag, " is for the searches of --experiment");
+    for (const auto& [flag, given] : {std::pair("--pool", !offers.pool.empty()),
+                                      {"--dags", !offers.dags.empty()},
+                                      {"--source", !offers.source.empty()},
+                                      {"-o", !module_file.file.empty()}})
+      if (given && several)
+        return Error(flag, " is for one network; --experiment has its networks and their records");
+    if (several && what.named())
+      return Error(
+          "--experiment ", experiment, " names the networks; leave out ", what.named_text());
+    if (several) return Unit{};
+    if (offers.pool.empty())
+      return Error("transfer: no records are named; give those of tuned networks with --pool");
+    if (!module_file.file.empty() && !(what.ops.empty() && what.task.empty()))
+      return Error(
+          "-o: transfer makes modules of networks; `pruner compile --records` makes one of "
+          "an operator");
+    if (!what.decode.empty())
+      return Error(
+          "--decode: transfer makes a module of one phase; `pruner tune --pool` makes both");
+    return module_file.file.empty() ? Result<Unit>(Unit{}) : module_file.check(module_file.file);
+  }
+
+  /// Where the module of a network goes.
+  std::string module_path(const Source& source, const std::string& work_dir) const {
+    return module_file.file.empty() ? work_dir + "/" + source.name + ".so" : module_file.file;
   }
 
   Result<int> run_experiment(const Invocation& call) {
@@ -203,14 +241,21 @@ struct Transfer {
   }
 
   Result<int> run(const Invocation& call) {
+    TRY(check_options());
     if (!experiment.empty()) return run_experiment(call);
-    if (offers.pool.empty())
-      return Error("transfer: no records are named; give those of tuned networks with --pool");
     TRY_ASSIGN(const std::unique_ptr<RunWatch> watch, RunWatch::open(events, call));
     TRY_ASSIGN(const Target target, read_target(measure.target));
     watch->phase("read", "reading " + what.named_text());
     TRY_ASSIGN(const Source source, read_source(what, target));
-    if (!out_file.empty()) TRY(check_one_operator(what));
+    if (source.tasks.empty())
+      return Error(
+          source.name,
+          ": there is nothing to transfer: the network has no task; `pruner compile` makes "
+          "its module");
+    if (source.phases.front().ranges != nullptr)
+      return Error(
+          "--dim: transfer makes a module of one shape; `pruner tune --pool` makes one of "
+          "several");
     TRY_ASSIGN(std::vector<TransferSource> sources,
                read_pool(offers, source.tasks, measure.jobs, watch->json()));
     say_offers(sources, source.tasks);
@@ -219,6 +264,7 @@ struct Transfer {
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                make_measurer(measure, source, target, interrupted));
     complete(source.name, target, call);
+    if (source.network) TRY(module_file.check(module_path(source, options.session.work_dir)));
     int64_t planned = 0;  // trials
     const auto on_round = [&](const Tuner& tuner, const RoundSummary& summary) {
       RoundLine line = round_line(tuner, summary, planned);
@@ -273,7 +319,7 @@ struct Transfer {
                  tuner.elapsed_s());
     }
     if (source.network && end != TuneEnd::kInterrupted && !tuner.all_failed()) {
-      const std::string path = out_file.empty() ? run.dir().file(source.name + ".so") : out_file;
+      const std::string path = module_path(source, run.dir().path());
       watch.phase("build", "building and timing " + path);
       TRY_ASSIGN(const KeptModule made,
                  run.make_module(source.partition(), target, path, measure.jobs));

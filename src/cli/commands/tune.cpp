@@ -6,9 +6,11 @@
 
 #include "analysis/draft.h"
 #include "cli/commands.h"
+#include "cli/denormals.h"
 #include "cli/duration.h"
 #include "cli/interrupt.h"
 #include "cli/measurer.h"
+#include "cli/module_file.h"
 #include "cli/pool.h"
 #include "cli/run_watch.h"
 #include "cli/search_options.h"
@@ -111,7 +113,7 @@ std::string tell_precision(SourceOptions what, const Source& source, const Targe
   const Result<Source> narrow = read_source(what, target);
   if (!narrow.ok()) return "";
   const double share = drafted_s(*narrow, target) / drafted_s(source, target);
-  if (share >= 1) return "";
+  if (!(share < 1)) return "";  // without a task both are 0
   return fmt::format(
       "In bfloat16 it would take about {:.0f} % of that time (by the draft): "
       "--precision bf16\n",
@@ -141,7 +143,9 @@ struct Tune {
   std::string budget;                                   // as given; empty: no limit of time
   int64_t early_stopping = 0, task_early_stopping = 0;  // trials without gain; 0: never
   bool fresh = false, continue_tuning = false, only_plan = false;
-  std::string out_file, trace_file;
+  std::string denormals = kDenormalsDefault;  // of the module; trials flush
+  ModuleFileOptions module_file;
+  std::string trace_file;
   EventOptions events;
 
   void add_to(CLI::App& app) {
@@ -150,6 +154,7 @@ struct Tune {
     contestant.add_to(app);
     explorer.add_to(app, "candidates to measure, resumed runs included");
     offers.add_to(app);
+    add_denormals(app, denormals);
     begin_group(app, OptionGroup::kBudget);
     add_option(app, "--budget TIME", budget)
         .help("time to tune, resumed runs included: 30s, 10m, 1h");
@@ -161,13 +166,12 @@ struct Tune {
     add_option(app, "--continue-tuning", continue_tuning)
         .help("go on even if no record there is of this model");
     add_option(app, "--trace FILE", trace_file)
+        .writes()
         .help("write what this run did when, as Chrome's trace events, for Perfetto");
     begin_group(app, OptionGroup::kOutput);
     add_option(app, "--dry-run", only_plan).help("print the tasks and what would be done");
-    add_out_file(
-        app,
-        out_file,
-        "the module to write, a shared library; of a network also without -o, as DIR/NAME.so");
+    module_file.add_to(
+        app, "the module to write, a shared library; of a network also without -o, as DIR/NAME.so");
     events.add_to(app);
   }
 
@@ -207,9 +211,14 @@ struct Tune {
 
   /// The file of the module, if there is to be one.
   std::string module_of(const Finished& run) const {
-    const bool wanted = run.source.network || !out_file.empty();
-    if (!wanted || run.end == TuneEnd::kInterrupted || run.session.tuner().all_failed()) return "";
-    return out_file.empty() ? run.session.dir().file(run.source.name + ".so") : out_file;
+    const bool unwanted = run.end == TuneEnd::kInterrupted || run.session.tuner().all_failed();
+    return unwanted ? "" : module_path(run.source, run.session.dir().path());
+  }
+
+  /// Where the module of a source goes; empty: none is made, as for an operator without -o.
+  std::string module_path(const Source& source, const std::string& work_dir) const {
+    if (!module_file.file.empty()) return module_file.file;
+    return source.network ? work_dir + "/" + source.name + ".so" : "";
   }
 
   /// The shape that a module of several is timed at.
@@ -248,6 +257,7 @@ struct Tune {
     Session& session = run.session;
     run.watch.phase("build", "building " + path);
     ModuleOptions options{measure.jobs, "", run.mode.search.forms};
+    TRY_ASSIGN(options.flushes_denormals, flushes_denormals(denormals));
     const ScheduleChoice choice = schedule_choice(session.tuner());
     TRY_ASSIGN(const RecordedSchedules times, shape_times(run, choice, options));
     options.times = schedule_times(times);
@@ -286,7 +296,7 @@ struct Tune {
     const WorkDir& dir = run.session.dir();
     const Tuner& tuner = run.session.tuner();
     std::string text;
-    if (tuner.total_latency_s()) {
+    if (tuner.total_latency_s() && !run.source.tasks.empty()) {
       TRY_ASSIGN(const TuningCurve curve, read_latency_curve(dir.curve()));
       if (const std::optional<TuneOutcome> outcome = tune_outcome(tuner, curve))
         text += "Result: " + print(*outcome) + "\n";
@@ -322,7 +332,10 @@ struct Tune {
     if (const std::string others = print_busy(run.busy); !others.empty())
       log_warning("while kernels were timed, {}: the times, and the choice by them, are less sure",
                   others);
-    if (!run.watch.json()) {
+    const bool nothing = run.source.tasks.empty();
+    if (!run.watch.json() && nothing)
+      fmt::print("{}: there is nothing to tune: the network has no task\n", run.source.name);
+    if (!run.watch.json() && !nothing) {
       fmt::print("{}{}",
                  print_task_table(task_rows(tuner)),
                  print_total(tuner.total_latency_s(), tuner.trials(), tuner.elapsed_s(), -1));
@@ -334,7 +347,7 @@ struct Tune {
       run.watch.pause();
       if (!run.watch.json()) fmt::print("{}", text);
     }
-    TRY(write_page(session.dir(), measure.jobs));
+    if (!nothing) TRY(write_page(session.dir(), measure.jobs));
     if (!run.watch.json()) {
       TRY_ASSIGN(const std::string text, closing(run, module, call));
       fmt::print("{}", text);
@@ -368,6 +381,7 @@ struct Tune {
                                                 const TuneOptions& tune,
                                                 const std::string& work_dir,
                                                 const std::atomic<bool>& interrupted) const {
+    TRY(measure.check(target));
     if (!measure.fleet.given()) return make_measurer(measure, source, target, interrupted);
     const MeasureOptions options = measure_options(measure, interrupted);
     TRY_ASSIGN(const WorkDir dir, WorkDir::open(work_dir));
@@ -388,7 +402,7 @@ struct Tune {
                                TuneOptions& tune,
                                bool quiet) const {
     TRY_ASSIGN(Source source, read_source(what, target));
-    if (!out_file.empty()) TRY(check_one_operator(what));
+    if (!module_file.file.empty()) TRY(check_one_operator(what));
     TRY(keep_matching(explorer.tasks, source.tasks));
     mode.models.warm_up_samples =
         trials_of_a_round_each(tune.search.round_size, tune.trials, source.tasks.size());
@@ -424,7 +438,18 @@ struct Tune {
                             plan["round_size"].get<int64_t>()));
   }
 
+  /// Options that would have no effect are refused, and what a module may not replace is said
+  /// before anything is read.
+  Result<Unit> check_options() const {
+    TRY(check_offers(offers));
+    if (fresh && continue_tuning)
+      return Error("--fresh and --continue-tuning exclude each other: a new start has no records");
+    return module_file.file.empty() ? Result<Unit>(Unit{}) : module_file.check(module_file.file);
+  }
+
   Result<int> run(const Invocation& call) const {
+    TRY(flushes_denormals(denormals));
+    TRY(check_options());
     TRY_ASSIGN(const std::unique_ptr<RunWatch> watch, RunWatch::open(events, call));
     TRY_ASSIGN(const Target target, read_target(measure.target));
     TRY_ASSIGN(Contestant mode,
@@ -440,12 +465,14 @@ struct Tune {
     tune.share_shapes = source.network && source.phases.front().ranges != nullptr;
     const std::string work_dir =
         explorer.work_dir.empty() ? "out_" + source.name : explorer.work_dir;
+    if (const std::string path = module_path(source, work_dir); !path.empty())
+      TRY(module_file.check(path));
     if (only_plan) {
       const Json plan = dry_run(source, target, tune, work_dir);
       return call.show(plan, print_dry_run(plan, source));
     }
 
-    if (!out_file.empty()) TRY(draw_constants(source, measure.seed));
+    if (!module_file.file.empty()) TRY(draw_constants(source, measure.seed));
     const std::atomic<bool>& interrupted = catch_interrupts();
     TRY_ASSIGN(const std::unique_ptr<Measurer> measurer,
                measurer_of(source, target, tune, work_dir, interrupted));

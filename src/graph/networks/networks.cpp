@@ -82,15 +82,21 @@ static Result<Unit> check_cache(const NetworkRow& row, const NetworkOptions& opt
                row.most_cached);
 }
 
+static Result<const NetworkRow*> find_network(std::string_view name) {
+  const auto row = std::ranges::find(kNetworks, name, &NetworkRow::name);
+  if (row != std::end(kNetworks)) return row;
+  std::string known;
+  for (const std::string& n : network_names()) known += (known.empty() ? "" : ", ") + n;
+  return Error("there is no network \"", name, "\"; built in are ", known);
+}
+
+Result<InputSize> input_size(std::string_view network) {
+  TRY_ASSIGN(const NetworkRow* row, find_network(network));
+  return row->size;
+}
+
 Result<Graph> build_network(std::string_view name, const NetworkOptions& options) {
-  const auto row = std::find_if(std::begin(kNetworks),
-                                std::end(kNetworks),
-                                [&](const NetworkRow& r) { return r.name == name; });
-  if (row == std::end(kNetworks)) {
-    std::string known;
-    for (const std::string& n : network_names()) known += (known.empty() ? "" : ", ") + n;
-    return Error("there is no network \"", name, "\"; built in are ", known);
-  }
+  TRY_ASSIGN(const NetworkRow* row, find_network(name));
   if (options.batch_size < 1 || options.batch_size > 4096) {
     return Error("batch size ", options.batch_size, ", expected 1 to 4096");
   }

@@ -14,6 +14,9 @@ struct InputSize {
   int64_t step = 1;
 };
 
+/// The sizes of a built-in network; the error lists the networks that there are.
+Result<InputSize> input_size(std::string_view network);
+
 /// One built-in network. `build` gets a size inside the row's; its errors are about that size.
 struct NetworkRow {
   std::string_view name;

@@ -74,6 +74,25 @@ void Importer::note_given_shape(const onnx::ValueInfoProto& input,
   }
 }
 
+// An error where --input-shapes and --dim give a dimension two sizes.
+static Result<Unit> check_given_dims(const onnx::ValueInfoProto& input,
+                                     const std::vector<int64_t>& given,
+                                     const std::map<std::string, int64_t>& named) {
+  const auto& dims = input.type().tensor_type().shape().dim();
+  for (int d = 0; d < dims.size(); ++d) {
+    const auto found = named.find(dims[d].dim_param());
+    const int64_t size = given[static_cast<size_t>(d)];
+    if (found == named.end() || found->second == size) continue;
+    return Error(fmt::format(
+        "--input-shapes makes {0} {1} in \"{2}\", --dim makes it {3}; leave out one of them",
+        found->first,
+        size,
+        input.name(),
+        found->second));
+  }
+  return Unit{};
+}
+
 Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& input) {
   const auto given = options_.input_shapes.find(input.name());
   const onnx::TypeProto_Tensor& type = input.type().tensor_type();
@@ -102,6 +121,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const onnx::ValueInfoProto& i
                    text,
                    ")");
     }
+    TRY(check_given_dims(input, given->second, options_.dims));
     note_given_shape(input, given->second);
     shape = given->second;
   } else if (open) {

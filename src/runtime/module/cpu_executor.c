@@ -10,6 +10,7 @@
 #include "runtime/module/cpu_features.h"
 #include "runtime/module/executor.h"
 #include "runtime/module/fail.h"
+#include "runtime/module/float_mode.h"
 #include "runtime/module/plan.h"
 
 enum { kAlignment = 64, kHugePage = 2 << 20, kCopiedBytes = 16 << 20 };
@@ -183,17 +184,11 @@ static void run_step(const Run* run, const PlanStep* step) {
   kernel_for(step, run->values)(module->args, module->arena + step->workspace, module->pool);
 }
 
-static int32_t run_shapes(PrunerModule* module,
-                          const PlanShapes* shapes,
-                          const int64_t* values,
-                          const void* const* inputs,
-                          void* const* outputs,
-                          double* seconds) {
-  const Run run = {module, values, inputs, outputs};
+static int32_t run_steps(const Run* run, const PlanShapes* shapes, double* seconds) {
   double start = seconds != NULL ? pruner_now() : 0;
   for (int64_t s = 0; s < shapes->num_steps; s++) {
-    if (!check_indices(&run, &shapes->steps[s])) return 1;
-    run_step(&run, &shapes->steps[s]);
+    if (!check_indices(run, &shapes->steps[s])) return 1;
+    run_step(run, &shapes->steps[s]);
     if (seconds == NULL) continue;
     const double end = pruner_now();
     seconds[s] = end - start;
@@ -201,10 +196,26 @@ static int32_t run_shapes(PrunerModule* module,
   }
   for (int64_t c = 0; c < shapes->num_copies; c++) {
     const PlanCopy* copy = &shapes->copies[c];
-    const int64_t bytes = plan_number(values, copy->bytes);
-    memcpy(resolve(&run, &copy->to), resolve(&run, &copy->from), (size_t)bytes);
+    const int64_t bytes = plan_number(run->values, copy->bytes);
+    memcpy(resolve(run, &copy->to), resolve(run, &copy->from), (size_t)bytes);
   }
   return 0;
+}
+
+/* The pool's threads take the mode of the calling one, which gets its own back in any case. */
+static int32_t run_shapes(PrunerModule* module,
+                          const PlanShapes* shapes,
+                          const int64_t* values,
+                          const void* const* inputs,
+                          void* const* outputs,
+                          double* seconds) {
+  const Run run = {module, values, inputs, outputs};
+  if (!pruner_plan.flushes_denormals) return run_steps(&run, shapes, seconds);
+  const uint64_t callers = pruner_float_mode();
+  pruner_set_float_mode(pruner_flushing(callers));
+  const int32_t failed = run_steps(&run, shapes, seconds);
+  pruner_set_float_mode(callers);
+  return failed;
 }
 
 static unsigned char* arena_of(const PrunerModule* module) { return module->arena; }

@@ -60,6 +60,8 @@ const char* pruner_module_kernel_precision(int32_t index) {
   return step != NULL ? step->precision : NULL;
 }
 
+const char* pruner_module_checked(void) { return pruner_plan.checked; }
+
 PrunerModule* pruner_module_create(int32_t threads) {
   return pruner_plan.executor->create(threads);
 }
@@ -313,6 +315,7 @@ const PrunerModuleApi* pruner_module_api(void) {
       pruner_module_extents,
       pruner_module_run_shaped,
       pruner_module_kernels_at,
+      pruner_module_checked,
   };
   return &api;
 }

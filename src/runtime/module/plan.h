@@ -123,6 +123,8 @@ typedef struct {
   /* Each member is a number of plan_text.cpp's .quad lines, in this order. */
   int64_t abi; /* PRUNER_MODULE_ABI */
   int64_t threads;
+  int64_t flushes_denormals;           /* 1: a CPU's kernels take subnormal numbers for zeros; 0: in
+                                          the caller's mode */
   const struct PlanExecutor* executor; /* who runs it */
   const struct GpuDriver* driver;      /* and through what, on a GPU */
   const char* cpu_features;            /* "avx512f fma ...": what the kernels need */
@@ -143,6 +145,7 @@ typedef struct {
   const PrunerSymbol* symbols;
   int64_t num_formulas;
   PrunerKernel formulas; /* of an argument for as many numbers and one with the extents; or NULL */
+  const char* checked;   /* pruner_module_checked() */
 } PrunerPlan;
 
 extern const PrunerPlan pruner_plan __attribute__((visibility("hidden")));

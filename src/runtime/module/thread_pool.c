@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/module/float_mode.h"
 #include "runtime/module/thread_pool.h"
 
 enum {
@@ -59,10 +60,11 @@ struct Pool {
   PrunerBody body; /* the job; it stands still while one of its parts is claimed and not done */
   void* closure;
   int64_t n;
-  int64_t parts;      /* of the job: min(n, threads) */
-  int64_t taken_over; /* parts that the caller ran for others, of all jobs */
-  int32_t spins;      /* of a worker before it sleeps; 0 with more threads than CPUs */
-  int32_t started;    /* threads that are there, the caller included */
+  uint64_t float_mode; /* the caller's at the job's begin: every part computes as the caller does */
+  int64_t parts;       /* of the job: min(n, threads) */
+  int64_t taken_over;  /* parts that the caller ran for others, of all jobs */
+  int32_t spins;       /* of a worker before it sleeps; 0 with more threads than CPUs */
+  int32_t started;     /* threads that are there, the caller included */
   int32_t pinned;
   cpu_set_t caller_cpus;             /* to give back when a pinned caller destroys the pool */
   _Alignas(64) _Atomic uint32_t job; /* number of the job; sleeping workers wait for it to change */
@@ -167,6 +169,7 @@ static void* work(void* argument) {
     go_back(part); /* fetched when it was done already */
     if (atomic_load_explicit(&pool->stop, memory_order_acquire)) return NULL;
     if (!claim(pool, i, job)) continue; /* too late, or the job has fewer parts */
+    pruner_adopt_float_mode(pool->float_mode);
     run_part(pool, i);
     end_part(pool, i, job);
     go_back(part);
@@ -250,6 +253,7 @@ static void parallel_for(PrunerPool* base, PrunerBody body, void* closure, int64
   pool->body = body;
   pool->closure = closure;
   pool->n = n;
+  pool->float_mode = pruner_float_mode();
   pool->parts = n < base->threads ? n : base->threads;
   /* Of threads that have no part: as if claimed, so that one that wakes goes on waiting. */
   for (int64_t i = pool->parts; i < base->threads; i++) {

@@ -1,0 +1,489 @@
+#include "deploy/check_kernels.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "codegen/cpu_features.h"
+#include "graph/interpret_elements.h"
+#include "graph/ops/op.h"
+#include "measure/output_check.h"
+#include "measure/process_limits.h"
+#include "measure/shared_memory.h"
+#include "runtime/flush_denormals.h"
+#include "runtime/guarded_buffer.h"
+#include "runtime/module/cpu_features.h"
+#include "runtime/thread_pool.h"
+#include "tensor/interpreter.h"
+
+namespace pruner {
+namespace {
+
+constexpr int64_t kWhole = 4096;  // outputs of fewer elements are compared whole
+constexpr int64_t kSampled = 64;  // elements of larger ones
+constexpr int64_t kTail = 64;     // from the end of an axis, where the last tile may be ragged
+constexpr int64_t kDrawn = 8191;  // elements of an input; a prime, so that no stride repeats them
+constexpr int kDraws = 2;         // a kernel is wrong if it is, at equal places, on each of these
+constexpr double kMostInlined =
+    1e4;                            // operations of a stage that the interpreter computes in place
+constexpr unsigned kTimeoutS = 60;  // of one kernel
+constexpr size_t kTextBytes = 400;  // of what is wrong
+constexpr std::byte kOtherFill{0x5a};
+
+enum class CallState : uint8_t { kOpen, kRunning, kRight, kWrong };
+
+/// What a child leaves of one call.
+struct CallReport {
+  CallState state = CallState::kOpen;
+  char text[kTextBytes] = "";
+};
+
+/// A tensor where a kernel finds it: inside the tensor that it is a slice of, if it is one.
+struct PlacedTensor {
+  GuardedBuffer buffer;
+  std::vector<int64_t> shape, within;  // the tensor's, and that of what has the bytes
+  int64_t first = 0, element_bytes = 0;
+
+  std::byte* data() const { return buffer.data() + first * element_bytes; }
+
+  /// Calls fn(offset in the buffer, offset in the tensor, bytes) for each of its rows.
+  template <typename Fn>
+  void each_row(const Fn& fn) const {
+    const size_t rank = shape.size();
+    const int64_t row = rank == 0 ? 1 : shape.back();
+    std::vector<int64_t> strides(rank, 1);
+    for (size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * within[d];
+    const int64_t rows = row == 0 ? 0 : element_count(shape) / row;
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t left = r, at = first;
+      for (size_t d = rank - std::min<size_t>(rank, 1); d-- > 0;) {
+        at += left % shape[d] * strides[d];
+        left /= shape[d];
+      }
+      fn(at * element_bytes, r * row * element_bytes, static_cast<size_t>(row * element_bytes));
+    }
+  }
+};
+
+Result<PlacedTensor> place(const Partition& partition, ValueId id) {
+  const PlannedValue& value = partition[id];
+  const Storage storage = partition.storage_of(id);
+  // A view has the shape of its own; only a slice has another's strides.
+  const bool whole = element_count(storage.shape) == element_count(value.shape);
+  PlacedTensor placed{*GuardedBuffer::make(0),
+                      value.shape,
+                      whole ? value.shape : storage.shape,
+                      storage.first,
+                      dtype_bytes(value.dtype)};
+  const ValueId owner = storage.owner;
+  TRY_ASSIGN(placed.buffer,
+             GuardedBuffer::make(element_count(partition[owner].shape) * placed.element_bytes));
+  return placed;
+}
+
+const std::optional<Tensor>& constant_of(const Partition& partition, ValueId id) {
+  return partition[partition.storage_of(id).owner].constant;
+}
+
+/// Elements to compare: all of a small output, else corners, edges and places near the end of each
+/// axis beside others.
+std::vector<int64_t> compared_elements(std::span<const int64_t> shape, Rng& rng) {
+  const int64_t count = element_count(shape);
+  std::vector<int64_t> elements = sample_elements(shape, count < kWhole ? count : kSampled, rng);
+  if (count < kWhole) return elements;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    for (int i = 0; i < 8; ++i) {
+      int64_t position = 0;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const int64_t near_end = shape[d] - 1 - rng.below(std::min(kTail, shape[d]));
+        position = position * shape[d] + (d == axis ? near_end : rng.below(shape[d]));
+      }
+      elements.push_back(position);
+    }
+  }
+  std::ranges::sort(elements);
+  const auto repeated = std::ranges::unique(elements);
+  elements.erase(repeated.begin(), repeated.end());
+  return elements;
+}
+
+/// Operations of the DAG's largest stage where all that it reads is computed in place: of a chain
+/// in which each link is read twice it doubles with each.
+double inlined_size(const ComputeDag& dag) {
+  std::vector<double> sizes;
+  for (const Stage& stage : dag.stages) {
+    double size = 1;
+    if (!stage.is_placeholder())
+      visit(stage.body, [&](const Expr& e) {
+        const Load* load = as<Load>(e);
+        if (load == nullptr) return;
+        const Stage& read = dag[load->tensor];
+        size += read.is_reduction() ? 1 : sizes[static_cast<size_t>(load->tensor.value)];
+      });
+    sizes.push_back(size);
+  }
+  return std::ranges::max(sizes);
+}
+
+std::string print_position(int64_t element, std::span<const int64_t> shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    position[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return fmt::format("[{}]", fmt::join(position, ", "));
+}
+
+/// One call in the child.
+class KernelTrial {
+ public:
+  /// `data` draws the inputs, `places` the elements that are compared.
+  KernelTrial(const KernelCall& call, PrunerPool& pool, Rng data, Rng places)
+      : call_(call),
+        group_(call.at->groups[call.group]),
+        pool_(pool),
+        data_(data),
+        places_(places) {}
+
+  /// What is wrong; nullopt: nothing. An error keeps the kernel from being run.
+  Result<std::optional<std::string>> run() {
+    TRY(make_inputs());
+    TRY_ASSIGN(output_, place(*call_.at, group_.output));
+    TRY_ASSIGN(workspace_, GuardedBuffer::make(call_.kernel->artifact->workspace_bytes));
+    if (std::optional<std::string> wrong = call(kUnwritten)) return wrong;
+    Tensor got = take_output();
+    if (std::optional<std::string> wrong = find_unwritten(got)) return wrong;
+    const DType dtype = got.dtype();
+    if (!is_float(dtype) || dtype_bytes(dtype) < 2) {
+      // Any bytes may be a value of such a type: what another filling changes was not written.
+      if (std::optional<std::string> wrong = call(kOtherFill)) return wrong;
+      const Tensor again = take_output();
+      const size_t bytes = static_cast<size_t>(got.bytes());
+      if (std::memcmp(got.data(), again.data(), bytes) != 0)
+        return std::optional<std::string>("an element was not written, or differs from run to run");
+    }
+    return compare(got);
+  }
+
+  /// Which buffer an address lies in, in words, for a fault.
+  void describe_fault(const void* address, char* text) const {
+    const auto describe = [&](const GuardedBuffer& buffer, const char* what, size_t i) {
+      if (!buffer.holds(address)) return;
+      const int64_t at = static_cast<const std::byte*>(address) - buffer.data();
+      fmt::format_to_n(text,
+                       kTextBytes - 1,
+                       "it touches byte {} of {} {}, which has {}",
+                       at,
+                       what,
+                       i,
+                       buffer.bytes());
+    };
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const std::optional<GuardedBuffer>& constant = call_.kernel->constants[i];
+      if (constant || inputs_[i]) describe(constant ? *constant : inputs_[i]->buffer, "input", i);
+    }
+    if (output_) describe(output_->buffer, "output", 0);
+    if (workspace_) describe(*workspace_, "workspace", 0);
+  }
+
+ private:
+  Result<Unit> make_inputs() {
+    const ComputeDag& dag = group_.dag;
+    const std::vector<StageId> stages = dag.inputs();
+    std::vector<bool> is_constant;
+    for (const ValueId id : group_.inputs)
+      is_constant.push_back(constant_of(*call_.at, id).has_value());
+    tensors_ = random_inputs(dag, data_, kDrawn, is_constant);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const ValueId id = group_.inputs[i];
+      Tensor& tensor = tensors_[i];
+      inputs_.emplace_back();
+      if (is_constant[i]) {
+        tensor = constant_of(*call_.at, id)->reshaped((*call_.at)[id].shape);
+        continue;
+      }
+      make_signed(dag[stages[i]], tensor);
+      TRY_ASSIGN(PlacedTensor placed, place(*call_.at, id));
+      placed.buffer.fill(kUnwritten);
+      const auto* from = static_cast<const std::byte*>(std::as_const(tensor).data());
+      placed.each_row([&](int64_t to, int64_t at, size_t bytes) {
+        std::memcpy(placed.buffer.data() + to, from + at, bytes);
+      });
+      placed.buffer.make_read_only();
+      inputs_.back() = std::move(placed);
+    }
+    return Unit{};
+  }
+
+  /// Wrong signs show where there are both.
+  static void make_signed(const Stage& stage, Tensor& tensor) {
+    if (stage.dtype != DType::kInt8 || stage.index_bound > 0 || !stage.read_at.empty()) return;
+    for (int8_t& value : tensor.values<int8_t>()) value = static_cast<int8_t>(value - 8);
+  }
+
+  /// One run; what was written beside the output.
+  std::optional<std::string> call(std::byte filling) {
+    output_->buffer.fill(filling);
+    workspace_->fill(filling);
+    std::vector<void*> args;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      args.push_back(inputs_[i] ? inputs_[i]->data() : call_.kernel->constants[i]->data());
+    args.push_back(output_->data());
+    args.push_back(const_cast<int64_t*>(call_.extents.data()));
+    {
+      const FlushDenormals flush;  // as modules do
+      call_.kernel->code->entry()(args.data(), workspace_->data(), &pool_);
+    }
+    if (!output_->buffer.intact()) return "it writes outside of its output";
+    if (!workspace_->intact()) return "it writes outside of its workspace";
+    if (output_->within == output_->shape) return std::nullopt;
+    // Beside the slice nothing may change.
+    std::vector<std::byte> rest(output_->buffer.span().begin(), output_->buffer.span().end());
+    output_->each_row([&](int64_t at, int64_t, size_t bytes) {
+      std::memset(rest.data() + at, std::to_integer<int>(filling), bytes);
+    });
+    if (std::ranges::any_of(rest, [&](std::byte b) { return b != filling; }))
+      return "it writes into what lies beside its output";
+    return std::nullopt;
+  }
+
+  Tensor take_output() const {
+    Tensor tensor((*call_.at)[group_.output].dtype, output_->shape);
+    auto* const to = static_cast<std::byte*>(tensor.data());
+    output_->each_row([&](int64_t from, int64_t at, size_t bytes) {
+      std::memcpy(to + at, output_->buffer.data() + from, bytes);
+    });
+    return tensor;
+  }
+
+  /// Of float types kUnwritten is a NaN that no kernel computes.
+  static std::optional<std::string> find_unwritten(const Tensor& got) {
+    const auto width = static_cast<size_t>(dtype_bytes(got.dtype()));
+    if (!is_float(got.dtype()) || width < 2) return std::nullopt;
+    const auto* bytes = static_cast<const std::byte*>(got.data());
+    const std::vector<std::byte> unwritten(width, kUnwritten);
+    for (int64_t i = 0; i < got.num_elements(); ++i)
+      if (std::memcmp(bytes + static_cast<size_t>(i) * width, unwritten.data(), width) == 0)
+        return print_position(i, got.shape()) + " is not written";
+    return std::nullopt;
+  }
+
+  /// What the DAG makes of the inputs, and how exactly a kernel has to agree with it.
+  ExpectedOutput expected_by_dag(const std::vector<int64_t>& shape, std::vector<int64_t> elements) {
+    ExpectedOutput expected = expect_outputs(group_.dag, tensors_, kSampled, places_).front();
+    expected.shape = shape;
+    return expect_elsewhere(group_.dag, tensors_, std::move(expected), std::move(elements));
+  }
+
+  std::optional<std::string> compare(const Tensor& got) {
+    double form = 0;
+    for (const Artifact::Argument& argument : call_.kernel->artifact->arguments)
+      form = std::max(form, transform_error(argument.pack.transform));
+    const bool has_nodes = call_.at->graph != nullptr && !group_.node_numbers.empty();
+    ExpectedOutput expected{got.dtype(), got.shape(), compared_elements(got.shape(), places_), {}};
+    if (!has_nodes || inlined_size(group_.dag) <= kMostInlined) {
+      expected = expected_by_dag(got.shape(), std::move(expected.elements));
+      if (std::optional<std::string> wrong = find_far(expected, got, form)) return wrong;
+    }
+    // Narrow results are compared before their last rounding, which the graph's values have had.
+    if (!has_nodes || expected.unrounded) return std::nullopt;
+    std::map<ValueId, Tensor> known;
+    for (size_t i = 0; i < group_.inputs.size(); ++i) known.emplace(group_.inputs[i], tensors_[i]);
+    GraphElements nodes(*call_.at->graph, std::move(known));
+    expected.values = nodes.at(group_.output, expected.elements);
+    for (const double value : expected.values)
+      if (std::isfinite(value)) expected.largest = std::max(expected.largest, std::abs(value));
+    return find_far(expected, got, form);
+  }
+
+  static std::optional<std::string> find_far(const ExpectedOutput& expected,
+                                             const Tensor& got,
+                                             double form) {
+    const auto count = static_cast<double>(expected.elements.size());
+    double apart = 0;  // bytes that were rounded another way, and decisions that floats took
+    const double most = std::max(expected.rounded ? 1 + kMostRoundedApart * count : 0.0,
+                                 std::floor(expected.jumps * count));
+    for (size_t i = 0; i < expected.elements.size(); ++i) {
+      const double value = got.get(expected.elements[i]), wanted = expected.values[i];
+      if (value == wanted || (std::isnan(value) && std::isnan(wanted))) continue;
+      const bool near = std::abs(value - wanted) <= tolerance(expected, wanted, form);
+      if (near && !expected.rounded) continue;
+      if ((near || expected.jumps > 0) && ++apart <= most) continue;
+      return fmt::format("{} is {}, expected {}",
+                         print_position(expected.elements[i], got.shape()),
+                         value,
+                         wanted);
+    }
+    return std::nullopt;
+  }
+
+  const KernelCall& call_;
+  const Group& group_;
+  PrunerPool& pool_;
+  Rng data_, places_;
+  std::vector<Tensor> tensors_;                      // of the group's inputs
+  std::vector<std::optional<PlacedTensor>> inputs_;  // nullopt: a constant
+  std::optional<PlacedTensor> output_;
+  std::optional<GuardedBuffer> workspace_;
+};
+
+// The signal handler takes no argument; a child runs one call at a time.
+struct {
+  CallReport* report = nullptr;
+  const KernelTrial* trial = nullptr;
+} running;
+
+void note_fault(int, siginfo_t* signal, void*) {
+  // Returning runs the instruction again, which now kills the process: the handler is gone.
+  if (running.trial != nullptr)
+    running.trial->describe_fault(signal->si_addr, running.report->text);
+}
+
+void watch_for_faults() {
+  struct sigaction action = {};
+  action.sa_sigaction = note_fault;
+  action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
+  signal(SIGALRM, SIG_DFL);
+}
+
+void run_call(const KernelCall& call, PrunerPool& pool, uint64_t seed, CallReport& report) {
+  report.state = CallState::kRunning;
+  std::optional<std::string> wrong;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    alarm(kTimeoutS);
+    KernelTrial trial(call, pool, Rng(seed * kDraws + static_cast<uint64_t>(draw)), Rng(seed));
+    running = {&report, &trial};
+    Result<std::optional<std::string>> found = trial.run();
+    running = {};
+    wrong = found.ok() ? *std::move(found) : std::optional<std::string>(found.error().message());
+    if (!wrong) break;
+  }
+  alarm(0);
+  if (wrong) fmt::format_to_n(report.text, kTextBytes - 1, "{}", *wrong);
+  report.state = wrong ? CallState::kWrong : CallState::kRight;
+}
+
+/// A child that runs every `stride`-th call from `first` on that is still open.
+pid_t start_child(std::span<const KernelCall> calls,
+                  CallReport* reports,
+                  size_t first,
+                  size_t stride,
+                  int threads) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  die_with_parent();
+  limit_this_process(int64_t{1} << 42, 0);  // no core file
+  watch_for_faults();
+  const ThreadPool pool = make_thread_pool(threads, false);
+  for (size_t i = first; i < calls.size() && pool != nullptr; i += stride)
+    if (reports[i].state == CallState::kOpen) run_call(calls[i], *pool, i, reports[i]);
+  _exit(0);
+}
+
+/// Waits for a child; whether it ended by itself. What it was running when it was killed is wrong.
+bool wait_for(pid_t child, std::span<CallReport> reports, size_t first, size_t stride) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  for (size_t i = first; i < reports.size(); i += stride) {
+    CallReport& report = reports[i];
+    if (report.state != CallState::kRunning) continue;
+    const bool timeout = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    const std::string what =
+        timeout
+            ? fmt::format("it still runs after {} s", kTimeoutS)
+            : fmt::format(
+                  "{}: {}", describe_end(status), report.text[0] == 0 ? "in its run" : report.text);
+    what.copy(report.text, kTextBytes - 1);
+    report.text[std::min(what.size(), kTextBytes - 1)] = 0;
+    report.state = CallState::kWrong;
+    return false;
+  }
+  return true;  // it died between two calls: those left stay open
+}
+
+}  // namespace
+
+Result<PreparedKernel> prepare(const Artifact& artifact, const Partition& stored, size_t group) {
+  PreparedKernel prepared{&artifact, {}, {}};
+  Result<std::unique_ptr<LoadedKernel>> code = load_kernel(artifact.object, artifact.symbol);
+  if (!code.ok()) {
+    // Without an instruction for it float16 is converted by functions of the C library, which only
+    // a shared library finds.
+    TRY_ASSIGN(const std::string library, link_kernel(artifact.object, artifact.symbol));
+    code = load_kernel(library, artifact.symbol);
+  }
+  TRY_ASSIGN(prepared.code, std::move(code));
+  const std::vector<ValueId>& inputs = stored.groups[group].inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::optional<GuardedBuffer>& buffer = prepared.constants.emplace_back();
+    const std::optional<Tensor>& constant = constant_of(stored, inputs[i]);
+    if (!constant) continue;
+    const PackSpec& spec = artifact.arguments[i].pack;
+    const Tensor tensor = constant->reshaped(stored[inputs[i]].shape);
+    const Tensor packed = spec.identity() ? tensor : pack(tensor, spec);
+    TRY_ASSIGN(buffer, GuardedBuffer::make(packed.bytes()));
+    buffer->copy_from(packed.data());
+    buffer->make_read_only();
+  }
+  return prepared;
+}
+
+std::vector<std::optional<std::string>> find_wrong_kernels(std::span<const KernelCall> calls,
+                                                           const Target& target,
+                                                           int jobs) {
+  std::vector<std::optional<std::string>> wrong(calls.size());
+  if (calls.empty()) return wrong;
+  const SharedMemory memory(calls.size() * sizeof(CallReport));
+  if (!memory.mapped()) {
+    std::ranges::fill(wrong, "there is no memory to check it");
+    return wrong;
+  }
+  auto* const reports = reinterpret_cast<CallReport*>(memory.data());
+  const size_t stride = std::min(static_cast<size_t>(std::max(jobs, 1)), calls.size());
+  std::vector<size_t> open(stride);
+  for (size_t i = 0; i < stride; ++i) open[i] = i;
+  while (!open.empty()) {
+    std::vector<std::pair<pid_t, size_t>> children;
+    for (const size_t first : open)
+      children.emplace_back(start_child(calls, reports, first, stride, target.threads), first);
+    open.clear();
+    for (const auto& [child, first] : children) {
+      if (child < 0) continue;
+      if (!wait_for(child, {reports, calls.size()}, first, stride)) open.push_back(first);
+    }
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (reports[i].state == CallState::kWrong) wrong[i] = reports[i].text;
+    if (reports[i].state == CallState::kOpen || reports[i].state == CallState::kRunning)
+      wrong[i] = "no process could run it";
+  }
+  return wrong;
+}
+
+Result<Unit> check_runnable(const Target& target) {
+  if (target.is_gpu()) return Error("kernels for GPUs are not checked when they are compiled");
+  if (target.isa != kHostIsa)
+    return Error("this ", isa_name(kHostIsa), " machine runs no code for ", isa_name(target.isa));
+  int length = 0;
+  const std::string features = cpu_features(target);
+  const char* const missing = pruner_missing_cpu_feature(features.c_str(), &length);
+  if (missing == nullptr) return Unit{};
+  return Error("this CPU lacks ",
+               std::string_view(missing, static_cast<size_t>(length)),
+               ", which ",
+               target.mcpu,
+               " has");
+}
+
+}  // namespace pruner
