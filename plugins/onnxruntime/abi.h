@@ -117,7 +117,14 @@ struct Api {
   Status* (*get_value_info_name)(const ValueInfo* value, const char** name);
   Status* (*get_value_info_type_info)(const ValueInfo* value, const TypeInfo** type);
   const EditorApi* (*get_model_editor_api)();
-  Unused<15> before_hardware_device_type;
+  Unused<6> before_get_key_value_pairs;
+  void (*get_key_value_pairs)(const KeyValues* pairs,
+                              const char* const** keys,
+                              const char* const** values,
+                              size_t* count);
+  Unused<1> before_release_key_value_pairs;
+  void (*release_key_value_pairs)(KeyValues* pairs);
+  Unused<6> before_hardware_device_type;
   DeviceType (*hardware_device_type)(const HardwareDevice* device);
   Unused<9> before_get_ep_api;
   const EpApi* (*get_ep_api)();
@@ -163,6 +170,7 @@ struct Api {
   Status* (*attribute_get_name)(const Attribute* attribute, const char** name);
   Unused<13> before_get_tensor_data;
   Status* (*get_tensor_data)(const Value* value, const void** data);
+  Status* (*get_session_options_config_entries)(const SessionOptions* options, KeyValues** pairs);
 };
 
 constexpr size_t number(size_t offset) { return offset / sizeof(void*); }
@@ -171,9 +179,10 @@ static_assert(number(offsetof(Api, get_tensor_type_and_shape)) == 65);
 static_assert(number(offsetof(Api, release_tensor_info)) == 99);
 static_assert(number(offsetof(Api, get_session_config_entry)) == 238);
 static_assert(number(offsetof(Api, read_attribute)) == 272);
+static_assert(number(offsetof(Api, release_key_value_pairs)) == 300);
 static_assert(number(offsetof(Api, get_ep_api)) == 317);
 static_assert(number(offsetof(Api, graph_get_nodes)) == 345);
-static_assert(number(offsetof(Api, get_tensor_data)) == 378);
+static_assert(number(offsetof(Api, get_session_options_config_entries)) == 379);
 
 struct ApiBase {
   const Api* (*get_api)(uint32_t version);  // null: ONNX Runtime is older

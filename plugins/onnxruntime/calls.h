@@ -57,6 +57,24 @@ class Calls {
     text.resize(bytes > 0 ? bytes - 1 : 0);  // counts the 0 behind it
     return text;
   }
+  /// The names of the session's entries that begin with `prefix`, without it.
+  Result<std::vector<std::string>> config_names(const SessionOptions* options,
+                                                const std::string& prefix) const {
+    KeyValues* pairs = nullptr;
+    TRY(check(api_->get_session_options_config_entries(options, &pairs)));
+    std::vector<std::string> names;
+    if (pairs == nullptr) return names;
+    const char* const* keys = nullptr;
+    const char* const* values = nullptr;
+    size_t count = 0;
+    api_->get_key_value_pairs(pairs, &keys, &values, &count);
+    for (size_t i = 0; i < count; ++i) {
+      const std::string key = keys[i];
+      if (key.starts_with(prefix)) names.push_back(key.substr(prefix.size()));
+    }
+    api_->release_key_value_pairs(pairs);
+    return names;
+  }
 
  private:
   const Api* api_;

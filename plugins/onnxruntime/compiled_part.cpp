@@ -124,7 +124,7 @@ Result<std::shared_ptr<CompiledPart>> CompiledPart::make(const GraphText& graph,
     const Constant& constant = graph.constants.at(name);
     key.add(constant.data, constant.bytes);
   }
-  key.add(cpu_text() + "|" + settings.budget + "|" + settings.precision);
+  key.add(cpu_text() + "|" + settings.budget + "|" + settings.precision + "|" + settings.denormals);
   key.add_file(made->program_);
   if (!settings.records.empty()) key.add_file(settings.records);
   made->folder_ = settings.cache_dir + "/" + key.text();
@@ -236,7 +236,8 @@ Result<Unit> CompiledPart::write_module(const Shapes& shapes,
     return arguments;
   };
   std::vector<std::string> compile = {"compile", model, "-o", made};
-  std::string records = settings_.records;
+  std::vector<std::string> records;
+  if (!settings_.records.empty()) records.push_back(settings_.records);
   if (!settings_.budget.empty()) {
     const std::string tuned = scratch.path() + "/tuned";
     TRY(run_program(program_,
@@ -248,9 +249,14 @@ Result<Unit> CompiledPart::write_module(const Shapes& shapes,
                              tuned,
                              "--allow-untrained"}),
                     scratch.path()));
-    records = tuned + "/records.json";
+    // A part without a kernel to tune leaves none.
+    std::error_code code;
+    const std::string made_now = tuned + "/records.json";
+    if (fs::file_size(made_now, code) > 0 && !code) records.push_back(made_now);
   }
-  if (!records.empty()) compile.insert(compile.end(), {"--records", records});
+  for (const std::string& file : records) compile.insert(compile.end(), {"--records", file});
+  if (!settings_.denormals.empty())
+    compile.insert(compile.end(), {"--denormals", settings_.denormals});
   TRY(run_program(program_, precise(compile), scratch.path()));
   std::error_code code;
   fs::rename(made, path, code);

@@ -1,7 +1,9 @@
 #include "onnxruntime/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 
 namespace pruner::ort {
 
@@ -33,15 +35,55 @@ static std::string default_cache() {
   return (home == nullptr ? std::string("/tmp") : std::string(home)) + "/.cache/pruner/onnxruntime";
 }
 
+// What the session's entries for this provider begin with.
+static const std::string kPrefix = "ep.prunerexecutionprovider.";
+
+// An error where the session has an option of this provider that is none of `known`.
+static Result<Unit> check_names(const Calls& ort,
+                                const SessionOptions* options,
+                                const std::vector<std::string>& known) {
+  TRY_ASSIGN(const std::vector<std::string> given, ort.config_names(options, kPrefix));
+  for (const std::string& name : given) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string names;
+    for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+    return Error("the option \"", name, "\" is unknown; there are ", names);
+  }
+  return Unit{};
+}
+
+// The file of --records; a file that is not there would leave every part to ONNX Runtime.
+static Result<Unit> check_records(const std::string& path) {
+  std::error_code code;
+  if (path.empty() || std::filesystem::exists(path, code)) return Unit{};
+  return Error("the option records is \"", path, "\", expected a file of `pruner tune`");
+}
+
+// "30s", "3m" or "1h30m": a number without a unit is an error here already, not in each part.
+static Result<Unit> check_budget(const std::string& text) {
+  const bool has_unit =
+      text.empty() || std::string_view("smh").find(text.back()) != std::string::npos;
+  if (has_unit) return Unit{};
+  return Error("the option budget is \"", text, "\", which has no unit; write 30s, 3m or 1h");
+}
+
+static Result<Unit> check_denormals(const std::string& text) {
+  if (text.empty() || text == "flush" || text == "keep") return Unit{};
+  return Error("the option denormals is \"", text, "\", expected flush or keep");
+}
+
 Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) {
+  std::vector<std::string> known;
   const auto option = [&](const std::string& name, const std::string& fallback = "") {
-    return ort.config(options, "ep.prunerexecutionprovider." + name, fallback);
+    known.push_back(name);
+    return ort.config(options, kPrefix + name, fallback);
   };
   Settings settings;
   TRY_ASSIGN(settings.program, option("program"));
   TRY_ASSIGN(settings.records, option("records"));
   TRY_ASSIGN(settings.budget, option("budget"));
   TRY_ASSIGN(settings.precision, option("precision"));
+  TRY_ASSIGN(settings.denormals, option("denormals"));
   TRY_ASSIGN(settings.cache_dir, option("cache_dir", default_cache()));
   TRY_ASSIGN(const std::string threads, option("threads", "0"));
   TRY_ASSIGN(settings.threads, whole_number("threads", threads));
@@ -49,6 +91,10 @@ Result<Settings> read_settings(const Calls& ort, const SessionOptions* options) 
   TRY_ASSIGN(settings.min_nodes, whole_number("min_nodes", min_nodes));
   TRY_ASSIGN(const std::string dims, option("dims"));
   TRY_ASSIGN(settings.dims, read_dims(dims));
+  TRY(check_names(ort, options, known));
+  TRY(check_records(settings.records));
+  TRY(check_budget(settings.budget));
+  TRY(check_denormals(settings.denormals));
   TRY_ASSIGN(const std::string context, ort.config(options, "ep.context_enable", "0"));
   TRY_ASSIGN(const std::string inside, ort.config(options, "ep.context_embed_mode", "0"));
   TRY_ASSIGN(settings.context_file, ort.config(options, "ep.context_file_path"));

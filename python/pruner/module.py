@@ -185,8 +185,8 @@ class Phase:
         return self._execute(self._arrays(inputs, named), None, out)
 
     def run(self, inputs: Dict[str, object]) -> Dict[str, np.ndarray]:
-        """The same by name, both ways."""
-        names = [spec.name for spec in self.outputs]
+        """The same by name, both ways. An output that has the name of an earlier one gets a number: y_2."""
+        names = _names_once([spec.name for spec in self.outputs])
         return dict(zip(names, self._execute(self._arrays((), inputs), None)))
 
     def profile(self, *inputs, **named) -> List[KernelTime]:
@@ -249,7 +249,11 @@ class Phase:
     def _results(self, out: Sequence, specs: List[TensorSpec]) -> List[np.ndarray]:
         if len(out) != len(specs):
             raise TypeError(f"out has {len(out)} arrays for {len(specs)} outputs")
-        results = [_from_dlpack(each) for each in out]
+        for spec, each in zip(specs, out):
+            if not isinstance(each, np.ndarray) and not hasattr(each, "__dlpack__"):
+                found = type(each).__name__
+                raise TypeError(f"out: {spec.name} is a {found}, which cannot be written to; give an array or a tensor")
+        results = [_from_dlpack(f"out: {spec.name}", each) for spec, each in zip(specs, out)]
         for spec, array in zip(specs, results):
             found = TensorSpec(spec.name, array.dtype, array.shape)
             if found != spec or not array.flags.c_contiguous or not array.flags.writeable:
@@ -267,6 +271,8 @@ class Phase:
             results = self._results(out, specs)
             if any(np.may_share_memory(x, y) for x in arrays for y in results):
                 raise ValueError("out overlaps an input")
+            if any(np.may_share_memory(x, y) for i, x in enumerate(results) for y in results[:i]):
+                raise ValueError("out: two of its arrays overlap")
         module = self._module
         tensors = (_pointers(arrays), _pointers(results), seconds)
         if extents is None:
@@ -397,27 +403,65 @@ def _dtype(name: str, otherwise: Optional[str]) -> np.dtype:
         return np.dtype(otherwise)
 
 
-def _from_dlpack(value) -> np.ndarray:
-    """The same memory where it has DLPack, as torch's tensors do."""
-    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        if hasattr(value, "detach"):
-            value = value.detach()
+def _names_once(names: Sequence[str]) -> List[str]:
+    """The names, each once: a name that was there gets a number, one that makes no other name."""
+    once: List[str] = []
+    for name in names:
+        free, number = name, 2
+        while free in once or (free != name and free in names):
+            free, number = f"{name}_{number}", number + 1
+        once.append(free)
+    return once
+
+
+# Of DLPack's devices those whose memory a program on the CPU reads: its own, and what CUDA and ROCm pin of it.
+_IN_MEMORY = (1, 3, 11)
+
+
+def _check_memory(name: str, value) -> None:
+    """ValueError where a tensor lies on another device, or has no dense elements."""
+    device, layout = getattr(value, "device", None), getattr(value, "layout", None)
+    if getattr(device, "type", "cpu") != "cpu":  # of torch
+        raise ValueError(f"{name} is on the device {device}; a module takes tensors in the CPU's memory: x.cpu()")
+    if str(layout).startswith("torch.") and str(layout) != "torch.strided":
+        raise ValueError(f"{name} has the layout {layout}; a module takes dense tensors: x.to_dense()")
+    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _IN_MEMORY:
+        kind, number = value.__dlpack_device__()
+        raise ValueError(f"{name} is on DLPack's device {int(kind)}, number {number}; a module takes tensors in"
+                         " the CPU's memory")  # fmt: skip
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked elements; say what they are: x.filled(0)")
+
+
+def _from_dlpack(name: str, value) -> np.ndarray:
+    """The same memory where the value has DLPack, as torch's tensors do. `name`: for errors."""
+    _check_memory(name, value)
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
+        return np.asarray(value)
+    if hasattr(value, "detach"):
+        value = value.detach()
+    try:
         try:
             return np.from_dlpack(value, copy=False)  # may be written to
         except TypeError:  # numpy before 2.1
             return np.from_dlpack(value)
-    return np.asarray(value)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise ValueError(f"{name}: numpy cannot take it: {error}") from error
 
 
 def _array(spec: TensorSpec, value, any_shape: bool = False) -> np.ndarray:
     """`value` as the dense array that `spec` asks for: of its shape, or any of its rank, and of its
     dtype or one that numpy casts to it without changing the kind of number."""
-    array = _from_dlpack(value)
+    array = _from_dlpack(spec.name, value)
     found = TensorSpec(spec.name, array.dtype, array.shape)
     fits = array.ndim == len(spec.shape) if any_shape else array.shape == spec.shape
     if not fits or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise ValueError(f"expected {spec}, found {found}")
-    return np.ascontiguousarray(array, spec.dtype).reshape(array.shape)
+    made = np.ascontiguousarray(array, spec.dtype).reshape(array.shape)
+    # A narrower type may not hold a whole number, which would become another one.
+    if made.dtype.kind in "iu" and not np.can_cast(array.dtype, made.dtype) and (made != array).any():
+        raise ValueError(f"{spec.name} has values that {spec.dtype} does not hold; found {found}")
+    return made
 
 
 def _numbers(of: Sequence[int]):

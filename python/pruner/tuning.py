@@ -19,7 +19,7 @@ _MODULE, _RECORDS = "module.so", "records.json"  # in a work dir
 # Options of `tune` that say what is compiled.
 _OF_A_NETWORK = (
     "batch_size", "image_size", "seq_len", "cache_len", "input_shapes", "states", "decode", "constant",
-    "precision", "threads",
+    "dim", "precision", "threads", "denormals",
 )  # fmt: skip
 
 
@@ -126,14 +126,17 @@ def records(path: Path) -> Iterator[Record]:
 
 def _flags(options: Dict[str, object]) -> List[str]:
     """Keyword arguments as the command's flags: n_trials=100 is --n-trials 100, fresh=True is
-    --fresh; a list is given as its elements."""
+    --fresh; a list is given as the flag with each of its elements."""
     flags: List[str] = []
     for name, value in options.items():
         if value is None or value is False:
             continue
-        flags.append("--" + name.replace("_", "-"))
-        if value is not True:
-            flags += [str(each) for each in (value if isinstance(value, (list, tuple)) else [value])]
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            flags.append(flag)
+            continue
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            flags += [flag, str(each)]
     return flags
 
 
@@ -262,7 +265,7 @@ def compile(
 ) -> Module:
     """A module of a network (see tune) with the best of `records`, without any with schedules that
     need no search. path: where it is kept; default: a temporary file that lives as long as the
-    module. options: other flags of `pruner compile`, as precision="bf16", threads=4.
+    module. options: other flags of `pruner compile`, as precision="bf16", threads=4, denormals="keep".
     PrunerError: what the command says."""
     files = [records] if isinstance(records, (str, os.PathLike)) else records
     scratch = None

@@ -106,6 +106,15 @@ class Provider(unittest.TestCase):
         for _ in range(3):
             self.assert_agrees(session, model, {"x": floats(4, 64)})
 
+    def test_subnormal_numbers(self):
+        nodes = [helper.make_node("Mul", ["x", "small"], ["a"]), helper.make_node("Neg", ["a"], ["y"])]
+        small = {"small": np.float32([1e-10])}
+        model = model_of(nodes, [value("x", [64])], [value("y", [64])], small)
+        x = np.full(64, 1e-30, np.float32)
+        for way, found in (("flush", 0), ("keep", x[0] * np.float32(-1e-10)), (None, 0)):
+            (y,) = self.session(model, denormals=way, min_nodes=1).run(None, {"x": x})
+            np.testing.assert_array_equal(y, np.full(64, found, np.float32))
+
     def test_attributes_of_every_kind(self):
         model = model_of(
             [
@@ -306,9 +315,24 @@ class Provider(unittest.TestCase):
         for name, text, why in (
             ("threads", "two", 'the option threads is "two", expected a whole number'),
             ("dims", "batch", 'the option dims has "batch", expected name=number'),
+            ("budget", "3", 'the option budget is "3", which has no unit; write 30s, 3m or 1h'),
+            ("denormals", "off", 'the option denormals is "off", expected flush or keep'),
+            ("records", "/no/such.json", 'the option records is "/no/such.json", expected a file'),
         ):
             with self.assertRaisesRegex(Exception, why):
                 self.session(perceptron(), **{name: text})
+
+    def test_unknown_options(self):
+        known = "program, records, budget, precision, denormals, cache_dir, threads, min_nodes, dims"
+        with self.assertRaisesRegex(TypeError, f"^options thread are unknown; there are {known}$"):
+            self.options(thread=2)
+        # Who goes past session_options() is told by the library.
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.add_provider_for_devices(pruner.devices(), {"thread": "2"})
+        with self.assertRaisesRegex(Exception, f'the option "thread" is unknown; there are {known}'):
+            ort.InferenceSession(perceptron().SerializeToString(), options, enable_fallback=0)
+        self.session(perceptron(), records=None)
 
     def test_small_parts_stay(self):
         model = model_of(

@@ -12,9 +12,21 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
 import pruner
 from pruner import _program
+from pruner.module import _names_once
 from pruner.progress import Events
 
 MATMUL = "matmul 32 24 16 +relu"
+
+
+def two_outputs(first, second, dtype=np.float32):
+    """An ONNX model whose outputs are relu(x) of three elements, under these names."""
+    from onnx import helper
+
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    nodes = [helper.make_node("Relu", ["x"], [name]) for name in dict.fromkeys([first, second])]
+    values = [helper.make_tensor_value_info(name, kind, [3]) for name in ("x", first, second)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
 class Scratch(unittest.TestCase):
@@ -40,6 +52,12 @@ class Compile(Scratch):
         pruner.compile(op=MATMUL, path=path)
         np.testing.assert_allclose(pruner.Module(path)(self.a, self.b)[0], self.c, atol=1e-4)
 
+    def test_takes_subnormal_numbers_for_zeros_unless_it_keeps_them(self):
+        tiny = np.full((32, 16), 1e-30, np.float32), np.full((16, 24), 1e-10, np.float32)
+        for options, is_zero in (({}, True), ({"denormals": "keep"}, False)):
+            (found,) = pruner.compile(op=MATMUL, **options)(*tiny)
+            self.assertEqual((found == 0).all(), is_zero)
+
     def test_what_is_damaged_is_not_loaded(self):
         path = os.path.join(self.folder, "m.so")
         pruner.compile(op=MATMUL, path=path)
@@ -60,6 +78,28 @@ class Compile(Scratch):
         }.items():
             with self.assertRaisesRegex(pruner.PrunerError, what):
                 call()
+
+    def test_takes_several_files_of_records(self):
+        folders = [os.path.join(self.folder, name) for name in "ab"]
+        for folder in folders:
+            pruner.tune(op=MATMUL, n_trials=1, mode="draft-only", work_dir=folder, progress=False)
+        files = [os.path.join(folder, "records.json") for folder in folders]
+        module = pruner.compile(op=MATMUL, records=files)
+        np.testing.assert_allclose(module(self.a, self.b)[0], self.c, atol=1e-4)
+
+    def test_a_budget_needs_a_unit(self):
+        for budget in (3, "3"):
+            with self.assertRaisesRegex(pruner.PrunerError, '--budget: "3" has no unit; write 3s, 3m or 3h'):
+                pruner.tune(op=MATMUL, budget=budget, work_dir=self.folder, progress=False)
+
+    def test_replaces_modules_only(self):
+        path = os.path.join(self.folder, "m.onnx")
+        with open(path, "wb") as file:
+            file.write(two_outputs("y", "z").SerializeToString())
+        with self.assertRaisesRegex(pruner.PrunerError, "m.onnx: is an ONNX model .* --force"):
+            pruner.compile(path, path=path)
+        pruner.compile(path, path=path, force=True)
+        pruner.compile(op=MATMUL, path=path)
 
     def test_asks_for_one_network(self):
         self.assertRaises(TypeError, pruner.compile)
@@ -155,6 +195,64 @@ class Arrays(Scratch):
         x = np.ones((6, 35), np.float32)
         with self.assertRaisesRegex(ValueError, "overlaps"):
             module(x, x.copy(), out=[x])
+
+    def test_out_arrays_may_not_overlap_each_other(self):
+        module = pruner.compile(two_outputs("y", "z"))
+        x = np.array([-1, 0, 2], np.float32)
+        out = np.empty(3, np.float32)
+        with self.assertRaisesRegex(ValueError, "two of its arrays overlap"):
+            module(x, out=[out, out])
+
+    def test_out_has_to_be_written_to(self):
+        module = pruner.compile(op=MATMUL)
+        with self.assertRaisesRegex(TypeError, "is a list, which cannot be written to"):
+            module(self.a, self.b, out=[self.c.tolist()])
+        fixed = np.empty((32, 24), np.float32)
+        fixed.flags.writeable = False
+        for wrong in (fixed, np.empty((32, 24), ">f4"), np.empty((24, 32), np.float32).T):
+            with self.assertRaisesRegex(ValueError, "out: expected"):
+                module(self.a, self.b, out=[wrong])
+
+    def test_of_another_byte_order_are_read_as_they_are_meant(self):
+        (found,) = pruner.compile(op=MATMUL)(self.a.astype(">f4"), self.b)
+        np.testing.assert_allclose(found, self.c, atol=1e-4)
+
+    def test_on_another_device_are_an_error(self):
+        class Elsewhere:
+            shape, dtype = (32, 16), np.dtype(np.float32)
+
+            def __dlpack_device__(self):
+                return 2, 1
+
+            def __dlpack__(self, **_):
+                raise AssertionError("it is not to be asked for")
+
+        module = pruner.compile(op=MATMUL)
+        name = module.inputs[0].name
+        with self.assertRaisesRegex(ValueError, f"^{name} is on DLPack's device 2, number 1; "):
+            module(Elsewhere(), self.b)
+        out = module.outputs[0].name
+        with self.assertRaisesRegex(ValueError, f"^out: {out} is on DLPack's device 2"):
+            module(self.a, self.b, out=[Elsewhere()])
+
+    def test_with_masked_elements_are_an_error(self):
+        masked = np.ma.masked_array(self.a, mask=self.a > 1)
+        with self.assertRaisesRegex(ValueError, "has masked elements; say what they are"):
+            pruner.compile(op=MATMUL)(masked, self.b)
+
+    def test_whole_numbers_that_the_type_does_not_hold_are_an_error(self):
+        module = pruner.compile(two_outputs("y", "z", np.int32))
+        np.testing.assert_array_equal(module(np.array([-1, 0, 2], np.int64))[0], [0, 0, 2])
+        with self.assertRaisesRegex(ValueError, "x has values that int32 does not hold"):
+            module(np.array([1, 2, 2**40], np.int64))
+
+    def test_outputs_of_one_name_are_numbered(self):
+        x = np.array([-1, 0, 2], np.float32)
+        found = pruner.compile(two_outputs("y", "y")).run({"x": x})
+        self.assertEqual(list(found), ["y", "y_2"])
+        for each in found.values():
+            np.testing.assert_array_equal(each, [0, 0, 2])
+        self.assertEqual(_names_once(["y", "y", "y_2", "y", "z"]), ["y", "y_3", "y_2", "y_4", "z"])
 
     def test_may_lie_anyhow(self):
         module = pruner.compile(op=MATMUL)

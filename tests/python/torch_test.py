@@ -280,6 +280,16 @@ class Hosts(Case):
         with self.assertRaisesRegex(Exception, "there are"):
             compiled(Perceptron(), nothing=1)(self.x)
 
+    def test_subnormal_numbers_are_zeros_or_kept(self):
+        with self.assertRaisesRegex(ValueError, 'denormals is "off", expected "flush" or "keep"'):
+            pruner.torch.Options(denormals="off")
+
+    def test_a_budget_needs_a_unit(self):
+        for budget in (3, "3", "soon"):
+            with self.assertRaisesRegex(ValueError, 'expected a time with its unit: "30s", "3m" or "1h"'):
+                pruner.torch.Options(budget=budget)
+        pruner.torch.Options(budget="1h30m")
+
     def test_tunes_while_it_runs(self):
         model = Perceptron()
         with tempfile.TemporaryDirectory() as folder:
@@ -288,6 +298,67 @@ class Hosts(Case):
             found = [name for _, _, files in os.walk(folder) for name in files]
             self.assertIn("records.json", found)
             self.agrees(fast, model, self.x)
+
+
+class Devices(Case):
+    """A module reads the CPU's memory: tensors that lie elsewhere are not handed to it."""
+
+    @staticmethod
+    def product(x):
+        return torch.relu(x @ x.T) + 1
+
+    def test_a_graph_of_another_device_stays_in_eager(self):
+        x = torch.empty(400, 400, device="meta")
+        with self.in_eager() as log, torch.inference_mode():
+            found = compiled(self.product)(x)
+            linear = compiled(nn.Linear(64, 64).eval().to("meta"), verify=False)
+            self.assertEqual(linear(torch.empty(2, 64, device="meta")).device.type, "meta")
+        self.assertEqual((found.device.type, found.shape), ("meta", (400, 400)))
+        self.assertIn("on the device meta", "\n".join(log.output))
+
+    def test_without_eager_it_is_an_error(self):
+        with self.assertRaisesRegex(Exception, "on the device meta"):
+            with torch.inference_mode():
+                compiled(self.product, fallback=False)(torch.empty(4, 4, device="meta"))
+
+    def test_the_parts_on_the_cpu_are_compiled(self):
+        def both(x):
+            return torch.relu(x) * 2 + 1, torch.relu(x.to("meta")) * 2
+
+        with self.in_eager(), torch.no_grad():
+            here, there = compiled(both)(self.x)
+        self.same(here, torch.relu(self.x) * 2 + 1)
+        self.assertEqual(there.device.type, "meta")
+
+    def test_a_compiled_graph_names_the_input(self):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        weights = torch.randn(8, 16)
+        gm = make_fx(lambda a, b: [torch.relu(a @ b.T) + 1], tracing_mode="fake")(self.x, weights)
+        options = pruner.torch.Options(cache_dir=FOLDER.name, min_nodes=1)
+        graph = pruner.torch.CompiledGraph(gm, [1], options)
+        self.same(graph(self.x, weights)[0], torch.relu(self.x @ weights.T) + 1)
+        for elsewhere, what in ((self.x.to("meta"), "is on the device meta"),
+                                (self.x.to_sparse(), "has the layout torch.sparse_coo")):  # fmt: skip
+            with self.assertRaisesRegex(ValueError, f"the input a_1 {what}"):
+                graph(elsewhere, weights)
+        # Elements that a view says are to be negated: memory does not say it.
+        self.same(graph(torch._neg_view(self.x), weights)[0], torch.relu(-self.x @ weights.T) + 1)
+
+    def test_a_module_names_the_input(self):
+        module = pruner.compile(Perceptron(), args=(self.x,))
+        name = module.inputs[0].name
+        for elsewhere, what in ((self.x.to("meta"), "is on the device meta"),
+                                (self.x.to_sparse(), "has the layout torch.sparse_coo")):  # fmt: skip
+            with self.assertRaisesRegex(ValueError, f"^{name} {what}"):
+                module(elsewhere)
+        out = module.outputs[0].name
+        for wrong, what in ((torch.empty(4, 8, device="meta"), f"out: {out} is on the device meta"),
+                            (torch.empty(4, 8, dtype=torch.float64), "out: expected"),
+                            (torch.empty(8, 4), "out: expected"),
+                            (torch.empty(8, 4).T, "out: expected")):  # fmt: skip
+            with self.assertRaisesRegex(ValueError, what):
+                module(self.x, out=[wrong])
 
 
 class Operators(Case):

@@ -13,6 +13,10 @@ from typing import List
 __all__ = ["devices", "get_ep_name", "get_ep_names", "get_library_path", "session_options"]
 
 _REGISTERED = "pruner"
+# The options of the provider (plugins/onnxruntime/settings.h).
+_OPTIONS = (
+    "program", "records", "budget", "precision", "denormals", "cache_dir", "threads", "min_nodes", "dims",
+)  # fmt: skip
 
 
 def get_library_path() -> str:
@@ -48,11 +52,17 @@ def session_options(options=None, **provider):
     """Session options with the provider: `options`, or new ones.
 
     provider: records (file of `pruner tune`), budget (time to tune each part for, as "3m"), threads,
-    precision ("f32", "bf16", "auto"), dims ("batch=4,seq=128": what open dimensions are until a run says
-    it), cache_dir, min_nodes (smaller parts stay with ONNX Runtime), program (the program pruner).
+    precision ("f32", "bf16", "auto"), denormals ("flush", "keep"), dims ("batch=4,seq=128": what open
+    dimensions are until a run says it), cache_dir, min_nodes (smaller parts stay with ONNX Runtime),
+    program (the program pruner). None: as if it were not given. TypeError: an option that is none of
+    these.
     """
+    unknown = sorted(set(provider) - set(_OPTIONS))
+    if unknown:
+        raise TypeError(f"options {', '.join(unknown)} are unknown; there are {', '.join(_OPTIONS)}")
     import onnxruntime
 
     options = options or onnxruntime.SessionOptions()
-    options.add_provider_for_devices(devices(), {key: str(value) for key, value in provider.items()})
+    given = {key: str(value) for key, value in provider.items() if value is not None}
+    options.add_provider_for_devices(devices(), given)
     return options

@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from dataclasses import fields
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 import torch
 
@@ -109,13 +109,31 @@ class _ByShape:
         return _partitioned(gm, self._static, self._options, whole)
 
 
+def _elsewhere(graph: torch.fx.Graph) -> Dict[torch.fx.Node, str]:
+    """The calls that read or make a tensor that a module cannot: modules run on dense tensors in the CPU's
+    memory."""
+    reasons = {}
+    for node in graph.nodes:
+        for near in [node, *node.all_input_nodes] if node.op == "call_function" else []:
+            value = near.meta.get("val")
+            for tensor in value if isinstance(value, (list, tuple)) else [value]:
+                if not isinstance(tensor, torch.Tensor):
+                    continue
+                what = f"{node.target}, of {near.name}" if near is not node else f"{node.target}"
+                if tensor.device.type != "cpu":
+                    reasons[node] = f"{what}: on the device {tensor.device}"
+                elif tensor.layout is not torch.strided:
+                    reasons[node] = f"{what}: of the layout {tensor.layout}"
+    return reasons
+
+
 def _partitioned(gm: torch.fx.GraphModule, static: Sequence[int], options: Options, whole=True):
     """One CompiledGraph for the whole graph where all of it has a form in ONNX; else the graph with
     its parts that have."""
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
     from torch.fx.passes.operator_support import OperatorSupportBase
 
-    reasons = unsupported(gm.graph)
+    reasons = {**unsupported(gm.graph), **_elsewhere(gm.graph)}
     why_not = sorted(set(reasons.values()))
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     if whole and not reasons and len(calls) >= options.min_nodes:

@@ -6,6 +6,7 @@ import json
 import logging
 import operator
 import os
+import re
 import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +36,8 @@ class Options:
     verify: the first outputs are compared with eager's; those that differ stay in eager.
     fallback: what cannot be compiled stays in eager, which is logged; else it is an error.
     min_nodes: parts of a graph with fewer calls stay in eager.
+    denormals: "flush": modules take subnormal numbers for zeros; "keep": they compute in the calling
+        thread's mode, which torch.set_flush_denormal() sets.
     weights: "constants": compiled in, and again when one is another or has changed; a change through
         .data in place cannot be seen. "inputs": read at each call, which is slower.
     """
@@ -50,10 +53,15 @@ class Options:
     fallback: bool = True
     min_nodes: int = 8
     weights: str = "constants"
+    denormals: str = "flush"
 
     def __post_init__(self):
+        if self.denormals not in ("flush", "keep"):
+            raise ValueError(f'denormals is "{self.denormals}", expected "flush" or "keep"')
         if self.weights not in ("constants", "inputs"):
             raise ValueError(f'weights is "{self.weights}", expected "constants" or "inputs"')
+        if self.budget is not None and not re.fullmatch(r"([0-9.]+[smh])+", str(self.budget)):
+            raise ValueError(f'budget is "{self.budget}", expected a time with its unit: "30s", "3m" or "1h"')
 
 
 def _text_of(graph: torch.fx.Graph) -> str:
@@ -233,14 +241,15 @@ class CompiledGraph:
         more, made_with = [], ""
         if os.path.exists(records):
             more, made_with = ["--records", records], os.stat(records).st_mtime_ns
-        key = _digest(*map(bytes_of, constants.values()), bool(constants), made_with)
+        denormals = self._options.denormals
+        key = _digest(*map(bytes_of, constants.values()), bool(constants), made_with, denormals)
         path = os.path.join(self._folder(), key + ".so")
         if os.path.exists(path):
             return path
         with tempfile.TemporaryDirectory(dir=self._folder()) as scratch:
             model, made = os.path.join(scratch, "graph.onnx"), os.path.join(scratch, "made.so")
             write_onnx(self._gm.graph, model, constants)
-            _program.run(["compile", model, *more, "-o", made])
+            _program.run(["compile", model, *more, "--denormals", denormals, "-o", made])
             os.replace(made, path)
         return path
 
@@ -271,11 +280,25 @@ class CompiledGraph:
 
     def _run(self, binding: _Binding, args) -> List[Optional[torch.Tensor]]:
         inputs = [args[i] for i in (self._dynamic if binding.weights is not None else range(len(args)))]
-        dense = [x if x.is_contiguous() else x.contiguous() for x in inputs]
+        if not all(x.is_cpu and x.layout is torch.strided for x in inputs):
+            raise ValueError(self._elsewhere(inputs))
+        # A view may say that its elements are to be negated, which their memory does not.
+        dense = [(x if x.is_contiguous() else x.contiguous()).resolve_neg() for x in inputs]
         made = [torch.empty(r.shape, dtype=r.dtype) for r in self._results]
         binding.instance().run_pointers([x.data_ptr() for x in dense], [y.data_ptr() for y in made])
         placed = map(_as_strided, made, self._results)
         return [next(placed) if each else None for each in self._is_tensor]
+
+    def _elsewhere(self, inputs: Sequence[torch.Tensor]) -> str:
+        """Which input a module cannot take, as it runs on dense tensors in the CPU's memory."""
+        names = [node.name for node in self._gm.graph.find_nodes(op="placeholder")]
+        if len(inputs) < len(names):
+            names = [names[i] for i in self._dynamic]
+        name, x = next(
+            (name, x) for name, x in zip(names, inputs) if not x.is_cpu or x.layout is not torch.strided
+        )
+        where = f"is on the device {x.device}" if not x.is_cpu else f"has the layout {x.layout}"
+        return f"the input {name} {where}; this graph is compiled for dense tensors in the CPU's memory"
 
 
 def _as_strided(dense: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
