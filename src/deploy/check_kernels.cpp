@@ -209,6 +209,7 @@ class KernelTrial {
         continue;
       }
       make_signed(dag[stages[i]], tensor);
+      make_normal(tensor);
       TRY_ASSIGN(PlacedTensor placed, place(*call_.at, id));
       placed.buffer.fill(kUnwritten);
       const auto* from = static_cast<const std::byte*>(std::as_const(tensor).data());
@@ -225,6 +226,13 @@ class KernelTrial {
   static void make_signed(const Stage& stage, Tensor& tensor) {
     if (stage.dtype != DType::kInt8 || stage.index_bound > 0 || !stage.read_at.empty()) return;
     for (int8_t& value : tensor.values<int8_t>()) value = static_cast<int8_t>(value - 8);
+  }
+
+  /// The least number of float8e8m0 is a subnormal one of float32, which kernels take for zero.
+  static void make_normal(Tensor& tensor) {
+    if (tensor.dtype() != DType::kFloat8E8M0) return;
+    auto* const codes = static_cast<uint8_t*>(tensor.data());
+    std::replace(codes, codes + tensor.num_elements(), uint8_t{0}, uint8_t{1});
   }
 
   /// One run; what was written beside the output.
