@@ -3,6 +3,7 @@
 #include "graph/evaluate.h"
 #include "graph/ops/op.h"
 #include "support/check.h"
+#include "tensor/element_pages.h"
 #include "tensor/interpreter.h"
 
 namespace pruner {
@@ -12,8 +13,7 @@ struct GraphElements::Made {
   LoweredCall call;
   StageId stage;
   std::unique_ptr<ElementInterpreter> interpreter;
-  std::vector<Word> words;
-  std::vector<bool> done;
+  ElementPages elements{0};  // those that were computed so far
 };
 
 GraphElements::GraphElements(const Graph& graph, std::map<ValueId, Tensor> known, int jobs)
@@ -55,19 +55,14 @@ void GraphElements::fetch(ValueId id, std::span<const int64_t> positions, Word* 
   Made& value = made(id, positions.size());
   std::vector<int64_t> missing;
   for (const int64_t position : positions)
-    if (!value.done[static_cast<size_t>(position)] &&
-        (missing.empty() || missing.back() != position))
+    if (value.elements.find(position) == nullptr && (missing.empty() || missing.back() != position))
       missing.push_back(position);
   if (!missing.empty()) {
     std::vector<Word> computed(missing.size());
     value.interpreter->evaluate(value.stage, missing, computed.data());
-    for (size_t i = 0; i < missing.size(); ++i) {
-      value.words[static_cast<size_t>(missing[i])] = computed[i];
-      value.done[static_cast<size_t>(missing[i])] = true;
-    }
+    for (size_t i = 0; i < missing.size(); ++i) value.elements.store(missing[i], computed[i]);
   }
-  for (size_t i = 0; i < positions.size(); ++i)
-    words[i] = value.words[static_cast<size_t>(positions[i])];
+  for (size_t i = 0; i < positions.size(); ++i) words[i] = *value.elements.find(positions[i]);
 }
 
 GraphElements::Made& GraphElements::made(ValueId id, size_t requested) {
@@ -93,9 +88,7 @@ GraphElements::Made& GraphElements::made(ValueId id, size_t requested) {
       [this, inputs = value->call.inputs](size_t i,
                                           std::span<const int64_t> positions,
                                           Word* words) { fetch(inputs[i], positions, words); });
-  const auto elements = static_cast<size_t>(element_count(graph_[id].shape));
-  value->words.resize(elements);
-  value->done.resize(elements);
+  value->elements = ElementPages(element_count(graph_[id].shape));
   return *value;
 }
 

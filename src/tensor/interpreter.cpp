@@ -1,12 +1,11 @@
 #include "tensor/interpreter.h"
 
-#include <array>
 #include <bit>
-#include <bitset>
 #include <memory>
 
 #include "support/check.h"
 #include "support/parallel_for.h"
+#include "tensor/element_pages.h"
 #include "tensor/tape_run.h"
 
 namespace pruner {
@@ -22,34 +21,6 @@ Word word_of(const Tensor& tensor, int64_t position) {
 }
 
 namespace {
-
-// Elements of one stage that have been computed, in pages made when first written.
-class StoredStage {
- public:
-  explicit StoredStage(int64_t elements)
-      : pages_(static_cast<size_t>((elements + kPage - 1) / kPage)) {}
-
-  const Word* find(int64_t position) const {
-    const auto& page = pages_[position / kPage];
-    const auto i = static_cast<size_t>(position % kPage);
-    return page && page->known[i] ? &page->words[i] : nullptr;
-  }
-  void store(int64_t position, Word word) {
-    auto& page = pages_[position / kPage];
-    if (!page) page = std::make_unique<Page>();
-    const auto i = static_cast<size_t>(position % kPage);
-    page->known[i] = true;
-    page->words[i] = word;
-  }
-
- private:
-  static constexpr int64_t kPage = 1024;  // elements; a few samples touch few pages
-  struct Page {
-    std::bitset<kPage> known;
-    std::array<Word, kPage> words;
-  };
-  std::vector<std::unique_ptr<Page>> pages_;
-};
 
 class Interpreter : public TapeMemory {
  public:
@@ -107,7 +78,7 @@ class Interpreter : public TapeMemory {
   void fetch(StageId stage, std::span<const int64_t> positions, Word* words) override {
     if (dag_[stage].is_placeholder()) return inputs_(input_of_[index(stage)], positions, words);
     std::vector<int64_t> missing;
-    StoredStage& values = values_[index(stage)];
+    ElementPages& values = values_[index(stage)];
     for (int64_t position : positions) {
       const bool repeats = !missing.empty() && missing.back() == position;
       if (!repeats && !values.find(position)) missing.push_back(position);
@@ -170,7 +141,7 @@ class Interpreter : public TapeMemory {
   InputElements inputs_;
   std::vector<size_t> input_of_;  // a placeholder's number among the inputs
   std::vector<bool> stored_;
-  std::vector<StoredStage> values_;
+  std::vector<ElementPages> values_;
   std::vector<std::vector<std::unique_ptr<TapeRun>>> runs_;
 };
 
