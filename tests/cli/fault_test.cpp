@@ -212,7 +212,7 @@ TEST_F(Fault, AFullOrReadOnlyDiskIsSaidAtEachWrite) {
     EXPECT_GT(at_each(fault,
                       1,
                       *this,
-                      {"compile", "--op", "matmul 16 16 16", "-o", out},
+                      {"compile", "--op", "matmul 16 16 16", "--force", "-o", out},
                       [&](const ProgramRun& run) {
                         EXPECT_EQ(*read_file(out) == "old", is_said(run));
                         return is_said(run);
@@ -390,7 +390,7 @@ TEST_F(Fault, APercentSignInAPathIsALetterAsAnyOther) {
   const std::string out = dir + "/100%/a%b.so";
   fs::create_directories(dir + "/100%");
   const ProgramRun run =
-      start_program({"compile", "--op", "matmul 16 16 16", "-o", out}, settings()).wait();
+      start_program({"compile", "--op", "matmul 16 16 16", "--force", "-o", out}, settings()).wait();
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(fs::exists(out));
 }
