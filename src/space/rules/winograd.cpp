@@ -154,15 +154,16 @@ class Rewriter {
   Expr padded_as_stored(const std::vector<Expr>& index) const {
     const Stage& data = dag_[data_];
     const Select* pad = as<Select>(data.body);
-    if (pad != nullptr && as<Load>(pad->a) != nullptr && as<FloatImm>(pad->b) != nullptr &&
-        as<FloatImm>(pad->b)->value == 0) {
-      return substitute(data.body, index);  // its condition ends with the data
-    }
-    const Expr element = load(data_, index, data.dtype);
+    const bool selects = pad != nullptr && as<Load>(pad->a) != nullptr &&
+                         as<FloatImm>(pad->b) != nullptr && as<FloatImm>(pad->b)->value == 0;
+    const Expr element = selects ? substitute(data.body, index) : load(data_, index, data.dtype);
     Expr inside = int_imm(1, DType::kBool);
-    for (const size_t d : {1, 2}) {
+    for (const int d : {1, 2}) {
+      // The padding's condition ends with the data, in the dimensions that it is about.
+      if (selects && reads(pad->condition, VarId{d})) continue;
+      const auto at = static_cast<size_t>(d);
       const int64_t covered = (d == 1 ? rows_ : columns_) * tile() + 2;
-      if (covered > data.axes[d].extent) inside = inside && index[d] < Expr(data.axes[d].extent);
+      if (covered > data.axes[at].extent) inside = inside && index[at] < Expr(data.axes[at].extent);
     }
     return select(inside, element, float_imm(0, data.dtype));
   }

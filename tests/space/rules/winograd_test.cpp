@@ -6,6 +6,7 @@
 #include "space/dag_edit.h"
 #include "space/operator_task.h"
 #include "space/sketch_rule.h"
+#include "tensor/check_accesses.h"
 #include "tensor/dag_builder.h"
 #include "tensor/interpreter.h"
 #include "tensor/winograd.h"
@@ -153,6 +154,8 @@ TEST_P(WinogradDag, ComputesWhatTheTaskDoes) {
   const Task task = operator_task(op);
   ComputeDag dag = task.dag;
   ASSERT_TRUE((m == 2 ? kWinograd2 : kWinograd4).apply(dag, task.target));
+  const Result<Unit> inside = check_accesses(dag);
+  ASSERT_TRUE(inside.ok()) << inside.error().message();
   Rng rng(2);
   std::vector<Tensor> inputs = random_inputs(task.dag, rng);
   const std::vector<Tensor> expected = interpret(task.dag, inputs);
@@ -173,6 +176,8 @@ INSTANTIATE_TEST_SUITE_P(Forms,
                                                           "conv2d 1 8 9 11 10 3 3 padding=1",
                                                           "conv2d 2 9 5 7 8 3 3 +residual",
                                                           "conv2d 2 8 6 3 8 3 3 padding=0,2,1,0",
+                                                          "conv2d 2 8 3 16 8 3 3 padding=0,2,0,0",
+                                                          "conv2d 2 8 9 5 8 3 3 padding=1,0,0,0",
                                                           "conv2d 3 8 1 1 8 3 3 padding=1 +bias",
                                                           "conv2d 1 8 1 13 8 3 3 +bias +relu",
                                                           "conv2d 2 8 7 3 8 3 3 padding=2",
