@@ -98,6 +98,20 @@ TEST(Programs, PaddingByAUniformConditionChoosesAddresses) {
   expect_same(b.program, random_args(b.program), 1e-6);
 }
 
+TEST(Programs, PaddingOfGatheredRowsReadsNoIndexOutside) {
+  ProgramBuilder b("gathered_padding");
+  const TensorId index = b.input("index", {3}, DType::kInt64);
+  const TensorId x = b.input("x", {100, kLanes}), y = b.output("y", {700, kLanes});
+  b.program.body = b.serial(700, [&](Expr i) {
+    return b.vectorize(kLanes, kLanes, [&](Expr l) {
+      const Expr inside = (i >= Expr(350)) && (i < Expr(353));
+      const Expr found = b.read(x, {b.read(index, {i - 350}), l});
+      return b.store(y, {i, l}, select(inside, found, float_imm(2)));
+    });
+  });
+  expect_same(b.program, random_args(b.program), 0);
+}
+
 TEST(Programs, HorizontalReductionsOfEveryCombiner) {
   for (const BinaryOp op : {BinaryOp::kAdd, BinaryOp::kMul, BinaryOp::kMin, BinaryOp::kMax}) {
     for (const int64_t extent : {kLanes, 5}) {

@@ -68,6 +68,8 @@ std::optional<Emitter::DotOperand> Emitter::dot_operand(const Expr& e, VarId ter
     const IntImm* whole = as<IntImm>(choice->b);
     const bool known = whole != nullptr || (real != nullptr && real->value == 0);
     const bool differs = reads(choice->condition, term);  // between terms
+    const Load* element = as<Load>(choice->a);
+    if (element != nullptr && place_is_loaded(*element)) return std::nullopt;
     std::optional<DotOperand> operand = dot_operand(choice->a, term, terms);
     if (!known || differs || !operand || operand->condition || operand->by_lane)
       return std::nullopt;

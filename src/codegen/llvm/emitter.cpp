@@ -50,7 +50,7 @@ Kernel::Kernel(const Program& p, llvm::Module& m, CpuInstructions instructions)
       context(m.getContext()),
       isa(llvm::Triple(m.getTargetTriple()).isAArch64() ? Isa::kArm : Isa::kX86),
       makes_bfloat16(instructions.bfloat16 && has_dots(p)),
-      has_avx512(instructions.avx512),
+      math{.avx512 = instructions.avx512, .fma = instructions.fma},
       argument(p.buffers.size(), -1) {
   for (size_t i = 0; i < p.args.size(); ++i) {
     argument[p.args[i].value] = static_cast<int>(i);

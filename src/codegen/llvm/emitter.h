@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "codegen/llvm/math.h"
 #include "lower/matrix.h"
 #include "target/target.h"
 #include "tensor/affine.h"
@@ -51,6 +52,7 @@ struct LaneIndex {
 struct CpuInstructions {
   bool bfloat16 = false;  // one that rounds float32 to bfloat16
   bool avx512 = false;    // those of AVX-512F
+  bool fma = true;        // those that multiply and add with one rounding
 };
 
 /// What the functions of one kernel share.
@@ -67,7 +69,7 @@ struct Kernel {
   llvm::LLVMContext& context;
   const Isa isa;              // the module's
   const bool makes_bfloat16;  // by an instruction, as products by one are made
-  const bool has_avx512;
+  const MathInstructions math;
   std::vector<int> argument;  // of a buffer: its place in the kernel's args
   // Of a buffer: elements a step in each dim; an expression where they differ with the shapes.
   std::vector<std::vector<Expr>> strides;
@@ -241,6 +243,8 @@ class Emitter {
   Value* extreme(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* compare(BinaryOp op, DType dtype, Value* a, Value* b);
   Value* multiply_add(const Expr& product, const Expr& addend);
+  static bool loads(const Expr& e);
+  static bool place_is_loaded(const Load& n);
   Value* select_value(const Select& n);
   Value* under(Value* condition, bool negated, const Expr& e);
   struct FloatRange {

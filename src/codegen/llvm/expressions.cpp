@@ -212,8 +212,18 @@ llvm::Value* Emitter::compare(BinaryOp op, DType dtype, Value* a, Value* b) {
   return nullptr;
 }
 
+bool Emitter::loads(const Expr& e) {
+  bool any = false;
+  visit(e, [&](const Expr& part) { any |= as<Load>(part) != nullptr; });
+  return any;
+}
+
+// Whether the place of a load is itself loaded. Such a place is known only under the conditions of
+// the load.
+bool Emitter::place_is_loaded(const Load& n) { return std::ranges::any_of(n.indices, loads); }
+
 // Loads of a branch happen only where the condition takes it. select(c, x[i], constant) with a
-// uniform c chooses between two addresses and needs nothing else.
+// uniform c chooses between two addresses and needs nothing else, unless i is loaded.
 llvm::Value* Emitter::select_value(const Select& n) {
   Value* condition = expr(n.condition);
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
@@ -222,6 +232,7 @@ llvm::Value* Emitter::select_value(const Select& n) {
   if (!condition->getType()->isVectorTy()) {
     const auto or_constant = [&](Value* taken, const Load* load, const Expr& other) -> Value* {
       if (!load || (!as<FloatImm>(other) && !as<IntImm>(other))) return nullptr;
+      if (place_is_loaded(*load)) return nullptr;
       const Buffer& buffer = program_[load->tensor];
       if (buffer.scope == pruner::Scope::kRegister || mask()) return nullptr;
       const LaneIndex place = flatten(load->tensor, load->indices);
@@ -252,9 +263,7 @@ llvm::Value* Emitter::select_value(const Select& n) {
 
 // The value of `e` where the condition holds; elsewhere its loads do not touch memory.
 llvm::Value* Emitter::under(Value* condition, bool negated, const Expr& e) {
-  bool loads = false;
-  visit(e, [&](const Expr& part) { loads |= as<Load>(part) != nullptr; });
-  if (!loads) return expr(e);
+  if (!loads(e)) return expr(e);
   const Predicate outer = predicate_;
   const NodeMemo<Value*> made = made_;  // what is loaded in here counts here alone
   if (negated) condition = b_.CreateNot(condition);
@@ -364,7 +373,7 @@ llvm::Value* Emitter::intrinsic(const Call& n) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
   }
   // What is the same in all lanes is computed once.
-  return emit_math(b_, n.function, args, kernel_.has_avx512);
+  return emit_math(b_, n.function, args, kernel_.math);
 }
 
 // All lanes of a vector combined, by halves.

@@ -119,11 +119,12 @@ constexpr float kErfNear[6][16] = {
 
 class MathEmitter {
  public:
-  MathEmitter(llvm::IRBuilder<>& b, llvm::Type* type, bool avx512 = false)
+  MathEmitter(llvm::IRBuilder<>& b, llvm::Type* type, MathInstructions instructions = {})
       : b_(b),
         type_(type),
         bits_(type->getWithNewType(b.getInt32Ty())),
-        in_zmm_(avx512 && type == llvm::FixedVectorType::get(b.getFloatTy(), 16)) {}
+        fuses_(instructions.fma),
+        in_zmm_(instructions.avx512 && type == llvm::FixedVectorType::get(b.getFloatTy(), 16)) {}
 
   Value* emit(Intrinsic function, Value* x, Value* y) {
     switch (function) {
@@ -380,6 +381,15 @@ class MathEmitter {
     return b_.CreateSelect(b_.CreateFCmpOGT(t, f(0.927734375)), far, near);
   }
 
+  // x - whole * pi/2. A multiple of the first part of pi/2, of 33 bits, by 16 bits is exact.
+  Value* rest_by_doubles(Value* x, Value* whole) {
+    llvm::Type* real = type_->getWithNewType(b_.getDoubleTy());
+    Value* times = b_.CreateFPExt(whole, real);
+    Value* r = fma(times, llvm::ConstantFP::get(real, -0x1.921fb544p+0), b_.CreateFPExt(x, real));
+    r = fma(times, llvm::ConstantFP::get(real, -0x1.0b4611a626331p-34), r);
+    return b_.CreateFPTrunc(r, type_);
+  }
+
   // Of x = q * pi/2 + r, |r| <= pi/4: the quadrant, and the functions of the rest.
   struct Turn {
     Value *quadrant, *sine, *cosine;
@@ -389,9 +399,11 @@ class MathEmitter {
     Value* rounded = fma(x, f(0.636619747), f(kRounder));
     Value* q = as_bits(rounded);
     Value* whole = b_.CreateFSub(rounded, f(kRounder));
-    Value* r = fma(whole, f(-0x1.921fb0p+0), x);
-    r = fma(whole, f(-0x1.5110b4p-22), r);
-    r = fma(whole, f(-0x1.846988p-48), r);
+    Value* r = fuses_ ? fma(whole, f(-0x1.921fb0p+0), x) : rest_by_doubles(x, whole);
+    if (fuses_) {
+      r = fma(whole, f(-0x1.5110b4p-22), r);
+      r = fma(whole, f(-0x1.846988p-48), r);
+    }
     reduce_large(x, q, r);
     Value* s = b_.CreateFMul(r, r);
     Value* cosine = polynomial(s, {0x1.9a8000p-16, -0x1.6c0efap-10, 0x1.555550p-5, -0.5, 1});
@@ -695,6 +707,7 @@ class MathEmitter {
   llvm::IRBuilder<>& b_;
   llvm::Type* type_;
   llvm::Type* bits_;  // the integers of type_'s width
+  bool fuses_;        // products are not rounded before they are added
   bool in_zmm_;       // values are 16 floats, in a register of AVX-512
 };
 
@@ -703,9 +716,9 @@ class MathEmitter {
 Value* emit_math(llvm::IRBuilder<>& b,
                  Intrinsic function,
                  llvm::ArrayRef<Value*> args,
-                 bool avx512) {
+                 MathInstructions instructions) {
   if (args[0]->getType()->getScalarType()->isDoubleTy()) return emit_double_math(b, function, args);
-  return MathEmitter(b, args[0]->getType(), avx512)
+  return MathEmitter(b, args[0]->getType(), instructions)
       .emit(function, args[0], args.size() > 1 ? args[1] : nullptr);
 }
 

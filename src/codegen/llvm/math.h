@@ -11,12 +11,17 @@
 
 namespace pruner {
 
-/// The code of `function` on values (or vectors) of one type, float or double. `avx512`: 16 floats
-/// may use its instructions.
+/// What the code of mathematical functions may rely on.
+struct MathInstructions {
+  bool avx512 = false;  // 16 floats may use those of AVX-512F
+  bool fma = true;      // products are not rounded before they are added
+};
+
+/// The code of `function` on values (or vectors) of one type, float or double.
 llvm::Value* emit_math(llvm::IRBuilder<>& b,
                        Intrinsic function,
                        llvm::ArrayRef<llvm::Value*> args,
-                       bool avx512);
+                       MathInstructions instructions);
 /// x % y of floats, rounding down.
 llvm::Value* emit_remainder(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 /// Of doubles.

@@ -42,7 +42,8 @@ Result<std::unique_ptr<Compilation>> emit_module(const Program& program,
   };
   const bool arm = target.isa == Isa::kArm;
   const CpuInstructions instructions = {.bfloat16 = has(arm ? "+bf16" : "+avx512bf16,+avx512vl"),
-                                        .avx512 = !arm && has("+avx512f")};
+                                        .avx512 = !arm && has("+avx512f"),
+                                        .fma = arm || has("+fma")};
   emit_kernel(program, c->module, symbol, instructions);
 #ifndef NDEBUG
   std::string problem;
