@@ -41,18 +41,19 @@ struct ModuleOptions {
   std::vector<std::string> forms = {};  // of tasks without a record (form_names()); empty: all
   ScheduleTimes times = {};  // by which kernels of a range of shapes are chosen; empty: the draft
   bool check = true;         // runs each kernel once before the module is written (check_kernels.h)
-  std::string reports = {};  // what the names of reports on wrong kernels begin with; empty: none
+  std::string reports = {};  // the beginning of the names of reports on wrong kernels; empty: none
   bool flushes_denormals = true;  // a CPU's kernels take subnormal numbers for zeros
 };
 
 struct ModuleSummary {
-  int kernels = 0;                                // distinct ones
-  int checked_kernels = 0, replaced_kernels = 0;  // that were right; that were wrong, and replaced
-  std::string checked = {};                       // pruner_module_checked()
-  int64_t weight_bytes = 0;                       // packed, with the padding of each
-  int64_t state_bytes = 0;                        // that an instance keeps from run to run
-  int64_t activation_bytes = 0;                   // after buffer reuse
-  double seconds = 0;                             // of the whole build
+  int kernels = 0;               // distinct ones
+  int checked_kernels = 0;       // kernels that were run and right
+  int replaced_kernels = 0;      // kernels that were wrong and gave way to others
+  std::string checked = {};      // pruner_module_checked()
+  int64_t weight_bytes = 0;      // packed, with the padding of each
+  int64_t state_bytes = 0;       // that an instance keeps from run to run
+  int64_t activation_bytes = 0;  // after buffer reuse
+  double seconds = 0;            // of the whole build
 };
 
 /// Compiles every group (distinct ones once), plans memory, packs weights and links `path`: a

@@ -73,7 +73,7 @@ class ModuleKernels {
     std::vector<size_t> fresh = {};
     std::vector<bool> read_from_cache = {};             // what each of these makes
     size_t first = 0;                                   // number of the first one's kernels
-    std::vector<std::vector<Candidate>> rejected = {};  // schedules of each that are wrong
+    std::vector<std::vector<Candidate>> rejected = {};  // the wrong schedules of each one
   };
 
   std::string symbol_of(size_t number) const;

@@ -10,16 +10,16 @@ namespace pruner {
 
 /// How far the outputs of a module and of what it is compared with are apart.
 struct Agreement {
-  std::string output;  // of the largest difference, and which of its elements
-  int64_t element = 0;
-  double error = 0;                     // |a - b| there, as a share of the output's largest
-  double bound = 0;                     // what rounding may make of it
+  std::string output;   // the output with the largest difference; empty: there is none
+  int64_t element = 0;  // the place of that difference
+  double error = 0;     // |a - b| there, as a share of the output's largest
+  double bound = 0;     // what rounding may make of it
   int64_t differing = 0, integers = 0;  // elements of integer outputs
-  std::string where = {};               // the shape of the largest difference; empty: the only one
-  std::string wrong = {};  // what is no difference of values, as another shape of an output
-  int modules = 0;         // other modules that it was compared with
-  int shapes = 0;          // at which the interpreter said what is right
-  int64_t elements = 0;    // that the interpreter computed
+  std::string where = {};               // the shape with that difference; empty: the only one
+  std::string wrong = {};  // a fault other than a difference, such as an output's shape
+  int modules = 0;         // the number of other modules in the comparison
+  int shapes = 0;          // the number of shapes that the interpreter was run at
+  int64_t elements = 0;    // the number of elements that the interpreter computed
 
   /// A few integers may differ: where floats decide between them.
   bool ok() const;
