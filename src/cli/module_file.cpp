@@ -125,8 +125,9 @@ Result<Unit> check_replaceable(const std::string& path, bool (*ours)(std::string
 
 void ModuleFileOptions::add_to(CLI::App& app, const char* help) {
   begin_group(app, OptionGroup::kFiles);
-  add_option(app, "-o,--out-file FILE", file).writes(/*over_inputs=*/true).help(help);
-  add_option(app, "--force", force).help("let the module replace a file that is no module");
+  add_option(app, "-o,--out-file FILE", file).writes().help(help);
+  add_option(app, "--force", force)
+      .help("let the module replace a file that is no module, but none that the command reads");
 }
 
 Result<Unit> ModuleFileOptions::check(const std::string& path) const {

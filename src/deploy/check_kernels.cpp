@@ -29,7 +29,7 @@ constexpr int64_t kWhole = 4096;  // outputs of fewer elements are compared whol
 constexpr int64_t kSampled = 64;  // elements of larger ones
 constexpr int64_t kTail = 64;     // from the end of an axis, where the last tile may be ragged
 constexpr int64_t kDrawn = 8191;  // elements of an input; a prime, so that no stride repeats them
-constexpr int kDraws = 2;         // a kernel is wrong if it is, at equal places, on each of these
+constexpr int kDraws = 2;  // values are wrong if they are, at equal places, on as many inputs
 constexpr double kMostInlined =
     1e4;                            // operations of a stage that the interpreter computes in place
 constexpr unsigned kTimeoutS = 60;  // of one kernel
@@ -147,24 +147,33 @@ class KernelTrial {
         data_(data),
         places_(places) {}
 
-  /// What is wrong; nullopt: nothing. An error keeps the kernel from being run.
-  Result<std::optional<std::string>> run() {
+  /// What is wrong with a kernel. A difference of values may be a decision between floats that
+  /// rounding has taken the other way; any other fault is one whatever the inputs.
+  struct Fault {
+    std::string text;
+    bool of_values = false;
+  };
+
+  /// The fault; nullopt: there is none. An error keeps the kernel from being run.
+  Result<std::optional<Fault>> run() {
     TRY(make_inputs());
     TRY_ASSIGN(output_, place(*call_.at, group_.output));
     TRY_ASSIGN(workspace_, GuardedBuffer::make(call_.kernel->artifact->workspace_bytes));
-    if (std::optional<std::string> wrong = call(kUnwritten)) return wrong;
-    Tensor got = take_output();
-    if (std::optional<std::string> wrong = find_unwritten(got)) return wrong;
+    if (std::optional<std::string> wrong = call(kUnwritten)) return fault(*wrong, false);
+    const Tensor got = take_output();
+    const std::optional<std::string> unwritten = find_unwritten(got);
     const DType dtype = got.dtype();
-    if (!is_float(dtype) || dtype_bytes(dtype) < 2) {
-      // Any bytes may be a value of such a type: what another filling changes was not written.
-      if (std::optional<std::string> wrong = call(kOtherFill)) return wrong;
+    if (unwritten || !is_float(dtype) || dtype_bytes(dtype) < 2) {
+      // The bytes of the filling may also be a value: what another filling changes was not written.
+      if (std::optional<std::string> wrong = call(kOtherFill)) return fault(*wrong, false);
       const Tensor again = take_output();
       const size_t bytes = static_cast<size_t>(got.bytes());
       if (std::memcmp(got.data(), again.data(), bytes) != 0)
-        return std::optional<std::string>("an element was not written, or differs from run to run");
+        return fault(unwritten.value_or("an element is not written, or differs from run to run"),
+                     false);
     }
-    return compare(got);
+    if (std::optional<std::string> wrong = compare(got)) return fault(*wrong, true);
+    return std::optional<Fault>();
   }
 
   /// Which buffer an address lies in, in words, for a fault.
@@ -189,6 +198,10 @@ class KernelTrial {
   }
 
  private:
+  static std::optional<Fault> fault(std::string text, bool of_values) {
+    return Fault{std::move(text), of_values};
+  }
+
   Result<Unit> make_inputs() {
     const ComputeDag& dag = group_.dag;
     const std::vector<StageId> stages = dag.inputs();
@@ -242,7 +255,9 @@ class KernelTrial {
     args.push_back(const_cast<int64_t*>(call_.extents.data()));
     {
       const FlushDenormals flush;  // as modules do
+      alarm(kTimeoutS);
       call_.kernel->code->entry()(args.data(), workspace_->data(), &pool_);
+      alarm(0);
     }
     if (!output_->buffer.intact()) return "it writes outside of its output";
     if (!workspace_->intact()) return "it writes outside of its workspace";
@@ -316,24 +331,29 @@ class KernelTrial {
     for (size_t i = 0; i < group_.inputs.size(); ++i) known.emplace(group_.inputs[i], tensors_[i]);
     GraphElements nodes(*call_.at->graph, std::move(known));
     expected.values = nodes.at(group_.output, expected.elements);
-    for (const double value : expected.values)
-      if (std::isfinite(value)) expected.largest = std::max(expected.largest, std::abs(value));
     return find_far(expected, got, form);
   }
 
-  static std::optional<std::string> find_far(const ExpectedOutput& expected,
+  /// The first element that is too far from the expected one. Of bytes that are rounded floats some
+  /// may be one apart; where floats decide between values a few may be another value.
+  static std::optional<std::string> find_far(ExpectedOutput& expected,
                                              const Tensor& got,
                                              double form) {
     const auto count = static_cast<double>(expected.elements.size());
-    double apart = 0;  // bytes that were rounded another way, and decisions that floats took
-    const double most = std::max(expected.rounded ? 1 + kMostRoundedApart * count : 0.0,
-                                 std::floor(expected.jumps * count));
+    double near_ones = 0, far_ones = 0;
+    const double most_near = 1 + kMostRoundedApart * count,
+                 most_far = expected.rounded ? 0 : std::floor(expected.jumps * count);
+    // An infinity says nothing of how exact the other elements have to be.
+    expected.largest = 0;
+    for (const double value : expected.values)
+      if (std::isfinite(value)) expected.largest = std::max(expected.largest, std::abs(value));
     for (size_t i = 0; i < expected.elements.size(); ++i) {
       const double value = got.get(expected.elements[i]), wanted = expected.values[i];
       if (value == wanted || (std::isnan(value) && std::isnan(wanted))) continue;
-      const bool near = std::abs(value - wanted) <= tolerance(expected, wanted, form);
-      if (near && !expected.rounded) continue;
-      if ((near || expected.jumps > 0) && ++apart <= most) continue;
+      const bool near =
+          std::isfinite(wanted) && std::abs(value - wanted) <= tolerance(expected, wanted, form);
+      if (near && (!expected.rounded || ++near_ones <= most_near)) continue;
+      if (!near && ++far_ones <= most_far) continue;
       return fmt::format("{} is {}, expected {}",
                          print_position(expected.elements[i], got.shape()),
                          value,
@@ -378,15 +398,15 @@ void run_call(const KernelCall& call, PrunerPool& pool, uint64_t seed, CallRepor
   report.state = CallState::kRunning;
   std::optional<std::string> wrong;
   for (int draw = 0; draw < kDraws; ++draw) {
-    alarm(kTimeoutS);
     KernelTrial trial(call, pool, Rng(seed * kDraws + static_cast<uint64_t>(draw)), Rng(seed));
     running = {&report, &trial};
-    Result<std::optional<std::string>> found = trial.run();
+    const Result<std::optional<KernelTrial::Fault>> found = trial.run();
     running = {};
-    wrong = found.ok() ? *std::move(found) : std::optional<std::string>(found.error().message());
-    if (!wrong) break;
+    wrong = std::nullopt;
+    if (!found.ok()) wrong = found.error().message();
+    if (found.ok() && *found) wrong = (*found)->text;
+    if (!found.ok() || !*found || !(*found)->of_values) break;
   }
-  alarm(0);
   if (wrong) fmt::format_to_n(report.text, kTextBytes - 1, "{}", *wrong);
   report.state = wrong ? CallState::kWrong : CallState::kRight;
 }
@@ -458,16 +478,14 @@ Result<PreparedKernel> prepare(const Artifact& artifact, const Partition& stored
   return prepared;
 }
 
-std::vector<std::optional<std::string>> find_wrong_kernels(std::span<const KernelCall> calls,
-                                                           const Target& target,
-                                                           int jobs) {
+Result<std::vector<std::optional<std::string>>> find_wrong_kernels(
+    std::span<const KernelCall> calls, const Target& target, int jobs) {
   std::vector<std::optional<std::string>> wrong(calls.size());
   if (calls.empty()) return wrong;
   const SharedMemory memory(calls.size() * sizeof(CallReport));
-  if (!memory.mapped()) {
-    std::ranges::fill(wrong, "there is no memory to check it");
-    return wrong;
-  }
+  const Error no_process(
+      "no process could be started to check kernels in; --no-check leaves it out");
+  if (!memory.mapped()) return no_process;
   auto* const reports = reinterpret_cast<CallReport*>(memory.data());
   const size_t stride = std::min(static_cast<size_t>(std::max(jobs, 1)), calls.size());
   std::vector<size_t> open(stride);
@@ -485,7 +503,7 @@ std::vector<std::optional<std::string>> find_wrong_kernels(std::span<const Kerne
   for (size_t i = 0; i < calls.size(); ++i) {
     if (reports[i].state == CallState::kWrong) wrong[i] = reports[i].text;
     if (reports[i].state == CallState::kOpen || reports[i].state == CallState::kRunning)
-      wrong[i] = "no process could run it";
+      return no_process;
   }
   return wrong;
 }

@@ -38,10 +38,9 @@ struct KernelCall {
 /// include corners, edges and the ends of tiles. Constants are those of the partitions; other
 /// inputs are drawn. Result i is nullopt where call i is right, else what is wrong, in words: a
 /// wrong, missing or stray element, an access outside of a tensor, another signal, no end. The
-/// calls are spread over `jobs` child processes.
-std::vector<std::optional<std::string>> find_wrong_kernels(std::span<const KernelCall> calls,
-                                                           const Target& target,
-                                                           int jobs);
+/// calls are spread over `jobs` child processes. The error says that there are none to be had.
+Result<std::vector<std::optional<std::string>>> find_wrong_kernels(
+    std::span<const KernelCall> calls, const Target& target, int jobs);
 
 /// Whether kernels for the target can be run in this process; the error says why not.
 Result<Unit> check_runnable(const Target& target);

@@ -338,8 +338,8 @@ Result<Unit> ModuleKernels::check_one_shape(Network& network) {
       if (failed[n]) return *failed[n];
       calls.push_back({&prepared[n], &partition, network.fresh[open[n]]});
     }
-    const std::vector<std::optional<std::string>> wrong =
-        find_wrong_kernels(calls, target_, options_.jobs);
+    TRY_ASSIGN(const std::vector<std::optional<std::string>> wrong,
+               find_wrong_kernels(calls, target_, options_.jobs));
     std::vector<size_t> replaced;
     for (size_t n = 0; n < open.size(); ++n) {
       ModuleKernel& kernel = made_[network.first + open[n]].front();
@@ -392,11 +392,11 @@ Result<std::vector<ModuleKernels::Use>> ModuleKernels::prepare_uses(
   return uses;
 }
 
-void ModuleKernels::run_at(const Network& network,
-                           const std::vector<Use>& uses,
-                           std::span<const SymbolValues> shapes,
-                           const std::vector<Partition>& at,
-                           std::vector<WrongShapes>& wrong) const {
+Result<Unit> ModuleKernels::run_at(const Network& network,
+                                   const std::vector<Use>& uses,
+                                   std::span<const SymbolValues> shapes,
+                                   const std::vector<Partition>& at,
+                                   std::vector<WrongShapes>& wrong) const {
   std::vector<KernelCall> calls;
   std::vector<std::pair<size_t, const SymbolValues*>> of_call;
   for (size_t s = 0; s < shapes.size(); ++s) {
@@ -407,10 +407,11 @@ void ModuleKernels::run_at(const Network& network,
       of_call.emplace_back(use.fresh, &shapes[s]);
     }
   }
-  const std::vector<std::optional<std::string>> found =
-      find_wrong_kernels(calls, target_, options_.jobs);
+  TRY_ASSIGN(const std::vector<std::optional<std::string>> found,
+             find_wrong_kernels(calls, target_, options_.jobs));
   for (size_t c = 0; c < calls.size(); ++c)
     if (found[c]) wrong[of_call[c].first].emplace(*of_call[c].second, *found[c]);
+  return Unit{};
 }
 
 Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes(
@@ -429,7 +430,7 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
       const auto place = static_cast<size_t>(s);
       at[place] = partition_at(*network.range, groups, some[place]);
     });
-    run_at(network, uses, some, at, wrong);
+    TRY(run_at(network, uses, some, at, wrong));
   }
   // At some shapes what is wanted comes from the file alone, not from formulas.
   if (network.network->at) {
@@ -439,7 +440,7 @@ Result<std::vector<ModuleKernels::WrongShapes>> ModuleKernels::find_wrong_shapes
       TRY_ASSIGN(Partition one, network.network->at(shape));
       at.push_back(std::move(one));
     }
-    run_at(network, uses, drawn, at, wrong);
+    TRY(run_at(network, uses, drawn, at, wrong));
   }
   return wrong;
 }
@@ -464,6 +465,12 @@ Result<Unit> ModuleKernels::replace_at(Network& network, size_t i, const WrongSh
     const bool is_input = a < group.inputs.size();
     return !is_input || packing == kernels.front().artifact.arguments[a].pack;
   };
+  log_warning(
+      "{} computes wrong values: {}. Kernels of single shapes take its place at {} shapes. This "
+      "is a fault of pruner: please report it",
+      where,
+      what,
+      wrong.size());
   for (const auto& [shape, text] : wrong) {
     for (ModuleKernel& kernel : kernels) {
       std::vector<SymbolBox> left;

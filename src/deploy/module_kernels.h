@@ -102,11 +102,11 @@ class ModuleKernels {
   };
   Result<std::vector<Use>> prepare_uses(const Network& network,
                                         const std::set<size_t>& among) const;
-  void run_at(const Network& network,
-              const std::vector<Use>& uses,
-              std::span<const SymbolValues> shapes,
-              const std::vector<Partition>& at,
-              std::vector<WrongShapes>& wrong) const;
+  Result<Unit> run_at(const Network& network,
+                      const std::vector<Use>& uses,
+                      std::span<const SymbolValues> shapes,
+                      const std::vector<Partition>& at,
+                      std::vector<WrongShapes>& wrong) const;
   /// One entry a fresh group. `among` are numbers of those that are run.
   Result<std::vector<WrongShapes>> find_wrong_shapes(const Network& network,
                                                      const std::vector<SymbolValues>& shapes,

@@ -192,8 +192,14 @@ void merge(Agreement& all, const Agreement& found, const std::string& where) {
   all.modules += found.modules;
   all.shapes += found.shapes;
   all.elements += found.elements;
-  if (all.wrong.empty() && !found.wrong.empty())
-    all.wrong = where.empty() ? found.wrong : "at " + where + " " + found.wrong;
+  // A shape whose integers are wrong is not lost among others: a few may differ at each.
+  const double most = std::max(1.0, kMostDiffering * static_cast<double>(found.integers));
+  std::string wrong = found.wrong;
+  if (wrong.empty() && static_cast<double>(found.differing) > most)
+    wrong = std::to_string(found.differing) + " of " + std::to_string(found.integers) +
+            " integers differ";
+  if (all.wrong.empty() && !wrong.empty())
+    all.wrong = where.empty() ? wrong : "at " + where + " " + wrong;
   if (found.output.empty() || found.error <= all.error) return;
   all.error = found.error;
   all.output = found.output;

@@ -73,7 +73,10 @@ std::string relu_model() {
 
 TEST_F(ModuleFile, ReplacesNoFileOfTheUser) {
   const std::string model = write("victim.onnx", relu_model());
-  expect_kept({"compile", model, "-o", model}, model, refused("an ONNX model"));
+  const ProgramRun run = run_program({"compile", model, "-o", model});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(*read_file(model), relu_model());
+  EXPECT_NE(run.err.find("victim.onnx"), std::string::npos) << run.err;
   const std::string program = write("program", *read_file(PRUNER_BINARY));
   const std::string archive = "!<arch>\n" + std::string(60, ' ') + "nothing of ours";
   for (const auto& [path, kind] : std::vector<std::pair<std::string, std::string>>{
@@ -120,8 +123,22 @@ TEST_F(ModuleFile, ForceReplacesAnyFile) {
   expect_done(forced(path));
   EXPECT_TRUE(is_module(path));
   const std::string model = write("m.onnx", relu_model());
-  expect_done({"compile", model, "-o", model, "--force"});
+  expect_done(forced(model));
   EXPECT_TRUE(is_module(model));
+}
+
+// The model that is compiled would be lost, also with --force.
+TEST_F(ModuleFile, NeverTakesThePlaceOfItsModel) {
+  const std::string model = write("m.onnx", relu_model());
+  for (const bool force : {false, true}) {
+    std::vector<std::string> command = {"compile", model, "-o", model};
+    if (force) command.push_back("--force");
+    const ProgramRun run = run_program(command);
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    EXPECT_NE(run.err.find("names the same file, which would be lost"), std::string::npos)
+        << run.err;
+    EXPECT_EQ(*read_file(model), relu_model());
+  }
 }
 
 TEST_F(ModuleFile, IsCheckedBeforeASearch) {

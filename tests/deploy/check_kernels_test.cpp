@@ -69,7 +69,9 @@ class CheckKernels : public testing::Test {
     for (const PrunerKernel entry : entries) kernels.push_back(prepared(entry));
     std::vector<KernelCall> calls;
     for (const PreparedKernel& kernel : kernels) calls.push_back({&kernel, &partition_, 0});
-    return find_wrong_kernels(calls, target_, jobs);
+    const auto found = find_wrong_kernels(calls, target_, jobs);
+    EXPECT_TRUE(found.ok());
+    return *found;
   }
 
   const Target target_ = host_target(2);
@@ -136,7 +138,8 @@ TEST_F(CheckKernels, LooksAtWhatLiesBesideASlice) {
   ASSERT_EQ(artifact.arguments.size(), 3U);
   const KernelCall calls[] = {{&*kernel, &partition, sliced}};
   const auto found = find_wrong_kernels(calls, target_, 1);
-  EXPECT_THAT(found[0].value_or(""),
+  ASSERT_TRUE(found.ok());
+  EXPECT_THAT((*found)[0].value_or(""),
               testing::AnyOf(testing::HasSubstr("beside its output"),
                              testing::HasSubstr("outside of its output")));
 }

@@ -140,7 +140,15 @@ struct Bench {
   /// Compares with a module of the source for this CPU.
   Result<Agreement> verify_with_source() const {
     TRY_ASSIGN(const Target target, read_target({.threads = threads, .device = {}}));
-    TRY_ASSIGN(const Source source, read_source(what, target));
+    SourceOptions ranged = what;
+    TRY_ASSIGN(const LoadedModule module, load_module(path, threads));
+    // The network is read at all shapes of the module, whatever the shape that is timed.
+    for (const Symbol& symbol : module.symbols()) {
+      std::erase_if(ranged.dims,
+                    [&](const std::string& dim) { return dim.starts_with(symbol.name + "="); });
+      ranged.dims.push_back(print(symbol));
+    }
+    TRY_ASSIGN(const Source source, read_source(ranged, target));
     return verify_module(path, source.phases, target, jobs);
   }
 

@@ -295,14 +295,15 @@ class MathEmitter {
 
   // log(x) = k*ln(2) + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2) (fdlibm's logf).
   Value* log(Value* x) {
-    // A subnormal number is scaled by 2^25 first; 0x3f3504f3 is sqrt(1/2).
+    // The bits of a subnormal number, as an integer, are 2^149 times the number: no product with a
+    // subnormal number is needed, which kernels take for zero. 0x3f3504f3 is sqrt(1/2).
     Value* subnormal = b_.CreateFCmpOLT(x, f(0x1p-126));
-    Value* normal = b_.CreateSelect(subnormal, b_.CreateFMul(x, f(0x1p25)), x);
+    Value* normal = b_.CreateSelect(subnormal, b_.CreateSIToFP(as_bits(x), type_), x);
     Value* shifted = b_.CreateSub(as_bits(normal), i(0x3f3504f3));
     Value* exponent = b_.CreateAShr(shifted, i(23));
     Value* mantissa = as_float(b_.CreateSub(as_bits(normal), b_.CreateShl(exponent, i(23))));
     Value* k = b_.CreateSIToFP(exponent, type_);
-    k = b_.CreateSelect(subnormal, b_.CreateFSub(k, f(25)), k);
+    k = b_.CreateSelect(subnormal, b_.CreateFSub(k, f(149)), k);
     Value* t = b_.CreateFSub(mantissa, f(1));
     Value* s = b_.CreateFDiv(t, b_.CreateFAdd(t, f(2)));
     Value* z = b_.CreateFMul(s, s);
@@ -313,7 +314,8 @@ class MathEmitter {
     Value* result = fma(k, f(6.9313812256e-01), b_.CreateFSub(t, b_.CreateFSub(half_square, low)));
     // log(0) = -inf, log(inf) = inf, log of NaN or a negative number is NaN.
     result = b_.CreateSelect(b_.CreateFCmpOLT(x, f(INFINITY)), result, x);
-    result = b_.CreateSelect(b_.CreateFCmpUGT(x, f(0)), result, f(-INFINITY));
+    Value* some = b_.CreateOr(b_.CreateICmpSGT(as_bits(x), i(0)), b_.CreateFCmpUNO(x, x));
+    result = b_.CreateSelect(some, result, f(-INFINITY));
     return b_.CreateSelect(b_.CreateFCmpOLT(x, f(0)), f(NAN), result);
   }
 
