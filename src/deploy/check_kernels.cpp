@@ -28,7 +28,8 @@ namespace {
 constexpr int64_t kWhole = 4096;  // outputs of fewer elements are compared whole
 constexpr int64_t kSampled = 64;  // elements of larger ones
 constexpr int64_t kTail = 64;     // from the end of an axis, where the last tile may be ragged
-constexpr int64_t kDrawn = 8191;  // elements of an input; a prime, so that no stride repeats them
+constexpr int64_t kDrawn =
+    8191;  // drawn elements of an input, which repeat; a prime, so that no stride meets one twice
 constexpr int kDraws = 2;  // values are wrong if they are, at equal places, on as many inputs
 constexpr double kMostInlined =
     1e4;                            // operations of a stage that the interpreter computes in place
@@ -74,7 +75,8 @@ struct PlacedTensor {
 Result<PlacedTensor> place(const Partition& partition, ValueId id) {
   const PlannedValue& value = partition[id];
   const Storage storage = partition.storage_of(id);
-  // A view has the shape of its own; only a slice has another's strides.
+  // A view lies densely in its own shape; a slice has the strides of the tensor that it is cut
+  // from.
   const bool whole = element_count(storage.shape) == element_count(value.shape);
   PlacedTensor placed{*GuardedBuffer::make(0),
                       value.shape,
@@ -109,8 +111,9 @@ std::vector<int64_t> elements_near_ends(std::span<const int64_t> shape, Rng& rng
   return elements;
 }
 
-/// Operations of the DAG's largest stage where all that it reads is computed in place: of a chain
-/// in which each link is read twice it doubles with each.
+/// Returns the number of operations that the interpreter makes of the DAG's largest stage, with the
+/// stages that it reads computed in place. If each stage of a chain reads the one before twice, the
+/// number doubles with each stage.
 double inlined_size(const ComputeDag& dag) {
   std::vector<double> sizes;
   for (const Stage& stage : dag.stages) {

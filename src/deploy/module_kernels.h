@@ -56,10 +56,10 @@ class ModuleKernels {
   /// What makes two groups run one kernel.
   struct Key {
     std::string group;   // its key
-    std::string ranged;  // DagRange::key() where the shape is one of a range
+    std::string ranged;  // DagRange::key() of a range of shapes; empty: there is one shape
     SymbolBox range;
     std::vector<std::vector<int64_t>> boxes;  // boxes_of() it
-    bool read_from_cache = false;             // its output is
+    bool read_from_cache = false;  // whether other kernels find its output in the last cache
     auto tied() const {
       return std::tie(group, ranged, range.min, range.max, boxes, read_from_cache);
     }

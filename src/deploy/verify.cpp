@@ -85,9 +85,9 @@ void compare(std::span<const Tensor> a,
   }
 }
 
-/// Shapes at which outputs become longer, beside each other: of a window that moves by 5 places
-/// every fifth extent, of what is as long as the symbol each. They have every remainder by a tile
-/// of 32, at which the last tile is whole, has one element, and so on.
+/// Returns shapes at which an output is longer than at the shape before, as many in a row as a tile
+/// has elements: among them are shapes whose last tile is whole, has one element, and so on. For a
+/// window that moves by 5 places these are every fifth extent, for most networks every extent.
 std::vector<SymbolValues> steps_of(const LoadedModule& module, size_t s) {
   constexpr size_t kSteps = 33;
   constexpr int64_t kSearched = 8192;  // extents
@@ -375,7 +375,7 @@ Result<Agreement> compare_with_single_shapes(LoadedModule& module,
   TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make(""));
   const std::string other = folder.path("other.so");
   for (size_t i = 0; i < shapes.size() && patience.goes_on(i); ++i) {
-    // Of single shapes in a range the module has no plan.
+    // A module that was compiled for some extents alone has no plan for the others.
     if (!module.specs_at(shapes[i]).ok()) continue;
     TRY_ASSIGN(Partition at, phase.ranges->at(shapes[i]));
     const Phase alone[] = {{"main", std::move(at)}};
@@ -405,7 +405,7 @@ Result<Agreement> compare_outputs(const std::string& module,
   agreement.modules = 1;
   for (int phase = 0; phase < std::ssize(a.phases()); ++phase) {
     for (const SymbolValues& extents : compared_shapes(a, nullptr)) {
-      // Of single shapes in a range others have no plan.
+      // Modules that were compiled for some extents alone have no plan for the others.
       if (!a.specs_at(extents, phase).ok() && !b.specs_at(extents, phase).ok()) continue;
       TRY(compare_phase(a, phase, b, phase, extents, extents, agreement));
     }

@@ -9,9 +9,9 @@ namespace pruner {
 enum class Mend : uint8_t {
   kPaddedTileStart,   // lower: a region whose tile is padded past its axis begins with the axis
   kOuterGuards,       // lower: a guard around guards is looked at before it is taken away
-  kKnownExtents,      // lower: numbers of a range's programs count tiles along known extents
+  kKnownExtents,      // lower: formulas of a range's programs are made of its axes' extents
   kBoxesOfConstants,  // deploy: kernels of one shape read a constant as it is stored
-  kCheckedExtents     // graph: formulas are compared with imports at every shape
+  kCheckedExtents     // graph: the formulas of a range are compared with imports at its shapes
 };
 
 /// Whether the mend is in; false only in a test that takes it out.

@@ -53,8 +53,11 @@ class Numbers {
 }  // namespace
 
 Result<Symbol> parse_symbol(std::string_view text) {
-  const Error error(
-      "\"", text, "\" is not NAME=1..512, NAME=1..512@64,128 (where it matters most) or NAME=4");
+  const Error error("\"",
+                    text,
+                    "\" is not NAME=1..512, NAME=1..512@64,128 (where it matters most) or NAME=4, "
+                    "of extents from 1 to ",
+                    kMostSymbolExtent);
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) return error;
   Symbol symbol{std::string(text.substr(0, equals)), 1, 1, {}};
