@@ -390,7 +390,8 @@ TEST_F(Fault, APercentSignInAPathIsALetterAsAnyOther) {
   const std::string out = dir + "/100%/a%b.so";
   fs::create_directories(dir + "/100%");
   const ProgramRun run =
-      start_program({"compile", "--op", "matmul 16 16 16", "--force", "-o", out}, settings()).wait();
+      start_program({"compile", "--op", "matmul 16 16 16", "--force", "-o", out}, settings())
+          .wait();
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(fs::exists(out));
 }
