@@ -299,8 +299,6 @@ static Result<Unit> write_module(const ModulePlan& plan,
 // The phases of the plan, each with a plan for each of its ranges of shapes.
 static Result<PlanFormulas> add_phases(std::span<const Phase> phases,
                                        const Target& target,
-                                       const ScheduleChoice& choice,
-                                       const ModuleOptions& options,
                                        const States& states,
                                        Weights& weights,
                                        ModuleKernels& kernels,
@@ -385,8 +383,7 @@ Result<ModuleSummary> build_module(std::span<const Phase> phases,
   plan.flushes_denormals = options.flushes_denormals;
   plan.checked = how_checked(options, target);
   if (!target.is_gpu()) plan.cpu_features = cpu_features(target);
-  TRY_ASSIGN(PlanFormulas formulas,
-             add_phases(phases, target, choice, options, states, weights, kernels, plan));
+  TRY_ASSIGN(PlanFormulas formulas, add_phases(phases, target, states, weights, kernels, plan));
   plan.states = states.all;
   plan.weight_bytes = weights.bytes();
   if (row_of(target.backend).has_arch) {

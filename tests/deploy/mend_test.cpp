@@ -40,8 +40,11 @@ Graph joined_products(const SymbolValues&) {
 
 /// The places of the greatest elements of padded windows.
 Graph window_places(const SymbolValues&) {
-  Graph graph{.name = "places"};
-  graph.values = {{"x", DType::kFloat32, {2, 3, 6, 5}, {}}, {"y"}, {"places"}};
+  Graph graph;
+  graph.name = "places";
+  graph.values = {{"x", DType::kFloat32, {2, 3, 6, 5}, {}},
+                  {"y", DType::kFloat32, {}, {}},
+                  {"places", DType::kInt64, {}, {}}};
   graph.inputs = {ValueId{0}};
   graph.outputs = {ValueId{1}, ValueId{2}};
   graph.nodes = {

@@ -61,8 +61,8 @@ TEST(GraphElements, GoThroughViewsConstantsAndRoutines) {
   const ValueId x = b.input("x", {4, 6}, DType::kFloat32);
   const ValueId flat = b.node("Reshape", {x, b.integers("shape", {2, 12})});
   Graph graph = b.finish({{flat, "flat"}});
-  graph.values.push_back({"values"});
-  graph.values.push_back({"places"});
+  graph.values.push_back({"values", DType::kFloat32, {}, {}});
+  graph.values.push_back({"places", DType::kInt64, {}, {}});
   graph.values.push_back({"three", DType::kInt64, {1}, integers({1}, {3})});
   const auto id = [&](size_t back) {
     return ValueId{static_cast<int32_t>(graph.values.size() - back)};
