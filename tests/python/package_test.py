@@ -96,9 +96,12 @@ class Compile(Scratch):
         path = os.path.join(self.folder, "m.onnx")
         with open(path, "wb") as file:
             file.write(two_outputs("y", "z").SerializeToString())
+        for force in (False, True):
+            with self.assertRaisesRegex(pruner.PrunerError, "names the same file, which would be lost"):
+                pruner.compile(path, path=path, force=force)
         with self.assertRaisesRegex(pruner.PrunerError, "m.onnx: is an ONNX model .* --force"):
-            pruner.compile(path, path=path)
-        pruner.compile(path, path=path, force=True)
+            pruner.compile(op=MATMUL, path=path)
+        pruner.compile(op=MATMUL, path=path, force=True)
         pruner.compile(op=MATMUL, path=path)
 
     def test_asks_for_one_network(self):
