@@ -311,9 +311,11 @@ class KernelTrial {
       // What the DAG makes of the inputs, and how exactly a kernel has to agree with it.
       expected = expect_outputs(group_.dag, tensors_, count, places_).front();
       expected.shape = got.shape();
+      if (!expected.bound) expected.dtype = narrowest_float(got.dtype());
       if (std::optional<std::string> wrong = find_far(expected, got, form)) return wrong;
     } else {
       expected.elements = sample_elements(got.shape(), count, places_);
+      expected.dtype = narrowest_float(got.dtype());
     }
     if (!small) {
       // Every second one of them is enough for the second comparison, with the ends of tiles.
@@ -335,6 +337,18 @@ class KernelTrial {
     GraphElements nodes(*call_.at->graph, std::move(known));
     expected.values = nodes.at(group_.output, expected.elements);
     return find_far(expected, got, form);
+  }
+
+  /// The type whose rounding decides how exact a float output is: a float64 that is cast from
+  /// float32 has the error of float32.
+  DType narrowest_float(DType output) const {
+    if (!is_float(output)) return output;
+    DType narrowest = output;
+    for (const Stage& stage : group_.dag.stages)
+      if (!stage.is_placeholder() && is_float(stage.dtype) &&
+          row_of(stage.dtype).fraction_bits < row_of(narrowest).fraction_bits)
+        narrowest = stage.dtype;
+    return narrowest;
   }
 
   /// The first element that is too far from the expected one. Of bytes that are rounded floats some
