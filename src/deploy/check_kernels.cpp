@@ -13,6 +13,7 @@
 #include "codegen/cpu_features.h"
 #include "graph/interpret_elements.h"
 #include "graph/ops/op.h"
+#include "measure/kernel_check.h"
 #include "measure/output_check.h"
 #include "measure/process_limits.h"
 #include "measure/shared_memory.h"
@@ -27,13 +28,13 @@ namespace {
 
 constexpr int64_t kWhole = 4096;  // outputs of fewer elements are compared whole
 constexpr int64_t kSampled = 64;  // elements of larger ones
-constexpr int64_t kTail = 64;     // from the end of an axis, where the last tile may be ragged
+constexpr int64_t kTail = 64;     // the last places of an axis, where a tile may be ragged
 constexpr int64_t kDrawn =
     8191;  // drawn elements of an input, which repeat; a prime, so that no stride meets one twice
 constexpr int kDraws = 2;  // values are wrong if they are, at equal places, on as many inputs
 constexpr double kMostInlined =
     1e4;                            // operations of a stage that the interpreter computes in place
-constexpr unsigned kTimeoutS = 60;  // of one kernel
+constexpr unsigned kTimeoutS = 60;  // a call's limit
 constexpr size_t kTextBytes = 400;  // of what is wrong
 constexpr std::byte kOtherFill{0x5a};
 
@@ -130,15 +131,6 @@ double inlined_size(const ComputeDag& dag) {
   return std::ranges::max(sizes);
 }
 
-std::string print_position(int64_t element, std::span<const int64_t> shape) {
-  std::vector<int64_t> position(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    position[d] = element % shape[d];
-    element /= shape[d];
-  }
-  return fmt::format("[{}]", fmt::join(position, ", "));
-}
-
 /// One call in the child.
 class KernelTrial {
  public:
@@ -212,6 +204,7 @@ class KernelTrial {
     for (const ValueId id : group_.inputs)
       is_constant.push_back(constant_of(*call_.at, id).has_value());
     tensors_ = random_inputs(dag, data_, kDrawn, is_constant);
+    make_signed(dag, tensors_);
     for (size_t i = 0; i < stages.size(); ++i) {
       const ValueId id = group_.inputs[i];
       Tensor& tensor = tensors_[i];
@@ -220,7 +213,6 @@ class KernelTrial {
         tensor = constant_of(*call_.at, id)->reshaped((*call_.at)[id].shape);
         continue;
       }
-      make_signed(dag[stages[i]], tensor);
       make_normal(tensor);
       TRY_ASSIGN(PlacedTensor placed, place(*call_.at, id));
       if (placed.within != placed.shape) placed.buffer.fill(kUnwritten);
@@ -232,12 +224,6 @@ class KernelTrial {
       inputs_.back() = std::move(placed);
     }
     return Unit{};
-  }
-
-  /// Wrong signs show where there are both.
-  static void make_signed(const Stage& stage, Tensor& tensor) {
-    if (stage.dtype != DType::kInt8 || stage.index_bound > 0 || !stage.read_at.empty()) return;
-    for (int8_t& value : tensor.values<int8_t>()) value = static_cast<int8_t>(value - 8);
   }
 
   /// The least number of float8e8m0 is a subnormal one of float32, which kernels take for zero.
@@ -300,9 +286,7 @@ class KernelTrial {
   }
 
   std::optional<std::string> compare(const Tensor& got) {
-    double form = 0;
-    for (const Artifact::Argument& argument : call_.kernel->artifact->arguments)
-      form = std::max(form, transform_error(argument.pack.transform));
+    const double form = form_error(*call_.kernel->artifact);
     const bool small = got.num_elements() < kWhole;
     const int64_t count = small ? got.num_elements() : kSampled;
     const bool has_nodes = call_.at->graph != nullptr && !group_.node_numbers.empty();

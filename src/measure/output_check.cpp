@@ -15,15 +15,6 @@ namespace pruner {
 
 namespace {
 
-std::string print_position(int64_t element, const std::vector<int64_t>& shape) {
-  std::vector<int64_t> position(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    position[d] = element % shape[d];
-    element /= shape[d];
-  }
-  return fmt::format("[{}]", fmt::join(position, ", "));
-}
-
 bool is_byte(DType t) { return t == DType::kUInt8 || t == DType::kInt8; }
 
 // Position of the first element that still has the bytes it was filled with, or -1.
@@ -297,6 +288,15 @@ Differences find_differences(
     });
   }
   return differences;
+}
+
+std::string print_position(int64_t element, std::span<const int64_t> shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    position[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return fmt::format("[{}]", fmt::join(position, ", "));
 }
 
 std::string print_type(DType dtype, std::span<const int64_t> shape) {

@@ -99,6 +99,8 @@ struct Differences {
 Differences find_differences(
     const ExpectedOutput& expected, const void* a, const void* b, double form_error, Rng& rng);
 
+/// "[4, 36]": where a row-major element of a tensor lies.
+std::string print_position(int64_t element, std::span<const int64_t> shape);
 /// "float32 1x56x56x64".
 std::string print_type(DType dtype, std::span<const int64_t> shape);
 

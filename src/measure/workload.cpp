@@ -10,8 +10,7 @@
 
 namespace pruner {
 
-// Wrong signs are found where there are both.
-static void make_signed(const ComputeDag& dag, std::vector<Tensor>& inputs) {
+void make_signed(const ComputeDag& dag, std::vector<Tensor>& inputs) {
   const std::vector<StageId> ids = dag.inputs();
   for (size_t i = 0; i < ids.size(); ++i) {
     const Stage& stage = dag[ids[i]];

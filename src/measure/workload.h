@@ -30,6 +30,9 @@ struct Workload {
 /// outputs.
 double workload_bytes(const ComputeDag& dag);
 
+/// Gives small bytes of random inputs both signs: wrong signs are found where there are both.
+void make_signed(const ComputeDag& dag, std::vector<Tensor>& inputs);
+
 /// Draws the inputs, small bytes of both signs among them, and interprets a sample of the outputs.
 Result<Workload> make_workload(Task task, const MeasureOptions& options);
 
