@@ -199,13 +199,12 @@ class KernelTrial {
 
   Result<Unit> make_inputs() {
     const ComputeDag& dag = group_.dag;
-    const std::vector<StageId> stages = dag.inputs();
     std::vector<bool> is_constant;
     for (const ValueId id : group_.inputs)
       is_constant.push_back(constant_of(*call_.at, id).has_value());
     tensors_ = random_inputs(dag, data_, kDrawn, is_constant);
     make_signed(dag, tensors_);
-    for (size_t i = 0; i < stages.size(); ++i) {
+    for (size_t i = 0; i < group_.inputs.size(); ++i) {
       const ValueId id = group_.inputs[i];
       Tensor& tensor = tensors_[i];
       inputs_.emplace_back();

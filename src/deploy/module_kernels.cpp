@@ -77,6 +77,18 @@ std::vector<Expr> with_symbols(const Program& program, const std::vector<Expr>& 
   return made;
 }
 
+/// Whether argument `a` of a group may be stored so: kernels before it that read it as well decide.
+bool packs_as_before(const Partition& partition,
+                     const Group& group,
+                     size_t a,
+                     const PackSpec& packing,
+                     Weights& weights) {
+  if (a >= group.inputs.size()) return true;
+  if (!partition[partition.storage_of(group.inputs[a]).owner].constant) return true;
+  const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[a]);
+  return known.empty() || std::ranges::find(known, packing) != known.end();
+}
+
 /// Whether a candidate reads each constant of its group packed as kernels before it do, if any
 /// does, so that one copy serves all.
 bool reads_packed_alike(const Partition& partition,
@@ -86,12 +98,10 @@ bool reads_packed_alike(const Partition& partition,
   const std::vector<StageId> stages = nest.dag->inputs();
   CHECK(stages.size() == group.inputs.size()) << group.name;
   for (size_t i = 0; i < stages.size(); ++i) {
-    if (!partition[partition.storage_of(group.inputs[i]).owner].constant) continue;
     const PackSpec* packing = packing_of(nest, stages[i]);
     PackSpec spec = packing == nullptr ? PackSpec() : *packing;
     spec.transform = (*nest.dag)[stages[i]].transform;
-    const std::vector<PackSpec> known = weights.packs_of(partition, group.inputs[i]);
-    if (!known.empty() && std::ranges::find(known, spec) == known.end()) return false;
+    if (!packs_as_before(partition, group, i, spec, weights)) return false;
   }
   return true;
 }
@@ -127,19 +137,6 @@ std::string ModuleKernels::symbol_of(size_t number) const {
 
 bool ModuleKernels::varies(const Network& network, size_t group) const {
   return network.range != nullptr && network.partition.groups[group].routine == nullptr;
-}
-
-// Whether argument `a` of group g may be stored so: kernels before it that read it as well decide.
-bool ModuleKernels::packs_as_before(const Network& network,
-                                    size_t g,
-                                    size_t a,
-                                    const PackSpec& packing) {
-  const Partition& partition = network.partition;
-  const Group& group = partition.groups[g];
-  if (a >= group.inputs.size()) return true;
-  if (!partition[partition.storage_of(group.inputs[a]).owner].constant) return true;
-  const std::vector<PackSpec> known = weights_.packs_of(partition, group.inputs[a]);
-  return known.empty() || std::ranges::find(known, packing) != known.end();
 }
 
 Result<ModuleKernel> ModuleKernels::compile_group(const Network& network, size_t i) {
@@ -228,7 +225,7 @@ Result<GroupKernels> ModuleKernels::compile_group_range(const Network& network, 
   const size_t g = network.fresh[i];
   TaskRange task = task_range(*network.network, *network.range, g, target_, options_);
   const PackingFits fits = [&](size_t a, const PackSpec& packing) {
-    return packs_as_before(network, g, a, packing);
+    return packs_as_before(network.partition, network.partition.groups[g], a, packing, weights_);
   };
   TRY_ASSIGN(std::vector<RangeKernel> chosen,
              range_kernels(task, choice_, options_.times, fits, symbol_of(network.first + i)));
@@ -324,20 +321,10 @@ Result<Unit> ModuleKernels::check_one_shape(Network& network) {
   for (size_t i = 0; i < network.fresh.size(); ++i)
     if (partition.groups[network.fresh[i]].routine == nullptr) open.push_back(i);
   while (!open.empty()) {
-    std::vector<PreparedKernel> prepared(open.size());
-    std::vector<std::optional<Error>> failed(open.size());
-    parallel_for(std::ssize(open), options_.jobs, [&](int64_t n) {
-      const auto at = static_cast<size_t>(n);
-      const ModuleKernel& kernel = made_[network.first + open[at]].front();
-      Result<PreparedKernel> made = prepare(kernel.artifact, partition, network.fresh[open[at]]);
-      if (made.ok()) prepared[at] = *std::move(made);
-      if (!made.ok()) failed[at] = made.error();
-    });
+    TRY_ASSIGN(const std::vector<Use> uses, prepare_uses(network, {open.begin(), open.end()}));
     std::vector<KernelCall> calls;
-    for (size_t n = 0; n < open.size(); ++n) {
-      if (failed[n]) return *failed[n];
-      calls.push_back({&prepared[n], &partition, network.fresh[open[n]]});
-    }
+    for (const Use& use : uses)
+      calls.push_back({&use.prepared, &partition, network.fresh[use.fresh]});
     TRY_ASSIGN(const std::vector<std::optional<std::string>> wrong,
                find_wrong_kernels(calls, target_, options_.jobs));
     std::vector<size_t> replaced;

@@ -71,7 +71,7 @@ class ModuleKernels {
     const NetworkRanges* network;
     const PartitionRange* range;  // null: one shape
     std::vector<size_t> fresh = {};
-    std::vector<bool> read_from_cache = {};             // what each of these makes
+    std::vector<bool> read_from_cache = {};             // whether each one's output is
     size_t first = 0;                                   // number of the first one's kernels
     std::vector<std::vector<Candidate>> rejected = {};  // the wrong schedules of each one
   };
@@ -87,14 +87,13 @@ class ModuleKernels {
                               Program program,
                               std::vector<SymbolBox> boxes,
                               size_t of_group);
-  bool packs_as_before(const Network& network, size_t g, size_t a, const PackSpec& packing);
 
   Result<Unit> check(Network& network);
   Result<Unit> check_one_shape(Network& network);
   Result<Unit> check_range(Network& network);
   /// Shapes of a range at which the kernels of a group are wrong, with the words.
   using WrongShapes = std::map<SymbolValues, std::string>;
-  /// A kernel of a range that is to be run, and the fresh group that it is of.
+  /// A kernel that is to be run, and the fresh group that it is of.
   struct Use {
     size_t fresh;
     const ModuleKernel* kernel;
